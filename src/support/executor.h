@@ -1,0 +1,36 @@
+// All parallel work of Cairn goes through one interface: our own pool, or a host's parallel_for lent for a run.
+#pragma once
+
+#include <memory>
+
+#include "support/function_ref.h"
+
+namespace cairn {
+
+/// Runs chunks of work. run() returns when every chunk is done; a chunk may be run by any worker, exactly once.
+/// Nested run() from inside a chunk executes serially on the calling worker.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// Number of workers, the caller included; worker indices are 0 .. width()-1.
+  virtual int width() const = 0;
+  /// Calls body(chunk, worker) for chunk in [0, chunks). Exceptions must not leave `body`.
+  virtual void run(int chunks, FunctionRef<void(int chunk, int worker)> body) = 0;
+};
+
+/// The caller's thread alone.
+Executor& serial_executor();
+
+/// A pool of `threads` workers (the caller is worker 0): idle workers spin about 20 us, then park. Each worker owns an
+/// equal range of the chunks and steals from the back of others'. Several callers may use it; they take turns.
+std::unique_ptr<Executor> make_pool(int threads);
+
+/// Processors this process may use: affinity mask and cgroup quota, at least 1.
+int available_threads();
+
+/// A host's threads: `parallel_for(host, count, call, data)` must call call(data, chunk) for chunk in [0, count), on any
+/// threads, and return when all are done. `width` bounds how many run at once.
+using HostParallelFor = void (*)(void* host, int count, void (*call)(void* data, int chunk), void* data);
+std::unique_ptr<Executor> make_lent_executor(void* host, HostParallelFor parallel_for, int width);
+
+}  // namespace cairn
