@@ -1,0 +1,130 @@
+// A program: functions of nodes in static single assignment form. Regions stand only inside `if` and `while` and see
+// their own parameters alone (captures are explicit inputs). Every node knows the source nodes it came from.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/op_def.h"
+#include "ir/types.h"
+
+namespace cairn {
+
+struct Node;
+
+/// One result of a node, or a parameter of a block.
+struct Value {
+  Type type;
+  Node* producer = nullptr;  // null: block parameter
+  uint32_t index = 0;        // which result or parameter
+  std::string name;          // for people; unique names are made when printing
+};
+
+using SourceId = uint32_t;
+
+/// A node of the model or script that the module was made from.
+struct Source {
+  std::string framework;  // "tf", "onnx", ...
+  std::string name;       // "conv1/Conv2D"
+  std::string op;         // "Conv2D"
+  std::string location;   // "train.py:41", may be empty
+};
+
+/// Why a source node has no node of its own any more.
+enum class Removal : uint8_t {
+  folded,      // computed at compile time
+  fused,       // part of a combined node that carries its id
+  identity,    // passes its input on unchanged
+  dead,        // no output depends on it
+  shape_only,  // only its shape was used, and that is known
+  training,    // acts in training only
+};
+const char* to_string(Removal removal);
+
+struct Block {
+  std::vector<std::unique_ptr<Value>> params;
+  std::vector<std::unique_ptr<Node>> nodes;  // in an order that respects data flow
+  std::vector<Value*> results;
+
+  Value* add_param(Type type, std::string name);
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  std::vector<Value*> inputs;
+  Attributes attributes;
+  std::vector<std::unique_ptr<Value>> results;
+  std::vector<std::unique_ptr<Block>> regions;
+  std::vector<SourceId> sources;
+
+  AttributeView attr() const { return {*op, attributes}; }
+  Value* result(size_t i = 0) const { return results[i].get(); }
+  bool is(std::string_view name) const { return name == op->name; }
+};
+
+struct Function {
+  std::string name;
+  Block body;                             // param names are the input names
+  std::vector<std::string> result_names;  // as many as body.results
+  /// State made explicit: result `first` is the new content of param `second` (variables, random state).
+  std::vector<std::pair<size_t, size_t>> updates;
+};
+
+struct Module {
+  std::string name = "model";
+  std::vector<std::unique_ptr<Function>> functions;
+  std::vector<Source> sources;
+  std::map<SourceId, Removal> removed;          // filled by passes for sources without a node
+  std::map<std::string, std::string> metadata;  // producer, signature, options
+
+  Function* find(std::string_view function_name) const;
+  Function& main() const;
+  SourceId add_source(Source source);
+};
+
+/// The tensor of a `constant` node's result, else null.
+const Tensor* constant_of(const Value* value);
+/// "resnet/conv1 (train.py:41)", of the first source; falls back to the value's name.
+std::string where(const Module& module, const Node& node);
+/// Deep copy; values map to their copies through `map` when given.
+std::unique_ptr<Function> clone(const Function& function, std::unordered_map<const Value*, Value*>* map = nullptr);
+std::unique_ptr<Node> clone(const Node& node, std::unordered_map<const Value*, Value*>& map);
+Module clone(const Module& module);
+
+/// Types of the results of `op` on these inputs, by its shape rule, after checking arity, attributes and input types.
+/// Throws Error invalid_model.
+std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs, const Attributes& attributes,
+                              std::span<const std::unique_ptr<Block>> regions = {});
+
+/// Appends nodes to a block, inferring types; sources set on the builder go to every node it makes.
+class Builder {
+ public:
+  explicit Builder(Block& block) : block_(&block) {}
+  /// The node's first result. Throws Error invalid_model when the op refuses the inputs.
+  Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}, std::string name = {});
+  Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
+                 std::vector<std::unique_ptr<Block>> regions = {}, std::string name = {});
+  Value* constant(Tensor value, std::string name = {});
+  Value* scalar(float value) { return constant(Tensor::scalar_f32(value)); }
+  Value* ints(const std::vector<int64_t>& values) { return constant(Tensor::of_i64(values)); }
+
+  Block& block() { return *block_; }
+  std::vector<SourceId> sources;
+
+ private:
+  Block* block_;
+};
+
+/// Calls visit(block) for the block and every region block below it, outer first.
+template <class Visit>
+void for_each_block(Block& block, Visit&& visit) {
+  visit(block);
+  for (auto& node : block.nodes)
+    for (auto& region : node->regions) for_each_block(*region, visit);
+}
+
+}  // namespace cairn

@@ -1,0 +1,184 @@
+// What an operator is: one OpDef row says everything about it; parser, printer, builder, verifier, folding, engines'
+// conformance, documentation and support tables are derived from the rows. The rows themselves live in src/ops.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/tensor.h"
+#include "ir/types.h"
+
+namespace cairn {
+
+struct Block;
+struct Node;
+struct OpDef;
+struct Value;
+class GradientContext;  // src/autodiff
+class Builder;
+
+/// Facts that passes and engines may ask for instead of an op's name.
+enum Trait : uint32_t {
+  kElementwise = 1 << 0,      // result element depends on the elements at the same (broadcast, NumPy rules) position only
+  kCommutative = 1 << 1,      // first two inputs may be swapped
+  kView = 1 << 2,             // result 0 has the elements of input 0 in the same order: no work, may share memory
+  kInPlace = 1 << 3,          // result 0 may overwrite input 0 when both have the same bytes
+  kControl = 1 << 4,          // has regions or calls a function: the runtime runs it, engines do not
+  kDynamicResult = 1 << 5,    // result dims depend on element values: ends a segment
+  kShapeOperands = 1 << 6,    // inputs after the first are shape-like: dims depend on their values
+  kHostValue = 1 << 7,        // works on lists, optionals or strings: host objects, never device buffers
+  kReadsState = 1 << 8,       // may not be moved over a node that writes state
+  kWritesState = 1 << 9,      // is never dead
+  kReduction = 1 << 10,       // sums or compares along axes
+  kContraction = 1 << 11,     // matrix product or convolution: where the FLOPs are
+  kNotFoldable = 1 << 12,     // never computed at compile time (random, constants themselves)
+};
+
+/// Which types an input accepts.
+enum class Accepts : uint8_t { any, numbers, floats, integers, boolean, number_or_bool, shape_integers, text, list, resource, rng, token, any_tensor };
+
+struct InputDef {
+  const char* name;
+  Accepts accepts = Accepts::any_tensor;
+  enum class Arity : uint8_t { one, optional, variadic } arity = Arity::one;  // optional and variadic stand last
+};
+
+struct AttrDef {
+  const char* name;
+  AttrKind kind;
+  std::optional<Attribute> fallback = {};      // value when not given; none: required
+  std::vector<std::string_view> words = {};    // allowed values of a text attribute; empty: any
+};
+
+/// Named access to a node's attributes with the op's defaults; CHECKs that the op declares the name with that kind.
+class AttributeView {
+ public:
+  AttributeView(const OpDef& op, const Attributes& given) : op_(&op), given_(&given) {}
+  const Attribute& get(std::string_view name) const;
+  bool has(std::string_view name) const;  // given or with a default
+  bool boolean(std::string_view name) const { return std::get<bool>(get(name)); }
+  int64_t integer(std::string_view name) const { return std::get<int64_t>(get(name)); }
+  double number(std::string_view name) const { return std::get<double>(get(name)); }
+  const std::string& text(std::string_view name) const { return std::get<std::string>(get(name)); }
+  const std::vector<int64_t>& integers(std::string_view name) const { return std::get<std::vector<int64_t>>(get(name)); }
+  DType dtype(std::string_view name) const { return std::get<DType>(get(name)); }
+  const Tensor& tensor(std::string_view name) const { return std::get<Tensor>(get(name)); }
+
+ private:
+  const OpDef* op_;
+  const Attributes* given_;
+};
+
+/// What a shape rule sees and answers. A rule is written once and works on numbers, symbols and unknown dims alike.
+class InferContext {
+ public:
+  InferContext(const OpDef& op, const Attributes& attributes, std::vector<Type> inputs,
+               std::vector<const Tensor*> constants, std::span<const std::unique_ptr<Block>> regions)
+      : attr(op, attributes), op_(op), inputs_(std::move(inputs)), constants_(std::move(constants)), regions_(regions) {}
+
+  AttributeView attr;
+  size_t input_count() const { return inputs_.size(); }
+  const Type& input(size_t i) const { return inputs_[i]; }
+  const Shape& shape(size_t i) const { return inputs_[i].shape; }
+  DType dtype(size_t i) const { return inputs_[i].dtype; }
+  /// Value of input i where it is known at compile time, else null.
+  const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
+  std::span<const std::unique_ptr<Block>> regions() const { return regions_; }
+
+  void result(Type type) { results_.push_back(std::move(type)); }
+  void result(DType dtype, Shape shape) { results_.push_back(Type::tensor(dtype, std::move(shape))); }
+  const std::vector<Type>& results() const { return results_; }
+
+  /// Throws Error invalid_model "<op>: message".
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    fail_text(fmt::format(format, std::forward<Args>(args)...));
+  }
+  [[noreturn]] void fail_text(const std::string& message) const;
+
+ private:
+  const OpDef& op_;
+  std::vector<Type> inputs_;
+  std::vector<const Tensor*> constants_;
+  std::span<const std::unique_ptr<Block>> regions_;
+  std::vector<Type> results_;
+};
+
+/// A list value at run time (TensorArray, TensorList, sequence); elements may be undefined tensors.
+struct List {
+  std::vector<Tensor> elements;
+};
+
+/// A value at run time that is not a plain buffer: a tensor with dims of its own, or a list.
+struct HostValue {
+  Tensor tensor;
+  std::shared_ptr<List> list;
+};
+
+/// What a reference kernel sees. Results with static types are there before it starts; others it allocates.
+class KernelContext {
+ public:
+  KernelContext(const OpDef& op, const Attributes& attributes, std::span<const HostValue> inputs,
+                std::span<HostValue> results)
+      : attr(op, attributes), inputs_(inputs), results_(results) {}
+
+  AttributeView attr;
+  size_t input_count() const { return inputs_.size(); }
+  const Tensor& input(size_t i) const { return inputs_[i].tensor; }
+  const HostValue& value(size_t i) const { return inputs_[i]; }
+  Tensor& output(size_t i) { return results_[i].tensor; }
+  HostValue& result(size_t i) { return results_[i]; }
+  /// Result i with dims known only now; keeps a static result's buffer when dtype and dims agree.
+  Tensor& allocate(size_t i, DType dtype, std::vector<int64_t> dims);
+
+ private:
+  std::span<const HostValue> inputs_;
+  std::span<HostValue> results_;
+};
+
+/// Accuracy class: what an engine may do and how conformance compares.
+enum class Precision : uint8_t { exact, rounded, accumulate_f32 };  // bit equal; few ulp per element; sums reordered
+
+/// An independent statement of the op in Python, evaluated by the conformance tests with the inputs under their names,
+/// the attributes under theirs, and np, tf, torch (only `tf` or `torch` when named by `framework`) in scope.
+struct Oracle {
+  const char* expression = nullptr;
+  enum class Framework : uint8_t { numpy, tensorflow, torch } framework = Framework::numpy;
+};
+
+struct OpDef {
+  const char* name;
+  const char* summary;  // one sentence: the meaning, with rounding, NaN, overflow and empty-tensor behaviour
+  std::vector<InputDef> inputs = {};
+  std::vector<AttrDef> attributes = {};
+  std::vector<const char*> results = {"y"};  // names; an op with a variable number of results names none
+  uint32_t traits = 0;
+  Precision precision = Precision::exact;
+  void (*infer)(InferContext&) = nullptr;
+  /// Floating-point operations for one run with these static types; elementwise ops need none (one per element).
+  double (*flops)(const InferContext&) = nullptr;
+  std::vector<Value*> (*gradient)(GradientContext&) = nullptr;
+  /// The same result by simpler ops; an engine without the op uses it.
+  std::vector<Value*> (*decompose)(Builder&, const Node&) = nullptr;
+  void (*reference)(KernelContext&) = nullptr;
+  Oracle oracle = {};
+  /// Inputs worth testing: "f32[2, 3], f32[3] {axis = 1}"; a literal fixes a value: "f32[6], i64[2]=[2, 3]".
+  std::vector<const char*> cases = {};
+
+  bool has(uint32_t trait) const { return (traits & trait) != 0; }
+  bool pure() const { return !has(kReadsState | kWritesState); }
+  const AttrDef* find_attribute(std::string_view attribute) const;
+};
+
+/// The row of that name, or null. Defined in src/ops/table.cpp.
+const OpDef* find_op(std::string_view name);
+/// find_op that CHECKs; for names written in our own code.
+const OpDef& op_named(std::string_view name);
+/// All rows, by family.
+std::span<const OpDef* const> all_ops();
+
+}  // namespace cairn
