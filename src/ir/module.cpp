@@ -1,0 +1,143 @@
+#include "ir/module.h"
+
+namespace cairn {
+
+const char* to_string(Removal removal) {
+  switch (removal) {
+    case Removal::folded: return "folded";
+    case Removal::fused: return "fused";
+    case Removal::identity: return "identity";
+    case Removal::dead: return "dead";
+    case Removal::shape_only: return "shape only";
+    case Removal::training: return "training only";
+  }
+  return "?";
+}
+
+Value* Block::add_param(Type type, std::string name) {
+  auto value = std::make_unique<Value>();
+  value->type = std::move(type);
+  value->index = static_cast<uint32_t>(params.size());
+  value->name = std::move(name);
+  params.push_back(std::move(value));
+  return params.back().get();
+}
+
+Function* Module::find(std::string_view function_name) const {
+  for (const auto& function : functions)
+    if (function->name == function_name) return function.get();
+  return nullptr;
+}
+
+Function& Module::main() const {
+  Function* function = find("main");
+  CHECK(function, "module {} has no @main", name);
+  return *function;
+}
+
+SourceId Module::add_source(Source source) {
+  sources.push_back(std::move(source));
+  return static_cast<SourceId>(sources.size() - 1);
+}
+
+const Tensor* constant_of(const Value* value) {
+  if (!value->producer || !value->producer->is("constant")) return nullptr;
+  const Attribute* attribute = value->producer->attributes.find("value");
+  return attribute ? std::get_if<Tensor>(attribute) : nullptr;
+}
+
+std::string where(const Module& module, const Node& node) {
+  if (node.sources.empty() || node.sources.front() >= module.sources.size())
+    return node.results.empty() ? "" : node.result()->name;
+  const Source& source = module.sources[node.sources.front()];
+  return source.location.empty() ? source.name : fmt::format("{} ({})", source.name, source.location);
+}
+
+namespace {
+
+using ValueMap = std::unordered_map<const Value*, Value*>;
+
+Value* mapped(const ValueMap& map, const Value* value) {
+  auto found = map.find(value);
+  CHECK(found != map.end(), "value {} is used outside its block", value->name);
+  return found->second;
+}
+
+void clone_block(const Block& from, Block& to, ValueMap& map) {
+  for (const auto& param : from.params) map[param.get()] = to.add_param(param->type, param->name);
+  to.nodes.reserve(from.nodes.size());
+  for (const auto& node : from.nodes) to.nodes.push_back(clone(*node, map));
+  for (const Value* result : from.results) to.results.push_back(mapped(map, result));
+}
+
+}  // namespace
+
+std::unique_ptr<Node> clone(const Node& node, ValueMap& map) {
+  auto copy = std::make_unique<Node>();
+  copy->op = node.op;
+  copy->attributes = node.attributes;
+  copy->sources = node.sources;
+  copy->inputs.reserve(node.inputs.size());
+  for (const Value* input : node.inputs) copy->inputs.push_back(mapped(map, input));
+  for (const auto& result : node.results) {
+    copy->results.push_back(std::make_unique<Value>(*result));
+    copy->results.back()->producer = copy.get();
+    map[result.get()] = copy->results.back().get();
+  }
+  for (const auto& region : node.regions) {
+    copy->regions.push_back(std::make_unique<Block>());
+    clone_block(*region, *copy->regions.back(), map);
+  }
+  return copy;
+}
+
+std::unique_ptr<Function> clone(const Function& function, ValueMap* map) {
+  ValueMap own;
+  auto copy = std::make_unique<Function>();
+  copy->name = function.name;
+  copy->result_names = function.result_names;
+  copy->updates = function.updates;
+  clone_block(function.body, copy->body, map ? *map : own);
+  return copy;
+}
+
+Module clone(const Module& module) {
+  Module copy;
+  copy.name = module.name;
+  copy.sources = module.sources;
+  copy.removed = module.removed;
+  copy.metadata = module.metadata;
+  for (const auto& function : module.functions) copy.functions.push_back(clone(*function));
+  return copy;
+}
+
+Node* Builder::add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes,
+                        std::vector<std::unique_ptr<Block>> regions, std::string name) {
+  std::vector<Type> types = infer_types(op, inputs, attributes, regions);
+  auto node = std::make_unique<Node>();
+  node->op = &op;
+  node->inputs = std::move(inputs);
+  node->attributes = std::move(attributes);
+  node->regions = std::move(regions);
+  node->sources = sources;
+  for (size_t i = 0; i < types.size(); ++i) {
+    auto value = std::make_unique<Value>();
+    value->type = std::move(types[i]);
+    value->producer = node.get();
+    value->index = static_cast<uint32_t>(i);
+    value->name = name;
+    node->results.push_back(std::move(value));
+  }
+  block_->nodes.push_back(std::move(node));
+  return block_->nodes.back().get();
+}
+
+Value* Builder::add(std::string_view op, std::vector<Value*> inputs, Attributes attributes, std::string name) {
+  return add_node(op_named(op), std::move(inputs), std::move(attributes), {}, std::move(name))->result();
+}
+
+Value* Builder::constant(Tensor value, std::string name) {
+  return add("constant", {}, {{"value", Attribute(std::move(value))}}, std::move(name));
+}
+
+}  // namespace cairn

@@ -1,0 +1,41 @@
+// The ordered list of passes, and the runner that gives each a name, a timer, a switch, a printer and a verifier.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+struct PipelineOptions {
+  std::vector<std::string> disabled;  // names of passes or rules
+  std::string print_after;            // name of a pass, "all", or empty
+  std::function<void(const std::string& pass, const std::string& text)> print;
+  bool verify = true;
+};
+
+struct PassRecord {
+  std::string name;
+  double milliseconds = 0;
+  size_t changes = 0;  // nodes rewritten or removed
+};
+
+/// Optimises the module in place: inlining, state lifting, canonical forms, folding, fusion-friendly rewrites, layout.
+/// Valid in, valid out; every source node stays present or is recorded in module.removed.
+std::vector<PassRecord> optimise(Module& module, const PipelineOptions& options = {});
+
+/// Names of passes and rules in order, with their one-sentence meaning.
+std::vector<std::pair<std::string, std::string>> list_passes();
+
+/// Evaluates nodes whose inputs are constants by their reference kernels, and re-infers types downstream. Used by the
+/// pipeline and when a plan specialises a function to input dims. Results above `largest_bytes` are left to run time
+/// unless they come out smaller than their inputs.
+size_t fold_constants(Block& block, Module* module, size_t largest_bytes = 64 << 20);
+/// Types again by the shape rules, in order; values keep what was known before and gain what follows.
+void infer_block(Block& block);
+/// Removes nodes that no result or effect depends on.
+size_t remove_dead(Block& block, Module* module);
+
+}  // namespace cairn

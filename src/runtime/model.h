@@ -1,0 +1,86 @@
+// A loaded model: an optimised module, its plans, and contexts to run them. Models and plans are immutable and shared;
+// each concurrent run takes a context (arena, objects) from a pool, which makes run() thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+#include "plan/plan.h"
+#include "support/executor.h"
+
+namespace cairn {
+
+struct ModelOptions {
+  int threads = 0;                   // 0: all that the process may use
+  std::vector<std::string> engines;  // by name, best first; empty: cpu, reference
+  bool optimise = true;              // run the pass pipeline on the module first
+  bool reuse_memory = true;
+  std::vector<std::string> disabled_passes;
+};
+
+/// A tensor of the caller's: row-major elements that stay valid during the call.
+struct TensorRef {
+  DType dtype;
+  std::span<const int64_t> dims;
+  const void* data;
+};
+
+/// Gives the memory for output i (64-byte alignment preferred, any accepted); called once per output and run.
+using OutputAllocator = FunctionRef<void*(size_t output, DType dtype, std::span<const int64_t> dims)>;
+
+/// Told about every step; free when absent. `step` counts within the plan.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void plan_begins(const Plan&) {}
+  virtual void step_begins(const Plan&, size_t /*step*/) {}
+  /// Buffers by index as in PlannedStep: host pointers, or HostValue* for host objects.
+  virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
+};
+
+struct RunOptions {
+  Executor* executor = nullptr;              // null: the model's own pool
+  Observer* observer = nullptr;
+  const std::atomic<bool>* cancel = nullptr;  // asked between steps
+};
+
+struct Port {
+  std::string name;
+  Type type;
+};
+
+class Model {
+ public:
+  /// Throws Error. `packed` may hold packed constants from a file.
+  static std::shared_ptr<const Model> make(Module module, const ModelOptions& options = {});
+  ~Model();
+
+  const Module& module() const;  // after optimisation
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+  int threads() const;
+  /// Makes (or finds) the plan for these input dims.
+  std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
+  /// Runs once. Inputs in the order of inputs(); dtypes and dims are checked against them. Throws Error.
+  void run(std::span<const TensorRef> inputs, OutputAllocator allocate, const RunOptions& options = {}) const;
+  /// run() with tensors of our own, for tests and tools.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const RunOptions& options = {}) const;
+
+ private:
+  struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The engine of that name ("cpu", "reference", "null", "remote"), or null.
+const Engine* find_engine(const std::string& name);
+
+/// Runs one op on the caller's tensors; its plan is cached by op, types and attributes. Throws Error.
+void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
+            const ModelOptions& options = {});
+
+}  // namespace cairn
