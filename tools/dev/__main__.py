@@ -1,0 +1,136 @@
+"""./dev: see HELP. The work of each command is in the module of its name."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.dont_write_bytecode = True
+
+import build  # noqa: E402
+import lint  # noqa: E402
+import machine  # noqa: E402
+import suite  # noqa: E402
+from steps import LOG, ROOT, StepFailed, run, start_log, step  # noqa: E402
+
+HELP = """usage: ./dev COMMAND
+
+  demo                 train a small CNN, convert it, run it, compare: out/demo/index.html
+  test [FILTER...]     all tests; FILTER keeps the programs and files whose name holds one of the words
+       --all           also the long ones; continues where an earlier --all stopped
+       --sanitize      C++ tests under the address and undefined-behaviour sanitizers
+       --shard i/n     the i-th of n equal parts, i from 1
+  check                format, lint, build, test: what to run before handing in
+  build                compile build/ and install the wheel into the Python environments
+  bench [CASE...]      Cairn and its peers in interleaved rounds (./dev bench --help)
+  fmt [--check]        clang-format the C++ files
+  lint                 the rules a formatter does not know
+  docs                 write the reference pages from the op and option tables
+  doctor               what this machine has and lacks
+  new-op NAME          an op row and its test, to be filled in
+
+Everything needed is installed on first use. Whole output: build/log."""
+
+
+def setup(peers=False):
+    machine.ensure_packages()
+    machine.ensure_environment(".venv")
+    if peers:
+        machine.ensure_environment(".venv-peers")
+
+
+def demo(arguments):
+    setup()
+    build.build(tests=False)
+    return subprocess.call([ROOT / ".venv/bin/python", ROOT / "examples/digits/demo.py", *arguments], cwd=ROOT)
+
+
+def test(arguments):
+    options = suite.parse(arguments)
+    setup(peers=True)
+    if options.sanitize:
+        build.sanitized()
+    else:
+        build.build(tests=True, peers=True)
+    return suite.run_suite(options)
+
+
+def check(arguments):
+    return fmt(["--check"]) or lint.main([]) or test(arguments)
+
+
+def build_all(arguments):
+    setup(peers=(ROOT / ".venv-peers").exists())
+    build.build(tests=True, peers=(ROOT / ".venv-peers").exists())
+    return 0
+
+
+def bench(arguments):
+    setup(peers=True)
+    build.build(tests=False, peers=True)
+    return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench/compare.py", *arguments], cwd=ROOT)
+
+
+def fmt(arguments):
+    machine.ensure_packages()
+    folders = ("include", "src", "tests", "tools", "bench", "python", "fuzz", "adapters", "examples")
+    files = [f for d in folders for e in ("cpp", "h", "c") for f in sorted((ROOT / d).rglob(f"*.{e}"))]
+    mode = ["--dry-run", "--Werror"] if "--check" in arguments else ["-i"]
+    with step(f"format ({len(files)} files)"):
+        run(["clang-format", "--style=file", *mode, *files])
+    return 0
+
+
+def docs(arguments):
+    setup()
+    build.build(tests=False)
+    return subprocess.call([ROOT / ".venv/bin/python", ROOT / "tools/dev/reference.py"], cwd=ROOT)
+
+
+def doctor(arguments):
+    import doctor as command
+
+    return command.main()
+
+
+def new_op(arguments):
+    import new_op as command
+
+    return command.main(arguments)
+
+
+COMMANDS = {
+    "demo": demo,
+    "test": test,
+    "check": check,
+    "build": build_all,
+    "bench": bench,
+    "fmt": fmt,
+    "lint": lint.main,
+    "docs": docs,
+    "doctor": doctor,
+    "new-op": new_op,
+}
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] in ("help", "-h", "--help"):
+        print(HELP)
+        return 0
+    command = COMMANDS.get(sys.argv[1])
+    if command is None:
+        print(f"dev: no command '{sys.argv[1]}'; see ./dev help", file=sys.stderr)
+        return 2
+    start_log(" ".join(sys.argv[1:]))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        return command(sys.argv[2:])
+    except StepFailed:
+        return 1
+    except KeyboardInterrupt:
+        print(f"dev: interrupted; log: {LOG.relative_to(ROOT)}", file=sys.stderr)
+        return 130
+
+
+sys.exit(main())

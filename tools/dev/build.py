@@ -1,0 +1,65 @@
+"""Compiles build/ once and installs its wheel into the Python environments; build-sanitize/ for --sanitize."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from steps import ROOT, run, step
+
+BUILD = ROOT / "build"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+# A fixed clock makes equal contents equal bytes, so that an unchanged wheel is recognised.
+WHEEL_CLOCK = "1700000000"
+MAKE_WHEEL = """
+import sys
+from scikit_build_core.build import build_wheel
+build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "cmake.args": "-GNinja", "logging.level": "WARNING"})
+"""
+
+
+def jobs():
+    """One compiler per processor, but not more than memory allows at about 1.5 GiB each."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return max(1, min(len(os.sched_getaffinity(0)), int(memory / 1.5)))
+
+
+def build(tests, peers=False):
+    """`tests` compiles the C++ tests too; `peers` installs into .venv-peers as well."""
+    wheels = BUILD / "wheel"
+    shutil.rmtree(wheels, ignore_errors=True)
+    with step("compile and pack the wheel"):
+        environment = {
+            "CAIRN_TESTS": "ON",  # one configuration, so that nothing is compiled twice
+            "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()),
+            "SOURCE_DATE_EPOCH": WHEEL_CLOCK,
+        }
+        run([PYTHON, "-c", MAKE_WHEEL, wheels, BUILD], **environment)
+    if tests:
+        with step("compile the tests"):
+            run(["cmake", "--build", BUILD, "-j", jobs()])
+    (wheel,) = wheels.glob("*.whl")
+    for name in [".venv", ".venv-peers"] if peers else [".venv"]:
+        _install(wheel, ROOT / name)
+
+
+def _install(wheel, environment):
+    stamp = environment / "cairn-wheel"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    with step(f"install the wheel into {environment.name}"):
+        stamp.unlink(missing_ok=True)
+        pip = [environment / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
+        run([*pip, "--no-index", "--force-reinstall", wheel])
+        stamp.write_text(digest)
+
+
+def sanitized():
+    """The C++ programs under the address and undefined-behaviour sanitizers, in build-sanitize/."""
+    folder = ROOT / "build-sanitize"
+    with step("compile with sanitizers"):
+        options = ["-DCAIRN_TESTS=ON", "-DCAIRN_PYTHON=OFF", "-DCAIRN_SANITIZE=address,undefined"]
+        run(["cmake", "-S", ROOT, "-B", folder, "-GNinja", *options])
+        run(["cmake", "--build", folder, "-j", jobs()])
+    return folder
