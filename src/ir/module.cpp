@@ -111,9 +111,22 @@ Module clone(const Module& module) {
   return copy;
 }
 
+std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known) {
+  if (op.find_attribute("callee")) return known;
+  if (known.empty()) return inferred;
+  if (known.size() != inferred.size())
+    fail(ErrorKind::invalid_model, op.name, "has {} results, {} types are given", inferred.size(), known.size());
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (!compatible(inferred[i], known[i]))
+      fail(ErrorKind::invalid_model, op.name, "result {} is {}, declared {}", i, to_string(inferred[i]), to_string(known[i]));
+    inferred[i] = meet(inferred[i], known[i]);
+  }
+  return inferred;
+}
+
 Node* Builder::add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes,
-                        std::vector<std::unique_ptr<Block>> regions, std::string name) {
-  std::vector<Type> types = infer_types(op, inputs, attributes, regions);
+                        std::vector<std::unique_ptr<Block>> regions, const std::vector<Type>& known, std::string name) {
+  std::vector<Type> types = refine(op, infer_types(op, inputs, attributes, regions), known);
   auto node = std::make_unique<Node>();
   node->op = &op;
   node->inputs = std::move(inputs);
@@ -133,7 +146,7 @@ Node* Builder::add_node(const OpDef& op, std::vector<Value*> inputs, Attributes 
 }
 
 Value* Builder::add(std::string_view op, std::vector<Value*> inputs, Attributes attributes, std::string name) {
-  return add_node(op_named(op), std::move(inputs), std::move(attributes), {}, std::move(name))->result();
+  return add_node(op_named(op), std::move(inputs), std::move(attributes), {}, {}, std::move(name))->result();
 }
 
 Value* Builder::constant(Tensor value, std::string name) {

@@ -100,14 +100,20 @@ Module clone(const Module& module);
 std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs, const Attributes& attributes,
                               std::span<const std::unique_ptr<Block>> regions = {});
 
+/// What is known of an op's results when both inference and a declaration speak; a called function's are as declared.
+/// Throws Error invalid_model when they disagree.
+std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known);
+
 /// Appends nodes to a block, inferring types; sources set on the builder go to every node it makes.
 class Builder {
  public:
   explicit Builder(Block& block) : block_(&block) {}
   /// The node's first result. Throws Error invalid_model when the op refuses the inputs.
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}, std::string name = {});
+  /// `types`: what is known about the results beyond inference (all there is for ops without a shape rule, like call).
   Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
-                 std::vector<std::unique_ptr<Block>> regions = {}, std::string name = {});
+                 std::vector<std::unique_ptr<Block>> regions = {}, const std::vector<Type>& types = {},
+                 std::string name = {});
   Value* constant(Tensor value, std::string name = {});
   Value* scalar(float value) { return constant(Tensor::scalar_f32(value)); }
   Value* ints(const std::vector<int64_t>& values) { return constant(Tensor::of_i64(values)); }
