@@ -1,0 +1,43 @@
+// Files as the doors need them: mapped for reading, replaced as a whole for writing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "support/error.h"
+
+namespace cairn {
+
+/// A regular file mapped read-only for as long as the object lives.
+class MappedFile {
+ public:
+  /// Throws Error not_found, io.
+  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  MappedFile() = default;
+  std::string_view bytes_;
+};
+
+/// Receives the bytes of a file in order.
+using FileSink = std::function<void(std::string_view bytes)>;
+
+/// Replaces `path` as a whole: `write` fills a temporary file beside it, which is synced, renamed over `path`, and the
+/// folder synced. Whatever stops it, `path` holds the old content or the new. Throws Error io; an error thrown by
+/// `write` passes through and leaves the old file.
+void write_file(const std::string& path, const std::function<void(const FileSink& sink)>& write);
+void write_file(const std::string& path, std::string_view bytes);
+/// Whole content, at most `limit` bytes; throws Error not_found, io.
+std::string read_file(const std::string& path, size_t limit = 64 << 20);
+
+/// "~" or "~/..." with the home folder put in; other text unchanged.
+std::string expand_home(const std::string& path);
+
+}  // namespace cairn
