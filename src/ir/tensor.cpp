@@ -1,5 +1,6 @@
 #include "ir/tensor.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace cairn {
@@ -100,6 +101,16 @@ Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
   Tensor tensor = *this;
   tensor.dims_ = std::move(dims);
   return tensor;
+}
+
+Tensor Tensor::owned() const {
+  if (owner_ || !data_) return *this;
+  Tensor copy = uninitialized(dtype_, dims_);
+  if (dtype_.kind == DType::Kind::string)
+    std::copy_n(static_cast<const std::string*>(data_), count_, static_cast<std::string*>(copy.mutable_data()));
+  else
+    std::memcpy(copy.mutable_data(), data_, bytes());
+  return copy;
 }
 
 bool Tensor::same_bits(const Tensor& other) const {

@@ -56,6 +56,8 @@ class Tensor {
   std::vector<double> as_f64() const;
   /// The same elements under other dims of equal count.
   Tensor reshaped(std::vector<int64_t> dims) const;
+  /// This tensor when it owns its elements, else a copy that does: for values that outlive the run that made them.
+  Tensor owned() const;
   /// Same dtype, dims and bits (strings: equal text).
   bool same_bits(const Tensor& other) const;
 

@@ -2,10 +2,12 @@
 // from data; what follows is a program of its own, planned when those dims are known.
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,43 +26,46 @@ struct PlanOptions {
 };
 
 struct Buffer {
-  enum class Kind : uint8_t { input, constant, arena, object };
+  enum class Kind : uint8_t { input, output, constant, arena, object };
   Kind kind = Kind::arena;
-  const Value* value = nullptr;  // in the plan's function
-  size_t index = 0;              // input: which; object: which HostValue of the context
+  const Value* value = nullptr;  // in the plan's function; null for workspaces
+  size_t index = 0;              // input, output: which; object: which HostValue of the context
   Tensor constant;
-  MemorySpace* space = nullptr;
+  MemorySpace* space = &host_memory();
   size_t offset = 0;  // arena
   size_t bytes = 0;
-  size_t first = 0, last = 0;  // steps between which the bytes are needed
+  size_t first = 0, last = 0;  // steps between which the bytes are needed, both included
 };
 
 class Program;
 
-/// A step, or a control node that runs programs. Exactly one of step and control is set; neither: a copy between spaces
-/// or to an output.
+/// A step of an engine, a control node that runs programs, or (neither set) a copy of inputs[0] to outputs[0].
 struct PlannedStep {
+  const Engine* engine = nullptr;
   std::unique_ptr<Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
-  std::vector<std::unique_ptr<Program>> programs;  // control: one per region
-  const Engine* engine = nullptr;
+  std::vector<std::unique_ptr<Program>> programs;  // control: one per region, or the callee
   Group group;
-  std::vector<size_t> inputs, outputs;  // buffers
-  size_t workspace = 0;                 // offset in the host arena
-  std::string kernel;
+  std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (control: the node's) values
+  std::optional<size_t> workspace;      // buffer
+  std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
   Cost cost;
+  size_t first_argument = 0;  // of inputs, then outputs, in the context's argument list
 };
 
 struct Plan {
+  ~Plan();
   std::unique_ptr<Function> function;  // specialised to the input dims; owns the nodes that groups point to
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
-  std::vector<size_t> outputs;      // buffer of each function result (without rest), of each input of `rest` (with it)
-  std::unique_ptr<Program> rest;    // what follows when dims were born; its results are the function's
+  std::vector<size_t> outputs;    // buffer of each function result; with `rest`: of each of its inputs
+  std::unique_ptr<Program> rest;  // what follows when dims were born; its results are the function's
   std::map<MemorySpace*, size_t> arena_bytes;
-  size_t live_bytes = 0;  // largest sum of host arena buffers needed at one step: the lower bound of the arena
+  size_t live_bytes = 0;  // largest sum of host buffers needed at one step: the lower bound of the host arena
   size_t objects = 0;     // HostValues of a context
-  std::string id() const;  // hash of all kernel names and shapes: same id, same bits
+  std::unique_ptr<class ContextPool> contexts;
+  /// Hash of all kernels and types: same id, same bits.
+  std::string id() const;
 };
 
 /// A function and its plans by input dims. Thread-safe.
@@ -71,6 +76,8 @@ class Program {
   ~Program();
   /// The plan for these dims (one list per param; empty for non-tensors), made when it is the first time.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
+  /// The plan whose dims `same` accepts, or null; allocates nothing.
+  std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same) const;
   const Function& function() const { return *function_; }
   const Module& module() const { return *module_; }
 
@@ -80,7 +87,7 @@ class Program {
   PlanOptions options_;
   Packer* packer_;
   mutable std::shared_mutex mutex_;
-  mutable std::map<std::vector<Dims>, std::shared_ptr<const Plan>> plans_;
+  mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // newest first, bounded
 };
 
 /// Plans one function whose params are static (or host objects). `function` becomes the plan's.
@@ -89,6 +96,6 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std:
 
 /// A copy of the function for these input dims: types inferred again with numbers, shape computations folded.
 /// Throws Error invalid_argument when the dims do not fit the declared input types, invalid_model when an op refuses.
-std::unique_ptr<Function> specialise(const Module& module, const Function& function, std::span<const Dims> dims);
+std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims);
 
 }  // namespace cairn

@@ -20,6 +20,7 @@ struct ModelOptions {
   bool optimise = true;              // run the pass pipeline on the module first
   bool reuse_memory = true;
   std::vector<std::string> disabled_passes;
+  std::shared_ptr<Executor> pool;    // shared with others; null: a pool of the model's own
 };
 
 /// A tensor of the caller's: row-major elements that stay valid during the call.

@@ -1,0 +1,97 @@
+#include "plan/context.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cairn {
+
+namespace {
+
+constexpr size_t kHugePage = 2 << 20;
+
+size_t arena_size(size_t bytes) {
+  size_t unit = bytes >= kHugePage ? kHugePage : 64;
+  return std::max<size_t>((bytes + unit - 1) / unit * unit, 64);
+}
+
+// Host arenas are huge-page aligned and touched here once, so that runs meet no page fault.
+void* make_arena(MemorySpace& space, size_t bytes) {
+  if (!space.is_host()) return space.allocate(bytes);
+  size_t size = arena_size(bytes);
+  void* data = std::aligned_alloc(size >= kHugePage ? kHugePage : 64, size);
+  if (!data) fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
+  if (size >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
+  std::memset(data, 0, size);
+  return data;
+}
+
+}  // namespace
+
+Context::Context(const Plan& plan) : plan_(plan), objects_(plan.objects), pointers_(plan.buffers.size(), nullptr) {
+  for (auto [space, bytes] : plan.arena_bytes) arenas_.emplace_back(space, make_arena(*space, bytes));
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.kind == Buffer::Kind::arena) {
+      auto arena = std::find_if(arenas_.begin(), arenas_.end(), [&](const auto& entry) { return entry.first == buffer.space; });
+      pointers_[i] = reinterpret_cast<char*>(arena->second) + buffer.offset;
+    } else if (buffer.kind == Buffer::Kind::constant) {
+      pointers_[i] = const_cast<void*>(buffer.constant.data());
+    } else if (buffer.kind == Buffer::Kind::object) {
+      pointers_[i] = &objects_[buffer.index];
+      if (buffer.constant.defined()) objects_[buffer.index].tensor = buffer.constant;
+    } else {
+      auto& list = buffer.kind == Buffer::Kind::input ? inputs_ : outputs_;
+      if (list.size() <= buffer.index) list.resize(buffer.index + 1);
+      list[buffer.index].buffer = i;
+    }
+  }
+  auto argument = [&](size_t i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.kind == Buffer::Kind::input) inputs_[buffer.index].arguments.push_back(arguments_.size());
+    if (buffer.kind == Buffer::Kind::output) outputs_[buffer.index].arguments.push_back(arguments_.size());
+    arguments_.push_back(pointers_[i]);
+  };
+  for (const PlannedStep& step : plan.steps) {
+    CHECK(step.first_argument == arguments_.size(), "step {}", step.kernel);
+    std::for_each(step.inputs.begin(), step.inputs.end(), argument);
+    std::for_each(step.outputs.begin(), step.outputs.end(), argument);
+  }
+  inputs_.resize(plan.function->body.params.size());
+  outputs_.resize(std::max(plan.outputs.size(), outputs_.size()));
+}
+
+Context::~Context() {
+  for (auto [space, data] : arenas_) {
+    if (space->is_host())
+      std::free(data);
+    else
+      space->release(data, plan_.arena_bytes.at(space));
+  }
+}
+
+void Context::bind(Binding& binding, void* data) {
+  if (binding.buffer == SIZE_MAX) return;
+  pointers_[binding.buffer] = data;
+  for (size_t i : binding.arguments) arguments_[i] = data;
+}
+
+std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto context = std::move(idle_.back());
+      idle_.pop_back();
+      return context;
+    }
+  }
+  return std::make_unique<Context>(plan);
+}
+
+void ContextPool::release(std::unique_ptr<Context> context) {
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(context));
+}
+
+}  // namespace cairn

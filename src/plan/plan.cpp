@@ -1,0 +1,447 @@
+// The planner: cuts the segment, chooses engines, orders steps, assigns buffers.
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_set>
+
+#include "plan/context.h"
+#include "plan/memory.h"
+
+namespace cairn {
+
+namespace {
+
+bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape.known(); }
+
+bool is_constant(const Node& node) { return node.op->inputs.empty() && constant_of(node.result()); }
+
+// Moves what depends on dims born here into a function of its own; nothing when there is none. Afterwards the results
+// of `function` are the inputs of the rest.
+std::unique_ptr<Function> cut_rest(Function& function) {
+  std::unordered_set<const Value*> late;  // dynamic here, or made by a late node
+  std::vector<std::unique_ptr<Node>> early, rest_nodes;
+  for (auto& node : function.body.nodes) {
+    bool is_late = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return late.count(v); });
+    for (const auto& result : node->results)
+      if (is_late || has_dynamic_dims(result->type)) late.insert(result.get());
+    (is_late ? rest_nodes : early).push_back(std::move(node));
+  }
+  function.body.nodes = std::move(early);
+  if (rest_nodes.empty()) return nullptr;
+
+  auto rest = std::make_unique<Function>();
+  rest->name = function.name;
+  rest->result_names = function.result_names;
+  std::unordered_map<const Value*, Value*> map;
+  std::vector<Value*> passed;
+  std::unordered_set<const Value*> inside;
+  for (const auto& node : rest_nodes)
+    for (const auto& result : node->results) inside.insert(result.get());
+  auto pass = [&](Value* value) {
+    if (map.count(value) || inside.count(value)) return;
+    if (constant_of(value)) {
+      rest->body.nodes.push_back(clone(*value->producer, map));
+      return;
+    }
+    map[value] = rest->body.add_param(value->type, fmt::format("v{}", passed.size()));
+    passed.push_back(value);
+  };
+  for (const auto& node : rest_nodes) std::for_each(node->inputs.begin(), node->inputs.end(), pass);
+  std::for_each(function.body.results.begin(), function.body.results.end(), pass);
+  for (const auto& node : rest_nodes) rest->body.nodes.push_back(clone(*node, map));
+  for (const Value* result : function.body.results) rest->body.results.push_back(map.at(result));
+  function.body.results = std::move(passed);
+  return rest;
+}
+
+// A unit of scheduling: a group for an engine, or a control node.
+struct Item {
+  const Engine* engine = nullptr;  // null: control
+  Group group;
+};
+
+class Planner {
+ public:
+  Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options, Packer& packer)
+      : module_(std::move(module)), options_(options), packer_(packer), plan_(std::make_shared<Plan>()) {
+    plan_->function = std::move(function);
+  }
+
+  std::shared_ptr<const Plan> make() {
+    auto rest = cut_rest(*plan_->function);
+    body_ = &plan_->function->body;
+    uses_.emplace(*body_);
+    choose_items();
+    order_items();
+    has_rest_ = rest != nullptr;
+    if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_, packer_);
+    find_roots();
+    make_outputs();
+    for (Item& item : items_) make_step(item);
+    finish_outputs();
+    place_buffers();
+    number_arguments();
+    plan_->contexts = std::make_unique<ContextPool>();
+    return std::move(plan_);
+  }
+
+ private:
+  // ---- engines and order
+
+  bool is_view(const Node& node) const {
+    return node.op->has(kView) && !is_host_object(node.result()->type) && !is_host_object(node.inputs[0]->type);
+  }
+
+  bool needs_item(const Node& node) const { return !is_constant(node) && !is_view(node) && !grouped_.count(&node); }
+
+  void add_item(const Engine* engine, Group group) {
+    for (const Node* node : group.nodes) grouped_.insert(node);
+    items_.push_back({engine, std::move(group)});
+  }
+
+  void choose_items() {
+    for (const Engine* engine : options_.engines) {
+      for (Group& group : engine->propose(*body_, *uses_)) {
+        bool free = std::none_of(group.nodes.begin(), group.nodes.end(), [&](const Node* node) { return grouped_.count(node); });
+        if (free && !dissolved_.count(&group.last()) && !engine->refuses(group)) add_item(engine, std::move(group));
+      }
+    }
+    for (const auto& node : body_->nodes) {
+      if (!needs_item(*node)) continue;
+      Group group = make_group({node.get()}, *uses_);
+      if (node->op->has(kControl)) {
+        add_item(nullptr, std::move(group));
+        continue;
+      }
+      auto engine = std::find_if(options_.engines.begin(), options_.engines.end(), [&](const Engine* e) { return !e->refuses(group); });
+      if (engine == options_.engines.end())
+        fail(ErrorKind::unsupported, where(*module_, *node), "no engine takes {}: {}", node->op->name, refusals(group));
+      add_item(*engine, std::move(group));
+    }
+  }
+
+  std::string refusals(const Group& group) const {
+    std::string text;
+    for (const Engine* engine : options_.engines)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", engine->name(), engine->refuses(group).value_or(""));
+    return text;
+  }
+
+  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones the earliest last
+  // node goes first. A group that would need to stand in two places at once is dissolved.
+  void order_items() {
+    std::unordered_map<const Node*, size_t> position, item_of;
+    for (const auto& node : body_->nodes) position.emplace(node.get(), position.size());
+    for (size_t i = 0; i < items_.size(); ++i)
+      for (const Node* node : items_[i].group.nodes) item_of[node] = i;
+    std::vector<std::vector<size_t>> followers(items_.size());
+    std::vector<size_t> waits(items_.size(), 0);
+    std::optional<size_t> last_effect;
+    auto after = [&](size_t earlier, size_t later) {
+      if (earlier == later) return;
+      followers[earlier].push_back(later);
+      ++waits[later];
+    };
+    for (size_t i = 0; i < items_.size(); ++i)
+      for (const Value* input : items_[i].group.inputs) {
+        const Node* producer = input->producer;
+        while (producer && is_view(*producer) && !item_of.count(producer)) producer = producer->inputs[0]->producer;
+        if (producer && item_of.count(producer)) after(item_of.at(producer), i);
+      }
+    for (const auto& node : body_->nodes) {  // effects keep their order
+      if (node->op->pure() && node->regions.empty()) continue;
+      if (auto found = item_of.find(node.get()); found != item_of.end()) {
+        if (last_effect) after(*last_effect, found->second);
+        last_effect = found->second;
+      }
+    }
+    auto later = [&](size_t a, size_t b) { return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last()); };
+    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (!waits[i]) ready.push(i);
+    std::vector<size_t> order;
+    while (!ready.empty()) {
+      size_t i = ready.top();
+      ready.pop();
+      order.push_back(i);
+      for (size_t follower : followers[i])
+        if (!--waits[follower]) ready.push(follower);
+    }
+    if (order.size() != items_.size()) {
+      dissolve_stuck(waits);
+      return;
+    }
+    std::vector<Item> sorted;
+    for (size_t i : order) sorted.push_back(std::move(items_[i]));
+    items_ = std::move(sorted);
+  }
+
+  void dissolve_stuck(const std::vector<size_t>& waits) {
+    size_t before = dissolved_.size();
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (waits[i] && items_[i].group.nodes.size() > 1) dissolved_.insert(&items_[i].group.last());
+    CHECK(dissolved_.size() > before, "items wait for each other in @{}", plan_->function->name);
+    items_.clear();
+    grouped_.clear();
+    choose_items();
+    order_items();
+  }
+
+  // ---- buffers
+
+  const Value* root(const Value* value) const {
+    auto found = root_.find(value);
+    return found == root_.end() ? value : found->second;
+  }
+
+  void find_roots() {
+    for (const auto& node : body_->nodes)
+      if (!grouped_.count(node.get()) && is_view(*node)) root_[node->result()] = root(node->inputs[0]);
+  }
+
+  size_t add_buffer(Buffer buffer) {
+    plan_->buffers.push_back(std::move(buffer));
+    return plan_->buffers.size() - 1;
+  }
+
+  static size_t bytes_of(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
+
+  // The buffer of a value in the space where it was made, created at its first mention.
+  size_t buffer_of(const Value* value, MemorySpace* space = &host_memory()) {
+    value = root(value);
+    auto found = buffer_.find(value);
+    if (found != buffer_.end()) return found->second;
+    Buffer buffer;
+    buffer.value = value;
+    if (!value->producer) {
+      buffer.kind = Buffer::Kind::input;
+      buffer.index = value->index;
+    } else if (const Tensor* constant = constant_of(value)) {
+      buffer.kind = is_host_object(value->type) ? Buffer::Kind::object : Buffer::Kind::constant;
+      buffer.constant = *constant;
+    } else if (is_host_object(value->type)) {
+      buffer.kind = Buffer::Kind::object;
+    } else {
+      buffer.space = space;
+      buffer.first = plan_->steps.size();
+    }
+    if (buffer.kind == Buffer::Kind::object) buffer.index = plan_->objects++;
+    if (!is_host_object(value->type)) buffer.bytes = bytes_of(value->type);
+    return buffer_[value] = add_buffer(std::move(buffer));
+  }
+
+  // Results made by a step on the host go straight into the caller's memory.
+  void make_outputs() {
+    if (has_rest_) return;
+    const auto& results = body_->results;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Value* value = root(results[i]);
+      if (value->producer && !constant_of(value) && !is_host_object(value->type)) direct_.try_emplace(value, i);
+    }
+  }
+
+  size_t output_buffer(const Value* value, MemorySpace* space) {
+    auto direct = direct_.find(root(value));
+    if (direct != direct_.end() && space->is_host() && !buffer_.count(root(value))) {
+      Buffer buffer;
+      buffer.kind = Buffer::Kind::output;
+      buffer.value = root(value);
+      buffer.index = direct->second;
+      buffer.bytes = bytes_of(value->type);
+      return buffer_[root(value)] = add_buffer(std::move(buffer));
+    }
+    return buffer_of(value, space);
+  }
+
+  void add_copy(size_t from, size_t to) {
+    PlannedStep copy;
+    copy.inputs = {from};
+    copy.outputs = {to};
+    copy.kernel = "copy";
+    touch(from);
+    touch(to);
+    plan_->steps.push_back(std::move(copy));
+  }
+
+  void touch(size_t buffer) { plan_->buffers[buffer].last = plan_->steps.size(); }
+
+  // The value's bytes in `space`, copied there once.
+  size_t in_space(const Value* value, MemorySpace* space) {
+    size_t home = buffer_of(value);
+    if (is_host_object(value->type) || plan_->buffers[home].space == space) return home;
+    auto key = std::make_pair(root(value), space);
+    auto found = copies_.find(key);
+    if (found != copies_.end()) return found->second;
+    Buffer buffer;
+    buffer.value = root(value);
+    buffer.space = space;
+    buffer.bytes = plan_->buffers[home].bytes;
+    buffer.first = plan_->steps.size();
+    size_t copy = add_buffer(std::move(buffer));
+    add_copy(home, copy);
+    return copies_[key] = copy;
+  }
+
+  void make_step(Item& item) {
+    PlannedStep step;
+    MemorySpace* space = item.engine ? &item.engine->memory() : &host_memory();
+    step.engine = item.engine;
+    if (item.engine) {
+      MakeContext context{packer_, options_.threads};
+      step.step = item.engine->make(item.group, context);
+      step.kernel = step.step->kernel();
+      step.cost = cost_of(item.group);
+      for (size_t i = 0; i < item.group.inputs.size(); ++i) step.inputs.push_back(input_buffer(*step.step, item.group, i, space));
+    } else {
+      make_control(item, step);
+      for (const Value* input : step.control->inputs) step.inputs.push_back(in_space(input, space));
+    }
+    for (size_t buffer : step.inputs) touch(buffer);
+    if (step.step) share_in_place(item.group, step);
+    if (item.engine) {
+      for (const Value* output : item.group.outputs) step.outputs.push_back(output_buffer(output, space));
+    } else {
+      for (const auto& output : step.control->results) step.outputs.push_back(output_buffer(output.get(), space));
+    }
+    for (size_t buffer : step.outputs) touch(buffer);
+    if (step.step && step.step->workspace()) {
+      Buffer buffer;
+      buffer.bytes = step.step->workspace();
+      buffer.first = buffer.last = plan_->steps.size();
+      step.workspace = add_buffer(std::move(buffer));
+    }
+    step.group = std::move(item.group);
+    plan_->steps.push_back(std::move(step));
+  }
+
+  // Constants that the step has packed need no plain bytes.
+  size_t input_buffer(const Step& step, const Group& group, size_t i, MemorySpace* space) {
+    const Value* value = group.inputs[i];
+    if (step.reads(i) || !constant_of(root(value))) return in_space(value, space);
+    Buffer none;
+    none.kind = Buffer::Kind::constant;
+    none.value = value;
+    return add_buffer(std::move(none));
+  }
+
+  void make_control(const Item& item, PlannedStep& step) {
+    step.control = &item.group.last();
+    step.kernel = step.control->op->name;
+    for (const auto& region : step.control->regions) {
+      auto function = std::make_unique<Function>();
+      function->name = step.control->op->name;
+      Node holder;  // clone() copies whole nodes; the region is all we keep of it
+      holder.op = step.control->op;
+      std::unordered_map<const Value*, Value*> map;
+      for (const Value* input : step.control->inputs) map.emplace(input, nullptr);
+      auto copy = clone(*step.control, map);
+      function->body = std::move(*copy->regions[static_cast<size_t>(&region - step.control->regions.data())]);
+      function->result_names.assign(function->body.results.size(), "");
+      step.programs.push_back(std::make_unique<Program>(module_, std::move(function), options_, packer_));
+    }
+    if (const Attribute* callee = step.control->attributes.find("callee")) {
+      const Function* function = module_->find(std::get<FunctionName>(*callee).name);
+      CHECK(function, "callee");
+      step.programs.push_back(std::make_unique<Program>(module_, clone(*function), options_, packer_));
+    }
+  }
+
+  bool needed_later(const Value* value, const Group& group) const {
+    const Value* mine = root(value);
+    std::unordered_set<const Node*> inside(group.nodes.begin(), group.nodes.end());
+    auto unfinished = [&](const Value* each) {
+      if (uses_->is_result(each)) return true;
+      for (const Node* user : uses_->users(each))
+        if (!inside.count(user) && !done_.count(user) && !(is_view(*user) && !grouped_.count(user))) return true;
+      return false;
+    };
+    if (unfinished(mine)) return true;
+    for (const auto& [view, target] : root_)
+      if (target == mine && unfinished(view)) return true;
+    return false;
+  }
+
+  // Output 0 takes over an input's buffer when that input dies here.
+  void share_in_place(const Group& group, const PlannedStep& step) {
+    for (const Node* node : group.nodes) done_.insert(node);
+    if (group.outputs.empty()) return;
+    const Value* output = root(group.outputs[0]);
+    if (is_host_object(output->type) || buffer_.count(output) || direct_.count(output)) return;
+    for (size_t i : step.step->in_place()) {
+      size_t shared = step.inputs[i];
+      const Buffer& buffer = plan_->buffers[shared];
+      if (buffer.kind != Buffer::Kind::arena || buffer.space != &step.engine->memory() || buffer.bytes != bytes_of(output->type)) continue;
+      if (copies_.count({root(group.inputs[i]), buffer.space}) || needed_later(group.inputs[i], group)) continue;
+      if (std::count(step.inputs.begin(), step.inputs.end(), shared) != 1) continue;
+      buffer_[output] = shared;
+      return;
+    }
+  }
+
+  void finish_outputs() {
+    const auto& results = body_->results;
+    for (size_t i = 0; i < results.size(); ++i) {
+      size_t buffer = buffer_of(results[i]);
+      const Buffer& made = plan_->buffers[buffer];
+      bool direct = made.kind == Buffer::Kind::output && made.index == i;
+      if (!has_rest_ && !direct && !is_host_object(results[i]->type)) {
+        Buffer target;
+        target.kind = Buffer::Kind::output;
+        target.value = results[i];
+        target.index = i;
+        target.bytes = made.bytes;
+        size_t to = add_buffer(std::move(target));
+        add_copy(buffer, to);
+        buffer = to;
+      } else if (has_rest_) {
+        buffer = in_space(results[i], &host_memory());
+      }
+      plan_->outputs.push_back(buffer);
+    }
+    for (size_t buffer : plan_->outputs) touch(buffer);
+  }
+
+  void place_buffers() {
+    std::map<MemorySpace*, std::vector<Buffer*>> by_space;
+    for (Buffer& buffer : plan_->buffers)
+      if (buffer.kind == Buffer::Kind::arena) by_space[buffer.space].push_back(&buffer);
+    for (auto& [space, buffers] : by_space) {
+      Placement placement = place(std::move(buffers), options_.reuse_memory);
+      plan_->arena_bytes[space] = placement.bytes;
+      if (space->is_host()) plan_->live_bytes = placement.live_bytes;
+    }
+  }
+
+  void number_arguments() {
+    size_t next = 0;
+    for (PlannedStep& step : plan_->steps) {
+      step.first_argument = next;
+      next += step.inputs.size() + step.outputs.size();
+    }
+  }
+
+  std::shared_ptr<const Module> module_;
+  const PlanOptions& options_;
+  Packer& packer_;
+  std::shared_ptr<Plan> plan_;
+  Block* body_ = nullptr;
+  std::optional<Uses> uses_;
+  bool has_rest_ = false;
+  std::vector<Item> items_;
+  std::unordered_set<const Node*> grouped_, done_;
+  std::unordered_set<const Node*> dissolved_;  // last nodes of groups that cannot be scheduled whole
+  std::unordered_map<const Value*, const Value*> root_;
+  std::unordered_map<const Value*, size_t> buffer_;
+  std::unordered_map<const Value*, size_t> direct_;  // root of a result -> which output
+  std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
+                                      const PlanOptions& options, Packer& packer) {
+  return Planner(std::move(module), std::move(function), options, packer).make();
+}
+
+}  // namespace cairn

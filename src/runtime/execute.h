@@ -1,0 +1,26 @@
+// Runs a plan: binds a caller's buffers, walks the steps, follows control flow and later segments.
+#pragma once
+
+#include "plan/plan.h"
+#include "runtime/model.h"
+
+namespace cairn {
+
+/// Takes the results of a program.
+class ResultSink {
+ public:
+  virtual ~ResultSink() = default;
+  /// Memory for a result whose dims are known before the run.
+  virtual void* allocate(size_t result, DType dtype, const std::vector<int64_t>& dims) = 0;
+  /// A result that became known during the run; the tensor may be a view into memory of the run.
+  virtual void take(size_t result, const HostValue& value) = 0;
+};
+
+/// `inputs` hold one pointer per param of the plan's function: its elements, or a HostValue* where is_host_object.
+void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& sink, const Module& module,
+             const RunOptions& options);
+
+/// Plans the program for these values and runs it; results own their memory.
+std::vector<HostValue> run_program(const Program& program, std::span<const HostValue> inputs, const RunOptions& options);
+
+}  // namespace cairn

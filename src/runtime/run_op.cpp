@@ -1,0 +1,96 @@
+// One op on the caller's tensors: a module of one node, kept by op, types and attributes.
+#include <mutex>
+#include <unordered_map>
+
+#include "ir/text.h"
+#include "runtime/model.h"
+
+namespace cairn {
+
+namespace {
+
+template <class T>
+void append(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Inputs whose values decide the result's dims are part of the op here, as constants.
+bool is_embedded(const OpDef& op, size_t input) { return op.has(kShapeOperands) && input > 0; }
+
+std::string key_of(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, const ModelOptions& options) {
+  std::string key(op.name);
+  append(key, options.threads);
+  for (const std::string& engine : options.engines) key += "," + engine;
+  for (const auto& [name, value] : attributes) key += fmt::format(";{}={}", name, to_string(value));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    append(key, inputs[i].dtype);
+    append(key, inputs[i].dims.size());
+    for (int64_t dim : inputs[i].dims) append(key, dim);
+    if (is_embedded(op, i) && inputs[i].dtype.kind != DType::Kind::string)
+      key.append(static_cast<const char*>(inputs[i].data),
+                 storage_bytes(inputs[i].dtype, element_count({inputs[i].dims.begin(), inputs[i].dims.end()}).value_or(0)));
+  }
+  return key;
+}
+
+std::shared_ptr<Executor> shared_pool(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::shared_ptr<Executor>> pools;
+  std::lock_guard lock(mutex);
+  auto& pool = pools[threads];
+  if (!pool) pool = make_pool(threads);
+  return pool;
+}
+
+std::shared_ptr<const Model> make_model(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs,
+                                        ModelOptions options) {
+  Module module;
+  module.name = op.name;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  Builder builder(main.body);
+  std::vector<Value*> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<int64_t> dims(inputs[i].dims.begin(), inputs[i].dims.end());
+    if (is_embedded(op, i))
+      values.push_back(builder.constant(Tensor::view(inputs[i].dtype, dims, inputs[i].data, nullptr).owned()));
+    else
+      values.push_back(main.body.add_param(Type::tensor(inputs[i].dtype, Shape::of(dims)), fmt::format("x{}", i)));
+  }
+  Node* node = builder.add_node(op, values, attributes);
+  for (const auto& result : node->results) {
+    main.body.results.push_back(result.get());
+    main.result_names.push_back(fmt::format("y{}", result->index));
+  }
+  options.optimise = false;
+  options.pool = shared_pool(options.threads > 0 ? options.threads : available_threads());
+  return Model::make(std::move(module), options);
+}
+
+}  // namespace
+
+void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
+            const ModelOptions& options) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::shared_ptr<const Model>> models;
+  constexpr size_t kMostModels = 4096;
+  std::string key = key_of(op, attributes, inputs, options);
+  std::shared_ptr<const Model> model;
+  {
+    std::lock_guard lock(mutex);
+    if (auto found = models.find(key); found != models.end()) model = found->second;
+  }
+  if (!model) {
+    model = make_model(op, attributes, inputs, options);
+    std::lock_guard lock(mutex);
+    if (models.size() >= kMostModels) models.clear();
+    models.emplace(std::move(key), model);
+  }
+  std::vector<TensorRef> plain;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!is_embedded(op, i)) plain.push_back(inputs[i]);
+  model->run(plain, allocate);
+}
+
+}  // namespace cairn
