@@ -1,0 +1,163 @@
+// The rows: every option of atc and omg, what it means and what it does in this version.
+#include "support/options.h"
+
+namespace cairn {
+
+namespace {
+
+using enum OptionType;
+using enum OptionStatus;
+
+constexpr const char* kOwnTypes = "arithmetic stays in the model's own types, the most accurate choice";
+constexpr const char* kNoChip = "there is no such chip part here; models run on the processor";
+constexpr const char* kProfiles = "models take any shape without profiles; give the dimension as -1 in --input_shape";
+constexpr const char* kNoKernels = "no kernels are compiled while converting";
+constexpr const char* kNoTuning = "there is no tuning while converting";
+constexpr const char* kNotYet = "is not done yet";
+constexpr const char* kMemory = "memory is planned when the model is loaded";
+
+const OptionDef kTable[] = {
+    {"help", "General", flag, {}, "", "print this text", acts, "", kAtc | kOmg, {"h"}},
+    {"mode", "General", choice, {"0", "1", "3", "5", "6"}, "0",
+     "0: convert; 1: model to JSON; 3: check only and write the report; 5: text dump to JSON; 6: print information", acts},
+    {"log", "General", choice, {"null", "debug", "info", "warning", "error", "default"}, "null",
+     "how much the tool tells while it works", acts},
+
+    {"model", "Input", path, {}, "", "model to convert: SavedModel folder, frozen .pb, .onnx", acts},
+    {"weight", "Input", path, {}, "", "weights of a Caffe model", noted,
+     "only Caffe models have a separate weight file"},
+    {"framework", "Input", choice, {"0", "1", "3", "5"}, "found from the file",
+     "0: Caffe, 1: MindSpore, 3: TensorFlow, 5: ONNX", acts},
+    {"input_format", "Input", choice, {"NCHW", "NHWC", "ND", "NCDHW", "NDHWC"}, "",
+     "order of the image dimensions", noted, "the order is the one the model was made with"},
+    {"input_shape", "Input", text, {}, "", "shapes of the inputs: \"a:1,224,224,3;b:1,-1\"", acts},
+    {"input_shape_range", "Input", text, {}, "", "ranges of the inputs' sizes", noted, kProfiles},
+    {"dynamic_batch_size", "Input", text, {}, "", "batch sizes the model must take", noted, kProfiles},
+    {"dynamic_image_size", "Input", text, {}, "", "image sizes the model must take", noted, kProfiles},
+    {"dynamic_dims", "Input", text, {}, "", "sizes the model must take", noted, kProfiles},
+    {"singleop", "Input", path, {}, "", "JSON file of single operators to convert", refused, kNotYet, kAtc},
+    {"om", "Input", path, {}, "", "model of modes 1, 5 and 6", acts},
+
+    {"output", "Output", path, {}, "", "name of the model to write; .om is added", acts},
+    {"output_type", "Output", text, {}, "",
+     "element type of the outputs: FP32, FP16, UINT8, or \"node:0:FP16;node2:0:FP32\"", acts},
+    {"out_nodes", "Output", text, {}, "", "tensors to end the model at: \"node:0;node2:1\"", acts, "", kAtc | kOmg,
+     {"out_node", "output_nodes"}},
+    {"input_fp16_nodes", "Input", text, {}, "", "inputs that are handed in as 16-bit floats: \"a;b\"", acts},
+    {"is_input_adjust_hw_layout", "Input", text, {}, "", "inputs in the chip's own layout", refused,
+     "there is no such layout here", kAtc},
+    {"is_output_adjust_hw_layout", "Output", text, {}, "", "outputs in the chip's own layout", refused,
+     "there is no such layout here", kAtc},
+    {"insert_op_conf", "Input", path, {}, "", "image preprocessing put in front of the model", refused,
+     "preprocessing inside the model is not done yet; preprocess before running and leave the option out"},
+    {"check_report", "Output", path, {}, "check_result.json", "where mode 3 writes its report", acts},
+    {"json", "Output", path, {}, "", "file that modes 1 and 5 write", acts},
+    {"dump_mode", "Output", zero_one, {}, "0", "1: mode 1 writes inferred shapes too", noted,
+     "the JSON always has the inferred shapes"},
+    {"op_name_map", "Input", path, {}, "", "names of Caffe operators", refused, "Caffe models are not read yet"},
+    {"external_weight", "Output", zero_one, {}, "0", "1: keep the weights outside the model", noted,
+     "weights stay in the model and are mapped from there, never copied", kAtc},
+    {"save_original_model", "Output", true_false, {}, "false", "keep the model as it was before optimisation", noted,
+     "the model always holds the graph as it was before optimisation", kAtc},
+    {"display_model_info", "Output", zero_one, {}, "0", "1: print information about the model when done", acts, "", kAtc},
+
+    {"soc_version", "Target", text, {}, "", "chip to convert for", noted,
+     "every name gives a model for the processors this version knows", kAtc},
+    {"core_type", "Target", choice, {"AiCore", "VectorCore"}, "AiCore", "kind of core", noted, kNoChip, kAtc},
+    {"aicore_num", "Target", text, {}, "", "number of cores", noted, kNoChip, kAtc},
+    {"virtual_type", "Target", zero_one, {}, "0", "part of a chip", noted, kNoChip, kAtc},
+    {"host_env_os", "Target", choice, {"linux"}, "linux", "system the model is for", noted,
+     "models hold no machine code", kAtc},
+    {"host_env_cpu", "Target", choice, {"x86_64", "aarch64"}, "", "processor of the host", noted,
+     "models hold no machine code", kAtc},
+    {"device_id", "Target", integer, {}, "0", "device used while tuning", noted, kNoTuning, kAtc},
+    {"target", "Target", text, {}, "", "old name of the chip", noted, kNoChip},
+    {"cal_conf", "Target", path, {}, "", "calibration settings", refused, "quantisation while converting is not done yet"},
+    {"cluster_config", "Target", path, {}, "", "model spread over several devices", refused,
+     "a converted model runs on one machine", kAtc},
+
+    {"precision_mode", "Precision", choice,
+     {"force_fp16", "force_fp32", "cube_fp16in_fp32out", "allow_fp32_to_fp16", "allow_mix_precision",
+      "allow_mix_precision_fp16", "allow_mix_precision_bf16", "must_keep_origin_dtype", "allow_fp32_to_bf16", "origin"},
+     "must_keep_origin_dtype", "types to compute in", acts, "", kAtc},
+    {"precision_mode_v2", "Precision", choice,
+     {"fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16"}, "origin", "types to compute in", acts,
+     "", kAtc},
+    {"modify_mixlist", "Precision", path, {}, "", "operators kept from or given lower precision", noted, kOwnTypes, kAtc},
+    {"op_precision_mode", "Precision", path, {}, "", "precision by operator", noted, kOwnTypes, kAtc, {"op_precision"}},
+    {"op_select_implmode", "Precision", choice,
+     {"high_performance", "high_precision", "high_performance_for_all", "high_precision_for_all"}, "high_precision",
+     "accurate or fast kernels", noted, "all kernels are of high precision", kAtc},
+    {"optypelist_for_implmode", "Precision", text, {}, "", "operators that --op_select_implmode is for", noted,
+     "all kernels are of high precision", kAtc},
+    {"keep_dtype", "Precision", path, {}, "", "operators that keep their types", noted, "every operator keeps its types",
+     kAtc},
+    {"customize_dtypes", "Precision", path, {}, "", "types by operator", refused, kNotYet, kAtc},
+    {"allow_hf32", "Precision", true_false, {}, "false", "32-bit floats with short mantissas", noted, kOwnTypes, kAtc},
+    {"deterministic", "Precision", zero_one, {}, "1", "equal results in every run", noted,
+     "results do not depend on the number of threads and are equal in every run", kAtc},
+    {"compression_optimize_conf", "Precision", path, {}, "", "quantise while converting", refused, kNotYet, kAtc},
+    {"sparsity", "Precision", zero_one, {}, "0", "4:2 sparse weights", noted, kNoChip, kAtc},
+    {"quant_dumpable", "Precision", zero_one, {}, "0", "keep values around quantised operators", noted,
+     "nothing is quantised while converting", kAtc},
+
+    {"disable_reuse_memory", "Optimisation", zero_one, {}, "0", "1: every value has memory of its own", noted, kMemory,
+     kAtc},
+    {"fusion_switch_file", "Optimisation", path, {}, "", "fusion rules to switch off", noted,
+     "rules are chosen when the model is loaded", kAtc},
+    {"optimization_switch", "Optimisation", text, {}, "", "passes to switch: \"Pass:on;Pass2:off\"", noted,
+     "passes run when the model is loaded", kAtc},
+    {"oo_level", "Optimisation", choice, {"O1", "O3"}, "O3", "level of optimisation", noted,
+     "passes run when the model is loaded", kAtc},
+    {"oo_constant_folding", "Optimisation", true_false, {}, "true", "compute constants while converting", noted,
+     "passes run when the model is loaded", kAtc},
+    {"oo_dead_code_elimination", "Optimisation", true_false, {}, "true", "remove what no output needs", noted,
+     "passes run when the model is loaded", kAtc},
+    {"topo_sorting_mode", "Optimisation", choice, {"0", "1", "2", "3"}, "1", "order of the operators", noted,
+     "the order is planned when the model is loaded", kAtc},
+    {"enable_scope_fusion_passes", "Optimisation", text, {}, "", "TensorFlow scope rules to switch on", noted,
+     "patterns are found without being asked for", kAtc},
+    {"enable_single_stream", "Optimisation", true_false, {}, "false", "run operators one after the other", noted,
+     "operators run one after the other", kAtc},
+    {"head_stream", "Optimisation", zero_one, {}, "0", "a stream of its own in front", noted, kNoChip, kAtc},
+    {"ac_parallel_enable", "Optimisation", zero_one, {}, "0", "overlap host and device operators", noted, kNoChip, kAtc},
+    {"tiling_schedule_optimize", "Optimisation", zero_one, {}, "0", "tile on the device", noted, kNoChip, kAtc},
+    {"static_model_ops_lower_limit", "Optimisation", integer, {}, "", "smallest static part", noted, kNoChip, kAtc},
+    {"enable_small_channel", "Optimisation", zero_one, {}, "0", "faster first convolution of few channels", noted,
+     "the fastest kernel is chosen for every convolution", kAtc},
+    {"buffer_optimize", "Optimisation", choice, {"l2_optimize", "l1_optimize", "l1_and_l2_optimize", "off_optimize"},
+     "l2_optimize", "use of the chip's buffers", noted, kNoChip, kAtc},
+    {"enable_compress_weight", "Optimisation", true_false, {}, "false", "compress weights", noted, kNoChip, kAtc},
+    {"compress_weight_conf", "Optimisation", path, {}, "", "operators whose weights are compressed", noted, kNoChip, kAtc},
+    {"atomic_clean_policy", "Optimisation", zero_one, {}, "0", "how accumulators are cleared", noted, kNoChip, kAtc},
+    {"jit_compile", "Optimisation", choice, {"0", "1", "2"}, "1", "compile kernels", noted, kNoKernels, kAtc},
+    {"shape_generalized_build_mode", "Optimisation", choice, {"shape_precise", "shape_generalized"}, "shape_precise",
+     "kernels for one shape or many", noted, kNoKernels, kAtc},
+
+    {"auto_tune_mode", "Tuning", text, {}, "", "tune kernels: RL, GA", noted, kNoTuning, kAtc},
+    {"mdl_bank_path", "Tuning", path, {}, "", "tuning results of models", noted, kNoTuning, kAtc},
+    {"op_bank_path", "Tuning", path, {}, "", "tuning results of operators", noted, kNoTuning, kAtc},
+    {"op_debug_level", "Debug", choice, {"0", "1", "2", "3", "4"}, "0", "keep sources of kernels", noted, kNoKernels, kAtc},
+    {"debug_dir", "Debug", path, {}, "", "where sources of kernels go", noted, kNoKernels, kAtc},
+    {"op_debug_config", "Debug", path, {}, "", "memory checks in kernels", noted, kNoKernels, kAtc},
+    {"op_compiler_cache_mode", "Debug", choice, {"disable", "enable", "force"}, "disable", "cache of kernels", noted,
+     kNoKernels, kAtc},
+    {"op_compiler_cache_dir", "Debug", path, {}, "", "where the cache of kernels is", noted, kNoKernels, kAtc},
+    {"status_check", "Debug", zero_one, {}, "0", "overflow checks in kernels", noted, kNoKernels, kAtc},
+    {"export_compile_stat", "Debug", choice, {"0", "1", "2"}, "1", "when fusion_result.json is written", noted,
+     "fusion happens when the model is loaded; see cairn why", kAtc},
+
+    {"ddk_version", "General", text, {}, "", "version of the development kit", noted, "there is no such kit here", kOmg},
+    {"plugin_path", "Input", path, {}, "", "library of own operators", refused, "operator libraries are not loaded", kOmg},
+    {"net_format", "Input", choice, {"NCHW", "NHWC", "ND"}, "", "order of the image dimensions", noted,
+     "the order is the one the model was made with", kOmg},
+    {"encrypt_mode", "Output", choice, {"-1", "0"}, "-1", "0: encrypt the model", refused, "models are not encrypted", kOmg},
+    {"hiai_version", "Target", text, {}, "", "version of the phone's engine", noted, kNoChip, kOmg},
+    {"input_type", "Input", text, {}, "", "element type of the inputs", refused, kNotYet, kOmg},
+};
+
+}  // namespace
+
+std::span<const OptionDef> option_table() { return kTable; }
+
+}  // namespace cairn

@@ -1,0 +1,375 @@
+// Reading of the platform tools' arguments as people really write them.
+#include "support/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "support/files.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr std::string_view kOpeningQuotes[] = {"\u201c", "\u201d", "\u2018", "\u2019", "\u300c"};
+constexpr std::string_view kClosingQuotes[] = {"\u201d", "\u201c", "\u2019", "\u2018", "\u300d"};
+constexpr std::string_view kLongDashes[] = {"\u2014\u2014", "\u2013\u2013", "\u2014", "\u2013"};
+
+std::string_view trim(std::string_view text) {
+  size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::string canonical(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+/// Index into the quote lists of the curly quote that `value` opens with, or nothing.
+std::optional<size_t> curly_quote(std::string_view value) {
+  for (size_t i = 0; i < std::size(kOpeningQuotes); ++i)
+    if (value.starts_with(kOpeningQuotes[i])) return i;
+  return std::nullopt;
+}
+
+bool ends_with_curly(std::string_view value) {
+  return std::any_of(std::begin(kClosingQuotes), std::end(kClosingQuotes),
+                     [&](std::string_view quote) { return value.ends_with(quote); });
+}
+
+bool is_integer(std::string_view text) {
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string joined(const std::vector<std::string_view>& values) {
+  std::string text;
+  for (std::string_view value : values) text += (text.empty() ? "" : ", ") + std::string(value);
+  return text;
+}
+
+class Reader {
+ public:
+  Reader(const std::vector<std::string>& arguments, Door door) : arguments_(arguments), door_(door) {}
+
+  ParsedOptions read() {
+    while (at_ < arguments_.size()) argument();
+    for (const auto& [name, value] : options_.values) check(*find_option(name, door_), value);
+    if (!report_.empty()) throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", report_);
+    return std::move(options_);
+  }
+
+ private:
+  void problem(const char* code, std::string option, std::string message, std::string fix = {}) {
+    report_.add({code, Severity::error, std::move(option), {}, std::move(message), std::move(fix)});
+  }
+  void repaired(std::string sentence) { options_.repairs.push_back(std::move(sentence)); }
+
+  /// "--name" without its dashes, or nothing when the argument does not start with one.
+  std::optional<std::string> option_text(const std::string& argument) {
+    std::string_view text = argument;
+    for (std::string_view dash : kLongDashes) {
+      if (!text.starts_with(dash)) continue;
+      repaired(fmt::format("{}: the long dash is read as --", argument));
+      return std::string(text.substr(dash.size()));
+    }
+    if (!text.starts_with('-') || text.size() < 2 || is_integer(text)) return std::nullopt;
+    text.remove_prefix(text.starts_with("--") ? 2 : 1);
+    return std::string(text);
+  }
+
+  void argument() {
+    const std::string& given = arguments_[at_++];
+    if (trim(given).empty()) return;
+    auto text = option_text(given);
+    if (!text) {
+      problem("E10053", given, fmt::format("'{}' belongs to no option", given),
+              "a blank inside a value needs quotes around the whole value: --input_shape=\"a:1, 2\"");
+      return;
+    }
+    size_t equals = text->find('=');
+    std::string name = std::string(trim(std::string_view(*text).substr(0, equals)));
+    const OptionDef* def = find_option(name, door_);
+    if (!def) {
+      unknown(name);
+      // What follows is most likely its value.
+      if (equals == std::string::npos && at_ < arguments_.size() && !arguments_[at_].starts_with('-')) ++at_;
+      return;
+    }
+    if (canonical(name) != def->name && def->type != OptionType::flag)
+      repaired(fmt::format("--{} is read as --{}", name, def->name));
+    if (def->type == OptionType::flag) {
+      options_.values[def->name] = "true";
+      return;
+    }
+    std::optional<std::string> value = value_of(*def, *text, equals);
+    if (value) options_.values[def->name] = std::move(*value);
+  }
+
+  void unknown(const std::string& name) {
+    auto nearest = nearest_option(name, door_);
+    problem("E10053", "--" + name, fmt::format("--{} is no option", name),
+            nearest ? fmt::format("nearest: --{}", *nearest) : "--help lists all options");
+  }
+
+  /// The text after `=` or the next argument, with quotes and cut blanks mended.
+  std::optional<std::string> value_of(const OptionDef& def, const std::string& text, size_t equals) {
+    std::string value;
+    if (equals != std::string::npos) {
+      value = text.substr(equals + 1);
+    } else if (at_ < arguments_.size() && (!arguments_[at_].starts_with('-') || is_integer(arguments_[at_]))) {
+      value = arguments_[at_++];
+      if (value == "=" && at_ < arguments_.size()) value = arguments_[at_++];
+    } else {
+      problem("E10004", fmt::format("--{}", def.name), fmt::format("--{} has no value", def.name),
+              "give it behind '='; a value with ';' or a blank needs quotes");
+      return std::nullopt;
+    }
+    value = trim(value);
+    if (curly_quote(value)) return without_curly(def, value);
+    if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0]) {
+      value = trim(std::string_view(value).substr(1, value.size() - 2));
+      repaired(fmt::format("--{}: quotes inside the value are left out", def.name));
+    }
+    join_cut_list(def, value);
+    if (def.type == OptionType::path) value = expand_home(value);
+    return value;
+  }
+
+  std::optional<std::string> without_curly(const OptionDef& def, std::string value) {
+    std::string whole = value;
+    size_t next = at_;
+    size_t quote = *curly_quote(value);
+    while (!(ends_with_curly(whole) && whole.size() > kOpeningQuotes[quote].size()) && next < arguments_.size() &&
+           !arguments_[next].starts_with("--"))
+      whole += " " + arguments_[next++];
+    size_t opening = kOpeningQuotes[quote].size();
+    if (!ends_with_curly(whole) || whole.size() <= opening) {
+      std::string start = std::string(trim(std::string_view(value).substr(opening)));
+      problem("E10053", fmt::format("--{}", def.name),
+              fmt::format("--{}: the value opens with a curly quote ({}) that never closes: the shell cut the command at "
+                          "';' because curly quotes do not quote",
+                          def.name, kOpeningQuotes[quote]),
+              fmt::format("use straight quotes around the whole value: --{}=\"{};...\"", def.name, start));
+      return std::nullopt;
+    }
+    at_ = next;
+    repaired(fmt::format("--{}: curly quotes around the value are left out", def.name));
+    std::string inner(trim(std::string_view(whole).substr(opening, whole.size() - opening - 3)));  // all are 3 bytes
+    if (def.type == OptionType::path) inner = expand_home(inner);
+    return inner;
+  }
+
+  /// "--input_shape=a:1, 224,224,3" without quotes arrives as two arguments.
+  void join_cut_list(const OptionDef& def, std::string& value) {
+    constexpr std::string_view kSeparators = ",;:";
+    if (def.type != OptionType::text) return;
+    bool joined = false;
+    while (at_ < arguments_.size() && !value.empty() && !arguments_[at_].empty() && !arguments_[at_].starts_with("--") &&
+           (kSeparators.find(value.back()) != std::string_view::npos ||
+            kSeparators.find(arguments_[at_][0]) != std::string_view::npos)) {
+      value += arguments_[at_++];
+      joined = true;
+    }
+    if (joined) repaired(fmt::format("--{}: the blank inside the value is left out: {}", def.name, value));
+  }
+
+  void check(const OptionDef& def, const std::string& value) {
+    std::string option = fmt::format("--{}", def.name);
+    if (def.status == OptionStatus::refused) {
+      problem("E10055", option, fmt::format("{} cannot be used: {}", option, def.reason));
+      return;
+    }
+    if (def.status == OptionStatus::noted) options_.notices.push_back(fmt::format("{} has no effect: {}", option, def.reason));
+    auto invalid = [&](const char* code, const std::string& reason) {
+      problem(code, option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason));
+    };
+    if (def.type == OptionType::true_false && value != "true" && value != "false")
+      invalid("E10005", "it must be true or false");
+    if (def.type == OptionType::zero_one && value != "0" && value != "1") invalid("E10006", "it must be 1 or 0");
+    if (def.type == OptionType::integer && !is_integer(value)) invalid("E10001", "it must be a number");
+    if (def.type == OptionType::choice && std::find(def.values.begin(), def.values.end(), value) == def.values.end())
+      bad_choice(def, value, invalid);
+  }
+
+  template <class Invalid>
+  void bad_choice(const OptionDef& def, const std::string& value, Invalid&& invalid) {
+    std::string_view name = def.name;
+    if (name == "log")
+      problem("E10010", "--log",
+              fmt::format("invalid value for --log:{}, only support debug, info, warning, error, null", value));
+    else if (name == "framework")
+      problem("E10007", "--framework",
+              fmt::format("Value [{}] for parameter [--framework] is invalid. Reason: it must be 0(Caffe) or "
+                          "1(MindSpore) or 3(TensorFlow) or 5(Onnx)",
+                          value));
+    else
+      invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)));
+  }
+
+  const std::vector<std::string>& arguments_;
+  Door door_;
+  size_t at_ = 0;
+  ParsedOptions options_;
+  Report report_;
+};
+
+/// Adds `text` to `out` in lines of at most `width` columns, all but the first indented.
+void wrap(std::string& out, std::string_view text, size_t indent, size_t width) {
+  size_t column = indent;
+  for (const std::string& word : split_list(text, ' ')) {
+    if (column > indent && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  out += '\n';
+}
+
+[[noreturn]] void shape_error(const char* code, const std::string& message) {
+  Report report;
+  report.add({code, Severity::error, "--input_shape", {}, message,
+              "write name:dims, several separated by ';': \"input1:1,224,224,3;input2:1,10\""});
+  throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
+}
+
+int64_t parse_dim(std::string_view text, std::string_view part) {
+  int64_t size = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (code == std::errc::result_out_of_range || (code == std::errc() && size > INT32_MAX))
+    shape_error("E10013", fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX));
+  if (code != std::errc() || end != text.data() + text.size())
+    shape_error("E10014", fmt::format("'{}' in '{}' is not a number", text, part));
+  if (size == 0 || size < -1)
+    shape_error("E10011", fmt::format("'{}' in '{}' is not a size; expected at least 1, or -1 for any", size, part));
+  return size;
+}
+
+std::vector<int64_t> parse_dims(std::string text, std::string_view part, std::vector<std::string>& repairs) {
+  if (text.starts_with('[') && text.ends_with(']')) {
+    repairs.push_back(fmt::format("--input_shape: brackets in '{}' are left out", part));
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<int64_t> dims;
+  for (size_t start = 0; start <= text.size() && !trim(text).empty();) {
+    size_t comma = std::min(text.find(',', start), text.size());
+    std::string_view item = trim(std::string_view(text).substr(start, comma - start));
+    if (item.find('~') != std::string_view::npos) {
+      repairs.push_back(fmt::format("--input_shape: the range {} in '{}' is read as -1, any size", item, part));
+      item = "-1";
+    }
+    dims.push_back(parse_dim(item, part));
+    start = comma + 1;
+  }
+  return dims;
+}
+
+}  // namespace
+
+const char* to_string(OptionStatus status) {
+  constexpr const char* kNames[] = {"acts", "noted", "refused"};
+  return kNames[static_cast<int>(status)];
+}
+
+const OptionDef* find_option(std::string_view name, Door door) {
+  std::string wanted = canonical(name);
+  for (const OptionDef& def : option_table())
+    if ((def.doors & door) != 0 && (wanted == def.name || std::count(def.aliases.begin(), def.aliases.end(), wanted)))
+      return &def;
+  return nullptr;
+}
+
+std::optional<std::string_view> nearest_option(std::string_view name, Door door) {
+  std::string wanted = canonical(name);
+  std::optional<std::string_view> nearest;
+  size_t least = wanted.size() / 3 + 1;
+  for (const OptionDef& def : option_table()) {
+    if ((def.doors & door) == 0) continue;
+    size_t distance = edit_distance(wanted, def.name);
+    if (distance < least || (distance == least && !nearest)) least = distance, nearest = def.name;
+  }
+  return nearest;
+}
+
+std::string ParsedOptions::get(std::string_view name) const {
+  auto found = values.find(name);
+  if (found != values.end()) return found->second;
+  for (const OptionDef& def : option_table())
+    if (name == def.name) return def.fallback;
+  CHECK(false, "no option {}", name);
+  return {};
+}
+
+ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door) { return Reader(arguments, door).read(); }
+
+std::string options_help(Door door, const std::string& program) {
+  std::string text = fmt::format("Usage: {} --model=MODEL --output=NAME [options]\n", program);
+  constexpr std::array kGroups = {"General", "Input", "Output", "Target", "Precision", "Optimisation", "Tuning", "Debug"};
+  for (const char* group : kGroups) {
+    std::string lines;
+    for (const OptionDef& def : option_table()) {
+      if ((def.doors & door) == 0 || std::string_view(def.group) != group) continue;
+      std::string meaning = def.meaning;
+      if (!def.values.empty()) meaning += "; one of " + joined(def.values);
+      if (*def.fallback) meaning += fmt::format(" (default {})", def.fallback);
+      if (def.status == OptionStatus::noted) meaning += fmt::format(" [no effect: {}]", def.reason);
+      if (def.status == OptionStatus::refused) meaning += fmt::format(" [refused: {}]", def.reason);
+      lines += fmt::format("  --{:<28} ", def.name);
+      wrap(lines, meaning, 33, 100);
+    }
+    if (!lines.empty()) text += fmt::format("\n{}\n{}", group, lines);
+  }
+  return text;
+}
+
+std::vector<std::string> split_list(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(separator), text.size());
+    std::string_view part = trim(text.substr(0, end));
+    if (!part.empty()) parts.emplace_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs) {
+  std::vector<NamedDims> shapes;
+  for (const std::string& part : split_list(value, ';')) {
+    size_t colon = part.rfind(':');
+    if (colon == std::string::npos || colon == 0)
+      shape_error("E10002", fmt::format("'{}' has no name and dimensions with ':' between", part));
+    if (part.find('.', colon) != std::string::npos)
+      shape_error("E10002", fmt::format("'{}' has a number with a point, expected whole numbers", part));
+    NamedDims shape;
+    shape.name = trim(std::string_view(part).substr(0, colon));
+    shape.dims = parse_dims(std::string(trim(std::string_view(part).substr(colon + 1))), part, repairs);
+    shapes.push_back(std::move(shape));
+  }
+  if (shapes.empty()) shape_error("E10002", "there is no input in it");
+  return shapes;
+}
+
+}  // namespace cairn

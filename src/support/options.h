@@ -1,0 +1,84 @@
+// The one table of command-line options that the platform's tools have, and the tolerant reading of them: help, checks,
+// notices and documentation are derived from the rows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/report.h"
+
+namespace cairn {
+
+enum class OptionType : uint8_t {
+  flag,        // no value
+  text,        // any
+  path,        // "~" is expanded
+  integer,     // digits, a sign
+  true_false,  // "true" or "false"
+  zero_one,    // "0" or "1"
+  choice,      // one of `values`
+};
+
+/// What giving the option does in this version.
+enum class OptionStatus : uint8_t {
+  acts,
+  noted,    // read and checked, has no effect; said once with the reason
+  refused,  // would change the result in a way that is not done yet; the run stops with the reason
+};
+const char* to_string(OptionStatus status);
+
+enum Door : uint8_t { kAtc = 1 << 0, kOmg = 1 << 1 };
+
+struct OptionDef {
+  const char* name;
+  const char* group;
+  OptionType type;
+  std::vector<std::string_view> values;  // choice
+  const char* fallback;                  // text of the default, empty: none
+  const char* meaning;
+  OptionStatus status;
+  const char* reason = "";  // noted, refused: why, and what to do instead
+  uint8_t doors = kAtc | kOmg;
+  std::vector<std::string_view> aliases = {};
+};
+
+std::span<const OptionDef> option_table();
+/// Row by name or alias, `-` read as `_`; null when there is none for that door.
+const OptionDef* find_option(std::string_view name, Door door);
+/// The closest name within a third of its length, or nothing.
+std::optional<std::string_view> nearest_option(std::string_view name, Door door);
+
+struct ParsedOptions {
+  std::map<std::string, std::string, std::less<>> values;  // by name, as given last
+  std::vector<std::string> repairs;                        // what was mended while reading, a sentence each
+  std::vector<std::string> notices;                        // options without effect, a sentence each
+
+  bool has(std::string_view name) const { return values.find(name) != values.end(); }
+  /// The value given, else the table's default.
+  std::string get(std::string_view name) const;
+};
+
+/// Reads `--k=v`, `--k v`, `-k=v`, dashes in names, curly and doubled quotes, blanks after separators and `~`.
+/// Throws ReportError with every problem: E10001 (value), E10004 (value missing), E10005, E10006, E10053 (unknown
+/// option, stray word, quote that never closes).
+ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door);
+/// The help text of a door, 100 columns.
+std::string options_help(Door door, const std::string& program);
+
+/// An input with its dims; -1 where any size is allowed.
+struct NamedDims {
+  std::string name;
+  std::vector<int64_t> dims;
+};
+/// "a:1,224,224,3;b:1,-1"; brackets, blanks and "1~8" are accepted and noted in `repairs`. Names may contain colons.
+/// Throws ReportError: E10002 (form), E10011 (zero), E10013 (too large), E10014 (no number).
+std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs);
+/// Parts between separators, trimmed, without empty ones.
+std::vector<std::string> split_list(std::string_view text, char separator);
+
+}  // namespace cairn
