@@ -1,0 +1,146 @@
+// An ONNX ModelProto as plain structs whose texts and small attributes are views into the file. Tensors are decoded when
+// asked for; data outside the file is opened only below the model's own directory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontends/wire.h"
+#include "ir/tensor.h"
+
+namespace cairn::onnx {
+
+/// TensorProto.DataType; other numbers may occur.
+enum DataType : int32_t {
+  kUndefined = 0,
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kText = 8,
+  kBoolean = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBfloat16 = 16,
+};
+/// The element type of a tensor; nothing for types that Cairn does not have.
+std::optional<DType> dtype_of(int32_t type);
+/// "FLOAT"; "type 77" for a number without a name.
+std::string type_name(int32_t type);
+
+struct TensorProto {
+  std::string_view name;
+  std::string_view bytes;  // the message
+};
+
+struct Graph;
+
+struct Attribute {
+  enum class Type : int32_t { none = 0, real = 1, integer = 2, text = 3, tensor = 4, graph = 5, reals = 6, integers = 7,
+                              texts = 8, tensors = 9, graphs = 10, sparse = 11, other = 12 };
+  std::string_view name;
+  std::string_view reference;  // inside a function: the function's attribute that gives the value
+  Type type = Type::none;
+  float real = 0;
+  int64_t integer = 0;
+  std::string_view text;
+  TensorProto tensor;
+  std::shared_ptr<const Graph> graph;
+  std::vector<float> reals;
+  std::vector<int64_t> integers;
+  std::vector<std::string_view> texts;
+};
+const char* to_string(Attribute::Type type);
+
+struct Node {
+  std::string_view name;
+  std::string_view op;
+  std::string_view domain;  // "" and "ai.onnx" mean the same; stored as ""
+  std::string_view overload;
+  std::vector<std::string_view> inputs;  // "": optional input left out
+  std::vector<std::string_view> outputs;
+  std::vector<Attribute> attributes;
+
+  const Attribute* find(std::string_view attribute) const;
+};
+
+struct Dimension {
+  int64_t size = -1;
+  std::string_view name;
+};
+
+/// A tensor's declared type; `kind` tells when it is something else.
+struct ValueInfo {
+  enum class Kind { none, tensor, sequence, optional, map, sparse } kind = Kind::none;
+  std::string_view name;
+  int32_t element = kUndefined;
+  bool ranked = false;
+  std::vector<Dimension> dims;
+};
+
+struct Graph {
+  std::string_view name;
+  std::vector<Node> nodes;
+  std::vector<TensorProto> initializers;
+  size_t sparse_initializers = 0;
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+  std::vector<ValueInfo> values;
+};
+
+struct OpsetImport {
+  std::string_view domain;
+  int64_t version = 0;
+};
+
+struct Function {
+  std::string_view name;
+  std::string_view domain;
+  std::string_view overload;
+  std::vector<std::string_view> inputs;
+  std::vector<std::string_view> outputs;
+  std::vector<Node> nodes;
+  std::vector<OpsetImport> opsets;
+  std::vector<Attribute> defaults;
+};
+
+struct Model {
+  std::shared_ptr<ModelBytes> bytes;
+  std::string directory;  // external data lies below it
+  int64_t ir_version = 0;
+  std::string_view producer;
+  std::string_view producer_version;
+  std::vector<OpsetImport> opsets;
+  Graph graph;
+  std::vector<Function> functions;
+  std::vector<std::pair<std::string_view, std::string_view>> metadata;
+  /// Data files opened so far, by location.
+  using Files = std::map<std::string, std::shared_ptr<ModelBytes>>;
+  std::shared_ptr<Files> external_files = std::make_shared<Files>();
+
+  /// Version of a domain's operator set, 0 when it is not imported.
+  int64_t opset(std::string_view domain) const;
+};
+
+/// Throws Error.
+Model read_model(const std::string& path);
+/// From bytes in memory; external data is refused unless `directory` is given.
+Model read_model(std::shared_ptr<ModelBytes> bytes, std::string directory);
+
+/// Dense elements: a view of the file where they lie dense and aligned, else a copy counted against the file.
+/// Throws Error invalid_model, unsupported; `where` starts the message.
+Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where);
+
+}  // namespace cairn::onnx

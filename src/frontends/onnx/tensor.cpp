@@ -1,0 +1,165 @@
+// ONNX TensorProto: raw bytes, typed values, or bytes in another file.
+#include <algorithm>
+#include <charconv>
+
+#include "frontends/onnx/external_data.h"
+#include "frontends/onnx/fields.h"
+#include "frontends/onnx/model.h"
+
+namespace cairn::onnx {
+namespace {
+
+struct External {
+  std::string_view location;
+  int64_t offset = 0;
+  int64_t length = -1;
+};
+
+struct Parts {
+  std::vector<int64_t> dims;
+  int32_t type = kUndefined;
+  bool segment = false;
+  std::string_view raw;
+  bool has_raw = false;
+  std::string fixed;  // float_data, double_data
+  uint32_t fixed_field = 0;
+  std::vector<int64_t> integers;
+  std::vector<std::string_view> texts;
+  bool external = false;
+  External where;
+};
+
+int64_t number_of(std::string_view text, const std::string& where, std::string_view key) {
+  int64_t value = -1;
+  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || value < 0)
+    fail(ErrorKind::invalid_model, where, "external data has {} '{}', expected a number", key, printable(text));
+  return value;
+}
+
+void read_external(Wire wire, External& external, const std::string& where) {
+  std::string_view key, value;
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::entry::key: key = wire.bytes(); break;
+      case field::entry::value: value = wire.bytes(); break;
+      default: wire.skip();
+    }
+  }
+  if (key == "location") external.location = value;
+  if (key == "offset") external.offset = number_of(value, where, key);
+  if (key == "length") external.length = number_of(value, where, key);
+}
+
+Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string& where) {
+  Parts parts;
+  Wire wire(tensor.bytes, "TensorProto", model);
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::tensor::dims: wire.append_integers(parts.dims); break;
+      case field::tensor::data_type: parts.type = static_cast<int32_t>(wire.integer()); break;
+      case field::tensor::segment: parts.segment = true, wire.skip(); break;
+      case field::tensor::raw_data: parts.raw = wire.bytes(), parts.has_raw = true; break;
+      case field::tensor::float_data:
+      case field::tensor::double_data:
+        parts.fixed_field = wire.field();
+        wire.append_fixed(parts.fixed);
+        break;
+      case field::tensor::int32_data:
+      case field::tensor::int64_data:
+      case field::tensor::uint64_data: wire.append_integers(parts.integers); break;
+      case field::tensor::string_data:
+        model.charge(2 * sizeof(std::string_view));
+        parts.texts.push_back(wire.bytes());
+        break;
+      case field::tensor::external_data:
+        read_external(wire.message("StringStringEntryProto"), parts.where, where);
+        break;
+      case field::tensor::data_location: parts.external = wire.integer() == 1; break;
+      default: wire.skip();
+    }
+  }
+  return parts;
+}
+
+Tensor from_bytes(const Parts& parts, DType dtype, std::string_view bytes, std::shared_ptr<ModelBytes> owner, bool charge,
+                  const std::string& where) {
+  uint64_t expected = static_cast<uint64_t>(*element_count(parts.dims)) * dtype.size();
+  if (bytes.size() != expected)
+    fail(ErrorKind::invalid_model, where, "tensor data has {} bytes, expected {}", bytes.size(), expected);
+  if (dtype == kBool && std::any_of(bytes.begin(), bytes.end(), [](char c) { return c != 0 && c != 1; }))
+    fail(ErrorKind::invalid_model, where, "boolean tensor has values other than 0 and 1");
+  if (!bytes.empty() && reinterpret_cast<uintptr_t>(bytes.data()) % dtype.size() == 0)
+    return Tensor::view(dtype, parts.dims, bytes.data(), std::move(owner));
+  if (charge) owner->charge(bytes.size());
+  Tensor tensor = Tensor::uninitialized(dtype, parts.dims);
+  if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+template <class Element>
+void put_integers(Tensor& tensor, const std::vector<int64_t>& from) {
+  auto to = tensor.mutable_values<Element>();
+  bool boolean = tensor.dtype() == kBool;
+  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Element>(boolean ? from[i] != 0 : from[i]);
+}
+
+Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std::string& where) {
+  auto count = static_cast<uint64_t>(*element_count(parts.dims));
+  uint64_t given = dtype == kString          ? parts.texts.size()
+                   : !parts.integers.empty() ? parts.integers.size()
+                                             : parts.fixed.size() / dtype.size();
+  uint32_t fixed_field = 0;
+  if (dtype == kF32 || dtype == kC64) fixed_field = field::tensor::float_data;
+  if (dtype == kF64) fixed_field = field::tensor::double_data;
+  if (given != count)
+    fail(ErrorKind::invalid_model, where, "tensor has {} values for {} elements", given, count);
+  bool wrong = dtype != kString && (fixed_field == 0 ? !parts.fixed.empty() : !parts.integers.empty());
+  if (wrong || (!parts.fixed.empty() && parts.fixed_field != fixed_field))
+    fail(ErrorKind::invalid_model, where, "tensor of {} has values of another type", type_name(parts.type));
+  model.charge(dtype == kString ? count * sizeof(std::string) : count * dtype.size());
+  Tensor tensor = Tensor::zeros(dtype, parts.dims);
+  if (dtype == kString) {
+    auto to = tensor.mutable_values<std::string>();
+    for (size_t i = 0; i < to.size(); ++i) to[i] = parts.texts[i];
+    return tensor;
+  }
+  if (!parts.fixed.empty()) std::memcpy(tensor.mutable_data(), parts.fixed.data(), tensor.bytes());
+  switch (dtype.size()) {
+    case 1: put_integers<uint8_t>(tensor, parts.integers); break;
+    case 2: put_integers<uint16_t>(tensor, parts.integers); break;
+    case 4: put_integers<uint32_t>(tensor, parts.integers); break;
+    default: put_integers<uint64_t>(tensor, parts.integers);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where) {
+  Parts parts = read_parts(tensor, *model.bytes, where);
+  std::optional<DType> dtype = dtype_of(parts.type);
+  if (!dtype) fail(ErrorKind::unsupported, where, "tensors of {} are not supported", type_name(parts.type));
+  if (parts.segment) fail(ErrorKind::unsupported, where, "tensors in segments are not supported");
+  std::optional<int64_t> count = element_count(parts.dims);
+  if (!count || (dtype->size() > 0 && static_cast<uint64_t>(*count) > UINT64_MAX / dtype->size() / 2))
+    fail(ErrorKind::invalid_model, where, "tensor has more elements than can be counted, or a negative dim");
+  if (*dtype == kString && (parts.external || parts.has_raw))
+    fail(ErrorKind::invalid_model, where, "string tensor has raw data");
+  if (parts.external) {
+    auto& file = (*model.external_files)[std::string(parts.where.location)];
+    if (!file) file = open_external(model.directory, parts.where.location, where);
+    uint64_t size = file->bytes().size();
+    auto offset = static_cast<uint64_t>(parts.where.offset);
+    if (offset > size || (parts.where.length >= 0 && static_cast<uint64_t>(parts.where.length) > size - offset))
+      fail(ErrorKind::invalid_model, where, "external data at {} with {} bytes lies outside the file of {} bytes",
+           parts.where.offset, parts.where.length, size);
+    uint64_t length = parts.where.length >= 0 ? static_cast<uint64_t>(parts.where.length)
+                                              : std::min(size - offset, static_cast<uint64_t>(*count) * dtype->size());
+    return from_bytes(parts, *dtype, file->bytes().substr(offset, length), file, false, where);
+  }
+  if (parts.has_raw) return from_bytes(parts, *dtype, parts.raw, model.bytes, true, where);
+  return from_values(parts, *dtype, *model.bytes, where);
+}
+
+}  // namespace cairn::onnx

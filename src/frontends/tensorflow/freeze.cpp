@@ -1,0 +1,213 @@
+#include "frontends/tensorflow/freeze.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/tensor_bundle.h"
+#include "frontends/tensorflow/variables.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+/// Where the checkpoint has a variable's value, by the name of the variable's node.
+struct StoredAt {
+  std::string tensor;
+  std::string slice;
+};
+using StoredVariables = std::map<std::string, StoredAt, std::less<>>;
+
+std::string data_input(const Node& node, size_t number) {
+  for (std::string_view input : node.inputs)
+    if (!input.starts_with('^') && number-- == 0) return std::string(input);
+  fail(ErrorKind::invalid_model, printable(node.name), "{} has too few inputs", printable(node.op));
+}
+
+/// Reads the graph that restores variables: which tensor of the checkpoint each Assign gets. The object graph of TF2 and
+/// the saver of TF1 both end here, so one reading serves both.
+class RestoreGraph {
+ public:
+  explicit RestoreGraph(const MetaGraph& meta) : graph_(meta.graph) {
+    prune(graph_, {std::string(parse_tensor_name(meta.restore_op, "restore_op_name").node)});
+    inline_calls(graph_);
+    index_ = index_nodes(graph_.nodes, graph_.model->name());
+  }
+
+  StoredVariables run() {
+    StoredVariables stored;
+    for (const Node& node : graph_.nodes) {
+      if (node.op != "Assign" && node.op != "AssignVariableOp") continue;
+      auto [variable, ignored] = source(data_input(node, 0));
+      auto [restore, number] = source(data_input(node, 1));
+      if (!is_variable(*variable) || restore->op != "RestoreV2") continue;
+      stored[std::string(variable->name)] = {text(data_input(*restore, 1), number, *restore),
+                                             text(data_input(*restore, 2), number, *restore)};
+    }
+    return stored;
+  }
+
+ private:
+  /// The node behind identities, and which of its results.
+  std::pair<const Node*, int> source(std::string input) {
+    for (size_t steps = 0; steps <= graph_.nodes.size(); ++steps) {
+      TensorName name = parse_tensor_name(input, "restore graph");
+      auto found = index_.find(name.node);
+      if (found == index_.end())
+        fail(ErrorKind::invalid_model, graph_.model->name(), "input '{}' does not exist", printable(input));
+      const Node& node = graph_.nodes[found->second];
+      if (node.op == "Identity")
+        input = data_input(node, 0);
+      else if (node.op == "IdentityN")
+        input = data_input(node, static_cast<size_t>(name.index));
+      else
+        return {&node, name.index};
+    }
+    fail(ErrorKind::invalid_model, graph_.model->name(), "the restore graph goes in a circle");
+  }
+
+  std::string text(const std::string& input, int number, const Node& restore) {
+    auto [node, ignored] = source(input);
+    auto [known, fresh] = texts_.try_emplace(node->name);
+    if (fresh) {
+      AttrValue value = attr_of(*node, "value", AttrValue::Kind::tensor, *graph_.model);
+      if (node->op != "Const" || value.kind == AttrValue::Kind::none)
+        fail(ErrorKind::unsupported, printable(restore.name), "names of tensors are computed, expected constants");
+      known->second = read_tensor(value, graph_.model, printable(node->name));
+    }
+    const Tensor& names = known->second;
+    if (names.dtype() != kString || number >= names.count())
+      fail(ErrorKind::invalid_model, printable(restore.name), "restores tensor {} of {} names", number, names.count());
+    return names.values<std::string>()[static_cast<size_t>(number)];
+  }
+
+  GraphDef graph_;
+  NodeIndex index_;
+  std::map<std::string_view, Tensor> texts_;
+};
+
+/// Values of variables out of the checkpoint, opened when the first is asked for.
+class Checkpoint {
+ public:
+  Checkpoint(const SavedModel& model, const MetaGraph& meta) : model_(model), meta_(meta) {}
+
+  Tensor value(const Node& variable) {
+    if (!bundle_) {
+      bundle_.emplace(model_.variables_prefix());
+      if (!meta_.restore_op.empty()) stored_ = RestoreGraph(meta_).run();
+    }
+    auto found = stored_.find(variable.name);
+    if (found != stored_.end()) return bundle_->read(found->second.tensor, found->second.slice);
+    AttrValue shared = attr_of(variable, "shared_name", AttrValue::Kind::text, *meta_.graph.model);
+    for (std::string_view name : {shared.text, variable.name})
+      if (!name.empty() && bundle_->find(name) != nullptr) return bundle_->read(name);
+    fail(ErrorKind::invalid_model, printable(variable.name), "variable has no value in the checkpoint {}",
+         bundle_->prefix());
+  }
+
+ private:
+  const SavedModel& model_;
+  const MetaGraph& meta_;
+  std::optional<TensorBundle> bundle_;
+  StoredVariables stored_;
+};
+
+const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta, const std::string& wanted) {
+  constexpr std::string_view kInitialiser = "__saved_model_init_op";
+  if (const Signature* found = meta.find_signature(wanted.empty() ? "serving_default" : wanted)) return *found;
+  std::vector<const Signature*> usable;
+  std::string names;
+  for (const Signature& signature : meta.signatures) {
+    if (signature.key == kInitialiser) continue;
+    usable.push_back(&signature);
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(signature.key));
+  }
+  if (wanted.empty() && usable.size() == 1) return *usable[0];
+  if (usable.empty()) fail(ErrorKind::not_found, model.directory, "has no signature; name the output nodes");
+  fail(ErrorKind::not_found, model.directory, "has no signature '{}'; it has {}",
+       wanted.empty() ? "serving_default" : printable(wanted), names);
+}
+
+/// Nodes of version 1 control flow wait for branches through control edges; every other control edge orders side effects,
+/// which a frozen graph has none of.
+void drop_control_edges(GraphDef& graph) {
+  NodeIndex index = index_nodes(graph.nodes, graph.model->name());
+  bool branches = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.op == "Switch" || node.op == "Enter" || node.op == "Merge";
+  });
+  auto waits = [&](std::string_view input) {
+    if (!input.starts_with('^')) return true;
+    auto found = index.find(input.substr(1));
+    if (!branches || found == index.end()) return false;
+    for (std::string_view op : {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Identity"})
+      if (graph.nodes[found->second].op == op) return true;
+    return false;
+  };
+  for (Node& node : graph.nodes) std::erase_if(node.inputs, [&](std::string_view input) { return !waits(input); });
+}
+
+TensorInfo output_info(const std::string& name) {
+  TensorName parsed = parse_tensor_name(name, name);
+  if (parsed.index == kControl) fail(ErrorKind::invalid_argument, name, "is no tensor, expected node or node:index");
+  TensorInfo info;
+  info.tensor = fmt::format("{}:{}", parsed.node, parsed.index);
+  info.key = info.tensor;
+  return info;
+}
+
+bool is_placeholder(const Node& node) { return node.op == "Placeholder" || node.op == "PlaceholderWithDefault"; }
+
+TensorInfo placeholder_info(const Node& node, ModelBytes& model) {
+  TensorInfo info;
+  info.key = node.name;
+  info.tensor = fmt::format("{}:0", node.name);
+  info.dtype = static_cast<DataType>(attr_of(node, "dtype", AttrValue::Kind::type, model).integer);
+  AttrValue shape = attr_of(node, "shape", AttrValue::Kind::shape, model);
+  info.shape = shape.shape;
+  info.shape.unknown_rank |= shape.kind == AttrValue::Kind::none;
+  return info;
+}
+
+}  // namespace
+
+FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
+  const MetaGraph& meta = model.select(options.tags);
+  FrozenGraph frozen{meta.graph, {}};
+  GraphDef& graph = frozen.graph;
+  std::vector<std::string> roots;
+  if (options.out_nodes.empty()) {
+    frozen.signature = choose_signature(model, meta, options.signature);
+    for (const auto* list : {&frozen.signature.outputs, &frozen.signature.inputs})
+      for (const TensorInfo& info : *list) {
+        if (info.tensor.empty())
+          fail(ErrorKind::unsupported, printable(info.key), "is a sparse or composite tensor of signature '{}'",
+               printable(frozen.signature.key));
+        roots.emplace_back(parse_tensor_name(info.tensor, info.key).node);
+      }
+    if (frozen.signature.outputs.empty())
+      fail(ErrorKind::unsupported, model.directory, "signature '{}' has no output", printable(frozen.signature.key));
+  } else {
+    for (const std::string& name : options.out_nodes) {
+      frozen.signature.outputs.push_back(output_info(name));
+      roots.emplace_back(parse_tensor_name(name, name).node);
+    }
+  }
+  prune(graph, roots);
+  inline_calls(graph);
+  prune(graph, roots);
+  Checkpoint checkpoint(model, meta);
+  freeze_variables(graph, [&](const Node& variable) { return checkpoint.value(variable); });
+  drop_control_edges(graph);
+  prune(graph, roots);
+  prune_functions(graph);
+  for (Node& node : graph.nodes) {
+    node.device = {};
+    std::erase_if(node.attrs, [](const Attr& attr) { return attr.name == "_class"; });
+  }
+  if (!options.out_nodes.empty())
+    for (const Node& node : graph.nodes)
+      if (is_placeholder(node)) frozen.signature.inputs.push_back(placeholder_info(node, *graph.model));
+  return frozen;
+}
+
+}  // namespace cairn::tensorflow

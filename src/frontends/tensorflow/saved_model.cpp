@@ -1,0 +1,155 @@
+#include "frontends/tensorflow/saved_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "frontends/tensorflow/fields.h"
+#include "frontends/tensorflow/text_schema.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+TensorInfo read_tensor_info(Wire wire, std::string_view key) {
+  TensorInfo info;
+  info.key = key;
+  wire.model().charge(4 * sizeof(TensorInfo) + 2 * key.size());
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::tensor_info::name: info.tensor = wire.bytes(); break;
+      case field::tensor_info::dtype: info.dtype = static_cast<DataType>(wire.integer()); break;
+      case field::tensor_info::shape: info.shape = read_shape(wire.message("TensorShapeProto")); break;
+      default: wire.skip();
+    }
+  }
+  return info;
+}
+
+/// Key and value bytes of a map entry.
+std::pair<std::string_view, std::string_view> read_entry(Wire entry) {
+  std::pair<std::string_view, std::string_view> result;
+  while (entry.next()) {
+    switch (entry.field()) {
+      case field::map_entry::key: result.first = entry.bytes(); break;
+      case field::map_entry::value: result.second = entry.bytes(); break;
+      default: entry.skip();
+    }
+  }
+  return result;
+}
+
+Signature read_signature(std::string_view key, Wire wire) {
+  Signature signature;
+  signature.key = key;
+  wire.model().charge(4 * sizeof(Signature));
+  while (wire.next()) {
+    uint32_t field = wire.field();
+    if (field == field::signature_def::method_name) {
+      signature.method = wire.bytes();
+    } else if (field == field::signature_def::input || field == field::signature_def::output) {
+      auto [name, bytes] = read_entry(wire.message("SignatureDef entry"));
+      auto& list = field == field::signature_def::input ? signature.inputs : signature.outputs;
+      list.push_back(read_tensor_info(Wire(bytes, "TensorInfo", wire.model(), wire.depth() + 1), name));
+    } else {
+      wire.skip();
+    }
+  }
+  auto by_key = [](const TensorInfo& a, const TensorInfo& b) { return a.key < b.key; };
+  std::sort(signature.inputs.begin(), signature.inputs.end(), by_key);
+  std::sort(signature.outputs.begin(), signature.outputs.end(), by_key);
+  return signature;
+}
+
+void read_meta_info(Wire wire, MetaGraph& meta) {
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::meta_info::tags:
+        wire.model().charge(2 * sizeof(std::string));
+        meta.tags.emplace_back(wire.bytes());
+        break;
+      case field::meta_info::tensorflow_version: meta.tensorflow_version = wire.bytes(); break;
+      default: wire.skip();
+    }
+  }
+}
+
+void read_saver(Wire wire, MetaGraph& meta) {
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::saver_def::filename_tensor: meta.filename_tensor = wire.bytes(); break;
+      case field::saver_def::restore_op: meta.restore_op = wire.bytes(); break;
+      default: wire.skip();
+    }
+  }
+}
+
+MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
+  MetaGraph meta;
+  wire.model().charge(4 * sizeof(MetaGraph));
+  meta.graph.model = model;
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::meta_graph::info: read_meta_info(wire.message("MetaInfoDef"), meta); break;
+      case field::meta_graph::graph: meta.graph = read_graph_def(model, wire.bytes(), wire.depth() + 1); break;
+      case field::meta_graph::saver: read_saver(wire.message("SaverDef"), meta); break;
+      case field::meta_graph::signature: {
+        auto [key, bytes] = read_entry(wire.message("MetaGraphDef.signature_def"));
+        meta.signatures.push_back(read_signature(key, Wire(bytes, "SignatureDef", *model, wire.depth() + 1)));
+        break;
+      }
+      default: wire.skip();
+    }
+  }
+  std::sort(meta.tags.begin(), meta.tags.end());
+  std::sort(meta.signatures.begin(), meta.signatures.end(), [](auto& a, auto& b) { return a.key < b.key; });
+  return meta;
+}
+
+}  // namespace
+
+const Signature* MetaGraph::find_signature(std::string_view key) const {
+  for (const Signature& signature : signatures)
+    if (signature.key == key) return &signature;
+  return nullptr;
+}
+
+const MetaGraph& SavedModel::select(const std::vector<std::string>& tags) const {
+  if (tags.empty() && meta_graphs.size() == 1) return meta_graphs.front();
+  std::vector<std::string> wanted = tags.empty() ? std::vector<std::string>{"serve"} : tags;
+  std::sort(wanted.begin(), wanted.end());
+  std::string present;
+  for (const MetaGraph& meta : meta_graphs) {
+    if (meta.tags == wanted) return meta;
+    std::string list;
+    for (const std::string& tag : meta.tags) list += (list.empty() ? "" : ",") + printable(tag);
+    present += fmt::format("{}'{}'", present.empty() ? "" : ", ", list);
+  }
+  fail(ErrorKind::not_found, directory, "has no graph with tags '{}'; it has {}", fmt::join(wanted, ","), present);
+}
+
+bool is_saved_model(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path + "/saved_model.pb", ignored) ||
+         std::filesystem::exists(path + "/saved_model.pbtxt", ignored);
+}
+
+SavedModel read_saved_model(const std::string& directory) {
+  std::error_code ignored;
+  bool binary = std::filesystem::exists(directory + "/saved_model.pb", ignored);
+  std::string path = directory + (binary ? "/saved_model.pb" : "/saved_model.pbtxt");
+  auto model = ModelBytes::open(path);
+  std::string_view bytes = model->bytes();
+  if (!binary) bytes = model->keep(text_to_wire(bytes, kSavedModelText, path));
+  SavedModel result;
+  result.directory = directory;
+  Wire wire(bytes, "SavedModel", *model);
+  while (wire.next()) {
+    if (wire.field() == field::saved_model::meta_graph)
+      result.meta_graphs.push_back(read_meta_graph(wire.message("MetaGraphDef"), model));
+    else
+      wire.skip();
+  }
+  if (result.meta_graphs.empty()) fail(ErrorKind::invalid_model, path, "holds no graph");
+  return result;
+}
+
+}  // namespace cairn::tensorflow

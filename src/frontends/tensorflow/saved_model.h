@@ -1,0 +1,51 @@
+// A SavedModel directory: its meta graphs with tags and signatures. Variables are in the tensor bundle beside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontends/tensorflow/graph_def.h"
+
+namespace cairn::tensorflow {
+
+/// An input or output of a signature. `tensor` is empty for sparse and composite values, which have several tensors.
+struct TensorInfo {
+  std::string key;     // the signature's name for it
+  std::string tensor;  // "serving_default_x:0"
+  DataType dtype = kDtInvalid;
+  ShapeProto shape;
+};
+
+struct Signature {
+  std::string key;
+  std::string method;
+  std::vector<TensorInfo> inputs;  // by key
+  std::vector<TensorInfo> outputs;
+};
+
+struct MetaGraph {
+  std::vector<std::string> tags;
+  std::string tensorflow_version;
+  std::vector<Signature> signatures;  // by key
+  std::string restore_op;             // SaverDef: the node that restores all variables; empty without variables
+  std::string filename_tensor;
+  GraphDef graph;
+
+  const Signature* find_signature(std::string_view key) const;
+};
+
+struct SavedModel {
+  std::string directory;
+  std::vector<MetaGraph> meta_graphs;
+
+  std::string variables_prefix() const { return directory + "/variables/variables"; }
+  /// The meta graph with exactly these tags; the only one, or the one tagged "serve", when no tags are asked for.
+  /// Throws Error not_found that lists what there is.
+  const MetaGraph& select(const std::vector<std::string>& tags) const;
+};
+
+bool is_saved_model(const std::string& path);
+/// Reads saved_model.pb or saved_model.pbtxt of the directory. Throws Error.
+SavedModel read_saved_model(const std::string& directory);
+
+}  // namespace cairn::tensorflow

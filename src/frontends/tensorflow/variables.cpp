@@ -1,0 +1,346 @@
+#include "frontends/tensorflow/variables.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "frontends/tensorflow/functions.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+using Kind = AttrValue::Kind;
+
+/// What stands where a variable was.
+struct Frozen {
+  DataType type = kDtInvalid;
+  std::vector<int64_t> dims;
+  friend auto operator<=>(const Frozen&, const Frozen&) = default;
+};
+
+using Reference = std::pair<std::string_view, int>;  // node, result
+using FrozenResults = std::vector<std::optional<Frozen>>;
+
+struct NewFunction {
+  std::string_view name;
+  FrozenResults results;
+};
+
+bool writes(std::string_view op) {
+  for (std::string_view start : {"Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter", "ResourceStrided",
+                                 "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterUpdate", "ScatterMin",
+                                 "ScatterMax", "ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub", "Apply",
+                                 "SparseApply", "CountUpTo", "ResourceCountUpTo", "DestroyResource"})
+    if (op.starts_with(start)) return true;
+  return false;
+}
+
+/// Ops that hand the variable itself on, result i being input i unless told otherwise.
+bool hands_on(std::string_view op) {
+  for (std::string_view name :
+       {"Identity", "IdentityN", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch", "RefIdentity",
+        "NextIteration", "RefNextIteration", "While", "StatelessWhile"})
+    if (op == name) return true;
+  return false;
+}
+
+void set_attr(Node& node, std::string_view name, std::string_view value) {
+  for (Attr& attr : node.attrs) {
+    if (attr.name != name) continue;
+    attr = {attr.name, value};
+    return;
+  }
+  node.attrs.push_back({name, value});
+}
+
+void drop_attr(Node& node, std::string_view name) {
+  std::erase_if(node.attrs, [&](const Attr& attr) { return attr.name == name; });
+}
+
+class Freezer {
+ public:
+  Freezer(GraphDef& graph, const VariableValue& value)
+      : graph_(graph), model_(*graph.model), library_(graph), value_(value) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    std::map<Reference, Frozen> frozen;
+    for (Node& node : nodes)
+      if (is_variable(node)) frozen[{node.name, 0}] = make_constant(node);
+    rewrite(nodes, frozen, false, 0);
+    graph_.nodes = std::move(nodes);
+    for (FunctionDef& function : new_functions_) graph_.functions.push_back(std::move(function));
+  }
+
+ private:
+  Frozen make_constant(Node& node) {
+    Tensor value = value_(node);
+    AttrValue dtype = attr_of(node, "dtype", Kind::type, model_);
+    DataType type = static_cast<DataType>(dtype.integer);
+    if (dtype_of(type) != value.dtype() || value.dtype() == kString)
+      fail(ErrorKind::invalid_model, printable(node.name), "variable of {} has a value of {} in the checkpoint",
+           to_string(type), to_string(value.dtype()));
+    model_.attach(value.owner());
+    node.op = "Const";
+    node.inputs.clear();
+    std::string_view content(static_cast<const char*>(value.data()), value.bytes());
+    node.attrs = {{"dtype", model_.keep(attr_type(type))}, attr_tensor(model_, "value", type, value.dims(), content)};
+    return {type, value.dims()};
+  }
+
+  Reference reference(std::string_view input, const std::vector<Node>& nodes, const NodeIndex& index, bool body) {
+    TensorName name = body ? resolve_body_input(input, nodes, index, library_) : parse_tensor_name(input, "graph");
+    return {name.node, name.index};
+  }
+
+  /// Follows variables through the nodes that hand them on, then rewrites every node that has one among its inputs.
+  void rewrite(std::vector<Node>& nodes, std::map<Reference, Frozen>& frozen, bool body, int level) {
+    if (frozen.empty()) return;
+    NodeIndex index = index_nodes(nodes, "graph");
+    std::map<Reference, std::vector<std::pair<size_t, int>>> users;  // node, number among its data inputs
+    std::vector<std::vector<Reference>> inputs(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      model_.charge(nodes[i].inputs.size() * 96);
+      for (std::string_view input : nodes[i].inputs) {
+        if (input.starts_with('^')) continue;
+        Reference from = reference(input, nodes, index, body);
+        users[from].emplace_back(i, static_cast<int>(inputs[i].size()));
+        inputs[i].push_back(from);
+      }
+    }
+    std::vector<Reference> pending;
+    for (const auto& [from, what] : frozen) pending.push_back(from);
+    while (!pending.empty()) {
+      Reference from = pending.back();
+      pending.pop_back();
+      Frozen what = frozen.at(from);
+      for (auto [user, number] : users[from]) {
+        const Node& node = nodes[user];
+        if (!hands_on(node.op)) continue;
+        bool two = node.op == "Switch" || node.op == "RefSwitch";
+        for (int result = two ? 0 : number; result <= (two ? 1 : number); ++result)
+          if (frozen.emplace(Reference(node.name, result), what).second) pending.push_back({node.name, result});
+      }
+    }
+    std::vector<Node> extra;
+    std::set<std::string_view> changed;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      FrozenResults given;
+      for (const Reference& from : inputs[i]) {
+        auto found = frozen.find(from);
+        given.push_back(found == frozen.end() ? std::nullopt : std::optional(found->second));
+      }
+      if (std::none_of(given.begin(), given.end(), [](const auto& what) { return what.has_value(); })) continue;
+      std::string_view old_op = nodes[i].op;
+      rewrite_user(nodes[i], given, extra, body, level);
+      if (nodes[i].op != old_op) changed.insert(nodes[i].name);
+    }
+    if (body) rename_results(nodes, changed);
+    nodes.insert(nodes.end(), extra.begin(), extra.end());
+  }
+
+  /// In a body, results go by name: those that took the place of reads are all called "output".
+  void rename_results(std::vector<Node>& nodes, const std::set<std::string_view>& changed) {
+    for (Node& node : nodes)
+      for (std::string_view& input : node.inputs) rename(input, changed);
+  }
+  void rename(std::string_view& input, const std::set<std::string_view>& changed) {
+    size_t first = input.find(':');
+    if (first == std::string_view::npos || !changed.contains(input.substr(0, first))) return;
+    size_t second = input.find(':', first + 1);
+    std::string_view number = second == std::string_view::npos ? ":0" : input.substr(second);
+    input = model_.keep(fmt::format("{}:output{}", input.substr(0, first), number));
+  }
+
+  void rewrite_user(Node& node, const FrozenResults& given, std::vector<Node>& extra, bool body, int level) {
+    if (writes(node.op))
+      fail(ErrorKind::unsupported, printable(node.name),
+           "{} writes a variable while the model runs; a frozen graph cannot hold state", printable(node.op));
+    if (node.op == "If" || node.op == "StatelessIf" || node.op == "Case" || node.op == "StatelessCase" ||
+        node.op == "While" || node.op == "StatelessWhile" || node.op.ends_with("PartitionedCall"))
+      return rewrite_call(node, given, level);
+    const Frozen* first = given.empty() || !given[0] ? nullptr : &*given[0];
+    if (first == nullptr) return rewrite_plain(node, given);
+    std::string_view type = model_.keep(attr_type(first->type));
+    if (node.op == "ReadVariableOp") {
+      node.op = "Identity";
+      node.attrs = {{"T", type}};
+    } else if (node.op == "ResourceGather") {
+      AttrValue batch = attr_of(node, "batch_dims", Kind::integer, model_);
+      gather_axis(node, static_cast<int32_t>(batch.integer), extra, body);
+      node.op = "GatherV2";
+      drop_attr(node, "validate_indices");
+      drop_attr(node, "dtype");
+      set_attr(node, "Tparams", type);
+      set_attr(node, "Taxis", model_.keep(attr_type(kDtInt32)));
+    } else if (node.op == "ResourceGatherNd") {
+      node.op = "GatherNd";
+      drop_attr(node, "dtype");
+      set_attr(node, "Tparams", type);
+    } else if (node.op == "VariableShape") {
+      node.op = "Shape";
+      set_attr(node, "T", type);
+    } else if (node.op == "VarIsInitializedOp" || node.op == "IsVariableInitialized") {
+      static constexpr char kTrue = 1;
+      node.op = "Const";
+      node.inputs.clear();
+      node.attrs = {{"dtype", model_.keep(attr_type(kDtBool))}, attr_tensor(model_, "value", kDtBool, {}, {&kTrue, 1})};
+    } else {
+      rewrite_plain(node, given);
+    }
+    drop_attr(node, "_output_shapes");
+  }
+
+  /// An op that took a resource or a reference and now takes the value.
+  void rewrite_plain(Node& node, const FrozenResults& given) {
+    if (node.op == "IdentityN") return set_types(node, "T", given, 0);
+    const Attr* type = node.find("T");
+    bool resource = type != nullptr && decode(*type, model_).integer == kDtResource;
+    if (resource && hands_on(node.op) && given[0]) return set_attr(node, "T", model_.keep(attr_type(given[0]->type)));
+    if (node.op.starts_with("Ref") && hands_on(node.op)) {
+      node.op.remove_prefix(3);  // RefSwitch and Switch differ in the reference only
+      return;
+    }
+    if (resource || node.op.starts_with("Resource") || node.op == "Merge" || node.op == "RefMerge")
+      fail(ErrorKind::unsupported, printable(node.name), "{} uses a variable in a way that cannot be frozen",
+           printable(node.op));
+    // What is left reads a TF1 reference as a value.
+  }
+
+  void set_types(Node& node, std::string_view name, const FrozenResults& given, size_t skip) {
+    AttrValue list = attr_of(node, name, Kind::list, model_);
+    std::vector<DataType> types;
+    for (int64_t type : list.integers) types.push_back(static_cast<DataType>(type));
+    for (size_t i = skip; i < given.size(); ++i) {
+      if (!given[i]) continue;
+      if (i - skip >= types.size())
+        fail(ErrorKind::invalid_model, printable(node.name), "attribute {} has {} types for {} inputs", name,
+             types.size(), given.size() - skip);
+      types[i - skip] = given[i]->type;
+    }
+    set_attr(node, name, model_.keep(attr_types(types)));
+  }
+
+  void gather_axis(Node& node, int32_t axis, std::vector<Node>& extra, bool body) {
+    Node constant;
+    constant.name = model_.keep(fmt::format("{}/axis", node.name));
+    constant.op = "Const";
+    std::string_view content = model_.keep(std::string(reinterpret_cast<const char*>(&axis), sizeof(axis)));
+    constant.attrs = {{"dtype", model_.keep(attr_type(kDtInt32))},
+                      attr_tensor(model_, "value", kDtInt32, {}, content)};
+    auto control = std::find_if(node.inputs.begin(), node.inputs.end(), [](auto in) { return in.starts_with('^'); });
+    node.inputs.insert(control, body ? model_.keep(fmt::format("{}:output:0", constant.name)) : constant.name);
+    extra.push_back(std::move(constant));
+  }
+
+  void rewrite_call(Node& node, const FrozenResults& given, int level) {
+    bool loop = node.op.ends_with("While");
+    bool call = node.op.ends_with("PartitionedCall");
+    size_t skip = loop || call ? 0 : 1;
+    FrozenResults args(given.begin() + static_cast<int64_t>(std::min(skip, given.size())), given.end());
+    std::vector<NewFunction> made;
+    for (Attr& attr : node.attrs) {
+      AttrValue value = attr.name == "cond" || attr.name == "body" || attr.name == "then_branch" ||
+                                attr.name == "else_branch" || attr.name == "f" || attr.name == "branches"
+                            ? decode(attr, model_)
+                            : AttrValue();
+      if (value.kind == Kind::function) {
+        NewFunction function = specialise(value.function.name, args, node, level);
+        attr.value = model_.keep(attr_function(function.name));
+        if (attr.name != "cond") made.push_back(std::move(function));
+      } else if (!value.functions.empty()) {
+        std::vector<std::string_view> names;
+        for (const NameAttrList& branch : value.functions) {
+          made.push_back(specialise(branch.name, args, node, level));
+          names.push_back(made.back().name);
+        }
+        attr.value = model_.keep(attr_functions(names));
+      }
+    }
+    set_types(node, loop ? "T" : "Tin", given, skip);
+    drop_attr(node, "_read_only_resource_inputs");
+    if (loop) set_shapes(node, given);
+    for (const NewFunction& function : made)
+      for (size_t i = 0; i < function.results.size(); ++i)
+        if (function.results[i].has_value() != (loop && i < given.size() && given[i].has_value()))
+          fail(ErrorKind::unsupported, printable(node.name), "function {} returns a variable, or loses one",
+               printable(function.name));
+  }
+
+  void set_shapes(Node& node, const FrozenResults& given) {
+    const Attr* attr = node.find("output_shapes");
+    if (attr == nullptr) return;
+    std::vector<ShapeProto> shapes = decode(*attr, model_).shapes;
+    for (size_t i = 0; i < given.size() && i < shapes.size(); ++i)
+      if (given[i]) shapes[i] = {false, given[i]->dims};
+    set_attr(node, "output_shapes", model_.keep(attr_shapes(shapes)));
+  }
+
+  /// The function with the given arguments no longer variables but their values.
+  NewFunction specialise(std::string_view name, const FrozenResults& args, const Node& caller, int level) {
+    if (level > kMaxNesting)
+      fail(ErrorKind::unsupported, printable(caller.name), "function calls are nested deeper than {}", kMaxNesting);
+    auto [known, fresh] = specialised_.try_emplace({name, args});
+    if (!fresh && known->second.name.empty())
+      fail(ErrorKind::unsupported, printable(caller.name), "function '{}' calls itself", printable(name));
+    if (!fresh) return known->second;
+    const FunctionDef* original = library_.find(name);
+    if (original == nullptr)
+      fail(ErrorKind::invalid_model, printable(caller.name), "calls function '{}', which the file does not hold",
+           printable(name));
+    model_.charge(4 * original->raw.size() + 4096);
+    FunctionDef function = *original;
+    function.raw = {};
+    function.name = model_.keep(fmt::format("{}_frozen_{}", name, specialised_.size()));
+    if (function.inputs.size() < args.size())
+      fail(ErrorKind::invalid_model, printable(caller.name), "gives {} arguments to function {}, which takes {}",
+           args.size(), printable(name), function.inputs.size());
+    std::map<Reference, Frozen> frozen;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (!args[i]) continue;
+      function.inputs[i].type = args[i]->type;
+      frozen[{function.inputs[i].name, 0}] = *args[i];
+    }
+    NewFunction made{function.name, {}};
+    NodeIndex index = index_nodes(function.nodes, printable(name));
+    std::vector<Reference> returned;
+    for (const FunctionArg& output : function.outputs) {
+      auto found = std::find_if(function.returns.begin(), function.returns.end(),
+                                [&](const auto& entry) { return entry.first == output.name; });
+      returned.push_back(found == function.returns.end() ? Reference()
+                                                         : reference(found->second, function.nodes, index, true));
+    }
+    std::vector<std::string_view> ops;
+    for (const Node& node : function.nodes) ops.push_back(node.op);
+    rewrite(function.nodes, frozen, true, level + 1);
+    std::set<std::string_view> changed;
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (function.nodes[i].op != ops[i]) changed.insert(function.nodes[i].name);
+    for (auto& [result, from] : function.returns) rename(from, changed);
+    for (size_t i = 0; i < returned.size(); ++i) {
+      auto found = frozen.find(returned[i]);
+      made.results.push_back(found == frozen.end() ? std::nullopt : std::optional(found->second));
+      if (found != frozen.end()) function.outputs[i].type = found->second.type;
+    }
+    new_functions_.push_back(std::move(function));
+    return specialised_[{name, args}] = made;
+  }
+
+  GraphDef& graph_;
+  ModelBytes& model_;
+  Library library_;
+  const VariableValue& value_;
+  std::map<std::pair<std::string_view, FrozenResults>, NewFunction> specialised_;
+  std::vector<FunctionDef> new_functions_;
+};
+
+}  // namespace
+
+bool is_variable(const Node& node) {
+  return node.op == "VarHandleOp" || node.op == "VariableV2" || node.op == "Variable";
+}
+
+void freeze_variables(GraphDef& graph, const VariableValue& value) { Freezer(graph, value).run(); }
+
+}  // namespace cairn::tensorflow

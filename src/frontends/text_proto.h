@@ -1,0 +1,41 @@
+// Protocol buffer text form (pbtxt, prototxt) turned into wire bytes by a table of the messages' fields, so that every
+// reader needs one decoder only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cairn {
+
+/// `ignored` is read and left out.
+enum class TextKind : uint8_t { integer, boolean, real32, real64, text, enumeration, message, ignored };
+
+struct TextEnum {
+  std::string_view name;
+  int32_t value;
+};
+
+struct TextMessage;
+
+struct TextField {
+  std::string_view name;
+  uint32_t number;
+  TextKind kind;
+  const TextMessage* message = nullptr;
+  std::span<const TextEnum> words = {};
+};
+
+struct TextMessage {
+  const char* name;
+  std::span<const TextField> fields;
+};
+
+/// Wire bytes of one message given as text. Throws Error invalid_model "file: line 3: ...".
+std::string text_to_wire(std::string_view text, const TextMessage& message, const std::string& file);
+
+/// True when the first token of the bytes names a field of the message and ':', '{' or '<' follows.
+bool looks_like_text(std::string_view bytes, const TextMessage& message);
+
+}  // namespace cairn
