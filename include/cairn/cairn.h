@@ -1,0 +1,226 @@
+/* The C interface of Cairn: open a model, prepare it, run it; run single operators.
+ *
+ * Handles are opaque and freed by their own function; free functions accept NULL. Functions return a CairnStatus; after a
+ * failure cairn_last_error() tells, per thread, what happened. Structs that may grow start with struct_size, which the
+ * caller sets to sizeof the struct it was compiled with. Texts are UTF-8; texts handed out through `char**` are freed
+ * with cairn_free_text(), others live as long as the handle they came from. Modules must not be used by two threads at a
+ * time; models may be run by any number of threads at once.
+ */
+#ifndef CAIRN_CAIRN_H_
+#define CAIRN_CAIRN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CAIRN_API __attribute__((visibility("default")))
+#else
+#define CAIRN_API
+#endif
+
+#define CAIRN_ABI_VERSION 1
+
+typedef enum CairnStatus {
+  CAIRN_OK = 0,
+  CAIRN_INVALID_ARGUMENT = 1, /* an option or a call's argument */
+  CAIRN_INVALID_MODEL = 2,    /* the bytes or the graph of a model */
+  CAIRN_UNSUPPORTED = 3,      /* a valid model that cannot be taken */
+  CAIRN_NOT_FOUND = 4,
+  CAIRN_IO = 5,
+  CAIRN_OUT_OF_MEMORY = 6,
+  CAIRN_CANCELLED = 7,
+  CAIRN_INTERNAL = 8 /* our fault: please report it */
+} CairnStatus;
+
+typedef struct CairnModule CairnModule; /* a program, as read */
+typedef struct CairnModel CairnModel;   /* a module made ready to run */
+typedef struct CairnOp CairnOp;         /* one operator with its attributes */
+typedef struct CairnCancel CairnCancel; /* a flag that stops runs */
+
+/* "0.1.0" */
+CAIRN_API const char* cairn_version(void);
+/* CAIRN_ABI_VERSION of the library that is loaded. */
+CAIRN_API uint32_t cairn_abi_version(void);
+
+typedef struct CairnError {
+  uint32_t struct_size;
+  CairnStatus status;
+  const char* where;   /* node and script line, or file; may be "" */
+  const char* message; /* without `where` */
+  const char* report;  /* JSON list of all problems when there are several, else "" */
+} CairnError;
+
+/* The calling thread's last failure; texts live until the thread's next failing call. */
+CAIRN_API void cairn_last_error(CairnError* error);
+CAIRN_API void cairn_free_text(char* text);
+
+/* ---- Tensors: the layout of DLPack's DLDataType, DLDevice and DLTensor -------------------------------------------- */
+
+typedef enum CairnTypeCode {
+  CAIRN_INT = 0,
+  CAIRN_UINT = 1,
+  CAIRN_FLOAT = 2,
+  CAIRN_BFLOAT = 4,
+  CAIRN_COMPLEX = 5,
+  CAIRN_BOOL = 6,
+  CAIRN_TEXT = 200 /* ports only; text tensors cannot be handed over yet */
+} CairnTypeCode;
+
+typedef struct CairnDType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} CairnDType;
+
+typedef struct CairnDevice {
+  int32_t type; /* 1: CPU */
+  int32_t id;
+} CairnDevice;
+
+typedef struct CairnTensor {
+  void* data;
+  CairnDevice device;
+  int32_t ndim;
+  CairnDType dtype;
+  int64_t* shape;
+  int64_t* strides; /* in elements; NULL: row-major */
+  uint64_t byte_offset;
+} CairnTensor;
+
+/* ---- Modules ------------------------------------------------------------------------------------------------------ */
+
+typedef enum CairnFormat {
+  CAIRN_FORMAT_ANY = 0, /* told by the content */
+  CAIRN_FORMAT_IR = 1,  /* Cairn's text form */
+  CAIRN_FORMAT_GRAPHDEF = 2,
+  CAIRN_FORMAT_SAVEDMODEL = 3, /* a folder: cairn_module_open only */
+  CAIRN_FORMAT_ONNX = 4,
+  CAIRN_FORMAT_OM = 5
+} CairnFormat;
+
+/* `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes": {"x": [1, -1]},
+ * "signature": "serving_default", "tags": ["serve"]}. */
+CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module);
+/* The bytes are copied. `name` is for messages. */
+CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
+                                              const char* options, CairnModule** module);
+CAIRN_API void cairn_module_free(CairnModule* module);
+
+typedef struct CairnLocation {
+  const char* node;     /* source node, "conv1/Conv2D" */
+  const char* location; /* script line, "train.py:41" */
+} CairnLocation;
+
+/* Tells which script line made which source node; unknown nodes are ignored. */
+CAIRN_API CairnStatus cairn_module_set_locations(CairnModule* module, const CairnLocation* locations, size_t count);
+/* Writes an .om file, replacing `path` as a whole. */
+CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* path);
+/* The text form. */
+CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
+
+/* ---- Models ------------------------------------------------------------------------------------------------------- */
+
+typedef struct CairnModelOptions {
+  uint32_t struct_size;
+  int32_t threads;          /* 0: all that the process may use */
+  const char* engines;      /* "cpu,reference", best first; NULL: the default */
+  int32_t keep_graph;       /* 1: run the graph as it is, without optimising it */
+} CairnModelOptions;
+
+/* Optimises a copy of the module and makes it ready; `options` may be NULL. */
+CAIRN_API CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options, CairnModel** model);
+CAIRN_API void cairn_model_free(CairnModel* model);
+
+typedef struct CairnPort {
+  uint32_t struct_size;
+  const char* name;
+  CairnDType dtype;
+  int32_t ndim;        /* -1: any */
+  const int64_t* dims; /* -1: any size */
+} CairnPort;
+
+CAIRN_API size_t cairn_model_input_count(const CairnModel* model);
+CAIRN_API size_t cairn_model_output_count(const CairnModel* model);
+CAIRN_API CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port);
+CAIRN_API CairnStatus cairn_model_output(const CairnModel* model, size_t index, CairnPort* port);
+CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
+
+/* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:
+ * plan id, memory, and each step with kernel, source nodes, FLOPs and bytes. */
+CAIRN_API CairnStatus cairn_model_plan(const CairnModel* model, const CairnTensor* inputs, size_t count,
+                                       char** description);
+
+/* Gives the memory of output `index`: row-major, aligned to its elements at least (64 bytes is best). NULL stops the run
+ * with CAIRN_OUT_OF_MEMORY. Called on the thread that called run, once per output. */
+typedef void* (*CairnAllocate)(void* user, size_t index, CairnDType dtype, int32_t ndim, const int64_t* shape);
+
+/* A host's threads: calls call(data, i) for i in [0, count) on any threads and returns when all are done. */
+typedef void (*CairnParallelFor)(void* host, int32_t count, void (*call)(void* data, int32_t index), void* data);
+
+/* One step as it was run, told on the running thread. Outputs are readable during the call only. */
+typedef struct CairnStep {
+  uint32_t struct_size;
+  size_t index;
+  const char* kernel;
+  const char* node; /* source node and script line */
+  int64_t begin_ns; /* CLOCK_MONOTONIC */
+  int64_t end_ns;
+  double flops;
+  double bytes;
+  const CairnTensor* outputs;
+  size_t output_count;
+} CairnStep;
+typedef void (*CairnObserve)(void* user, const CairnStep* step);
+
+typedef struct CairnRunOptions {
+  uint32_t struct_size;
+  CairnParallelFor parallel_for; /* NULL: the model's own threads */
+  void* host;
+  int32_t width; /* threads of the host that work at a time */
+  CairnObserve observe; /* NULL: none */
+  void* observe_user;
+  const CairnCancel* cancel; /* NULL: none; asked between steps */
+} CairnRunOptions;
+
+/* Runs once. Inputs in the model's order; views with strides are copied, others are read in place. */
+CAIRN_API CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, size_t input_count,
+                                      CairnAllocate allocate, void* user, const CairnRunOptions* options);
+
+/* Variables of a model that keeps state between runs, and its random state. Models read today keep none: the counts are
+ * zero and other calls fail with CAIRN_NOT_FOUND. */
+CAIRN_API size_t cairn_model_variable_count(const CairnModel* model);
+CAIRN_API CairnStatus cairn_model_variable(const CairnModel* model, size_t index, CairnPort* port);
+CAIRN_API CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnTensor* tensor);
+CAIRN_API CairnStatus cairn_model_variable_release(CairnModel* model, size_t index);
+CAIRN_API size_t cairn_model_random_state_size(const CairnModel* model);
+CAIRN_API CairnStatus cairn_model_random_state_get(const CairnModel* model, void* state, size_t size);
+CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void* state, size_t size);
+
+CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
+CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
+CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
+
+/* ---- Single operators --------------------------------------------------------------------------------------------- */
+
+typedef struct CairnAttribute {
+  const char* name;
+  const char* value; /* as in the text form: 1, [1, 2], same, f32 */
+} CairnAttribute;
+
+CAIRN_API CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, size_t count, CairnOp** op);
+CAIRN_API void cairn_op_free(CairnOp* op);
+/* Runs the operator on the caller's buffers; its plan is kept for calls with equal types. `options` may be NULL. */
+CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count,
+                                   CairnAllocate allocate, void* user, const CairnModelOptions* options);
+/* JSON: every operator with summary, inputs, attributes and results. */
+CAIRN_API CairnStatus cairn_describe_ops(char** description);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
