@@ -1,0 +1,140 @@
+// Plans: order, groups, shared memory, copies between spaces.
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "engines/reference/engine.h"
+#include "ir/text.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+// Proposes all nodes of one op as a single group, however far apart they stand, and runs them one after the other.
+class Greedy final : public Engine {
+ public:
+  explicit Greedy(std::string op) : op_(std::move(op)) {}
+  const char* name() const override { return "greedy"; }
+  std::vector<Group> propose(const Block& block, const Uses& uses) const override {
+    std::vector<const Node*> nodes;
+    for (const auto& node : block.nodes)
+      if (node->is(op_)) nodes.push_back(node.get());
+    return {make_group(std::move(nodes), uses)};
+  }
+  std::optional<std::string> refuses(const Group& group) const override {
+    return group.nodes.size() > 1 ? std::nullopt : std::optional<std::string>("one node is too few");
+  }
+  std::vector<Candidate> candidates(const Group&) const override { return {}; }
+  std::unique_ptr<Step> make(const Group& group, MakeContext&) const override {
+    struct Nothing final : Step {
+      void run(const StepArgs&) const override {}
+      std::string kernel() const override { return "greedy"; }
+    };
+    EXPECT_GT(group.nodes.size(), 1u);
+    return std::make_unique<Nothing>();
+  }
+
+ private:
+  std::string op_;
+};
+
+class KeepAll final : public Packer {
+ public:
+  std::shared_ptr<const void> packed(const Tensor&, const std::string&, size_t, FunctionRef<void(void*)>) override { return nullptr; }
+};
+
+struct Planned {
+  std::shared_ptr<const Module> module;
+  std::shared_ptr<const Plan> plan;
+};
+
+Planned planned(const std::string& function, std::vector<const Engine*> engines, bool reuse = true) {
+  static KeepAll packer;
+  auto module = std::make_shared<const Module>(parse("module @m {\n" + function + "\n}\n"));
+  PlanOptions options{std::move(engines), 1, reuse};
+  return {module, make_plan(module, clone(module->main()), options, packer)};
+}
+
+std::string kernels(const Plan& plan) {
+  std::string text;
+  for (const PlannedStep& step : plan.steps) text += (text.empty() ? "" : " ") + step.kernel;
+  return text;
+}
+
+const std::string kChain = R"(
+  func @main(%x: f32[64]) -> (%y: f32[64]) {
+    %a = neg %x : f32[64]
+    %b = exp %a : f32[64]
+    %c = relu %b : f32[64]
+    %y = neg %c : f32[64]
+    return %y
+  })";
+
+TEST(Plan, AChainLivesInTwoBuffersAndWritesTheOutputItself) {
+  auto [module, plan] = planned(kChain, {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/neg reference/exp reference/relu reference/neg");
+  EXPECT_EQ(plan->arena_bytes.at(&host_memory()), 2u * 256);
+  EXPECT_EQ(plan->live_bytes, 2u * 256);
+  EXPECT_EQ(plan->buffers[plan->outputs[0]].kind, Buffer::Kind::output);
+}
+
+TEST(Plan, WithoutReuseEveryTensorHasItsOwnPlace) {
+  EXPECT_EQ(planned(kChain, {&reference_engine()}, false).plan->arena_bytes.at(&host_memory()), 3u * 256);
+}
+
+TEST(Plan, AGroupThatWouldStandInTwoPlacesIsDissolved) {
+  Greedy greedy("neg");
+  EXPECT_EQ(kernels(*planned(kChain, {&greedy, &reference_engine()}).plan),
+            "reference/neg reference/exp reference/relu reference/neg");
+  const std::string side_by_side = R"(
+  func @main(%x: f32[4], %z: f32[4]) -> (%y: f32[4]) {
+    %a = neg %x : f32[4]
+    %e = exp %z : f32[4]
+    %b = neg %z : f32[4]
+    %s = add %a, %b : f32[4]
+    %y = add %s, %e : f32[4]
+    return %y
+  })";
+  EXPECT_EQ(kernels(*planned(side_by_side, {&greedy, &reference_engine()}).plan),
+            "reference/exp greedy reference/add reference/add");
+}
+
+TEST(Plan, ViewsCostNothingAndKeepTheirSourceAlive) {
+  auto [module, plan] = planned(R"(
+  func @main(%x: f32[2, 8]) -> (%y: f32[16], %z: f32[2, 8]) {
+    %a = neg %x : f32[2, 8]
+    %shape = constant {value = i64[1] (16)} : i64[1]
+    %v = reshape %a, %shape : f32[16]
+    %b = exp %x : f32[2, 8]
+    %z = neg %b : f32[2, 8]
+    %y = neg %v : f32[16]
+    return %y, %z
+  })", {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/neg reference/exp reference/neg reference/neg");
+}
+
+TEST(Plan, InputsAndConstantsAreCopiedToOutputs) {
+  auto [module, plan] = planned(R"(
+  func @main(%x: f32[2]) -> (%y: f32[2], %z: f32[2], %c: f32[1]) {
+    %c = constant {value = f32[1] (3.0)} : f32[1]
+    return %x, %x, %c
+  })", {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "copy copy copy");
+}
+
+TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {
+  auto [module, plan] = planned(kChain, {&remote_engine(), &reference_engine()});
+  EXPECT_EQ(kernels(*plan), "copy remote/neg remote/exp remote/relu remote/neg copy");
+  EXPECT_EQ(plan->arena_bytes.count(&remote_engine().memory()), 1u);
+}
+
+TEST(Plan, TheIdNamesKernelsAndShapes) {
+  auto id = [](const std::string& text) { return planned(text, {&reference_engine()}).plan->id(); };
+  EXPECT_EQ(id(kChain), id(kChain));
+  std::string other = kChain;
+  while (other.find("64") != std::string::npos) other.replace(other.find("64"), 2, "32");
+  EXPECT_NE(id(kChain), id(other));
+}
+
+}  // namespace
+}  // namespace cairn

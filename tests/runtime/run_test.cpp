@@ -1,0 +1,194 @@
+// Models run: control flow, dims born from data, lists, memory spaces, threads, cancel, errors.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "ir/text.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+std::shared_ptr<const Model> model(const std::string& text, ModelOptions options = {}) {
+  return Model::make(parse(text), options);
+}
+
+std::string with_main(const std::string& function) { return "module @m {\n" + function + "\n}\n"; }
+
+Tensor counting(std::vector<int64_t> dims) {
+  Tensor tensor = Tensor::zeros(kF32, std::move(dims));
+  auto values = tensor.mutable_values<float>();
+  std::iota(values.begin(), values.end(), 1.f);
+  return tensor;
+}
+
+std::vector<float> floats(const Tensor& tensor) { return {tensor.values<float>().begin(), tensor.values<float>().end()}; }
+
+const std::string kMlp = with_main(R"(
+  func @main(%x: f32[?n, 2]) -> (%y: f32[?n, 3], %x2: f32[?n, 2]) {
+    %w = constant {value = f32[2, 3] (1.0, 0.0, -1.0, 0.5, 2.0, 1.0)} : f32[2, 3]
+    %b = constant {value = f32[3] (0.5, -9.0, 0.0)} : f32[3]
+    %m = matmul %x, %w : f32[?n, 3]
+    %a = add %m, %b : f32[?n, 3]
+    %y = relu %a : f32[?n, 3]
+    return %y, %x
+  })");
+
+TEST(Run, AnyBatchWithoutOptions) {
+  auto mlp = model(kMlp);
+  for (int64_t n : {1, 3, 1, 0}) {
+    auto outputs = mlp->run({counting({n, 2})});
+    EXPECT_EQ(outputs[0].dims(), (std::vector<int64_t>{n, 3}));
+    if (n) EXPECT_EQ(floats(outputs[0])[0], 2.5f);
+    EXPECT_TRUE(outputs[1].same_bits(counting({n, 2})));
+  }
+}
+
+TEST(Run, EveryEngineAgrees) {
+  Tensor x = counting({5, 2});
+  auto expected = model(kMlp, {.engines = {"reference"}})->run({x});
+  for (const char* engine : {"cpu", "remote"}) {
+    auto outputs = model(kMlp, {.engines = {engine}})->run({x});
+    for (size_t i = 0; i < floats(expected[0]).size(); ++i) EXPECT_NEAR(floats(outputs[0])[i], floats(expected[0])[i], 1e-6);
+  }
+  auto nothing = model(kMlp, {.engines = {"null"}})->run({x});
+  EXPECT_EQ(floats(nothing[0]), std::vector<float>(15, 0.f));
+}
+
+TEST(Run, WhileCarriesValuesOfGrowingSize) {
+  auto loop = model(with_main(R"(
+  func @main(%x: f32[?], %n: i64[]) -> (%y: f32[?]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %i, %y, %end = while %zero, %x, %n {carried = 3} : i64[], f32[?], i64[]
+      region(%i1: i64[], %v1: f32[?], %n1: i64[]) {
+        %more = less %i1, %n1 : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %v2: f32[?], %n2: i64[]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %twice = concat %v2, %v2 {axis = 0} : f32[?]
+        yield %next, %twice, %n2
+      }
+    %r = neg %y : f32[?]
+    return %r
+  })"));
+  auto outputs = loop->run({counting({2}), Tensor::scalar_i64(2)});
+  EXPECT_EQ(floats(outputs[0]), (std::vector<float>{-1, -2, -1, -2, -1, -2, -1, -2}));
+  EXPECT_EQ(loop->run({counting({1}), Tensor::scalar_i64(0)})[0].dims(), std::vector<int64_t>{1});
+}
+
+TEST(Run, IfTakesOneBranch) {
+  auto branch = model(with_main(R"(
+  func @main(%p: bool[], %x: f32[2]) -> (%y: f32[2]) {
+    %y = if %p, %x : f32[2]
+      region(%a: f32[2]) {
+        %n = neg %a : f32[2]
+        yield %n
+      }
+      region(%b: f32[2]) {
+        yield %b
+      }
+    return %y
+  })"));
+  EXPECT_EQ(floats(branch->run({Tensor::of<uint8_t>(kBool, {}, {1}), counting({2})})[0]), (std::vector<float>{-1, -2}));
+  EXPECT_EQ(floats(branch->run({Tensor::of<uint8_t>(kBool, {}, {0}), counting({2})})[0]), (std::vector<float>{1, 2}));
+}
+
+TEST(Run, ASegmentEndsWhereDimsAreBorn) {
+  auto nonzero = model(with_main(R"(
+  func @main(%x: f32[?, 2]) -> (%y: f32[?, 2], %s: f32[?, 2]) {
+    %zero = constant {value = f32[] (2.0)} : f32[]
+    %mask = greater %x, %zero : bool[?, 2]
+    %where = non_zero %mask : i64[?, 2]
+    %f = cast %where {dtype = f32} : f32[?, 2]
+    %y = add %f, %f : f32[?, 2]
+    %s = neg %x : f32[?, 2]
+    return %y, %s
+  })"));
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    auto outputs = nonzero->run({counting({2, 2})});
+    EXPECT_EQ(outputs[0].dims(), (std::vector<int64_t>{2, 2}));
+    EXPECT_EQ(floats(outputs[0]), (std::vector<float>{2, 0, 2, 2}));
+    EXPECT_EQ(floats(outputs[1]), (std::vector<float>{-1, -2, -3, -4}));
+  }
+  EXPECT_EQ(nonzero->run({Tensor::zeros(kF32, {3, 2})})[0].dims(), (std::vector<int64_t>{0, 2}));
+}
+
+TEST(Run, ListsLiveThroughLoops) {
+  auto squares = model(with_main(R"(
+  func @main(%x: f32[2]) -> (%y: f32[?, 2]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %list = list_make %zero {element = f32[2]} : list<f32[2]>
+    %i, %v, %all = while %zero, %x, %list {carried = 3} : i64[], f32[2], list<f32[2]>
+      region(%i1: i64[], %v1: f32[2], %l1: list<f32[2]>) {
+        %three = constant {value = i64[] (3)} : i64[]
+        %more = less %i1, %three : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %v2: f32[2], %l2: list<f32[2]>) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %square = mul %v2, %v2 : f32[2]
+        %longer = list_push %l2, %square : list<f32[2]>
+        yield %next, %square, %longer
+      }
+    %y = list_stack %all : f32[?, 2]
+    return %y
+  })"));
+  EXPECT_EQ(floats(squares->run({counting({2})})[0]), (std::vector<float>{1, 4, 1, 16, 1, 256}));
+}
+
+TEST(Run, IsSafeFromManyThreads) {
+  auto mlp = model(kMlp, {.threads = 2});
+  auto expected = mlp->run({counting({4, 2})});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i)
+        if (!mlp->run({counting({4, 2})})[0].same_bits(expected[0])) ++wrong;
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Run, RefusesWhatDoesNotFit) {
+  auto mlp = model(kMlp);
+  auto message = [&](std::vector<Tensor> inputs) {
+    try {
+      mlp->run(inputs);
+    } catch (const Error& fault) {
+      return std::string(fault.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message({counting({4, 3})}), "x: input has shape [4, 3], the model takes [?n, 2]");
+  EXPECT_EQ(message({counting({4})}), "x: input has shape [4], the model takes [?n, 2]");
+  EXPECT_EQ(message({Tensor::zeros(kF64, {1, 2})}), "x: input is f64, the model takes f32");
+  EXPECT_EQ(message({}), "the model has 1 inputs, 0 are given");
+}
+
+TEST(Run, StopsWhenCancelled) {
+  auto mlp = model(kMlp);
+  std::atomic<bool> cancel = true;
+  Tensor x = counting({1, 2});
+  EXPECT_THROW(mlp->run({x}, {.cancel = &cancel}), Error);
+}
+
+TEST(RunOp, ServesAnyOpFromItsRow) {
+  Tensor x = counting({2, 3});
+  Tensor out;
+  TensorRef ref{kF32, x.dims(), x.data()};
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    run_op(op_named("reduce_sum"), {{"axes", std::vector<int64_t>{1}}}, {&ref, 1}, [&](size_t, DType dtype, std::span<const int64_t> dims) {
+      out = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+      return out.mutable_data();
+    });
+    EXPECT_EQ(floats(out), (std::vector<float>{6, 15}));
+  }
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,85 @@
+// A steady run of a convolution network allocates nothing and meets no page fault.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "ir/text.h"
+#include "runtime/model.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+extern "C" void* __libc_malloc(size_t);
+extern "C" void* __libc_memalign(size_t, size_t);
+
+namespace {
+std::atomic<long> g_allocations{0};
+}
+
+extern "C" void* malloc(size_t bytes) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(bytes);
+}
+
+extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_memalign(alignment, bytes);
+}
+
+namespace cairn {
+namespace {
+
+const char* kNetwork = R"(module @m {
+  func @main(%x: f32[?n, 16, 16, 3]) -> (%y: f32[?n, 10]) {
+    %w = constant {value = f32[3, 3, 3, 32] @weights[0]} : f32[3, 3, 3, 32]
+    %b = constant {value = f32[32] @weights[1]} : f32[32]
+    %c = conv2d %x, %w {strides = [2, 2], padding = same} : f32[?n, 8, 8, 32]
+    %a = add %c, %b : f32[?n, 8, 8, 32]
+    %r = relu %a : f32[?n, 8, 8, 32]
+    %w2 = constant {value = f32[1, 1, 32, 32] @weights[2]} : f32[1, 1, 32, 32]
+    %c2 = conv2d %r, %w2 : f32[?n, 8, 8, 32]
+    %s = add %c2, %r : f32[?n, 8, 8, 32]
+    %p = max_pool2d %s {window = [2, 2], strides = [2, 2]} : f32[?n, 4, 4, 32]
+    %m = reduce_mean %p {axes = [1, 2]} : f32[?n, 32]
+    %w3 = constant {value = f32[32, 10] @weights[3]} : f32[32, 10]
+    %l = matmul %m, %w3 : f32[?n, 10]
+    %y = softmax %l : f32[?n, 10]
+    return %y
+  }
+})";
+
+std::shared_ptr<const Model> network() {
+  std::vector<Tensor> weights = {Tensor::zeros(kF32, {3, 3, 3, 32}), Tensor::zeros(kF32, {32}), Tensor::zeros(kF32, {1, 1, 32, 32}),
+                                 Tensor::zeros(kF32, {32, 10})};
+  return Model::make(parse(kNetwork, weights), {.threads = 2});
+}
+
+TEST(Steady, AllocatesNothing) {
+  auto model = network();
+  Tensor x = Tensor::zeros(kF32, {2, 16, 16, 3});
+  std::vector<float> y(20);
+  TensorRef ref{kF32, x.dims(), x.data()};
+  auto run = [&] { model->run({&ref, 1}, [&](size_t, DType, std::span<const int64_t>) { return y.data(); }); };
+  for (int i = 0; i < 3; ++i) run();
+  long allocations = g_allocations;
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  for (int i = 0; i < 100; ++i) run();
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_EQ(g_allocations - allocations, 0);
+  EXPECT_EQ(after.ru_minflt - before.ru_minflt, 0);
+  EXPECT_FLOAT_EQ(y[0], 0.1f);
+}
+
+TEST(Steady, TheCounterCounts) {
+  long allocations = g_allocations;
+  std::free(std::malloc(10));
+  auto text = std::make_unique<std::string>(100, 'x');
+  EXPECT_GE(g_allocations - allocations, 2);
+}
+
+}  // namespace
+}  // namespace cairn
+
+#endif
