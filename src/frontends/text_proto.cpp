@@ -203,8 +203,10 @@ void read_value(Tokens& tokens, const TextField& field, protozero::pbf_writer& t
     }
     case TextKind::message: {
       char close = tokens.take('<') ? '>' : (tokens.expect('{'), '}');
-      protozero::pbf_writer inner(to, field.number);
+      std::string body;  // pbf_writer's nested form leaves empty messages out, and they count
+      protozero::pbf_writer inner(body);
       read_fields(tokens, *field.message, close, inner, depth + 1);
+      to.add_message(field.number, body);
     }
   }
 }

@@ -147,7 +147,6 @@ Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& mo
 /// Encoded AttrValue messages.
 std::string attr_type(DataType type);
 std::string attr_types(const std::vector<DataType>& types);
-std::string attr_integer(int64_t value);
 std::string attr_shapes(const std::vector<ShapeProto>& shapes);
 /// A dense tensor attribute; `content` must outlive the graph.
 Attr attr_tensor(ModelBytes& model, std::string_view name, DataType type, const std::vector<int64_t>& dims,

@@ -1,13 +1,10 @@
 // Encoding of GraphDef and of single attribute values. Weights are written from where they lie.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 
 #include "frontends/tensorflow/fields.h"
 #include "frontends/tensorflow/graph_def.h"
+#include "support/files.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -156,15 +153,8 @@ Pieces encode_pieces(const GraphDef& graph) {
   return pieces;
 }
 
-void write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(ErrorKind::io, path, "cannot be written: {}", std::strerror(errno));
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
+/// The bytes of a message that `fill` writes. Nested messages are made this way because pbf_writer leaves empty ones out,
+/// and the shape of a scalar is one.
 template <class Fill>
 std::string message(Fill&& fill) {
   std::string text;
@@ -173,13 +163,17 @@ std::string message(Fill&& fill) {
   return text;
 }
 
-void put_shape(pbf_writer& to, uint32_t field, const ShapeProto& shape) {
-  pbf_writer writer(to, field);
-  for (int64_t size : shape.dims) {
-    pbf_writer dim(writer, field::tensor_shape::dim);
-    dim.add_int64(field::dim::size, size);
-  }
-  if (shape.unknown_rank) writer.add_bool(field::tensor_shape::unknown_rank, true);
+std::string shape_message(const ShapeProto& shape) {
+  return message([&](pbf_writer& writer) {
+    for (int64_t size : shape.dims)
+      writer.add_message(field::tensor_shape::dim, message([&](pbf_writer& dim) { dim.add_int64(field::dim::size, size); }));
+    if (shape.unknown_rank) writer.add_bool(field::tensor_shape::unknown_rank, true);
+  });
+}
+
+template <class Fill>
+std::string list_attr(Fill&& fill) {
+  return message([&](pbf_writer& writer) { writer.add_message(field::attr_value::list, message(fill)); });
 }
 
 }  // namespace
@@ -195,23 +189,7 @@ void write_graph_def(const GraphDef& graph, const std::string& path) {
   if (pieces.total() > std::numeric_limits<int32_t>::max())
     fail(ErrorKind::unsupported, path, "the graph takes {} bytes, and a GraphDef file can hold 2147483647",
          pieces.total());
-  // Under another name first: whoever reads `path` sees the old file or the whole new one.
-  std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail(ErrorKind::io, temporary, "cannot be created: {}", std::strerror(errno));
-  try {
-    pieces.each([&](std::string_view piece) { write_all(descriptor, piece, temporary); });
-    if (::fsync(descriptor) != 0) fail(ErrorKind::io, temporary, "cannot be stored: {}", std::strerror(errno));
-  } catch (...) {
-    ::close(descriptor);
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  ::close(descriptor);
-  if (::rename(temporary.c_str(), path.c_str()) == 0) return;
-  int error = errno;
-  ::unlink(temporary.c_str());
-  fail(ErrorKind::io, path, "cannot be replaced: {}", std::strerror(error));
+  write_file(path, [&](const FileSink& sink) { pieces.each(sink); });
 }
 
 std::string attr_type(DataType type) {
@@ -219,21 +197,15 @@ std::string attr_type(DataType type) {
 }
 
 std::string attr_types(const std::vector<DataType>& types) {
-  return message([&](pbf_writer& writer) {
-    pbf_writer list(writer, field::attr_value::list);
+  return list_attr([&](pbf_writer& list) {
     std::vector<int32_t> numbers(types.begin(), types.end());
     list.add_packed_enum(field::list_value::type, numbers.begin(), numbers.end());
   });
 }
 
-std::string attr_integer(int64_t value) {
-  return message([&](pbf_writer& writer) { writer.add_int64(field::attr_value::i, value); });
-}
-
 std::string attr_shapes(const std::vector<ShapeProto>& shapes) {
-  return message([&](pbf_writer& writer) {
-    pbf_writer list(writer, field::attr_value::list);
-    for (const ShapeProto& shape : shapes) put_shape(list, field::list_value::shape, shape);
+  return list_attr([&](pbf_writer& list) {
+    for (const ShapeProto& shape : shapes) list.add_message(field::list_value::shape, shape_message(shape));
   });
 }
 
@@ -245,8 +217,7 @@ std::string attr_function(std::string_view name) {
 }
 
 std::string attr_functions(const std::vector<std::string_view>& names) {
-  return message([&](pbf_writer& writer) {
-    pbf_writer list(writer, field::attr_value::list);
+  return list_attr([&](pbf_writer& list) {
     for (std::string_view name : names) {
       pbf_writer function(list, field::list_value::func);
       function.add_string(field::name_attr_list::name, view(name));
@@ -258,10 +229,10 @@ Attr attr_tensor(ModelBytes& model, std::string_view name, DataType type, const 
                  std::string_view content) {
   std::string head = message([&](pbf_writer& writer) {
     writer.add_enum(field::tensor::dtype, type);
-    put_shape(writer, field::tensor::shape, {false, dims});
+    writer.add_message(field::tensor::shape, shape_message({false, dims}));
   });
   if (!content.empty()) return {name, model.keep(std::move(head)), content};
-  std::string value = message([&](pbf_writer& writer) { writer.add_bytes(field::attr_value::tensor, view(head)); });
+  std::string value = message([&](pbf_writer& writer) { writer.add_message(field::attr_value::tensor, head); });
   return {name, model.keep(std::move(value))};
 }
 

@@ -157,6 +157,7 @@ class Freezer {
     if (writes(node.op))
       fail(ErrorKind::unsupported, printable(node.name),
            "{} writes a variable while the model runs; a frozen graph cannot hold state", printable(node.op));
+    drop_attr(node, "_output_shapes");
     if (node.op == "If" || node.op == "StatelessIf" || node.op == "Case" || node.op == "StatelessCase" ||
         node.op == "While" || node.op == "StatelessWhile" || node.op.ends_with("PartitionedCall"))
       return rewrite_call(node, given, level);
@@ -189,7 +190,6 @@ class Freezer {
     } else {
       rewrite_plain(node, given);
     }
-    drop_attr(node, "_output_shapes");
   }
 
   /// An op that took a resource or a reference and now takes the value.
