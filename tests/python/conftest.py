@@ -1,10 +1,17 @@
-"""What every Python test shares: shards, long tests, the folder of test models and how outputs are compared."""
+"""What every Python test shares: shards, long tests, the test models and how outputs are compared."""
 
+import json
 import os
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = ROOT / ".venv" / "bin"
 
 
 def pytest_collection_modifyitems(config, items):
@@ -19,11 +26,42 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if wanted(item)]
 
 
-def spread_error(found, expected):
-    """Largest difference as a share of the expected output's spread over inputs.
+class TestModel:
+    """One folder written by tests/models/make_models.py."""
 
-    The spread is the standard deviation over the batch, averaged over the other elements: a net whose output hardly
-    depends on its input has a small one, so that agreement on constants proves nothing."""
-    expected = np.asarray(expected, np.float64)
-    spread = expected.std(axis=0).mean() if expected.ndim else abs(expected)
-    return float(np.abs(np.asarray(found, np.float64) - expected).max() / spread)
+    __test__ = False
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.saved_model = folder / "saved_model"
+        self.frozen = folder / "frozen.pb"
+        self.info = json.loads((folder / "info.json").read_text())
+
+    def cases(self):
+        """(inputs, expected outputs) by the signature's names."""
+        for file in sorted(self.folder.glob("inputs-*.npz")):
+            expected = file.with_name(file.name.replace("inputs", "expected"))
+            yield dict(np.load(file)), dict(np.load(expected))
+
+    def spread(self, output):
+        return self.info["spread"][output]
+
+
+@pytest.fixture(scope="session")
+def models():
+    """models(name) -> TestModel."""
+    folder = os.environ.get("CAIRN_TEST_MODELS")
+    if not folder:
+        folder = subprocess.check_output([sys.executable, ROOT / "tools/dev/models.py"], text=True).strip()
+    return lambda name: TestModel(Path(folder) / name)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """command("atc", "--help") runs one of Cairn's commands in an empty folder."""
+
+    def run(name, *arguments, **options):
+        words = [str(BIN / name), *map(str, arguments)]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300, **options)
+
+    return run

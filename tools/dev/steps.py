@@ -24,6 +24,7 @@ def start_log(command):
 
 
 def note(text):
+    LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
         log.write(text + "\n")
 

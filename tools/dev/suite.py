@@ -15,7 +15,7 @@ import xml.etree.ElementTree as xml
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import build
+import models
 from steps import ROOT, note, step
 
 RESULTS = ROOT / "build" / "test-results"
@@ -58,6 +58,7 @@ def _shard(text):
 
 def run_suite(options):
     RESULTS.mkdir(parents=True, exist_ok=True)
+    os.environ["CAIRN_TEST_MODELS"] = str(models.ensure_models())
     jobs = _native_jobs(options) + ([] if options.sanitize else _python_jobs(options))
     if options.filter:
         jobs = [job for job in jobs if any(word in job.name for word in options.filter)]
