@@ -29,11 +29,28 @@ void InferContext::fail_text(const std::string& message) const {
   throw Error(ErrorKind::invalid_model, op_.name, message);
 }
 
+void KernelContext::fail_text(const std::string& message) const {
+  throw Error(ErrorKind::invalid_argument, op_.name, message);
+}
+
 Tensor& KernelContext::allocate(size_t i, DType dtype, std::vector<int64_t> dims) {
   Tensor& result = results_[i].tensor;
-  if (!result.defined() || result.dtype() != dtype || result.dims() != dims)
-    result = Tensor::uninitialized(dtype, std::move(dims));
+  if (!result.defined()) return result = Tensor::uninitialized(dtype, std::move(dims));
+  if (result.dtype() != dtype || result.dims() != dims)
+    fail("result is {}, declared {}", to_string(Type::tensor(dtype, Shape::of(dims))), to_string(result.type()));
   return result;
+}
+
+std::vector<Type> KernelContext::infer() const {
+  std::vector<Type> types;
+  std::vector<const Tensor*> constants;
+  for (const HostValue& input : inputs_) {
+    types.push_back(input.tensor.type());
+    constants.push_back(&input.tensor);
+  }
+  InferContext context(op_, attributes_, std::move(types), std::move(constants), {});
+  op_.infer(context);
+  return context.results();
 }
 
 const OpDef& op_named(std::string_view name) {
@@ -118,6 +135,8 @@ std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs
   op.infer(context);
   CHECK(op.results.empty() || op.results.size() == context.results().size(), "{} infers {} results", op.name,
         context.results().size());
+  for (const Type& type : context.results())
+    if (type.is_static() && !element_count(type.shape.sizes())) context.fail("result {} is too large", to_string(type));
   return context.results();
 }
 

@@ -36,6 +36,7 @@ enum Trait : uint32_t {
   kReduction = 1 << 10,       // sums or compares along axes
   kContraction = 1 << 11,     // matrix product or convolution: where the FLOPs are
   kNotFoldable = 1 << 12,     // never computed at compile time (random, constants themselves)
+  kShapeOnly = 1 << 13,       // the result depends on the types of the inputs alone, not on their elements
 };
 
 /// Which types an input accepts.
@@ -124,7 +125,7 @@ class KernelContext {
  public:
   KernelContext(const OpDef& op, const Attributes& attributes, std::span<const HostValue> inputs,
                 std::span<HostValue> results)
-      : attr(op, attributes), inputs_(inputs), results_(results) {}
+      : attr(op, attributes), op_(op), attributes_(attributes), inputs_(inputs), results_(results) {}
 
   AttributeView attr;
   size_t input_count() const { return inputs_.size(); }
@@ -132,10 +133,22 @@ class KernelContext {
   const HostValue& value(size_t i) const { return inputs_[i]; }
   Tensor& output(size_t i) { return results_[i].tensor; }
   HostValue& result(size_t i) { return results_[i]; }
-  /// Result i with dims known only now; keeps a static result's buffer when dtype and dims agree.
+  /// Result i with dims known only now; keeps a static result's buffer. Throws Error when that has other dims.
   Tensor& allocate(size_t i, DType dtype, std::vector<int64_t> dims);
+  /// Result types by the op's shape rule with the values of all inputs known; requires that all inputs are tensors.
+  /// Throws Error where the rule refuses.
+  std::vector<Type> infer() const;
+
+  /// Throws Error invalid_argument "<op>: message".
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    fail_text(fmt::format(format, std::forward<Args>(args)...));
+  }
+  [[noreturn]] void fail_text(const std::string& message) const;
 
  private:
+  const OpDef& op_;
+  const Attributes& attributes_;
   std::span<const HostValue> inputs_;
   std::span<HostValue> results_;
 };
@@ -144,10 +157,12 @@ class KernelContext {
 enum class Precision : uint8_t { exact, rounded, accumulate_f32 };  // bit equal; few ulp per element; sums reordered
 
 /// An independent statement of the op in Python, evaluated by the conformance tests with the inputs under their names,
-/// the attributes under theirs, and np, tf, torch (only `tf` or `torch` when named by `framework`) in scope.
+/// the attributes under theirs, and np, tf, torch (only `tf` or `torch` when named by `framework`) in scope. Inputs are numpy
+/// arrays (torch tensors for torch), 16-bit floats widened to f32; a variadic input is a list.
 struct Oracle {
   const char* expression = nullptr;
   enum class Framework : uint8_t { numpy, tensorflow, torch } framework = Framework::numpy;
+  const char* reason = nullptr;  // why there is no expression; names the tests that stand in
 };
 
 struct OpDef {

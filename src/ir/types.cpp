@@ -62,12 +62,16 @@ std::vector<int64_t> Shape::sizes() const {
 }
 
 std::optional<int64_t> element_count(const std::vector<int64_t>& sizes) {
-  __int128 count = 1;
+  bool empty = false;
   for (int64_t size : sizes) {
     if (size < 0) return std::nullopt;
-    if (size == 0) return 0;
+    empty = empty || size == 0;
+  }
+  if (empty) return 0;
+  __int128 count = 1;
+  for (int64_t size : sizes) {
     count *= size;
-    if (count > (int64_t{1} << 62)) return std::nullopt;
+    if (count > (int64_t{1} << 55)) return std::nullopt;
   }
   return static_cast<int64_t>(count);
 }

@@ -86,7 +86,7 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// Product of sizes; nothing when it does not fit 62 bits or a size is negative.
+/// Product of sizes; nothing when its bytes could overflow (above 2^55 elements) or a size is negative.
 std::optional<int64_t> element_count(const std::vector<int64_t>& sizes);
 /// Bytes of `count` elements, packed for types narrower than a byte.
 size_t storage_bytes(DType dtype, int64_t count);
