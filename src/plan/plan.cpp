@@ -398,6 +398,7 @@ class Planner {
         buffer = in_space(results[i], &host_memory());
       }
       plan_->outputs.push_back(buffer);
+      plan_->output_dims.push_back(results[i]->type.is_static() ? results[i]->type.shape.sizes() : Dims());
     }
     for (size_t buffer : plan_->outputs) touch(buffer);
   }

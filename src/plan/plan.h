@@ -59,6 +59,7 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
   std::vector<size_t> outputs;    // buffer of each function result; with `rest`: of each of its inputs
+  std::vector<Dims> output_dims;  // of results with static dims, else empty
   std::unique_ptr<Program> rest;  // what follows when dims were born; its results are the function's
   std::map<MemorySpace*, size_t> arena_bytes;
   size_t live_bytes = 0;  // largest sum of host buffers needed at one step: the lower bound of the host arena

@@ -138,7 +138,7 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
   if (!plan.rest)
     for (size_t i = 0; i < results.size(); ++i)
       if (const Buffer& buffer = plan.buffers[plan.outputs[i]]; buffer.kind == Buffer::Kind::output)
-        context.bind_output(i, sink.allocate(i, results[i]->type.dtype, results[i]->type.shape.sizes()));
+        context.bind_output(i, sink.allocate(i, results[i]->type.dtype, plan.output_dims[i]));
   Executor& executor = options.executor ? *options.executor : serial_executor();
   if (options.observer) options.observer->plan_begins(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
