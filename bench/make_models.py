@@ -1,0 +1,89 @@
+"""Writes the files of one benchmark net: make_models.py FORMAT MODEL FOLDER with FORMAT one of
+
+onnx   (in .venv-peers) MODEL.npz, the weights, and MODEL.onnx, fp32 with a dynamic batch N
+int8   (in .venv-peers, after onnx) MODEL.int8.onnx, QDQ: 8-bit unsigned activations, signed weights per channel
+pb     (in .venv, after onnx) MODEL.pb, the frozen TensorFlow graph with the same weights"""
+
+import sys
+from pathlib import Path
+
+import nets
+import numpy as np
+
+OPSET = 17
+
+
+def make_onnx(model, folder):
+    import onnx
+    import torch
+    import torch_net
+
+    torch.set_flush_denormal(True)
+    net = torch_net.Net(model, fused_attention=False)
+    if model in ("resnet50", "mobilenetv2"):
+        _calibrate(net)
+    np.savez(folder / f"{model}.npz", **net.numpy_weights())
+    net.eval()
+    file = folder / f"{model}.onnx"
+    example = torch.from_numpy(nets.make_input(model, 2))
+    axes = {"x": {0: "N"}, "y": {0: "N"}}
+    names = {"input_names": ["x"], "output_names": ["y"], "dynamic_axes": axes}
+    torch.onnx.export(net, (example,), str(file), **names, opset_version=OPSET, dynamo=False)
+    onnx.checker.check_model(str(file))
+
+
+def _calibrate(net):
+    """Batch-norm statistics by one training-mode pass, so that activations stay near unit scale."""
+    import torch
+
+    images = np.random.RandomState(3).standard_normal((8, 3, 224, 224)).astype(np.float32)
+    net.train()
+    net.momentum = 1.0
+    with torch.no_grad():
+        net(torch.from_numpy(images))
+
+
+def make_int8(model, folder):
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    prepared = folder / f"{model}.pre.onnx"
+    quant_pre_process(str(folder / f"{model}.onnx"), str(prepared), skip_symbolic_shape=True)
+    quantize_static(
+        str(prepared),
+        str(folder / f"{model}.int8.onnx"),
+        _Calibration(model),
+        quant_format=QuantFormat.QDQ,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        op_types_to_quantize=["MatMul", "Gemm"] if model == "bert" else None,
+    )
+    prepared.unlink()
+
+
+class _Calibration:
+    """What onnxruntime's quantizer reads its examples from."""
+
+    def __init__(self, model):
+        self.batches = iter([{"x": item[None]} for item in nets.make_input(model, 4)])
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+def make_pb(model, folder):
+    import tensorflow as tf
+    import tf_net
+
+    weights = dict(np.load(folder / f"{model}.npz"))
+    example = nets.make_input(model, 1, nhwc=True)
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(example.dtype, (None, *example.shape[1:]), name="x")
+        tf.identity(nets.build(model, tf_net.Net(weights), x), name="y")
+    (folder / f"{model}.pb").write_bytes(graph.as_graph_def().SerializeToString())
+
+
+if __name__ == "__main__":
+    make = {"onnx": make_onnx, "int8": make_int8, "pb": make_pb}[sys.argv[1]]
+    make(sys.argv[2], Path(sys.argv[3]))
