@@ -31,11 +31,16 @@ std::vector<std::pair<std::string, std::string>> list_passes();
 
 /// Evaluates nodes whose inputs are constants by their reference kernels, and re-infers types downstream. Used by the
 /// pipeline and when a plan specialises a function to input dims. Results above `largest_bytes` are left to run time
-/// unless they come out smaller than their inputs.
+/// unless they come out smaller than their inputs. With a module, notes there why source nodes may vanish.
 size_t fold_constants(Block& block, Module* module, size_t largest_bytes = 64 << 20);
-/// Types again by the shape rules, in order; values keep what was known before and gain what follows.
+/// Replaces the node by constants when its results can be computed now; `place` takes constants for further results.
+bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t largest_bytes);
+/// Types again by the shape rules, in order; values keep what was known before and gain what follows. Throws Error
+/// invalid_model when shapes contradict each other.
 void infer_block(Block& block);
-/// Removes nodes that no result or effect depends on.
-size_t remove_dead(Block& block, Module* module);
+/// The same for one node without its regions; true when something was gained.
+bool infer_node(Node& node);
+/// Removes nodes that no result or effect depends on; the module tells which calls have effects.
+size_t remove_dead(Block& block, const Module* module);
 
 }  // namespace cairn

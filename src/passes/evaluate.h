@@ -1,0 +1,21 @@
+// Direct evaluation by the reference kernels, without plan or engine: constant folding and the tests of rules use it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+/// Bytes that a result may take at most during evaluation; more throws Error out_of_memory.
+inline constexpr size_t kNoLimit = SIZE_MAX;
+
+/// Results of one node for concrete inputs. Regions and calls are run (`module` finds the callee). Throws Error when the
+/// inputs do not suit the op or a result would be larger than `largest_bytes`.
+std::vector<HostValue> evaluate(const Node& node, std::span<const HostValue> inputs, const Module* module = nullptr,
+                                size_t largest_bytes = kNoLimit);
+/// Results of a block for concrete params.
+std::vector<HostValue> evaluate(const Block& block, std::span<const HostValue> params, const Module* module = nullptr);
+
+}  // namespace cairn

@@ -1,0 +1,110 @@
+// Computes at compile time what depends on constants alone.
+#include "passes/evaluate.h"
+#include "passes/pipeline.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr double kMostFlops = 1e9;  // the reference kernels are plain loops
+
+bool foldable(const Node& node) {
+  const OpDef& op = *node.op;
+  if (!op.pure() || op.has(kNotFoldable | kControl | kHostValue) || !op.reference || node.results.empty()) return false;
+  for (const auto& result : node.results)
+    if (!result->type.is_tensor()) return false;
+  for (const Value* input : node.inputs)
+    if (!constant_of(input) &&
+        !(op.has(kShapeOnly) && input->type.is_static() && element_count(input->type.shape.sizes())))
+      return false;
+  return true;
+}
+
+bool too_costly(const Node& node) {
+  if (!node.op->flops) return false;
+  std::vector<Type> types;
+  std::vector<const Tensor*> constants;
+  for (const Value* input : node.inputs) {
+    types.push_back(input->type);
+    constants.push_back(constant_of(input));
+  }
+  InferContext context(*node.op, node.attributes, std::move(types), std::move(constants), {});
+  node.op->infer(context);
+  return !(node.op->flops(context) <= kMostFlops);
+}
+
+std::unique_ptr<Node> detached_constant(std::unique_ptr<Value> value, Tensor tensor, const std::vector<SourceId>& sources) {
+  auto constant = std::make_unique<Node>();
+  constant->op = &op_named("constant");
+  constant->attributes.set("value", Attribute(std::move(tensor)));
+  constant->sources = sources;
+  value->producer = constant.get();
+  value->index = 0;
+  constant->results.push_back(std::move(value));
+  return constant;
+}
+
+// The values stay the same objects, so that users need no change.
+void become_constants(Node& node, std::vector<HostValue> values, std::vector<std::unique_ptr<Node>>& place) {
+  for (size_t i = 0; i < values.size(); ++i) node.result(i)->type = values[i].tensor.type();
+  for (size_t i = 1; i < values.size(); ++i)
+    place.push_back(detached_constant(std::move(node.results[i]), std::move(values[i].tensor), node.sources));
+  node.results.resize(1);
+  node.op = &op_named("constant");
+  node.inputs.clear();
+  node.attributes = Attributes{{"value", Attribute(std::move(values[0].tensor))}};
+}
+
+size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
+  size_t folded = 0;
+  std::vector<std::unique_ptr<Node>> nodes;
+  nodes.reserve(block.nodes.size());
+  for (auto& owned : block.nodes) {
+    Node& node = *owned;
+    nodes.push_back(std::move(owned));
+    for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
+    infer_node(node);
+    const std::vector<Value*> inputs = node.inputs;
+    if (!fold_node(node, nodes, largest_bytes)) continue;
+    ++folded;
+    if (!module) continue;
+    for (const Value* input : inputs)
+      if (input->producer)
+        for (SourceId id : input->producer->sources)
+          module->removed.emplace(id, constant_of(input) ? Removal::folded : Removal::shape_only);
+  }
+  block.nodes = std::move(nodes);
+  return folded;
+}
+
+}  // namespace
+
+bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t largest_bytes) {
+  if (!foldable(node)) return false;
+  try {
+    if (too_costly(node)) return false;
+    std::vector<HostValue> inputs;
+    size_t input_bytes = 0;
+    for (const Value* input : node.inputs) {
+      const Tensor* constant = constant_of(input);
+      inputs.push_back({constant ? *constant : Tensor::view(input->type.dtype, input->type.shape.sizes(), nullptr, nullptr), {}});
+      input_bytes += inputs.back().tensor.bytes();
+    }
+    auto values = evaluate(node, inputs, nullptr, std::max(largest_bytes, input_bytes));
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i].tensor.defined()) return false;
+      if (!compatible(values[i].tensor.type(), node.result(i)->type)) return false;
+      values[i].tensor = values[i].tensor.owned();
+    }
+    become_constants(node, std::move(values), place);
+    return true;
+  } catch (const Error&) {
+    return false;  // said at run time, with the name of the node, if the node is run at all
+  }
+}
+
+size_t fold_constants(Block& block, Module* module, size_t largest_bytes) {
+  return fold_block(block, module, largest_bytes);
+}
+
+}  // namespace cairn

@@ -1,0 +1,97 @@
+// Types again by the shape rules, in program order, into regions and out of them.
+#include "passes/pipeline.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int kTrialDepth = 3;  // loops inside loops whose carried types are narrowed by trial
+
+void infer_nodes(Block& block, int depth);
+
+void narrow(Value& value, const Type& type) {
+  if (compatible(value.type, type)) value.type = meet(value.type, type);
+}
+
+// True when everything that `known` says of a value, `type` says too.
+bool implies(const Type& type, const Type& known) { return compatible(type, known) && meet(type, known) == type; }
+
+// Carried values must have the type of the params that they become: start from the types that enter, widen by what the
+// body returns, until that holds. Trials run on a copy because types are never widened in place.
+bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
+  for (int trial = 0; trial < 3; ++trial) {
+    std::unordered_map<const Value*, Value*> map;
+    for (Value* input : node.inputs) map[input] = input;
+    auto copy = clone(node, map);
+    Block& body = *copy->regions[1];
+    for (size_t i = 0; i < carried; ++i) body.params[i]->type = entering[i];
+    for (size_t i = carried; i < body.params.size(); ++i) narrow(*body.params[i], node.inputs[i]->type);
+    try {
+      infer_nodes(body, depth + 1);
+    } catch (const Error&) {
+      return false;  // the first pass through the loop would fail, if there is one
+    }
+    bool stable = true;
+    for (size_t i = 0; i < carried; ++i) {
+      const Type& returned = body.results[i]->type;
+      if (implies(returned, entering[i])) continue;
+      if (entering[i].kind != returned.kind || entering[i].dtype != returned.dtype) return false;
+      entering[i] = join(entering[i], returned);
+      stable = false;
+    }
+    if (!stable) continue;
+    for (auto& region : node.regions)
+      for (size_t i = 0; i < carried; ++i) narrow(*region->params[i], entering[i]);
+    return true;
+  }
+  return false;
+}
+
+void infer_loop(Node& node, int depth) {
+  const auto carried = static_cast<size_t>(node.attr().integer("carried"));
+  std::vector<Type> entering;
+  bool gains = false;
+  for (size_t i = 0; i < carried; ++i) {
+    const Type& declared = node.regions[1]->params[i]->type;
+    const Type& given = node.inputs[i]->type;
+    entering.push_back(compatible(declared, given) ? meet(declared, given) : declared);
+    gains = gains || entering.back() != declared;
+  }
+  if (gains && depth < kTrialDepth) carry(node, carried, std::move(entering), depth);
+  for (auto& region : node.regions) {
+    for (size_t i = carried; i < node.inputs.size(); ++i) narrow(*region->params[i], node.inputs[i]->type);
+    infer_nodes(*region, depth + 1);
+  }
+}
+
+void infer_branches(Node& node, int depth) {
+  for (auto& region : node.regions) {
+    for (size_t i = 0; i < region->params.size(); ++i) narrow(*region->params[i], node.inputs[i + 1]->type);
+    infer_nodes(*region, depth + 1);
+  }
+}
+
+void infer_nodes(Block& block, int depth) {
+  for (auto& node : block.nodes) {
+    if (!node->regions.empty()) node->op->find_attribute("carried") ? infer_loop(*node, depth) : infer_branches(*node, depth);
+    infer_node(*node);
+  }
+}
+
+}  // namespace
+
+bool infer_node(Node& node) {
+  std::vector<Type> known;
+  for (const auto& result : node.results) known.push_back(result->type);
+  auto types = refine(*node.op, infer_types(*node.op, node.inputs, node.attributes, node.regions), known);
+  bool gained = false;
+  for (size_t i = 0; i < types.size(); ++i) {
+    gained = gained || types[i] != known[i];
+    node.result(i)->type = std::move(types[i]);
+  }
+  return gained;
+}
+
+void infer_block(Block& block) { infer_nodes(block, 0); }
+
+}  // namespace cairn
