@@ -1,0 +1,154 @@
+"""./dev demo: a CNN trained by stock Keras goes the whole way: show, freeze, convert, run, compare, time.
+
+Every stage is a command as a user would type it; figures and pictures end up in out/demo/index.html."""
+
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np  # noqa: E402
+import page  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+OUT = ROOT / "out" / "demo"
+BIN = Path(sys.executable).parent
+ROUNDS, ROUND_SECONDS = 10, 0.2
+SPEED_BATCHES = (1, 32)
+
+
+class Stages:
+    """Runs commands in OUT, prints one line for each and keeps what the page shows."""
+
+    def __init__(self):
+        self.rows = []
+
+    def run(self, title, *words):
+        words = [str(word) for word in words]
+        start = time.time()
+        # The commands stand beside this Python, wherever PATH points.
+        done = subprocess.run([str(BIN / words[0]), *words[1:]], cwd=OUT, capture_output=True, text=True)
+        seconds = time.time() - start
+        shown = shlex.join(words).replace(str(ROOT) + "/", "")
+        self.rows.append({"title": title, "command": shown, "seconds": seconds, "output": done.stdout.strip()})
+        print(f"{seconds:6.1f} s {title:8} {shown}", flush=True)
+        if done.returncode:
+            print(done.stdout + done.stderr, file=sys.stderr)
+            sys.exit(f"demo: {title} failed with exit {done.returncode}")
+        return done.stdout
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    stages = Stages()
+    stages.run("train", "python", HERE / "train.py", "saved_model")
+    stages.run("show", "cairn", "show", "saved_model")
+    frozen = json.loads(stages.run("freeze", "cairn", "freeze", "saved_model", "-o", "frozen.pb", "--json"))
+    node = frozen["inputs"][0].removesuffix(":0")
+    stages.run(
+        "convert",
+        "atc",
+        "--model=frozen.pb",
+        "--framework=3",
+        "--output=digits",
+        f"--input_shape={node}:-1,8,8,1",
+        "--soc_version=Ascend310",
+    )
+    import train
+
+    _, (images, labels) = train.data()
+    np.save(OUT / "test_images.npy", images)
+    stages.run("run", "cairn", "run", "digits.om", "--input", f"{node}=test_images.npy", "--output", "results")
+    verified = stages.run("verify", "cairn", "verify", "digits.om", "--against", "saved_model", "--json")
+    profile = stages.run("bench", "cairn", "bench", "digits.om", "--batch", 32, "--json")
+    facts = compare(images, labels) | {"stages": stages.rows, "node": node}
+    facts |= {"verified": json.loads(verified), "profile": json.loads(profile)}
+    report(facts)
+    (OUT / "facts.json").write_text(json.dumps(facts, indent=1))
+    (OUT / "index.html").write_text(page.render(facts, images, labels))
+    print(f"page: {(OUT / 'index.html').relative_to(ROOT)}")
+
+
+def compare(images, labels):
+    """Both accuracies and the differences on the test set, and both speeds in one interleaved run."""
+    import tensorflow as tf
+
+    import cairn
+
+    (file,) = (OUT / "results").glob("*.npy")
+    found = np.load(file)
+    loaded = tf.saved_model.load(str(OUT / "saved_model"))
+    signature = loaded.signatures["serving_default"]
+    (output,) = signature.structured_outputs
+    expected = signature(x=tf.constant(images))[output].numpy()
+    model = cairn.load(OUT / "digits.om")
+    (feed,) = (entry.name for entry in model.inputs)
+    speeds = []
+    for batch in SPEED_BATCHES:
+        batch_images = np.ascontiguousarray(images[:batch])
+        rows = interleaved(
+            lambda: signature(x=tf.constant(batch_images))[output].numpy(), lambda: model.run({feed: batch_images})
+        )
+        ratio = statistics.median(b / a for a, b in rows)
+        speeds.append({"batch": batch, "rounds": rows, "ratio": ratio})
+    spread = expected.std(axis=0).mean()
+    return {
+        "accuracy": {
+            "tensorflow": float((expected.argmax(1) == labels).mean()),
+            "cairn": float((found.argmax(1) == labels).mean()),
+        },
+        "largest_difference": float(np.abs(found - expected).max()),
+        "differences": np.abs(found - expected).ravel().astype(float).tolist(),
+        "spread": float(spread),
+        "predictions": found.argmax(1).tolist(),
+        "speeds": speeds,
+        "threads": len(os.sched_getaffinity(0)),
+        "images": len(images),
+    }
+
+
+def interleaved(first, second):
+    """[(seconds of first, seconds of second)] of the fastest call in each of ROUNDS rounds, order alternating."""
+
+    def fastest(call):
+        best, end = float("inf"), time.perf_counter() + ROUND_SECONDS
+        while time.perf_counter() < end:
+            start = time.perf_counter()
+            call()
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    first(), second()
+    rows = []
+    for turn in range(ROUNDS):
+        if turn % 2 == 0:
+            a, b = fastest(first), fastest(second)
+        else:
+            b, a = fastest(second), fastest(first)
+        rows.append((a, b))
+    return rows
+
+
+def report(facts):
+    accuracy = facts["accuracy"]
+    print()
+    print(f"accuracy on {facts['images']} test images   TensorFlow {accuracy['tensorflow']:.4f}   Cairn {accuracy['cairn']:.4f}")
+    share = facts["largest_difference"] / facts["spread"]
+    print(f"largest difference             {facts['largest_difference']:.2e} ({share:.1e} of the output's spread)")
+    for speed in facts["speeds"]:
+        a, b = (statistics.median(column) * 1e6 for column in zip(*speed["rounds"]))
+        print(
+            f"time of a batch of {speed['batch']:<2}          TensorFlow {a:7.1f} us   Cairn {b:7.1f} us   "
+            f"ratio {speed['ratio']:.2f} ({facts['threads']} threads, {ROUNDS} interleaved rounds)"
+        )
+
+
+if __name__ == "__main__":
+    main()
