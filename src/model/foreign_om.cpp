@@ -30,9 +30,9 @@ std::string text_at(std::string_view bytes, size_t offset, size_t size) {
 }
 
 std::string partition_name(uint32_t type) {
-  constexpr const char* kNames[] = {"MODEL_DEF",         "WEIGHTS_DATA", "TASK_INFO",        "TBE_KERNELS",
-                                    "CUST_AICPU_KERNELS", "SO_BINS",     "FLOW_MODEL",       "FLOW_SUBMODEL",
-                                    "MODEL_INOUT_INFO",  "STATIC_TASK_DESC", "DYNAMIC_TASK_DESC", "TASK_PARAM"};
+  constexpr const char* kNames[] = {"MODEL_DEF",          "WEIGHTS_DATA",     "TASK_INFO",         "TBE_KERNELS",
+                                    "CUST_AICPU_KERNELS", "SO_BINS",          "FLOW_MODEL",        "FLOW_SUBMODEL",
+                                    "MODEL_INOUT_INFO",   "STATIC_TASK_DESC", "DYNAMIC_TASK_DESC", "TASK_PARAM"};
   constexpr const char* kPreModel[] = {"PRE_MODEL_DESC", "PRE_MODEL_SQE", "PRE_KERNEL_ARGS"};
   if (type < std::size(kNames)) return kNames[type];
   if (type >= 20 && type < 20 + std::size(kPreModel)) return kPreModel[type - 20];
@@ -61,7 +61,9 @@ std::optional<std::vector<ForeignOm::Partition>> partitions(std::string_view byt
 
 }  // namespace
 
-bool is_foreign_om(std::string_view bytes) { return bytes.starts_with(kMagic); }
+bool is_foreign_om(std::string_view bytes) {
+  return bytes.starts_with(kMagic);
+}
 
 ForeignOm read_foreign_om(std::string_view bytes, const std::string& file) {
   if (!is_foreign_om(bytes)) fail(ErrorKind::invalid_model, file, "is not a model of the original platform");
@@ -79,7 +81,8 @@ ForeignOm read_foreign_om(std::string_view bytes, const std::string& file) {
   std::string_view rest = bytes.substr(kHeaderSize);
   auto list = partitions(rest, true);
   if (!list) list = partitions(rest, false);
-  if (!list) fail(ErrorKind::invalid_model, file, "is damaged: its partition table does not fit {} bytes", bytes.size());
+  if (!list)
+    fail(ErrorKind::invalid_model, file, "is damaged: its partition table does not fit {} bytes", bytes.size());
   om.partitions = std::move(*list);
   return om;
 }

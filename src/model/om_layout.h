@@ -51,7 +51,9 @@ struct Weight {
 };
 static_assert(sizeof(Weight) == 40);
 
-constexpr uint64_t align(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr uint64_t align(uint64_t offset) {
+  return (offset + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 template <class Record>
 std::string_view bytes_of(const Record& record, size_t size = sizeof(Record)) {

@@ -13,11 +13,16 @@ namespace {
 
 const char* section_name(uint32_t kind) {
   switch (kind) {
-    case om::kMetadata: return "metadata";
-    case om::kModule: return "module";
-    case om::kWeightTable: return "weight table";
-    case om::kWeights: return "weights";
-    default: return nullptr;
+    case om::kMetadata:
+      return "metadata";
+    case om::kModule:
+      return "module";
+    case om::kWeightTable:
+      return "weight table";
+    case om::kWeights:
+      return "weights";
+    default:
+      return nullptr;
   }
 }
 
@@ -26,7 +31,8 @@ const char* section_name(uint32_t kind) {
 class OmReader {
  public:
   OmReader(std::string name, std::string_view bytes, std::shared_ptr<const void> owner)
-      : file_(std::make_shared<OmFile>()), bytes_(bytes) {
+      : file_(std::make_shared<OmFile>()),
+        bytes_(bytes) {
     file_->name_ = std::move(name);
     file_->bytes_ = bytes;
     file_->owner_ = std::move(owner);
@@ -68,7 +74,8 @@ class OmReader {
   }
 
   void sections() {
-    if (header_.sections > om::kMaxSections) refuse("has {} sections, expected at most {}", header_.sections, om::kMaxSections);
+    if (header_.sections > om::kMaxSections)
+      refuse("has {} sections, expected at most {}", header_.sections, om::kMaxSections);
     uint64_t end = sizeof(om::Header) + header_.sections * sizeof(om::Section);
     if (end > bytes_.size()) refuse("is cut off in the section table");
     if (crc32c(bytes_.substr(sizeof(om::Header), end - sizeof(om::Header))) != header_.table_checksum)
@@ -92,8 +99,8 @@ class OmReader {
   void take(const om::Section& section) {
     const char* name = section_name(section.kind);
     std::string_view content = bytes_.substr(section.offset, section.size);
-    file_->sections_.push_back({name ? name : fmt::format("unknown {}", section.kind), section.offset, section.size,
-                                section.checksum});
+    file_->sections_.push_back(
+        {name ? name : fmt::format("unknown {}", section.kind), section.offset, section.size, section.checksum});
     if (!name) return;  // of a later version: not needed
     if (found_[section.kind]) refuse("has two {} sections", name);
     found_[section.kind] = true;
@@ -168,7 +175,9 @@ class OmReader {
   bool found_[5] = {};
 };
 
-bool is_om(std::string_view bytes) { return bytes.starts_with(std::string_view(om::kMagic, sizeof om::kMagic)); }
+bool is_om(std::string_view bytes) {
+  return bytes.starts_with(std::string_view(om::kMagic, sizeof om::kMagic));
+}
 
 std::shared_ptr<const OmFile> OmFile::open(const std::string& path) {
   auto mapped = MappedFile::open(path);
@@ -182,7 +191,8 @@ std::shared_ptr<const OmFile> OmFile::from_bytes(std::string name, std::string_v
 }
 
 void OmFile::check_weights() const {
-  if (crc32c(data_) != data_checksum_) fail(ErrorKind::invalid_model, name_, "is damaged: the weights' checksum differs");
+  if (crc32c(data_) != data_checksum_)
+    fail(ErrorKind::invalid_model, name_, "is damaged: the weights' checksum differs");
 }
 
 Module OmFile::module() const {

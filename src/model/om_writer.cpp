@@ -37,7 +37,8 @@ std::string_view stored_bytes(const Tensor& weight, std::string& buffer) {
   if (weight.dtype() != kString) return {static_cast<const char*>(weight.data()), weight.bytes()};
   buffer.clear();
   for (const std::string& text : weight.values<std::string>()) {
-    if (text.size() > UINT32_MAX) fail(ErrorKind::unsupported, "", "a text of {} bytes does not fit a model", text.size());
+    if (text.size() > UINT32_MAX)
+      fail(ErrorKind::unsupported, "", "a text of {} bytes does not fit a model", text.size());
     auto size = static_cast<uint32_t>(text.size());
     buffer += om::bytes_of(size);
   }
@@ -66,7 +67,8 @@ std::string weight_table(const std::vector<Tensor>& weights) {
     record.kind = static_cast<uint8_t>(weight.dtype().kind);
     record.bits = weight.dtype().bits;
     record.rank = static_cast<uint16_t>(weight.rank());
-    if (weight.rank() > om::kMaxRank) fail(ErrorKind::unsupported, "", "a constant of rank {} does not fit a model", weight.rank());
+    if (weight.rank() > om::kMaxRank)
+      fail(ErrorKind::unsupported, "", "a constant of rank {} does not fit a model", weight.rank());
     std::memcpy(record.layout, om::kPlainLayout, sizeof record.layout);
     record.offset = om::align(offset);
     record.size = stored_bytes(weight, buffer).size();
@@ -81,8 +83,8 @@ void write(const Module& module, const OmOrigin& origin, const FileSink& sink) {
   ModuleText text = print(module);
   std::string metadata = metadata_of(module, origin);
   if (metadata.size() > om::kMaxMetadata)
-    fail(ErrorKind::unsupported, "", "the names of inputs and outputs take {} bytes, expected at most {}", metadata.size(),
-         om::kMaxMetadata);
+    fail(ErrorKind::unsupported, "", "the names of inputs and outputs take {} bytes, expected at most {}",
+         metadata.size(), om::kMaxMetadata);
   std::string table = weight_table(text.weights);
 
   uint32_t weights_checksum = 0;
@@ -119,8 +121,10 @@ void write(const Module& module, const OmOrigin& origin, const FileSink& sink) {
   std::string_view contents[] = {metadata, text.text, table};
   for (size_t i = 0; i < std::size(sections); ++i) {
     put(std::string(sections[i].offset - written, '\0'));
-    if (i < std::size(contents)) put(contents[i]);
-    else each_weight(text.weights, put);
+    if (i < std::size(contents))
+      put(contents[i]);
+    else
+      each_weight(text.weights, put);
   }
   CHECK(written == end, "wrote {} of {} bytes", written, end);
 }

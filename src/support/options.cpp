@@ -163,11 +163,12 @@ class Reader {
     size_t opening = kOpeningQuotes[quote].size();
     if (!ends_with_curly(whole) || whole.size() <= opening) {
       std::string start = std::string(trim(std::string_view(value).substr(opening)));
-      problem("E10053", fmt::format("--{}", def.name),
-              fmt::format("--{}: the value opens with a curly quote ({}) that never closes: the shell cut the command at "
-                          "';' because curly quotes do not quote",
-                          def.name, kOpeningQuotes[quote]),
-              fmt::format("use straight quotes around the whole value: --{}=\"{};...\"", def.name, start));
+      problem(
+          "E10053", fmt::format("--{}", def.name),
+          fmt::format("--{}: the value opens with a curly quote ({}) that never closes: the shell cut the command at "
+                      "';' because curly quotes do not quote",
+                      def.name, kOpeningQuotes[quote]),
+          fmt::format("use straight quotes around the whole value: --{}=\"{};...\"", def.name, start));
       return std::nullopt;
     }
     at_ = next;
@@ -182,7 +183,8 @@ class Reader {
     constexpr std::string_view kSeparators = ",;:";
     if (def.type != OptionType::text) return;
     bool joined = false;
-    while (at_ < arguments_.size() && !value.empty() && !arguments_[at_].empty() && !arguments_[at_].starts_with("--") &&
+    while (at_ < arguments_.size() && !value.empty() && !arguments_[at_].empty() &&
+           !arguments_[at_].starts_with("--") &&
            (kSeparators.find(value.back()) != std::string_view::npos ||
             kSeparators.find(arguments_[at_][0]) != std::string_view::npos)) {
       value += arguments_[at_++];
@@ -197,7 +199,8 @@ class Reader {
       problem("E10055", option, fmt::format("{} cannot be used: {}", option, def.reason));
       return;
     }
-    if (def.status == OptionStatus::noted) options_.notices.push_back(fmt::format("{} has no effect: {}", option, def.reason));
+    if (def.status == OptionStatus::noted)
+      options_.notices.push_back(fmt::format("{} has no effect: {}", option, def.reason));
     auto invalid = [&](const char* code, const std::string& reason) {
       problem(code, option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason));
     };
@@ -250,7 +253,11 @@ void wrap(std::string& out, std::string_view text, size_t indent, size_t width) 
 
 [[noreturn]] void shape_error(const char* code, const std::string& message) {
   Report report;
-  report.add({code, Severity::error, "--input_shape", {}, message,
+  report.add({code,
+              Severity::error,
+              "--input_shape",
+              {},
+              message,
               "write name:dims, several separated by ';': \"input1:1,224,224,3;input2:1,10\""});
   throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
 }
@@ -322,11 +329,14 @@ std::string ParsedOptions::get(std::string_view name) const {
   return {};
 }
 
-ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door) { return Reader(arguments, door).read(); }
+ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door) {
+  return Reader(arguments, door).read();
+}
 
 std::string options_help(Door door, const std::string& program) {
   std::string text = fmt::format("Usage: {} --model=MODEL --output=NAME [options]\n", program);
-  constexpr std::array kGroups = {"General", "Input", "Output", "Target", "Precision", "Optimisation", "Tuning", "Debug"};
+  constexpr std::array kGroups = {"General",   "Input",        "Output", "Target",
+                                  "Precision", "Optimisation", "Tuning", "Debug"};
   for (const char* group : kGroups) {
     std::string lines;
     for (const OptionDef& def : option_table()) {

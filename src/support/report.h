@@ -23,7 +23,7 @@ struct Problem {
     friend bool operator==(const Place&, const Place&) = default;
   };
   std::vector<Place> places = {};
-  std::string message;  // lower case, no period: what is wrong
+  std::string message;   // lower case, no period: what is wrong
   std::string fix = {};  // what to do, may be empty
 };
 

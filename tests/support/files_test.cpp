@@ -97,9 +97,10 @@ TEST(ReportText, EqualProblemsBecomeOneLineWithAllNodes) {
   for (const char* node : {"head/a", "head/b", "head/c"})
     report.add({"unsupported-op", Severity::error, "MyOp", {{node, "train.py:7"}}, "unknown operator", "register it"});
   report.add({"unsupported-op", Severity::warning, "DecodeJpeg", {{"input/decode", ""}}, "host operator"});
-  EXPECT_EQ(report.text(),
-            "  MyOp        3 nodes  head/a (train.py:7), head/b (train.py:7) and 1 more  unknown operator; register it\n"
-            "  DecodeJpeg  1 node   input/decode                                      warning: host operator\n");
+  EXPECT_EQ(
+      report.text(),
+      "  MyOp        3 nodes  head/a (train.py:7), head/b (train.py:7) and 1 more  unknown operator; register it\n"
+      "  DecodeJpeg  1 node   input/decode                                      warning: host operator\n");
   EXPECT_EQ(report.count(Severity::error), 1u);
 }
 

@@ -22,7 +22,8 @@ Report problems_of(const Arguments& arguments, Door door = kAtc) {
 
 std::string only_code(const Arguments& arguments, Door door = kAtc) {
   Report report = problems_of(arguments, door);
-  return report.problems().size() == 1 ? report.problems()[0].code : fmt::format("{} problems", report.problems().size());
+  return report.problems().size() == 1 ? report.problems()[0].code
+                                       : fmt::format("{} problems", report.problems().size());
 }
 
 TEST(Options, RowsHaveUniqueNamesAndReasonsWhereTheyDoNotAct) {
@@ -36,8 +37,12 @@ TEST(Options, RowsHaveUniqueNamesAndReasonsWhereTheyDoNotAct) {
 }
 
 TEST(Options, AllFormsOfAnOptionAreRead) {
-  for (const Arguments& form : {Arguments{"--input_shape=a:1,2"}, {"--input_shape", "a:1,2"}, {"-input_shape=a:1,2"},
-                                {"--input-shape=a:1,2"}, {"--input-shape", "a:1,2"}, {"\u2014input_shape=a:1,2"}})
+  for (const Arguments& form : {Arguments{"--input_shape=a:1,2"},
+                                {"--input_shape", "a:1,2"},
+                                {"-input_shape=a:1,2"},
+                                {"--input-shape=a:1,2"},
+                                {"--input-shape", "a:1,2"},
+                                {"\u2014input_shape=a:1,2"}})
     EXPECT_EQ(parse_options(form, kAtc).get("input_shape"), "a:1,2") << form[0];
 }
 
@@ -94,7 +99,9 @@ TEST(Options, BadValuesHaveThePlatformsCodes) {
             "Value [abc] for parameter [--mode] is invalid. Reason: it mu");
 }
 
-TEST(Options, AllProblemsAreReportedTogether) { EXPECT_EQ(problems_of({"--mode=9", "--log=x", "--nonsense=1"}).problems().size(), 3u); }
+TEST(Options, AllProblemsAreReportedTogether) {
+  EXPECT_EQ(problems_of({"--mode=9", "--log=x", "--nonsense=1"}).problems().size(), 3u);
+}
 
 TEST(Options, AnOptionWithoutEffectSaysSoOnce) {
   ParsedOptions options = parse_options({"--soc_version=Ascend310", "--soc_version=Ascend310P3"}, kAtc);
@@ -121,9 +128,15 @@ TEST(InputShape, NamesMayContainColonsAndValuesBlanksBracketsAndRanges) {
 }
 
 TEST(InputShape, FaultsHaveThePlatformsCodes) {
-  const std::pair<const char*, const char*> cases[] = {{"1,2", "E10002"},   {"a:1.5", "E10002"}, {"", "E10002"},
-                                                       {"a:0", "E10011"},   {"a:-2", "E10011"},  {"a:1,,2", "E10014"},
-                                                       {"a:x", "E10014"},   {"a:1x", "E10014"},  {"a:4294967296", "E10013"},
+  const std::pair<const char*, const char*> cases[] = {{"1,2", "E10002"},
+                                                       {"a:1.5", "E10002"},
+                                                       {"", "E10002"},
+                                                       {"a:0", "E10011"},
+                                                       {"a:-2", "E10011"},
+                                                       {"a:1,,2", "E10014"},
+                                                       {"a:x", "E10014"},
+                                                       {"a:1x", "E10014"},
+                                                       {"a:4294967296", "E10013"},
                                                        {"a:99999999999999999999", "E10013"}};
   for (auto [value, code] : cases) {
     std::vector<std::string> repairs;

@@ -1,0 +1,100 @@
+// The command line: `cairn VERB`, and the platform's tools under their own names atc, omg and msame.
+#include <filesystem>
+
+#include "console.h"
+#include "model/om_file.h"
+#include "support/report.h"
+#include "verbs.h"
+#if __has_include("migrate.h")
+#include "migrate.h"
+#define CAIRN_MIGRATE 1
+#endif
+
+namespace cairn::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  cairn show saved_model/                      signatures, operators, size, what is not supported
+  cairn convert saved_model/ -o model.om       one file that runs anywhere Cairn runs
+  cairn run model.om --input x=image.npy       outputs as a table; -o FOLDER keeps them
+  cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
+  cairn verify model.om --against saved_model/ compares with the framework that made it
+  cairn VERB --help                            examples of each verb
+
+Also: atc, omg and msame, with the options of the platform's tools.)";
+
+int report_error(const std::exception& error, const std::string& verb, bool json) {
+  const auto* several = dynamic_cast<const ReportError*>(&error);
+  const auto* fault = dynamic_cast<const Error*>(&error);
+  if (json) {
+    Json out = {
+        {"error", {{"where", fault ? fault->where() : ""}, {"message", fault ? fault->message() : error.what()}}}};
+    if (several) {
+      out["error"]["message"] = several->headline();
+      out["problems"] = Json::parse(several->report().json())["problems"];
+    }
+    print_json(out);
+  } else {
+    fmt::print(stderr, "{} {}: {}\n", red("error:"), verb, error.what());
+  }
+  return 1;
+}
+
+int cairn_main(const std::vector<std::string>& arguments) {
+#ifdef CAIRN_MIGRATE
+  if (!arguments.empty() && arguments[0] == "migrate") {
+    std::vector<char*> words;
+    for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+    return migrate_main(static_cast<int>(words.size()), words.data());
+  }
+#endif
+  if (!arguments.empty() && arguments[0] == "atc") return atc_main({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
+
+  CLI::App app("Converts, runs and checks trained models.", "cairn");
+  app.footer(kExamples);
+  app.set_version_flag("--version", kProducer);
+  app.require_subcommand(1);
+  Run run;
+  add_show(app, run);
+  add_freeze(app, run);
+  add_convert(app, run);
+  add_run(app, run);
+  add_bench(app, run);
+  add_verify(app, run);
+  add_why(app, run);
+  add_check(app, run);
+#ifdef CAIRN_MIGRATE
+  app.add_subcommand("migrate", "move training scripts to this platform")->prefix_command();
+#endif
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  std::string verb = app.get_subcommands().front()->get_name();
+  bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    return report_error(Error(ErrorKind::out_of_memory, "", "memory ran out"), verb, json);
+  } catch (const Error& error) {
+    return report_error(error, verb, json);
+  }
+}
+
+}  // namespace
+}  // namespace cairn::cli
+
+int main(int count, char** words) {
+  using namespace cairn::cli;
+  std::string name = count > 0 ? std::filesystem::path(words[0]).filename().string() : "cairn";
+  std::vector<std::string> arguments(words + std::min(count, 1), words + count);
+  if (name == "atc") return atc_main(arguments);
+  if (name == "omg") return omg_main(arguments);
+  if (name == "msame") return msame_main(arguments);
+  return cairn_main(arguments);
+}

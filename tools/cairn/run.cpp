@@ -1,0 +1,92 @@
+// cairn run: one run on given or made inputs; the outputs as a table, and in files when asked for.
+#include <cmath>
+#include <filesystem>
+
+#include "arrays.h"
+#include "support/files.h"
+#include "verbs.h"
+
+namespace cairn::cli {
+namespace {
+
+struct RunOnce {
+  ModelArguments model;
+  std::vector<std::string> inputs;
+  std::string output;
+  bool zeros = false, json = false;
+};
+
+struct Summary {
+  double least = NAN, most = NAN, mean = NAN;
+};
+
+Summary summarise(const Tensor& tensor) {
+  Summary summary;
+  if (tensor.dtype() == kString || tensor.dtype() == kC64 || tensor.count() == 0) return summary;
+  double sum = 0;
+  for (double value : tensor.as_f64()) {
+    sum += value;
+    if (!(summary.least <= value)) summary.least = value;
+    if (!(summary.most >= value)) summary.most = value;
+  }
+  summary.mean = sum / static_cast<double>(tensor.count());
+  return summary;
+}
+
+void write_outputs(const std::vector<Port>& ports, const std::vector<Tensor>& outputs, const std::string& path) {
+  if (path.ends_with(".npz")) {
+    std::vector<std::pair<std::string, Tensor>> arrays;
+    for (size_t i = 0; i < outputs.size(); ++i) arrays.emplace_back(ports[i].name, outputs[i]);
+    write_npz(arrays, path);
+    return;
+  }
+  std::filesystem::create_directories(path);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    write_npy(outputs[i], (std::filesystem::path(path) / (file_name(ports[i].name) + ".npy")).string());
+}
+
+int run_once(const RunOnce& once) {
+  auto model = prepare(once.model);
+  std::vector<Tensor> inputs = read_inputs(*model, once.model, once.inputs, once.zeros);
+  std::vector<Tensor> outputs = model->run(inputs);
+  const auto& ports = model->outputs();
+  if (!once.output.empty()) write_outputs(ports, outputs, expand_home(once.output));
+  Json json = Json::array();
+  Table table({"output", "type", ">least", ">mean", ">most"});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Summary summary = summarise(outputs[i]);
+    std::string type = to_string(outputs[i].type());
+    table.add({ports[i].name, type, fmt::format("{:.6g}", summary.least), fmt::format("{:.6g}", summary.mean),
+               fmt::format("{:.6g}", summary.most)});
+    json.push_back({{"name", ports[i].name},
+                    {"type", type},
+                    {"least", summary.least},
+                    {"mean", summary.mean},
+                    {"most", summary.most}});
+  }
+  if (once.json) {
+    print_json({{"outputs", json}});
+    return 0;
+  }
+  table.print();
+  if (!once.output.empty()) fmt::print("wrote {}\n", once.output);
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Run& run) {
+  auto once = std::make_shared<RunOnce>();
+  CLI::App* verb = app.add_subcommand("run", "one run on given or made inputs");
+  add_model_options(*verb, once->model, once->json);
+  verb->add_option("-i,--input", once->inputs, "NAME=FILE or FILE in order: .npy, .npz:NAME, .bin; others are random");
+  verb->add_flag("--zeros", once->zeros, "inputs not given are zero");
+  verb->add_option("-o,--output", once->output, "folder for .npy files, or a .npz file");
+  verb->footer(
+      "\nExamples:\n  cairn run model.om --input x=image.npy\n  cairn run model.onnx --input-shape=\"x:8,3,224,224\" "
+      "-o out.npz\n"
+      "  cairn run saved_model/ --zeros --json");
+  verb->callback([once, &run] { run = [once] { return run_once(*once); }; });
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,198 @@
+#include "session.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <unordered_set>
+
+#include "arrays.h"
+#include "support/files.h"
+
+namespace cairn::cli {
+
+std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs) {
+  std::map<std::string, Shape> shapes;
+  for (const NamedDims& input : inputs) {
+    std::vector<Dim> dims;
+    for (int64_t size : input.dims) dims.push_back(size < 0 ? Dim() : Dim(size));
+    shapes[input.name] = Shape(std::move(dims));
+  }
+  return shapes;
+}
+
+Module open(const ModelArguments& arguments) {
+  std::string path = expand_home(arguments.path);
+  ImportOptions options;
+  options.out_nodes = arguments.outputs;
+  options.signature = arguments.signature;
+  if (arguments.shapes.empty() || kind_of(path) != FileKind::foreign) return open_model(path, options);
+  std::vector<std::string> repairs;
+  options.input_shapes = shapes_of(parse_input_shapes(arguments.shapes, repairs));
+  for (const std::string& repair : repairs) fmt::print(stderr, "note: {}\n", repair);
+  return open_model(path, options);
+}
+
+std::shared_ptr<const Model> prepare(const ModelArguments& arguments) {
+  ModelOptions options;
+  options.threads = arguments.threads;
+  options.engines = split_list(arguments.engines, ',');
+  return Model::make(open(arguments), options);
+}
+
+std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments) {
+  std::vector<std::string> repairs;
+  std::vector<NamedDims> given;
+  if (!arguments.shapes.empty()) given = parse_input_shapes(arguments.shapes, repairs);
+  std::vector<Dims> all;
+  for (const Port& input : inputs) {
+    Dims dims;
+    const Shape& shape = input.type.shape;
+    auto named =
+        std::find_if(given.begin(), given.end(), [&](const NamedDims& each) { return each.name == input.name; });
+    if (named != given.end() && shape.ranked && named->dims.size() != shape.rank())
+      fail(ErrorKind::invalid_argument, input.name, "has {} dimensions in --input-shape, the model has {}",
+           named->dims.size(), to_string(shape));
+    if (!shape.ranked && named == given.end())
+      fail(ErrorKind::invalid_argument, input.name, "takes any shape; give one: --input-shape=\"{}:1,2\"", input.name);
+    size_t rank = shape.ranked ? shape.rank() : named->dims.size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      int64_t size = shape.ranked ? shape.dims[axis].size : -1;
+      if (named != given.end() && named->dims[axis] >= 0) size = named->dims[axis];
+      dims.push_back(size >= 0 ? size : axis == 0 ? arguments.batch : 1);
+    }
+    all.push_back(std::move(dims));
+  }
+  for (const NamedDims& each : given)
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const Port& input) { return input.name == each.name; }))
+      fail(ErrorKind::invalid_argument, each.name, "is no input of the model");
+  return all;
+}
+
+Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed) {
+  if (dtype == kString) return Tensor::zeros(dtype, dims);
+  Tensor tensor = Tensor::zeros(dtype, dims);
+  std::mt19937_64 random(seed + 1);
+  std::normal_distribution<float> normal;
+  auto count = static_cast<size_t>(tensor.count());
+  auto* bytes = static_cast<char*>(tensor.mutable_data());
+  for (size_t i = 0; i < count; ++i) {
+    if (dtype == kF32)
+      tensor.mutable_values<float>()[i] = normal(random);
+    else if (dtype == kF64)
+      tensor.mutable_values<double>()[i] = normal(random);
+    else if (dtype == kF16)
+      tensor.mutable_values<uint16_t>()[i] = float_to_half(normal(random));
+    else if (dtype == kBF16)
+      tensor.mutable_values<uint16_t>()[i] = float_to_bfloat(normal(random));
+    else if (dtype.bits >= 8 && dtype != kC64)
+      bytes[i * dtype.size()] = static_cast<char>(random() & 1);
+  }
+  return tensor;
+}
+
+std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
+                                const std::vector<std::string>& files, bool zeros) {
+  const auto& ports = model.inputs();
+  std::vector<Tensor> tensors(ports.size());
+  size_t next = 0;
+  std::vector<std::string> paths(ports.size());
+  for (const std::string& file : files) {
+    size_t equals = file.find('=');
+    auto named = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
+      return equals != std::string::npos && file.substr(0, equals) == port.name;
+    });
+    size_t index = named != ports.end() ? static_cast<size_t>(named - ports.begin()) : next++;
+    if (index >= ports.size())
+      fail(ErrorKind::invalid_argument, file, "is one input too many: the model has {}", ports.size());
+    paths[index] = expand_home(named != ports.end() ? file.substr(equals + 1) : file);
+  }
+  bool complete = std::none_of(paths.begin(), paths.end(), [](const std::string& path) { return path.empty(); });
+  bool typed = std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
+    return path.ends_with(".npy") || path.find(".npz:") != std::string::npos;
+  });
+  std::vector<Dims> dims = complete && typed ? std::vector<Dims>(ports.size()) : choose_dims(ports, arguments);
+  for (size_t i = 0; i < ports.size(); ++i) {
+    DType dtype = ports[i].type.dtype;
+    if (!paths[i].empty())
+      tensors[i] = read_array(paths[i], dtype, dims[i]);
+    else
+      tensors[i] = zeros ? Tensor::zeros(dtype, dims[i]) : random_tensor(dtype, dims[i], i);
+  }
+  return tensors;
+}
+
+PlanTotals totals_of(const Plan& plan) {
+  PlanTotals totals;
+  totals.steps = plan.steps.size();
+  totals.live = plan.live_bytes;
+  for (const auto& [space, bytes] : plan.arena_bytes) totals.arena += bytes;
+  for (const PlannedStep& step : plan.steps) {
+    totals.flops += step.cost.flops;
+    if (step.control) totals.complete = false;
+  }
+  if (plan.rest) totals.complete = false;
+  return totals;
+}
+
+std::string step_sources(const Module& module, const PlannedStep& step) {
+  std::vector<SourceId> sources;
+  auto add = [&](const Node& node) {
+    for (SourceId id : node.sources)
+      if (id < module.sources.size() && std::find(sources.begin(), sources.end(), id) == sources.end())
+        sources.push_back(id);
+  };
+  if (step.control) add(*step.control);
+  for (const Node* node : step.group.nodes) add(*node);
+  if (sources.empty()) return step.group.nodes.empty() ? "" : step.group.last().op->name;
+  const Source& first = module.sources[sources[0]];
+  std::string text = first.name;
+  if (!first.location.empty()) text += fmt::format(" ({})", first.location);
+  if (sources.size() > 1) text += fmt::format(" +{}", sources.size() - 1);
+  return text;
+}
+
+double parameters_of(const Module& module) {
+  double total = 0;
+  std::unordered_set<const void*> seen;
+  for (const auto& function : module.functions)
+    for_each_block(function->body, [&](Block& block) {
+      for (const auto& node : block.nodes)
+        for (const auto& [name, value] : node->attributes) {
+          const Tensor* tensor = std::get_if<Tensor>(&value);
+          if (tensor && tensor->dtype().is_float() && seen.insert(tensor->data()).second)
+            total += static_cast<double>(tensor->count());
+        }
+    });
+  return total;
+}
+
+std::vector<std::pair<std::string, size_t>> histogram(const Module& module) {
+  std::map<std::string, size_t> counts;
+  for (const Source& source : module.sources) ++counts[source.op];
+  if (counts.empty())
+    for (const auto& function : module.functions)
+      for_each_block(function->body, [&](Block& block) {
+        for (const auto& node : block.nodes) ++counts[node->op->name];
+      });
+  std::vector<std::pair<std::string, size_t>> list(counts.begin(), counts.end());
+  std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  return list;
+}
+
+void StepTimes::step_begins(const Plan&, size_t) {
+  open_.push_back({std::chrono::steady_clock::now()});
+}
+
+void StepTimes::step_ends(const Plan& plan, size_t step, void* const*) {
+  Open open = open_.back();
+  open_.pop_back();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - open.begin).count();
+  if (!open_.empty()) open_.back().inner += seconds;
+  const PlannedStep* planned = &plan.steps[step];
+  auto [entry, fresh] = index_.try_emplace(planned, entries_.size());
+  if (fresh) entries_.push_back({planned});
+  entries_[entry->second].seconds += seconds - open.inner;
+  ++entries_[entry->second].runs;
+}
+
+}  // namespace cairn::cli

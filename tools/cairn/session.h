@@ -1,0 +1,81 @@
+// A model opened for a command: prepared, with inputs made or read, and its plan described.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "console.h"
+#include "ir/text.h"
+#include "model/open.h"
+#include "runtime/model.h"
+#include "support/options.h"
+
+namespace cairn::cli {
+
+/// The options that every command on a model has.
+struct ModelArguments {
+  std::string path;
+  std::string shapes;  // "x:1,224,224,3"
+  int batch = 1;       // for sizes that the model leaves open
+  int threads = 0;
+  std::string engines;  // "cpu,reference"
+  std::vector<std::string> outputs;
+  std::string signature;
+};
+
+/// -1 becomes an open size.
+std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs);
+/// Reads the source of a model; repairs made to --input-shape are said on standard error.
+Module open(const ModelArguments& arguments);
+std::shared_ptr<const Model> prepare(const ModelArguments& arguments);
+
+/// Dims for every input: as declared, from --input-shape, and --batch for what is left open (1 behind the first).
+/// Throws Error invalid_argument for a name or size that does not fit.
+std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments);
+/// Values that exercise a model: floats normal, integers 0 and 1, the same for the same seed.
+Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed);
+/// "name=file" or "file" in the inputs' order; the rest are random (or zero). All sizes must agree with the model.
+std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
+                                const std::vector<std::string>& files, bool zeros = false);
+
+struct PlanTotals {
+  double flops = 0;
+  size_t arena = 0, live = 0, steps = 0;
+  bool complete = true;  // false: a part is planned only when it runs
+};
+PlanTotals totals_of(const Plan& plan);
+/// "conv1/Conv2D (train.py:41)" and how many other source nodes the step has.
+std::string step_sources(const Module& module, const PlannedStep& step);
+/// Elements of floating-point constants, each once.
+double parameters_of(const Module& module);
+/// How many nodes of the source model each of its operators has, most first.
+std::vector<std::pair<std::string, size_t>> histogram(const Module& module);
+
+/// Time of each step, control steps without what they run, summed over runs made on one thread.
+class StepTimes : public Observer {
+ public:
+  struct Entry {
+    const PlannedStep* step = nullptr;
+    double seconds = 0;
+    size_t runs = 0;
+  };
+
+  void step_begins(const Plan& plan, size_t step) override;
+  void step_ends(const Plan& plan, size_t step, void* const* buffers) override;
+  /// In order of first run.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  struct Open {
+    std::chrono::steady_clock::time_point begin;
+    double inner = 0;  // seconds of steps inside
+  };
+  std::vector<Open> open_;
+  std::vector<Entry> entries_;
+  std::unordered_map<const PlannedStep*, size_t> index_;
+};
+
+}  // namespace cairn::cli

@@ -1,0 +1,251 @@
+// cairn show: what a model is, without running it.
+#include <algorithm>
+#include <map>
+
+#include "frontends/tensorflow/saved_model.h"
+#include "model/foreign_om.h"
+#include "support/files.h"
+#include "verbs.h"
+
+namespace cairn::cli {
+namespace {
+
+struct Show {
+  ModelArguments model;
+  bool json = false, text = false;
+};
+
+// SavedModel signatures in the words of `saved_model_cli show --all` -------------------------------------------------
+
+void print_tensor_info(const tensorflow::TensorInfo& info, const char* list) {
+  std::vector<std::string> dims;
+  for (int64_t dim : info.shape.dims) dims.push_back(std::to_string(dim));
+  fmt::print("    {}['{}'] tensor_info:\n        dtype: {}\n        shape: {}\n        name: {}\n", list,
+             printable(info.key), to_string(info.dtype),
+             info.shape.unknown_rank ? "unknown_rank" : fmt::format("({})", fmt::join(dims, ", ")),
+             printable(info.tensor));
+}
+
+void print_signatures(const tensorflow::SavedModel& model) {
+  for (const auto& meta : model.meta_graphs) {
+    fmt::print("\nMetaGraphDef with tag-set: '{}' contains the following SignatureDefs:\n", fmt::join(meta.tags, ", "));
+    for (const auto& signature : meta.signatures) {
+      fmt::print("\nsignature_def['{}']:\n", printable(signature.key));
+      fmt::print("  The given SavedModel SignatureDef contains the following input(s):\n");
+      for (const auto& info : signature.inputs) print_tensor_info(info, "inputs");
+      fmt::print("  The given SavedModel SignatureDef contains the following output(s):\n");
+      for (const auto& info : signature.outputs) print_tensor_info(info, "outputs");
+      fmt::print("  Method name is: {}\n", printable(signature.method));
+    }
+  }
+  fmt::print("\n");
+}
+
+Json signatures_json(const tensorflow::SavedModel& model) {
+  auto infos = [](const std::vector<tensorflow::TensorInfo>& list) {
+    Json out = Json::object();
+    for (const auto& info : list)
+      out[info.key] = {{"name", info.tensor},
+                       {"dtype", to_string(info.dtype)},
+                       {"shape", info.shape.unknown_rank ? Json() : Json(info.shape.dims)}};
+    return out;
+  };
+  Json list = Json::array();
+  for (const auto& meta : model.meta_graphs)
+    for (const auto& signature : meta.signatures)
+      list.push_back({{"tags", meta.tags},
+                      {"key", signature.key},
+                      {"method", signature.method},
+                      {"inputs", infos(signature.inputs)},
+                      {"outputs", infos(signature.outputs)}});
+  return list;
+}
+
+// The rest, for every format -------------------------------------------------------------------------------------------
+
+Json ports_json(const std::vector<Port>& ports) {
+  Json list = Json::array();
+  for (const Port& port : ports) list.push_back({{"name", port.name}, {"type", to_string(port.type)}});
+  return list;
+}
+
+/// "NAME 53, OTHER 2" in lines that fit.
+void print_histogram(const std::vector<std::pair<std::string, size_t>>& list) {
+  std::string line = "  ";
+  for (size_t i = 0; i < list.size(); ++i) {
+    std::string item = fmt::format("{} {}{}", list[i].first, list[i].second, i + 1 < list.size() ? ", " : "");
+    if (line.size() + item.size() > kColumns) {
+      fmt::print("{}\n", line);
+      line = "  ";
+    }
+    line += item;
+  }
+  fmt::print("{}\n", line);
+}
+
+struct Facts {
+  std::vector<std::pair<std::string, size_t>> operators;
+  double parameters = 0;
+  std::vector<Port> inputs, outputs;
+  std::vector<Dims> dims;
+  PlanTotals totals;
+};
+
+Facts facts_of(const Show& show, Module module) {
+  Facts facts;
+  facts.operators = histogram(module);
+  facts.parameters = parameters_of(module);
+  ModelOptions options;
+  options.threads = show.model.threads;
+  options.engines = split_list(show.model.engines, ',');
+  auto model = Model::make(std::move(module), options);
+  facts.inputs = model->inputs();
+  facts.outputs = model->outputs();
+  facts.dims = choose_dims(facts.inputs, show.model);
+  facts.totals = totals_of(*model->plan(facts.dims));
+  return facts;
+}
+
+std::string dims_text(const Facts& facts) {
+  std::string text;
+  for (size_t i = 0; i < facts.inputs.size(); ++i)
+    text += fmt::format("{}{} [{}]", i ? ", " : "", facts.inputs[i].name, fmt::join(facts.dims[i], ", "));
+  return text;
+}
+
+void print_facts(const Facts& facts) {
+  Table ports({"", "name", "type"});
+  for (const Port& port : facts.inputs) ports.add({"input", port.name, to_string(port.type)});
+  for (const Port& port : facts.outputs) ports.add({"output", port.name, to_string(port.type)});
+  ports.print();
+  fmt::print("\n{}\n", bold("operators"));
+  print_histogram(facts.operators);
+  const char* at_least = facts.totals.complete ? "" : "at least ";
+  fmt::print(
+      "\nparameters   {}\nFLOPs        {}{}  for {}\npeak memory  {}{}  besides parameters, inputs and outputs\n"
+      "unsupported  none\n",
+      count_text(facts.parameters), at_least, count_text(facts.totals.flops), dims_text(facts), at_least,
+      bytes_text(static_cast<double>(facts.totals.arena)));
+}
+
+int show_foreign(const Show& show) {
+  auto file = MappedFile::open(show.model.path);
+  ForeignOm om = read_foreign_om(file->bytes(), show.model.path);
+  if (show.json) {
+    Json parts = Json::array();
+    for (const auto& part : om.partitions) parts.push_back({{"name", part.name}, {"bytes", part.size}});
+    print_json({{"format", "om of the original platform"},
+                {"name", om.name},
+                {"kind", om.kind},
+                {"version", om.version},
+                {"encrypted", om.encrypted},
+                {"models", om.models},
+                {"platform", om.platform},
+                {"partitions", parts}});
+    return 0;
+  }
+  fmt::print(
+      "{}: a model of the original platform (magic IMOD), for its chips only.\n"
+      "It cannot be run here: convert the model that it was made from.\n\n"
+      "name {}, kind {}, version {}, {} model{}{}{}\n\n",
+      show.model.path, om.name.empty() ? "(none)" : om.name, om.kind, om.version, om.models, om.models == 1 ? "" : "s",
+      om.platform.empty() ? "" : ", platform " + om.platform, om.encrypted ? ", encrypted" : "");
+  Table table({"partition", ">bytes"});
+  for (const auto& part : om.partitions) table.add({part.name, bytes_text(static_cast<double>(part.size))});
+  if (!om.partitions.empty()) table.print();
+  return 0;
+}
+
+void show_om(const OmFile& file, Json* json) {
+  Json metadata = Json::parse(file.metadata(), nullptr, false);
+  if (json) {
+    (*json)["metadata"] = metadata.is_discarded() ? Json() : metadata;
+    return;
+  }
+  Table table({"section", ">bytes", "checksum"});
+  for (const auto& section : file.sections())
+    table.add({section.name, bytes_text(static_cast<double>(section.size)), fmt::format("{:08x}", section.checksum)});
+  table.print();
+  auto text = [&](const char* path) {
+    auto pointer = Json::json_pointer(path);
+    return metadata.is_object() && metadata.contains(pointer) && metadata[pointer].is_string()
+               ? printable(metadata[pointer].get<std::string>())
+               : std::string();
+  };
+  fmt::print("\nmade by {} from {}\nsha256  {}\n\n", text("/producer"), text("/source/file"), text("/source/sha256"));
+}
+
+int show_model(const Show& show) {
+  FileKind kind = kind_of(show.model.path);
+  if (kind == FileKind::foreign_om) return show_foreign(show);
+  Json json = {{"format", format_name(show.model.path)}};
+  if (tensorflow::is_saved_model(show.model.path)) {
+    auto model = tensorflow::read_saved_model(show.model.path);
+    if (show.json)
+      json["signatures"] = signatures_json(model);
+    else
+      print_signatures(model);
+  }
+  if (kind == FileKind::om) show_om(*OmFile::open(show.model.path), show.json ? &json : nullptr);
+  try {
+    Module module = open(show.model);
+    if (show.text) {
+      fmt::print("{}", cairn::print(module).text);
+      return 0;
+    }
+    Facts facts = facts_of(show, std::move(module));
+    if (!show.json) {
+      print_facts(facts);
+      return 0;
+    }
+    json["inputs"] = ports_json(facts.inputs);
+    json["outputs"] = ports_json(facts.outputs);
+    json["operators"] = Json::object();
+    for (const auto& [name, count] : facts.operators) json["operators"][name] = count;
+    json["parameters"] = facts.parameters;
+    json["dims"] = facts.dims;
+    json["flops"] = facts.totals.flops;
+    json["peak_bytes"] = facts.totals.arena;
+    json["complete"] = facts.totals.complete;
+    json["unsupported"] = Json::array();
+  } catch (const ReportError& error) {
+    if (!show.json) {
+      fmt::print("{}\n", error.what());
+      return 0;
+    }
+    json["unsupported"] = Json::parse(error.report().json())["problems"];
+  }
+  print_json(json);
+  return 0;
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& verb, ModelArguments& arguments, bool& json) {
+  verb.add_option("model", arguments.path, "SavedModel folder, .pb, .onnx, .om or text form")->required();
+  verb.add_option("--input-shape,--input_shape", arguments.shapes, "\"x:1,224,224,3;y:1,-1\"");
+  verb.add_option("--batch", arguments.batch, "first size where the model leaves it open")->check(CLI::PositiveNumber);
+  verb.add_option("--threads", arguments.threads, "0: all that the process may use")->check(CLI::Range(0, 1024));
+  verb.add_option("--engines", arguments.engines, "best first: cpu,reference");
+  verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors")->delimiter(';');
+  verb.add_option("--signature", arguments.signature, "of a SavedModel");
+  verb.add_flag("--json", json, "print JSON");
+}
+
+void add_show(CLI::App& app, Run& run) {
+  auto show = std::make_shared<Show>();
+  CLI::App* verb = app.add_subcommand("show", "what a model is: signatures, operators, size, what is not supported");
+  add_model_options(*verb, show->model, show->json);
+  verb->add_flag("--text", show->text, "print the module in text form instead");
+  verb->footer(
+      "\nExamples:\n  cairn show saved_model/\n  cairn show model.om --input-shape=\"x:8,224,224,3\"\n"
+      "  cairn show frozen.pb --out_nodes=\"conv1/Relu:0\" --text");
+  verb->callback([show, &run] {
+    run = [show] {
+      show->model.path = expand_home(show->model.path);
+      return show_model(*show);
+    };
+  });
+}
+
+}  // namespace cairn::cli

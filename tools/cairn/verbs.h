@@ -1,0 +1,34 @@
+// The verbs of the command line. Each adds its subcommand and, when chosen, sets `run`, whose result is the exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "session.h"
+
+namespace cairn::cli {
+
+using Run = std::function<int()>;
+
+/// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature and --json.
+void add_model_options(CLI::App& verb, ModelArguments& arguments, bool& json);
+
+void add_show(CLI::App& app, Run& run);
+void add_freeze(CLI::App& app, Run& run);
+void add_convert(CLI::App& app, Run& run);
+void add_run(CLI::App& app, Run& run);
+void add_bench(CLI::App& app, Run& run);
+void add_verify(CLI::App& app, Run& run);
+void add_why(CLI::App& app, Run& run);
+void add_check(CLI::App& app, Run& run);
+
+/// The platform's own tools: arguments without the program's name.
+int atc_main(const std::vector<std::string>& arguments);
+int omg_main(const std::vector<std::string>& arguments);
+int msame_main(const std::vector<std::string>& arguments);
+
+/// Exit statuses beyond 0 and 1.
+inline constexpr int kExitDiffers = 2;
+inline constexpr int kExitNotVerified = 3;
+
+}  // namespace cairn::cli

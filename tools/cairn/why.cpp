@@ -1,0 +1,114 @@
+// cairn why: for each step of a plan, the source nodes it computes, the kernel chosen, and why others were not; and what
+// became of source nodes that have no step.
+#include <algorithm>
+#include <unordered_set>
+
+#include "verbs.h"
+
+namespace cairn::cli {
+namespace {
+
+struct Why {
+  ModelArguments model;
+  std::string node;
+  bool json = false;
+};
+
+bool concerns(const Module& module, const PlannedStep& step, const std::string& node) {
+  auto matches = [&](const Node& each) {
+    for (SourceId id : each.sources)
+      if (id < module.sources.size() && module.sources[id].name.find(node) != std::string::npos) return true;
+    return std::any_of(each.results.begin(), each.results.end(),
+                       [&](const auto& result) { return result->name == node; });
+  };
+  if (step.control && matches(*step.control)) return true;
+  return std::any_of(step.group.nodes.begin(), step.group.nodes.end(),
+                     [&](const Node* each) { return matches(*each); });
+}
+
+std::vector<Candidate> refused(const PlannedStep& step, const std::vector<const Engine*>& engines) {
+  std::vector<Candidate> list;
+  if (step.control || step.group.nodes.empty()) return list;
+  for (const Engine* engine : engines) {
+    for (Candidate& candidate : engine->candidates(step.group)) {
+      if (candidate.kernel == step.kernel) return list;
+      if (candidate.refusal.empty()) {
+        if (engine == step.engine) return list;  // the one chosen, by a more general name
+        candidate.refusal = "slower here, by its cost";
+      }
+      list.push_back(std::move(candidate));
+    }
+    if (engine == step.engine) return list;
+  }
+  return list;
+}
+
+Json sources_json(const Module& module, const PlannedStep& step) {
+  Json list = Json::array();
+  for (const Node* node : step.group.nodes)
+    for (SourceId id : node->sources)
+      if (id < module.sources.size()) {
+        const Source& source = module.sources[id];
+        list.push_back({{"name", source.name}, {"op", source.op}, {"location", source.location}});
+      }
+  return list;
+}
+
+int explain(const Why& why) {
+  auto model = prepare(why.model);
+  auto plan = model->plan(choose_dims(model->inputs(), why.model));
+  const Module& module = model->module();
+  std::vector<const Engine*> engines;
+  for (const std::string& name :
+       why.model.engines.empty() ? std::vector<std::string>{"cpu", "reference"} : split_list(why.model.engines, ','))
+    if (const Engine* engine = find_engine(name)) engines.push_back(engine);
+  Json steps = Json::array(), gone = Json::array();
+  size_t shown = 0;
+  for (const PlannedStep& step : plan->steps) {
+    if (!why.node.empty() && !concerns(module, step, why.node)) continue;
+    ++shown;
+    std::vector<Candidate> others = refused(step, engines);
+    if (why.json) {
+      Json refusals = Json::array();
+      for (const auto& other : others) refusals.push_back({{"kernel", other.kernel}, {"reason", other.refusal}});
+      steps.push_back({{"sources", sources_json(module, step)},
+                       {"kernel", step.kernel},
+                       {"flops", step.cost.flops},
+                       {"bytes", step.cost.bytes},
+                       {"refused", refusals}});
+      continue;
+    }
+    fmt::print("{}  {}  {}FLOPs, {}\n", bold(step_sources(module, step)), step.kernel, count_text(step.cost.flops),
+               bytes_text(step.cost.bytes));
+    for (const auto& other : others) fmt::print("  not {}  {}\n", other.kernel, other.refusal);
+  }
+  for (const auto& [id, removal] : module.removed) {
+    if (id >= module.sources.size() || module.sources[id].name.find(why.node) == std::string::npos) continue;
+    const Source& source = module.sources[id];
+    if (why.json)
+      gone.push_back({{"name", source.name}, {"op", source.op}, {"reason", to_string(removal)}});
+    else if (!why.node.empty())
+      fmt::print("{} ({}) has no step: {}\n", source.name, source.op, to_string(removal));
+    ++shown;
+  }
+  if (shown == 0 && !why.node.empty()) fail(ErrorKind::not_found, why.node, "is no node of the model's plan");
+  if (why.json)
+    print_json({{"plan", plan->id()}, {"steps", steps}, {"removed", gone}});
+  else if (plan->rest)
+    fmt::print("what follows is planned when the sizes born here are known\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, Run& run) {
+  auto why = std::make_shared<Why>();
+  CLI::App* verb = app.add_subcommand("why", "the kernel of each step, and why others were not taken");
+  add_model_options(*verb, why->model, why->json);
+  verb->add_option("node", why->node, "source nodes whose names have this in them");
+  verb->footer(
+      "\nExamples:\n  cairn why model.om\n  cairn why model.om conv1\n  cairn why model.onnx --batch 8 --json");
+  verb->callback([why, &run] { run = [why] { return explain(*why); }; });
+}
+
+}  // namespace cairn::cli
