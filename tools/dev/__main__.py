@@ -123,6 +123,7 @@ def main():
         print(f"dev: no command '{sys.argv[1]}'; see ./dev help", file=sys.stderr)
         return 2
     start_log(" ".join(sys.argv[1:]))
+    os.environ["PATH"] = "/usr/bin" + os.pathsep + os.environ["PATH"]  # Debian's cmake, ninja and g++ are the pinned ones
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         return command(sys.argv[2:])
