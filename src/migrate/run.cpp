@@ -1,0 +1,539 @@
+// A run: which files are scripts worth a parse, parsing them, finding out about the project, applying the rules to each
+// file, and the imports that the new text needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <set>
+
+#include "migrate/api_table.h"
+#include "migrate/notebook.h"
+#include "migrate/rules.h"
+#include "support/executor.h"
+
+namespace cairn::migrate {
+
+NodeId main_guard(const Syntax& syntax) {
+  for (NodeId statement : syntax.children(0)) {
+    if (syntax.kind(statement) != Kind::if_statement) continue;
+    NodeId condition = syntax.unwrap(syntax.child(statement, Field::condition));
+    if (syntax.kind(condition) != Kind::comparison_operator || syntax.text(condition).find("==") == std::string_view::npos) continue;
+    bool name = false, main = false;
+    for (NodeId part : syntax.children(condition)) {
+      std::string text;
+      name = name || syntax.text(part) == "__name__";
+      main = main || (string_value(syntax, part, text) && text == "__main__");
+    }
+    if (name && main) return statement;
+  }
+  return kNoNode;
+}
+
+size_t Result::changed() const {
+  return std::count_if(files.begin(), files.end(), [](const FileResult& file) { return file.state == FileState::changed; });
+}
+
+size_t Result::failed() const {
+  return std::count_if(files.begin(), files.end(), [](const FileResult& file) { return file.state == FileState::failed; });
+}
+
+int Result::readiness() const {
+  size_t all = 0, good = 0;
+  for (const FileResult& file : files)
+    for (const Reference& reference : file.references) {
+      ++all;
+      good += reference.status == "runs" || reference.status == "migrated" || reference.status == "runs under another name";
+    }
+  return all == 0 ? 100 : static_cast<int>(100 * good / all);
+}
+
+namespace {
+
+// ---- what the project is ----
+
+// Modules (as written) that a text's import lines name; good enough to decide what to parse.
+std::vector<std::string> imported_modules(std::string_view text) {
+  std::vector<std::string> found;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    size_t start = line.find_first_not_of(" \t");
+    if (start == std::string_view::npos) continue;
+    line.remove_prefix(start);
+    bool from = line.starts_with("from ");
+    if (!from && !line.starts_with("import ")) continue;
+    line.remove_prefix(from ? 5 : 7);
+    auto word_end = [](std::string_view text) { return std::min(text.find_first_of(" \t,;#("), text.size()); };
+    if (from) {
+      std::string module(line.substr(0, word_end(line)));
+      found.push_back(module);
+      size_t import = line.find(" import ");
+      if (import == std::string_view::npos) continue;
+      for (std::string_view rest = line.substr(import + 8); !rest.empty();) {  // from package import module
+        size_t begin = rest.find_first_not_of(" \t,()");
+        if (begin == std::string_view::npos || rest[begin] == '#' || rest[begin] == '\\') break;
+        rest.remove_prefix(begin);
+        size_t size = word_end(rest.substr(0, rest.find(')')));
+        found.push_back(module + (module.ends_with('.') ? "" : ".") + std::string(rest.substr(0, size)));
+        rest.remove_prefix(std::min(rest.size(), std::max<size_t>(size, 1)));
+      }
+    } else {
+      while (!line.empty()) {
+        size_t begin = line.find_first_not_of(" \t,");
+        if (begin == std::string_view::npos) break;
+        line.remove_prefix(begin);
+        found.emplace_back(line.substr(0, word_end(line)));
+        size_t comma = line.find(',');
+        line.remove_prefix(comma == std::string_view::npos ? line.size() : comma);
+      }
+    }
+  }
+  return found;
+}
+
+bool has_suffix(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
+
+struct Script {
+  size_t file;         // index into files
+  std::string source;  // Python text: the file itself or a notebook's cells
+  std::unique_ptr<Module> module;
+  std::unique_ptr<Notebook> notebook;
+};
+
+// The scripts to parse: those that name a framework, and those that import one of them, directly or not.
+std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths) {
+  std::vector<size_t> chosen, candidates;
+  std::vector<std::vector<std::string>> imports(files.size());
+  std::unordered_map<std::string, size_t> index;
+  std::vector<char> taken(files.size(), 0);
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (files[i].before.empty()) continue;
+    index[files[i].path] = i;
+    taken[i] = names_a_framework(files[i].before);
+    if (taken[i]) chosen.push_back(i);
+    else if (has_suffix(files[i].path, ".py")) candidates.push_back(i);
+  }
+  for (size_t i : candidates)
+    for (const std::string& module : imported_modules(files[i].before))
+      if (std::string path = paths.find(files[i].path, module); !path.empty()) imports[i].push_back(std::move(path));
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (size_t i : candidates) {
+      if (taken[i]) continue;
+      for (const std::string& path : imports[i])
+        if (auto found = index.find(path); found != index.end() && taken[found->second]) {
+          taken[i] = 1;
+          chosen.push_back(i);
+          grew = true;
+          break;
+        }
+    }
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+void parallel(Executor& executor, size_t count, const std::function<void(size_t)>& body) {
+  executor.run(static_cast<int>(count), [&](int chunk, int) { body(static_cast<size_t>(chunk)); });
+}
+
+// ---- references ----
+
+std::string_view use_of(const Syntax& syntax, NodeId node) {
+  NodeId parent = syntax.parent(node);
+  if (parent == kNoNode) return "value";
+  if (syntax.kind(parent) == Kind::call && syntax[node].field == Field::function) {
+    return syntax.kind(syntax.parent(parent)) == Kind::decorator ? "decorator" : "call";
+  }
+  if (syntax.kind(parent) == Kind::decorator) return "decorator";
+  if (syntax.kind(parent) == Kind::argument_list && syntax[parent].field == Field::superclasses) return "base";
+  return "value";
+}
+
+bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.starts_with("hvd."); }
+
+// Outermost attribute chains and names that stand for a framework's name.
+template <class Visit>
+void each_reference(Resolver& resolver, const Module& module, Visit visit) {
+  const Syntax& syntax = module.syntax();
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    Kind kind = syntax.kind(node);
+    if (kind != Kind::attribute && kind != Kind::identifier) continue;
+    const Node& at = syntax[node];
+    if (at.parent != kNoNode && syntax.kind(at.parent) == Kind::attribute) continue;
+    if (kind == Kind::identifier) {
+      Kind parent = syntax.kind(at.parent);
+      bool binds = (parent == Kind::keyword_argument && at.field == Field::name) || (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters;
+      if (binds || parent == Kind::dotted_name) continue;
+    }
+    for (const Value& value : resolver.values(module, node)) {
+      if (value.is != Value::Is::named || !is_reported_framework(value.name)) continue;
+      ApiName name = canonical(value.name);
+      if (is_ours(name.name)) visit(node, name);
+      break;
+    }
+  }
+}
+
+struct Votes {
+  size_t v1 = 0, v2 = 0, horovod = 0, strategies = 0, keras_fit = 0;
+};
+
+// What one file says about the project.
+Votes votes_of(const Project& project, const Module& module) {
+  Votes votes;
+  Resolver resolver(project);
+  each_reference(resolver, module, [&](NodeId, const ApiName& name) {
+    bool exists1 = api_exists(name.name, 1), exists2 = api_exists(name.name, 2);
+    bool old = name.name.starts_with("tf.contrib.") || name.name == "tf.Session" || name.name == "tf.placeholder" || name.name == "tf.disable_v2_behavior" ||
+               name.name == "tf.disable_eager_execution" || name.name == "tf.estimator.Estimator" || name.name == "tf.train.MonitoredTrainingSession";
+    votes.v1 += old || (exists1 && !exists2 && name.compat != 1);
+    votes.v2 += (exists2 && !exists1) || name.name == "tf.function" || name.name == "tf.GradientTape";
+    votes.horovod += name.name == "hvd.DistributedOptimizer" || name.name == "hvd.init";
+    votes.strategies += name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
+  });
+  for (std::string_view method : {"fit", "fit_generator", "train_on_batch"})
+    for (NodeId call : module.calls_of(method)) {
+      NodeId callee = module.syntax().child(call, Field::function);
+      NodeId object = module.syntax().kind(callee) == Kind::attribute ? module.syntax().child(callee, Field::object) : kNoNode;
+      if (object != kNoNode && resolver.is_instance(module, object, "tf.keras.Model")) ++votes.keras_fit;
+    }
+  return votes;
+}
+
+bool is_entry(const Module& module) { return main_guard(module.syntax()) != kNoNode; }
+
+// ---- imports that the new text needs ----
+
+NodeId import_anchor(const Module& module) {
+  // After the first statement that imports TensorFlow or Keras; else after the docstring, __future__ and the first imports.
+  const Syntax& syntax = module.syntax();
+  NodeId lead = kNoNode;
+  bool leading = true;
+  for (NodeId statement : syntax.children(0)) {
+    Kind kind = syntax.kind(statement);
+    bool import = kind == Kind::import_statement || kind == Kind::import_from_statement;
+    for (const Import& entry : module.imports()) {
+      if (entry.statement < statement || entry.statement >= syntax[statement].after || entry.module.starts_with('.')) continue;
+      std::string api = canonical(entry.module).name;
+      // Not the import of Horovod, which may go.
+      if ((import || kind == Kind::try_statement) && (api == "tf" || is_ours(api)) && !api.starts_with("hvd")) return statement;
+    }
+    bool docstring = kind == Kind::expression_statement && syntax.kind(syntax.first(statement)) == Kind::string;
+    if (kind == Kind::future_import_statement || (docstring && lead == kNoNode)) lead = statement;
+    else if (import && leading) lead = statement;
+    else leading = false;
+  }
+  return lead;
+}
+
+// One edit with the import lines for these names, "module:name" or a plain name of npu_bridge.npu_init.
+bool add_imports(Context& file, std::vector<Edit>& edits) {
+  std::map<std::string, std::set<std::string>> from;
+  bool exits = false;
+  for (const Change& change : file.changes)
+    for (const std::string& need : change.imports) {
+      size_t colon = need.find(':');
+      std::string module = colon == std::string::npos ? "npu_bridge.npu_init" : need.substr(0, colon);
+      std::string name = colon == std::string::npos ? need : need.substr(colon + 1);
+      if (name == "atexit") {
+        exits = exits || !file.module.scopes()[0].names.contains("atexit");
+        continue;
+      }
+      bool present = false;
+      for (const Import& import : file.module.imports())
+        present = present || (import.module.starts_with(module.substr(0, 10)) && (import.member == name || (import.star && star_exports(import.module, name))));
+      std::string spelled = colon == std::string::npos ? file.spelling(name) : name;
+      if (!present) from[module].insert(spelled == name ? name : name + " as " + spelled);
+    }
+  std::vector<std::string> lines;
+  if (exits) lines.push_back("import atexit");
+  for (const auto& [module, names] : from) {
+    std::string joined;
+    for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+    lines.push_back("from " + module + " import " + joined);
+  }
+  if (lines.empty()) return true;
+  static const Rule carrier = {.id = "imports", .tier = Tier::safe, .when = When::always};
+  NodeId anchor = import_anchor(file.module);
+  std::vector<NodeId> statements = file.syntax.children(0);
+  if (anchor == kNoNode && statements.empty()) return false;
+  Rewrite rewrite(file, carrier, anchor == kNoNode ? statements[0] : anchor);
+  bool placed = anchor == kNoNode ? rewrite.insert_before(statements[0], lines) : rewrite.insert_after(anchor, lines);
+  if (!placed && anchor != kNoNode) placed = rewrite.insert_before(anchor, lines);  // shares its line: go before it
+  if (!placed) return false;
+  size_t before = file.changes.size();
+  rewrite.commit();
+  if (file.changes.size() == before) return false;
+  Edit edit = file.changes.back().edits[0];
+  file.changes.pop_back();
+  // Before whatever else starts there.
+  auto at = std::lower_bound(edits.begin(), edits.end(), edit, [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  for (const Edit& other : edits)
+    if (other.begin < edit.begin && other.end > edit.begin) return false;
+  edits.insert(at, edit);
+  return true;
+}
+
+// ---- one file ----
+
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  if (pattern == name) return true;
+  size_t colon = pattern.find(':'), named = name.find(':');
+  if (colon == pattern.npos || named == name.npos) return false;
+  return pattern.substr(colon) == name.substr(named) && is_subclass(name.substr(0, named), pattern.substr(0, colon));
+}
+
+void note_references(Context& file) {
+  FileResult& result = file.result;
+  std::set<NodeId> handled = file.rewritten;
+  std::map<uint32_t, std::string_view> hand_work;  // line -> advice
+  for (const Finding& finding : result.findings)
+    if (finding.severity != Severity::note) hand_work.emplace(finding.line, finding.advice);
+  auto add = [&](NodeId node, const ApiName& name, std::string_view use) {
+    ApiSupport support = api_support(name.name);
+    Position at = file.module.lines().at(file.syntax[node].begin);
+    Reference reference{result.path, at.line, at.column, name.name, use, std::string(here_title(support.here)), std::string(support.platform), support.note};
+    if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
+    auto by_hand = hand_work.find(at.line);
+    if (handled.contains(node)) {
+      reference.status = "migrated";
+    } else if (by_hand != hand_work.end() && support.here != ApiSupport::Here::missing && name.name.starts_with("hvd.")) {
+      reference.status = "needs hand work";
+      reference.advice = by_hand->second;
+    } else if (name.name.starts_with("hvd.") && support.here == ApiSupport::Here::unknown) {
+      reference.status = "needs hand work";
+    }
+    if (support.here == ApiSupport::Here::missing && use != "import" && !handled.contains(node) && !file.suppressed(node, kMissingApi.id))
+      file.find(kMissingApi, node, Severity::error, name.name + " does not exist in TensorFlow 2.15", support.note);
+    result.references.push_back(std::move(reference));
+  };
+  each_reference(file.resolver, file.module, [&](NodeId node, const ApiName& name) { add(node, name, use_of(file.syntax, node)); });
+  for (const Import& import : file.module.imports()) {
+    if (import.module.starts_with('.') || !is_reported_framework(import.module)) continue;
+    ApiName name = canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
+    if (is_ours(name.name)) {
+      if (api_support(name.name).here == ApiSupport::Here::missing)
+        file.find(kMissingApi, import.entry, Severity::error, name.name + " does not exist in TensorFlow 2.15", api_support(name.name).note);
+      add(import.entry, name, "import");
+    }
+  }
+  std::stable_sort(result.references.begin(), result.references.end(), [](const Reference& a, const Reference& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+}
+
+void apply_rules(Context& file) {
+  const Syntax& syntax = file.syntax;
+  std::vector<const Rule*> enabled;
+  std::unordered_map<std::string_view, std::vector<const Rule*>> exact;
+  std::vector<std::pair<std::string_view, const Rule*>> patterns;
+  for (const Rule* rule : all_rules()) {
+    if (!file.is_enabled(*rule)) continue;
+    enabled.push_back(rule);
+    for (std::string_view name : rule->calls)
+      if (name.ends_with('*') || name.find(':') != name.npos) patterns.push_back({name, rule});
+      else exact[name].push_back(rule);
+  }
+  std::map<const Rule*, std::vector<std::pair<NodeId, ApiName>>> spots;
+  for (NodeId call = 0; call < syntax.size(); ++call) {
+    if (syntax.kind(call) != Kind::call) continue;
+    std::vector<ApiName> targets = file.targets(call);
+    for (const ApiName& target : targets) {
+      std::set<const Rule*> fired;
+      if (auto found = exact.find(target.name); found != exact.end()) fired.insert(found->second.begin(), found->second.end());
+      for (const auto& [pattern, rule] : patterns)
+        if (matches(pattern, target.name)) fired.insert(rule);
+      for (const Rule* rule : fired)
+        if (spots[rule].empty() || spots[rule].back().first != call) spots[rule].push_back({call, target});
+    }
+  }
+  for (const Rule* rule : enabled) {
+    if (auto found = spots.find(rule); found != spots.end() && rule->at_call)
+      for (auto& [call, name] : found->second) {
+        std::vector<ApiName> targets = file.targets(call);
+        Spot spot{file, *rule, call, name, targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1};
+        if (is_subclass(name.name.substr(0, name.name.find(':')), rule->calls[0].substr(0, rule->calls[0].find(':'))) && name.name.find(':') != std::string::npos)
+          spot.name.name = std::string(rule->calls[0].substr(0, rule->calls[0].find(':'))) + name.name.substr(name.name.find(':'));
+        rule->at_call(spot);
+      }
+    if (rule->at_file) rule->at_file(file, *rule);
+  }
+}
+
+// The lines around one change before and after it alone.
+void show(const Module& module, const Change& change, AppliedChange& shown) {
+  const std::string& text = module.text();
+  uint32_t begin = change.at.begin, end = change.at.end;
+  for (const Edit& edit : change.edits) begin = std::min(begin, edit.begin), end = std::max(end, edit.end);
+  while (begin > 0 && text[begin - 1] != '\n') --begin;
+  while (end < text.size() && text[end] != '\n') ++end;
+  Position at = module.lines().at(change.at.begin);
+  shown.line = at.line;
+  shown.column = at.column;
+  shown.old_text = text.substr(begin, end - begin);
+  std::vector<Edit> edits = change.edits;
+  std::stable_sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) {
+    return a.begin != b.begin ? a.begin < b.begin : (a.begin == a.end) != (b.begin == b.end) ? a.begin == a.end : a.order < b.order;
+  });
+  for (Edit& edit : edits) edit.begin -= begin, edit.end -= begin;
+  shown.new_text = migrate::apply(shown.old_text, edits);
+}
+
+void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options, const ProjectFacts& facts, FileResult& result) {
+  result.lines = module.lines().count();
+  result.entry = facts.entries.contains(result.path);
+  Resolver resolver(project);
+  Context file(project, module, resolver, options, facts, result);
+  if (module.text().find("# cairn: ignore-file") != std::string::npos) return;
+  if (module.syntax().error_count()) {
+    Position at = module.lines().at(module.syntax()[module.syntax().first_error()].begin);
+    result.findings.push_back({"syntax", Severity::warning, result.path, at.line, at.column, at.line, at.column,
+                               fmt::format("{} place{} cannot be parsed", module.syntax().error_count(), module.syntax().error_count() == 1 ? "" : "s"),
+                               "statements around them are left as they are", false});
+  }
+  apply_rules(file);
+  std::vector<Change> dropped;
+  std::vector<Edit> edits = merge(file.changes, dropped);
+  for (const Change& change : dropped) {
+    Position at = module.lines().at(change.at.begin);
+    result.findings.push_back({change.rule, Severity::warning, result.path, at.line, at.column, at.line, at.column, change.message,
+                               "not made, because another edit changes the same text; run again on the result", false});
+  }
+  if (!add_imports(file, edits)) {
+    result.findings.push_back({"imports", Severity::error, result.path, 1, 1, 1, 1, "no place was found for the new imports", "the file is left as it is; give it an import of TensorFlow on a line of its own", false});
+    file.changes.clear();
+    edits.clear();
+  }
+  if (!edits.empty()) {
+    std::string after = migrate::apply(module.text(), edits);
+    Syntax check(after, module.encoding());
+    if (check.error_count() > module.syntax().error_count()) {
+      result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1, "the rewritten text would not parse", "the file is left as it is; please report this", false});
+      file.changes.clear();
+      edits.clear();
+    }
+  }
+  note_references(file);
+  for (Change& change : file.changes) {
+    AppliedChange shown{std::move(change), 0, 0, {}, {}};
+    show(module, shown.change, shown);
+    result.changes.push_back(std::move(shown));
+  }
+  std::stable_sort(result.changes.begin(), result.changes.end(), [](const AppliedChange& a, const AppliedChange& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  std::erase_if(result.findings, [](const Finding& finding) { return finding.suppressed; });
+  std::stable_sort(result.findings.begin(), result.findings.end(), [](const Finding& a, const Finding& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  result.edits = notebook ? notebook->translate(edits) : std::move(edits);
+  if (!result.edits.empty()) {
+    result.after = migrate::apply(result.before, result.edits);
+    result.state = FileState::changed;
+  }
+}
+
+// Launchers and their configuration: reported by their words.
+void note_launcher(FileResult& file) {
+  struct Word { std::string_view word, advice; };
+  static constexpr Word words[] = {
+      {"horovodrun", "start one process a rank with RANK_ID and RANK_SIZE, or with mpirun"},
+      {"CUDA_VISIBLE_DEVICES", "it does nothing here; use ASCEND_DEVICE_ID"},
+      {"nvidia-smi", "take it out: there is no GPU to watch"},
+      {"torchrun", "start one process a rank with RANK_ID and RANK_SIZE"},
+      {"--use_tpu=true", "use --use_tpu=false"},
+      {"TF_XLA_FLAGS", "it does nothing here"},
+  };
+  LineIndex lines(file.before);
+  for (uint32_t line = 1; line <= lines.count() && file.findings.size() < 200; ++line) {
+    std::string_view text = lines.line(file.before, line);
+    for (const auto& [word, advice] : words)
+      if (size_t at = text.find(word); at != text.npos && text.find_first_not_of(" \t") != text.find('#'))
+        file.findings.push_back({"launcher", Severity::note, file.path, line, static_cast<uint32_t>(at + 1), line, static_cast<uint32_t>(at + 1 + word.size()), fmt::format("{} in a launcher", word), std::string(advice), false});
+  }
+}
+
+}  // namespace
+
+Result migrate(std::vector<Input> inputs, const Options& options) {
+  auto begin = std::chrono::steady_clock::now();
+  Result result;
+  std::sort(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.path < b.path; });
+  Project project;
+  for (Input& input : inputs) {
+    FileResult file;
+    file.path = input.path;
+    if (!input.problem.empty()) {
+      file.state = FileState::failed;
+      file.findings.push_back({"file", Severity::error, input.path, 0, 0, 0, 0, input.problem, "the file is left out; the others are not affected", false});
+    } else {
+      file.before = std::move(input.text);
+      if (has_suffix(file.path, ".py")) project.add_path(file.path);
+    }
+    result.files.push_back(std::move(file));
+  }
+
+  std::unique_ptr<Executor> executor = make_pool(options.jobs > 0 ? options.jobs : available_threads());
+  std::vector<Script> scripts;
+  for (size_t i : scripts_to_parse(result.files, project)) {
+    FileResult& file = result.files[i];
+    if (has_suffix(file.path, ".py") || has_suffix(file.path, ".pyw") || has_suffix(file.path, ".ipynb")) scripts.push_back({i, {}, nullptr, nullptr});
+    else note_launcher(file);
+  }
+  for (const FileResult& file : result.files) result.lines += std::count(file.before.begin(), file.before.end(), '\n');
+  parallel(*executor, scripts.size(), [&](size_t i) {
+    Script& script = scripts[i];
+    FileResult& file = result.files[script.file];
+    file.state = FileState::unchanged;
+    if (has_suffix(file.path, ".ipynb")) {
+      script.notebook = Notebook::read(file.before, file.path, file.findings);
+      if (!script.notebook) {
+        file.state = FileState::failed;
+        return;
+      }
+      script.module = std::make_unique<Module>(file.path, script.notebook->source());
+    } else {
+      script.module = std::make_unique<Module>(file.path, file.before);
+    }
+  });
+  std::vector<Script*> parsed;
+  for (Script& script : scripts) {
+    if (!script.module) continue;
+    project.add(std::move(script.module));
+    parsed.push_back(&script);
+  }
+
+  std::vector<Votes> votes(parsed.size());
+  const auto& modules = project.modules();
+  parallel(*executor, parsed.size(), [&](size_t i) { votes[i] = votes_of(project, *modules[i]); });
+  Votes total;
+  for (const Votes& one : votes) {
+    total.v1 += one.v1, total.v2 += one.v2, total.horovod += one.horovod, total.strategies += one.strategies, total.keras_fit += one.keras_fit;
+  }
+  ProjectFacts facts;
+  facts.tf = options.tf ? options.tf : total.v1 > 0 ? 1 : total.v2 > 0 || total.keras_fit > 0 ? 2 : 1;
+  facts.distributed = options.distributed != Distribution::automatic ? options.distributed
+                      : total.horovod ? Distribution::horovod : total.strategies ? Distribution::tf_strategy : Distribution::none;
+  facts.keras_training = total.keras_fit > 0;
+  for (const auto& module : modules)
+    if (options.main.empty() ? is_entry(*module) : module->path() == options.main) facts.entries.insert(module->path());
+  result.tf = facts.tf;
+  result.distributed = facts.distributed;
+  result.entries.assign(facts.entries.begin(), facts.entries.end());
+
+  parallel(*executor, parsed.size(), [&](size_t i) {
+    Script& script = *parsed[i];
+    migrate_module(project, *modules[i], script.notebook.get(), options, facts, result.files[script.file]);
+  });
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+FileResult migrate_text(std::string text, const Options& options) {
+  Options alone = options;
+  alone.jobs = 1;
+  std::vector<Input> inputs;
+  inputs.push_back({"script.py", std::move(text), ""});
+  return std::move(migrate(std::move(inputs), alone).files[0]);
+}
+
+}  // namespace cairn::migrate

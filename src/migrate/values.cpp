@@ -1,0 +1,390 @@
+// Evaluates expressions to sets of possible values, memoised per expression; cycles and deep chains end in "unknown".
+#include "migrate/values.h"
+
+#include <algorithm>
+
+#include "migrate/api_table.h"
+
+namespace cairn::migrate {
+namespace {
+
+constexpr int kMaxDepth = 60;     // of nested evaluation; beyond it nothing is claimed
+constexpr size_t kMaxValues = 16;  // an expression that may be more than this is unknown
+
+void add(Values& into, Value value) {
+  if (into.size() < kMaxValues && std::find(into.begin(), into.end(), value) == into.end()) into.push_back(std::move(value));
+}
+
+void add_all(Values& into, const Values& from) {
+  for (const Value& value : from) add(into, value);
+}
+
+Value named(std::string name) { return {Value::Is::named, std::move(name), {}, nullptr, kNoNode}; }
+Value instance(std::string name) { return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode}; }
+Value defined(Value::Is is, const Module& module, NodeId node) { return {is, {}, {}, &module, node}; }
+
+}  // namespace
+
+const Values& Resolver::values(const Module& module, NodeId expression) {
+  uint64_t key = (static_cast<uint64_t>(project_.index_of(&module)) << 32) | expression;
+  auto [entry, fresh] = known_.try_emplace(key);
+  if (!fresh || depth_ >= kMaxDepth) return entry->second;
+  ++depth_;
+  Values found = evaluate(module, expression);
+  --depth_;
+  return known_[key] = std::move(found);
+}
+
+Values Resolver::evaluate(const Module& module, NodeId node) {
+  const Syntax& syntax = module.syntax();
+  switch (syntax.kind(node)) {
+    case Kind::identifier: return of_identifier(module, node);
+    case Kind::attribute: return of_attribute(module, node);
+    case Kind::call: return of_call(module, node);
+    case Kind::parenthesized_expression: {
+      NodeId inner = syntax.unwrap(node);
+      return inner == node ? Values{} : values(module, inner);
+    }
+    case Kind::await: {
+      std::vector<NodeId> inner = syntax.children(node);
+      return inner.empty() ? Values{} : values(module, inner[0]);
+    }
+    case Kind::named_expression: {
+      NodeId value = syntax.child(node, Field::value);
+      return value == kNoNode ? Values{} : values(module, value);
+    }
+    case Kind::conditional_expression: {
+      std::vector<NodeId> parts = syntax.children(node);
+      Values found;
+      if (parts.size() == 3) {
+        add_all(found, values(module, parts[0]));
+        add_all(found, values(module, parts[2]));
+      }
+      return found;
+    }
+    case Kind::boolean_operator: {
+      Values found;
+      for (NodeId part : syntax.children(node)) add_all(found, values(module, part));
+      return found;
+    }
+    case Kind::lambda: return {defined(Value::Is::function, module, node)};
+    case Kind::string:
+    case Kind::concatenated_string:
+    case Kind::integer:
+    case Kind::float_:
+    case Kind::none:
+    case Kind::true_:
+    case Kind::false_:
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::dictionary:
+    case Kind::set:
+    case Kind::expression_list:
+    case Kind::list_comprehension:
+    case Kind::dictionary_comprehension:
+    case Kind::set_comprehension: return {defined(Value::Is::literal, module, node)};
+    default: return {};
+  }
+}
+
+Values Resolver::of_identifier(const Module& module, NodeId node) {
+  std::string_view name = module.syntax().text(node);
+  uint32_t scope = kNoScope;
+  Values found;
+  for (uint32_t index : module.lookup(name, node, scope)) add_all(found, of_binding(module, module.bindings()[index]));
+  if (scope == kNoScope || scope == 0) star_member(module, name, found);
+  if (scope == kNoScope && found.empty() && (name == "super" || name == "dict" || name == "list" || name == "tuple"))
+    found.push_back(named("builtins." + std::string(name)));
+  return found;
+}
+
+void Resolver::star_member(const Module& module, std::string_view name, Values& found) {
+  for (const Import& import : module.imports()) {
+    if (!import.star) continue;
+    std::string path = project_.find(module.path(), import.module);
+    if (path.empty()) {
+      if (star_exports(import.module, name)) {
+        // The star import of npu_init brings in TensorFlow under its usual name.
+        if (import.module.starts_with("npu_") && name == "tf") add(found, named("tensorflow"));
+        else add(found, named(import.module + "." + std::string(name)));
+      }
+    } else if (const Module* other = project_.module(path); other && other != &module && !name.starts_with('_')) {
+      add_all(found, module_member(*other, std::string(name)));
+    }
+  }
+}
+
+Values Resolver::of_binding(const Module& module, const Binding& binding) {
+  switch (binding.how) {
+    case Bound::import: return of_import(module, binding.module);
+    case Bound::from_import: return of_member(module, binding.module, binding.member);
+    case Bound::assigned:
+    case Bound::with: return binding.value == kNoNode ? Values{} : values(module, binding.value);
+    case Bound::function: {
+      // A property or a wrapped function is not simply called; static and class methods and tf.function are.
+      return {defined(Value::Is::function, module, binding.value)};
+    }
+    case Bound::class_: return {defined(Value::Is::class_, module, binding.value)};
+    case Bound::parameter: return of_parameter(module, binding);
+    default: return {};
+  }
+}
+
+NodeId Resolver::enclosing_class(const Module& module, NodeId function) const {
+  const Syntax& syntax = module.syntax();
+  for (NodeId up = syntax.parent(function); up != kNoNode; up = syntax.parent(up)) {
+    if (syntax.kind(up) == Kind::class_definition) return up;
+    if (syntax.kind(up) == Kind::function_definition) return kNoNode;
+  }
+  return kNoNode;
+}
+
+Values Resolver::of_parameter(const Module& module, const Binding& binding) {
+  const Syntax& syntax = module.syntax();
+  Values found;
+  NodeId function = binding.owner;
+  NodeId owner = syntax.kind(function) == Kind::function_definition ? enclosing_class(module, function) : kNoNode;
+  NodeId decorated = syntax.parent(function);
+  bool is_static = syntax.kind(decorated) == Kind::decorated_definition && syntax.text(decorated).find("@staticmethod") != std::string_view::npos;
+  bool bound_self = owner != kNoNode && !is_static;
+  if (bound_self && binding.index == 0) return {defined(Value::Is::object, module, owner)};
+  if (binding.value != kNoNode && syntax.kind(binding.value) != Kind::none) add_all(found, values(module, binding.value));
+  NodeId annotation = syntax.kind(syntax.parent(binding.site)) == Kind::typed_parameter ? syntax.child(syntax.parent(binding.site), Field::type) : kNoNode;
+  if (annotation != kNoNode && syntax.first(annotation) != kNoNode)
+    for (const Value& value : Values(values(module, syntax.first(annotation)))) {
+      if (value.is == Value::Is::named) add(found, instance(value.name));
+      if (value.is == Value::Is::class_) add(found, defined(Value::Is::object, *value.module, value.node));
+    }
+  // What the calls in this file pass.
+  NodeId name = syntax.child(function, Field::name);
+  if (name == kNoNode || binding.index < 0) return found;
+  int position = binding.index - (bound_self ? 1 : 0);
+  std::string_view parameter = syntax.text(binding.site);
+  std::string_view function_name = syntax.text(name);
+  if (function_name == "__init__" && owner != kNoNode && syntax.child(owner, Field::name) != kNoNode)
+    function_name = syntax.text(syntax.child(owner, Field::name));
+  const std::vector<NodeId>& calls = module.calls_of(function_name);
+  for (size_t i = 0; i < calls.size() && i < 8; ++i) {
+    int at = 0;
+    NodeId arguments = syntax.child(calls[i], Field::arguments);
+    if (syntax.kind(arguments) != Kind::argument_list) continue;
+    for (NodeId argument : syntax.children(arguments)) {
+      Kind kind = syntax.kind(argument);
+      if (kind == Kind::list_splat || kind == Kind::dictionary_splat) break;
+      if (kind == Kind::keyword_argument) {
+        if (syntax.text(syntax.child(argument, Field::name)) == parameter && syntax.child(argument, Field::value) != kNoNode)
+          add_all(found, values(module, syntax.child(argument, Field::value)));
+      } else if (at++ == position) {
+        add_all(found, values(module, argument));
+      }
+    }
+  }
+  return found;
+}
+
+Values Resolver::of_import(const Module& module, const std::string& name) {
+  std::string path = project_.find(module.path(), name);
+  if (path.empty()) return {named(name)};
+  if (const Module* found = project_.module(path)) return {defined(Value::Is::module, *found, 0)};
+  return {};
+}
+
+Values Resolver::of_member(const Module& importer, const std::string& from, const std::string& member) {
+  std::string path = project_.find(importer.path(), from);
+  if (path.empty()) return from.starts_with('.') ? Values{} : Values{named(from + "." + member)};
+  std::string dotted = from.ends_with('.') ? from + member : from + "." + member;
+  std::string submodule = project_.find(importer.path(), dotted);
+  if (const Module* module = project_.module(path); module && module != &importer) {
+    Values found = module_member(*module, member);
+    if (!found.empty()) return found;
+  }
+  if (const Module* module = project_.module(submodule)) return {defined(Value::Is::module, *module, 0)};
+  return {};
+}
+
+Values Resolver::module_member(const Module& module, const std::string& member) {
+  // Cycles of re-exports end here: the pair (module, member) is memoised under an impossible node number.
+  if (depth_ >= kMaxDepth) return {};
+  ++depth_;
+  Values found;
+  const auto& names = module.scopes()[0].names;
+  auto bound = names.find(member);
+  if (bound != names.end()) {
+    for (uint32_t index : bound->second) add_all(found, of_binding(module, module.bindings()[index]));
+  } else {
+    star_member(module, member, found);
+    std::string submodule = project_.find(module.path(), "." + member);
+    if (found.empty())
+      if (const Module* inner = project_.module(submodule)) found.push_back(defined(Value::Is::module, *inner, 0));
+  }
+  --depth_;
+  return found;
+}
+
+Values Resolver::of_attribute(const Module& module, NodeId node) {
+  const Syntax& syntax = module.syntax();
+  NodeId object = syntax.child(node, Field::object), attribute = syntax.child(node, Field::attribute);
+  if (object == kNoNode || attribute == kNoNode) return {};
+  std::string name(syntax.text(attribute));
+  Values found;
+  // import tensorflow.compat.v1 also binds the chain below the first name; the project's packages likewise.
+  for (const Value& value : Values(values(module, object))) add_all(found, attribute_of(value, name));
+  return found;
+}
+
+Values Resolver::attribute_of(const Value& value, const std::string& name) {
+  switch (value.is) {
+    case Value::Is::named: return {named(value.name + "." + name)};
+    case Value::Is::instance: return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
+    case Value::Is::module: return module_member(*value.module, name);
+    case Value::Is::class_: return class_attribute(*value.module, value.node, name, false, 0);
+    case Value::Is::object: return class_attribute(*value.module, value.node, name, false, 0);
+    case Value::Is::super: return class_attribute(*value.module, value.node, name, true, 0);
+    default: return {};
+  }
+}
+
+Values Resolver::class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth) {
+  Values found;
+  if (depth > 20) return found;
+  if (!skip_own) {
+    uint32_t scope = module.scope_opened_by(class_node);
+    if (scope != kNoScope) {
+      auto bound = module.scopes()[scope].names.find(name);
+      if (bound != module.scopes()[scope].names.end())
+        for (uint32_t index : bound->second) add_all(found, of_binding(module, module.bindings()[index]));
+    }
+    for (const SelfAssignment& assignment : module.self_assignments())
+      if (assignment.class_ == class_node && assignment.name == name && assignment.value != kNoNode)
+        add_all(found, values(module, assignment.value));
+    if (!found.empty()) return found;
+  }
+  const Syntax& syntax = module.syntax();
+  NodeId bases = syntax.child(class_node, Field::superclasses);
+  if (bases == kNoNode) return found;
+  for (NodeId base : syntax.children(bases)) {
+    if (syntax.kind(base) == Kind::keyword_argument) continue;
+    for (const Value& value : Values(values(module, base))) {
+      if (value.is == Value::Is::class_ && !(value.module == &module && value.node == class_node))
+        add_all(found, class_attribute(*value.module, value.node, name, false, depth + 1));
+      else if (value.is == Value::Is::named)
+        add(found, {Value::Is::method, value.name, name, nullptr, kNoNode});
+    }
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
+Values Resolver::of_call(const Module& module, NodeId node) {
+  const Syntax& syntax = module.syntax();
+  NodeId callee = syntax.child(node, Field::function);
+  if (callee == kNoNode) return {};
+  Values found;
+  for (const Value& value : Values(values(module, callee))) {
+    switch (value.is) {
+      case Value::Is::named: {
+        if (value.name == "builtins.super") {
+          NodeId function = syntax.ancestor(node, Kind::function_definition);
+          NodeId owner = function == kNoNode ? kNoNode : enclosing_class(module, function);
+          if (owner != kNoNode) add(found, defined(Value::Is::super, module, owner));
+        } else if (value.name.starts_with("builtins.")) {
+          add(found, defined(Value::Is::literal, module, node));
+        } else {
+          std::string given = returned_class(canonical(value.name).name);
+          if (!given.empty()) add(found, instance(given));
+        }
+        break;
+      }
+      case Value::Is::method: {
+        std::string given = returned_class(canonical(value.name).name + ":" + value.member);
+        if (!given.empty()) add(found, instance(given));
+        break;
+      }
+      case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;
+      case Value::Is::function: add_all(found, returned(*value.module, value.node)); break;
+      default: break;
+    }
+  }
+  return found;
+}
+
+Values Resolver::returned(const Module& module, NodeId function) {
+  const Syntax& syntax = module.syntax();
+  if (syntax.kind(function) == Kind::lambda) {
+    NodeId body = syntax.child(function, Field::body);
+    return body == kNoNode ? Values{} : values(module, body);
+  }
+  Values found;
+  NodeId body = syntax.child(function, Field::body);
+  if (body == kNoNode) return found;
+  for (NodeId node = body; node < syntax[body].after;) {
+    Kind kind = syntax.kind(node);
+    if (kind == Kind::function_definition || kind == Kind::class_definition || kind == Kind::lambda) {
+      node = syntax[node].after;
+      continue;
+    }
+    if (kind == Kind::return_statement) {
+      std::vector<NodeId> value = syntax.children(node);
+      if (value.size() == 1) add_all(found, values(module, value[0]));
+    }
+    ++node;
+  }
+  return found;
+}
+
+std::vector<ApiName> Resolver::names(const Module& module, NodeId expression) {
+  std::vector<ApiName> found;
+  for (const Value& value : values(module, expression)) {
+    if (value.is != Value::Is::named && value.is != Value::Is::method) continue;
+    ApiName name = canonical(value.name);
+    if (value.is == Value::Is::method) name.name += ":" + value.member;
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(std::move(name));
+  }
+  return found;
+}
+
+std::vector<std::string> Resolver::external_bases(const Module& module, NodeId class_node) {
+  std::vector<std::string> found;
+  std::vector<std::pair<const Module*, NodeId>> todo = {{&module, class_node}};
+  for (size_t i = 0; i < todo.size() && i < 64; ++i) {
+    auto [at, node] = todo[i];
+    NodeId bases = at->syntax().child(node, Field::superclasses);
+    if (bases == kNoNode) continue;
+    for (NodeId base : at->syntax().children(bases)) {
+      if (at->syntax().kind(base) == Kind::keyword_argument) continue;
+      for (const Value& value : Values(values(*at, base))) {
+        std::pair<const Module*, NodeId> next{value.module, value.node};
+        if (value.is == Value::Is::named) found.push_back(canonical(value.name).name);
+        if (value.is == Value::Is::class_ && std::find(todo.begin(), todo.end(), next) == todo.end()) todo.push_back(next);
+      }
+    }
+  }
+  return found;
+}
+
+bool Resolver::is_instance(const Module& module, NodeId expression, std::string_view klass, bool* sure) {
+  bool any = false, all = true;
+  for (const Value& value : Values(values(module, expression))) {
+    bool matches = false;
+    if (value.is == Value::Is::instance) {
+      matches = is_subclass(canonical(value.name).name, klass);
+    } else if (value.is == Value::Is::object) {
+      for (const std::string& base : external_bases(*value.module, value.node)) matches = matches || is_subclass(base, klass);
+    } else if (value.is == Value::Is::literal && value.module->syntax().kind(value.node) == Kind::none) {
+      continue;
+    }
+    any = any || matches;
+    all = all && matches;
+  }
+  if (sure) *sure = any && all;
+  return any;
+}
+
+std::vector<std::pair<const Module*, NodeId>> Resolver::literals(const Module& module, NodeId expression) {
+  std::vector<std::pair<const Module*, NodeId>> found;
+  for (const Value& value : values(module, expression))
+    if (value.is == Value::Is::literal) found.push_back({value.module, value.node});
+  return found;
+}
+
+}  // namespace cairn::migrate
