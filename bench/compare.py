@@ -119,7 +119,7 @@ def start(case, models):
         "OMP_NUM_THREADS": str(case.threads),
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONWARNINGS": "ignore",
-        "BENCH_STARTED": repr(time.time()),
+        "PEER_T0": repr(time.time()),
     }
     case.errors = tempfile.TemporaryFile("w+")
     case.worker = subprocess.Popen(

@@ -8,7 +8,7 @@ import sys
 import time
 
 KEPT = 2000  # times of one answer
-_started = float(os.environ.get("BENCH_STARTED", time.time()))
+_started = float(os.environ.get("PEER_T0", time.time()))
 
 
 def arguments():

@@ -66,8 +66,8 @@ def main():
     _, (images, labels) = train.data()
     np.save(OUT / "test_images.npy", images)
     stages.run("run", "cairn", "run", "digits.om", "--input", f"{node}=test_images.npy", "--output", "results")
-    verified = stages.run("verify", "cairn", "verify", "digits.om", "--against", "saved_model", "--json")
-    profile = stages.run("bench", "cairn", "bench", "digits.om", "--batch", 32, "--json")
+    verified = stages.run("verify", "cairn", "verify", "digits.om", "--against", "frozen.pb", "--json")
+    profile = stages.run("bench", "cairn", "bench", "digits.om", "--batch", 32, "--per-op", "--json")
     facts = compare(images, labels) | {"stages": stages.rows, "node": node}
     facts |= {"verified": json.loads(verified), "profile": json.loads(profile)}
     report(facts)

@@ -163,7 +163,7 @@ def steps(profile):
     parts = []
     for index, row in enumerate(rows):
         y, share = index * 28, row["seconds"] / total
-        parts.append(_text(0, y + 18, row["source"][:44], "mono"))
+        parts.append(_text(0, y + 18, row["step"][:44], "mono"))
         parts.append(_bar(330, y + 4, 420 * row["seconds"] / rows[0]["seconds"], 18, "--own"))
         parts.append(_text(760, y + 18, f"{row['seconds'] * 1e6:.1f} us  {share * 100:.0f} %  {row['kernel']}", "soft"))
     return _svg(1000, len(rows) * 28 + 6, parts, "time of the slowest steps")

@@ -1,0 +1,184 @@
+"""The commands as users and scripts call them: exact lines, exit statuses, and the commands of the conversion guide."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+START = "ATC start working now, please wait for a moment."
+SUCCESS = "ATC run success, welcome to the next use."
+FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for more information"
+
+
+@pytest.fixture
+def frozen(models, tmp_path):
+    """mlp_v1, frozen, in the commands' folder: one input `features`, output node loss/BiasAdd."""
+    model = models("mlp_v1")
+    shutil.copy(model.frozen, tmp_path / "frozen_graph.pb")
+    shutil.copytree(model.saved_model, tmp_path / "save_model_dir")
+    return model
+
+
+def lines(done):
+    return done.stdout.splitlines()
+
+
+def atc(command, *more, shape="features:2,20"):
+    return command(
+        "atc",
+        "--model=frozen_graph.pb",
+        f"--input_shape={shape}",
+        "--framework=3",
+        "--output=model",
+        "--soc_version=Ascend310",
+        *more,
+    )
+
+
+def test_atc_says_its_lines_and_adds_the_suffix(frozen, command, tmp_path):
+    done = atc(command)
+    assert done.returncode == 0, done.stdout
+    assert lines(done)[0] == START and lines(done)[-1] == SUCCESS
+    assert (tmp_path / "model.om").stat().st_size > 0
+
+
+def test_atc_takes_options_with_one_dash_and_in_two_words(frozen, command, tmp_path):
+    words = ["-model", "frozen_graph.pb", "--framework", "3", "-output=other", "--soc-version", "Ascend310"]
+    done = command("atc", *words, "--input-shape", "features:2,20")
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "other.om").exists()
+
+
+def test_omg_takes_the_command_of_the_guide_with_straight_quotes(frozen, command, tmp_path):
+    words = ["--model", "frozen_graph.pb", "--framework", "3", "--output", "model"]
+    done = command("omg", *words, "--input_shape", "features:2,20", "--out_nodes", "loss/BiasAdd:0")
+    assert done.returncode == 0, done.stdout
+    assert "OMG generate offline model success" in lines(done)
+    assert (tmp_path / "model.om").exists()
+
+
+def test_atc_expands_the_home_folder(frozen, command, tmp_path):
+    import os
+
+    done = command(
+        "atc",
+        "--model=~/frozen_graph.pb",
+        "--framework=3",
+        "--output=~/model",
+        "--soc_version=Ascend310",
+        "--input_shape=features:2,20",
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "model.om").exists()
+
+
+def test_a_curly_quote_that_was_cut_at_a_semicolon_is_explained(frozen, command, tmp_path):
+    done = atc(command, shape="\u201cinput_ids:1,500")
+    assert done.returncode != 0 and FAILURE in lines(done)
+    assert "curly" in done.stdout and ";" in done.stdout and "quote" in done.stdout
+    assert not (tmp_path / "model.om").exists()
+
+
+def test_curly_quotes_around_a_whole_value_are_taken_as_straight_ones(frozen, command):
+    done = atc(command, shape="\u201cfeatures:2,20\u201d")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["--framework=3", "--output=model", "--soc_version=Ascend310"], "E10004"),
+        (["--model=missing.pb", "--framework=3", "--output=model", "--soc_version=Ascend310"], "E13000"),
+        (["--model=frozen_graph.pb", "--framework=9", "--output=model", "--soc_version=Ascend310"], "E10007"),
+        (["--model=frozen_graph.pb", "--framework=3", "--output=out/", "--soc_version=Ascend310"], "E10022"),
+    ],
+)
+def test_atc_fails_with_the_code_of_the_platform(frozen, command, tmp_path, words, code):
+    done = command("atc", *words)
+    assert done.returncode == 255
+    assert FAILURE in lines(done)
+    assert any(line.startswith(code + ":") for line in lines(done)), done.stdout
+    assert not list(tmp_path.glob("*.om"))
+
+
+def test_an_unknown_option_fails_before_the_start_with_exit_1(frozen, command):
+    done = atc(command, "--head_stream=0")
+    assert done.returncode == 1
+    assert "head_stream" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["cairn", "atc", "omg", "msame"])
+def test_help_exits_0(name, command):
+    done = command(name, "--help")
+    assert done.returncode == 0 and len(lines(done)) > 5
+
+
+@pytest.mark.parametrize("verb", ["show", "freeze", "convert", "run", "bench", "verify", "why"])
+def test_the_help_of_each_verb_has_examples(verb, command):
+    done = command("cairn", verb, "--help")
+    assert done.returncode == 0 and f"cairn {verb} " in done.stdout.split("Examples:")[1]
+
+
+def test_show_prints_the_signatures_as_saved_model_cli_does(frozen, command):
+    expected = command("saved_model_cli", "show", "--dir", "save_model_dir", "--all")
+    signatures = expected.stdout[expected.stdout.index("MetaGraphDef") : expected.stdout.index("The MetaGraph with")]
+    found = command("cairn", "show", "save_model_dir")
+    assert found.returncode == 0, found.stderr
+    assert signatures.strip() in found.stdout
+
+
+def test_an_om_file_runs_and_equals_tensorflow(frozen, command, tmp_path):
+    assert atc(command, shape="features:8,20").returncode == 0
+    inputs, expected = next(iter(frozen.cases()))
+    np.save(tmp_path / "features.npy", inputs["features"])
+    done = command("cairn", "run", "model.om", "--input", "features=features.npy", "-o", "results")
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "results").glob("*.npy")
+    assert np.abs(np.load(file) - expected["logits"]).max() <= 1e-4 * frozen.spread("logits")
+
+
+def test_msame_runs_raw_files(frozen, command, tmp_path):
+    assert atc(command, shape="features:8,20").returncode == 0
+    inputs, expected = next(iter(frozen.cases()))
+    inputs["features"].tofile(tmp_path / "features.bin")
+    done = command("msame", "--model", "model.om", "--input", "features.bin", "--output", "out", "--outfmt", "BIN")
+    assert done.returncode == 0, done.stdout
+    (file,) = (tmp_path / "out").glob("*.bin")
+    found = np.fromfile(file, np.float32).reshape(8, 5)
+    assert np.abs(found - expected["logits"]).max() <= 1e-4 * frozen.spread("logits")
+
+
+def test_verify_compares_with_tensorflow(frozen, command):
+    assert atc(command, shape="features:8,20").returncode == 0
+    done = command("cairn", "verify", "model.om", "--against", "frozen_graph.pb")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_verify_without_the_framework_says_so_with_exit_3(frozen, command):
+    assert atc(command, shape="features:8,20").returncode == 0
+    done = command("cairn", "verify", "model.om", "--against", "frozen_graph.pb", "--python", "/usr/bin/python3")
+    assert done.returncode == 3
+    assert "not verified: framework missing" in done.stdout + done.stderr
+
+
+def test_bench_reports_times_and_steps_as_json(frozen, command):
+    done = command("cairn", "bench", "frozen_graph.pb", "--batch", 4, "--seconds", 0.1, "--per-op", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert 0 < result["least_s"] <= result["median_s"] and result["steps"]
+
+
+def test_why_names_the_kernel_of_a_node(frozen, command):
+    done = command("cairn", "why", "frozen_graph.pb", "loss/MatMul")
+    assert done.returncode == 0, done.stderr
+    assert "loss/MatMul" in done.stdout and "cpu/" in done.stdout
+
+
+def test_a_file_that_is_no_model_is_refused_in_one_sentence(command, tmp_path):
+    (tmp_path / "broken.om").write_bytes(b"\x00\x01garbage" * 50)
+    for verb in ("show", "run", "bench"):
+        done = command("cairn", verb, "broken.om")
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()) == 1 and "broken.om" in done.stderr
