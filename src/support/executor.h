@@ -8,11 +8,13 @@
 namespace cairn {
 
 /// Runs chunks of work. run() returns when every chunk is done; a chunk may be run by any worker, exactly once.
-/// Nested run() from inside a chunk executes serially on the calling worker.
+/// Nested run() from inside a chunk executes serially on the calling worker. Denormals are flushed to zero inside
+/// chunks; the caller's floating-point state is as before when run() returns.
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Number of workers, the caller included; worker indices are 0 .. width()-1.
+  /// Number of workers, the caller included; worker indices are 0 .. width()-1. Chunks that one run() executes at the
+  /// same time have different workers, so scratch memory of a run may be indexed by worker.
   virtual int width() const = 0;
   /// Calls body(chunk, worker) for chunk in [0, chunks). Exceptions must not leave `body`.
   virtual void run(int chunks, FunctionRef<void(int chunk, int worker)> body) = 0;
@@ -29,7 +31,7 @@ std::unique_ptr<Executor> make_pool(int threads);
 int available_threads();
 
 /// A host's threads: `parallel_for(host, count, call, data)` must call call(data, chunk) for chunk in [0, count), on any
-/// threads, and return when all are done. `width` bounds how many run at once.
+/// threads, and return when all are done. `width` bounds how many run at once (at most 256).
 using HostParallelFor = void (*)(void* host, int count, void (*call)(void* data, int chunk), void* data);
 std::unique_ptr<Executor> make_lent_executor(void* host, HostParallelFor parallel_for, int width);
 

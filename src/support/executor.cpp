@@ -1,0 +1,275 @@
+// The pool, the serial and the lent executor. Chunks are claimed from one atomic word per worker; a worker that finds its
+// own range empty takes from the back of another's, so neighbours in memory stay with one worker as long as possible.
+#include "support/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "support/error.h"
+
+namespace cairn {
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr int kMostLentWorkers = 256;
+
+void pause_briefly() {
+#if defined(__SSE2__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+/// Spins until done() or about 20 us have passed; says whether done() held.
+template <class Done>
+bool spin_until(Done done) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+/// Denormals cost a hundred cycles each and no result of ours depends on them; the host's own setting comes back.
+class FlushDenormals {
+ public:
+#if defined(__SSE2__)
+  FlushDenormals() : before_(_mm_getcsr()) {
+    if ((before_ & kBits) != kBits) _mm_setcsr(before_ | kBits);
+  }
+  ~FlushDenormals() {
+    if ((before_ & kBits) != kBits) _mm_setcsr(before_);
+  }
+
+ private:
+  static constexpr unsigned kBits = 0x8040;
+  unsigned before_;
+#else
+  FlushDenormals() {}
+#endif
+};
+
+/// The executor whose chunk this thread is running, innermost last.
+struct Inside {
+  const Executor* executor = nullptr;
+  int worker = 0;
+};
+thread_local Inside t_inside;
+
+class Enter {
+ public:
+  Enter(const Executor* executor, int worker) : before_(t_inside) { t_inside = {executor, worker}; }
+  ~Enter() { t_inside = before_; }
+
+ private:
+  Inside before_;
+};
+
+using Body = FunctionRef<void(int chunk, int worker)>;
+
+void run_serially(const Executor* executor, int chunks, Body body) {
+  const int worker = t_inside.executor == executor ? t_inside.worker : 0;
+  FlushDenormals flush;
+  Enter enter(executor, worker);
+  for (int chunk = 0; chunk < chunks; ++chunk) body(chunk, worker);
+}
+
+/// One worker's chunks [begin, end) of one job in one word, so that a claim is one compare-and-swap and a worker that
+/// comes late cannot touch a newer job: job (24 bits) | end (20) | begin (20).
+struct alignas(64) Range {
+  std::atomic<uint64_t> word{0};
+
+  static constexpr int kBits = 20;
+  static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
+  static int begin(uint64_t word) { return static_cast<int>(word & kMask); }
+  static int end(uint64_t word) { return static_cast<int>(word >> kBits & kMask); }
+
+  void open(uint64_t job, int begin, int end) {
+    word.store(job << (2 * kBits) | static_cast<uint64_t>(end) << kBits | static_cast<uint64_t>(begin),
+               std::memory_order_release);
+  }
+
+  /// A chunk from the front or the back, or -1.
+  int claim(bool from_back) {
+    uint64_t seen = word.load(std::memory_order_acquire);
+    while (begin(seen) < end(seen)) {
+      const uint64_t next = from_back ? seen - (uint64_t{1} << kBits) : seen + 1;
+      if (word.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_acquire))
+        return from_back ? end(seen) - 1 : begin(seen);
+    }
+    return -1;
+  }
+};
+constexpr int kMostChunksAtOnce = static_cast<int>(Range::kMask);
+
+void open_ranges(Range* ranges, int workers, uint64_t job, int chunks) {
+  const auto bound = [&](int worker) { return static_cast<int>(static_cast<int64_t>(chunks) * worker / workers); };
+  for (int worker = 0; worker < workers; ++worker) ranges[worker].open(job, bound(worker), bound(worker + 1));
+}
+
+/// Calls chunk_claimed(chunk) until no range has a chunk left: own range from the front, then others' from the back.
+template <class ChunkClaimed>
+void drain(Range* ranges, int workers, int worker, ChunkClaimed chunk_claimed) {
+  for (int distance = 0; distance < workers; ++distance) {
+    Range& range = ranges[(worker + distance) % workers];
+    for (int chunk; (chunk = range.claim(distance > 0)) >= 0;) chunk_claimed(chunk);
+  }
+}
+
+class SerialExecutor final : public Executor {
+ public:
+  int width() const override { return 1; }
+  void run(int chunks, Body body) override { run_serially(this, chunks, body); }
+};
+
+class Pool final : public Executor {
+ public:
+  explicit Pool(int threads) : ranges_(static_cast<size_t>(threads)) {
+    threads_.reserve(static_cast<size_t>(threads - 1));
+    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+  }
+
+  ~Pool() override {
+    stop_.store(true);
+    signal_.fetch_add(1);
+    signal_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  int width() const override { return static_cast<int>(ranges_.size()); }
+
+  void run(int chunks, Body body) override {
+    if (chunks <= 1 || width() == 1 || t_inside.executor) return run_serially(this, chunks, body);
+    const std::lock_guard turn(turn_);
+    FlushDenormals flush;
+    Enter enter(this, 0);
+    for (int first = 0; first < chunks; first += kMostChunksAtOnce)
+      run_job({&body, first, std::min(chunks - first, kMostChunksAtOnce)});
+  }
+
+ private:
+  struct Job {
+    const Body* body = nullptr;
+    int first = 0;
+    int chunks = 0;
+  };
+
+  void run_job(Job job) {
+    job_ = job;
+    done_.store(0, std::memory_order_relaxed);
+    open_ranges(ranges_.data(), width(), ++job_number_ & 0xffffff, job.chunks);
+    signal_.fetch_add(1);
+    signal_.notify_all();
+    work(0);
+    int done = 0;
+    const auto all_done = [&] { return (done = done_.load(std::memory_order_acquire)) == job.chunks; };
+    // Parking lets the system run a delayed worker on this processor.
+    while (!spin_until(all_done)) done_.wait(done);
+  }
+
+  void work(int worker) {
+    drain(ranges_.data(), width(), worker, [&](int chunk) {
+      const Job job = job_;  // cannot change while the chunk that we claimed is not done
+      (*job.body)(job.first + chunk, worker);
+      if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.chunks) done_.notify_one();
+    });
+  }
+
+  void serve(int worker) {
+    FlushDenormals flush;
+    Enter enter(this, worker);
+    uint32_t seen = 0;
+    while (!stop_.load()) {
+      const auto signalled = [&] { return signal_.load(std::memory_order_acquire) != seen; };
+      if (!spin_until(signalled)) {
+        signal_.wait(seen);
+        continue;
+      }
+      seen = signal_.load(std::memory_order_acquire);
+      work(worker);
+    }
+  }
+
+  std::mutex turn_;
+  Job job_;
+  uint64_t job_number_ = 0;
+  std::vector<Range> ranges_;
+  alignas(64) std::atomic<int> done_{0};
+  alignas(64) std::atomic<uint32_t> signal_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+/// The host is asked for one call per worker; inside, workers share the chunks as in the pool.
+class LentExecutor final : public Executor {
+ public:
+  LentExecutor(void* host, HostParallelFor parallel_for, int width)
+      : host_(host),
+        parallel_for_(parallel_for),
+        width_(std::clamp(width, 1, kMostLentWorkers)) {}
+
+  int width() const override { return width_; }
+
+  void run(int chunks, Body body) override {
+    if (chunks <= 1 || width_ == 1 || t_inside.executor) return run_serially(this, chunks, body);
+    for (int first = 0; first < chunks; first += kMostChunksAtOnce)
+      run_job(body, first, std::min(chunks - first, kMostChunksAtOnce));
+  }
+
+ private:
+  struct Job {
+    const LentExecutor* self;
+    const Body* body;
+    int first;
+    int workers;
+    std::array<Range, kMostLentWorkers> ranges;
+  };
+
+  void run_job(const Body& body, int first, int chunks) {
+    Job job{this, &body, first, std::min(width_, chunks), {}};
+    open_ranges(job.ranges.data(), job.workers, 0, chunks);
+    const auto call = [](void* data, int worker) {
+      Job& job = *static_cast<Job*>(data);
+      FlushDenormals flush;
+      Enter enter(job.self, worker);
+      drain(job.ranges.data(), job.workers, worker, [&](int chunk) { (*job.body)(job.first + chunk, worker); });
+    };
+    parallel_for_(host_, job.workers, call, &job);
+  }
+
+  void* host_;
+  HostParallelFor parallel_for_;
+  int width_;
+};
+
+}  // namespace
+
+Executor& serial_executor() {
+  static SerialExecutor executor;
+  return executor;
+}
+
+std::unique_ptr<Executor> make_pool(int threads) {
+  CHECK(threads >= 1, "threads {}", threads);
+  return std::make_unique<Pool>(threads);
+}
+
+std::unique_ptr<Executor> make_lent_executor(void* host, HostParallelFor parallel_for, int width) {
+  return std::make_unique<LentExecutor>(host, parallel_for, width);
+}
+
+}  // namespace cairn

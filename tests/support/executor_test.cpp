@@ -1,0 +1,178 @@
+// The executors: every chunk exactly once, workers that do not collide, nesting, several callers, parking, limits.
+#include "support/executor.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "support/executor_limits.h"
+
+namespace cairn {
+namespace {
+
+/// A host that starts a thread per call, as a stand-in for a framework's pool.
+void threads_parallel_for(void*, int count, void (*call)(void*, int), void* data) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(call, data, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void expect_every_chunk_once(Executor& executor, int chunks) {
+  std::vector<std::atomic<int>> times(static_cast<size_t>(chunks));
+  std::vector<std::atomic<bool>> busy(static_cast<size_t>(executor.width()));
+  std::atomic<int> collisions = 0;
+  executor.run(chunks, [&](int chunk, int worker) {
+    if (busy.at(static_cast<size_t>(worker)).exchange(true)) ++collisions;
+    ++times.at(static_cast<size_t>(chunk));
+    busy.at(static_cast<size_t>(worker)).store(false);
+  });
+  int wrong = 0;
+  for (const auto& n : times) wrong += n != 1;
+  EXPECT_EQ(wrong, 0) << chunks << " chunks, width " << executor.width();
+  EXPECT_EQ(collisions, 0) << chunks << " chunks, width " << executor.width();
+}
+
+TEST(Executor, runs_every_chunk_exactly_once) {
+  for (int threads : {1, 2, 3, 5, 8}) {
+    const auto pool = make_pool(threads);
+    for (int chunks : {0, 1, 2, 3, 7, 64, 1000, 4097}) expect_every_chunk_once(*pool, chunks);
+  }
+  for (int chunks : {0, 1, 7}) expect_every_chunk_once(serial_executor(), chunks);
+}
+
+TEST(Executor, takes_more_chunks_than_one_job_holds) {
+  const auto pool = make_pool(2);
+  expect_every_chunk_once(*pool, (1 << 20) + 12345);
+}
+
+TEST(Executor, survives_many_short_jobs) {
+  const auto pool = make_pool(3);
+  int64_t sum = 0;
+  for (int job = 0; job < 20000; ++job) {
+    std::atomic<int> done = 0;
+    pool->run(1 + job % 7, [&](int, int) { ++done; });
+    sum += done;
+  }
+  int64_t expected = 0;
+  for (int job = 0; job < 20000; ++job) expected += 1 + job % 7;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(Executor, runs_nested_work_serially_on_the_calling_worker) {
+  const auto pool = make_pool(4);
+  std::atomic<int> inner_chunks = 0, strangers = 0;
+  pool->run(16, [&](int, int worker) {
+    const auto self = std::this_thread::get_id();
+    int next = 0;
+    pool->run(5, [&](int chunk, int inner_worker) {
+      if (std::this_thread::get_id() != self || inner_worker != worker || chunk != next++) ++strangers;
+      ++inner_chunks;
+    });
+  });
+  EXPECT_EQ(inner_chunks, 16 * 5);
+  EXPECT_EQ(strangers, 0);
+}
+
+TEST(Executor, lets_several_callers_take_turns) {
+  const auto pool = make_pool(3);
+  std::atomic<int64_t> total = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int job = 0; job < 300; ++job) {
+        std::vector<int> marks(50, 0);
+        pool->run(50, [&](int chunk, int) { marks[static_cast<size_t>(chunk)] += 1; });
+        for (int mark : marks) total += mark == 1;
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total, 4 * 300 * 50);
+}
+
+TEST(Executor, parks_idle_workers) {
+  const auto pool = make_pool(4);
+  pool->run(16, [](int, int) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto processor_time = [] {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  };
+  const double before = processor_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(processor_time() - before, 0.02);
+}
+
+TEST(Executor, lends_the_threads_of_a_host) {
+  for (int width : {1, 2, 4}) {
+    const auto lent = make_lent_executor(nullptr, threads_parallel_for, width);
+    EXPECT_EQ(lent->width(), width);
+    for (int chunks : {0, 1, 3, 100}) expect_every_chunk_once(*lent, chunks);
+  }
+  const auto in_order = [](void*, int count, void (*call)(void*, int), void* data) {
+    for (int i = 0; i < count; ++i) call(data, i);
+  };
+  expect_every_chunk_once(*make_lent_executor(nullptr, in_order, 8), 100);
+}
+
+TEST(Executor, flushes_denormals_inside_chunks_only) {
+  const auto pool = make_pool(2);
+  const auto lent = make_lent_executor(nullptr, threads_parallel_for, 2);
+  volatile float tiny = 1e-39f;
+  for (Executor* executor : {pool.get(), lent.get(), &serial_executor()}) {
+    std::atomic<int> kept = 0;
+    executor->run(64, [&](int, int) { kept += tiny * 1.5f != 0.0f; });
+    EXPECT_EQ(kept, 0);
+    EXPECT_NE(tiny * 1.5f, 0.0f);
+  }
+}
+
+class CgroupRoot : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::path(testing::TempDir()) / ("cgroup_" + std::to_string(getpid()));
+    std::filesystem::remove_all(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(CgroupRoot, has_no_quota_when_nothing_is_there) {
+  EXPECT_EQ(cgroup_threads(root_), 0);
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/cpu.max", "max 100000\n");
+  EXPECT_EQ(cgroup_threads(root_), 0);
+}
+
+TEST_F(CgroupRoot, takes_the_smallest_quota_on_the_way_up) {
+  write("proc/self/cgroup", "0::/job/step\n");
+  write("sys/fs/cgroup/job/step/cpu.max", "800000 100000\n");
+  write("sys/fs/cgroup/job/cpu.max", "350000 100000\n");
+  EXPECT_EQ(cgroup_threads(root_), 3);
+}
+
+TEST_F(CgroupRoot, reads_version_1_and_never_says_less_than_one) {
+  write("proc/self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/box\nnonsense\n");
+  write("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "40000\n");
+  write("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cgroup_threads(root_), 1);
+}
+
+TEST(Executor, counts_at_least_one_available_thread) {
+  EXPECT_GE(available_threads(), 1);
+  EXPECT_LE(available_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+}  // namespace cairn
