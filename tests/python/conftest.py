@@ -65,3 +65,10 @@ def command(tmp_path):
         return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300, **options)
 
     return run
+
+
+def spread_error(found, expected):
+    """Largest difference as a share of the spread of `expected`: the root mean square over its elements of the standard
+    deviation over the batch."""
+    spread = np.sqrt(np.var(np.asarray(expected, np.float64), axis=0).mean())
+    return np.abs(np.asarray(found, np.float64) - expected).max() / spread

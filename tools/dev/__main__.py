@@ -85,7 +85,12 @@ def fmt(arguments):
 def docs(arguments):
     setup()
     build.build(tests=False)
-    return subprocess.call([ROOT / ".venv/bin/python", ROOT / "tools/dev/reference.py"], cwd=ROOT)
+    folder = ROOT / "docs" / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    with step("reference pages"):
+        run(["cmake", "--build", build.BUILD, "--target", "reference", "-j", build.jobs()])
+        run([build.BUILD / "reference", folder])
+    return 0
 
 
 def doctor(arguments):

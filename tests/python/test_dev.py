@@ -1,0 +1,85 @@
+"""./dev: its help, its lint rules, how it counts results, and the wheel in a fresh environment."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools" / "dev"))
+import lint  # noqa: E402
+import suite  # noqa: E402
+
+ORDER = ["support", "ir", "engine", "engines/cpu"]
+
+
+def findings(file, text):
+    return [sentence for _, sentence in lint._check(file, text, ORDER)]
+
+
+def test_help_names_every_command():
+    done = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    for command in ("demo", "test", "check", "build", "bench", "fmt", "lint", "docs", "doctor", "new-op"):
+        assert f"\n  {command}" in done.stdout
+
+
+def test_an_unknown_command_is_one_sentence_and_exit_2():
+    done = subprocess.run([ROOT / "dev", "tset"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr == "dev: no command 'tset'; see ./dev help\n"
+
+
+def test_lint_finds_an_include_against_the_order():
+    text = '// What for.\n#pragma once\n#include "engines/cpu/x.h"\n'
+    assert findings("src/ir/a.h", text) == ["ir includes engines/cpu, which comes after it in cmake/folders.cmake"]
+    assert findings("src/engines/cpu/a.h", '// What for.\n#include "ir/x.h"\n') == []
+
+
+def test_lint_finds_a_framework_in_the_core():
+    assert findings("src/ir/a.h", "// What for.\n#include <tensorflow/c/c_api.h>\n") == ["the core includes no framework"]
+
+
+def test_lint_finds_long_functions_and_long_files():
+    body = "  int x = 0;\n" * 120
+    assert findings("src/ir/a.h", f"// What for.\nvoid f(int a) {{\n{body}}}\n") == ["function has 121 lines, at most 100"]
+    assert findings("src/ir/a.h", "// line\n" * 1001) == ["file has 1001 lines, at most 1000"]
+
+
+def test_lint_finds_a_file_that_does_not_open_with_its_purpose():
+    assert findings("src/ir/a.h", "#pragma once\n") == ["file does not open by saying what it is for"]
+    assert findings("tools/a.py", "import os\n") == ["file does not open by saying what it is for"]
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="A" name="good" status="run"/>
+<testcase classname="A" name="bad" status="run"><failure message="x.cpp:3&#10;not equal"/></testcase>
+<testcase classname="A" name="absent"><skipped message="hardware: no AVX-512"/></testcase>
+<testcase classname="A" name="lazy"><skipped message="not today"/></testcase>
+<testcase classname="A" name="off" status="notrun"/>
+</testsuite></testsuites>"""
+
+
+def test_a_skip_counts_only_for_missing_hardware(tmp_path, capsys):
+    (tmp_path / "r.xml").write_text(REPORT)
+    outcome = suite._read("t", tmp_path / "r.xml")
+    assert outcome.passed == 1
+    assert outcome.failed == ["t A.bad: x.cpp:3 not equal", "t A.lazy: not today"]
+    assert outcome.skipped == ["t A.absent: hardware: no AVX-512"]
+    assert suite._summary([outcome]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 2 failed, 1 skipped"
+
+
+def test_no_test_at_all_is_a_failure(capsys):
+    assert suite._summary([]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"
+
+
+@pytest.mark.long
+def test_the_package_installs_into_a_fresh_environment(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", ROOT], check=True)
+    for name in ("cairn", "atc", "omg", "msame"):
+        assert subprocess.run([python.with_name(name), "--help"], capture_output=True).returncode == 0
+    done = subprocess.run([python, "-c", "import cairn; print(cairn.__version__)"], cwd=tmp_path, capture_output=True)
+    assert done.stdout == b"0.1.0\n"
