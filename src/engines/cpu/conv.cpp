@@ -1,0 +1,197 @@
+#include "engines/cpu/conv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "support/error.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kFewTiles = 16;
+constexpr int64_t kChunkBytes = 192 << 10;  // inputs of a chunk's tiles, to stay in the second-level cache
+constexpr int64_t kChunksPerThread = 6;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
+  if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
+  if (spec.h * spec.w * spec.ic > kMost || spec.kh * spec.kw * spec.ic * 64 > kMost || spec.oh * spec.ow * spec.oc > kMost)
+    return "one image is larger than 512 Mi elements";
+  if (spec.ic == 0 || spec.oc == 0 || spec.kh == 0 || spec.kw == 0) return "has no channels or no taps";
+  if (spec.kh * spec.kw > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
+  return std::nullopt;
+}
+
+Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) {
+  if (is_matrix()) {  // pixels of all images and rows are one list
+    spec_.w = spec_.ow = spec_.n * spec_.h * spec_.w;
+    spec_.n = spec_.h = spec_.oh = 1;
+  }
+  choose_panel(isa);
+  panels_ = ceil_div(spec_.oc, width_);
+  panel_floats_ = static_cast<size_t>(spec_.kh * spec_.kw * spec_.ic * width_);
+  cut();
+  choose_chunks(threads);
+}
+
+bool Conv::is_matrix() const {
+  return spec_.kh == 1 && spec_.kw == 1 && spec_.stride_h == 1 && spec_.stride_w == 1 && spec_.pad_top == 0 &&
+         spec_.pad_left == 0 && spec_.oh == spec_.h && spec_.ow == spec_.w;
+}
+
+// Wide and low tiles for long rows of pixels, narrow and tall ones for few pixels and many taps (measured: 1 to 5 %).
+void Conv::choose_panel(Isa isa) {
+  int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
+  if (spec_.oc <= lane) {
+    vectors_ = 1;
+  } else if (isa == Isa::avx512) {
+    bool long_rows = spec_.kh * spec_.kw == 1 && pixels >= 784;
+    vectors_ = (long_rows || pixels <= 6) && spec_.oc % 64 == 0 ? 4 : spec_.oc % 48 == 0 && spec_.oc % 32 != 0 ? 3 : 2;
+  } else {
+    vectors_ = spec_.oc % 24 == 0 && spec_.oc % 16 != 0 ? 3 : 2;
+  }
+  width_ = vectors_ * lane;
+  most_pixels_ = most_pixels(isa, vectors_);
+}
+
+// Tiles lie in one image; they follow the output rows unless rows are short, when they run across them.
+void Conv::cut() {
+  std::vector<Tile> tiles;
+  auto split = [&](int64_t first, int64_t pixels) {
+    int64_t count = ceil_div(pixels, most_pixels_);
+    for (int64_t i = 0; i < count; ++i) {  // spread evenly: 49 = 13 + 12 + 12 + 12
+      int64_t size = pixels / count + (i < pixels % count);
+      add_tile(first, size, tiles);
+      first += size;
+    }
+  };
+  if (is_matrix() || spec_.ow < 10)
+    split(0, spec_.oh * spec_.ow);
+  else
+    for (int64_t y = 0; y < spec_.oh; ++y) split(y * spec_.ow, spec_.ow);
+  for (int64_t image = 0; image < spec_.n; ++image)
+    for (Tile tile : tiles) {
+      tile.a += image * spec_.h * spec_.w * spec_.ic;
+      tile.c += image * spec_.oh * spec_.ow * spec_.oc;
+      tiles_.push_back(tile);
+    }
+}
+
+void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
+  const ConvSpec& s = spec_;
+  int64_t y0 = first / s.ow, x0 = first % s.ow;
+  TileSpec tile;
+  tile.isa = isa_;
+  tile.vectors = vectors_;
+  tile.a_row_bytes = s.dilation_h * s.w * s.ic * 4;
+  tile.b_row_rows = static_cast<int>(s.kw * s.ic);
+  tile.c_stride = s.oc;
+  tile.residual = s.residual;
+  tile.activation = s.activation;
+  tile.rows.resize(static_cast<size_t>(s.kh));
+  for (int64_t i = first; i < first + pixels; ++i)
+    tile.pixel_bytes.push_back(((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.ic * 4);
+  for (int64_t ky = 0; ky < s.kh; ++ky)
+    for (int64_t kx = 0; kx < s.kw; ++kx) {
+      uint32_t inside = 0;
+      for (int64_t i = 0; i < pixels; ++i) {
+        int64_t y = (first + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top;
+        int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
+        if (y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
+      }
+      if (!inside) continue;
+      auto& row = tile.rows[static_cast<size_t>(ky)];
+      bool adjoins = !row.empty() && s.dilation_w == 1 && row.back().pixels == inside && row.back().b_row + row.back().length == kx * s.ic;
+      if (adjoins)
+        row.back().length += static_cast<int>(s.ic);
+      else
+        row.push_back({kx * s.dilation_w * s.ic * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
+    }
+  auto function = [&](int64_t columns) {
+    tile.columns = static_cast<int>(columns);
+    kernels_.push_back(TileKernel::make(tile));
+    return kernels_.back()->function();
+  };
+  int64_t last = s.oc - (panels_ - 1) * width_;
+  TileFunction tail = function(last);
+  TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
+  int64_t a = ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.ic;
+  tiles.push_back({whole, tail, a, first * s.oc});
+}
+
+// Many tiles: pixels outermost, so that a worker meets its own pixels again in the next layer. Few: panels outermost,
+// so that the weights are read once.
+void Conv::choose_chunks(int threads) {
+  auto tiles = static_cast<int64_t>(tiles_.size());
+  int64_t wanted = threads * kChunksPerThread;
+  pixels_outermost_ = tiles > kFewTiles;
+  if (pixels_outermost_) {
+    int64_t tile_bytes = most_pixels_ * spec_.ic * spec_.stride_h * spec_.stride_w * 4;
+    int64_t most = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, tile_bytes));
+    tiles_per_chunk_ = static_cast<int>(std::clamp<int64_t>(tiles / wanted, 1, most));
+    panels_per_chunk_ = static_cast<int>(panels_);
+  } else {
+    tiles_per_chunk_ = static_cast<int>(std::max<int64_t>(tiles, 1));
+    panels_per_chunk_ = static_cast<int>(std::clamp<int64_t>(panels_ / wanted, 1, 4));
+    if (panels_ < wanted && threads > 1) tiles_per_chunk_ = static_cast<int>(std::max<int64_t>(1, ceil_div(tiles, ceil_div(wanted, panels_))));
+  }
+}
+
+std::string Conv::layout() const { return fmt::format("panel{}", width_); }
+
+void Conv::pack(const float* kernel, float* packed, bool transposed) const {
+  int64_t rows = spec_.kh * spec_.kw * spec_.ic;
+  for (int64_t panel = 0; panel < panels_; ++panel) {
+    int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
+    float* to = packed + static_cast<size_t>(panel) * panel_floats_;
+    for (int64_t row = 0; row < rows; ++row, to += width_) {
+      if (transposed)
+        for (int64_t o = 0; o < columns; ++o) to[o] = kernel[(first + o) * rows + row];
+      else
+        std::memcpy(to, kernel + row * spec_.oc + first, static_cast<size_t>(columns) * sizeof(float));
+      std::fill(to + columns, to + width_, 0.f);
+    }
+  }
+}
+
+void Conv::pack_bias(const float* bias, float* packed) const {
+  std::fill(packed, packed + bias_size(), 0.f);
+  if (bias) std::copy(bias, bias + spec_.oc, packed);
+}
+
+void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual, float* y) const {
+  auto tiles = static_cast<int>(tiles_.size()), panels = static_cast<int>(panels_);
+  int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)), panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
+  auto chunk = [&](int index, int) {
+    int tile_chunk = pixels_outermost_ ? index / panel_chunks : index % tile_chunks;
+    int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
+    int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
+    int first_panel = panel_chunk * panels_per_chunk_, last_panel = std::min(panels, first_panel + panels_per_chunk_);
+    for (int panel = first_panel; panel < last_panel; ++panel) {
+      const float* b = packed + static_cast<size_t>(panel) * panel_floats_;
+      const float* panel_bias = bias + panel * width_;
+      bool tail = panel + 1 == panels;
+      for (int i = first_tile; i < last_tile; ++i) {
+        const Tile& tile = tiles_[static_cast<size_t>(i)];
+        int64_t c = tile.c + panel * width_;
+        (tail ? tile.tail : tile.whole)(x + tile.a, b, y + c, panel_bias, residual + c);
+      }
+    }
+  };
+  executor.run(tile_chunks * panel_chunks, chunk);
+}
+
+std::string Conv::describe() const {
+  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk", most_pixels_, width_, to_string(isa_), tiles_per_chunk_,
+                     tiles_.size(), panels_per_chunk_, panels_);
+}
+
+}  // namespace cairn

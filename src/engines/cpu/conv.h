@@ -1,0 +1,69 @@
+// Convolution (one group) and matrix product on the generated tile: packing of the weights, cutting into tiles, chunks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engines/cpu/tile_jit.h"
+#include "support/executor.h"
+
+namespace cairn {
+
+/// x [n, h, w, ic] (dense NHWC) with kernel [kh, kw, ic, oc] to y [n, oh, ow, oc]. A matrix product [m, k] x [k, oc] is
+/// n = h = kh = kw = 1, w = ow = m, ic = k.
+struct ConvSpec {
+  int64_t n = 1, h = 1, w = 1, ic = 1;
+  int64_t oc = 1, oh = 1, ow = 1;
+  int64_t kh = 1, kw = 1;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  bool residual = false;
+  Activation activation;
+};
+
+class Conv {
+ public:
+  /// Why the generated kernel does not take this, or nothing.
+  static std::optional<std::string> refuses(const ConvSpec& spec, Isa isa);
+
+  Conv(const ConvSpec& spec, Isa isa, int threads);
+
+  /// Floats of the packed kernel and of the packed bias (whole panels).
+  size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
+  size_t bias_size() const { return static_cast<size_t>(panels_ * width_); }
+  /// Distinguishes packed layouts: "panel32".
+  std::string layout() const;
+  /// kernel[(tap * ic + i) * oc + o] when `transposed` is false; for a matrix [oc, ic] when it is true.
+  void pack(const float* kernel, float* packed, bool transposed = false) const;
+  void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
+
+  /// residual may be y itself. Bits do not depend on the number of workers.
+  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual, float* y) const;
+  /// "14x32, 3 panels of 7 tiles a chunk"
+  std::string describe() const;
+
+ private:
+  struct Tile {
+    TileFunction whole, tail;  // for full panels and for the last one
+    int64_t a, c;              // offsets in floats
+  };
+
+  void choose_panel(Isa isa);
+  void cut();
+  void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
+  void choose_chunks(int threads);
+  bool is_matrix() const;
+
+  ConvSpec spec_;
+  Isa isa_;
+  int vectors_ = 1;
+  int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
+  size_t panel_floats_ = 0;
+  std::vector<Tile> tiles_;
+  std::vector<std::shared_ptr<const TileKernel>> kernels_;
+  int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
+  bool pixels_outermost_ = true;
+};
+
+}  // namespace cairn

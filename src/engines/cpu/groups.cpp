@@ -1,0 +1,136 @@
+#include "engines/cpu/groups.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace cairn {
+
+namespace {
+
+constexpr size_t kMostNodes = 24;  // of one element-wise program: its registers are tiles in the first-level cache
+
+bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
+
+bool is_add(const Node& node) { return node.is("add") && is_f32(node.result()); }
+
+bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_f32(node.result()); }
+
+const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
+
+// A constant that adds the same number to every element of a channel.
+bool is_bias(const Value* value, const Type& result) {
+  if (!constant_of(value) || !is_f32(value) || result.shape.rank() == 0) return false;
+  const auto& dims = value->type.shape.dims;
+  if (dims.empty() || dims.size() > result.shape.rank() || dims.back() != result.shape.dims.back()) return false;
+  return std::all_of(dims.begin(), dims.end() - 1, [](const Dim& dim) { return dim.size == 1; });
+}
+
+bool is_residual(const Value* value, const Type& result) { return value->type == result && !constant_of(value); }
+
+// Extends the epilogue by the node when its place (bias, residual, activation) is still free.
+bool extend(Contraction& contraction, const Node& node, const Value* current) {
+  Epilogue& epilogue = contraction.epilogue;
+  if (epilogue.activation) return false;
+  if (is_activation(node)) {
+    epilogue.activation = &node;
+    return true;
+  }
+  if (!is_add(node) || node.inputs[0] == node.inputs[1] || node.result()->type != current->type) return false;
+  const Value* operand = other_operand(node, current);
+  if (!epilogue.bias && !epilogue.residual && is_bias(operand, current->type)) {
+    epilogue.bias = operand;
+    return true;
+  }
+  if (!epilogue.residual && is_residual(operand, current->type)) {
+    epilogue.residual = operand;
+    return true;
+  }
+  return false;
+}
+
+class Proposer {
+ public:
+  Proposer(const Block& block, const Uses& uses) : block_(block), uses_(uses) {}
+
+  std::vector<Group> run() {
+    // From the back: of two contractions that meet in an addition the later one takes it, and reads the earlier's result.
+    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
+      if ((*node)->op->has(kContraction) && is_f32((*node)->result())) contraction(**node);
+    for (const auto& node : block_.nodes)
+      if (!taken_.count(node.get()) && elementwise(*node)) chain(*node);
+    return std::move(groups_);
+  }
+
+ private:
+  void take(std::vector<const Node*> nodes) {
+    taken_.insert(nodes.begin(), nodes.end());
+    groups_.push_back(make_group(std::move(nodes), uses_));
+  }
+
+  void contraction(const Node& node) {
+    Contraction contraction{&node, {}};
+    std::vector<const Node*> nodes{&node};
+    const Value* current = node.result();
+    while (uses_.single(current)) {
+      const Node* next = uses_.users(current).front();
+      if (taken_.count(next) || !extend(contraction, *next, current)) break;
+      // A residual made later than the contraction is fine: the group runs where its last node stands.
+      nodes.push_back(next);
+      current = next->result();
+    }
+    take(std::move(nodes));
+  }
+
+  static bool elementwise(const Node& node) {
+    if (!node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1) return false;
+    auto fits = [](const Value* value) {
+      return value->type.is_static() && (value->type.dtype == kF32 || value->type.dtype == kBool);
+    };
+    return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && node.inputs.size() > 0;
+  }
+
+  // Follows single uses from the node while the shape stays: what meets on the way is computed on the same tile.
+  void chain(const Node& first) {
+    std::vector<const Node*> nodes{&first};
+    const Value* current = first.result();
+    while (nodes.size() < kMostNodes && uses_.single(current)) {
+      const Node* next = uses_.users(current).front();
+      if (taken_.count(next) || !elementwise(*next) || next->result()->type.shape != current->type.shape) break;
+      nodes.push_back(next);
+      current = next->result();
+    }
+    while (nodes.size() > 1 && nodes.back()->result()->type.dtype != kF32) nodes.pop_back();
+    if (nodes.back()->result()->type.dtype == kF32) take(std::move(nodes));
+  }
+
+  const Block& block_;
+  const Uses& uses_;
+  std::unordered_set<const Node*> taken_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::vector<Group> propose_groups(const Block& block, const Uses& uses) { return Proposer(block, uses).run(); }
+
+std::optional<Contraction> as_contraction(const Group& group) {
+  const Node& first = *group.nodes.front();
+  if (!first.op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
+  Contraction contraction{&first, {}};
+  const Value* current = first.result();
+  for (size_t i = 1; i < group.nodes.size(); ++i) {
+    if (!extend(contraction, *group.nodes[i], current)) return std::nullopt;
+    current = group.nodes[i]->result();
+  }
+  return group.outputs[0] == current ? std::optional(contraction) : std::nullopt;
+}
+
+bool is_elementwise(const Group& group) {
+  return std::all_of(group.nodes.begin(), group.nodes.end(), [](const Node* node) {
+           return node->op->has(kElementwise) && node->results.size() == 1;
+         }) &&
+         std::all_of(group.outputs.begin(), group.outputs.end(),
+                     [&](const Value* output) { return output->type == group.outputs[0]->type && output->type.dtype == kF32; });
+}
+
+}  // namespace cairn

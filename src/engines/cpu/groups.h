@@ -1,0 +1,31 @@
+// Which nodes the CPU engine computes together: a contraction with what follows it, and chains of element-wise work.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace cairn {
+
+/// What is done to a contraction's result before it is stored: + bias[channel], + residual, then the activation.
+struct Epilogue {
+  const Value* bias = nullptr;      // f32 constant, [channels] or broadcast to it with leading ones
+  const Value* residual = nullptr;  // same type as the result
+  const Node* activation = nullptr;  // unary node: relu, clip, ...
+};
+
+/// A convolution or matrix product and its epilogue, read from a group.
+struct Contraction {
+  const Node* node = nullptr;
+  Epilogue epilogue;
+};
+
+/// Groups of contractions with their epilogues, and of element-wise nodes; f32 only. Disjoint.
+std::vector<Group> propose_groups(const Block& block, const Uses& uses);
+
+/// The group as a contraction, or nothing when it is none.
+std::optional<Contraction> as_contraction(const Group& group);
+
+/// True when every node is element-wise on f32 (bool for comparisons inside the group) and all results that leave have
+/// one type.
+bool is_elementwise(const Group& group);
+
+}  // namespace cairn

@@ -1,0 +1,20 @@
+// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx2|none asks for it.
+#pragma once
+
+#include <string>
+
+namespace cairn {
+
+enum class Isa { none, avx2, avx512 };
+
+/// Looked up once. `avx2` means AVX2 and FMA; `avx512` means F, BW, DQ and VL.
+Isa machine_isa();
+const char* to_string(Isa isa);
+/// Floats in one vector register.
+inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
+
+}  // namespace cairn
+
+/// Compiles a loop for every instruction set and picks at load time; the loops inside vectorise.
+#define CAIRN_VECTORISED \
+  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), optimize("O3", "no-math-errno", "no-trapping-math")))

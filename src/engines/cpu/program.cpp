@@ -1,0 +1,216 @@
+#include "engines/cpu/program.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engines/cpu/isa.h"
+#include "engines/cpu/vector_math.h"
+
+namespace cairn {
+
+enum class ElementwiseProgram::Op : uint8_t {
+  add, sub, mul, div, maximum, minimum, squared_difference,
+  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
+  select, neg, abs, square, sqrt, rsqrt, reciprocal, exp, tanh, sigmoid, relu, clip, leaky_relu, floor, ceil, copy,
+};
+
+const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
+    {"add", Op::add}, {"sub", Op::sub}, {"mul", Op::mul}, {"div", Op::div}, {"maximum", Op::maximum}, {"minimum", Op::minimum},
+    {"squared_difference", Op::squared_difference}, {"equal", Op::equal}, {"not_equal", Op::not_equal}, {"less", Op::less},
+    {"less_equal", Op::less_equal}, {"greater", Op::greater}, {"greater_equal", Op::greater_equal}, {"and", Op::logical_and},
+    {"or", Op::logical_or}, {"xor", Op::logical_xor}, {"not", Op::logical_not}, {"select", Op::select}, {"neg", Op::neg},
+    {"abs", Op::abs}, {"square", Op::square}, {"sqrt", Op::sqrt}, {"rsqrt", Op::rsqrt}, {"reciprocal", Op::reciprocal},
+    {"exp", Op::exp}, {"tanh", Op::tanh}, {"sigmoid", Op::sigmoid}, {"relu", Op::relu}, {"clip", Op::clip},
+    {"leaky_relu", Op::leaky_relu}, {"floor", Op::floor}, {"ceil", Op::ceil}, {"identity", Op::copy},
+};
+
+namespace {
+
+bool is_number_or_bool(const Type& type) { return type.is_static() && (type.dtype == kF32 || type.dtype == kBool); }
+
+}  // namespace
+
+const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
+  for (const Row& row : kRows)
+    if (node.is(row.name)) return &row;
+  return nullptr;
+}
+
+std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
+  if (group.outputs.empty()) return "has no result";
+  const Type& result = group.outputs[0]->type;
+  if (result.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(result.dtype));
+  for (const Node* node : group.nodes) {
+    if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
+    if (node->results.size() != 1 || node->result()->type.shape != result.shape) return "shapes differ inside the group";
+    if (!is_number_or_bool(node->result()->type)) return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
+  }
+  for (const Value* output : group.outputs)
+    if (output->type != result) return "results differ in type";
+  for (const Value* input : group.inputs) {
+    if (!is_number_or_bool(input->type)) return fmt::format("input is {}, takes f32 and bool", to_string(input->type));
+    if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
+  }
+  if (group.inputs.size() + group.nodes.size() > static_cast<size_t>(kMostRegisters)) return "is too long";
+  return std::nullopt;
+}
+
+ElementwiseProgram::ElementwiseProgram(const Group& group) {
+  dims_ = group.outputs[0]->type.shape.sizes();
+  count_ = *element_count(dims_);
+  std::unordered_map<const Value*, int> registers;
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    const Type& type = group.inputs[i]->type;
+    Operand operand;
+    operand.buffer = static_cast<int>(i);
+    operand.boolean = type.dtype == kBool;
+    auto dims = type.shape.sizes();
+    operand.full = dims == dims_;
+    operand.strides.assign(dims_.size(), 0);
+    int64_t stride = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      size_t from_end = dims.size() - 1 - d;
+      if (dims[from_end] != 1) operand.strides[dims_.size() - 1 - d] = stride;
+      stride *= dims[from_end];
+    }
+    registers.emplace(group.inputs[i], static_cast<int>(operands_.size()));
+    operands_.push_back(std::move(operand));
+  }
+  int next = static_cast<int>(operands_.size());
+  for (const Node* node : group.nodes) {
+    Instruction code{find(*node)->op, next, {0, 0, 0}, 0, 0};
+    for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
+    if (code.op == Op::clip) {
+      code.low = static_cast<float>(node->attr().number("low"));
+      code.high = static_cast<float>(node->attr().number("high"));
+    } else if (code.op == Op::leaky_relu) {
+      code.low = static_cast<float>(node->attr().number("alpha"));
+    }
+    registers.emplace(node->result(), next++);
+    code_.push_back(code);
+  }
+  for (const Value* output : group.outputs) outputs_.push_back(registers.at(output));
+}
+
+std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
+  std::vector<size_t> inputs;
+  for (const Operand& operand : operands_)
+    if (operand.full && !operand.boolean && outputs_.size() == 1) inputs.push_back(static_cast<size_t>(operand.buffer));
+  return inputs;
+}
+
+// Walks the result's positions in runs along the last axis.
+void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
+  auto* floats = static_cast<const float*>(data);
+  auto* bools = static_cast<const uint8_t*>(data);
+  auto at = [&](int64_t i) { return operand.boolean ? static_cast<float>(bools[i] != 0) : floats[i]; };
+  if (operand.full) {
+    for (int64_t i = 0; i < count; ++i) to[i] = at(first + i);
+    return;
+  }
+  int64_t inner = dims_.empty() ? 1 : dims_.back(), inner_stride = dims_.empty() ? 0 : operand.strides.back();
+  for (int64_t done = 0; done < count;) {
+    int64_t position = first + done, column = position % inner, rest = position / inner, base = 0;
+    for (size_t d = dims_.size(); d-- > 1;) {
+      base += rest % dims_[d - 1] * operand.strides[d - 1];
+      rest /= dims_[d - 1];
+    }
+    int64_t run = std::min(count - done, inner - column);
+    for (int64_t i = 0; i < run; ++i) to[done + i] = at(base + (column + i) * inner_stride);
+    done += run;
+  }
+}
+
+// Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
+CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const float* a, const float* b, const float* c, float* to) {
+#define CAIRN_EACH(expression)                                \
+  for (int64_t i = 0; i < kTile; i += kFloats) {              \
+    [[maybe_unused]] Floats x = cairn::load(a + i);           \
+    [[maybe_unused]] Floats y = cairn::load(b + i);           \
+    store(to + i, (expression));                              \
+  }                                                           \
+  break
+  Floats one = spread(1.f), zero{};
+  switch (code.op) {
+    case Op::add: CAIRN_EACH(x + y);
+    case Op::sub: CAIRN_EACH(x - y);
+    case Op::mul: CAIRN_EACH(x * y);
+    case Op::div: CAIRN_EACH(x / y);
+    case Op::maximum: CAIRN_EACH(larger(x, y));
+    case Op::minimum: CAIRN_EACH(smaller(x, y));
+    case Op::squared_difference: CAIRN_EACH((x - y) * (x - y));
+    case Op::equal: CAIRN_EACH(choose(x == y, one, zero));
+    case Op::not_equal: CAIRN_EACH(choose(x != y, one, zero));
+    case Op::less: CAIRN_EACH(choose(x < y, one, zero));
+    case Op::less_equal: CAIRN_EACH(choose(x <= y, one, zero));
+    case Op::greater: CAIRN_EACH(choose(x > y, one, zero));
+    case Op::greater_equal: CAIRN_EACH(choose(x >= y, one, zero));
+    case Op::logical_and: CAIRN_EACH(x * y);
+    case Op::logical_or: CAIRN_EACH(choose(x + y > 0.f, one, zero));
+    case Op::logical_xor: CAIRN_EACH(choose(x != y, one, zero));
+    case Op::logical_not: CAIRN_EACH(one - x);
+    case Op::select: CAIRN_EACH(choose(x != 0.f, y, cairn::load(c + i)));
+    case Op::neg: CAIRN_EACH(-x);
+    case Op::abs: CAIRN_EACH(reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff));
+    case Op::square: CAIRN_EACH(x * x);
+    case Op::sqrt:
+      for (int64_t i = 0; i < kTile; ++i) to[i] = std::sqrt(a[i]);
+      break;
+    case Op::rsqrt:
+      for (int64_t i = 0; i < kTile; ++i) to[i] = 1.f / std::sqrt(a[i]);
+      break;
+    case Op::reciprocal: CAIRN_EACH(one / x);
+    case Op::exp: CAIRN_EACH(exp_of(x));
+    case Op::tanh: CAIRN_EACH(tanh_of(x));
+    case Op::sigmoid: CAIRN_EACH(sigmoid_of(x));
+    case Op::relu: CAIRN_EACH(larger(x, zero));
+    case Op::clip: CAIRN_EACH(smaller(larger(x, spread(code.low)), spread(code.high)));
+    case Op::leaky_relu: CAIRN_EACH(choose(x < 0.f, x * code.low, x));
+    case Op::floor:
+      for (int64_t i = 0; i < kTile; ++i) to[i] = std::floor(a[i]);
+      break;
+    case Op::ceil:
+      for (int64_t i = 0; i < kTile; ++i) to[i] = std::ceil(a[i]);
+      break;
+    case Op::copy: CAIRN_EACH(x);
+  }
+#undef CAIRN_EACH
+}
+
+void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count, float* registers) const {
+  const float* sources[kMostRegisters];
+  bool whole = count == kTile;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    const void* data = inputs[operand.buffer];
+    float* to = registers + static_cast<int64_t>(i) * kTile;
+    sources[i] = to;
+    if (operand.full && !operand.boolean && whole)
+      sources[i] = static_cast<const float*>(data) + first;
+    else
+      load(operand, data, first, count, to);
+  }
+  for (const Instruction& code : code_) {
+    float* to = registers + static_cast<int64_t>(code.target) * kTile;
+    if (whole && outputs_.size() == 1 && code.target == outputs_[0]) to = static_cast<float*>(outputs[0]) + first;
+    execute(code, sources[code.sources[0]], sources[code.sources[1]], sources[code.sources[2]], to);
+    sources[code.target] = to;
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    float* target = static_cast<float*>(outputs[i]) + first;
+    if (sources[outputs_[i]] != target) std::copy_n(sources[outputs_[i]], count, target);
+  }
+}
+
+void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
+  int64_t tiles = (count_ + kTile - 1) / kTile;
+  int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8));
+  auto chunk = [&](int index, int) {
+    alignas(64) float registers[kMostRegisters * kTile];
+    for (int64_t tile = index * each; tile < std::min(tiles, (index + 1) * each); ++tile)
+      run_tile(inputs, outputs, tile * kTile, std::min(kTile, count_ - tile * kTile), registers);
+  };
+  executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
+}
+
+}  // namespace cairn

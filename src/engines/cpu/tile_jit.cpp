@@ -1,0 +1,228 @@
+#include "engines/cpu/tile_jit.h"
+
+#include <xbyak/xbyak.h>
+
+#include <bit>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "support/error.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int kUnroll = 4;        // steps of k per loop iteration
+constexpr int kLongestStraight = 24;  // runs up to this length are emitted without a loop
+
+struct Code final : Xbyak::CodeGenerator, TileKernel {
+  // Arguments: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; eax, ebx: counters.
+  explicit Code(const TileSpec& spec) : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), spec_(spec) {
+    vectors_ = (spec.columns + lanes(spec.isa) - 1) / lanes(spec.isa);
+    tail_ = spec.columns % lanes(spec.isa);
+    pixels_ = static_cast<int>(spec.pixel_bytes.size());
+    int free = registers() - (pixels_ + 1) * vectors_;
+    CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
+    broadcasts_ = std::min(free, 4);
+    push(rbx);
+    start_with_bias();
+    emit_rows();
+    finish();
+    pop(rbx);
+    vzeroupper();
+    ret();
+    readyRE();
+    function_ = getCode<TileFunction>();
+  }
+
+ private:
+  int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
+  int vector_bytes() const { return lanes(spec_.isa) * 4; }
+  int panel_bytes() const { return spec_.vectors * vector_bytes(); }
+  Xbyak::Xmm reg(int i) const { return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
+  Xbyak::Xmm accumulator(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
+  Xbyak::Xmm panel(int vector) const { return reg(pixels_ * vectors_ + vector); }
+  Xbyak::Xmm broadcast() { return reg((pixels_ + 1) * vectors_ + next_broadcast_++ % broadcasts_); }
+
+  void start_with_bias() {
+    for (int j = 0; j < vectors_; ++j) vmovups(accumulator(0, j), ptr[rcx + j * vector_bytes()]);
+    for (int i = 1; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j) vmovaps(accumulator(i, j), accumulator(0, j));
+  }
+
+  void emit_step(int step, uint32_t pixels) {
+    for (int j = 0; j < vectors_; ++j) vmovups(panel(j), ptr[r11 + step * panel_bytes() + j * vector_bytes()]);
+    for (int i = 0; i < pixels_; ++i) {
+      if (!(pixels >> i & 1)) continue;
+      Xbyak::Xmm a = broadcast();
+      vbroadcastss(a, ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * 4)]);
+      for (int j = 0; j < vectors_; ++j) vfmadd231ps(accumulator(i, j), a, panel(j));
+    }
+  }
+
+  void emit_run(const TapRun& run) {
+    lea(r10, ptr[rdi + static_cast<int>(run.a_bytes)]);
+    lea(r11, ptr[rsi + run.b_row * panel_bytes()]);
+    int loops = run.length <= kLongestStraight ? 0 : run.length / kUnroll;
+    if (loops) {
+      Xbyak::Label loop;
+      mov(eax, loops);
+      L(loop);
+      for (int step = 0; step < kUnroll; ++step) emit_step(step, run.pixels);
+      add(r10, kUnroll * 4);
+      add(r11, kUnroll * panel_bytes());
+      dec(eax);
+      jnz(loop, T_NEAR);
+    }
+    for (int step = 0; step < run.length - loops * kUnroll; ++step) emit_step(step, run.pixels);
+  }
+
+  void emit_rows() {
+    for (size_t y = 0; y < spec_.rows.size();) {
+      size_t equal = 1;
+      while (y + equal < spec_.rows.size() && spec_.rows[y] == spec_.rows[y + equal]) ++equal;
+      bool loop = equal > 1 && !spec_.rows[y].empty();
+      int advance = loop ? 1 : static_cast<int>(equal);
+      Xbyak::Label row;
+      if (loop) {
+        mov(ebx, static_cast<int>(equal));
+        L(row);
+      }
+      for (const TapRun& run : spec_.rows[y]) emit_run(run);
+      add(rdi, static_cast<int>(spec_.a_row_bytes * advance));
+      add(rsi, spec_.b_row_rows * advance * panel_bytes());
+      if (loop) {
+        dec(ebx);
+        jnz(row, T_NEAR);
+      }
+      y += equal;
+    }
+  }
+
+  bool is_tail(int vector) const { return tail_ != 0 && vector == vectors_ - 1; }
+
+  void set_number(const Xbyak::Xmm& target, float value) {
+    mov(eax, std::bit_cast<uint32_t>(value));
+    vmovd(Xbyak::Xmm(target.getIdx()), eax);
+    vbroadcastss(target, Xbyak::Xmm(target.getIdx()));
+  }
+
+  // After the sums, panel and broadcast registers are free: two for the activation's bounds, one for the tail's mask.
+  void finish() {
+    Xbyak::Xmm low = panel(0), high = broadcasts_ > 1 || vectors_ > 1 ? reg(panel(0).getIdx() + 1) : panel(0);
+    bool clip = spec_.activation.kind == Activation::Kind::clip;
+    if (spec_.activation.kind == Activation::Kind::relu) vxorps(Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()));
+    Xbyak::Xmm spare = reg(registers() - 1);
+    if (tail_) prepare_tail(spare);
+    if (clip) set_number(low, spec_.activation.low);
+    for (int i = 0; i < pixels_; ++i) {
+      for (int j = 0; j < vectors_; ++j) {
+        Xbyak::Xmm sum = accumulator(i, j);
+        auto offset = static_cast<int>(static_cast<int64_t>(i) * spec_.c_stride * 4 + j * vector_bytes());
+        if (spec_.residual) add_residual(sum, offset, is_tail(j));
+        if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum, low, sum);  // a NaN in the second place stays
+        if (clip) continue;
+        store(sum, offset, is_tail(j));
+      }
+    }
+    if (!clip) return;
+    set_number(high, spec_.activation.high);
+    for (int i = 0; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j) {
+        Xbyak::Xmm sum = accumulator(i, j);
+        vminps(sum, high, sum);
+        store(sum, static_cast<int>(static_cast<int64_t>(i) * spec_.c_stride * 4 + j * vector_bytes()), is_tail(j));
+      }
+  }
+
+  // The mask lives in k1 (AVX-512), or in an accumulator-free register whose bits come from the stack (AVX2).
+  void prepare_tail(const Xbyak::Xmm& spare) {
+    if (spec_.isa == Isa::avx512) {
+      mov(eax, (1 << tail_) - 1);
+      kmovw(k1, eax);
+      return;
+    }
+    mask_ = spare.getIdx();
+    sub(rsp, 40);
+    for (int lane = 0; lane < 8; ++lane) mov(dword[rsp + lane * 4], lane < tail_ ? -1 : 0);
+    vmovups(Xbyak::Ymm(mask_), ptr[rsp]);
+    add(rsp, 40);
+  }
+
+  void add_residual(const Xbyak::Xmm& sum, int offset, bool tail) {
+    if (!tail) {
+      vaddps(sum, sum, ptr[r8 + offset]);
+    } else if (spec_.isa == Isa::avx512) {
+      vaddps(Xbyak::Zmm(sum.getIdx()) | k1, Xbyak::Zmm(sum.getIdx()), ptr[r8 + offset]);
+    } else {  // the mask register holds the last broadcast slot, the one before it is free as well
+      Xbyak::Ymm loaded(mask_ - 1);
+      vmaskmovps(loaded, Xbyak::Ymm(mask_), ptr[r8 + offset]);
+      vaddps(sum, sum, loaded);
+    }
+  }
+
+  void store(const Xbyak::Xmm& sum, int offset, bool tail) {
+    if (!tail)
+      vmovups(ptr[rdx + offset], sum);
+    else if (spec_.isa == Isa::avx512)
+      vmovups(ptr[rdx + offset] | k1, Xbyak::Zmm(sum.getIdx()));
+    else
+      vmaskmovps(ptr[rdx + offset], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
+  }
+
+  TileSpec spec_;
+  int vectors_ = 0, tail_ = 0, pixels_ = 0, broadcasts_ = 0, next_broadcast_ = 0, mask_ = 0;
+};
+
+template <class T>
+void append(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string key_of(const TileSpec& spec) {
+  std::string key;
+  append(key, spec.isa);
+  append(key, spec.vectors);
+  append(key, spec.columns);
+  append(key, spec.a_row_bytes);
+  append(key, spec.b_row_rows);
+  append(key, spec.c_stride);
+  append(key, spec.residual);
+  append(key, spec.activation.kind);
+  append(key, spec.activation.low);
+  append(key, spec.activation.high);
+  append(key, spec.pixel_bytes.size());
+  for (int64_t bytes : spec.pixel_bytes) append(key, bytes);
+  for (const auto& row : spec.rows) {
+    append(key, row.size());
+    for (const TapRun& run : row) {
+      append(key, run.a_bytes);
+      append(key, run.b_row);
+      append(key, run.length);
+      append(key, run.pixels);
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
+int most_pixels(Isa isa, int vectors) {
+  if (isa == Isa::avx512) return vectors == 1 ? 24 : vectors == 2 ? 14 : vectors == 3 ? 9 : 6;
+  return vectors == 1 ? 10 : vectors == 2 ? 5 : 3;  // leaves two registers besides the panel
+}
+
+std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const TileKernel>> kernels;
+  std::string key = key_of(spec);
+  std::lock_guard lock(mutex);
+  auto& entry = kernels[key];
+  if (auto kernel = entry.lock()) return kernel;
+  auto kernel = std::make_shared<Code>(spec);
+  entry = kernel;
+  return kernel;
+}
+
+}  // namespace cairn

@@ -1,0 +1,60 @@
+// The generated micro-kernel: one tile of a convolution or matrix product, up to `rows` output pixels by one panel of
+// channels. Displacements of pixels and taps are baked into the code, and a tap that falls into the padding for a pixel
+// is simply not emitted for it: strides, padding and tiles across image rows need no copies and no edge code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engines/cpu/isa.h"
+
+namespace cairn {
+
+struct Activation {
+  enum class Kind : uint8_t { none, relu, clip } kind = Kind::none;
+  float low = 0, high = 0;  // clip
+  friend bool operator==(const Activation&, const Activation&) = default;
+};
+
+/// Consecutive taps that the same pixels take part in.
+struct TapRun {
+  int64_t a_bytes;  // from the start of the kernel row in A
+  int b_row;        // first row of B in this kernel row
+  int length;       // steps of k
+  uint32_t pixels;  // bit i: pixel i takes part
+  friend bool operator==(const TapRun&, const TapRun&) = default;
+};
+
+struct TileSpec {
+  Isa isa = Isa::none;
+  int vectors = 1;                             // panel width in registers
+  int columns = 0;                             // channels of the panel that exist: less than vectors * lanes at the tail
+  std::vector<int64_t> pixel_bytes;            // displacement of each pixel in A
+  std::vector<std::vector<TapRun>> rows;       // per kernel row
+  int64_t a_row_bytes = 0;                     // between kernel rows in A
+  int b_row_rows = 0;                          // between kernel rows in B, in rows of one panel width
+  int64_t c_stride = 0;                        // floats between pixels in C and in the residual
+  bool residual = false;
+  Activation activation;
+  friend bool operator==(const TileSpec&, const TileSpec&) = default;
+};
+
+/// Rows of a tile so that accumulators, a panel row and some pixels fit the registers.
+int most_pixels(Isa isa, int vectors);
+
+/// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B unaligned; bias has a whole panel.
+using TileFunction = void (*)(const float* a, const float* b, float* c, const float* bias, const float* residual);
+
+/// Generated code, shared by all tiles of the process with an equal specification.
+class TileKernel {
+ public:
+  static std::shared_ptr<const TileKernel> make(const TileSpec& spec);
+  virtual ~TileKernel() = default;
+  TileFunction function() const { return function_; }
+
+ protected:
+  TileFunction function_ = nullptr;
+};
+
+}  // namespace cairn
