@@ -109,9 +109,10 @@ class InferContext {
   std::vector<Type> results_;
 };
 
-/// A list value at run time (TensorArray, TensorList, sequence); elements may be undefined tensors.
+/// A list value at run time (TensorArray, TensorList, sequence); elements not yet set are undefined tensors.
 struct List {
   std::vector<Tensor> elements;
+  Type element = Type::tensor(kF32, Shape::unranked());  // what every element is, as far as known
 };
 
 /// A value at run time that is not a plain buffer: a tensor with dims of its own, or a list.

@@ -1,0 +1,89 @@
+// Ops whose result dims are born from element values: what follows them is planned when they are known.
+#include <unordered_map>
+
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+void infer_non_zero(InferContext& context) {
+  number_type(context, 0);
+  const Shape& x = context.shape(0);
+  context.result(kI64, Shape{Dim(), x.ranked ? Dim(static_cast<int64_t>(x.rank())) : Dim()});
+}
+
+void non_zero(KernelContext& context) {
+  const Tensor& x = context.input(0);
+  const Dims strides = strides_of(x.dims());
+  with_numbers_or_bool(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::vector<int64_t> found;
+    for (int64_t n = 0; n < x.count(); ++n)
+      if (static_cast<Compute<T>>(data<T>(x)[n]) != 0) found.push_back(n);
+    Tensor& y = context.allocate(0, kI64, {static_cast<int64_t>(found.size()), static_cast<int64_t>(x.rank())});
+    int64_t* to = data<int64_t>(y);
+    for (int64_t n : found)
+      for (size_t d = 0; d < x.rank(); ++d) *to++ = n / strides[d] % x.dims()[d];
+  });
+}
+
+void infer_unique(InferContext& context) {
+  DType dtype = number_type(context, 0);
+  ranked(context, 0, 1);
+  context.result(dtype, Shape{Dim()});
+  context.result(kI64, context.shape(0).ranked ? context.shape(0) : Shape{Dim()});
+}
+
+void unique(KernelContext& context) {
+  const Tensor& x = context.input(0);
+  Tensor& index = context.allocate(1, kI64, x.dims());
+  with_numbers_or_bool(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::unordered_map<Compute<T>, int64_t> places;
+    std::vector<T> values;
+    for (int64_t i = 0; i < x.count(); ++i) {
+      const T value = data<T>(x)[i];
+      const auto next = static_cast<int64_t>(values.size());
+      int64_t place = next;
+      if (!is_nan(value)) place = places.emplace(static_cast<Compute<T>>(value), next).first->second;
+      if (place == next) values.push_back(value);
+      data<int64_t>(index)[i] = place;
+    }
+    Tensor& y = context.allocate(0, x.dtype(), {static_cast<int64_t>(values.size())});
+    std::copy(values.begin(), values.end(), data<T>(y));
+  });
+}
+
+std::vector<OpDef> make_rows() {
+  return {
+      {.name = "non_zero",
+       .summary = "index vectors of the elements that are not 0 (NaN is not), in row-major order",
+       .inputs = {{"x", Accepts::number_or_bool}},
+       .traits = kDynamicResult,
+       .infer = infer_non_zero,
+       .reference = non_zero,
+       .oracle = {"tf.where(x)", kTensorFlow},
+       .cases = {"f32[2, 3]=[0, 1, 2, 0, 0, -1]", "bool[4, 5]", "i32[6]=[0, 0, 3, 0, 1, 0]", "f32[0, 2]", "bool[3]=[false, false, false]", "f32[3]=[nan, 0, -0.0]"}},
+      {.name = "unique",
+       .summary = "the different elements of a vector in order of first appearance, and for each element its place among them; every NaN is different",
+       .inputs = {{"x", Accepts::number_or_bool}},
+       .results = {"values", "index"},
+       .traits = kDynamicResult,
+       .infer = infer_unique,
+       .reference = unique,
+       .oracle = {"tuple(tf.unique(x, tf.int64))", kTensorFlow},
+       .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "f32[5]=[0.5, -1, 0.5, 2, -1]", "i64[0]", "i64[40]"}},
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> dynamic_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+// The op families: each file of this folder named like one holds its rows. table.cpp finds them.
+#pragma once
+
+#include <span>
+
+#include "ir/op_def.h"
+
+namespace cairn {
+
+std::span<const OpDef> constant_ops();
+std::span<const OpDef> unary_ops();
+std::span<const OpDef> binary_ops();
+std::span<const OpDef> linear_ops();
+std::span<const OpDef> pooling_ops();
+std::span<const OpDef> normalisation_ops();
+std::span<const OpDef> reduction_ops();
+std::span<const OpDef> shape_ops();
+std::span<const OpDef> slicing_ops();
+std::span<const OpDef> indexing_ops();
+std::span<const OpDef> dynamic_ops();
+std::span<const OpDef> control_ops();
+std::span<const OpDef> list_ops();
+std::span<const OpDef> state_ops();
+std::span<const OpDef> host_ops();
+
+}  // namespace cairn

@@ -1,0 +1,219 @@
+// Matrix products and convolutions. Sums of floats are kept in f64 and rounded once; integers wrap.
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+// a * b with wrap-around for integers.
+template <class T>
+Sum<T> product(T a, T b) {
+  if constexpr (kIsFloat<T>)
+    return static_cast<double>(a) * static_cast<double>(b);
+  else
+    return wrapped(a, b, std::multiplies<>());
+}
+template <class S>
+S plus(S a, S b) {
+  if constexpr (std::is_floating_point_v<S>)
+    return a + b;
+  else
+    return wrapped(a, b, std::plus<>());
+}
+template <class T>
+T rounded(Sum<T> sum) {
+  return T(static_cast<Compute<T>>(sum));
+}
+
+struct Factors {
+  Dim m, ka, kb, n;
+};
+Factors factors(const InferContext& context) {
+  const Shape &a = context.shape(0), &b = context.shape(1);
+  size_t ra = a.rank(), rb = b.rank();
+  bool ta = context.attr.boolean("transpose_a"), tb = context.attr.boolean("transpose_b");
+  return {a.dims[ra - (ta ? 1 : 2)], a.dims[ra - (ta ? 2 : 1)], b.dims[rb - (tb ? 1 : 2)], b.dims[rb - (tb ? 2 : 1)]};
+}
+
+void infer_matmul(InferContext& context) {
+  number_type(context, 0);
+  DType dtype = equal_types(context);
+  for (size_t i : {0, 1})
+    if (context.shape(i).ranked && context.shape(i).rank() < 2)
+      context.fail("input {} must have at least 2 dims, found {}", i, to_string(context.input(i)));
+  if (!context.shape(0).ranked || !context.shape(1).ranked) return context.result(dtype, Shape::unranked());
+  auto [m, ka, kb, n] = factors(context);
+  if (ka.known() && kb.known() && ka.size != kb.size)
+    context.fail("inner dims must agree, found {} and {} in {} and {}", ka.size, kb.size, to_string(context.input(0)),
+                 to_string(context.input(1)));
+  auto batch = [](Shape shape) {
+    shape.dims.resize(shape.rank() - 2);
+    return shape;
+  };
+  Shape result = broadcast(context, batch(context.shape(0)), batch(context.shape(1)));
+  result.dims.push_back(m);
+  result.dims.push_back(n);
+  context.result(dtype, std::move(result));
+}
+
+// Elements of the result, 0 when not all dims are numbers.
+double result_count(InferContext context, void (*infer)(InferContext&)) {
+  infer(context);
+  return static_cast<double>(known_count(context.results()[0].shape).value_or(0));
+}
+
+double matmul_flops(const InferContext& context) {
+  if (!context.shape(0).ranked || !context.shape(1).ranked) return 0;
+  Factors sizes = factors(context);
+  return 2 * result_count(context, infer_matmul) * static_cast<double>(sizes.ka.known() ? sizes.ka.size : 0);
+}
+
+template <class T>
+void matmul_of(const KernelContext& context, Tensor& y) {
+  const Tensor &a = context.input(0), &b = context.input(1);
+  const Dims& dims = y.dims();
+  const size_t rank = dims.size();
+  const bool ta = context.attr.boolean("transpose_a"), tb = context.attr.boolean("transpose_b");
+  const int64_t m = dims[rank - 2], n = dims[rank - 1], k = a.dims()[a.rank() - (ta ? 2 : 1)];
+  auto batch = [](const Dims& all) { return Dims(all.begin(), all.end() - 2); };
+  // Strides of whole matrices: those of the batch dims times the matrix size.
+  auto batch_strides = [&](const Dims& all) {
+    Dims strides = broadcast_strides(batch(all), batch(dims));
+    for (int64_t& stride : strides) stride *= count_between(all, all.size() - 2, all.size());
+    return strides;
+  };
+  const int64_t ai = ta ? 1 : k, ak = ta ? m : 1, bk = tb ? 1 : n, bj = tb ? k : 1;
+  if (y.count() == 0) return;
+  walk<2>(batch(dims), {batch_strides(a.dims()), batch_strides(b.dims())}, [&](int64_t at, auto& offsets) {
+    const T *as = data<T>(a) + offsets[0], *bs = data<T>(b) + offsets[1];
+    T* to = data<T>(y) + at * m * n;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        Sum<T> sum = 0;
+        for (int64_t p = 0; p < k; ++p) sum = plus(sum, product(as[i * ai + p * ak], bs[p * bk + j * bj]));
+        to[i * n + j] = rounded<T>(sum);
+      }
+  });
+}
+
+void matmul(KernelContext& context) {
+  allocate_results(context);
+  with_numbers(context.input(0).dtype(), [&](auto tag) { matmul_of<decltype(tag)>(context, context.output(0)); });
+}
+
+void check_channels(const InferContext& context, const Dim& channels, const Dim& kernel_in, const Dim& kernel_out) {
+  int64_t groups = context.attr.integer("groups");
+  if (groups < 1) context.fail("groups must be at least 1, found {}", groups);
+  if (channels.known() && channels.size % groups != 0)
+    context.fail("{} input channels do not divide into {} groups", channels.size, groups);
+  if (kernel_out.known() && kernel_out.size % groups != 0)
+    context.fail("{} output channels do not divide into {} groups", kernel_out.size, groups);
+  if (channels.known() && kernel_in.known() && channels.size / groups != kernel_in.size) {
+    if (groups == 1) context.fail("kernel has {} input channels, input has {}", kernel_in.size, channels.size);
+    context.fail("kernel has {} input channels in each of {} groups, input has {}", kernel_in.size, groups, channels.size);
+  }
+}
+
+void infer_conv2d(InferContext& context) {
+  number_type(context, 0);
+  DType dtype = equal_types(context);
+  check_windows(context);
+  bool known_x = ranked(context, 0, 4), known_kernel = ranked(context, 1, 4);
+  std::vector<Dim> x = known_x ? context.shape(0).dims : std::vector<Dim>(4);
+  std::vector<Dim> kernel = known_kernel ? context.shape(1).dims : std::vector<Dim>(4);
+  check_channels(context, x[3], kernel[2], kernel[3]);
+  Shape result{x[0], Dim(), Dim(), kernel[3]};
+  for (size_t i : {0, 1}) {
+    if (!kernel[i].known()) continue;
+    result.dims[1 + i] = slide(context, x[1 + i], window_spec(context.attr, kernel[i].size, i));
+  }
+  context.result(dtype, std::move(result));
+}
+
+double conv2d_flops(const InferContext& context) {
+  if (!context.shape(1).known()) return 0;
+  const auto& kernel = context.shape(1).dims;
+  return 2 * result_count(context, infer_conv2d) * static_cast<double>(kernel[0].size) *
+         static_cast<double>(kernel[1].size) * static_cast<double>(kernel[2].size);
+}
+
+template <class T>
+void conv2d_of(const KernelContext& context, Tensor& y) {
+  const Tensor &x = context.input(0), &kernel = context.input(1);
+  const Dims &in = x.dims(), &out = y.dims(), &k = kernel.dims();
+  const int64_t groups = context.attr.integer("groups"), per_group = out[3] / groups;
+  const WindowSpec rows = window_spec(context.attr, k[0], 0), columns = window_spec(context.attr, k[1], 1);
+  const int64_t top = rows.padding_before(in[1], out[1]), left = columns.padding_before(in[2], out[2]);
+  const T *xs = data<T>(x), *ks = data<T>(kernel);
+  walk<1>(out, {strides_of(out)}, [&](int64_t n, auto&) {
+    const int64_t o = n % out[3], column = n / out[3] % out[2], row = n / out[3] / out[2] % out[1], image = n / out[3] / out[2] / out[1];
+    double sum = 0;
+    for (int64_t h = 0; h < k[0]; ++h) {
+      const int64_t at_row = row * rows.stride + h * rows.dilation - top;
+      if (at_row < 0 || at_row >= in[1]) continue;
+      for (int64_t w = 0; w < k[1]; ++w) {
+        const int64_t at_column = column * columns.stride + w * columns.dilation - left;
+        if (at_column < 0 || at_column >= in[2]) continue;
+        const T* pixel = xs + ((image * in[1] + at_row) * in[2] + at_column) * in[3] + o / per_group * k[2];
+        const T* weight = ks + (h * k[1] + w) * k[2] * k[3] + o;
+        for (int64_t c = 0; c < k[2]; ++c) sum += product(pixel[c], weight[c * k[3]]);
+      }
+    }
+    data<T>(y)[n] = rounded<T>(sum);
+  });
+}
+
+void conv2d(KernelContext& context) {
+  allocate_results(context);
+  with_floats(context.input(0).dtype(), [&](auto tag) { conv2d_of<decltype(tag)>(context, context.output(0)); });
+}
+
+std::vector<OpDef> make_rows() {
+  return {
+      {.name = "matmul",
+       .summary = "matrix product over the last two dims, transposed first where told; leading dims broadcast; an inner dim of 0 gives 0; "
+                  "integers wrap",
+       .inputs = {{"a", Accepts::numbers}, {"b", Accepts::numbers}},
+       .attributes = {flag("transpose_a"), flag("transpose_b")},
+       .traits = kContraction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_matmul,
+       .flops = matmul_flops,
+       .reference = matmul,
+       .oracle = {"np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)"},
+       .cases = {"f32[2, 3], f32[3, 4]", "f32[1, 65], f32[65, 17]", "f32[33, 64], f32[64, 48]", "f32[7, 5], f32[7, 3] {transpose_a = true}",
+                 "f32[5, 7], f32[3, 7] {transpose_b = true}", "f32[7, 5], f32[3, 7] {transpose_a = true, transpose_b = true}",
+                 "f32[2, 1, 4, 5], f32[3, 5, 2]", "f32[6, 3, 4], f32[4, 2]", "f32[0, 3], f32[3, 4]", "f32[2, 0], f32[0, 3]", "f64[5, 6], f64[6, 2]",
+                 "i32[3, 4], i32[4, 2]", "f16[9, 8], f16[8, 3]", "bf16[4, 8], bf16[8, 3]"}},
+      {.name = "conv2d",
+       .summary = "2-D convolution (correlation) of NHWC images with a kernel of height, width, channels a group, output channels; outside "
+                  "the image is 0; same pads evenly, an odd rest after (same_lower: before); pads are top, bottom, left, right",
+       .inputs = {{"x", Accepts::floats}, {"kernel", Accepts::floats}},
+       .attributes = {integers("strides", {1, 1}), integers("dilations", {1, 1}),
+                      word("padding", "valid", {"valid", "same", "same_lower", "explicit"}), integers("pads", {0, 0, 0, 0}), integer("groups", 1)},
+       .traits = kContraction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_conv2d,
+       .flops = conv2d_flops,
+       .reference = conv2d,
+       .oracle = {"conv2d(x, kernel, strides, dilations, padding, pads, groups)", kTensorFlow},
+       .cases = {"f32[1, 5, 5, 1], f32[3, 3, 1, 1]", "f32[2, 8, 9, 3], f32[3, 3, 3, 16] {padding = same}",
+                 "f32[1, 9, 8, 4], f32[3, 3, 4, 8] {strides = [2, 2], padding = same}", "f32[1, 7, 7, 3], f32[1, 1, 3, 33]",
+                 "f32[1, 9, 9, 2], f32[3, 2, 2, 5] {dilations = [2, 3]}", "f32[1, 6, 6, 4], f32[3, 3, 1, 4] {groups = 4, padding = same}",
+                 "f32[1, 6, 6, 4], f32[3, 3, 1, 8] {groups = 4}", "f32[2, 6, 5, 6], f32[3, 3, 3, 4] {groups = 2, padding = same}",
+                 "f32[1, 6, 6, 2], f32[3, 3, 2, 3] {padding = explicit, pads = [1, 0, 2, 1], strides = [2, 1]}",
+                 "f32[1, 8, 8, 2], f32[4, 4, 2, 3] {padding = same_lower}", "f32[0, 5, 5, 2], f32[3, 3, 2, 4]", "f32[1, 2, 2, 1], f32[3, 3, 1, 2]",
+                 "f32[1, 14, 14, 32], f32[3, 3, 32, 32] {padding = same}", "f64[1, 5, 5, 2], f64[3, 3, 2, 2]", "f16[1, 5, 5, 8], f16[3, 3, 8, 4]"}},
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> linear_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn

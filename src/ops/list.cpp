@@ -1,0 +1,242 @@
+// Lists of tensors (TensorArray, TensorList, sequence). A list is a value: changing one makes a new one, which shares
+// the elements with the old.
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+const Type& checked_element(const InferContext& context, const Type& element) {
+  if (!element.is_tensor() || (element.dtype.bits > 0 && element.dtype.bits < 8))
+    context.fail("elements must be tensors of whole bytes, found {}", to_string(element));
+  return element;
+}
+
+const Type& element_type(const InferContext& context) {
+  const auto& elements = context.input(0).elements;
+  if (elements.size() != 1) context.fail("{} is no list", to_string(context.input(0)));
+  return checked_element(context, elements[0]);
+}
+
+void check_element(const InferContext& context, size_t i) {
+  if (!compatible(element_type(context), context.input(i)))
+    context.fail("an element is {}, found {}", to_string(element_type(context)), to_string(context.input(i)));
+}
+
+const List& list_of(const KernelContext& context) {
+  if (!context.value(0).list) context.fail("the list is undefined");
+  return *context.value(0).list;
+}
+
+size_t index_of(const KernelContext& context, const List& list) {
+  const int64_t index = context.input(1).as_i64()[0];
+  if (index < 0 || static_cast<size_t>(index) >= list.elements.size())
+    context.fail("index {} is out of range for {} elements", index, list.elements.size());
+  return static_cast<size_t>(index);
+}
+
+void check_element(const KernelContext& context, const List& list, const Tensor& x) {
+  if (!compatible(list.element, x.type())) context.fail("an element is {}, found {}", to_string(list.element), to_string(x.type()));
+}
+
+// Dims of an element that was never set: zeros of the declared dims.
+Dims unset_dims(const KernelContext& context, const List& list, size_t i) {
+  if (!list.element.is_static()) context.fail("element {} was never set", i);
+  return list.element.shape.sizes();
+}
+
+void infer_make(InferContext& context) {
+  require_scalar(context, 0);
+  context.result(Type::list(checked_element(context, std::get<Type>(context.attr.get("element")))));
+}
+
+void make(KernelContext& context) {
+  constexpr int64_t kMost = int64_t{1} << 32;  // a list this long holds nothing but unset elements
+  const int64_t size = context.input(0).as_i64()[0];
+  if (size < 0 || size > kMost) context.fail("a list cannot have {} elements", size);
+  auto list = std::make_shared<List>();
+  list->element = std::get<Type>(context.attr.get("element"));
+  try {
+    list->elements.resize(static_cast<size_t>(size));
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::out_of_memory, "list_make", "{} elements do not fit the memory", size);
+  }
+  context.result(0).list = std::move(list);
+}
+
+void infer_get(InferContext& context) {
+  require_scalar(context, 1);
+  context.result(element_type(context));
+}
+
+void get(KernelContext& context) {
+  const List& list = list_of(context);
+  const size_t index = index_of(context, list);
+  const Tensor& element = list.elements[index];
+  if (element.defined()) return copy_elements(element, context.allocate(0, element.dtype(), element.dims()));
+  Tensor zeros = Tensor::zeros(list.element.dtype, unset_dims(context, list, index));
+  copy_elements(zeros, context.allocate(0, zeros.dtype(), zeros.dims()));
+}
+
+void infer_set(InferContext& context) {
+  require_scalar(context, 1);
+  check_element(context, 2);
+  context.result(context.input(0));
+}
+
+Tensor kept(const Tensor& x) {
+  Tensor copy = Tensor::uninitialized(x.dtype(), x.dims());
+  copy_elements(x, copy);
+  return copy;
+}
+
+void set(KernelContext& context) {
+  const List& list = list_of(context);
+  const size_t index = index_of(context, list);
+  check_element(context, list, context.input(2));
+  auto copy = std::make_shared<List>(list);
+  copy->elements[index] = kept(context.input(2));
+  context.result(0).list = std::move(copy);
+}
+
+void infer_push(InferContext& context) {
+  check_element(context, 1);
+  context.result(context.input(0));
+}
+
+void push(KernelContext& context) {
+  check_element(context, list_of(context), context.input(1));
+  auto copy = std::make_shared<List>(list_of(context));
+  copy->elements.push_back(kept(context.input(1)));
+  context.result(0).list = std::move(copy);
+}
+
+void size(KernelContext& context) { *data<int64_t>(context.allocate(0, kI64, {})) = static_cast<int64_t>(list_of(context).elements.size()); }
+
+void infer_stack(InferContext& context) {
+  const Type& element = element_type(context);
+  Shape result = element.shape;
+  if (result.ranked) result.dims.insert(result.dims.begin(), Dim());
+  context.result(element.dtype, std::move(result));
+}
+
+// Every element, unset ones as zeros like the first that is set.
+std::vector<Tensor> whole_elements(const KernelContext& context, const List& list) {
+  std::vector<Tensor> whole;
+  const Tensor* known = nullptr;
+  for (const Tensor& element : list.elements)
+    if (element.defined() && !known) known = &element;
+  for (size_t i = 0; i < list.elements.size(); ++i) {
+    const Tensor& element = list.elements[i];
+    if (element.defined()) {
+      check_element(context, list, element);
+      whole.push_back(element);
+    } else {
+      whole.push_back(Tensor::zeros(list.element.dtype, known ? known->dims() : unset_dims(context, list, i)));
+    }
+  }
+  return whole;
+}
+
+void append(const std::vector<Tensor>& parts, Tensor& y) {
+  with_elements(y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T* to = data<T>(y);
+    for (const Tensor& part : parts) to = std::copy_n(data<T>(part), part.count(), to);
+  });
+}
+
+void stack(KernelContext& context) {
+  const List& list = list_of(context);
+  auto parts = whole_elements(context, list);
+  Dims dims = parts.empty() ? unset_dims(context, list, 0) : parts[0].dims();
+  for (const Tensor& part : parts)
+    if (part.dims() != dims) context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
+  dims.insert(dims.begin(), static_cast<int64_t>(parts.size()));
+  append(parts, context.allocate(0, list.element.dtype, dims));
+}
+
+void infer_unstack(InferContext& context) {
+  DType dtype = moved_type(context, 0);
+  Shape shape = context.shape(0);
+  if (shape.ranked && shape.rank() == 0) context.fail("a scalar cannot be taken apart");
+  if (shape.ranked) shape.dims.erase(shape.dims.begin());
+  context.result(Type::list(Type::tensor(dtype, std::move(shape))));
+}
+
+void unstack(KernelContext& context) {
+  const Tensor& x = context.input(0);
+  auto list = std::make_shared<List>();
+  const Dims dims(x.dims().begin() + 1, x.dims().end());
+  list->element = Type::tensor(x.dtype(), Shape::of(dims));
+  with_elements(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    for (int64_t i = 0; i < x.dims()[0]; ++i) {
+      Tensor part = Tensor::uninitialized(x.dtype(), dims);
+      std::copy_n(data<T>(x) + i * part.count(), part.count(), data<T>(part));
+      list->elements.push_back(std::move(part));
+    }
+  });
+  context.result(0).list = std::move(list);
+}
+
+void infer_concat(InferContext& context) {
+  const Type& element = element_type(context);
+  Shape result = element.shape;
+  if (result.ranked && result.rank() == 0) context.fail("scalars have no axis to join along");
+  if (result.ranked) result.dims[0] = Dim();
+  context.result(element.dtype, std::move(result));
+}
+
+void concat(KernelContext& context) {
+  const List& list = list_of(context);
+  auto parts = whole_elements(context, list);
+  Dims dims = parts.empty() ? unset_dims(context, list, 0) : parts[0].dims();
+  if (dims.empty()) context.fail("scalars have no axis to join along");
+  dims[0] = 0;
+  for (const Tensor& part : parts) {
+    if (part.rank() != dims.size() || !std::equal(dims.begin() + 1, dims.end(), part.dims().begin() + 1))
+      context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
+    dims[0] += part.dims()[0];
+  }
+  append(parts, context.allocate(0, list.element.dtype, dims));
+}
+
+OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inputs, void (*infer)(InferContext&), void (*reference)(KernelContext&)) {
+  return {.name = name,
+          .summary = summary,
+          .inputs = std::move(inputs),
+          .traits = kHostValue,
+          .infer = infer,
+          .reference = reference,
+          .oracle = untested("works on lists: tests/ops/list_test.cpp")};
+}
+
+std::vector<OpDef> make_rows() {
+  const InputDef list = {"list", Accepts::list}, index = {"index", Accepts::shape_integers}, x = {"x"};
+  std::vector<OpDef> rows = {
+      list_row("list_make", "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else an error",
+               {{"size", Accepts::shape_integers}}, infer_make, make),
+      list_row("list_get", "element `index`; out of range is an error", {list, index}, infer_get, get),
+      list_row("list_set", "the list with x in place of element `index`; out of range is an error", {list, index, x}, infer_set, set),
+      list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
+      list_row("list_size", "number of elements, set or not", {list}, [](InferContext& context) { context.result(kI64, Shape()); }, size),
+      list_row("list_stack", "all elements along a new first dim; unset ones are zeros like the others", {list}, infer_stack, stack),
+      list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack),
+      list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
+  };
+  rows[0].attributes = {{"element", AttrKind::type}};
+  for (OpDef& row : rows) row.traits |= kNotFoldable;
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> list_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn

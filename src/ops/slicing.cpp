@@ -1,0 +1,188 @@
+// Ops that take part of a tensor or put borders around it, by numbers along each axis.
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+// One axis of a slice in Python's sense.
+struct Range {
+  int64_t begin = 0, count = 0;
+};
+Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+  auto clamped = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
+  begin = clamped(begin), end = clamped(end);
+  // Distance in steps, in unsigned arithmetic because a step may be the least integer.
+  const auto stride = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  const int64_t distance = step > 0 ? end - begin : begin - end;
+  if (distance <= 0) return {begin, 0};
+  return {begin, static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride + 1)};
+}
+
+// True when the range is the whole axis whatever its size.
+bool takes_all(DType dtype, int64_t begin, int64_t end, int64_t step) {
+  const int64_t most = dtype == kI32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+  const int64_t least = dtype == kI32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  return (step == 1 && begin == 0 && end == most) || (step == -1 && (begin == -1 || begin == most) && end == least);
+}
+
+Dims steps_of(const AttributeView& attr, size_t rank) {
+  const auto& steps = attr.integers("steps");
+  return steps.empty() ? Dims(rank, 1) : steps;
+}
+
+void infer_slice(InferContext& context) {
+  DType dtype = moved_type(context, 0);
+  const Shape& x = context.shape(0);
+  for (int64_t step : context.attr.integers("steps"))
+    if (step == 0) context.fail("a step is 0");
+  if (!x.ranked) return context.result(dtype, Shape::unranked());
+  const Dims steps = steps_of(context.attr, x.rank());
+  if (steps.size() != x.rank()) context.fail("{} steps for {} dims", steps.size(), x.rank());
+  for (size_t i : {1, 2})
+    if (ranked(context, i, 1)) same_size(context, context.shape(i).dims[0], static_cast<int64_t>(x.rank()), "bounds and dims");
+  auto begin = constant_integers(context, 1), end = constant_integers(context, 2);
+  Shape result;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    const Dim& dim = x.dims[i];
+    if (!begin || !end)
+      result.dims.push_back(dim.size == 0 ? dim : Dim());
+    else if (dim.known())
+      result.dims.push_back(range_of(dim.size, (*begin)[i], (*end)[i], steps[i]).count);
+    else
+      result.dims.push_back(takes_all(context.dtype(1), (*begin)[i], (*end)[i], steps[i]) ? dim : Dim());
+  }
+  context.result(dtype, std::move(result));
+}
+
+void slice(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  const Dims begin = context.input(1).as_i64(), end = context.input(2).as_i64(), steps = steps_of(context.attr, x.rank());
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < x.rank(); ++i) ranges.push_back(range_of(x.dims()[i], begin[i], end[i], steps[i]));
+  take_along_axes(x, context.output(0), [&](size_t axis, int64_t i) { return ranges[axis].begin + i * steps[axis]; });
+}
+
+void infer_reverse(InferContext& context) {
+  DType dtype = moved_type(context, 0);
+  if (context.shape(0).ranked) axis_set(context, context.attr.integers("axes"), context.shape(0).rank());
+  context.result(dtype, context.shape(0));
+}
+
+void reverse(KernelContext& context) {
+  allocate_results(context);
+  const Dims& dims = context.input(0).dims();
+  std::vector<bool> turned(dims.size(), false);
+  for (int64_t axis : context.attr.integers("axes")) turned[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis)] = true;
+  take_along_axes(context.input(0), context.output(0), [&](size_t axis, int64_t i) { return turned[axis] ? dims[axis] - 1 - i : i; });
+}
+
+Dim padded_size(const InferContext& context, const Dim& dim, int64_t before, int64_t after) {
+  const std::string& mode = context.attr.text("mode");
+  if (before < 0 || after < 0) context.fail("pads must not be negative, found {} and {}", before, after);
+  if (before == 0 && after == 0) return dim;
+  if (!dim.known()) return Dim();
+  const int64_t most = std::max(before, after);
+  if (mode == "reflect" && most >= dim.size) context.fail("reflected padding of {} must be less than the size {}", most, dim.size);
+  if (mode == "symmetric" && most > dim.size) context.fail("symmetric padding of {} must be at most the size {}", most, dim.size);
+  if (mode == "edge" && dim.size == 0) context.fail("an empty axis has no edge to repeat");
+  int64_t size;
+  if (__builtin_add_overflow(dim.size, before, &size) || __builtin_add_overflow(size, after, &size))
+    context.fail("padding of {} and {} is too large", before, after);
+  return size;
+}
+
+void infer_pad(InferContext& context) {
+  DType dtype = moved_type(context, 0);
+  const bool constant = context.attr.text("mode") == "constant";
+  if (constant) number_type(context, 0);
+  const Shape& x = context.shape(0);
+  if (ranked(context, 1, 2)) {
+    same_size(context, context.shape(1).dims[1], 2, "columns of pads and 2");
+    if (x.ranked) same_size(context, context.shape(1).dims[0], static_cast<int64_t>(x.rank()), "rows of pads and dims");
+  }
+  if (!x.ranked) return context.result(dtype, Shape::unranked());
+  auto pads = constant_integers(context, 1);
+  Shape result;
+  for (size_t i = 0; i < x.rank(); ++i)
+    result.dims.push_back(pads ? padded_size(context, x.dims[i], (*pads)[2 * i], (*pads)[2 * i + 1]) : Dim());
+  context.result(dtype, std::move(result));
+}
+
+void pad(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  const Dims& dims = x.dims();
+  const Dims pads = context.input(1).as_i64();
+  const std::string& mode = context.attr.text("mode");
+  Tensor fill;
+  if (mode == "constant") {
+    fill = Tensor::zeros(x.dtype(), {});
+    const double value = context.attr.number("value");
+    with_numbers_or_bool(x.dtype(), [&](auto tag) { *data<decltype(tag)>(fill) = saturate<decltype(tag)>(x.dtype() == kBool ? value != 0 : value); });
+  }
+  const int64_t mirror = mode == "reflect" ? 1 : 0;  // whether the edge itself is left out of its mirror image
+  take_along_axes(
+      x, context.output(0),
+      [&](size_t axis, int64_t i) -> int64_t {
+        const int64_t n = dims[axis], at = i - pads[2 * axis];
+        if (at >= 0 && at < n) return at;
+        if (mode == "constant") return -1;
+        if (mode == "edge") return at < 0 ? 0 : n - 1;
+        return at < 0 ? -at - 1 + mirror : 2 * n - 1 - at - mirror;
+      },
+      &fill);
+}
+
+std::vector<OpDef> make_rows() {
+  return {
+      {.name = "slice",
+       .summary = "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; the largest integer as end means "
+                  "to the end, the least with a negative step past the first; steps of 1 when none are given",
+       .inputs = {{"x"}, {"begin", Accepts::shape_integers}, {"end", Accepts::shape_integers}},
+       .attributes = {integers("steps", {})},
+       .traits = kShapeOperands,
+       .infer = infer_slice,
+       .reference = slice,
+       .oracle = {"x[tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps or [1] * x.ndim))]"},
+       .cases = {"f32[5, 6], i64[2]=[1, 2], i64[2]=[4, 6]", "f32[5, 6], i32[2]=[-3, 0], i32[2]=[-1, 2147483647]",
+                 "f32[7], i64[1]=[-1], i64[1]=[-9223372036854775808] {steps = [-2]}", "f32[7], i64[1]=[0], i64[1]=[9223372036854775807] {steps = [3]}",
+                 "f32[4], i64[1]=[3], i64[1]=[1]", "f32[], i64[0]=[], i64[0]=[]", "f32[0, 2], i64[2]=[0, 0], i64[2]=[5, 1]",
+                 "bool[3, 4, 5], i64[3]=[0, 1, -1], i64[3]=[3, 100, 0] {steps = [2, 1, -3]}", "f16[6], i64[1]=[2], i64[1]=[5]",
+                 "f32[3], i64[1]=[9223372036854775807], i64[1]=[-9223372036854775808] {steps = [-9223372036854775808]}"}},
+      {.name = "reverse",
+       .summary = "the order of elements turned round along the given axes",
+       .inputs = {{"x"}},
+       .attributes = {{"axes", AttrKind::integers}},
+       .infer = infer_reverse,
+       .reference = reverse,
+       .oracle = {"np.flip(x, tuple(axes))"},
+       .cases = {"f32[2, 3] {axes = [1]}", "f32[2, 3, 4] {axes = [0, -1]}", "f32[3] {axes = []}", "f32[0, 3] {axes = [0]}", "i32[5] {axes = [0]}"}},
+      {.name = "pad",
+       .summary = "x with pads[i] = (before, after) elements added along each axis: a value, or x mirrored without (reflect) or with (symmetric) its "
+                  "edge, or the edge repeated; negative pads are refused",
+       .inputs = {{"x"}, {"pads", Accepts::shape_integers}},
+       .attributes = {word("mode", "constant", {"constant", "reflect", "symmetric", "edge"}), number("value", 0)},
+       .traits = kShapeOperands,
+       .infer = infer_pad,
+       .reference = pad,
+       .oracle = {"np.pad(x, pads, 'constant', constant_values=value) if mode == 'constant' else np.pad(x, pads, mode)"},
+       .cases = {"f32[2, 3], i64[2, 2]=[1, 0, 0, 2]", "f32[1, 4, 5, 2], i32[4, 2]=[0, 0, 1, 1, 2, 2, 0, 0] {value = -1.5}",
+                 "f32[4, 5], i64[2, 2]=[2, 3, 1, 4] {mode = reflect}", "f32[4, 5], i64[2, 2]=[2, 4, 5, 1] {mode = symmetric}",
+                 "f32[3], i64[1, 2]=[4, 5] {mode = edge}", "f32[], i64[0, 2]=[]", "f32[0], i64[1, 2]=[1, 1] {value = 3}", "i32[3], i64[1, 2]=[1, 1] {value = 7}",
+                 "f16[3], i64[1, 2]=[1, 1] {value = 0.5}"}},
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> slicing_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn
