@@ -4,5 +4,75 @@
     outputs = model.run({"x": images})           # {name: array} -> {name: array}
 """
 
-from cairn._cairn import *  # noqa: F401,F403
-from cairn._cairn import __version__  # noqa: F401
+import json
+import os
+
+from cairn import _cairn
+from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
+
+__all__ = ["Error", "Model", "Port", "convert", "load", "ops", "run_op", "text"]
+
+
+def load(path, threads=0, engines=None, **options):
+    """A model from an .om, .onnx or .pb file, a SavedModel folder, or text.
+
+    threads: 0 for all that the process may use. engines: names, best first. options: as for convert().
+    """
+    return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options))
+
+
+def convert(source, output, **options):
+    """Writes `source` as one .om file and returns its path.
+
+    options: input_shapes {name: shape}, -1 or None for an open size; outputs: tensors to end at; signature and tags of a
+    SavedModel.
+    """
+    output = os.fspath(output)
+    if not output.endswith(".om"):
+        output += ".om"
+    _cairn._convert(os.fspath(source), output, _options(**options))
+    return output
+
+
+def text(source, **options):
+    """The text form of a model. options: as for convert()."""
+    return _cairn._text(os.fspath(source), _options(**options))
+
+
+def ops():
+    """All operators: [{"name", "summary", "inputs", "attributes", "results"}]."""
+    return json.loads(_cairn._ops())
+
+
+def run_op(name, inputs, *, threads=0, engines=None, **attributes):
+    """Runs one operator on arrays: run_op("add", [a, b]). Returns its result, or a tuple of them."""
+    values = {key: _attribute(value) for key, value in attributes.items()}
+    return _cairn._run_op(name, list(inputs), values, threads, ",".join(engines or ()))
+
+
+def _options(input_shapes=None, outputs=None, signature=None, tags=None):
+    options = {}
+    if input_shapes:
+        options["input_shapes"] = {
+            name: [-1 if size is None else int(size) for size in shape] for name, shape in input_shapes.items()
+        }
+    if outputs:
+        options["outputs"] = list(outputs)
+    if signature:
+        options["signature"] = signature
+    if tags:
+        options["tags"] = list(tags)
+    return json.dumps(options) if options else ""
+
+
+def _attribute(value):
+    """The attribute in text form."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_attribute(item) for item in value) + "]"
+    if hasattr(value, "dtype") and hasattr(value, "item"):  # a NumPy scalar
+        return _attribute(value.item())
+    return repr(value)

@@ -242,8 +242,9 @@ class Tool {
   }
 
   void convert() {
+    std::string output = output_path();
     Conversion job = conversion();
-    job.output = output_path();
+    job.output = output;
     Converted converted = cli::convert(job);
     say(Level::info, "info",
         fmt::format("{} parameters, {} steps, {} working memory", count_text(converted.parameters),

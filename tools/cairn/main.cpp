@@ -5,9 +5,8 @@
 #include "model/om_file.h"
 #include "support/report.h"
 #include "verbs.h"
-#if __has_include("migrate.h")
+#ifdef CAIRN_MIGRATE
 #include "migrate.h"
-#define CAIRN_MIGRATE 1
 #endif
 
 namespace cairn::cli {

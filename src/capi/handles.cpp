@@ -1,0 +1,208 @@
+#include "capi/handles.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "support/options.h"
+#include "support/report.h"
+
+namespace cairn::capi {
+
+namespace {
+
+struct Failure {
+  CairnStatus status = CAIRN_OK;
+  std::string where, message, report;
+};
+thread_local Failure last_failure;
+
+constexpr std::pair<DType::Kind, CairnTypeCode> kCodes[] = {{DType::Kind::signed_int, CAIRN_INT},
+                                                            {DType::Kind::unsigned_int, CAIRN_UINT},
+                                                            {DType::Kind::ieee_float, CAIRN_FLOAT},
+                                                            {DType::Kind::brain_float, CAIRN_BFLOAT},
+                                                            {DType::Kind::complex_float, CAIRN_COMPLEX},
+                                                            {DType::Kind::boolean, CAIRN_BOOL},
+                                                            {DType::Kind::string, CAIRN_TEXT}};
+
+CairnStatus status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::invalid_argument:
+      return CAIRN_INVALID_ARGUMENT;
+    case ErrorKind::invalid_model:
+      return CAIRN_INVALID_MODEL;
+    case ErrorKind::unsupported:
+      return CAIRN_UNSUPPORTED;
+    case ErrorKind::not_found:
+      return CAIRN_NOT_FOUND;
+    case ErrorKind::io:
+      return CAIRN_IO;
+    case ErrorKind::out_of_memory:
+      return CAIRN_OUT_OF_MEMORY;
+    case ErrorKind::cancelled:
+      return CAIRN_CANCELLED;
+  }
+  return CAIRN_INTERNAL;
+}
+
+bool row_major(const CairnTensor& tensor) {
+  if (!tensor.strides) return true;
+  int64_t expected = 1;
+  for (int32_t axis = tensor.ndim; axis-- > 0;) {
+    if (tensor.shape[axis] != 1 && tensor.strides[axis] != expected) return false;
+    expected *= tensor.shape[axis];
+  }
+  return true;
+}
+
+/// Copies the elements of one axis and those below it.
+void gather(const CairnTensor& tensor, size_t size, int32_t axis, const char* from, char*& to) {
+  if (axis == tensor.ndim) {
+    std::memcpy(to, from, size);
+    to += size;
+    return;
+  }
+  for (int64_t i = 0; i < tensor.shape[axis]; ++i)
+    gather(tensor, size, axis + 1, from + i * tensor.strides[axis] * static_cast<int64_t>(size), to);
+}
+
+/// Elements of a shape, or nothing when it is impossible; allocates nothing.
+std::optional<int64_t> count_of(const CairnTensor& tensor) {
+  __int128 count = 1;
+  bool empty = false;
+  for (int32_t axis = 0; axis < tensor.ndim; ++axis) {
+    if (tensor.shape[axis] < 0) return std::nullopt;
+    if (tensor.shape[axis] == 0)
+      empty = true;
+    else if ((count *= tensor.shape[axis]) > (int64_t{1} << 58))
+      return std::nullopt;
+  }
+  return empty ? 0 : static_cast<int64_t>(count);
+}
+
+TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
+  auto refuse = [&](ErrorKind kind, const std::string& message) {
+    throw Error(kind, fmt::format("input {}", index), message);
+  };
+  if (tensor.device.type != 1 && tensor.device.type != 0)
+    refuse(ErrorKind::unsupported, fmt::format("is on device {}, expected the CPU", tensor.device.type));
+  if (tensor.ndim < 0 || tensor.ndim > 64 || (tensor.ndim > 0 && !tensor.shape))
+    refuse(ErrorKind::invalid_argument, fmt::format("has {} dimensions, or no shape", tensor.ndim));
+  DType dtype = from_c(tensor.dtype);
+  auto count = count_of(tensor);
+  if (!count) refuse(ErrorKind::invalid_argument, "has impossible dimensions");
+  if (*count > 0 && !tensor.data) refuse(ErrorKind::invalid_argument, "has no data");
+  const char* data = static_cast<const char*>(tensor.data) + tensor.byte_offset;
+  std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.ndim));
+  if (*count == 0 || row_major(tensor)) return {dtype, dims, data};
+  if (dtype.bits < 8) refuse(ErrorKind::unsupported, "is a view with strides of a type narrower than a byte");
+  copy = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+  char* to = static_cast<char*>(copy.mutable_data());
+  gather(tensor, dtype.size(), 0, data, to);
+  return {dtype, dims, copy.data()};
+}
+
+}  // namespace
+
+CairnStatus remember(CairnStatus status, std::string where, std::string message, std::string report) {
+  last_failure = {status, std::move(where), std::move(message), std::move(report)};
+  return status;
+}
+
+CairnStatus remember_current_exception() {
+  try {
+    throw;
+  } catch (const ReportError& error) {
+    return remember(status_of(error.kind()), error.where(), error.message(), error.report().json());
+  } catch (const Error& error) {
+    return remember(status_of(error.kind()), error.where(), error.message());
+  } catch (const std::bad_alloc&) {
+    last_failure.status = CAIRN_OUT_OF_MEMORY;
+    last_failure.where.clear();
+    last_failure.message = "memory ran out";
+    last_failure.report.clear();
+    return CAIRN_OUT_OF_MEMORY;
+  } catch (const std::exception& error) {
+    return remember(CAIRN_INTERNAL, "", error.what());
+  } catch (...) {
+    return remember(CAIRN_INTERNAL, "", "unknown exception");
+  }
+}
+
+char* copy_text(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) throw std::bad_alloc();
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+CairnDType to_c(DType dtype) {
+  for (auto [kind, code] : kCodes)
+    if (kind == dtype.kind) return {static_cast<uint8_t>(code), dtype.bits, 1};
+  CHECK(false, "kind {}", static_cast<int>(dtype.kind));
+  return {};
+}
+
+DType from_c(CairnDType given) {
+  constexpr DType kKnown[] = {kBool, kI8, kI16, kI32, kI64, kU8,  kU16,  kU32,
+                              kU64,  kI4, kU4,  kF16, kF32, kF64, kBF16, kC64};
+  for (auto [kind, code] : kCodes)
+    for (DType dtype : kKnown)
+      if (code == given.code && dtype == DType{kind, given.bits} && given.lanes <= 1) return dtype;
+  fail(ErrorKind::unsupported, "", "element type code {}, {} bits, {} lanes is not supported", given.code, given.bits,
+       given.lanes);
+}
+
+Inputs::Inputs(const CairnTensor* tensors, size_t count) : count_(count) {
+  if (count) require(tensors, "inputs");
+  if (count > kFew) many_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    Tensor copy;
+    (count > kFew ? many_.data() : few_)[i] = read_tensor(tensors[i], i, copy);
+    if (copy.defined()) copies_.push_back(std::move(copy));
+  }
+}
+
+Outputs::Outputs(CairnAllocate allocate, void* user) : allocate_(allocate), user_(user) {
+  if (!allocate) fail(ErrorKind::invalid_argument, "allocate", "is NULL");
+}
+
+void* Outputs::operator()(size_t index, DType dtype, std::span<const int64_t> dims) const {
+  if (dtype == kString)
+    fail(ErrorKind::unsupported, fmt::format("output {}", index), "is text, which cannot be handed over yet");
+  void* data = allocate_(user_, index, to_c(dtype), static_cast<int32_t>(dims.size()), dims.data());
+  if (!data) fail(ErrorKind::out_of_memory, fmt::format("output {}", index), "has no memory from the caller");
+  return data;
+}
+
+ModelOptions model_options(const CairnModelOptions* given) {
+  CairnModelOptions known = checked(given, "options");
+  ModelOptions options;
+  options.threads = known.threads;
+  if (known.threads < 0 || known.threads > 1024)
+    fail(ErrorKind::invalid_argument, "threads", "is {}, expected 0 to 1024", known.threads);
+  if (known.engines) options.engines = split_list(known.engines, ',');
+  options.optimise = !known.keep_graph;
+  return options;
+}
+
+}  // namespace cairn::capi
+
+using cairn::capi::last_failure;
+
+void cairn_last_error(CairnError* error) {
+  if (!error) return;
+  CairnError value{error->struct_size, last_failure.status, last_failure.where.c_str(), last_failure.message.c_str(),
+                   last_failure.report.c_str()};
+  std::memcpy(error, &value, std::min<size_t>(error->struct_size, sizeof value));
+}
+
+void cairn_free_text(char* text) {
+  std::free(text);
+}
+const char* cairn_version() {
+  return "0.1.0";
+}
+uint32_t cairn_abi_version() {
+  return CAIRN_ABI_VERSION;
+}

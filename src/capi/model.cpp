@@ -1,0 +1,228 @@
+// Models at the C interface: prepared, planned, run, watched.
+#include <time.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "capi/handles.h"
+
+using namespace cairn;
+using namespace cairn::capi;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::vector<CairnModel::Port> ports_of(const std::vector<Port>& ports) {
+  std::vector<CairnModel::Port> list;
+  for (const Port& port : ports) {
+    CairnModel::Port entry{port.name, to_c(port.type.dtype), port.type.shape.ranked, {}};
+    for (const Dim& dim : port.type.shape.dims) entry.dims.push_back(dim.size);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+CairnStatus port_at(const std::vector<CairnModel::Port>& ports, size_t index, CairnPort* port) {
+  return guarded([&] {
+    if (index >= ports.size()) fail(ErrorKind::invalid_argument, "index", "is {}, there are {}", index, ports.size());
+    const auto& entry = ports[index];
+    hand_out({0, entry.name.c_str(), entry.dtype, entry.ranked ? static_cast<int32_t>(entry.dims.size()) : -1,
+              entry.dims.data()},
+             port, "port");
+  });
+}
+
+int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+/// Where the first source node of the step is from, as error messages say it.
+std::string place_of(const Module& module, const PlannedStep& step) {
+  if (step.control) return where(module, *step.control);
+  return step.group.nodes.empty() ? step.kernel : where(module, step.group.last());
+}
+
+class Watcher final : public Observer {
+ public:
+  Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
+  void step_begins(const Plan&, size_t) override { begins_.push_back(now()); }
+  void step_ends(const Plan& plan, size_t index, void* const* buffers) override {
+    int64_t end = now();
+    int64_t begin = begins_.back();
+    begins_.pop_back();
+    const PlannedStep& step = plan.steps[index];
+    std::vector<CairnTensor> outputs;
+    std::vector<Dims> dims;
+    dims.reserve(step.outputs.size());
+    for (size_t buffer : step.outputs) outputs.push_back(tensor(plan.buffers[buffer], buffers[buffer], dims));
+    std::string place = place_of(module_, step);
+    CairnStep told{sizeof told, index,           step.kernel.c_str(), place.c_str(),  begin,
+                   end,         step.cost.flops, step.cost.bytes,     outputs.data(), outputs.size()};
+    observe_(user_, &told);
+  }
+
+ private:
+  /// A plain host buffer; a value of another kind or place has no data.
+  static CairnTensor tensor(const Buffer& buffer, void* data, std::vector<Dims>& dims) {
+    CairnTensor out{};
+    out.device.type = 1;
+    if (!buffer.value || buffer.kind == Buffer::Kind::object || !buffer.value->type.is_static() ||
+        !buffer.space->is_host())
+      return out;
+    dims.push_back(buffer.value->type.shape.sizes());
+    out.data = data;
+    out.dtype = to_c(buffer.value->type.dtype);
+    out.ndim = static_cast<int32_t>(dims.back().size());
+    out.shape = dims.back().data();
+    return out;
+  }
+
+  const Module& module_;
+  CairnObserve observe_;
+  void* user_;
+  std::vector<int64_t> begins_;
+};
+
+Json describe(const Module& module, const Plan& plan) {
+  Json steps = Json::array();
+  for (const PlannedStep& step : plan.steps) {
+    Json sources = Json::array();
+    auto add = [&](const Node& node) {
+      for (SourceId id : node.sources)
+        if (id < module.sources.size()) sources.push_back(module.sources[id].name);
+    };
+    if (step.control) add(*step.control);
+    for (const Node* node : step.group.nodes) add(*node);
+    steps.push_back(
+        {{"kernel", step.kernel}, {"sources", sources}, {"flops", step.cost.flops}, {"bytes", step.cost.bytes}});
+  }
+  size_t arena = 0;
+  for (const auto& [space, bytes] : plan.arena_bytes) arena += bytes;
+  return {{"id", plan.id()},
+          {"arena_bytes", arena},
+          {"live_bytes", plan.live_bytes},
+          {"complete", !plan.rest},
+          {"steps", steps}};
+}
+
+void no_state(size_t index) {
+  fail(ErrorKind::not_found, "", "the model has no variable {}", index);
+}
+
+}  // namespace
+
+CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options, CairnModel** model) {
+  return guarded([&] {
+    require(module, "module");
+    require(model, "model");
+    *model = nullptr;
+    auto made = Model::make(clone(module->module), model_options(options));
+    auto inputs = ports_of(made->inputs()), outputs = ports_of(made->outputs());
+    *model = new CairnModel{std::move(made), std::move(inputs), std::move(outputs)};
+  });
+}
+
+void cairn_model_free(CairnModel* model) {
+  delete model;
+}
+size_t cairn_model_input_count(const CairnModel* model) {
+  return model ? model->inputs.size() : 0;
+}
+size_t cairn_model_output_count(const CairnModel* model) {
+  return model ? model->outputs.size() : 0;
+}
+int32_t cairn_model_threads(const CairnModel* model) {
+  return model ? model->model->threads() : 0;
+}
+
+CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port) {
+  return model ? port_at(model->inputs, index, port) : guarded([] { require(nullptr, "model"); });
+}
+
+CairnStatus cairn_model_output(const CairnModel* model, size_t index, CairnPort* port) {
+  return model ? port_at(model->outputs, index, port) : guarded([] { require(nullptr, "model"); });
+}
+
+CairnStatus cairn_model_plan(const CairnModel* model, const CairnTensor* inputs, size_t count, char** description) {
+  return guarded([&] {
+    require(model, "model");
+    if (count) require(inputs, "inputs");
+    std::vector<Dims> dims;
+    for (size_t i = 0; i < count; ++i) {
+      if (inputs[i].ndim < 0 || inputs[i].ndim > 64)
+        fail(ErrorKind::invalid_argument, "inputs", "input {} has {} dimensions", i, inputs[i].ndim);
+      if (inputs[i].ndim) require(inputs[i].shape, "shape");
+      dims.emplace_back(inputs[i].shape, inputs[i].shape + inputs[i].ndim);
+    }
+    auto plan = model->model->plan(dims);
+    if (description)
+      *description =
+          copy_text(describe(model->model->module(), *plan).dump(2, ' ', false, Json::error_handler_t::replace));
+  });
+}
+
+CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, size_t input_count,
+                            CairnAllocate allocate, void* user, const CairnRunOptions* given) {
+  return guarded([&] {
+    require(model, "model");
+    CairnRunOptions options = checked(given, "options");
+    Inputs read(inputs, input_count);
+    Outputs outputs(allocate, user);
+    RunOptions run;
+    std::unique_ptr<Executor> lent;
+    if (options.parallel_for) {
+      if (options.width < 1 || options.width > 256)
+        fail(ErrorKind::invalid_argument, "width", "is {}, expected 1 to 256", options.width);
+      lent = make_lent_executor(options.host, options.parallel_for, options.width);
+      run.executor = lent.get();
+    }
+    std::optional<Watcher> watcher;
+    if (options.observe) {
+      watcher.emplace(model->model->module(), options.observe, options.observe_user);
+      run.observer = &*watcher;
+    }
+    if (options.cancel) run.cancel = &options.cancel->flag;
+    model->model->run(read.refs(), outputs, run);
+  });
+}
+
+size_t cairn_model_variable_count(const CairnModel*) {
+  return 0;
+}
+CairnStatus cairn_model_variable(const CairnModel*, size_t index, CairnPort*) {
+  return guarded([&] { no_state(index); });
+}
+CairnStatus cairn_model_variable_acquire(CairnModel*, size_t index, CairnTensor*) {
+  return guarded([&] { no_state(index); });
+}
+CairnStatus cairn_model_variable_release(CairnModel*, size_t index) {
+  return guarded([&] { no_state(index); });
+}
+size_t cairn_model_random_state_size(const CairnModel*) {
+  return 0;
+}
+CairnStatus cairn_model_random_state_get(const CairnModel*, void*, size_t size) {
+  return guarded([&] {
+    if (size) fail(ErrorKind::not_found, "", "the model has no random state");
+  });
+}
+CairnStatus cairn_model_random_state_set(CairnModel*, const void*, size_t size) {
+  return guarded([&] {
+    if (size) fail(ErrorKind::not_found, "", "the model has no random state");
+  });
+}
+
+CairnStatus cairn_cancel_create(CairnCancel** cancel) {
+  return guarded([&] {
+    require(cancel, "cancel");
+    *cancel = new CairnCancel;
+  });
+}
+void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled) {
+  if (cancel) cancel->flag.store(cancelled != 0, std::memory_order_relaxed);
+}
+void cairn_cancel_free(CairnCancel* cancel) {
+  delete cancel;
+}

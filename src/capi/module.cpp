@@ -1,0 +1,139 @@
+// Modules at the C interface: opened, annotated with script lines, saved.
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "capi/handles.h"
+#include "ir/text.h"
+#include "support/files.h"
+#include "support/sha256.h"
+
+using namespace cairn;
+using namespace cairn::capi;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr size_t kLongestOptions = 1 << 20;
+
+std::vector<std::string> texts(const Json& value, const std::string& key) {
+  if (!value.is_array()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
+  std::vector<std::string> list;
+  for (const Json& item : value) {
+    if (!item.is_string()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
+    list.push_back(item.get<std::string>());
+  }
+  return list;
+}
+
+Shape shape_of(const Json& value, const std::string& input) {
+  std::vector<Dim> dims;
+  if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
+  for (const Json& item : value) {
+    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
+    int64_t size = item.get<int64_t>();
+    dims.push_back(size < 0 ? Dim() : Dim(size));
+  }
+  return Shape(std::move(dims));
+}
+
+ImportOptions import_options(const char* text) {
+  ImportOptions options;
+  if (!text || !*text) return options;
+  if (std::string_view(text).size() > kLongestOptions) fail(ErrorKind::invalid_argument, "options", "are too long");
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) fail(ErrorKind::invalid_argument, "options", "are no JSON object");
+  for (const auto& [key, value] : json.items()) {
+    if (key == "outputs") {
+      options.out_nodes = texts(value, key);
+    } else if (key == "tags") {
+      options.tags = texts(value, key);
+    } else if (key == "signature" && value.is_string()) {
+      options.signature = value.get<std::string>();
+    } else if (key == "input_shapes" && value.is_object()) {
+      for (const auto& [input, shape] : value.items()) options.input_shapes[input] = shape_of(shape, input);
+    } else {
+      fail(ErrorKind::invalid_argument, "options", "no option is called {}, or its value has another form", key);
+    }
+  }
+  return options;
+}
+
+BytesFormat bytes_format(CairnFormat format) {
+  switch (format) {
+    case CAIRN_FORMAT_ANY:
+      return BytesFormat::any;
+    case CAIRN_FORMAT_IR:
+      return BytesFormat::text;
+    case CAIRN_FORMAT_GRAPHDEF:
+      return BytesFormat::graph_def;
+    case CAIRN_FORMAT_ONNX:
+      return BytesFormat::onnx;
+    case CAIRN_FORMAT_OM:
+      return BytesFormat::om;
+    case CAIRN_FORMAT_SAVEDMODEL:
+      break;
+  }
+  fail(ErrorKind::invalid_argument, "format", "{} cannot be read from memory", static_cast<int>(format));
+}
+
+}  // namespace
+
+CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module) {
+  return guarded([&] {
+    require(path, "path");
+    require(module, "module");
+    *module = nullptr;
+    std::string file = expand_home(path);
+    *module = new CairnModule{open_model(file, import_options(options)), origin_of(file)};
+  });
+}
+
+CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
+                                    const char* options, CairnModule** module) {
+  return guarded([&] {
+    require(module, "module");
+    *module = nullptr;
+    if (size) require(data, "data");
+    std::string_view bytes(static_cast<const char*>(data), size);
+    std::string title = name ? name : "model";
+    Module made = open_bytes(bytes_format(format), title, bytes, import_options(options));
+    Sha256 hash;
+    hash.add(bytes);
+    *module = new CairnModule{std::move(made), {title, hash.digest(), {}}};
+  });
+}
+
+void cairn_module_free(CairnModule* module) {
+  delete module;
+}
+
+CairnStatus cairn_module_set_locations(CairnModule* module, const CairnLocation* locations, size_t count) {
+  return guarded([&] {
+    require(module, "module");
+    if (count) require(locations, "locations");
+    std::unordered_map<std::string_view, const char*> lines;
+    for (size_t i = 0; i < count; ++i) {
+      require(locations[i].node, "node");
+      require(locations[i].location, "location");
+      lines[locations[i].node] = locations[i].location;
+    }
+    for (Source& source : module->module.sources)
+      if (auto found = lines.find(source.name); found != lines.end()) source.location = found->second;
+  });
+}
+
+CairnStatus cairn_module_save(const CairnModule* module, const char* path) {
+  return guarded([&] {
+    require(module, "module");
+    require(path, "path");
+    write_om(module->module, module->origin, expand_home(path));
+  });
+}
+
+CairnStatus cairn_module_text(const CairnModule* module, char** text) {
+  return guarded([&] {
+    require(module, "module");
+    require(text, "text");
+    *text = copy_text(print(module->module).text);
+  });
+}

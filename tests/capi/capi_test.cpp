@@ -1,0 +1,302 @@
+// The C interface from outside: runs, views, threads of a host, observers, cancelling, single operators, faults.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cairn/cairn.h"
+
+namespace {
+
+constexpr const char* kModel = R"(module @m {
+  source 0 = "tf" "dense/MatMul" "MatMul" ""
+  source 1 = "tf" "dense/Relu" "Relu" ""
+  func @main(%x: f32[?n, 3]) -> (%y: f32[?n, 2]) {
+    %w = constant {value = f32[3, 2] (1, 2, 3, 4, 5, 6)} : f32[3, 2]
+    %m = matmul %x, %w : f32[?n, 2] #0
+    %y = relu %m : f32[?n, 2] #1
+    return %y
+  }
+}
+)";
+
+struct Free {
+  void operator()(CairnModule* module) const { cairn_module_free(module); }
+  void operator()(CairnModel* model) const { cairn_model_free(model); }
+  void operator()(CairnOp* op) const { cairn_op_free(op); }
+  void operator()(CairnCancel* cancel) const { cairn_cancel_free(cancel); }
+};
+template <class T>
+using Handle = std::unique_ptr<T, Free>;
+
+CairnError last_error() {
+  CairnError error{};
+  error.struct_size = sizeof error;
+  cairn_last_error(&error);
+  return error;
+}
+
+Handle<CairnModule> open(const char* text = kModel) {
+  CairnModule* module = nullptr;
+  EXPECT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_ANY, "m", text, std::strlen(text), nullptr, &module), CAIRN_OK)
+      << last_error().message;
+  return Handle<CairnModule>(module);
+}
+
+Handle<CairnModel> prepare(const CairnModule* module) {
+  CairnModel* model = nullptr;
+  EXPECT_EQ(cairn_model_prepare(module, nullptr, &model), CAIRN_OK) << last_error().message;
+  return Handle<CairnModel>(model);
+}
+
+struct Floats {
+  std::vector<float> values;
+  std::vector<int64_t> shape, strides;
+  CairnTensor tensor() {
+    return {values.data(), {1, 0}, static_cast<int32_t>(shape.size()), {CAIRN_FLOAT, 32, 1}, shape.data(),
+            strides.empty() ? nullptr : strides.data(), 0};
+  }
+};
+
+void* into_floats(void* user, size_t, CairnDType, int32_t ndim, const int64_t* shape) {
+  auto& floats = *static_cast<Floats*>(user);
+  floats.shape.assign(shape, shape + ndim);
+  size_t count = 1;
+  for (int64_t dim : floats.shape) count *= static_cast<size_t>(dim);
+  floats.values.resize(count);
+  return floats.values.data();
+}
+
+CairnStatus run(const CairnModel* model, Floats input, Floats& output, const CairnRunOptions* options = nullptr) {
+  CairnTensor tensor = input.tensor();
+  return cairn_model_run(model, &tensor, 1, into_floats, &output, options);
+}
+
+const std::vector<float> kExpected = {22, 28, 0, 0};  // of {1, 2, 3} and {-1, -2, -3}
+
+TEST(CApi, AModelRunsAndTellsItsPorts) {
+  auto model = prepare(open().get());
+  CairnPort port{};
+  port.struct_size = sizeof port;
+  ASSERT_EQ(cairn_model_input(model.get(), 0, &port), CAIRN_OK);
+  EXPECT_STREQ(port.name, "x");
+  EXPECT_EQ(port.ndim, 2);
+  EXPECT_EQ(port.dims[0], -1);
+  EXPECT_EQ(port.dims[1], 3);
+  EXPECT_EQ(cairn_model_output_count(model.get()), 1u);
+  Floats output;
+  ASSERT_EQ(run(model.get(), {{1, 2, 3, -1, -2, -3}, {2, 3}, {}}, output), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(output.values, kExpected);
+  EXPECT_EQ(output.shape, (std::vector<int64_t>{2, 2}));
+}
+
+TEST(CApi, AViewWithStridesGivesTheSame) {
+  auto model = prepare(open().get());
+  Floats output;
+  ASSERT_EQ(run(model.get(), {{1, -1, 2, -2, 3, -3}, {2, 3}, {1, 2}}, output), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(output.values, kExpected);
+}
+
+TEST(CApi, SeveralThreadsRunOneModel) {
+  auto model = prepare(open().get());
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        Floats output;
+        good += run(model.get(), {{1, 2, 3, -1, -2, -3}, {2, 3}, {}}, output) == CAIRN_OK && output.values == kExpected;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(good, 200);
+}
+
+TEST(CApi, AHostLendsItsThreads) {
+  auto model = prepare(open().get());
+  static std::atomic<int> calls;
+  calls = 0;
+  CairnRunOptions options{};
+  options.struct_size = sizeof options;
+  options.width = 2;
+  options.parallel_for = [](void*, int32_t count, void (*call)(void*, int32_t), void* data) {
+    ++calls;
+    for (int32_t i = count; i-- > 0;) call(data, i);
+  };
+  Floats input{{}, {64, 3}, {}}, output;
+  input.values.assign(192, 1);
+  ASSERT_EQ(run(model.get(), input, output, &options), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(output.values[127], 12);
+  options.width = 0;
+  EXPECT_EQ(run(model.get(), input, output, &options), CAIRN_INVALID_ARGUMENT);
+}
+
+TEST(CApi, AnObserverSeesStepsWithScriptLines) {
+  auto module = open();
+  CairnLocation locations[] = {{"dense/MatMul", "train.py:41"}, {"unknown", "x.py:1"}};
+  ASSERT_EQ(cairn_module_set_locations(module.get(), locations, 2), CAIRN_OK);
+  auto model = prepare(module.get());
+  struct Seen {
+    std::string nodes;
+    float last = 0;
+  } seen;
+  CairnRunOptions options{};
+  options.struct_size = sizeof options;
+  options.observe_user = &seen;
+  options.observe = [](void* user, const CairnStep* step) {
+    auto& seen = *static_cast<Seen*>(user);
+    seen.nodes += std::string(step->node) + ";";
+    EXPECT_GE(step->end_ns, step->begin_ns);
+    if (step->output_count && step->outputs[0].data) seen.last = static_cast<const float*>(step->outputs[0].data)[0];
+  };
+  Floats output;
+  ASSERT_EQ(run(model.get(), {{1, 2, 3}, {1, 3}, {}}, output, &options), CAIRN_OK) << last_error().message;
+  EXPECT_NE(seen.nodes.find("dense/"), std::string::npos) << seen.nodes;
+  EXPECT_NE(seen.nodes.find("train.py:41"), std::string::npos) << seen.nodes;
+  EXPECT_EQ(seen.last, 22);
+}
+
+TEST(CApi, ACancelledRunStops) {
+  auto model = prepare(open().get());
+  CairnCancel* made = nullptr;
+  ASSERT_EQ(cairn_cancel_create(&made), CAIRN_OK);
+  Handle<CairnCancel> cancel(made);
+  CairnRunOptions options{};
+  options.struct_size = sizeof options;
+  options.cancel = cancel.get();
+  Floats output;
+  cairn_cancel_set(cancel.get(), 1);
+  EXPECT_EQ(run(model.get(), {{1, 2, 3}, {1, 3}, {}}, output, &options), CAIRN_CANCELLED);
+  cairn_cancel_set(cancel.get(), 0);
+  EXPECT_EQ(run(model.get(), {{1, 2, 3}, {1, 3}, {}}, output, &options), CAIRN_OK);
+}
+
+TEST(CApi, ASavedModelOpensAgain) {
+  auto module = open();
+  std::string path = std::filesystem::temp_directory_path() / "cairn_capi_test.om";
+  ASSERT_EQ(cairn_module_save(module.get(), path.c_str()), CAIRN_OK) << last_error().message;
+  CairnModule* again = nullptr;
+  ASSERT_EQ(cairn_module_open(path.c_str(), nullptr, &again), CAIRN_OK) << last_error().message;
+  Handle<CairnModule> opened(again);
+  std::filesystem::remove(path);
+  char *a = nullptr, *b = nullptr;
+  ASSERT_EQ(cairn_module_text(module.get(), &a), CAIRN_OK);
+  ASSERT_EQ(cairn_module_text(opened.get(), &b), CAIRN_OK);
+  EXPECT_STREQ(a, b);
+  cairn_free_text(a);
+  cairn_free_text(b);
+  Floats output;
+  ASSERT_EQ(run(prepare(opened.get()).get(), {{1, 2, 3, -1, -2, -3}, {2, 3}, {}}, output), CAIRN_OK);
+  EXPECT_EQ(output.values, kExpected);
+}
+
+TEST(CApi, APlanIsDescribed) {
+  auto model = prepare(open().get());
+  int64_t shape[] = {5, 3};
+  CairnTensor tensor{nullptr, {1, 0}, 2, {CAIRN_FLOAT, 32, 1}, shape, nullptr, 0};
+  char* text = nullptr;
+  ASSERT_EQ(cairn_model_plan(model.get(), &tensor, 1, &text), CAIRN_OK) << last_error().message;
+  EXPECT_NE(std::string(text).find("dense/MatMul"), std::string::npos) << text;
+  EXPECT_NE(std::string(text).find("\"kernel\""), std::string::npos);
+  cairn_free_text(text);
+}
+
+TEST(CApi, OneOperatorRunsAlone) {
+  CairnAttribute attributes[] = {{"axes", "[1]"}};
+  CairnOp* made = nullptr;
+  ASSERT_EQ(cairn_op_create("reduce_sum", attributes, 1, &made), CAIRN_OK) << last_error().message;
+  Handle<CairnOp> op(made);
+  Floats input{{1, 2, 3, 4}, {2, 2}, {1, 2}}, output;
+  CairnTensor tensor = input.tensor();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cairn_op_run(op.get(), &tensor, 1, into_floats, &output, nullptr), CAIRN_OK) << last_error().message;
+    EXPECT_EQ(output.values, (std::vector<float>{4, 6}));
+  }
+  EXPECT_EQ(cairn_op_create("no_such", nullptr, 0, &made), CAIRN_NOT_FOUND);
+  CairnAttribute wrong[] = {{"axes", "[x]"}};
+  EXPECT_EQ(cairn_op_create("reduce_sum", wrong, 1, &made), CAIRN_INVALID_MODEL);
+}
+
+TEST(CApi, OperatorsAreDescribed) {
+  char* text = nullptr;
+  ASSERT_EQ(cairn_describe_ops(&text), CAIRN_OK);
+  EXPECT_NE(std::string(text).find("\"conv2d\""), std::string::npos);
+  cairn_free_text(text);
+}
+
+TEST(CApi, FaultsAreToldAndNothingIsThrown) {
+  CairnModule* module = nullptr;
+  CairnModel* model = nullptr;
+  EXPECT_EQ(cairn_module_open("/no/such/model", nullptr, &module), CAIRN_NOT_FOUND);
+  EXPECT_STREQ(last_error().where, "/no/such/model");
+  EXPECT_EQ(cairn_module_open(nullptr, nullptr, &module), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_OM, "m", "abc", 3, nullptr, &module), CAIRN_INVALID_MODEL);
+  EXPECT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_ONNX, "m", "\xff\xff", 2, nullptr, &module), CAIRN_INVALID_MODEL);
+  EXPECT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_IR, "m", kModel, std::strlen(kModel), "{\"outputs\": [\"y\"]}", &module),
+            CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_GRAPHDEF, "m", "", 0, "{\"outputs\": 3}", &module), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_model_prepare(nullptr, nullptr, &model), CAIRN_INVALID_ARGUMENT);
+  auto good = open();
+  CairnModelOptions options{};
+  EXPECT_EQ(cairn_model_prepare(good.get(), &options, &model), CAIRN_INVALID_ARGUMENT);  // struct_size not set
+  options.struct_size = sizeof options;
+  options.engines = "warp";
+  EXPECT_EQ(cairn_model_prepare(good.get(), &options, &model), CAIRN_INVALID_ARGUMENT);
+  auto made = prepare(good.get());
+  Floats output;
+  EXPECT_EQ(run(made.get(), {{1, 2}, {1, 2}, {}}, output), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(run(made.get(), {{1, 2}, {-1, 3}, {}}, output), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_model_run(made.get(), nullptr, 1, into_floats, &output, nullptr), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_model_run(made.get(), nullptr, 0, into_floats, &output, nullptr), CAIRN_INVALID_ARGUMENT);
+  Floats input{{1, 2, 3}, {1, 3}, {}};
+  CairnTensor tensor = input.tensor();
+  EXPECT_EQ(cairn_model_run(made.get(), &tensor, 1, nullptr, nullptr, nullptr), CAIRN_INVALID_ARGUMENT);
+  auto none = [](void*, size_t, CairnDType, int32_t, const int64_t*) -> void* { return nullptr; };
+  EXPECT_EQ(cairn_model_run(made.get(), &tensor, 1, none, nullptr, nullptr), CAIRN_OUT_OF_MEMORY);
+  tensor.dtype = {CAIRN_INT, 32, 1};
+  EXPECT_EQ(cairn_model_run(made.get(), &tensor, 1, into_floats, &output, nullptr), CAIRN_INVALID_ARGUMENT);
+  tensor.dtype = {9, 17, 1};
+  EXPECT_EQ(cairn_model_run(made.get(), &tensor, 1, into_floats, &output, nullptr), CAIRN_UNSUPPORTED);
+  EXPECT_EQ(cairn_model_variable_count(made.get()), 0u);
+  EXPECT_EQ(cairn_model_variable_acquire(made.get(), 0, &tensor), CAIRN_NOT_FOUND);
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  while (size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, got);
+  ::pclose(pipe);
+  return text;
+}
+
+TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
+  std::set<std::string> expected = {"CAIRN_1"};
+  for (const char* name :
+       {"cairn_version", "cairn_abi_version", "cairn_last_error", "cairn_free_text", "cairn_module_open",
+        "cairn_module_from_bytes", "cairn_module_free", "cairn_module_set_locations", "cairn_module_save",
+        "cairn_module_text", "cairn_model_prepare", "cairn_model_free", "cairn_model_input_count",
+        "cairn_model_output_count", "cairn_model_input", "cairn_model_output", "cairn_model_threads", "cairn_model_plan",
+        "cairn_model_run", "cairn_model_variable_count", "cairn_model_variable", "cairn_model_variable_acquire",
+        "cairn_model_variable_release", "cairn_model_random_state_size", "cairn_model_random_state_get",
+        "cairn_model_random_state_set", "cairn_cancel_create", "cairn_cancel_set", "cairn_cancel_free",
+        "cairn_op_create", "cairn_op_free", "cairn_op_run", "cairn_describe_ops"})
+    expected.insert(name);
+  std::set<std::string> found;
+  std::string text = output_of("nm -D --defined-only --format=posix " CAIRN_LIBRARY);
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    std::string name = text.substr(at, text.find(' ', at) - at);
+    found.insert(name.substr(0, name.find('@')));
+  }
+  EXPECT_EQ(found, expected);
+}
+
+TEST(SharedLibrary, ACProgramRunsAModel) { EXPECT_EQ(output_of(CAIRN_C99), "3 5 7\n"); }
+
+}  // namespace
