@@ -37,7 +37,7 @@ CAIRN_INLINE float activate(float value, const Activation& activation) {
 }
 
 // Output columns [x0, x0 + kBlock) whose windows lie inside the row, sixteen channels.
-CAIRN_INLINE void depthwise_block(const WindowSpec& s, const float* row, const float* kernel, Range ky, Floats sum[kBlock]) {
+CAIRN_INLINE void depthwise_block(const SlidingWindow& s, const float* row, const float* kernel, Range ky, Floats sum[kBlock]) {
   for (int64_t y = ky.first; y < ky.last; ++y) {
     const float* taps = row + y * s.dilation_h * s.w * s.c;
     const float* weights = kernel + y * s.kw * s.c;
@@ -48,7 +48,7 @@ CAIRN_INLINE void depthwise_block(const WindowSpec& s, const float* row, const f
   }
 }
 
-CAIRN_VECTORISED void depthwise_row(const WindowSpec& s, const float* x, const float* kernel, const float* bias, const float* residual,
+CAIRN_VECTORISED void depthwise_row(const SlidingWindow& s, const float* x, const float* kernel, const float* bias, const float* residual,
                                     const Activation& activation, float* y, int64_t row) {
   int64_t image = row / s.oh, top = row % s.oh * s.stride_h - s.pad_top;
   const float* source = x + (image * s.h + top) * s.w * s.c;
@@ -89,16 +89,16 @@ CAIRN_VECTORISED void depthwise_row(const WindowSpec& s, const float* x, const f
     }
 }
 
-CAIRN_VECTORISED void pool_row(const WindowSpec& s, Pool kind, const float* x, float* y, int64_t row) {
+CAIRN_VECTORISED void pool_row(const SlidingWindow& s, PoolKind kind, const float* x, float* y, int64_t row) {
   int64_t image = row / s.oh, top = row % s.oh * s.stride_h - s.pad_top;
   const float* source = x + (image * s.h + top) * s.w * s.c;
   Range ky = inside(top, s.dilation_h, s.kh, s.h);
-  bool largest = kind == Pool::max;
+  bool largest = kind == PoolKind::max;
   float start = largest ? -std::numeric_limits<float>::infinity() : 0.f;
   for (int64_t column = 0; column < s.ow; ++column) {
     int64_t left = column * s.stride_w - s.pad_left;
     Range kx = inside(left, s.dilation_w, s.kw, s.w);
-    int64_t taps = kind == Pool::average_with_padding ? s.kh * s.kw : (ky.last - ky.first) * (kx.last - kx.first);
+    int64_t taps = kind == PoolKind::average_with_padding ? s.kh * s.kw : (ky.last - ky.first) * (kx.last - kx.first);
     float divisor = largest ? 1.f : static_cast<float>(taps);
     float* to = y + (row * s.ow + column) * s.c;
     int64_t c = 0;
@@ -193,13 +193,13 @@ void for_rows(Executor& executor, int64_t rows, int64_t work_per_row, Row&& row)
 
 }  // namespace
 
-void depthwise(Executor& executor, const WindowSpec& spec, const float* x, const float* kernel, const float* bias,
+void depthwise(Executor& executor, const SlidingWindow& spec, const float* x, const float* kernel, const float* bias,
                const float* residual, const Activation& activation, float* y) {
   for_rows(executor, spec.n * spec.oh, spec.ow * spec.c * spec.kh * spec.kw,
            [&](int64_t row) { depthwise_row(spec, x, kernel, bias, residual, activation, y, row); });
 }
 
-void pool(Executor& executor, const WindowSpec& spec, Pool kind, const float* x, float* y) {
+void pool(Executor& executor, const SlidingWindow& spec, PoolKind kind, const float* x, float* y) {
   for_rows(executor, spec.n * spec.oh, spec.ow * spec.c * spec.kh * spec.kw, [&](int64_t row) { pool_row(spec, kind, x, y, row); });
 }
 

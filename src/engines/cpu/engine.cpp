@@ -1,0 +1,52 @@
+#include "engines/cpu/engine.h"
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+class CpuEngine final : public Engine {
+ public:
+  const char* name() const override { return "cpu"; }
+
+  std::vector<Group> propose(const Block& block, const Uses& uses) const override {
+    std::vector<Group> groups;
+    for (Group& group : propose_groups(block, uses))
+      if (!refuses(group)) groups.push_back(std::move(group));
+    return groups;
+  }
+
+  std::optional<std::string> refuses(const Group& group) const override {
+    std::string reasons;
+    for (const CpuKernel& kernel : cpu_kernels()) {
+      auto reason = kernel.refuses(group);
+      if (!reason) return std::nullopt;
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kernel.name, *reason);
+    }
+    return reasons;
+  }
+
+  std::vector<Candidate> candidates(const Group& group) const override {
+    std::vector<Candidate> list;
+    for (const CpuKernel& kernel : cpu_kernels())
+      list.push_back({fmt::format("cpu/{}", kernel.name), kernel.refuses(group).value_or("")});
+    return list;
+  }
+
+  std::unique_ptr<Step> make(const Group& group, MakeContext& context) const override {
+    for (const CpuKernel& kernel : cpu_kernels())
+      if (!kernel.refuses(group)) return kernel.make(group, context);
+    CHECK(false, "no kernel for {}", group.last().op->name);
+  }
+};
+
+}  // namespace
+
+const Engine& cpu_engine() {
+  static const CpuEngine engine;
+  return engine;
+}
+
+}  // namespace cairn

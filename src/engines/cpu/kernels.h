@@ -1,0 +1,17 @@
+// The list of CPU kernels: each says why it does not take a group, or makes the step.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace cairn {
+
+struct CpuKernel {
+  const char* name;
+  std::optional<std::string> (*refuses)(const Group& group);
+  std::unique_ptr<Step> (*make)(const Group& group, MakeContext& context);
+};
+
+/// Best first.
+std::span<const CpuKernel> cpu_kernels();
+
+}  // namespace cairn
