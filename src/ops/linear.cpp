@@ -77,7 +77,11 @@ void matmul_of(const KernelContext& context, Tensor& y) {
   const size_t rank = dims.size();
   const bool ta = context.attr.boolean("transpose_a"), tb = context.attr.boolean("transpose_b");
   const int64_t m = dims[rank - 2], n = dims[rank - 1], k = a.dims()[a.rank() - (ta ? 2 : 1)];
-  auto batch = [](const Dims& all) { return Dims(all.begin(), all.end() - 2); };
+  auto batch = [](const Dims& all) {
+    Dims leading;
+    for (size_t i = 0; i + 2 < all.size(); ++i) leading.push_back(all[i]);
+    return leading;
+  };
   // Strides of whole matrices: those of the batch dims times the matrix size.
   auto batch_strides = [&](const Dims& all) {
     Dims strides = broadcast_strides(batch(all), batch(dims));

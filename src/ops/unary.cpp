@@ -218,6 +218,13 @@ std::vector<OpDef> make_rows() {
                               "f16[7] {dtype = f32}", "i64[6] {dtype = f32}", "i32[4] {dtype = u8}", "f32[6] {dtype = bool}",
                               "bool[5] {dtype = f32}", "i64[3]=[4294967297, -1, 255] {dtype = i32}", "f32[] {dtype = i64}",
                               "f32[0, 2] {dtype = i8}", "i32[9] {dtype = bf16}", "f32[4]=[-2.7, 2.7, -0.5, 0.5] {dtype = i16}"}};
+  OpDef clip_row = with(of_numbers("clip",
+                                   "minimum(maximum(x, low), high); NaN stays NaN; for integers the bounds are those inside [low, high]", clip,
+                                   {"np.clip(x, low, high).astype(x.dtype)"}),
+                        {number("low", -kInfinity), number("high", kInfinity)},
+                        {"f32[2, 3] {low = 0, high = 6}", "f32[33] {low = -1.5}", "f32[] {high = 0.25}", "f32[0] {low = 0}",
+                         "i32[9] {low = -2, high = 3}", "f16[5] {low = -1, high = 1}"});
+  clip_row.infer = infer_clip;
   return {
       of_numbers("neg", "-x; integers wrap",
                  map_numbers<[](double x) { return -x; }, [](auto x) { return wrapped(decltype(x)(0), x, std::minus<>()); }>,
@@ -262,11 +269,7 @@ std::vector<OpDef> make_rows() {
       of_tests("is_inf", "true where x is infinite", test_floats<[](double x) { return std::isinf(x); }>, {"np.isinf(x)"}),
       of_tests("is_finite", "true where x is neither infinite nor NaN", test_floats<[](double x) { return std::isfinite(x); }>, {"np.isfinite(x)"}),
       logical_not_row,
-      with(of_numbers("clip", "minimum(maximum(x, low), high); NaN stays NaN; for integers the bounds are those inside [low, high]",
-                      clip, {"np.clip(x, low, high).astype(x.dtype)"}),
-           {number("low", -kInfinity), number("high", kInfinity)},
-           {"f32[2, 3] {low = 0, high = 6}", "f32[33] {low = -1.5}", "f32[] {high = 0.25}", "f32[0] {low = 0}",
-            "i32[9] {low = -2, high = 3}", "f16[5] {low = -1, high = 1}"}),
+      clip_row,
       with(rounded("leaky_relu", "x above 0, else alpha * x", leaky_relu, {"np.where(x > 0, x, np.float32(alpha) * x)"}),
            {number("alpha", 0.2)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35] {alpha = 0.01}", "f32[0]", "f16[5]"}),
       decomposed(with(rounded("elu", "x above 0, else alpha * (exp(x) - 1)", elu,
