@@ -1,0 +1,332 @@
+#include "engines/cpu/window.h"
+
+#include <fmt/format.h>
+#include <xbyak/xbyak.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "support/error.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kMostTaps = 256;
+constexpr int64_t kShortRow = 10;  // rows of fewer pixels share tiles
+constexpr int64_t kChunksPerThread = 6;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the rest.
+int64_t most_tile_pixels(Isa isa) {
+  return isa == Isa::avx512 ? 14 : 10;
+}
+
+struct Tap {
+  int64_t x_bytes;  // from the tile's first tap
+  uint32_t pixels;  // bit i: pixel i takes part
+};
+
+/// One tile of pixels; everything but the channels is baked into the code.
+struct SlideTile {
+  std::vector<int64_t> pixel_bytes;  // displacement of each pixel in x
+  std::vector<Tap> taps;
+  std::vector<float> divisors;  // mean: per pixel
+};
+
+std::string key_of(const SlideTile& tile) {
+  std::string key;
+  for (int64_t bytes : tile.pixel_bytes) key += fmt::format("{},", bytes);
+  for (const Tap& tap : tile.taps) key += fmt::format("{}:{},", tap.x_bytes, tap.pixels);
+  for (float divisor : tile.divisors) key += fmt::format("{},", divisor);
+  return key;
+}
+
+}  // namespace
+
+// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = whole vectors of channels, r9 = asks for the rest.
+class Slide::Code final : public Xbyak::CodeGenerator {
+ public:
+  Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
+      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow),
+        spec_(spec),
+        wide_(isa == Isa::avx512),
+        tile_(tile) {
+    Xbyak::Label loop, rest, end;
+    load_numbers();
+    test(r8, r8);
+    jz(rest, T_NEAR);
+    L(loop);
+    emit_channels();
+    for (const Xbyak::Reg64& pointer : {rdi, rdx, rcx}) add(pointer, vector_bytes());
+    if (spec_.work == WindowWork::multiply_add) add(rsi, packed_bytes());
+    dec(r8);
+    jnz(loop, T_NEAR);
+    L(rest);
+    test(r9, r9);
+    jz(end, T_NEAR);
+    if (spec_.channels % lanes(isa)) {
+      prepare_tail();
+      emit_channels();
+    }
+    L(end);
+    vzeroupper();
+    ret();
+    emit_divisors();
+    readyRE();
+  }
+  Function function() const { return getCode<Function>(); }
+
+ private:
+  int vector_bytes() const { return wide_ ? 64 : 32; }
+  int packed_bytes() const { return static_cast<int>(1 + spec_.kh * spec_.kw) * vector_bytes(); }
+  int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
+  Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
+  Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
+  // The six registers after the sums of the largest tile.
+  Xbyak::Xmm weight() const { return reg(wide_ ? 26 : 10); }
+  Xbyak::Xmm loaded() const { return reg(wide_ ? 27 : 11); }
+  Xbyak::Xmm other() const { return reg(wide_ ? 28 : 12); }
+  Xbyak::Xmm low() const { return reg(wide_ ? 29 : 13); }  // or the start of a maximum
+  Xbyak::Xmm high() const { return reg(wide_ ? 30 : 14); }
+  Xbyak::Ymm mask() const { return Xbyak::Ymm(15); }
+
+  void set_number(const Xbyak::Xmm& target, float value) {
+    mov(eax, std::bit_cast<uint32_t>(value));
+    vmovd(Xbyak::Xmm(target.getIdx()), eax);
+    vbroadcastss(target, Xbyak::Xmm(target.getIdx()));
+  }
+
+  void load_numbers() {
+    if (spec_.work == WindowWork::maximum) return set_number(low(), -std::numeric_limits<float>::infinity());
+    if (spec_.activation.kind == Activation::Kind::none) return;
+    const bool relu = spec_.activation.kind == Activation::Kind::relu;
+    set_number(low(), relu ? 0 : spec_.activation.low);
+    set_number(high(), relu ? 0 : spec_.activation.high);
+  }
+
+  void prepare_tail() {
+    tail_ = true;
+    const int rest = static_cast<int>(spec_.channels % (vector_bytes() / 4));
+    if (wide_) {
+      mov(eax, (1 << rest) - 1);
+      kmovw(k1, eax);
+      return;
+    }
+    sub(rsp, 40);
+    for (int lane = 0; lane < 8; ++lane) mov(dword[rsp + lane * 4], lane < rest ? -1 : 0);
+    vmovups(mask(), ptr[rsp]);
+    add(rsp, 40);
+  }
+
+  void load(const Xbyak::Xmm& target, const Xbyak::Address& from) {
+    if (!tail_)
+      vmovups(target, from);
+    else if (wide_)
+      vmovups(Xbyak::Zmm(target.getIdx()) | k1 | T_z, from);
+    else
+      vmaskmovps(Xbyak::Ymm(target.getIdx()), mask(), from);
+  }
+
+  void store(const Xbyak::Address& to, const Xbyak::Xmm& value) {
+    if (!tail_)
+      vmovups(to, value);
+    else if (wide_)
+      vmovups(to | k1, Xbyak::Zmm(value.getIdx()));
+    else
+      vmaskmovps(to, mask(), Xbyak::Ymm(value.getIdx()));
+  }
+
+  void emit_channels() {
+    start();
+    for (size_t tap = 0; tap < tile_.taps.size(); ++tap) emit_tap(static_cast<int>(tap));
+    for (int pixel = 0; pixel < pixels(); ++pixel) finish(pixel);
+  }
+
+  void start() {
+    if (spec_.work == WindowWork::multiply_add) vmovups(sum(0), ptr[rsi]);  // the bias; whole vectors are packed
+    for (int pixel = 0; pixel < pixels(); ++pixel) {
+      if (spec_.work == WindowWork::maximum)
+        vmovaps(sum(pixel), low());
+      else if (spec_.work == WindowWork::mean)
+        vxorps(Xbyak::Ymm(pixel), Xbyak::Ymm(pixel), Xbyak::Ymm(pixel));  // clears the whole register
+      else if (pixel > 0)
+        vmovaps(sum(pixel), sum(0));
+    }
+  }
+
+  void emit_tap(int index) {
+    const Tap& tap = tile_.taps[static_cast<size_t>(index)];
+    if (tap.pixels == 0) return;
+    if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + (1 + index) * vector_bytes()]);
+    for (int pixel = 0; pixel < pixels(); ++pixel) {
+      if (!(tap.pixels >> pixel & 1)) continue;
+      const Xbyak::Address from =
+          ptr[rdi + static_cast<int>(tap.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)])];
+      if (spec_.work == WindowWork::multiply_add && !tail_) {
+        vfmadd231ps(sum(pixel), weight(), from);
+        continue;
+      }
+      load(loaded(), from);
+      if (spec_.work == WindowWork::multiply_add) {
+        vfmadd231ps(sum(pixel), weight(), loaded());
+      } else if (spec_.work == WindowWork::mean) {
+        vaddps(sum(pixel), sum(pixel), loaded());
+      } else {
+        emit_maximum(sum(pixel));
+      }
+    }
+  }
+
+  // maxps answers its second source when one is NaN: both orders, or-ed, are NaN when either is and the maximum otherwise.
+  void emit_maximum(const Xbyak::Xmm& most) {
+    vmaxps(other(), most, loaded());
+    vmaxps(most, loaded(), most);
+    vorps(most, most, other());
+  }
+
+  void finish(int pixel) {
+    const int at = static_cast<int>(pixel * spec_.channels * 4);
+    if (spec_.work == WindowWork::mean) {
+      vbroadcastss(other(), ptr[rip + divisors_ + pixel * 4]);
+      vdivps(sum(pixel), sum(pixel), other());
+    }
+    if (spec_.residual) {
+      load(loaded(), ptr[rcx + at]);
+      vaddps(sum(pixel), sum(pixel), loaded());
+    }
+    if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum(pixel), low(), sum(pixel));  // NaN stays
+    if (spec_.activation.kind == Activation::Kind::clip) vminps(sum(pixel), high(), sum(pixel));
+    store(ptr[rdx + at], sum(pixel));
+  }
+
+  void emit_divisors() {
+    if (spec_.work != WindowWork::mean) return;
+    align(4);
+    L(divisors_);
+    for (float divisor : tile_.divisors) dd(std::bit_cast<uint32_t>(divisor));
+  }
+
+  const SlideSpec& spec_;
+  bool wide_, tail_ = false;
+  const SlideTile& tile_;
+  Xbyak::Label divisors_;
+};
+
+std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
+  if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
+  if (spec.kh * spec.kw > kMostTaps) return fmt::format("a window of {} x {} would be too much code", spec.kh, spec.kw);
+  if (spec.channels == 0 || spec.oh * spec.ow * spec.n == 0 || spec.h * spec.w == 0) return "has no elements";
+  const int64_t reach = (spec.kh + most_tile_pixels(isa) * spec.stride_h) * spec.dilation_h + 1;
+  if (reach * spec.w > std::numeric_limits<int32_t>::max() / 4 / spec.channels) return "rows are longer than 2 GiB";
+  return std::nullopt;
+}
+
+Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(most_tile_pixels(isa)) {
+  CHECK(!refuses(spec, isa), "{}", *refuses(spec, isa));
+  std::vector<std::pair<std::string, Function>> known;
+  auto split = [&](int64_t first, int64_t pixels) {
+    const int64_t count = ceil_div(pixels, pixels_);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t size = pixels / count + (i < pixels % count);
+      add_tile(first, size, known);
+      first += size;
+    }
+  };
+  const bool share = spec_.ow < kShortRow;
+  for (int64_t y = 0; y < (share ? 1 : spec_.oh); ++y) split(y * spec_.ow, share ? spec_.oh * spec_.ow : spec_.ow);
+}
+
+Slide::~Slide() = default;
+
+void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known) {
+  const SlideSpec& s = spec_;
+  const int64_t y0 = first / s.ow, x0 = first % s.ow;
+  SlideTile tile;
+  auto row_of = [&](int64_t i, int64_t ky) { return (first + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top; };
+  auto column_of = [&](int64_t i, int64_t kx) {
+    return (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
+  };
+  for (int64_t i = 0; i < pixels; ++i) {
+    const int64_t rows = ((first + i) / s.ow - y0) * s.stride_h, columns = ((first + i) % s.ow - x0) * s.stride_w;
+    tile.pixel_bytes.push_back((rows * s.w + columns) * s.channels * 4);
+  }
+  std::vector<int64_t> counts(static_cast<size_t>(pixels), 0);
+  for (int64_t ky = 0; ky < s.kh; ++ky)
+    for (int64_t kx = 0; kx < s.kw; ++kx) {
+      Tap tap{(ky * s.dilation_h * s.w + kx * s.dilation_w) * s.channels * 4, 0};
+      for (int64_t i = 0; i < pixels; ++i) {
+        const int64_t y = row_of(i, ky), x = column_of(i, kx);
+        const bool inside = y >= 0 && y < s.h && x >= 0 && x < s.w;
+        const bool padded = y < s.h + s.pad_bottom && x < s.w + s.pad_right;
+        if (inside) tap.pixels |= 1u << i;
+        counts[static_cast<size_t>(i)] += s.count_padding ? padded : inside;
+      }
+      tile.taps.push_back(tap);
+    }
+  if (s.work == WindowWork::mean) tile.divisors.assign(counts.begin(), counts.end());
+  const std::string key = key_of(tile);
+  auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
+  if (found == known.end()) {
+    codes_.push_back(std::make_unique<Code>(spec_, isa_, tile));
+    known.emplace_back(key, codes_.back()->function());
+    found = known.end() - 1;
+  }
+  const int64_t x = ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.channels;
+  tiles_.push_back({found->second, x, first * s.channels});
+}
+
+size_t Slide::packed_size() const {
+  if (spec_.work != WindowWork::multiply_add) return 0;
+  const int64_t vectors = ceil_div(spec_.channels, lanes(isa_));
+  return static_cast<size_t>(vectors * (1 + spec_.kh * spec_.kw) * lanes(isa_));
+}
+
+std::string Slide::layout() const {
+  return fmt::format("channels{}", lanes(isa_));
+}
+
+void Slide::pack(const float* kernel, const float* bias, float* packed) const {
+  if (packed_size() == 0) return;
+  const int64_t lane = lanes(isa_), taps = spec_.kh * spec_.kw;
+  for (int64_t first = 0; first < spec_.channels; first += lane) {
+    const int64_t count = std::min(lane, spec_.channels - first);
+    for (int64_t row = -1; row < taps; ++row, packed += lane) {
+      const float* from = row < 0 ? bias : kernel + row * spec_.channels;
+      std::fill(packed, packed + lane, 0.f);
+      if (from) std::copy(from + first, from + first + count, packed);
+    }
+  }
+}
+
+void Slide::run(Executor& executor, const float* x, const float* packed, const float* residual, float* y) const {
+  const int64_t lane = lanes(isa_), vectors = ceil_div(spec_.channels, lane), whole = spec_.channels / lane;
+  const int64_t tiles = static_cast<int64_t>(tiles_.size()), all = tiles * spec_.n;
+  const int64_t wanted = executor.width() == 1 ? 1 : executor.width() * kChunksPerThread;
+  const int64_t tiles_per_chunk = std::max<int64_t>(1, all / wanted), tile_chunks = ceil_div(all, tiles_per_chunk);
+  const int64_t vector_chunks = std::min(vectors, ceil_div(wanted, tile_chunks));
+  const int64_t packed_step = spec_.work == WindowWork::multiply_add ? (1 + spec_.kh * spec_.kw) * lane : 0;
+  executor.run(static_cast<int>(tile_chunks * vector_chunks), [&](int chunk, int) {
+    const int64_t part = chunk % vector_chunks, start = vectors * part / vector_chunks;
+    const int64_t end = vectors * (part + 1) / vector_chunks, channel = start * lane;
+    const int64_t first = chunk / vector_chunks * tiles_per_chunk;
+    for (int64_t i = first; i < std::min(all, first + tiles_per_chunk); ++i) {
+      const Tile& tile = tiles_[static_cast<size_t>(i % tiles)];
+      const int64_t image = i / tiles;
+      const int64_t from = image * spec_.h * spec_.w * spec_.channels + tile.x + channel;
+      const int64_t to = image * spec_.oh * spec_.ow * spec_.channels + tile.y + channel;
+      tile.function(x + from, packed ? packed + start * packed_step : nullptr, y + to,
+                    residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole);
+    }
+  });
+}
+
+std::string Slide::describe() const {
+  return fmt::format("{} pixels x {} channels {}", pixels_, lanes(isa_), to_string(isa_));
+}
+
+}  // namespace cairn

@@ -1,0 +1,69 @@
+// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, largest and mean.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engines/cpu/tile_jit.h"
+#include "support/executor.h"
+
+namespace cairn {
+
+enum class WindowWork : uint8_t { multiply_add, maximum, mean };
+
+/// x [n, h, w, channels] to y [n, oh, ow, channels]. Taps outside the image take no part.
+struct SlideSpec {
+  WindowWork work = WindowWork::multiply_add;
+  int64_t n = 1, h = 1, w = 1, channels = 1, oh = 1, ow = 1;
+  int64_t kh = 1, kw = 1;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  /// mean only: divides by the window's part in the padded image, which ends pad_bottom and pad_right after the image.
+  bool count_padding = false;
+  int64_t pad_bottom = 0, pad_right = 0;
+  bool residual = false;  // multiply_add only, as is the activation
+  Activation activation;
+};
+
+class Slide {
+ public:
+  /// Why the generated kernel does not take this, or nothing.
+  static std::optional<std::string> refuses(const SlideSpec& spec, Isa isa);
+
+  Slide(const SlideSpec& spec, Isa isa);
+  ~Slide();
+
+  /// Floats of the packed kernel and bias; 0 for maximum and mean.
+  size_t packed_size() const;
+  /// "channels16": distinguishes packed layouts.
+  std::string layout() const;
+  /// kernel [kh, kw, channels], bias [channels] or null.
+  void pack(const float* kernel, const float* bias, float* packed) const;
+
+  /// residual may be y itself. NaN of any tap is NaN. Bits do not depend on the number of workers.
+  void run(Executor& executor, const float* x, const float* packed, const float* residual, float* y) const;
+  /// "12 pixels x 16 channels avx512"
+  std::string describe() const;
+
+ private:
+  class Code;
+  /// Handles whole vectors of channels, then the rest of a vector when asked to.
+  using Function = void (*)(const float* x, const float* packed, float* y, const float* residual, int64_t vectors,
+                            int64_t rest);
+  struct Tile {
+    Function function;
+    int64_t x, y;  // offsets in floats inside one image
+  };
+
+  void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known);
+
+  SlideSpec spec_;
+  Isa isa_;
+  int64_t pixels_ = 0;  // most of a tile
+  std::vector<Tile> tiles_;
+  std::vector<std::unique_ptr<Code>> codes_;
+};
+
+}  // namespace cairn

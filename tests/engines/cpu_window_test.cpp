@@ -1,0 +1,129 @@
+// Depthwise convolution and pooling of the CPU engine against naive loops: tails, strides, dilation, uneven padding.
+#include "engines/cpu/window.h"
+
+#include <limits>
+
+#include "engines/cpu_reference.h"
+
+namespace cairn {
+namespace {
+
+double activated(double value, const Activation& activation) {
+  if (activation.kind == Activation::Kind::none || std::isnan(value)) return value;
+  const bool clip = activation.kind == Activation::Kind::clip;
+  value = std::max<double>(value, clip ? activation.low : 0);
+  return clip ? std::min<double>(value, activation.high) : value;
+}
+
+struct Data {
+  std::vector<float> x, kernel, bias, residual;
+};
+
+double expected_at(const SlideSpec& s, const Data& data, int64_t image, int64_t oy, int64_t ox, int64_t c) {
+  double sum = s.work == WindowWork::multiply_add && !data.bias.empty() ? data.bias[static_cast<size_t>(c)] : 0;
+  double most = -std::numeric_limits<double>::infinity();
+  int64_t inside = 0, padded = 0;
+  for (int64_t ky = 0; ky < s.kh; ++ky)
+    for (int64_t kx = 0; kx < s.kw; ++kx) {
+      const int64_t y = oy * s.stride_h + ky * s.dilation_h - s.pad_top;
+      const int64_t x = ox * s.stride_w + kx * s.dilation_w - s.pad_left;
+      if (y < s.h + s.pad_bottom && x < s.w + s.pad_right) ++padded;
+      if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+      ++inside;
+      const double value = data.x[static_cast<size_t>(((image * s.h + y) * s.w + x) * s.channels + c)];
+      const auto weight = static_cast<size_t>((ky * s.kw + kx) * s.channels + c);
+      sum += s.work == WindowWork::multiply_add ? value * data.kernel[weight] : value;
+      most = std::isnan(value) || value > most ? value : most;
+    }
+  if (s.work == WindowWork::maximum) return most;
+  if (s.work == WindowWork::mean) return sum / static_cast<double>(s.count_padding ? padded : inside);
+  const auto at = static_cast<size_t>(((image * s.oh + oy) * s.ow + ox) * s.channels + c);
+  return activated(sum + (s.residual ? data.residual[at] : 0), s.activation);
+}
+
+std::vector<double> expected_of(const SlideSpec& s, const Data& data) {
+  std::vector<double> expected;
+  for (int64_t image = 0; image < s.n; ++image)
+    for (int64_t y = 0; y < s.oh; ++y)
+      for (int64_t x = 0; x < s.ow; ++x)
+        for (int64_t c = 0; c < s.channels; ++c) expected.push_back(expected_at(s, data, image, y, x, c));
+  return expected;
+}
+
+SlideSpec random_spec(Random& random, WindowWork work) {
+  SlideSpec s;
+  s.work = work;
+  s.n = random.between(1, 3);
+  s.channels = random.one_of({1, 3, 7, 8, 15, 16, 17, 24, 32, 40, 67});
+  s.kh = random.between(1, 5), s.kw = random.between(1, 5);
+  s.stride_h = random.between(1, 3), s.stride_w = random.between(1, 3);
+  const bool plain = work == WindowWork::mean;
+  s.dilation_h = plain ? 1 : random.between(1, 2), s.dilation_w = plain ? 1 : random.between(1, 2);
+  const int64_t reach_h = (s.kh - 1) * s.dilation_h + 1, reach_w = (s.kw - 1) * s.dilation_w + 1;
+  s.h = reach_h + random.between(0, 12), s.w = reach_w + random.one_of({0, 1, 3, 9, 17, 30});
+  s.pad_top = random.between(0, s.kh - 1), s.pad_left = random.between(0, s.kw - 1);
+  s.pad_bottom = random.between(0, s.kh - 1), s.pad_right = random.between(0, s.kw - 1);
+  s.oh = (s.h + s.pad_top + s.pad_bottom - reach_h) / s.stride_h + 1;
+  s.ow = (s.w + s.pad_left + s.pad_right - reach_w) / s.stride_w + 1;
+  s.count_padding = plain && random.coin();
+  if (work != WindowWork::multiply_add) return s;
+  s.residual = random.coin();
+  const auto kind = static_cast<Activation::Kind>(random.between(0, 2));
+  s.activation = {kind, -0.25f, 0.75f};
+  return s;
+}
+
+Data random_data(Random& random, const SlideSpec& s) {
+  Data data{random.floats(s.n * s.h * s.w * s.channels), random.floats(s.kh * s.kw * s.channels), {}, {}};
+  if (random.coin()) data.bias = random.floats(s.channels);
+  data.residual = random.floats(s.n * s.oh * s.ow * s.channels);
+  return data;
+}
+
+std::vector<float> run(const SlideSpec& s, Isa isa, const Data& data, Executor& executor) {
+  const Slide slide(s, isa);
+  std::vector<float> packed(slide.packed_size() + 1);
+  slide.pack(data.kernel.data(), data.bias.empty() ? nullptr : data.bias.data(), packed.data());
+  Guarded y(s.n * s.oh * s.ow * s.channels);
+  slide.run(executor, data.x.data(), packed.data(), s.residual ? data.residual.data() : nullptr, y.data());
+  EXPECT_TRUE(y.intact());
+  return y.values();
+}
+
+TEST(CpuWindow, agrees_with_naive_loops_on_random_shapes) {
+  const auto pool2 = make_pool(2), pool5 = make_pool(5);
+  for (Isa isa : machine_isas())
+    for (WindowWork work : {WindowWork::multiply_add, WindowWork::maximum, WindowWork::mean})
+      for (unsigned seed = 0; seed < 60; ++seed) {
+        Random random(seed);
+        const SlideSpec spec = random_spec(random, work);
+        const Data data = random_data(random, spec);
+        const std::vector<float> one = run(spec, isa, data, serial_executor());
+        EXPECT_LT(worst_difference(one, expected_of(spec, data), 1), 2e-6) << to_string(isa) << " seed " << seed;
+        EXPECT_EQ(one, run(spec, isa, data, *pool2)) << "2 threads, seed " << seed;
+        EXPECT_EQ(one, run(spec, isa, data, *pool5)) << "5 threads, seed " << seed;
+      }
+}
+
+TEST(CpuWindow, answers_nan_where_a_tap_is_nan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (Isa isa : machine_isas())
+    for (WindowWork work : {WindowWork::multiply_add, WindowWork::maximum, WindowWork::mean}) {
+      SlideSpec spec{.work = work, .h = 4, .w = 4, .channels = 19, .oh = 3, .ow = 3, .kh = 2, .kw = 2};
+      if (work == WindowWork::multiply_add) spec.activation = {Activation::Kind::clip, 0, 6};
+      Data data{std::vector<float>(4 * 4 * 19, 1), std::vector<float>(4 * 19, 1), {}, {}};
+      data.x[(1 * 4 + 1) * 19 + 18] = data.x[2] = nan;
+      const auto expected = expected_of(spec, data);
+      EXPECT_EQ(worst_difference(run(spec, isa, data, serial_executor()), expected, 1), 0);
+      EXPECT_TRUE(std::isnan(expected[18]) && std::isnan(expected[2]) && !std::isnan(expected[1]));
+    }
+}
+
+TEST(CpuWindow, refuses_in_words) {
+  EXPECT_EQ(Slide::refuses({}, Isa::none), "needs a processor with AVX2 and FMA");
+  EXPECT_EQ(Slide::refuses({.h = 100, .w = 100, .oh = 1, .ow = 1, .kh = 100, .kw = 100}, Isa::avx2),
+            "a window of 100 x 100 would be too much code");
+}
+
+}  // namespace
+}  // namespace cairn
