@@ -61,7 +61,7 @@ std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropp
   return merged;
 }
 
-std::string apply(std::string_view text, const std::vector<Edit>& edits) {
+std::string apply_edits(std::string_view text, const std::vector<Edit>& edits) {
   std::string result;
   result.reserve(text.size() + 64 * edits.size());
   uint32_t at = 0;

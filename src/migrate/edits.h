@@ -36,7 +36,7 @@ struct Change {
 std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropped);
 
 /// The text with the edits made; they are sorted and do not overlap.
-std::string apply(std::string_view text, const std::vector<Edit>& edits);
+std::string apply_edits(std::string_view text, const std::vector<Edit>& edits);
 
 /// A unified diff of two texts of one file, with `context` lines around each hunk; "" when they are equal.
 std::string unified_diff(std::string_view before, std::string_view after, const std::string& path, int context = 3);

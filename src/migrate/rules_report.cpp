@@ -37,7 +37,7 @@ void cuda_packages(Context& file, const Rule& rule) {
   for (const Import& import : file.module.imports()) {
     std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
     for (const auto& [name, advice] : kCudaPackages)
-      if (dotted == name || dotted.starts_with(std::string(name) + ".")) file.find(rule, import.entry, Severity::error, fmt::format("{} needs CUDA", name), std::string(advice));
+      if (dotted == name || dotted.starts_with(std::string(name) + ".")) file.find(rule, import.entry, Severity::error, fmt::format("{} needs CUDA", import.module), std::string(advice));
   }
 }
 

@@ -379,7 +379,7 @@ void show(const Module& module, const Change& change, AppliedChange& shown) {
     return a.begin != b.begin ? a.begin < b.begin : (a.begin == a.end) != (b.begin == b.end) ? a.begin == a.end : a.order < b.order;
   });
   for (Edit& edit : edits) edit.begin -= begin, edit.end -= begin;
-  shown.new_text = migrate::apply(shown.old_text, edits);
+  shown.new_text = apply_edits(shown.old_text, edits);
 }
 
 void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options, const ProjectFacts& facts, FileResult& result) {
@@ -408,7 +408,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     edits.clear();
   }
   if (!edits.empty()) {
-    std::string after = migrate::apply(module.text(), edits);
+    std::string after = apply_edits(module.text(), edits);
     Syntax check(after, module.encoding());
     if (check.error_count() > module.syntax().error_count()) {
       result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1, "the rewritten text would not parse", "the file is left as it is; please report this", false});
@@ -427,7 +427,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
   std::stable_sort(result.findings.begin(), result.findings.end(), [](const Finding& a, const Finding& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
   result.edits = notebook ? notebook->translate(edits) : std::move(edits);
   if (!result.edits.empty()) {
-    result.after = migrate::apply(result.before, result.edits);
+    result.after = apply_edits(result.before, result.edits);
     result.state = FileState::changed;
   }
 }

@@ -61,6 +61,14 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
       *into += line + "\n";
     }
   }
+  // The blank line before the next case is no part of a script.
+  auto trim = [](std::string& text) {
+    while (text.ends_with("\n\n")) text.pop_back();
+  };
+  for (Case& one : cases) {
+    trim(one.in), trim(one.out);
+    for (Input& other : one.others) trim(other.text);
+  }
   return cases;
 }
 

@@ -1,0 +1,217 @@
+// Text, JSON, SARIF, CSV and the platform's text reports.
+#include "migrate/reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "migrate/rule.h"
+#include "support/files.h"
+
+namespace cairn::migrate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Scripts hold any bytes; JSON holds UTF-8.
+std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string_view state_name(FileState state) {
+  switch (state) {
+    case FileState::unchanged: return "unchanged";
+    case FileState::changed: return "changed";
+    case FileState::copied: return "copied";
+    case FileState::failed: return "failed";
+  }
+  return "copied";
+}
+
+std::string_view distribution_name(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::automatic: return "auto";
+    case Distribution::none: return "none";
+    case Distribution::horovod: return "horovod";
+    case Distribution::tf_strategy: return "tf_strategy";
+  }
+  return "none";
+}
+
+Json finding_json(const Finding& finding) {
+  return {{"rule", finding.rule}, {"severity", to_string(finding.severity)}, {"line", finding.line}, {"column", finding.column},
+          {"message", finding.message}, {"advice", finding.advice}};
+}
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+}  // namespace
+
+std::string diff_report(const Result& result) {
+  std::string text;
+  for (const FileResult& file : result.files)
+    if (file.state == FileState::changed) text += unified_diff(file.before, file.after, file.path);
+  return text;
+}
+
+std::string text_report(const Result& result) {
+  size_t edits = 0, review = 0;
+  std::map<std::string, size_t> by_rule;
+  std::map<Severity, std::map<std::pair<std::string, std::string>, std::vector<std::string>>> findings;
+  for (const FileResult& file : result.files) {
+    edits += file.changes.size();
+    for (const AppliedChange& change : file.changes) {
+      review += change.change.tier == Tier::review;
+      ++by_rule[change.change.rule];
+    }
+    for (const Finding& finding : file.findings)
+      findings[finding.severity][{finding.message, finding.advice}].push_back(finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path);
+  }
+  std::string text;
+  for (Severity severity : {Severity::error, Severity::warning, Severity::note})
+    for (const auto& [what, places] : findings[severity]) {
+      std::string where = places[0] + (places.size() > 1 ? fmt::format(" and {} more", places.size() - 1) : "");
+      text += fmt::format("{:<8}{}: {}\n", to_string(severity), where, what.first);
+      if (!what.second.empty()) text += fmt::format("        {}\n", what.second);
+    }
+  if (!by_rule.empty()) text += "\nedits   rule\n";
+  for (const auto& [rule, count] : by_rule) {
+    const Rule* row = find_rule(rule);
+    text += fmt::format("{:>5}   {:<24}{}\n", count, rule, row ? row->title : "");
+  }
+  size_t scripts = std::count_if(result.files.begin(), result.files.end(), [](const FileResult& file) { return file.state == FileState::changed || file.state == FileState::unchanged; });
+  text += fmt::format("\n{} files, {} of them scripts of a framework; {} changed by {} edits ({} to review), {} left out; TensorFlow {}, distribution {}\n",
+                      result.files.size(), scripts, result.changed(), edits, review, result.failed(), result.tf, distribution_name(result.distributed));
+  text += fmt::format("{} lines in {:.2f} s; readiness {} %\n", result.lines, result.seconds, result.readiness());
+  return text;
+}
+
+std::string json_report(const Result& result) {
+  Json files = Json::array();
+  for (const FileResult& file : result.files) {
+    if (file.state == FileState::copied && file.findings.empty()) continue;
+    Json entry = {{"path", file.path}, {"state", state_name(file.state)}, {"entry", file.entry}, {"lines", file.lines}};
+    entry["changes"] = Json::array();
+    for (const AppliedChange& change : file.changes)
+      entry["changes"].push_back({{"rule", change.change.rule}, {"tier", tier_name(change.change.tier)}, {"line", change.line}, {"column", change.column},
+                                  {"message", change.change.message}, {"old", change.old_text}, {"new", change.new_text}});
+    entry["edits"] = Json::array();
+    for (const Edit& edit : file.edits) entry["edits"].push_back({{"begin", edit.begin}, {"end", edit.end}, {"text", edit.text}});
+    entry["findings"] = Json::array();
+    for (const Finding& finding : file.findings) entry["findings"].push_back(finding_json(finding));
+    entry["references"] = Json::array();
+    for (const Reference& reference : file.references)
+      entry["references"].push_back({{"name", reference.name}, {"use", reference.use}, {"line", reference.line}, {"column", reference.column},
+                                     {"status", reference.status}, {"platform", reference.platform}, {"advice", reference.advice}});
+    files.push_back(std::move(entry));
+  }
+  return dump({{"version", 1}, {"tf", result.tf}, {"distributed", distribution_name(result.distributed)}, {"entries", result.entries},
+               {"changed", result.changed()}, {"failed", result.failed()}, {"readiness", result.readiness()}, {"files", std::move(files)}});
+}
+
+std::string sarif_report(const Result& result) {
+  Json rules = Json::array(), results = Json::array();
+  for (const Rule* rule : all_rules())
+    rules.push_back({{"id", rule->id}, {"shortDescription", {{"text", rule->title}}}, {"fullDescription", {{"text", rule->reason}}}});
+  auto location = [](const std::string& path, Json region) { return Json::array({{{"physicalLocation", {{"artifactLocation", {{"uri", path}}}, {"region", std::move(region)}}}}}); };
+  for (const FileResult& file : result.files) {
+    LineIndex lines(file.before);
+    auto region = [&](uint32_t begin, uint32_t end) -> Json {
+      return {{"startLine", lines.at(begin).line}, {"startColumn", utf16_column(file.before, lines, begin)}, {"endLine", lines.at(end).line}, {"endColumn", utf16_column(file.before, lines, end)}};
+    };
+    bool notebook = file.path.ends_with(".ipynb");  // spans of changes are in its code there, not in its bytes
+    for (const AppliedChange& change : file.changes) {
+      if (notebook) continue;
+      Json replacements = Json::array();
+      for (const Edit& edit : change.change.edits)
+        replacements.push_back({{"deletedRegion", region(edit.begin, edit.end)}, {"insertedContent", {{"text", edit.text}}}});
+      Json fixes = Json::array({{{"description", {{"text", change.change.message}}},
+                                 {"artifactChanges", Json::array({{{"artifactLocation", {{"uri", file.path}}}, {"replacements", std::move(replacements)}}})}}});
+      results.push_back({{"ruleId", change.change.rule}, {"level", change.change.tier == Tier::safe ? "note" : "warning"}, {"message", {{"text", change.change.message}}},
+                         {"locations", location(file.path, region(change.change.at.begin, change.change.at.end))}, {"fixes", std::move(fixes)}});
+    }
+    for (const Finding& finding : file.findings) {
+      Json at = {{"startLine", std::max(1u, finding.line)}};
+      results.push_back({{"ruleId", finding.rule}, {"level", to_string(finding.severity)}, {"message", {{"text", finding.advice.empty() ? finding.message : finding.message + "; " + finding.advice}}},
+                         {"locations", location(file.path, std::move(at))}});
+    }
+  }
+  return dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"},
+               {"runs", Json::array({{{"tool", {{"driver", {{"name", "cairn migrate"}, {"rules", std::move(rules)}}}}}, {"columnKind", "utf16CodeUnits"}, {"results", std::move(results)}}})}});
+}
+
+std::string csv_report(const Result& result) {
+  auto field = [](std::string_view text) {
+    std::string quoted = "\"";
+    for (char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + "\"";
+  };
+  std::string text = "kind,file,line,column,name,status,platform class,message,advice\n";
+  auto row = [&](std::string_view kind, const std::string& file, uint32_t line, uint32_t column, std::string_view name, std::string_view status, std::string_view platform, std::string_view message, std::string_view advice) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", kind, field(file), line, column, field(name), field(status), field(platform), field(message), field(advice));
+  };
+  for (const FileResult& file : result.files) {
+    for (const AppliedChange& change : file.changes) row("change", file.path, change.line, change.column, change.change.rule, tier_name(change.change.tier), "", change.change.message, "");
+    for (const Finding& finding : file.findings) row("finding", file.path, finding.line, finding.column, finding.rule, to_string(finding.severity), "", finding.message, finding.advice);
+    for (const Reference& reference : file.references) row("reference", file.path, reference.line, reference.column, reference.name, reference.status, reference.platform, reference.use, reference.advice);
+  }
+  return text;
+}
+
+void platform_reports(const Result& result, const SupportList& list, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  std::string success, failed, by_hand;
+  std::map<std::string_view, size_t> total;
+  std::map<std::string_view, std::set<std::string>> distinct;
+  for (const FileResult& file : result.files) {
+    for (const AppliedChange& change : file.changes) success += fmt::format("{}:{} {}\n", file.path, change.line, change.change.message);
+    for (const Finding& finding : file.findings) {
+      std::string line = fmt::format("{}:{} {}; {}\n", file.path, finding.line, finding.message, finding.advice);
+      if (finding.severity == Severity::error) failed += line;
+      else by_hand += line;
+    }
+    for (const Reference& reference : file.references) {
+      std::string_view given = list.find(reference.name);
+      std::string_view platform = given.empty() ? std::string_view(reference.platform) : given;
+      if (platform.empty()) continue;
+      ++total[platform];
+      distinct[platform].insert(reference.name);
+    }
+  }
+  auto counts = [&](std::string_view title, auto count_of) {
+    size_t all = 0;
+    std::string rest;
+    for (const ClassTitle& row : platform_classes()) {
+      size_t count = count_of(row.id);
+      all += count;
+      rest += fmt::format(", {}: {}", row.english, count);
+    }
+    return fmt::format("{} Total API: {}, in which{}\n", title, all, rest.substr(1));
+  };
+  std::string brief = counts("1.In brief:", [&](std::string_view id) { return total[id]; });
+  brief += counts("2.After eliminate duplicate:", [&](std::string_view id) { return distinct[id].size(); });
+  write_file(folder + "/success_report.txt", success);
+  write_file(folder + "/failed_report.txt", failed);
+  write_file(folder + "/need_migration_doc.txt", by_hand);
+  write_file(folder + "/api_brief_report.txt", brief);
+  xlsx_report(result, list, folder + "/api_analysis_report.xlsx");
+}
+
+std::string rules_markdown() {
+  std::string text = "# Rules of `cairn migrate`\n\nGenerated by `cairn migrate --rules`. Tier *safe*: cannot change what the script computes. *review*: applied, and worth a look. "
+                     "*advice*: reported, never edited. Each example is a test.\n";
+  for (const Rule* rule : all_rules()) {
+    std::string_view when = rule->when == When::always ? "always" : rule->when == When::tf1 ? "scripts of TensorFlow 1" : rule->when == When::tf2 ? "scripts of TensorFlow 2"
+                            : rule->when == When::strategy ? "scripts of TensorFlow 1 distributed by a strategy" : "with `--platform`";
+    text += fmt::format("\n## {}\n\n{}: {}.\n\nTier {}, {}.\n", rule->id, rule->title, rule->reason, tier_name(rule->tier), when);
+    for (const Example& example : rule->examples) {
+      if (example.after.empty()) continue;
+      text += fmt::format("\n```diff\n{}```\n", unified_diff(example.before, example.after, first_line(example.options.empty() ? "script.py" : example.options), 1).substr(0));
+    }
+  }
+  return text;
+}
+
+}  // namespace cairn::migrate
