@@ -63,7 +63,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     Node& node = *owned;
     nodes.push_back(std::move(owned));
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
-    infer_node(node);
+    infer_node(node, module);
     const std::vector<Value*> inputs = node.inputs;
     if (!fold_node(node, nodes, largest_bytes)) continue;
     ++folded;

@@ -1,4 +1,5 @@
 // Types again by the shape rules, in program order, into regions and out of them.
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -7,14 +8,11 @@ namespace {
 
 constexpr int kTrialDepth = 3;  // loops inside loops whose carried types are narrowed by trial
 
-void infer_nodes(Block& block, int depth);
+void infer_nodes(Block& block, const Module* module, int depth);
 
 void narrow(Value& value, const Type& type) {
   if (compatible(value.type, type)) value.type = meet(value.type, type);
 }
-
-// True when everything that `known` says of a value, `type` says too.
-bool implies(const Type& type, const Type& known) { return compatible(type, known) && meet(type, known) == type; }
 
 // Carried values must have the type of the params that they become: start from the types that enter, widen by what the
 // body returns, until that holds. Trials run on a copy because types are never widened in place.
@@ -27,7 +25,7 @@ bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
     for (size_t i = 0; i < carried; ++i) body.params[i]->type = entering[i];
     for (size_t i = carried; i < body.params.size(); ++i) narrow(*body.params[i], node.inputs[i]->type);
     try {
-      infer_nodes(body, depth + 1);
+      infer_nodes(body, nullptr, depth + 1);
     } catch (const Error&) {
       return false;  // the first pass through the loop would fail, if there is one
     }
@@ -47,7 +45,7 @@ bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
   return false;
 }
 
-void infer_loop(Node& node, int depth) {
+void infer_loop(Node& node, const Module* module, int depth) {
   const auto carried = static_cast<size_t>(node.attr().integer("carried"));
   std::vector<Type> entering;
   bool gains = false;
@@ -60,30 +58,36 @@ void infer_loop(Node& node, int depth) {
   if (gains && depth < kTrialDepth) carry(node, carried, std::move(entering), depth);
   for (auto& region : node.regions) {
     for (size_t i = carried; i < node.inputs.size(); ++i) narrow(*region->params[i], node.inputs[i]->type);
-    infer_nodes(*region, depth + 1);
+    infer_nodes(*region, module, depth + 1);
   }
 }
 
-void infer_branches(Node& node, int depth) {
+void infer_branches(Node& node, const Module* module, int depth) {
   for (auto& region : node.regions) {
     for (size_t i = 0; i < region->params.size(); ++i) narrow(*region->params[i], node.inputs[i + 1]->type);
-    infer_nodes(*region, depth + 1);
+    infer_nodes(*region, module, depth + 1);
   }
 }
 
-void infer_nodes(Block& block, int depth) {
+void infer_nodes(Block& block, const Module* module, int depth) {
   for (auto& node : block.nodes) {
-    if (!node->regions.empty()) node->op->find_attribute("carried") ? infer_loop(*node, depth) : infer_branches(*node, depth);
-    infer_node(*node);
+    if (!node->regions.empty())
+      node->op->find_attribute("carried") ? infer_loop(*node, module, depth) : infer_branches(*node, module, depth);
+    infer_node(*node, module);
   }
 }
 
 }  // namespace
 
-bool infer_node(Node& node) {
-  std::vector<Type> known;
+bool infer_node(Node& node, const Module* module) {
+  std::vector<Type> known, types;
   for (const auto& result : node.results) known.push_back(result->type);
-  auto types = refine(*node.op, infer_types(*node.op, node.inputs, node.attributes, node.regions), known);
+  try {
+    types = refine(*node.op, infer_types(*node.op, node.inputs, node.attributes, node.regions), known);
+  } catch (const Error& fault) {
+    if (!module) throw;
+    throw Error(fault.kind(), where(*module, node), fault.what());
+  }
   bool gained = false;
   for (size_t i = 0; i < types.size(); ++i) {
     gained = gained || types[i] != known[i];
@@ -92,6 +96,6 @@ bool infer_node(Node& node) {
   return gained;
 }
 
-void infer_block(Block& block) { infer_nodes(block, 0); }
+void infer_block(Block& block, const Module* module) { infer_nodes(block, module, 0); }
 
 }  // namespace cairn

@@ -1,0 +1,47 @@
+// What rules and passes ask about constants, shapes and permutations.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+using Permutation = std::vector<int64_t>;
+
+bool is_identity(const Permutation& permutation);
+/// transpose(transpose(x, first), second) = transpose(x, compose(first, second)).
+Permutation compose(const Permutation& first, const Permutation& second);
+Permutation inverse(const Permutation& permutation);
+/// The permutation of a transpose node, without negative axes.
+Permutation permutation_of(const Node& transpose);
+
+/// Axis in 0 .. rank - 1.
+size_t axis_of(int64_t axis, size_t rank);
+
+/// The number that every element of a numeric or boolean tensor is; nothing for none or several.
+std::optional<double> splat(const Tensor& tensor);
+inline bool is_all(const Tensor& tensor, double number) { return splat(tensor) == number; }
+/// Each element is an exact power of two with an exact reciprocal.
+bool powers_of_two(const Tensor& tensor);
+
+/// Both are surely tensors of the same element type and dims.
+bool surely_same(const Type& a, const Type& b);
+/// The same but for at most one dim each that is not known, which then must agree because the number of elements does.
+bool same_by_count(const Type& a, const Type& b);
+/// True when everything that `known` says of a value, `type` says too.
+bool implies(const Type& type, const Type& known);
+
+/// Elements of a 1-D (or scalar) integer value as far as they are known at compile time: numbers, or the dims that they
+/// are. Nothing when not even their number is known.
+std::optional<std::vector<Dim>> known_elements(const Value* value, int depth = 16);
+/// Dims as a constant operand of reshape: at most one that is not a number becomes -1.
+std::optional<std::vector<int64_t>> reshape_operand(const std::vector<Dim>& dims);
+/// 1-D integers of the element type of `like`.
+Tensor integers_like(const Type& like, const std::vector<int64_t>& values);
+
+/// True for a constant that varies along the last dim at most: one element, or [n], or [1, ..., 1, n].
+bool along_last_dim(const Tensor& tensor);
+
+}  // namespace cairn

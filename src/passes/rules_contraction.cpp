@@ -1,0 +1,235 @@
+// Constants around convolutions and matrix products go into their weights; what remains is product plus bias. Sums are
+// rounded in another order, as in every inference engine.
+#include <algorithm>
+#include <limits>
+
+#include "passes/facts.h"
+#include "passes/rules.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool wide_float(DType dtype) { return dtype == kF32 || dtype == kF64; }
+
+// The constant scales whole output channels, and the product keeps its type under it.
+bool scales_channels(const Match& m) {
+  return wide_float(m.type().dtype) && along_last_dim(m.constant("c")) && surely_same(m.node("product").result()->type, m.type());
+}
+
+Value* as_vector(Match& m, Value* c, bool column = false) {
+  int64_t count = constant_of(c)->count();
+  return m.add("reshape", {c, m.constant(Tensor::of_i64(column ? std::vector<int64_t>{count, 1} : std::vector<int64_t>{count}))});
+}
+
+Value* factor(Match& m, bool divide) { return divide ? m.add("reciprocal", {m["c"]}) : m["c"]; }
+
+// The product with its output channels scaled.
+Value* scaled_product(Match& m, Value* scale) {
+  Node& product = m.node("product");
+  const AttrDef* flag = product.op->find_attribute("transpose_b");
+  bool rows = flag && product.attr().boolean("transpose_b");
+  return m.like(product, {m["x"], m.add("mul", {m["w"], as_vector(m, scale, rows)})});
+}
+
+Value* scale_after(Match& m) { return scaled_product(m, factor(m, m.root().is("div"))); }
+
+Value* scale_after_bias(Match& m) {
+  Value* scale = factor(m, m.root().is("div"));
+  return m.add("add", {scaled_product(m, scale), m.add("mul", {m["b"], scale})});
+}
+
+bool bias_and_scale(const Match& m) { return scales_channels(m) && along_last_dim(m.constant("b")); }
+
+Value* joined_bias(Match& m) { return m.add("add", {m.node("product").result(), m.add("add", {m["a"], m["b"]})}); }
+
+bool keeps_product_type(const Match& m) { return surely_same(m.node("product").result()->type, m.type()); }
+
+// The constant scales whole input channels; padding stays zero under it.
+bool scales_input_channels(const Match& m) {
+  const Node& product = m.root();
+  if (!wide_float(m.type().dtype) || !along_last_dim(m.constant("c"))) return false;
+  if (!surely_same(m["x"]->type, m.node("scale").result()->type)) return false;
+  if (product.op->find_attribute("groups") && product.attr().integer("groups") != 1) return m.constant("c").count() == 1;
+  return !product.op->find_attribute("transpose_a") || !product.attr().boolean("transpose_a");
+}
+
+Value* scale_before(Match& m) {
+  Node& product = m.root();
+  const AttrDef* flag = product.op->find_attribute("transpose_b");
+  bool columns = flag && product.attr().boolean("transpose_b");
+  Value* scale = as_vector(m, factor(m, m.node("scale").is("div")), !columns);
+  return m.like(product, {m["x"], m.add("mul", {m["w"], scale})});
+}
+
+bool statistics_in_type(const Match& m) {
+  const Shape& shape = m["x"]->type.shape;
+  return shape.ranked && wide_float(m.type().dtype) && m["s"]->type.dtype == m.type().dtype && m["v"]->type.dtype == m.type().dtype;
+}
+
+// y = x * k + (offset - mean * k), k = scale / sqrt(variance + epsilon).
+Value* normalise_by_constants(Match& m) {
+  Node& root = m.root();
+  size_t rank = m["x"]->type.shape.rank(), axis = axis_of(root.attr().integer("axis"), rank);
+  double epsilon = root.attr().number("epsilon");
+  Value* shift = m.constant(m.type().dtype == kF32 ? Tensor::scalar_f32(static_cast<float>(epsilon)) : Tensor::of<double>(kF64, {}, {epsilon}));
+  Value* k = m.add("div", {m["s"], m.add("sqrt", {m.add("add", {m["v"], shift})})});
+  Value* b = m.add("sub", {m["o"], m.add("mul", {m["m"], k})});
+  std::vector<int64_t> dims(rank - axis, 1);
+  dims[0] = constant_of(m["s"])->count();
+  if (dims.size() > 1) {
+    Value* shape = m.constant(Tensor::of_i64(dims));
+    k = m.add("reshape", {k, shape});
+    b = m.add("reshape", {b, shape});
+  }
+  return m.add("add", {m.add("mul", {m["x"], k}), b});
+}
+
+// Pads of an image's rows and columns alone, in the order top, bottom, left, right.
+std::optional<std::vector<int64_t>> image_pads(const Match& m) {
+  const Tensor& pads = m.constant("p");
+  if (pads.dims() != std::vector<int64_t>{4, 2} || m.node("pad").attr().text("mode") != "constant") return {};
+  auto all = pads.as_i64();
+  if (all[0] || all[1] || all[6] || all[7]) return {};
+  for (int64_t pad : all)
+    if (pad < 0 || pad > std::numeric_limits<int32_t>::max()) return {};
+  return std::vector<int64_t>(all.begin() + 2, all.begin() + 6);
+}
+
+bool pads_with(const Match& m, double value) {
+  const Node& root = m.root();
+  const std::string& padding = root.attr().text("padding");
+  if (padding != "valid" && padding != "explicit") return false;
+  if (root.op->find_attribute("ceil_mode") && root.attr().boolean("ceil_mode")) return false;
+  return image_pads(m) && m.node("pad").attr().number("value") == value;
+}
+
+Value* pad_inside(Match& m) {
+  Node& root = m.root();
+  std::vector<int64_t> pads = *image_pads(m);
+  if (root.attr().text("padding") == "explicit")
+    for (size_t i = 0; i < 4; ++i) pads[i] += root.attr().integers("pads")[i];
+  std::vector<Value*> inputs = root.inputs;
+  inputs[0] = m["x"];
+  return m.like(root, std::move(inputs), {{"padding", std::string("explicit")}, {"pads", std::move(pads)}});
+}
+
+// Zeros never exceed what relu gives, and no window stands in padding alone.
+bool zeros_lose(const Match& m) {
+  const auto& window = m.root().attr().integers("window");
+  auto pads = image_pads(m);
+  if (!pads_with(m, 0) || m.root().attr().text("padding") != "valid" || !m.type().dtype.is_float()) return false;
+  for (size_t i = 0; i < 4; ++i)
+    if ((*pads)[i] >= window[i / 2]) return false;
+  for (int64_t dilation : m.root().attr().integers("dilations"))
+    if (dilation != 1) return false;
+  return true;
+}
+
+#define KERNEL_12 "%w = constant {value = f32[1, 1, 1, 2] (0.5, -1.5)} "
+#define KERNEL_23 "%w = constant {value = f32[2, 3] (0.5, -1.5, 1.0, 2.0, 0.25, -1.0)} "
+
+constexpr Rule kRules[] = {
+    {.name = "scale_after_product",
+     .summary = "a constant factor a channel after a convolution or matrix product goes into its weights",
+     .pattern = "mul|div(conv2d|matmul(x, w!)~:product, c!)",
+     .where = scales_channels,
+     .replace = scale_after,
+     .platform = "ConvBatchnormFusionPass",
+     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 3, 3, 2]) { " KERNEL_12 "%c = constant {value = f32[2] (2.0, 3.0)} "
+           "%p = conv2d %x, %w %y = mul %p, %c return %y }",
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 3, 3, 2]) { %w = constant {value = f32[1, 1, 1, 2] (1.0, -4.5)} "
+            "%y = conv2d %x, %w return %y }"},
+    {.name = "scale_after_bias",
+     .summary = "a constant factor a channel after product and bias goes into weights and bias",
+     .pattern = "mul|div(add(conv2d|matmul(x, w!)~:product, b!)~, c!)",
+     .where = bias_and_scale,
+     .replace = scale_after_bias,
+     .platform = "ConvBatchnormFusionPass",
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
+           "%c = constant {value = f32[3] (2.0, 4.0, -1.0)} %p = matmul %x, %w %a = add %p, %b %y = mul %a, %c return %y }",
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { %w = constant {value = f32[2, 3] (1.0, -6.0, -1.0, 4.0, 1.0, 1.0)} "
+            "%p = matmul %x, %w %b = constant {value = f32[3] (2.0, 8.0, -3.0)} %y = add %p, %b return %y }"},
+    {.name = "bias_after_bias",
+     .summary = "two biases are one",
+     .pattern = "add(add(conv2d|matmul(x, w!)~:product, a!)~, b!)",
+     .where = keeps_product_type,
+     .replace = joined_bias,
+     .platform = "ABiasaddConvFusion",
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
+           "%c = constant {value = f32[] (0.5)} %p = matmul %x, %w %a = add %p, %b %y = add %a, %c return %y }",
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%p = matmul %x, %w %b = constant {value = f32[3] (1.5, 2.5, 3.5)} "
+            "%y = add %p, %b return %y }"},
+    {.name = "subtracted_bias",
+     .summary = "a subtracted constant after a product is a bias",
+     .pattern = "sub(conv2d|matmul(x, w!)~:product, b!)",
+     .where = keeps_product_type,
+     .replace = [](Match& m) { return m.add("add", {m.node("product").result(), m.add("neg", {m["b"]})}); },
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
+           "%p = matmul %x, %w %y = sub %p, %b return %y }",
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%p = matmul %x, %w %b = constant {value = f32[3] (-1.0, -2.0, -3.0)} "
+            "%y = add %p, %b return %y }"},
+    {.name = "scale_before_product",
+     .summary = "a constant factor a channel before a convolution or matrix product goes into its weights",
+     .pattern = "conv2d|matmul(mul|div(x, c!)~:scale, w!)",
+     .where = scales_input_channels,
+     .replace = scale_before,
+     .platform = "MulConv2dFusionPass",
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%c = constant {value = f32[2] (2.0, 4.0)} %s = mul %x, %c "
+           "%y = matmul %s, %w return %y }",
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { %w = constant {value = f32[2, 3] (1.0, -3.0, 2.0, 8.0, 1.0, -4.0)} "
+            "%y = matmul %x, %w return %y }"},
+    {.name = "fold_batch_norm",
+     .summary = "batch normalisation by constant statistics is a constant factor and a constant shift a channel",
+     .pattern = "batch_norm(x, s!, o!, m!, v!)",
+     .where = statistics_in_type,
+     .replace = normalise_by_constants,
+     .platform = "BatchNormBnInferFusionPass",
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %s = constant {value = f32[2] (2.0, 3.0)} %o = constant {value = f32[2] (1.0, -1.0)} "
+           "%m = constant {value = f32[2] (0.5, 1.0)} %v = constant {value = f32[2] (4.0, 9.0)} "
+           "%y = batch_norm %x, %s, %o, %m, %v {epsilon = 0.0} return %y }",
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %b = constant {value = f32[2] (0.5, -2.0)} %y = add %x, %b return %y }"},
+    {.name = "pad_into_conv",
+     .summary = "rows and columns of zeros around an image are padding of the convolution",
+     .pattern = "conv2d(pad(x, p!):pad, _)",
+     .where = [](const Match& m) { return pads_with(m, 0); },
+     .replace = pad_inside,
+     .platform = "PadConv2dFusionPass",
+     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12 "%p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+           "%a = pad %x, %p %y = conv2d %a, %w return %y }",
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12 "%y = conv2d %x, %w {padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
+    {.name = "pad_into_max_pool",
+     .summary = "padding that never wins is padding of the pooling",
+     .pattern = "max_pool2d(pad(x, p!):pad)",
+     .where = [](const Match& m) { return pads_with(m, -kInfinity); },
+     .replace = pad_inside,
+     .platform = "PadMaxPoolFusionPass",
+     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+           "%a = pad %x, %p {value = -inf} %y = max_pool2d %a {window = [2, 2]} return %y }",
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %y = max_pool2d %x {window = [2, 2], padding = explicit, pads = [1, 1, 0, 1]} "
+            "return %y }"},
+    {.name = "zero_pad_into_max_pool",
+     .summary = "zeros around what relu gives never exceed a window's largest element",
+     .pattern = "max_pool2d(pad(relu(_):r, p!):pad)",
+     .where = zeros_lose,
+     .replace =
+         [](Match& m) {
+           return m.like(m.root(), {m.node("r").result()}, {{"padding", std::string("explicit")}, {"pads", *image_pads(m)}});
+         },
+     .platform = "PadMaxPoolFusionPass",
+     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+           "%r = relu %x %a = pad %r, %p %y = max_pool2d %a {window = [2, 2]} return %y }",
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %r = relu %x "
+            "%y = max_pool2d %r {window = [2, 2], padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
+};
+
+#undef KERNEL_12
+#undef KERNEL_23
+
+}  // namespace
+
+std::span<const Rule> contraction_rules() { return kRules; }
+
+}  // namespace cairn

@@ -1,0 +1,298 @@
+// Transposes and reshapes that cancel or merge, and shapes that are known before the program runs.
+#include <algorithm>
+
+#include "passes/facts.h"
+#include "passes/rules.h"
+
+namespace cairn {
+
+namespace {
+
+Value* the_input(Match& m) { return m["x"]; }
+
+Value* transposed(Match& m, Value* x, Permutation permutation) {
+  return m.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+Value* reshaped(Match& m, Value* x, const Type& index, const std::vector<int64_t>& dims) {
+  return m.add("reshape", {x, m.constant(integers_like(index, dims))});
+}
+
+Value* transpose_once(Match& m) {
+  Permutation first = permutation_of(m.node("first")), second = permutation_of(m.node("second"));
+  if (first.size() != second.size() || first.empty()) return nullptr;
+  Permutation both = compose(first, second);
+  return is_identity(both) ? m["x"] : transposed(m, m["x"], both);
+}
+
+// The dims that are not one keep their order, so the elements do.
+bool moves_ones_only(const Match& m) {
+  Permutation permutation = permutation_of(m.root());
+  const Shape& shape = m["x"]->type.shape;
+  if (!shape.ranked || permutation.size() != shape.rank()) return false;
+  int64_t last = -1;
+  for (int64_t axis : permutation) {
+    if (shape.dims[static_cast<size_t>(axis)] == Dim(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return reshape_operand(m.type().shape.dims).has_value();
+}
+
+Value* transpose_by_reshape(Match& m) { return reshaped(m, m["x"], Type::tensor(kI64, {}), *reshape_operand(m.type().shape.dims)); }
+
+// The operand of the second reshape alone decides, unless an element of it refers to the dims of its input.
+Value* reshape_once(Match& m) { return m.like(m.node("second"), {m["x"], m["s"]}); }
+
+// Dims of the result as numbers with at most one -1, from the type or from how the operand was computed.
+std::optional<std::vector<int64_t>> known_operand(const Match& m) {
+  if (constant_of(m["s"])) return {};
+  const Shape& shape = m.type().shape;
+  std::optional<std::vector<Dim>> elements = known_elements(m["s"]);
+  if (!shape.ranked) return elements ? reshape_operand(*elements) : std::nullopt;
+  std::vector<Dim> dims = shape.dims;
+  if (elements && elements->size() == dims.size())
+    for (size_t i = 0; i < dims.size(); ++i)
+      if (!dims[i].known()) dims[i] = (*elements)[i];
+  return reshape_operand(dims);
+}
+
+Value* reshape_to_known(Match& m) { return reshaped(m, m["x"], m["s"]->type, *known_operand(m)); }
+
+bool broadcast_shape_known(const Match& m) { return !constant_of(m["s"]) && m.type().is_static(); }
+
+Value* broadcast_to_known(Match& m) {
+  return m.add("broadcast_to", {m["x"], m.constant(integers_like(m["s"]->type, m.type().shape.sizes()))});
+}
+
+// The other operand already has the shape of the result.
+bool broadcast_is_implied(const Match& m) { return surely_same(Type::tensor(m["z"]->type.dtype, m.type().shape), m["z"]->type); }
+
+Value* without_broadcast(Match& m) {
+  Node& root = m.root();
+  Value* z = m["z"];
+  bool first = root.inputs[0] == z;
+  return m.like(root, first ? std::vector<Value*>{z, m["x"]} : std::vector<Value*>{m["x"], z});
+}
+
+std::optional<std::vector<int64_t>> known_numbers(const Match& m) {
+  auto elements = known_elements(m.root().result());
+  if (!elements) return {};
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : *elements) {
+    if (!dim.known()) return {};
+    numbers.push_back(dim.size);
+  }
+  return numbers;
+}
+
+bool shape_elements_known(const Match& m) { return m.type().is_tensor() && known_numbers(m).has_value(); }
+
+Value* shape_elements(Match& m) {
+  Tensor values = integers_like(m.type(), *known_numbers(m));
+  if (values.dtype() != m.type().dtype) return nullptr;
+  return m.constant(m.type().shape.rank() == 0 ? values.reshaped({}) : values);
+}
+
+bool swaps_last_two(const Node& transpose) {
+  Permutation permutation = permutation_of(transpose);
+  size_t rank = permutation.size();
+  if (rank < 2) return false;
+  std::swap(permutation[rank - 1], permutation[rank - 2]);
+  return is_identity(permutation);
+}
+
+Value* matmul_flipped(Match& m, size_t side) {
+  Node& node = m.root();
+  const char* flag = side == 0 ? "transpose_a" : "transpose_b";
+  std::vector<Value*> inputs = node.inputs;
+  inputs[side] = m["x"];
+  return m.like(node, inputs, {{flag, !node.attr().boolean(flag)}});
+}
+
+bool joins_a_concat(const Match& m) {
+  Node& root = m.root();
+  const Shape& shape = m.type().shape;
+  if (!shape.ranked) return false;
+  size_t axis = axis_of(root.attr().integer("axis"), shape.rank());
+  return std::any_of(root.inputs.begin(), root.inputs.end(), [&](const Value* input) {
+    return input->producer && input->producer->is("concat") && axis_of(input->producer->attr().integer("axis"), shape.rank()) == axis;
+  });
+}
+
+Value* concat_once(Match& m) {
+  Node& root = m.root();
+  size_t rank = m.type().shape.rank(), axis = axis_of(root.attr().integer("axis"), rank);
+  std::vector<Value*> inputs;
+  for (Value* input : root.inputs) {
+    const Node* inner = input->producer;
+    if (inner && inner->is("concat") && axis_of(inner->attr().integer("axis"), rank) == axis)
+      inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
+    else
+      inputs.push_back(input);
+  }
+  return m.like(root, inputs);
+}
+
+// Axes of a reduction whose input has a known rank; all of them when none is named.
+std::vector<size_t> reduced_axes(const Node& node) {
+  std::vector<size_t> axes;
+  size_t rank = node.inputs[0]->type.shape.rank();
+  for (int64_t axis : node.attr().integers("axes")) axes.push_back(axis_of(axis, rank));
+  return axes;
+}
+
+bool reduces_ones(const Match& m) {
+  const Shape& shape = m["x"]->type.shape;
+  if (!shape.ranked || m["x"]->type.dtype != m.type().dtype || m.root().attr().integers("axes").empty()) return false;
+  for (size_t axis : reduced_axes(m.root()))
+    if (!(shape.dims[axis] == Dim(1))) return false;
+  return reshape_operand(m.type().shape.dims).has_value();
+}
+
+bool reshape_drops_kept_dims(const Match& m) {
+  const Node& reduce = m.node("reduce");
+  const Shape& shape = m["x"]->type.shape;
+  if (!shape.ranked || !reduce.attr().boolean("keep_dims") || reduce.attr().integers("axes").empty()) return false;
+  auto axes = reduced_axes(reduce);
+  Shape squeezed;
+  for (size_t i = 0; i < shape.rank(); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) squeezed.dims.push_back(shape.dims[i]);
+  return same_by_count(Type::tensor(m.type().dtype, squeezed), m.type());
+}
+
+constexpr Rule kRules[] = {
+    {.name = "identity_transpose",
+     .summary = "a transpose that moves nothing",
+     .pattern = "transpose(x)",
+     .where = [](const Match& m) { return m["x"]->type.shape.ranked && is_identity(permutation_of(m.root())); },
+     .replace = the_input,
+     .removal = Removal::identity,
+     .platform = "PermutePass",
+     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %a = transpose %x {permutation = [0, 1]} %y = relu %a return %y }",
+     .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
+    {.name = "transpose_of_transpose",
+     .summary = "two transposes are one, or none",
+     .pattern = "transpose(transpose(x):first):second",
+     .replace = transpose_once,
+     .removal = Removal::identity,
+     .platform = "TransOpSymmetryEliminationPass",
+     .in = "(%x: f32[2, 3, 4]) -> (%y: f32[4, 2, 3]) { %a = transpose %x {permutation = [1, 2, 0]} "
+           "%y = transpose %a {permutation = [1, 2, 0]} return %y }",
+     .out = "(%x: f32[2, 3, 4]) -> (%y: f32[4, 2, 3]) { %y = transpose %x {permutation = [2, 0, 1]} return %y }"},
+    {.name = "transpose_as_reshape",
+     .summary = "a transpose that moves dims of size one alone",
+     .pattern = "transpose(x)",
+     .where = moves_ones_only,
+     .replace = transpose_by_reshape,
+     .in = "(%x: f32[?n, 1, 1, 4]) -> (%y: f32[?n, 4, 1, 1]) { %y = transpose %x {permutation = [0, 3, 1, 2]} return %y }",
+     .out = "(%x: f32[?n, 1, 1, 4]) -> (%y: f32[?n, 4, 1, 1]) { %s = constant {value = i64[4] (-1, 4, 1, 1)} "
+            "%y = reshape %x, %s : f32[?n, 4, 1, 1] return %y }"},
+    {.name = "identity_reshape",
+     .summary = "a reshape to the dims that a value has",
+     .pattern = "reshape(x, _)",
+     .where = [](const Match& m) { return same_by_count(m["x"]->type, m.type()); },
+     .replace = the_input,
+     .removal = Removal::identity,
+     .platform = "ReshapeRemovePass",
+     .in = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %s = constant {value = i64[2] (-1, 3)} %a = reshape %x, %s %y = relu %a return %y }",
+     .out = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %y = relu %x return %y }"},
+    {.name = "reshape_of_reshape",
+     .summary = "of two reshapes the second decides",
+     .pattern = "reshape(reshape(x, _):first, s):second",
+     .replace = reshape_once,
+     .in = "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %s = constant {value = i64[3] (2, 2, 6)} %t = constant {value = i64[2] (3, -1)} "
+           "%a = reshape %x, %s %y = reshape %a, %t return %y }",
+     .out = "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %t = constant {value = i64[2] (3, -1)} %y = reshape %x, %t return %y }"},
+    {.name = "reshape_to_known_dims",
+     .summary = "dims that follow from what is known, but for one, need no computed operand",
+     .pattern = "reshape(x, s)",
+     .where = [](const Match& m) { return known_operand(m).has_value(); },
+     .replace = reshape_to_known,
+     .removal = Removal::shape_only,
+     .platform = "ConstToAttrReshapePass",
+     .in = "(%x: f32[?n, 2, 3]) -> (%y: f32[?, 6]) { %s = shape_of %x {dtype = i64} %i = constant {value = i64[1] (0)} "
+           "%n = gather %s, %i %r = constant {value = i64[1] (6)} %t = concat %n, %r {axis = 0} %y = reshape %x, %t return %y }",
+     .out = "(%x: f32[?n, 2, 3]) -> (%y: f32[?, 6]) { %t = constant {value = i64[2] (-1, 6)} %y = reshape %x, %t return %y }"},
+    {.name = "broadcast_to_known_dims",
+     .summary = "dims that are known need no computed operand",
+     .pattern = "broadcast_to(x, s)",
+     .where = broadcast_shape_known,
+     .replace = broadcast_to_known,
+     .removal = Removal::shape_only,
+     .in = "(%x: f32[3], %s: i64[2]) -> (%y: f32[2, 3]) { %y = broadcast_to %x, %s : f32[2, 3] return %y }",
+     .out = "(%x: f32[3], %s: i64[2]) -> (%y: f32[2, 3]) { %t = constant {value = i64[2] (2, 3)} %y = broadcast_to %x, %t return %y }"},
+    {.name = "implied_broadcast",
+     .summary = "arithmetic broadcasts by itself",
+     .pattern = "add|sub|mul|div|maximum|minimum|squared_difference(broadcast_to(x, _), z)",
+     .where = broadcast_is_implied,
+     .replace = without_broadcast,
+     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to %x, %s "
+           "%y = add %b, %z return %y }",
+     .out = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = add %x, %z return %y }"},
+    {.name = "implied_broadcast_right",
+     .summary = "arithmetic broadcasts by itself",
+     .pattern = "sub|div(z, broadcast_to(x, _))",
+     .where = broadcast_is_implied,
+     .replace = without_broadcast,
+     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to %x, %s "
+           "%y = sub %z, %b return %y }",
+     .out = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = sub %z, %x return %y }"},
+    {.name = "shape_elements_known",
+     .summary = "the elements of a shape that are numbers, even if others are not",
+     .pattern = "gather|slice|concat|cast(x, ...)",
+     .where = shape_elements_known,
+     .replace = shape_elements,
+     .removal = Removal::shape_only,
+     .platform = "DimensionComputePass",
+     .in = "(%x: f32[?n, 2, 3]) -> (%y: i64[1]) { %s = shape_of %x {dtype = i64} %i = constant {value = i64[1] (2)} "
+           "%y = gather %s, %i return %y }",
+     .out = "(%x: f32[?n, 2, 3]) -> (%y: i64[1]) { %y = constant {value = i64[1] (3)} return %y }"},
+    {.name = "matmul_of_transpose_left",
+     .summary = "a matrix product takes its left operand transposed",
+     .pattern = "matmul(transpose(x):t, _)",
+     .where = [](const Match& m) { return swaps_last_two(m.node("t")); },
+     .replace = [](Match& m) { return matmul_flipped(m, 0); },
+     .platform = "MatmulTransposeFusionPass",
+     .in = "(%x: f32[3, 2], %z: f32[3, 4]) -> (%y: f32[2, 4]) { %t = transpose %x {permutation = [1, 0]} %y = matmul %t, %z return %y }",
+     .out = "(%x: f32[3, 2], %z: f32[3, 4]) -> (%y: f32[2, 4]) { %y = matmul %x, %z {transpose_a = true} return %y }"},
+    {.name = "matmul_of_transpose_right",
+     .summary = "a matrix product takes its right operand transposed",
+     .pattern = "matmul(_, transpose(x):t)",
+     .where = [](const Match& m) { return swaps_last_two(m.node("t")); },
+     .replace = [](Match& m) { return matmul_flipped(m, 1); },
+     .platform = "MatmulTransposeFusionPass",
+     .in = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %t = transpose %z {permutation = [1, 0]} %y = matmul %x, %t return %y }",
+     .out = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %y = matmul %x, %z {transpose_b = true} return %y }"},
+    {.name = "concat_of_concat",
+     .summary = "joins along one axis are one join",
+     .pattern = "concat(...)",
+     .where = joins_a_concat,
+     .replace = concat_once,
+     .platform = "ZConcatExt2FusionPass",
+     .in = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %d = concat %a, %b {axis = 0} "
+           "%y = concat %d, %c {axis = 0} return %y }",
+     .out = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %y = concat %a, %b, %c {axis = 0} return %y }"},
+    {.name = "reduce_of_ones",
+     .summary = "a reduction along dims of size one is a reshape",
+     .pattern = "reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)",
+     .where = reduces_ones,
+     .replace = transpose_by_reshape,
+     .platform = "AReduceSumFusionPass",
+     .in = "(%x: f32[2, 1, 3]) -> (%y: f32[2, 3]) { %y = reduce_max %x {axes = [1], keep_dims = false} return %y }",
+     .out = "(%x: f32[2, 1, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %y = reshape %x, %s return %y }"},
+    {.name = "reduce_then_squeeze",
+     .summary = "dims of size one that a reduction keeps and a reshape drops",
+     .pattern = "reshape(reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)~:reduce, _)",
+     .where = reshape_drops_kept_dims,
+     .replace = [](Match& m) { return m.like(m.node("reduce"), {m["x"]}, {{"keep_dims", false}}); },
+     .in = "(%x: f32[?n, 4, 5, 3]) -> (%y: f32[?n, 3]) { %a = reduce_mean %x {axes = [1, 2], keep_dims = true} "
+           "%s = constant {value = i64[2] (-1, 3)} %y = reshape %a, %s : f32[?n, 3] return %y }",
+     .out = "(%x: f32[?n, 4, 5, 3]) -> (%y: f32[?n, 3]) { %y = reduce_mean %x {axes = [1, 2], keep_dims = false} return %y }"},
+};
+
+}  // namespace
+
+std::span<const Rule> shape_rules() { return kRules; }
+
+}  // namespace cairn

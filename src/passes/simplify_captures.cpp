@@ -1,0 +1,169 @@
+// What regions see of the block around them: constants move inside, values that a loop hands on unchanged are not carried,
+// captures that no region uses are dropped.
+#include <algorithm>
+
+#include "passes/passes.h"
+#include "passes/rewriter.h"
+
+namespace cairn {
+
+namespace {
+
+std::unordered_set<const Value*> used_values(const Block& block) {
+  std::unordered_set<const Value*> used(block.results.begin(), block.results.end());
+  for (const auto& node : block.nodes) used.insert(node->inputs.begin(), node->inputs.end());
+  return used;
+}
+
+void renumber(Block& region) {
+  for (size_t i = 0; i < region.params.size(); ++i) region.params[i]->index = static_cast<uint32_t>(i);
+}
+
+class Captures {
+ public:
+  explicit Captures(Node& node)
+      : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
+    carried_ = loop_ ? static_cast<size_t>(node.attr().integer("carried")) : 0;
+  }
+
+  // Results of the node that are its inputs, by index.
+  std::vector<std::pair<size_t, Value*>> stop_carrying() {
+    std::vector<std::pair<size_t, Value*>> unchanged;
+    if (!loop_) return unchanged;
+    Block& body = *node_.regions[1];
+    std::vector<bool> moves(node_.inputs.size(), false);
+    for (size_t i = 0; i < carried_; ++i) {
+      if (body.results[i] != body.params[i].get()) continue;
+      moves[i] = true;
+      unchanged.emplace_back(i, node_.inputs[i]);
+    }
+    if (unchanged.empty()) return unchanged;
+    reorder(node_.inputs, moves);
+    for (auto& region : node_.regions) {
+      reorder(region->params, moves);
+      renumber(*region);
+    }
+    drop(body.results, moves);
+    carried_ -= unchanged.size();
+    node_.attributes.set("carried", static_cast<int64_t>(carried_));
+    return unchanged;
+  }
+
+  // Each region gets a copy of the constants that it uses, first of all; their elements are shared.
+  size_t move_constants() {
+    size_t changes = 0;
+    for (auto& region : node_.regions) {
+      auto used = used_values(*region);
+      std::unordered_map<const Value*, Value*> copies;
+      std::vector<std::unique_ptr<Node>> nodes;
+      for (size_t i = carried_; i + first_ < node_.inputs.size(); ++i) {
+        const Value* input = node_.inputs[first_ + i];
+        if (!constant_of(input) || !used.count(region->params[i].get())) continue;
+        std::unordered_map<const Value*, Value*> map;
+        nodes.push_back(clone(*input->producer, map));
+        copies[region->params[i].get()] = nodes.back()->result();
+      }
+      if (nodes.empty()) continue;
+      changes += nodes.size();
+      auto inside = [&](Value*& value) {
+        if (auto found = copies.find(value); found != copies.end()) value = found->second;
+      };
+      for (auto& node : region->nodes) std::for_each(node->inputs.begin(), node->inputs.end(), inside);
+      std::for_each(region->results.begin(), region->results.end(), inside);
+      std::move(region->nodes.begin(), region->nodes.end(), std::back_inserter(nodes));
+      region->nodes = std::move(nodes);
+    }
+    return changes;
+  }
+
+  size_t drop_unused(Rewriter& rewriter) {
+    std::vector<std::unordered_set<const Value*>> used;
+    for (auto& region : node_.regions) used.push_back(used_values(*region));
+    std::vector<bool> unused(node_.inputs.size(), false), unused_params(node_.inputs.size() - first_, false);
+    std::vector<Value*> dropped;
+    for (size_t i = carried_; i + first_ < node_.inputs.size(); ++i) {
+      bool any = false;
+      for (size_t r = 0; r < node_.regions.size(); ++r) any = any || used[r].count(node_.regions[r]->params[i].get());
+      if (any) continue;
+      unused[first_ + i] = unused_params[i] = true;
+      dropped.push_back(node_.inputs[first_ + i]);
+    }
+    if (dropped.empty()) return 0;
+    drop(node_.inputs, unused);
+    for (auto& region : node_.regions) {
+      drop(region->params, unused_params);
+      renumber(*region);
+    }
+    rewriter.disown(dropped);
+    return dropped.size();
+  }
+
+ private:
+  // The marked ones go behind the carried ones.
+  template <class T>
+  void reorder(std::vector<T>& list, const std::vector<bool>& moves) {
+    std::vector<T> kept, moved;
+    for (size_t i = 0; i < list.size(); ++i) (i < carried_ && moves[i] ? moved : kept).push_back(std::move(list[i]));
+    kept.insert(kept.end(), std::make_move_iterator(moved.begin()), std::make_move_iterator(moved.end()));
+    list = std::move(kept);
+  }
+
+  template <class T>
+  static void drop(std::vector<T>& list, const std::vector<bool>& marked) {
+    std::vector<T> kept;
+    for (size_t i = 0; i < list.size(); ++i)
+      if (!marked[i]) kept.push_back(std::move(list[i]));
+    list = std::move(kept);
+  }
+
+  Node& node_;
+  bool loop_;
+  size_t first_;
+  size_t carried_ = 0;
+};
+
+// The loop without the results that it does not change: same regions, fewer results.
+std::optional<std::vector<Value*>> without_results(Node& node, const std::vector<std::pair<size_t, Value*>>& unchanged, Rewriter& rewriter) {
+  auto loop = std::make_unique<Node>();
+  loop->op = node.op;
+  loop->inputs = node.inputs;
+  loop->attributes = node.attributes;
+  loop->regions = std::move(node.regions);
+  loop->sources = node.sources;
+  std::vector<Value*> values(node.results.size(), nullptr);
+  for (auto [i, input] : unchanged) {
+    const Type& known = node.result(i)->type;
+    bool param = !input->producer && meet(input->type, known) != input->type;  // params cannot learn a type
+    values[i] = param ? rewriter.add(op_named("identity"), {input}, {}, {known}) : input;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]) continue;
+    auto value = std::make_unique<Value>(*node.result(i));
+    value->producer = loop.get();
+    value->index = static_cast<uint32_t>(loop->results.size());
+    values[i] = value.get();
+    loop->results.push_back(std::move(value));
+  }
+  rewriter.adopt(*loop);
+  rewriter.place().push_back(std::move(loop));
+  return values;
+}
+
+}  // namespace
+
+size_t simplify_captures(Block& block, Module& module) {
+  size_t inner = 0;
+  Rewriter rewriter(block, &module);
+  size_t changes = rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
+    if (node.regions.size() != 2) return {};
+    Captures captures(node);
+    auto unchanged = captures.stop_carrying();
+    inner += captures.move_constants() + captures.drop_unused(rewriter);
+    for (auto& region : node.regions) inner += simplify_captures(*region, module);
+    if (unchanged.empty()) return {};
+    return without_results(node, unchanged, rewriter);
+  });
+  return changes + inner;
+}
+
+}  // namespace cairn
