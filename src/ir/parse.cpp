@@ -97,7 +97,7 @@ class Parser {
  private:
   template <class... Args>
   [[noreturn]] void error(fmt::format_string<Args...> format, Args&&... args) {
-    auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<long>(std::min(at_, text_.size())), '\n');
+    auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<long>(std::min(last_, text_.size())), '\n');
     throw Error(ErrorKind::invalid_model, fmt::format("{}:{}", file_, line), fmt::format(format, std::forward<Args>(args)...));
   }
 
@@ -122,7 +122,7 @@ class Parser {
     skip();
     if (text_.substr(at_, token.size()) != token) return false;
     if (word_char(token.back()) && at_ + token.size() < text_.size() && word_char(text_[at_ + token.size()])) return false;
-    at_ += token.size();
+    last_ = at_ += token.size();
     return true;
   }
 
@@ -159,7 +159,7 @@ class Parser {
       }
     }
     if (at_ >= text_.size()) error("unterminated string");
-    ++at_;
+    last_ = ++at_;
     return out;
   }
 
@@ -168,6 +168,7 @@ class Parser {
     size_t start = at_;
     while (at_ < text_.size() && word_char(text_[at_])) ++at_;
     if (start == at_) error("expected a name, found '{}'", text_.substr(at_, std::min<size_t>(12, text_.size() - at_)));
+    last_ = at_;
     return std::string(text_.substr(start, at_ - start));
   }
 
@@ -443,6 +444,7 @@ class Parser {
   const std::vector<Tensor>& weights_;
   std::string file_;
   size_t at_ = 0;
+  size_t last_ = 0;  // end of the last token taken: where errors are reported
 };
 
 }  // namespace

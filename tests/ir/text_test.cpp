@@ -96,7 +96,9 @@ TEST(Tensor, HalvesRoundToNearestEven) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     auto half = static_cast<uint16_t>(bits);
     float value = half_to_float(half);
-    if (value == value) EXPECT_EQ(float_to_half(value), half);
+    if (value == value) {
+      EXPECT_EQ(float_to_half(value), half);
+    }
   }
   EXPECT_EQ(float_to_half(65519.f), 0x7bff);
   EXPECT_EQ(float_to_half(65520.f), 0x7c00);

@@ -40,7 +40,9 @@ TEST(Run, AnyBatchWithoutOptions) {
   for (int64_t n : {1, 3, 1, 0}) {
     auto outputs = mlp->run({counting({n, 2})});
     EXPECT_EQ(outputs[0].dims(), (std::vector<int64_t>{n, 3}));
-    if (n) EXPECT_EQ(floats(outputs[0])[0], 2.5f);
+    if (n) {
+      EXPECT_EQ(floats(outputs[0])[0], 2.5f);
+    }
     EXPECT_TRUE(outputs[1].same_bits(counting({n, 2})));
   }
 }
