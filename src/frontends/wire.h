@@ -56,6 +56,8 @@ class Wire {
   /// Moves to the next field; false at the end.
   bool next();
   uint32_t field() const { return reader_.tag(); }
+  /// The field holds bytes: a text, a message or packed numbers.
+  bool is_message() const { return reader_.wire_type() == protozero::pbf_wire_type::length_delimited; }
   void skip();
 
   int64_t integer();  // int32, int64, uint64, enum, bool

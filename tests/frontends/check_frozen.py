@@ -14,7 +14,8 @@ import tensorflow.compat.v1 as tf1
 def main():
     folder, frozen, *names = sys.argv[1:]
     tensors = dict(name.split("=", 1) for name in names)
-    case = np.load(os.path.join(folder, "case.npz"))
+    case = {name[:-len(".npy")].replace(".", ":", 1): np.load(os.path.join(folder, "case", name))
+            for name in os.listdir(os.path.join(folder, "case"))}
     graph_def = tf1.GraphDef()
     with open(frozen, "rb") as file:
         graph_def.ParseFromString(file.read())
@@ -23,9 +24,9 @@ def main():
         sys.exit(f"not frozen: {stateful}")
     with tf1.Graph().as_default() as graph:
         tf1.import_graph_def(graph_def, name="")
-        outputs = [key for key in case.files if key.startswith("out:")]
+        outputs = [key for key in case if key.startswith("out:")]
         with tf1.Session(graph=graph) as session:
-            feed = {tensors[key]: case[key] for key in case.files if key.startswith("in:")}
+            feed = {tensors[key]: case[key] for key in case if key.startswith("in:")}
             answers = session.run([tensors[key] for key in outputs], feed)
     for key, answer in zip(outputs, answers):
         np.testing.assert_allclose(answer, case[key], rtol=1e-6, atol=1e-6, err_msg=key)

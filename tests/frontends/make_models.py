@@ -15,8 +15,10 @@ tf1 = tf.compat.v1
 
 def save_case(folder, inputs, outputs):
     """Named arrays beside the model: what goes in and what TensorFlow answers."""
-    np.savez(os.path.join(folder, "case.npz"), **{f"in:{k}": v for k, v in inputs.items()},
-             **{f"out:{k}": v for k, v in outputs.items()})
+    os.makedirs(os.path.join(folder, "case"), exist_ok=True)
+    for kind, arrays in (("in", inputs), ("out", outputs)):
+        for name, array in arrays.items():
+            np.save(os.path.join(folder, "case", f"{kind}.{name}.npy"), np.asarray(array))
 
 
 def serve(folder, inputs):

@@ -151,11 +151,13 @@ TensorInfo output_info(const std::string& name) {
   if (parsed.index == kControl) fail(ErrorKind::invalid_argument, name, "is no tensor, expected node or node:index");
   TensorInfo info;
   info.tensor = fmt::format("{}:{}", parsed.node, parsed.index);
-  info.key = info.tensor;
+  info.key = parsed.index == 0 ? std::string(parsed.node) : info.tensor;
   return info;
 }
 
 bool is_placeholder(const Node& node) { return node.op == "Placeholder" || node.op == "PlaceholderWithDefault"; }
+
+}  // namespace
 
 TensorInfo placeholder_info(const Node& node, ModelBytes& model) {
   TensorInfo info;
@@ -167,8 +169,6 @@ TensorInfo placeholder_info(const Node& node, ModelBytes& model) {
   info.shape.unknown_rank |= shape.kind == AttrValue::Kind::none;
   return info;
 }
-
-}  // namespace
 
 FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
   const MetaGraph& meta = model.select(options.tags);

@@ -21,6 +21,9 @@ struct FrozenGraph {
   Signature signature;
 };
 
+/// A placeholder as an input under its own name.
+TensorInfo placeholder_info(const Node& node, ModelBytes& model);
+
 /// Throws Error.
 FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options = {});
 

@@ -1,0 +1,166 @@
+#include "frontends/import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_set>
+
+#include "frontends/inputs.h"
+#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/text_schema.h"
+#include "ir/text.h"
+
+namespace cairn {
+namespace {
+
+/// The names that people use for one input: of the signature, of the tensor, of its node.
+std::vector<std::string> names_of(const tensorflow::TensorInfo& info) {
+  std::string node(tensorflow::parse_tensor_name(info.tensor, info.key).node);
+  return {info.key, info.tensor, node};
+}
+
+Shape shape_of(const tensorflow::ShapeProto& proto) {
+  if (proto.unknown_rank) return Shape::unranked();
+  std::vector<Dim> dims;
+  for (int64_t size : proto.dims) dims.push_back(size < 0 ? Dim() : Dim(size));
+  return Shape(std::move(dims));
+}
+
+bool is_placeholder(const tensorflow::Node& node) {
+  return node.op == "Placeholder" || node.op == "PlaceholderWithDefault";
+}
+
+/// Outputs of a graph that names none: what no other node reads.
+std::vector<std::string> graph_ends(const tensorflow::GraphDef& graph) {
+  std::unordered_set<std::string_view> read;
+  for (const tensorflow::Node& node : graph.nodes)
+    for (std::string_view input : node.inputs) read.insert(tensorflow::parse_tensor_name(input, "graph").node);
+  std::vector<std::string> ends;
+  for (const tensorflow::Node& node : graph.nodes)
+    if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert" && !is_placeholder(node))
+      ends.emplace_back(node.name);
+  return ends;
+}
+
+/// What a graph needs above some nodes.
+std::unordered_set<std::string_view> reachable(const tensorflow::GraphDef& graph, const std::vector<std::string>& roots) {
+  auto index = tensorflow::index_nodes(graph.nodes, graph.model->name());
+  std::unordered_set<std::string_view> seen;
+  std::vector<std::string_view> pending(roots.begin(), roots.end());
+  while (!pending.empty()) {
+    auto found = index.find(tensorflow::parse_tensor_name(pending.back(), "graph").node);
+    pending.pop_back();
+    if (found == index.end() || !seen.insert(found->first).second) continue;
+    for (std::string_view input : graph.nodes[found->second].inputs)
+      if (!input.starts_with('^')) pending.push_back(input);
+  }
+  return seen;
+}
+
+/// Inputs and outputs by name: the signature's, or found in the graph.
+tensorflow::Signature complete(const tensorflow::GraphDef& graph, const ImportOptions& options,
+                               tensorflow::Signature signature) {
+  if (!options.out_nodes.empty() || signature.outputs.empty()) {
+    signature.outputs.clear();
+    for (const std::string& text : options.out_nodes.empty() ? graph_ends(graph) : options.out_nodes) {
+      auto name = tensorflow::parse_tensor_name(text, text);
+      if (name.index == tensorflow::kControl) fail(ErrorKind::invalid_argument, text, "is no tensor");
+      std::string key = name.index == 0 ? std::string(name.node) : text;
+      signature.outputs.push_back({key, fmt::format("{}:{}", name.node, name.index), {}, {}});
+    }
+  }
+  if (!signature.inputs.empty()) return signature;
+  std::vector<std::string> roots;
+  for (const auto& output : signature.outputs) roots.push_back(output.tensor);
+  auto needed = reachable(graph, roots);
+  for (const tensorflow::Node& node : graph.nodes) {
+    if (!is_placeholder(node) || !needed.contains(node.name)) continue;
+    if (node.op == "PlaceholderWithDefault") continue;  // its default serves unless it is named as an input
+    signature.inputs.push_back(tensorflow::placeholder_info(node, *graph.model));
+  }
+  return signature;
+}
+
+}  // namespace
+
+const char* to_string(ModelFormat format) {
+  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX"};
+  return kNames[static_cast<int>(format)];
+}
+
+ModelFormat detect_format(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    if (tensorflow::is_saved_model(path)) return ModelFormat::saved_model;
+    fail(ErrorKind::invalid_model, path, "is a folder without saved_model.pb");
+  }
+  auto model = ModelBytes::open(path);
+  std::string_view bytes = model->bytes();
+  if (bytes.empty()) fail(ErrorKind::invalid_model, path, "is empty");
+  if (looks_like_text(bytes, tensorflow::kGraphDefText)) return ModelFormat::graph_def;
+  // A ModelProto starts with its version (field 1, a number) and has its graph in field 7; a GraphDef has only messages,
+  // nodes (field 1) first.
+  constexpr uint32_t kOnnxGraph = 7, kNode = 1, kLibrary = 2, kVersions = 4;
+  Wire wire(bytes, "model", *model);
+  bool onnx = false, graph = false;
+  while (wire.next()) {
+    bool message = wire.is_message();
+    onnx |= wire.field() == kOnnxGraph && message;
+    graph |= (wire.field() == kNode || wire.field() == kLibrary || wire.field() == kVersions) && message;
+    if (wire.field() == kNode && !message) graph = false, onnx = true;
+    if (onnx || (graph && wire.field() == kNode)) break;
+    wire.skip();
+  }
+  if (onnx) return ModelFormat::onnx;
+  if (graph) return ModelFormat::graph_def;
+  fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor an ONNX model");
+}
+
+Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
+                         const tensorflow::Signature& given) {
+  tensorflow::Signature signature = complete(graph, options, given);
+  const std::string& file = graph.model->name();
+  if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");
+  Module module;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  InputTypes types(options);
+  std::unordered_map<std::string_view, Value*> inputs;
+  for (const tensorflow::TensorInfo& info : signature.inputs) {
+    auto dtype = tensorflow::dtype_of(info.dtype);
+    if (!dtype)
+      fail(ErrorKind::unsupported, printable(info.key), "inputs of {} are not supported",
+           tensorflow::to_string(info.dtype));
+    Type type = types.type(names_of(info), *dtype, shape_of(info.shape));
+    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, info.key);
+  }
+  types.refuse_unused(file, main.body);
+  name_unknown_dims(main.body);
+  Builder builder(main.body);
+  tensorflow::Importer importer(graph, module);
+  std::vector<std::string> wanted;
+  for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
+  main.body.results = importer.import_graph(wanted, inputs, builder);
+  importer.problems().raise(file);
+  for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(info.key);
+  module.metadata["format"] = "tensorflow";
+  if (!signature.key.empty()) module.metadata["signature"] = signature.key;
+  verify(module);
+  return module;
+}
+
+Module import_model(const std::string& path, const ImportOptions& options) {
+  switch (detect_format(path)) {
+    case ModelFormat::saved_model: {
+      tensorflow::FreezeOptions freezing{options.tags, options.signature, options.out_nodes};
+      tensorflow::FrozenGraph frozen = tensorflow::freeze(tensorflow::read_saved_model(path), freezing);
+      ImportOptions rest = options;
+      rest.out_nodes.clear();
+      return import_tensorflow(frozen.graph, rest, frozen.signature);
+    }
+    case ModelFormat::graph_def: return import_tensorflow(tensorflow::read_graph_def(path), options);
+    case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
+  }
+  CHECK(false, "format");
+}
+
+}  // namespace cairn

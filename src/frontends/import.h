@@ -1,0 +1,37 @@
+// A foreign model becomes a module: one function @main whose params and results have the model's own names, every node
+// knowing the nodes it came from. All problems of a model are found before it is refused.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/model.h"
+#include "frontends/tensorflow/freeze.h"
+#include "ir/module.h"
+
+namespace cairn {
+
+struct ImportOptions {
+  /// Declared shapes by input name, as key of the signature, node or tensor name; they may fix or free dims.
+  std::map<std::string, Shape> input_shapes;
+  std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs
+  std::string signature;               // SavedModel: default "serving_default"
+  std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"
+};
+
+enum class ModelFormat { saved_model, graph_def, onnx };
+const char* to_string(ModelFormat format);
+/// Told by content, not by name. Throws Error not_found, invalid_model.
+ModelFormat detect_format(const std::string& path);
+
+/// Reads and imports any supported model. Throws Error, and ReportError with every unsupported or unsound node.
+Module import_model(const std::string& path, const ImportOptions& options = {});
+
+/// A frozen graph. `signature` names inputs and outputs; without tensors in it inputs are the placeholders, outputs
+/// options.out_nodes or the nodes that no other reads.
+Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options = {},
+                         const tensorflow::Signature& signature = {});
+Module import_onnx(const onnx::Model& model, const ImportOptions& options = {});
+
+}  // namespace cairn

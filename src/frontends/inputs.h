@@ -1,0 +1,30 @@
+// What the doors of all formats share: the declared types of inputs, and names for dims that nobody named.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "frontends/import.h"
+
+namespace cairn {
+
+class InputTypes {
+ public:
+  explicit InputTypes(const ImportOptions& options) : options_(options) {}
+
+  /// The type of one input: the model's own, or with the shape that the user gave under one of its names. Throws Error
+  /// invalid_argument when the two cannot both hold.
+  Type type(const std::vector<std::string>& names, DType dtype, Shape own);
+  /// Throws Error invalid_argument when the user gave a shape for an input that there is not.
+  void refuse_unused(const std::string& file, const Block& body) const;
+
+ private:
+  const ImportOptions& options_;
+  std::unordered_set<std::string> used_;
+};
+
+/// Unknown dims of params get names, so that equal sizes are seen to be equal further down: "n" when there is only one.
+void name_unknown_dims(Block& body);
+
+}  // namespace cairn

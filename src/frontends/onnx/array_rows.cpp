@@ -1,0 +1,392 @@
+// ONNX's ops that make, move, cut and join tensors.
+#include <algorithm>
+#include <limits>
+
+#include "frontends/fold.h"
+#include "frontends/onnx/importer.h"
+#include "frontends/reshape.h"
+
+namespace cairn::onnx {
+namespace {
+
+constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostParts = 65536;
+
+void identity(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = c.in;
+}
+
+void constant(OpContext& c) {
+  Tensor value;
+  if (auto tensor = c.tensor("value")) {
+    value = *tensor;
+  } else if (c.has("value_float")) {
+    value = Tensor::scalar_f32(static_cast<float>(c.real("value_float", 0)));
+  } else if (c.has("value_int")) {
+    value = Tensor::scalar_i64(c.integer("value_int"));
+  } else if (c.has("value_floats")) {
+    std::vector<float> numbers = c.reals("value_floats");
+    value = Tensor::of(kF32, {static_cast<int64_t>(numbers.size())}, numbers);
+  } else if (c.has("value_ints")) {
+    value = Tensor::of_i64(c.integers("value_ints"));
+  } else {
+    c.refuse("has none of the values that are supported");
+  }
+  c.out = {c.b.constant(std::move(value))};
+}
+
+void constant_of_shape(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Tensor value = c.tensor("value").value_or(Tensor::scalar_f32(0));
+  if (value.count() != 1) fail(ErrorKind::invalid_model, "", "attribute value has {} elements, expected 1", value.count());
+  c.out = {c.b.add("broadcast_to", {c.b.constant(value.reshaped({})), c.in[0]})};
+}
+
+void shape(OpContext& c) {
+  c.expect_inputs(1, 1);
+  int64_t begin = c.integer("start", 0), end = c.integer("end", kToTheEnd);
+  Value* sizes = c.in[0]->type.is_static() ? c.b.ints(c.in[0]->type.shape.sizes()) : c.b.add("shape_of", c.in);
+  c.out = {begin == 0 && end == kToTheEnd ? sizes : part_of(sizes, begin, end, c.b)};
+}
+
+void size(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("size_of", c.in)};
+}
+
+/// 0 copies a dim of the input unless `allowzero`.
+void reshape(OpContext& c) {
+  c.expect_inputs(2, 2);
+  bool copies = c.integer("allowzero", 0) == 0;
+  auto known = c.constant(1);
+  if (!known || !copies) {
+    Value* sizes = c.in[1];
+    const Shape& length = sizes->type.shape;
+    if (copies && length.known() && length.rank() == 1 && c.in[0]->type.shape.ranked &&
+        length.sizes()[0] <= static_cast<int64_t>(c.rank(0))) {
+      Value* own = part_of(c.b.add("shape_of", {c.in[0]}), 0, length.sizes()[0], c.b);
+      Value* is_zero = c.b.add("equal", {sizes, c.b.constant(Tensor::scalar_i64(0))});
+      sizes = c.b.add("select", {is_zero, own, sizes});
+    }
+    c.out = {folded(c.b.add("reshape", {c.in[0], sizes}), c.b)};
+    return;
+  }
+  std::vector<int64_t> sizes = c.constant_integers(1, "the shape");
+  std::vector<Value*> parts;
+  bool dynamic = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      if (i >= c.rank(0)) fail(ErrorKind::invalid_model, "", "size {} is 0 and the input has {} dims", i, c.rank(0));
+      const Dim& dim = c.in[0]->type.shape.dims[i];
+      if (dim.known()) sizes[i] = dim.size;
+      parts.push_back(dim_of(c.in[0], i, c.b));
+      dynamic |= !dim.known();
+    } else {
+      parts.push_back(c.b.ints({sizes[i]}));
+    }
+  }
+  Value* target = dynamic ? joined(parts, c.b) : c.b.ints(sizes);
+  c.out = {folded(c.b.add("reshape", {c.in[0], target}), c.b)};
+}
+
+void flatten(OpContext& c) {
+  c.expect_inputs(1, 1);
+  auto rank = static_cast<int64_t>(c.rank(0));
+  int64_t axis = c.integer("axis", 1);
+  if (axis != rank) axis = normal_axis(axis, c.rank(0));
+  const auto& dims = c.in[0]->type.shape.dims;
+  auto product = [&](int64_t from, int64_t to) {
+    int64_t result = 1;
+    for (int64_t i = from; i < to; ++i) {
+      const Dim& dim = dims[static_cast<size_t>(i)];
+      if (!dim.known() || __builtin_mul_overflow(result, dim.size, &result)) return int64_t{-1};
+    }
+    return result;
+  };
+  int64_t before = product(0, axis), after = product(axis, rank);
+  if (axis == 1 && before < 0) {  // the batch keeps its name
+    std::vector<Type> type{Type::tensor(c.in[0]->type.dtype, Shape({dims[0], after < 0 ? Dim() : Dim(after)}))};
+    Value* first = dim_of(c.in[0], 0, c.b);
+    Value* target = after > 0 ? c.b.ints({-1, after}) : joined({first, c.b.ints({-1})}, c.b);
+    c.out = {c.b.add_node(op_named("reshape"), {c.in[0], target}, {}, {}, type)->result()};
+    return;
+  }
+  if (before < 0 && after < 0) {
+    std::vector<Value*> sizes;
+    for (int64_t i = 0; i < axis; ++i) sizes.push_back(dim_of(c.in[0], static_cast<size_t>(i), c.b));
+    Value* rows = c.b.add("reduce_prod", {joined(sizes, c.b)}, {{"axes", std::vector<int64_t>{0}}});
+    c.out = {c.b.add("reshape", {c.in[0], joined({rows, c.b.ints({-1})}, c.b)})};
+    return;
+  }
+  c.out = {c.b.add("reshape", {c.in[0], c.b.ints({before, after})})};
+}
+
+void transpose(OpContext& c) {
+  c.expect_inputs(1, 1);
+  std::vector<int64_t> reversed;
+  if (!c.has("perm"))
+    for (size_t i = c.rank(0); i-- > 0;) reversed.push_back(static_cast<int64_t>(i));
+  c.out = {folded(c.b.add("transpose", c.in, {{"permutation", c.integers("perm", reversed)}}), c.b)};
+}
+
+void concat(OpContext& c) {
+  c.expect_inputs(1, c.in.size());
+  c.out = {c.in.size() == 1 ? c.in[0] : c.b.add("concat", c.in, {{"axis", c.integer("axis")}})};
+}
+
+void squeeze_row(OpContext& c) {
+  c.expect_inputs(1, 2);
+  auto axes = c.integers_of("axes", 1);
+  if (!axes) {
+    axes.emplace();
+    for (size_t i = 0; i < c.rank(0); ++i) {
+      const Dim& dim = c.in[0]->type.shape.dims[i];
+      if (!dim.known()) c.refuse("squeezes whatever dims are 1, and dim {} is not known", i);
+      if (dim.size == 1) axes->push_back(static_cast<int64_t>(i));
+    }
+  }
+  c.out = {squeeze(c.in[0], normal_axes(*axes, c.rank(0)), c.b)};
+}
+
+void unsqueeze(OpContext& c) {
+  c.expect_inputs(1, 2);
+  auto axes = c.integers_of("axes", 1);
+  if (!axes) fail(ErrorKind::invalid_model, "", "axes are missing");
+  c.out = {expand_dims(c.in[0], normal_axes(*axes, c.rank(0) + axes->size()), c.b)};
+}
+
+/// Puts bounds for some axes into a vector for all, the others from `rest`.
+Value* spread(OpContext& c, Value* bounds, const std::vector<int64_t>& axes, int64_t rest) {
+  std::vector<Value*> parts(c.rank(0), nullptr);
+  for (size_t i = 0; i < axes.size(); ++i)
+    parts[static_cast<size_t>(axes[i])] = part_of(bounds, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, c.b);
+  for (Value*& part : parts)
+    if (part == nullptr) part = c.b.ints({rest});
+  return joined(parts, c.b);
+}
+
+/// Attributes up to operator set 9, inputs from 10 on.
+void slice(OpContext& c) {
+  c.expect_inputs(1, 5);
+  size_t rank = c.rank(0);
+  Value *begins, *ends;
+  if (c.opset < 10) {
+    begins = c.b.ints(c.integers("starts"));
+    ends = c.b.ints(c.integers("ends"));
+  } else {
+    c.expect_inputs(3, 5);
+    begins = c.in[1];
+    ends = c.in[2];
+  }
+  const Shape& length = begins->type.shape;
+  if (!length.known() || length.rank() != 1 || ends->type.shape != length) c.refuse("starts and ends must be vectors of one known length");
+  std::vector<int64_t> axes;
+  if (auto given = c.opset < 10 ? (c.has("axes") ? std::optional(c.integers("axes")) : std::nullopt) : c.integers_of("axes", 3)) {
+    axes = *given;
+  } else {
+    for (int64_t i = 0; i < length.sizes()[0]; ++i) axes.push_back(i);
+  }
+  for (int64_t& axis : axes) axis = normal_axis(axis, rank);
+  normal_axes(axes, rank);  // refuses one named twice
+  std::vector<int64_t> steps(rank, 1);
+  if (c.given(4)) {
+    std::vector<int64_t> given = c.constant_integers(4, "the steps");
+    if (given.size() != axes.size()) fail(ErrorKind::invalid_model, "", "has {} steps for {} axes", given.size(), axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) steps[static_cast<size_t>(axes[i])] = given[i];
+  }
+  if (static_cast<int64_t>(axes.size()) != length.sizes()[0])
+    fail(ErrorKind::invalid_model, "", "has {} starts for {} axes", length.sizes()[0], axes.size());
+  Value* from = spread(c, begins, axes, 0);
+  Value* to = spread(c, ends, axes, kToTheEnd);
+  c.out = {folded(c.b.add("slice", {c.in[0], from, to}, {{"steps", steps}}), c.b)};
+}
+
+/// Parts by size: an attribute or an input; equal ones when left out, the last one smaller.
+void split(OpContext& c) {
+  c.expect_inputs(1, 2);
+  size_t rank = c.rank(0);
+  int64_t axis = normal_axis(c.integer("axis", 0), rank);
+  const Dim& dim = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
+  auto count = static_cast<int64_t>(c.node().outputs.size());
+  if (count < 1 || count > kMostParts) fail(ErrorKind::invalid_model, "", "splits into {} parts", count);
+  std::vector<int64_t> sizes;
+  if (auto given = c.integers_of("split", 1)) {
+    sizes = *given;
+  } else {
+    if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
+    int64_t part = (dim.size + count - 1) / count, left = dim.size;
+    for (int64_t i = 0; i < count; ++i, left -= std::min(part, left)) sizes.push_back(std::min(part, left));
+  }
+  if (static_cast<int64_t>(sizes.size()) != count)
+    fail(ErrorKind::invalid_model, "", "has {} sizes for {} parts", sizes.size(), count);
+  int64_t begin = 0;
+  for (int64_t part : sizes) {
+    int64_t end = 0;
+    if (part < 0 || __builtin_add_overflow(begin, part, &end) || (dim.known() && end > dim.size))
+      fail(ErrorKind::invalid_model, "", "the parts do not add up to {}", to_string(dim));
+    std::vector<int64_t> begins(rank, 0), ends(rank, kToTheEnd);
+    begins[static_cast<size_t>(axis)] = begin;
+    ends[static_cast<size_t>(axis)] = end;
+    c.out.push_back(c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}));
+    begin = end;
+  }
+}
+
+void expand(OpContext& c) {
+  c.expect_inputs(2, 2);
+  auto known = c.constant(1);
+  if (known && c.in[0]->type.is_static()) {
+    std::vector<int64_t> own = c.in[0]->type.shape.sizes(), target = c.constant_integers(1, "the shape");
+    while (own.size() < target.size()) own.insert(own.begin(), 1);
+    while (target.size() < own.size()) target.insert(target.begin(), 1);
+    for (size_t i = 0; i < own.size(); ++i)
+      if (target[i] == 1) target[i] = own[i];
+    c.out = {folded(c.b.add("broadcast_to", {c.in[0], c.b.ints(target)}), c.b)};
+    return;
+  }
+  // Both shapes may have ones where the other has more: a condition of the shape broadcasts with x on both sides.
+  Value* yes = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
+  Value* condition = c.b.add("broadcast_to", {yes, c.in[1]});
+  c.out = {c.b.add("select", {condition, c.in[0], c.in[0]})};
+}
+
+void tile(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add("tile", c.in)};
+}
+
+/// Pads come as all begins, then all ends; negative ones cut.
+void pad(OpContext& c) {
+  c.expect_inputs(1, 4);
+  size_t rank = c.rank(0);
+  std::vector<int64_t> pads = c.opset < 11 ? c.integers("pads") : c.constant_integers(1, "the pads");
+  if (c.given(3)) {
+    std::vector<int64_t> axes = c.constant_integers(3, "the axes"), all(2 * rank, 0);
+    if (pads.size() != 2 * axes.size()) fail(ErrorKind::invalid_model, "", "has {} pads for {} axes", pads.size(), axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      auto axis = static_cast<size_t>(normal_axis(axes[i], rank));
+      all[axis] = pads[i];
+      all[axis + rank] = pads[i + axes.size()];
+    }
+    pads = all;
+  }
+  if (pads.size() != 2 * rank) fail(ErrorKind::invalid_model, "", "has {} pads for {} dims", pads.size(), rank);
+  std::vector<int64_t> pairs, begins(rank, 0), ends(rank, kToTheEnd);
+  bool cuts = false;
+  for (size_t i = 0; i < rank; ++i) {
+    for (size_t side : {i, i + rank}) {
+      if (pads[side] == std::numeric_limits<int64_t>::min()) fail(ErrorKind::invalid_model, "", "a pad is out of range");
+      pairs.push_back(std::max<int64_t>(pads[side], 0));
+      cuts |= pads[side] < 0;
+    }
+    if (pads[i] < 0) begins[i] = -pads[i];
+    if (pads[i + rank] < 0) ends[i] = pads[i + rank];
+  }
+  Value* x = cuts ? c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}) : c.in[0];
+  std::string mode = c.text("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge") c.refuse("mode '{}' is not supported", printable(mode));
+  Attributes attributes{{"mode", mode}};
+  if (c.opset < 11) {
+    attributes.set("value", c.real("value", 0));
+  } else if (c.given(2)) {
+    auto value = c.constant(2);
+    if (!value || value->count() != 1) c.refuse("the padding value must be one constant number");
+    attributes.set("value", value->as_f64()[0]);
+  }
+  c.out = {c.b.add("pad", {x, c.b.constant(Tensor::of_i64(pairs).reshaped({static_cast<int64_t>(rank), 2}))}, attributes)};
+}
+
+void where(OpContext& c) {
+  c.expect_inputs(3, 3);
+  c.out = {c.b.add("select", c.in)};
+}
+
+void range(OpContext& c) {
+  c.expect_inputs(3, 3);
+  c.out = {folded(c.b.add("iota", c.in, {{"dtype", c.in[0]->type.dtype}}), c.b)};
+}
+
+void top_k(OpContext& c) {
+  c.expect_inputs(1, 2);
+  auto rank = static_cast<int64_t>(c.rank(0));
+  int64_t axis = normal_axis(c.integer("axis", -1), c.rank(0));
+  bool largest = c.integer("largest", 1) != 0;
+  Value* k = c.given(1) ? c.in[1] : c.b.constant(Tensor::scalar_i64(c.integer("k")));
+  if (k->type.shape.rank() == 1) k = c.b.add("reshape", {k, c.b.ints({})});
+  std::vector<int64_t> swap(static_cast<size_t>(rank));
+  for (int64_t i = 0; i < rank; ++i) swap[static_cast<size_t>(i)] = i;
+  std::swap(swap[static_cast<size_t>(axis)], swap.back());
+  auto moved = [&](Value* x) { return axis == rank - 1 ? x : c.b.add("transpose", {x}, {{"permutation", swap}}); };
+  Value* x = moved(c.in[0]);
+  if (!largest && !x->type.dtype.is_float()) c.refuse("the smallest integers are not supported");
+  auto* made = c.b.add_node(op_named("top_k"), {largest ? x : c.b.add("neg", {x}), k}, {{"sorted", c.integer("sorted", 1) != 0}});
+  Value* values = largest ? made->result(0) : c.b.add("neg", {made->result(0)});
+  c.out = {moved(values), cast_to(moved(made->result(1)), kI64, c.b)};
+}
+
+void gather(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {folded(c.b.add("gather", c.in, {{"axis", c.integer("axis", 0)}}), c.b)};
+}
+
+void gather_nd(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add("gather_nd", c.in, {{"batch_dims", c.integer("batch_dims", 0)}})};
+}
+
+/// values are (off, on); negative indices count from depth, indices beyond give off everywhere.
+void one_hot(OpContext& c) {
+  c.expect_inputs(3, 3);
+  Value* depth = folded(c.b.add("reshape", {cast_to(c.in[1], kI64, c.b), c.b.ints({})}), c.b);
+  Value* indices = cast_to(c.in[0], kI64, c.b);
+  Value* negative = c.b.add("less", {indices, c.b.constant(Tensor::scalar_i64(0))});
+  indices = c.b.add("select", {negative, c.b.add("add", {indices, depth}), indices});
+  auto value = [&](int64_t i) { return folded(c.b.add("reshape", {part_of(c.in[2], i, i + 1, c.b), c.b.ints({})}), c.b); };
+  c.out = {c.b.add("one_hot", {indices, depth, value(1), value(0)}, {{"axis", c.integer("axis", -1)}})};
+}
+
+void scatter_nd(OpContext& c) {
+  c.expect_inputs(3, 3);
+  if (c.text("reduction", "none") != "none") c.refuse("reductions are not supported");
+  c.out = {c.b.add("scatter_update", c.in)};
+}
+
+/// The result has a column for each element found, the op's a row.
+void non_zero(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("transpose", {c.b.add("non_zero", c.in)}, {{"permutation", std::vector<int64_t>{1, 0}}})};
+}
+
+constexpr Row kRows[] = {
+    {"Concat", concat},
+    {"Constant", constant},
+    {"ConstantOfShape", constant_of_shape},
+    {"Expand", expand},
+    {"Flatten", flatten},
+    {"Gather", gather},
+    {"GatherND", gather_nd},
+    {"Identity", identity},
+    {"NonZero", non_zero},
+    {"OneHot", one_hot},
+    {"Pad", pad},
+    {"Range", range},
+    {"Reshape", reshape},
+    {"ScatterND", scatter_nd},
+    {"Shape", shape},
+    {"Size", size},
+    {"Slice", slice},
+    {"Split", split},
+    {"Squeeze", squeeze_row},
+    {"Tile", tile},
+    {"TopK", top_k},
+    {"Transpose", transpose},
+    {"Unsqueeze", unsqueeze},
+    {"Where", where},
+};
+
+}  // namespace
+
+std::span<const Row> array_rows() { return kRows; }
+
+}  // namespace cairn::onnx

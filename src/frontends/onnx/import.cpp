@@ -1,0 +1,107 @@
+// The door for ONNX models.
+#include <algorithm>
+
+#include "frontends/inputs.h"
+#include "frontends/onnx/importer.h"
+#include "ir/text.h"
+
+namespace cairn {
+namespace {
+
+using onnx::Dimension;
+using onnx::ValueInfo;
+
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 25;
+
+void check_opset(const onnx::Model& model) {
+  int64_t version = model.opset("");
+  const std::string& file = model.bytes->name();
+  if (version == 0 && model.opset("ai.onnx.ml") == 0)
+    fail(ErrorKind::invalid_model, file, "imports no operator set; it is no valid ONNX model");
+  if (version != 0 && (version < kOldestOpset || version > kNewestOpset))
+    fail(ErrorKind::unsupported, file, "uses operator set {}, supported are {} to {}", version, kOldestOpset,
+         kNewestOpset);
+}
+
+/// Names that the text form can write; others say nothing that is worth keeping.
+bool is_symbol(std::string_view name) {
+  auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) && std::all_of(name.begin(), name.end(), word);
+}
+
+Type type_of(const ValueInfo& info, InputTypes& types) {
+  std::string name = printable(info.name);
+  if (info.kind != ValueInfo::Kind::tensor && info.kind != ValueInfo::Kind::none)
+    fail(ErrorKind::unsupported, name, "input is no dense tensor");
+  auto dtype = onnx::dtype_of(info.element);
+  if (!dtype) fail(ErrorKind::unsupported, name, "inputs of {} are not supported", onnx::type_name(info.element));
+  Shape shape = Shape::unranked();
+  if (info.ranked) {
+    shape = Shape();
+    for (const Dimension& dim : info.dims) {
+      if (dim.size >= 0)
+        shape.dims.emplace_back(dim.size);
+      else if (!dim.name.empty() && is_symbol(dim.name))
+        shape.dims.emplace_back(intern_symbol(dim.name));
+      else
+        shape.dims.emplace_back();
+    }
+  }
+  return types.type({name}, *dtype, std::move(shape));
+}
+
+/// out_nodes of ONNX name tensors, or nodes ("node", "node:1").
+std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const ImportOptions& options) {
+  std::vector<std::string_view> wanted;
+  if (options.out_nodes.empty()) {
+    for (const ValueInfo& output : model.graph.outputs) wanted.push_back(output.name);
+    if (wanted.empty()) fail(ErrorKind::invalid_model, model.bytes->name(), "has no output");
+    return wanted;
+  }
+  for (const std::string& text : options.out_nodes) {
+    std::string_view found;
+    auto colon = text.rfind(':');
+    std::string_view node_name = std::string_view(text).substr(0, colon);
+    size_t index = colon == std::string::npos ? 0 : std::strtoul(text.c_str() + colon + 1, nullptr, 10);
+    for (const onnx::Node& node : model.graph.nodes) {
+      for (std::string_view output : node.outputs)
+        if (output == text) found = output;
+      if (found.empty() && node.name == node_name && index < node.outputs.size()) found = node.outputs[index];
+    }
+    if (found.empty()) fail(ErrorKind::not_found, model.bytes->name(), "has no tensor or node '{}'", printable(text));
+    wanted.push_back(found);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
+  check_opset(model);
+  Module module;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  Builder builder(main.body);
+  onnx::Names names{{}, nullptr, "", &builder};
+  InputTypes types(options);
+  // Before version 4 of the format initialisers had to be inputs as well: those are constants, not inputs.
+  std::unordered_set<std::string_view> initializers;
+  for (const onnx::TensorProto& tensor : model.graph.initializers) initializers.insert(tensor.name);
+  for (const ValueInfo& input : model.graph.inputs)
+    if (!initializers.contains(input.name))
+      names.values[input.name] = main.body.add_param(type_of(input, types), printable(input.name));
+  types.refuse_unused(model.bytes->name(), main.body);
+  name_unknown_dims(main.body);
+  std::vector<std::string_view> wanted = wanted_outputs(model, options);
+  onnx::Importer importer(model, module);
+  main.body.results = importer.import_graph(model.graph, names, wanted);
+  importer.problems().raise(model.bytes->name());
+  for (std::string_view output : wanted) main.result_names.push_back(printable(output));
+  module.metadata["format"] = "onnx";
+  if (!model.producer.empty()) module.metadata["producer"] = printable(model.producer);
+  verify(module);
+  return module;
+}
+
+}  // namespace cairn

@@ -1,0 +1,298 @@
+#include "frontends/onnx/importer.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "frontends/fold.h"
+
+namespace cairn::onnx {
+namespace {
+
+constexpr int kMostLevels = 64;
+
+/// ONNX nodes need no name; people find them by what they make.
+std::string node_name(const Node& node, const std::string& prefix) {
+  std::string_view own = !node.name.empty() ? node.name : node.outputs.empty() ? node.op : node.outputs.front();
+  return prefix.empty() ? printable(own) : fmt::format("{}/{}", prefix, printable(own));
+}
+
+void collect_captures(const Graph& graph, std::set<std::string_view>& free) {
+  std::unordered_set<std::string_view> own;
+  for (const ValueInfo& input : graph.inputs) own.insert(input.name);
+  for (const TensorProto& tensor : graph.initializers) own.insert(tensor.name);
+  auto use = [&](std::string_view name) {
+    if (!name.empty() && !own.contains(name)) free.insert(name);
+  };
+  for (const Node& node : graph.nodes) {
+    for (std::string_view input : node.inputs) use(input);
+    for (const Attribute& attribute : node.attributes) {
+      if (!attribute.graph) continue;
+      std::set<std::string_view> inner;
+      collect_captures(*attribute.graph, inner);  // as deep as graphs are nested, which reading has bounded
+      for (std::string_view name : inner) use(name);
+    }
+    for (std::string_view output : node.outputs) own.insert(output);
+  }
+  for (const ValueInfo& output : graph.outputs) use(output.name);
+}
+
+}  // namespace
+
+Importer::Importer(const Model& model, Module& module) : model_(model), module_(module) {
+  for (const Function& function : model.functions)
+    functions_.emplace(std::tuple(function.domain, function.name, function.overload), &function);
+}
+
+std::set<std::string_view> Importer::captures(const Graph& graph) const {
+  std::set<std::string_view> free;
+  collect_captures(graph, free);
+  return free;
+}
+
+int64_t Importer::opset(const Frame* frame, std::string_view domain) const {
+  if (frame != nullptr && frame->function != nullptr)
+    for (const OpsetImport& import : frame->function->opsets)
+      if (import.domain == domain) return import.version;
+  return model_.opset(domain);
+}
+
+std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
+                                           const std::vector<std::string_view>& outputs) {
+  if (graph.sparse_initializers > 0)
+    fail(ErrorKind::unsupported, printable(graph.name), "{} sparse initialisers are not supported",
+         graph.sparse_initializers);
+  for (const TensorProto& tensor : graph.initializers) {
+    if (names.values.contains(tensor.name)) continue;  // an input of that name was asked for
+    try {
+      names.values[tensor.name] =
+          names.builder->constant(read_tensor(tensor, model_, printable(tensor.name)), printable(tensor.name));
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::out_of_memory) throw;
+      problems_.refused("initializer", printable(tensor.name), error);
+      names.values[tensor.name] = nullptr;
+    }
+  }
+  import_nodes(graph.nodes, names, outputs);
+  std::vector<Value*> results;
+  for (std::string_view output : outputs) {
+    auto found = names.values.find(output);
+    if (found == names.values.end())
+      fail(ErrorKind::invalid_model, model_.bytes->name(), "nothing makes the output '{}'", printable(output));
+    results.push_back(found->second);
+  }
+  return results;
+}
+
+void Importer::import_nodes(const std::vector<Node>& nodes, Names& names, const std::vector<std::string_view>& outputs) {
+  // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
+  std::unordered_set<std::string_view> needed(outputs.begin(), outputs.end());
+  std::vector<bool> keep(nodes.size(), false);
+  for (size_t i = nodes.size(); i-- > 0;) {
+    for (std::string_view output : nodes[i].outputs) keep[i] = keep[i] || (!output.empty() && needed.contains(output));
+    if (!keep[i]) continue;
+    needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
+    for (const Attribute& attribute : nodes[i].attributes)
+      if (attribute.graph)
+        for (std::string_view name : captures(*attribute.graph)) needed.insert(name);
+  }
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (keep[i]) import_node(nodes[i], names);
+}
+
+void Importer::record(const Node& node, const std::vector<Value*>& results, Names& names) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    Value* value = i < results.size() ? results[i] : nullptr;
+    if (value != nullptr && value->name.empty()) value->name = printable(node.outputs[i]);
+    names.values[node.outputs[i]] = value;
+  }
+}
+
+void Importer::import_node(const Node& node, Names& names) {
+  std::string name = node_name(node, names.prefix);
+  std::string op = node.domain.empty() ? printable(node.op) : printable(node.domain) + "::" + printable(node.op);
+  model_.bytes->charge(1024);
+  record(node, {}, names);
+  Builder& builder = *names.builder;
+  auto before = builder.sources;
+  try {
+    std::vector<Value*> inputs;
+    std::vector<std::string> cuts;
+    for (std::string_view input : node.inputs) {
+      auto found = names.values.find(input);
+      if (found == names.values.end() && !input.empty())
+        fail(ErrorKind::invalid_model, "", "input '{}' is not made before it", printable(input));
+      if (found == names.values.end()) {
+        inputs.push_back(nullptr);
+        continue;
+      }
+      if (found->second == nullptr) return;  // the reason is known already
+      inputs.push_back(found->second);
+      if (names.prefix.empty() && constant_of(found->second) == nullptr && found->second->producer != nullptr)
+        cuts.push_back(printable(input));
+    }
+    auto function = functions_.find({node.domain, node.op, node.overload});
+    if (function != functions_.end()) return call_function(*function->second, node, names, name, inputs);
+    const Row* row = find_row(node.domain, node.op);
+    if (row == nullptr) return problems_.unsupported(op, name, cuts);
+    int64_t version = opset(names.frame, node.domain);
+    if (version < 1) fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
+    SourceId id = module_.add_source({"onnx", name, printable(node.op), ""});
+    builder.sources = {id};
+    size_t nodes_before = builder.block().nodes.size();
+    OpContext context(*this, node, name, names, std::move(inputs), version);
+    context.target = row->target;
+    row->build(context);
+    for (Value*& result : context.out) result = folded(result, builder);
+    const auto& nodes = builder.block().nodes;
+    bool present = std::any_of(nodes.begin() + static_cast<int64_t>(nodes_before), nodes.end(), [&](const auto& made) {
+      return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
+    });
+    if (!present) module_.removed[id] = Removal::identity;
+    for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty()) context.refuse("result {} is not supported", i);
+    record(node, context.out, names);
+  } catch (const AlreadyReported&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::out_of_memory) throw;
+    problems_.refused(op, name, error);
+  }
+  builder.sources = before;
+}
+
+void Importer::call_function(const Function& function, const Node& node, Names& names, const std::string& name,
+                             const std::vector<Value*>& inputs) {
+  Frame frame{&function, &node, names.frame, names.frame ? names.frame->level + 1 : 1};
+  if (frame.level > kMostLevels) fail(ErrorKind::unsupported, "", "function calls are nested deeper than {}", kMostLevels);
+  if (inputs.size() > function.inputs.size())
+    fail(ErrorKind::invalid_model, "", "gives {} inputs to a function that takes {}", inputs.size(),
+         function.inputs.size());
+  Names inner{{}, &frame, name, names.builder};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] != nullptr) inner.values[function.inputs[i]] = inputs[i];
+  import_nodes(function.nodes, inner, function.outputs);
+  std::vector<Value*> results;
+  for (std::string_view output : function.outputs) {
+    auto found = inner.values.find(output);
+    results.push_back(found == inner.values.end() ? nullptr : found->second);
+  }
+  record(node, results, names);
+}
+
+const Row* find_row(std::string_view domain, std::string_view op) {
+  static const auto table = [] {
+    std::map<std::pair<std::string_view, std::string_view>, const Row*> rows;
+    for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+      for (const Row& row : family) CHECK(rows.emplace(std::pair(row.domain, row.op), &row).second, "two rows for {}", row.op);
+    return rows;
+  }();
+  auto found = table.find({domain, op});
+  return found == table.end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> supported_ops() {
+  std::vector<std::string_view> ops;
+  for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+    for (const Row& row : family) ops.push_back(row.op);
+  std::sort(ops.begin(), ops.end());
+  return ops;
+}
+
+void OpContext::expect_inputs(size_t least, size_t most) const {
+  if (in.size() < least || in.size() > most)
+    fail(ErrorKind::invalid_model, "", "has {} inputs, expected {}{}", in.size(), least,
+         least == most ? "" : fmt::format(" to {}", most));
+  for (size_t i = 0; i < least; ++i)
+    if (in[i] == nullptr) fail(ErrorKind::invalid_model, "", "input {} is left out", i);
+}
+
+size_t OpContext::rank(size_t input) const {
+  const Type& type = in[input]->type;
+  if (!type.is_tensor()) fail(ErrorKind::invalid_model, "", "input {} is no tensor", input);
+  if (!type.shape.ranked) refuse("the rank of input {} is not known; declare the shapes of the model's inputs", input);
+  return type.shape.rank();
+}
+
+const Attribute* OpContext::find(std::string_view name) const {
+  const Attribute* attribute = node_.find(name);
+  const Frame* frame = names_.frame;
+  // A reference inside a function means an attribute of the call, which may again be a reference.
+  while (attribute != nullptr && !attribute->reference.empty()) {
+    if (frame == nullptr) fail(ErrorKind::invalid_model, "", "attribute {} refers to no function", name);
+    const Attribute* of_call = frame->call->find(attribute->reference);
+    if (of_call == nullptr) {
+      for (const Attribute& fallback : frame->function->defaults)
+        if (fallback.name == attribute->reference) of_call = &fallback;
+    }
+    attribute = of_call;
+    frame = frame->outer;
+  }
+  return attribute;
+}
+
+const Attribute* OpContext::find(std::string_view name, Attribute::Type type) const {
+  const Attribute* attribute = find(name);
+  if (attribute != nullptr && attribute->type != type)
+    fail(ErrorKind::invalid_model, "", "attribute {} is of type {}, expected {}", name, to_string(attribute->type),
+         to_string(type));
+  return attribute;
+}
+
+int64_t OpContext::integer(std::string_view name, std::optional<int64_t> fallback) const {
+  const Attribute* attribute = find(name, Attribute::Type::integer);
+  if (attribute != nullptr) return attribute->integer;
+  if (!fallback) fail(ErrorKind::invalid_model, "", "attribute {} is missing", name);
+  return *fallback;
+}
+
+double OpContext::real(std::string_view name, double fallback) const {
+  const Attribute* attribute = find(name, Attribute::Type::real);
+  return attribute == nullptr ? fallback : attribute->real;
+}
+
+std::string OpContext::text(std::string_view name, std::string_view fallback) const {
+  const Attribute* attribute = find(name, Attribute::Type::text);
+  return std::string(attribute == nullptr ? fallback : attribute->text);
+}
+
+std::vector<int64_t> OpContext::integers(std::string_view name, std::vector<int64_t> fallback) const {
+  const Attribute* attribute = find(name, Attribute::Type::integers);
+  return attribute == nullptr ? fallback : attribute->integers;
+}
+
+std::vector<float> OpContext::reals(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Type::reals);
+  return attribute == nullptr ? std::vector<float>() : attribute->reals;
+}
+
+std::optional<Tensor> OpContext::tensor(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Type::tensor);
+  if (attribute == nullptr) return std::nullopt;
+  return read_tensor(attribute->tensor, importer_.model(), fmt::format("attribute {}", name));
+}
+
+const Graph& OpContext::graph(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Type::graph);
+  if (attribute == nullptr) fail(ErrorKind::invalid_model, "", "attribute {} is missing", name);
+  return *attribute->graph;
+}
+
+std::optional<Tensor> OpContext::constant(size_t input) const {
+  const Tensor* tensor = given(input) ? constant_of(in[input]) : nullptr;
+  return tensor == nullptr ? std::nullopt : std::optional(*tensor);
+}
+
+std::vector<int64_t> OpContext::constant_integers(size_t input, const char* what) const {
+  std::optional<Tensor> tensor = constant(input);
+  if (!tensor) refuse("{} must be a constant", what);
+  if (!tensor->dtype().is_integer()) fail(ErrorKind::invalid_model, "", "{} must be integers", what);
+  return tensor->as_i64();
+}
+
+std::optional<std::vector<int64_t>> OpContext::integers_of(std::string_view name, size_t input) const {
+  if (given(input)) return constant_integers(input, std::string(name).c_str());
+  if (has(name)) return integers(name);
+  return std::nullopt;
+}
+
+}  // namespace cairn::onnx

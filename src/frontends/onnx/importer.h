@@ -1,0 +1,131 @@
+// Imports the nodes of an ONNX graph, its subgraphs and its functions through the table of rows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontends/onnx/model.h"
+#include "frontends/problems.h"
+#include "ir/module.h"
+
+namespace cairn::onnx {
+
+class Importer;
+
+/// A function being expanded: where its attribute references and operator versions come from.
+struct Frame {
+  const Function* function = nullptr;  // null: the model's graph
+  const Node* call = nullptr;
+  const Frame* outer = nullptr;
+  int level = 0;
+};
+
+/// Values by name, inside the scope that a graph or function body is.
+struct Names {
+  std::unordered_map<std::string_view, Value*> values;  // null: could not be imported
+  const Frame* frame = nullptr;
+  std::string prefix;  // of the names of sources
+  Builder* builder = nullptr;
+};
+
+/// What a row sees of one node. Everything throws Error with the reason alone; the importer adds node and op.
+class OpContext {
+ public:
+  OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs, int64_t opset)
+      : b(*names.builder), in(std::move(inputs)), opset(opset), importer_(importer), node_(node), name_(std::move(name)),
+        names_(names) {}
+
+  Builder& b;
+  std::vector<Value*> in;  // null: left out
+  std::vector<Value*> out;
+  int64_t opset;           // version of the operator set that the node is from
+  const char* target = nullptr;
+
+  const Node& node() const { return node_; }
+  const std::string& name() const { return name_; }
+  Names& names() const { return names_; }
+  Importer& importer() const { return importer_; }
+
+  /// Refuses other numbers of inputs, and the first `least` being left out.
+  void expect_inputs(size_t least, size_t most) const;
+  bool given(size_t input) const { return input < in.size() && in[input] != nullptr; }
+  size_t rank(size_t input) const;
+  bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
+  int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = {}) const;
+  double real(std::string_view attribute, double fallback) const;
+  std::string text(std::string_view attribute, std::string_view fallback) const;
+  std::vector<int64_t> integers(std::string_view attribute, std::vector<int64_t> fallback = {}) const;
+  std::vector<float> reals(std::string_view attribute) const;
+  std::optional<Tensor> tensor(std::string_view attribute) const;
+  const Graph& graph(std::string_view attribute) const;
+
+  std::optional<Tensor> constant(size_t input) const;  // nothing when it is not known while importing
+  std::vector<int64_t> constant_integers(size_t input, const char* what) const;
+  /// Integers that are an attribute in old operator sets and an input in new ones; nothing when left out.
+  std::optional<std::vector<int64_t>> integers_of(std::string_view attribute, size_t input) const;
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::unsupported, "", format, std::forward<Args>(args)...);
+  }
+
+ private:
+  const Attribute* find(std::string_view attribute) const;
+  const Attribute* find(std::string_view attribute, Attribute::Type type) const;
+
+  Importer& importer_;
+  const Node& node_;
+  std::string name_;
+  Names& names_;
+};
+
+struct Row {
+  std::string_view op;
+  void (*build)(OpContext& context);
+  const char* target = nullptr;
+  std::string_view domain = {};
+};
+const Row* find_row(std::string_view domain, std::string_view op);
+std::vector<std::string_view> supported_ops();
+
+std::span<const Row> array_rows();
+std::span<const Row> control_rows();
+std::span<const Row> math_rows();
+std::span<const Row> network_rows();
+
+/// Thrown by a row whose reason is already among the problems.
+struct AlreadyReported {};
+
+class Importer {
+ public:
+  Importer(const Model& model, Module& module);
+
+  /// Imports what `outputs` need. Initialisers and inputs not in `names` yet are added from the graph.
+  std::vector<Value*> import_graph(const Graph& graph, Names& names, const std::vector<std::string_view>& outputs);
+  /// Names that a subgraph takes from outside.
+  std::set<std::string_view> captures(const Graph& graph) const;
+
+  const Model& model() const { return model_; }
+  Problems& problems() { return problems_; }
+
+ private:
+  void import_node(const Node& node, Names& names);
+  void call_function(const Function& function, const Node& node, Names& names, const std::string& name,
+                     const std::vector<Value*>& inputs);
+  void import_nodes(const std::vector<Node>& nodes, Names& names, const std::vector<std::string_view>& outputs);
+  void record(const Node& node, const std::vector<Value*>& results, Names& names);
+  int64_t opset(const Frame* frame, std::string_view domain) const;
+
+  const Model& model_;
+  Module& module_;
+  Problems problems_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Function*> functions_;
+};
+
+}  // namespace cairn::onnx

@@ -1,0 +1,270 @@
+// ONNX's element-wise ops and reductions, all operator sets from 7 on.
+#include <cmath>
+#include <limits>
+
+#include "frontends/fold.h"
+#include "frontends/onnx/importer.h"
+
+namespace cairn::onnx {
+namespace {
+
+void unary(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+void binary(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+Value* scalar(OpContext& c, const Value* like, double value) {
+  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
+}
+
+/// Sum, Max, Min: any number of inputs, one at least.
+void variadic(OpContext& c) {
+  c.expect_inputs(1, c.in.size());
+  Value* result = c.in[0];
+  for (size_t i = 1; i < c.in.size(); ++i) result = c.b.add(c.target, {result, c.in[i]});
+  c.out = {result};
+}
+
+void mean(OpContext& c) {
+  variadic(c);
+  c.out[0] = c.b.add("div", {c.out[0], scalar(c, c.out[0], static_cast<double>(c.in.size()))});
+}
+
+void div(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add(c.in[0]->type.dtype.is_integer() ? "truncate_div" : "div", c.in)};
+}
+
+void mod(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add(c.integer("fmod", 0) != 0 ? "truncate_mod" : "mod", c.in)};
+}
+
+void pow(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {c.b.add("pow", {c.in[0], cast_to(c.in[1], c.in[0]->type.dtype, c.b)})};
+}
+
+void cast(OpContext& c) {
+  c.expect_inputs(1, 1);
+  auto type = static_cast<int32_t>(c.integer("to"));
+  auto dtype = dtype_of(type);
+  if (!dtype || *dtype == kString) c.refuse("elements of {} are not supported", type_name(type));
+  c.out = {cast_to(c.in[0], *dtype, c.b)};
+}
+
+void cast_like(OpContext& c) {
+  c.expect_inputs(2, 2);
+  c.out = {cast_to(c.in[0], c.in[1]->type.dtype, c.b)};
+}
+
+/// Bounds are attributes up to operator set 10 and inputs, which may be left out, from 11 on.
+void clip(OpContext& c) {
+  c.expect_inputs(1, 3);
+  if (c.opset < 11) {
+    c.out = {c.b.add("clip", c.in, {{"low", c.real("min", std::numeric_limits<float>::lowest())},
+                                    {"high", c.real("max", std::numeric_limits<float>::max())}})};
+    return;
+  }
+  auto low = c.constant(1), high = c.constant(2);
+  bool computed = (c.given(1) && !low) || (c.given(2) && !high);
+  Value* result = c.in[0];
+  if (computed) {
+    if (c.given(1)) result = c.b.add("maximum", {result, c.in[1]});
+    if (c.given(2)) result = c.b.add("minimum", {result, c.in[2]});
+  } else if (low || high) {
+    Attributes bounds;
+    if (low && low->count() == 1) bounds.set("low", low->as_f64()[0]);
+    if (high && high->count() == 1) bounds.set("high", high->as_f64()[0]);
+    if (bounds.size() != size_t{low.has_value()} + size_t{high.has_value()}) c.refuse("bounds must be scalars");
+    result = c.b.add("clip", {result}, bounds);
+  }
+  c.out = {result};
+}
+
+void leaky_relu(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("leaky_relu", c.in, {{"alpha", c.real("alpha", 0.01f)}})};
+}
+
+void elu(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("elu", c.in, {{"alpha", c.real("alpha", 1)}})};
+}
+
+void selu(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Value* bent = c.b.add("elu", c.in, {{"alpha", c.real("alpha", 1.67326319217681884765625)}});
+  c.out = {c.b.add("mul", {bent, scalar(c, bent, c.real("gamma", 1.05070102214813232421875))})};
+}
+
+void prelu(OpContext& c) {
+  c.expect_inputs(2, 2);
+  Value* zero = scalar(c, c.in[0], 0);
+  Value* positive = c.b.add("less", {zero, c.in[0]});
+  c.out = {c.b.add("select", {positive, c.in[0], c.b.add("mul", c.in)})};
+}
+
+Value* hard_sigmoid_of(OpContext& c, Value* x, double alpha, double beta) {
+  Value* line = c.b.add("add", {c.b.add("mul", {x, scalar(c, x, alpha)}), scalar(c, x, beta)});
+  return c.b.add("clip", {line}, {{"low", 0.0}, {"high", 1.0}});
+}
+
+void hard_sigmoid(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {hard_sigmoid_of(c, c.in[0], c.real("alpha", 0.2f), c.real("beta", 0.5f))};
+}
+
+void hard_swish(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("mul", {c.in[0], hard_sigmoid_of(c, c.in[0], 1.0 / 6, 0.5)})};
+}
+
+void gelu(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("gelu", c.in, {{"approximate", c.text("approximate", "none") == "tanh"}})};
+}
+
+void softsign(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Value* one = scalar(c, c.in[0], 1);
+  c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
+}
+
+void mish(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("mul", {c.in[0], c.b.add("tanh", {c.b.add("softplus", c.in)})})};
+}
+
+/// The axes of a reduction: an attribute in old operator sets, an input in new ones, all axes when left out.
+std::vector<int64_t> reduction_axes(OpContext& c, bool& nothing) {
+  auto axes = c.integers_of("axes", 1);
+  bool empty = !axes || axes->empty();
+  nothing = empty && c.integer("noop_with_empty_axes", 0) != 0;
+  if (!empty) return *axes;
+  std::vector<int64_t> all(c.rank(0));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  return all;
+}
+
+Value* reduced(OpContext& c, const char* op, Value* x) {
+  bool nothing = false;
+  std::vector<int64_t> axes = reduction_axes(c, nothing);
+  if (nothing) return x;
+  return c.b.add(op, {x}, {{"axes", axes}, {"keep_dims", c.integer("keepdims", 1) != 0}});
+}
+
+void reduce(OpContext& c) {
+  c.expect_inputs(1, 2);
+  c.out = {reduced(c, c.target, c.in[0])};
+}
+
+void reduce_sum_square(OpContext& c) {
+  c.expect_inputs(1, 2);
+  c.out = {reduced(c, "reduce_sum", c.b.add("square", {c.in[0]}))};
+}
+
+void reduce_l1(OpContext& c) {
+  c.expect_inputs(1, 2);
+  c.out = {reduced(c, "reduce_sum", c.b.add("abs", {c.in[0]}))};
+}
+
+void reduce_l2(OpContext& c) {
+  reduce_sum_square(c);
+  c.out = {c.b.add("sqrt", c.out)};
+}
+
+void reduce_log_sum(OpContext& c) {
+  c.expect_inputs(1, 2);
+  c.out = {c.b.add("log", {reduced(c, "reduce_sum", c.in[0])})};
+}
+
+void arg_reduce(OpContext& c) {
+  c.expect_inputs(1, 1);
+  if (c.integer("select_last_index", 0) != 0) c.refuse("select_last_index is not supported");
+  c.out = {c.b.add(c.target, c.in, {{"axis", c.integer("axis", 0)}, {"keep_dims", c.integer("keepdims", 1) != 0}})};
+}
+
+void cum_sum(OpContext& c) {
+  c.expect_inputs(2, 2);
+  std::vector<int64_t> axis = c.constant_integers(1, "the axis");
+  if (axis.size() != 1) fail(ErrorKind::invalid_model, "", "the axis must be one integer");
+  c.out = {c.b.add("cumsum", {c.in[0]}, {{"axis", axis[0]}, {"exclusive", c.integer("exclusive", 0) != 0},
+                                         {"reverse", c.integer("reverse", 0) != 0}})};
+}
+
+constexpr Row kRows[] = {
+    {"Abs", unary, "abs"},
+    {"Add", binary, "add"},
+    {"And", binary, "and"},
+    {"ArgMax", arg_reduce, "arg_max"},
+    {"ArgMin", arg_reduce, "arg_min"},
+    {"Cast", cast},
+    {"CastLike", cast_like},
+    {"Ceil", unary, "ceil"},
+    {"Clip", clip},
+    {"Cos", unary, "cos"},
+    {"CumSum", cum_sum},
+    {"Div", div},
+    {"Elu", elu},
+    {"Equal", binary, "equal"},
+    {"Erf", unary, "erf"},
+    {"Exp", unary, "exp"},
+    {"Floor", unary, "floor"},
+    {"Gelu", gelu},
+    {"Gelu", gelu, nullptr, "com.microsoft"},
+    {"Greater", binary, "greater"},
+    {"GreaterOrEqual", binary, "greater_equal"},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", hard_swish},
+    {"IsNaN", unary, "is_nan"},
+    {"LeakyRelu", leaky_relu},
+    {"Less", binary, "less"},
+    {"LessOrEqual", binary, "less_equal"},
+    {"Log", unary, "log"},
+    {"Max", variadic, "maximum"},
+    {"Mean", mean, "add"},
+    {"Min", variadic, "minimum"},
+    {"Mish", mish},
+    {"Mod", mod},
+    {"Mul", binary, "mul"},
+    {"Neg", unary, "neg"},
+    {"Not", unary, "not"},
+    {"Or", binary, "or"},
+    {"PRelu", prelu},
+    {"Pow", pow},
+    {"Reciprocal", unary, "reciprocal"},
+    {"ReduceL1", reduce_l1},
+    {"ReduceL2", reduce_l2},
+    {"ReduceLogSum", reduce_log_sum},
+    {"ReduceMax", reduce, "reduce_max"},
+    {"ReduceMean", reduce, "reduce_mean"},
+    {"ReduceMin", reduce, "reduce_min"},
+    {"ReduceProd", reduce, "reduce_prod"},
+    {"ReduceSum", reduce, "reduce_sum"},
+    {"ReduceSumSquare", reduce_sum_square},
+    {"Relu", unary, "relu"},
+    {"Round", unary, "round"},
+    {"Selu", selu},
+    {"Sigmoid", unary, "sigmoid"},
+    {"Sign", unary, "sign"},
+    {"Sin", unary, "sin"},
+    {"Softplus", unary, "softplus"},
+    {"Softsign", softsign},
+    {"Sqrt", unary, "sqrt"},
+    {"Sub", binary, "sub"},
+    {"Sum", variadic, "add"},
+    {"Tanh", unary, "tanh"},
+    {"Xor", binary, "xor"},
+};
+
+}  // namespace
+
+std::span<const Row> math_rows() { return kRows; }
+
+}  // namespace cairn::onnx

@@ -1,0 +1,220 @@
+// ONNX's convolutions, pooling, normalisation and matrix products. ONNX images are NCHW and the module's NHWC: each node
+// transposes on the way in and out, which the layout pass takes out again.
+#include <algorithm>
+
+#include "frontends/fold.h"
+#include "frontends/onnx/importer.h"
+#include "frontends/reshape.h"
+
+namespace cairn::onnx {
+namespace {
+
+Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
+  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+/// One- and two-dimensional windows as two-dimensional ones: 1-D images get a height of 1.
+class Image {
+ public:
+  explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3) {
+    if (c.rank(0) != 3 && c.rank(0) != 4) c.refuse("images of {} dims are not supported, only 3 and 4", c.rank(0));
+  }
+  size_t spatial_dims() const { return flat_ ? 1 : 2; }
+  Value* in(Value* x) { return transpose(c_, flat_ ? expand_dims(x, {2}, c_.b) : x, {0, 2, 3, 1}); }
+  Value* out(Value* y) {
+    Value* back = transpose(c_, y, {0, 3, 1, 2});
+    return flat_ ? squeeze(back, {2}, c_.b) : back;
+  }
+  Value* kernel(Value* w) { return transpose(c_, flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0}); }
+
+  std::vector<int64_t> spatial(std::string_view attribute, int64_t fallback) const {
+    std::vector<int64_t> list = c_.integers(attribute, std::vector<int64_t>(spatial_dims(), fallback));
+    check_length(attribute, list, spatial_dims());
+    if (flat_) list.insert(list.begin(), 1);
+    return list;
+  }
+
+  void set_padding(Attributes& attributes) const {
+    std::string mode = c_.text("auto_pad", "NOTSET");
+    if (mode == "SAME_UPPER" || mode == "SAME_LOWER" || mode == "VALID") {
+      attributes.set("padding", std::string(mode == "VALID" ? "valid" : mode == "SAME_UPPER" ? "same" : "same_lower"));
+      return;
+    }
+    if (mode != "NOTSET") fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
+    std::vector<int64_t> pads = c_.integers("pads", std::vector<int64_t>(2 * spatial_dims(), 0));  // begins, then ends
+    check_length("pads", pads, 2 * spatial_dims());
+    attributes.set("padding", std::string("explicit"));
+    if (flat_)
+      attributes.set("pads", std::vector<int64_t>{0, 0, pads[0], pads[1]});
+    else
+      attributes.set("pads", std::vector<int64_t>{pads[0], pads[2], pads[1], pads[3]});
+  }
+
+ private:
+  static void check_length(std::string_view attribute, const std::vector<int64_t>& list, size_t length) {
+    if (list.size() != length)
+      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", attribute, list.size(), length);
+  }
+
+  OpContext& c_;
+  bool flat_;
+};
+
+void conv(OpContext& c) {
+  c.expect_inputs(2, 3);
+  Image image(c);
+  if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
+  Attributes attributes{{"strides", image.spatial("strides", 1)}, {"dilations", image.spatial("dilations", 1)},
+                        {"groups", c.integer("group", 1)}};
+  image.set_padding(attributes);
+  Value* y = c.b.add("conv2d", {image.in(c.in[0]), image.kernel(c.in[1])}, attributes);
+  if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
+  c.out = {image.out(y)};
+}
+
+void pool(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Image image(c);
+  if (!c.has("kernel_shape")) fail(ErrorKind::invalid_model, "", "attribute kernel_shape is missing");
+  Attributes attributes{{"window", image.spatial("kernel_shape", 1)}, {"strides", image.spatial("strides", 1)},
+                        {"ceil_mode", c.integer("ceil_mode", 0) != 0}};
+  image.set_padding(attributes);
+  bool maximum = std::string_view(c.target) == "max_pool2d";
+  std::vector<int64_t> dilations = image.spatial("dilations", 1);
+  if (maximum)
+    attributes.set("dilations", dilations);
+  else if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
+    c.refuse("average pooling with dilations is not supported");
+  if (!maximum) attributes.set("count_padding", c.integer("count_include_pad", 0) != 0);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
+}
+
+void global_pool(OpContext& c) {
+  c.expect_inputs(1, 1);
+  std::vector<int64_t> axes;
+  for (size_t i = 2; i < c.rank(0); ++i) axes.push_back(static_cast<int64_t>(i));
+  c.out = {c.b.add(c.target, {c.in[0]}, {{"axes", axes}, {"keep_dims", true}})};
+}
+
+/// Vectors along dim 1, as NCHW values broadcast them.
+Value* per_channel(OpContext& c, Value* vector) {
+  std::vector<int64_t> shape(c.rank(0) - 1, 1);
+  shape[0] = -1;
+  return c.b.add("reshape", {vector, c.b.ints(shape)});
+}
+
+void batch_normalization(OpContext& c) {
+  c.expect_inputs(5, 5);
+  if (c.integer("training_mode", 0) != 0) c.refuse("training_mode is not supported; export the model for inference");
+  if (c.opset < 9 && c.integer("spatial", 1) == 0) c.refuse("statistics for each element are not supported");
+  Attributes attributes{{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", int64_t{c.rank(0) > 1 ? 1 : 0}}};
+  c.out = {c.b.add("batch_norm", c.in, attributes)};
+}
+
+void instance_normalization(OpContext& c) {
+  c.expect_inputs(3, 3);
+  std::vector<int64_t> axes;
+  for (size_t i = 2; i < c.rank(0); ++i) axes.push_back(static_cast<int64_t>(i));
+  Attributes reduction{{"axes", axes}, {"keep_dims", true}};
+  Value* mean = c.b.add("reduce_mean", {c.in[0]}, reduction);
+  Value* centred = c.b.add("sub", {c.in[0], mean});
+  Value* variance = c.b.add("reduce_mean", {c.b.add("square", {centred})}, reduction);
+  Value* epsilon = cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {c.real("epsilon", 1e-5f)})), c.in[0]->type.dtype, c.b);
+  Value* scaled = c.b.add("mul", {centred, c.b.add("rsqrt", {c.b.add("add", {variance, epsilon})})});
+  c.out = {c.b.add("add", {c.b.add("mul", {scaled, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
+}
+
+void gemm(OpContext& c) {
+  c.expect_inputs(2, 3);
+  double alpha = c.real("alpha", 1), beta = c.real("beta", 1);
+  auto scaled = [&](Value* x, double by) {
+    if (by == 1) return x;
+    return c.b.add("mul", {x, cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {by})), x->type.dtype, c.b)});
+  };
+  Value* y = c.b.add("matmul", {c.in[0], c.in[1]},
+                     {{"transpose_a", c.integer("transA", 0) != 0}, {"transpose_b", c.integer("transB", 0) != 0}});
+  y = scaled(y, alpha);
+  if (c.given(2) && beta != 0) y = c.b.add("add", {y, scaled(c.in[2], beta)});
+  c.out = {y};
+}
+
+/// One-dimensional operands get a dim of 1, which the result loses again.
+void matmul(OpContext& c) {
+  c.expect_inputs(2, 2);
+  bool row = c.rank(0) == 1, column = c.rank(1) == 1;
+  Value* a = row ? expand_dims(c.in[0], {0}, c.b) : c.in[0];
+  Value* b = column ? expand_dims(c.in[1], {1}, c.b) : c.in[1];
+  Value* y = c.b.add("matmul", {a, b});
+  auto rank = static_cast<int64_t>(y->type.shape.rank());
+  std::vector<int64_t> drop;
+  if (row) drop.push_back(rank - 2);
+  if (column) drop.push_back(rank - 1);
+  c.out = {drop.empty() ? y : squeeze(y, drop, c.b)};
+}
+
+/// Up to operator set 12 the dims from `axis` on are taken together, from 13 on only the axis.
+void softmax(OpContext& c) {
+  c.expect_inputs(1, 1);
+  if (c.opset >= 13) {
+    c.out = {c.b.add(c.target, c.in, {{"axis", c.integer("axis", -1)}})};
+    return;
+  }
+  int64_t rank = static_cast<int64_t>(c.rank(0));
+  int64_t axis = c.integer("axis", 1);
+  if (axis != rank) axis = normal_axis(axis, c.rank(0));
+  if (axis == rank - 1) {
+    c.out = {c.b.add(c.target, c.in, {{"axis", int64_t{-1}}})};
+    return;
+  }
+  if (!c.in[0]->type.is_static()) c.refuse("softmax over several dims needs an input of known shape");
+  std::vector<int64_t> dims = c.in[0]->type.shape.sizes();
+  int64_t outer = 1;
+  for (int64_t i = 0; i < axis; ++i) outer *= dims[static_cast<size_t>(i)];
+  Value* rows = c.b.add("reshape", {c.in[0], c.b.ints({outer, -1})});
+  c.out = {c.b.add("reshape", {c.b.add(c.target, {rows}, {{"axis", int64_t{-1}}}), c.b.ints(dims)})};
+}
+
+void layer_normalization(OpContext& c) {
+  c.expect_inputs(2, 3);
+  int64_t axis = normal_axis(c.integer("axis", -1), c.rank(0));
+  if (c.node().outputs.size() > 1) c.refuse("only the first result is supported");
+  const Shape& scale = c.in[1]->type.shape;
+  Value* offset = c.given(2) ? c.in[2] : nullptr;
+  if (offset == nullptr) {
+    if (!scale.known()) c.refuse("the scale must have a known shape");
+    Value* zero = cast_to(c.b.constant(Tensor::scalar_i64(0)), c.in[1]->type.dtype, c.b);
+    offset = c.b.add("broadcast_to", {zero, c.b.ints(scale.sizes())});
+  }
+  c.out = {c.b.add("layer_norm", {c.in[0], c.in[1], offset}, {{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", axis}})};
+}
+
+void dropout(OpContext& c) {
+  c.expect_inputs(1, 3);
+  if (c.given(2)) {
+    auto training = c.constant(2);
+    if (!training || training->as_i64()[0] != 0) c.refuse("dropout in training mode is not supported");
+  }
+  c.out = {c.in[0]};
+}
+
+constexpr Row kRows[] = {
+    {"AveragePool", pool, "avg_pool2d"},
+    {"BatchNormalization", batch_normalization},
+    {"Conv", conv},
+    {"Dropout", dropout},
+    {"Gemm", gemm},
+    {"GlobalAveragePool", global_pool, "reduce_mean"},
+    {"GlobalMaxPool", global_pool, "reduce_max"},
+    {"InstanceNormalization", instance_normalization},
+    {"LayerNormalization", layer_normalization},
+    {"LogSoftmax", softmax, "log_softmax"},
+    {"MatMul", matmul},
+    {"MaxPool", pool, "max_pool2d"},
+    {"Softmax", softmax, "softmax"},
+};
+
+}  // namespace
+
+std::span<const Row> network_rows() { return kRows; }
+
+}  // namespace cairn::onnx

@@ -1,0 +1,50 @@
+#include "frontends/problems.h"
+
+#include <algorithm>
+
+namespace cairn {
+namespace {
+
+constexpr size_t kMostCuts = 8;
+
+}  // namespace
+
+void Problems::add_once(Entry& entry, const std::string& node) {
+  if (entry.seen.insert(node).second) entry.nodes.push_back(node);
+}
+
+void Problems::unsupported(const std::string& op, const std::string& node, const std::vector<std::string>& cuts) {
+  Entry& entry = entries_[{op, "not supported"}];
+  entry.unknown = true;
+  add_once(entry, node);
+  for (const std::string& cut : cuts)
+    if (std::find(entry.cuts.begin(), entry.cuts.end(), cut) == entry.cuts.end()) entry.cuts.push_back(cut);
+}
+
+void Problems::refused(const std::string& op, const std::string& node, const Error& error) {
+  add_once(entries_[{op, error.what()}], node);
+}
+
+void Problems::raise(const std::string& file) const {
+  if (entries_.empty()) return;
+  Report report;
+  size_t nodes = 0, unknown = 0;
+  for (const auto& [key, entry] : entries_) {
+    Problem problem;
+    problem.code = entry.unknown ? "unsupported-op" : "invalid-node";
+    problem.subject = key.first;
+    problem.message = key.second;
+    for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
+    if (!entry.cuts.empty() && entry.cuts.size() <= kMostCuts)
+      problem.fix = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(entry.cuts, ";"));
+    nodes += entry.nodes.size();
+    unknown += entry.unknown;
+    report.add(std::move(problem));
+  }
+  std::string headline = unknown == entries_.size()
+                             ? fmt::format("{} operators cannot be converted ({} nodes)", unknown, nodes)
+                             : fmt::format("{} nodes cannot be converted", nodes);
+  throw ReportError(unknown > 0 ? ErrorKind::unsupported : ErrorKind::invalid_model, file, headline, std::move(report));
+}
+
+}  // namespace cairn

@@ -1,0 +1,454 @@
+// TensorFlow's ops that make, move, cut and join tensors.
+#include <algorithm>
+#include <limits>
+
+#include "frontends/fold.h"
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/importer.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+constexpr int64_t kPastTheFirst = std::numeric_limits<int64_t>::min();
+
+void identity(OpContext& c) { c.out = c.in; }
+
+void placeholder(OpContext& c) {
+  c.refuse("is an input that the signature does not name; name the graph's inputs");
+}
+
+void constant(OpContext& c) {
+  AttrValue value = attr_of(c.node(), "value", AttrValue::Kind::tensor, *c.importer().model());
+  if (value.kind == AttrValue::Kind::none) fail(ErrorKind::invalid_model, "", "attribute value is missing");
+  c.out = {c.b.constant(read_tensor(value, c.importer().model(), ""))};
+}
+
+void shape(OpContext& c) {
+  DType dtype = c.dtype("out_type", kDtInt32);
+  for (Value* x : c.in) {
+    if (x->type.is_static())
+      c.out.push_back(cast_to(c.b.ints(x->type.shape.sizes()), dtype, c.b));
+    else
+      c.out.push_back(c.b.add("shape_of", {x}, {{"dtype", dtype}}));
+  }
+}
+
+void rank(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {cast_to(c.b.constant(Tensor::scalar_i64(static_cast<int64_t>(c.rank(0)))), kI32, c.b)};
+}
+
+void size(OpContext& c) {
+  c.expect_inputs(1);
+  DType dtype = c.dtype("out_type", kDtInt32);
+  if (c.in[0]->type.is_static()) {
+    int64_t count = element_count(c.in[0]->type.shape.sizes()).value_or(0);
+    c.out = {cast_to(c.b.constant(Tensor::scalar_i64(count)), dtype, c.b)};
+  } else {
+    c.out = {c.b.add("size_of", c.in, {{"dtype", dtype}})};
+  }
+}
+
+void reshape(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {folded(c.b.add("reshape", c.in), c.b)};
+}
+
+void squeeze_row(OpContext& c) {
+  c.expect_inputs(1);
+  std::vector<int64_t> axes = normal_axes(c.integers("squeeze_dims"), c.rank(0));
+  const auto& dims = c.in[0]->type.shape.dims;
+  if (axes.empty()) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (!dims[i].known()) c.refuse("squeezes whatever dims are 1, and dim {} is not known", i);
+      if (dims[i].size == 1) axes.push_back(static_cast<int64_t>(i));
+    }
+  }
+  c.out = {squeeze(c.in[0], axes, c.b)};
+}
+
+void expand_dims_row(OpContext& c) {
+  c.expect_inputs(2);
+  int64_t axis = normal_axis(c.constant_integer(1, "the axis"), c.rank(0) + 1);
+  c.out = {expand_dims(c.in[0], {axis}, c.b)};
+}
+
+/// ConcatV2 has the axis last, Concat first.
+void concat(OpContext& c) {
+  if (c.in.size() < 2) c.expect_inputs(2);
+  bool first = c.node().op == "Concat";
+  int64_t axis = c.constant_integer(first ? 0 : c.in.size() - 1, "the axis");
+  std::vector<Value*> parts(c.in.begin() + first, c.in.end() - !first);
+  c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", axis}})};
+}
+
+void pack(OpContext& c) {
+  if (c.in.empty()) c.expect_inputs(1);
+  int64_t axis = normal_axis(c.integer("axis", 0), c.rank(0) + 1);
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    if (c.rank(i) != c.rank(0)) fail(ErrorKind::invalid_model, "", "input {} has another rank than the first", i);
+    parts.push_back(expand_dims(c.in[i], {axis}, c.b));
+  }
+  c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", axis}})};
+}
+
+/// Elements begin .. end-1 along one axis.
+Value* cut(OpContext& c, Value* x, int64_t axis, int64_t begin, int64_t end) {
+  size_t rank = x->type.shape.rank();
+  std::vector<int64_t> begins(rank, 0), ends(rank, kToTheEnd);
+  begins[static_cast<size_t>(axis)] = begin;
+  ends[static_cast<size_t>(axis)] = end;
+  return c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)});
+}
+
+constexpr int64_t kMostParts = 65536;
+
+void unpack(OpContext& c) {
+  c.expect_inputs(1);
+  int64_t axis = normal_axis(c.integer("axis", 0), c.rank(0)), count = c.integer("num");
+  const Dim& dim = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
+  if (count < 0 || count > kMostParts || (dim.known() && dim.size != count))
+    fail(ErrorKind::invalid_model, "", "unpacks {} parts from a dim of {}", count, to_string(dim));
+  for (int64_t i = 0; i < count; ++i) c.out.push_back(squeeze(cut(c, c.in[0], axis, i, i + 1), {axis}, c.b));
+}
+
+void split_parts(OpContext& c, Value* x, int64_t axis, const std::vector<int64_t>& sizes) {
+  int64_t begin = 0;
+  for (int64_t size : sizes) {
+    c.out.push_back(cut(c, x, axis, begin, begin + size));
+    begin += size;
+  }
+}
+
+void split(OpContext& c) {
+  c.expect_inputs(2);
+  int64_t axis = normal_axis(c.constant_integer(0, "the axis"), c.rank(1)), count = c.integer("num_split");
+  const Dim& dim = c.in[1]->type.shape.dims[static_cast<size_t>(axis)];
+  if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
+  if (count < 1 || count > kMostParts || dim.size % count != 0)
+    fail(ErrorKind::invalid_model, "", "splits {} elements into {} parts", dim.size, count);
+  split_parts(c, c.in[1], axis, std::vector<int64_t>(static_cast<size_t>(count), dim.size / count));
+}
+
+void split_v(OpContext& c) {
+  c.expect_inputs(3);
+  std::vector<int64_t> sizes = c.constant_integers(1, "the sizes");
+  int64_t axis = normal_axis(c.constant_integer(2, "the axis"), c.rank(0)), sum = 0;
+  const Dim& dim = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
+  for (int64_t size : sizes) {
+    if (size < -1 || __builtin_add_overflow(sum, size, &sum)) fail(ErrorKind::invalid_model, "", "a part has size {}", size);
+  }
+  auto rest = std::find(sizes.begin(), sizes.end(), -1);
+  if (rest != sizes.end()) {
+    if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
+    *rest = dim.size - (sum + 1);
+    sum = dim.size;
+  }
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }) || (dim.known() && sum != dim.size))
+    fail(ErrorKind::invalid_model, "", "the parts do not add up to {}", to_string(dim));
+  split_parts(c, c.in[0], axis, sizes);
+}
+
+/// One dim of the input in a strided slice, as constants or as vectors of one element.
+struct Cut {
+  int64_t begin = 0, end = kToTheEnd, step = 1;
+  Value* begin_value = nullptr;
+  Value* end_value = nullptr;
+  bool shrink = false;
+};
+
+/// Reads TensorFlow's sparse form of a strided slice, with its masks, into one cut for each dim of the input.
+class StridedSlice {
+ public:
+  explicit StridedSlice(OpContext& c) : c_(c), rank_(c.rank(0)) {
+    c.expect_inputs(4);
+    steps_ = c.constant_integers(3, "the strides");
+    begins_ = known(1);
+    ends_ = known(2);
+    for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
+      masks_.push_back(c.integer(mask, 0));
+    if (steps_.size() > 62) fail(ErrorKind::invalid_model, "", "has {} entries", steps_.size());
+  }
+
+  Value* run() {
+    read_entries();
+    std::vector<Value*> begins, ends;
+    std::vector<int64_t> steps, begin_numbers, end_numbers;
+    bool dynamic = false;
+    for (Cut& cut : cuts_) {
+      dynamic |= cut.begin_value != nullptr || cut.end_value != nullptr;
+      steps.push_back(cut.step);
+      begin_numbers.push_back(cut.begin);
+      end_numbers.push_back(cut.end);
+      begins.push_back(cut.begin_value ? cut.begin_value : c_.b.ints({cut.begin}));
+      ends.push_back(cut.end_value ? cut.end_value : c_.b.ints({cut.end}));
+    }
+    Value* begin = dynamic ? joined(begins, c_.b) : c_.b.ints(begin_numbers);
+    Value* end = dynamic ? joined(ends, c_.b) : c_.b.ints(end_numbers);
+    Value* part = folded(c_.b.add("slice", {c_.in[0], begin, end}, {{"steps", steps}}), c_.b);
+    bool same = result_.size() == rank_;
+    for (size_t i = 0; same && i < rank_; ++i) same = result_[i].from == static_cast<int>(i);
+    return same ? part : reshape_to(part, result_, c_.b);
+  }
+
+ private:
+  bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
+
+  std::optional<std::vector<int64_t>> known(size_t input) {
+    if (constant_of(c_.in[input]) == nullptr) return std::nullopt;
+    std::vector<int64_t> values = c_.constant_integers(input, "bounds");
+    if (values.size() != steps_.size())
+      fail(ErrorKind::invalid_model, "", "has {} bounds for {} strides", values.size(), steps_.size());
+    return values;
+  }
+
+  void read_entries() {
+    size_t named = 0;  // dims that entries speak of, without ellipsis and new axes
+    bool ellipsis = false;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (masked(2, i) && ellipsis) fail(ErrorKind::invalid_model, "", "has two ellipses");
+      ellipsis |= masked(2, i);
+      named += !masked(2, i) && !masked(3, i);
+    }
+    if (named > rank_) fail(ErrorKind::invalid_model, "", "slices {} dims of {}", named, rank_);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (masked(2, i))
+        for (size_t skipped = named; skipped < rank_; ++skipped) keep_dim();
+      else if (masked(3, i))
+        result_.push_back({1, -1});
+      else
+        add_cut(i);
+    }
+    while (cuts_.size() < rank_) keep_dim();
+  }
+
+  void keep_dim() {
+    result_.push_back({-1, static_cast<int>(cuts_.size())});
+    cuts_.push_back({});
+  }
+
+  void add_cut(size_t i) {
+    Cut cut;
+    cut.step = steps_[i];
+    if (cut.step == 0) fail(ErrorKind::invalid_model, "", "stride {} is 0", i);
+    cut.shrink = masked(4, i);
+    bool backwards = cut.step < 0;
+    bool from_start = masked(0, i) && !cut.shrink, to_end = masked(1, i) && !cut.shrink;
+    auto entry = static_cast<int64_t>(i);
+    if (from_start)
+      cut.begin = backwards ? kToTheEnd : 0;
+    else if (begins_)
+      cut.begin = (*begins_)[i];
+    else
+      cut.begin_value = cast_to(part_of(c_.in[1], entry, entry + 1, c_.b), kI64, c_.b);
+    if (cut.shrink) {
+      cut.step = 1;
+      set_single(cut);
+    } else if (to_end) {
+      cut.end = backwards ? kPastTheFirst : kToTheEnd;
+    } else if (ends_) {
+      cut.end = (*ends_)[i];
+    } else {
+      cut.end_value = cast_to(part_of(c_.in[2], entry, entry + 1, c_.b), kI64, c_.b);
+    }
+    if (!cut.shrink) result_.push_back({-1, static_cast<int>(cuts_.size())});
+    cuts_.push_back(cut);
+  }
+
+  /// One element: up to the next, which for -1, the last one, is the end.
+  void set_single(Cut& cut) {
+    if (cut.begin_value == nullptr) {
+      cut.end = cut.begin == -1 ? kToTheEnd : cut.begin + 1;
+      const Dim& dim = c_.in[0]->type.shape.dims[cuts_.size()];
+      if (dim.known() && (cut.begin >= dim.size || cut.begin < -dim.size))
+        fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", cut.begin, dim.size);
+      return;
+    }
+    Value* last = c_.b.add("equal", {cut.begin_value, c_.b.ints({-1})});
+    Value* next = c_.b.add("add", {cut.begin_value, c_.b.ints({1})});
+    cut.end_value = c_.b.add("select", {last, c_.b.ints({kToTheEnd}), next});
+  }
+
+  OpContext& c_;
+  size_t rank_;
+  std::vector<int64_t> steps_, masks_;
+  std::optional<std::vector<int64_t>> begins_, ends_;
+  std::vector<Cut> cuts_;
+  std::vector<NewDim> result_;
+};
+
+void strided_slice(OpContext& c) { c.out = {StridedSlice(c).run()}; }
+
+/// Slice: sizes of -1 go to the end.
+void slice(OpContext& c) {
+  c.expect_inputs(3);
+  if (constant_of(c.in[1]) && constant_of(c.in[2])) {
+    std::vector<int64_t> begins = c.constant_integers(1, "begin"), sizes = c.constant_integers(2, "size"), ends;
+    if (begins.size() != c.rank(0) || sizes.size() != begins.size())
+      fail(ErrorKind::invalid_model, "", "has {} begins and {} sizes for {} dims", begins.size(), sizes.size(), c.rank(0));
+    for (size_t i = 0; i < begins.size(); ++i) {
+      int64_t end = kToTheEnd;
+      if (begins[i] < 0 || sizes[i] < -1 || (sizes[i] >= 0 && __builtin_add_overflow(begins[i], sizes[i], &end)))
+        fail(ErrorKind::invalid_model, "", "begin {} and size {} are out of range", begins[i], sizes[i]);
+      ends.push_back(end);
+    }
+    c.out = {folded(c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}), c.b)};
+    return;
+  }
+  Value* begin = cast_to(c.in[1], kI64, c.b);
+  Value* size = cast_to(c.in[2], kI64, c.b);
+  Value* rest = c.b.add("less", {size, c.b.constant(Tensor::scalar_i64(0))});
+  Value* end = c.b.add("select", {rest, c.b.constant(Tensor::scalar_i64(kToTheEnd)), c.b.add("add", {begin, size})});
+  c.out = {c.b.add("slice", {c.in[0], begin, end})};
+}
+
+void transpose(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {folded(c.b.add("transpose", {c.in[0]}, {{"permutation", c.constant_integers(1, "the permutation")}}), c.b)};
+}
+
+void tile(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("tile", c.in)};
+}
+
+void broadcast_to(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {folded(c.b.add("broadcast_to", c.in), c.b)};
+}
+
+void fill(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {folded(c.b.add("broadcast_to", {c.in[1], c.in[0]}), c.b)};
+}
+
+/// Zeros or ones in the shape of the input.
+void like(OpContext& c) {
+  c.expect_inputs(1);
+  Value* number = c.b.constant(Tensor::scalar_i64(c.node().op == "OnesLike"));
+  Value* shape = c.in[0]->type.is_static() ? c.b.ints(c.in[0]->type.shape.sizes()) : c.b.add("shape_of", c.in);
+  std::vector<Type> type{c.in[0]->type};
+  Value* scalar = cast_to(number, c.in[0]->type.dtype, c.b);
+  c.out = {folded(c.b.add_node(op_named("broadcast_to"), {scalar, shape}, {}, {}, type)->result(), c.b)};
+}
+
+void pad(OpContext& c) {
+  c.expect_inputs(2, 3);
+  Attributes attributes;
+  if (c.in.size() == 3) {
+    Tensor value = c.constant(2, "the padding value");
+    if (value.count() != 1) fail(ErrorKind::invalid_model, "", "the padding value must be one number");
+    attributes.set("value", value.as_f64()[0]);
+  }
+  c.out = {c.b.add("pad", {c.in[0], c.in[1]}, attributes)};
+}
+
+void mirror_pad(OpContext& c) {
+  c.expect_inputs(2);
+  std::string mode = c.text("mode", "");
+  if (mode != "REFLECT" && mode != "SYMMETRIC") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  c.out = {c.b.add("pad", c.in, {{"mode", std::string(mode == "REFLECT" ? "reflect" : "symmetric")}})};
+}
+
+void reverse(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("reverse", {c.in[0]}, {{"axes", c.constant_integers(1, "the axes")}})};
+}
+
+void gather(OpContext& c) {
+  c.expect_inputs(2, 3);
+  int64_t axis = c.in.size() > 2 ? c.constant_integer(2, "the axis") : 0;
+  c.out = {folded(c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", axis}, {"batch_dims", c.integer("batch_dims", 0)}}), c.b)};
+}
+
+void gather_nd(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("gather_nd", c.in)};
+}
+
+void scatter_nd(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {c.b.add("scatter_nd", c.in)};
+}
+
+void scatter_update(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {c.b.add("scatter_update", c.in)};
+}
+
+void one_hot(OpContext& c) {
+  c.expect_inputs(4);
+  Value* indices = c.in[0]->type.dtype == kU8 ? cast_to(c.in[0], kI32, c.b) : c.in[0];
+  c.out = {c.b.add("one_hot", {indices, c.in[1], c.in[2], c.in[3]}, {{"axis", c.integer("axis", -1)}})};
+}
+
+void range(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {folded(c.b.add("iota", c.in, {{"dtype", c.in[0]->type.dtype}}), c.b)};
+}
+
+void where(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("non_zero", c.in)};
+}
+
+void unique(OpContext& c) {
+  c.expect_inputs(1);
+  auto* made = c.b.add_node(op_named("unique"), c.in);
+  c.out = {made->result(0), cast_to(made->result(1), c.dtype("out_idx", kDtInt32), c.b)};
+}
+
+constexpr Row kRows[] = {
+    {"BroadcastTo", broadcast_to},
+    {"Concat", concat},
+    {"ConcatV2", concat},
+    {"Const", constant},
+    {"EnsureShape", identity},
+    {"ExpandDims", expand_dims_row},
+    {"Fill", fill},
+    {"Gather", gather},
+    {"GatherNd", gather_nd},
+    {"GatherV2", gather},
+    {"GuaranteeConst", identity},
+    {"Identity", identity},
+    {"IdentityN", identity},
+    {"MirrorPad", mirror_pad},
+    {"OneHot", one_hot},
+    {"OnesLike", like},
+    {"Pack", pack},
+    {"Pad", pad},
+    {"PadV2", pad},
+    {"Placeholder", placeholder},
+    {"PlaceholderWithDefault", identity},
+    {"PreventGradient", identity},
+    {"Range", range},
+    {"Rank", rank},
+    {"Reshape", reshape},
+    {"ReverseV2", reverse},
+    {"ScatterNd", scatter_nd},
+    {"Shape", shape},
+    {"ShapeN", shape},
+    {"Size", size},
+    {"Slice", slice},
+    {"Snapshot", identity},
+    {"Split", split},
+    {"SplitV", split_v},
+    {"Squeeze", squeeze_row},
+    {"StopGradient", identity},
+    {"StridedSlice", strided_slice},
+    {"TensorScatterUpdate", scatter_update},
+    {"Tile", tile},
+    {"Transpose", transpose},
+    {"Unique", unique},
+    {"Unpack", unpack},
+    {"Where", where},
+    {"ZerosLike", like},
+};
+
+}  // namespace
+
+std::span<const Row> array_rows() { return kRows; }
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,280 @@
+#include "frontends/tensorflow/importer.h"
+
+#include <algorithm>
+
+#include "frontends/fold.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+constexpr int kMostLevels = 64;
+
+struct SourcesGuard {
+  Builder& builder;
+  std::vector<SourceId> before;
+  explicit SourcesGuard(Builder& b, SourceId id) : builder(b), before(std::exchange(b.sources, {id})) {}
+  ~SourcesGuard() { builder.sources = before; }
+};
+
+}  // namespace
+
+/// A graph or one call of a function, while it is imported.
+struct Importer::Scope {
+  const std::vector<Node>& nodes;
+  NodeIndex index;
+  bool body;
+  std::string prefix;
+  int level;
+  Builder& builder;
+  std::unordered_map<std::string_view, Value*> given;  // arguments, or values in place of nodes
+
+  enum class State : uint8_t { untouched, open, done };
+  std::vector<State> states;
+  std::vector<std::vector<Value*>> results;  // empty: could not be imported
+};
+
+TensorName Importer::resolve(const Scope& scope, std::string_view input) const {
+  return scope.body ? resolve_body_input(input, scope.nodes, scope.index, library_) : parse_tensor_name(input, "graph");
+}
+
+Value* Importer::value(const Scope& scope, const TensorName& name) const {
+  if (auto given = scope.given.find(name.node); given != scope.given.end()) return given->second;
+  const std::vector<Value*>& results = scope.results[scope.index.at(name.node)];
+  if (results.empty()) return nullptr;
+  if (static_cast<size_t>(name.index) >= results.size())
+    fail(ErrorKind::invalid_model, "", "input {}:{} does not exist, the node has {} results", printable(name.node),
+         name.index, results.size());
+  return results[static_cast<size_t>(name.index)];
+}
+
+/// Depth first over the nodes above `wanted`, with a stack of our own: graphs are deeper than call stacks.
+std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_view>& wanted) {
+  scope.states.assign(scope.nodes.size(), Scope::State::untouched);
+  scope.results.resize(scope.nodes.size());
+  std::vector<size_t> stack;
+  auto visit = [&](std::string_view input, std::string_view user) {
+    TensorName name = resolve(scope, input);
+    if (name.index == kControl || scope.given.contains(name.node)) return;
+    auto found = scope.index.find(name.node);
+    if (found == scope.index.end())
+      fail(user.empty() ? ErrorKind::not_found : ErrorKind::invalid_model,
+           user.empty() ? model()->name() : printable(user), "'{}' is no node of the graph", printable(name.node));
+    Scope::State state = scope.states[found->second];
+    if (state == Scope::State::open)
+      fail(ErrorKind::unsupported, printable(user),
+           "is part of a circle through '{}'; loops must be While nodes", printable(name.node));
+    if (state == Scope::State::untouched) stack.push_back(found->second);
+  };
+  std::vector<Value*> values;
+  for (std::string_view root : wanted) {
+    visit(root, {});
+    while (!stack.empty()) {
+      size_t index = stack.back();
+      if (scope.states[index] == Scope::State::untouched) {
+        scope.states[index] = Scope::State::open;
+        const Node& node = scope.nodes[index];
+        for (size_t i = node.inputs.size(); i-- > 0;) visit(node.inputs[i], node.name);
+        continue;
+      }
+      stack.pop_back();
+      if (scope.states[index] == Scope::State::done) continue;
+      scope.states[index] = Scope::State::done;
+      import_node(scope, index);
+    }
+    values.push_back(value(scope, resolve(scope, root)));
+  }
+  return values;
+}
+
+void Importer::import_node(Scope& scope, size_t index) {
+  const Node& node = scope.nodes[index];
+  std::string name = scope.prefix.empty() ? printable(node.name) : fmt::format("{}/{}", scope.prefix, printable(node.name));
+  std::string op = printable(node.op);
+  model()->charge(1024);
+  try {
+    std::vector<Value*> inputs;
+    std::vector<std::string> cuts;
+    for (std::string_view text : node.inputs) {
+      TensorName from = resolve(scope, text);
+      if (from.index == kControl) continue;
+      Value* input = value(scope, from);
+      if (input == nullptr) return;  // the reason is known already
+      inputs.push_back(input);
+      if (scope.level == 0 && !scope.given.contains(from.node) && constant_of(input) == nullptr)
+        cuts.push_back(fmt::format("{}:{}", printable(from.node), from.index));
+    }
+    const Row* row = find_row(is_function(node.op) ? "PartitionedCall" : node.op);
+    if (row == nullptr) return problems_.unsupported(op, name, cuts);
+    scope.results[index] = build(scope, *row, node, name, std::move(inputs));
+  } catch (const AlreadyReported&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::out_of_memory) throw;
+    problems_.refused(op, name, error);
+  }
+}
+
+std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& node, const std::string& name,
+                                    std::vector<Value*> inputs) {
+  SourceId id = module_.add_source({"tf", name, printable(node.op), ""});
+  SourcesGuard guard(scope.builder, id);
+  size_t before = scope.builder.block().nodes.size();
+  OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
+  context.target = row.target;
+  row.build(context);
+  for (Value*& result : context.out) result = folded(result, scope.builder);
+  const auto& nodes = scope.builder.block().nodes;
+  bool present = std::any_of(nodes.begin() + static_cast<int64_t>(before), nodes.end(), [&](const auto& made) {
+    return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
+  });
+  if (!present) module_.removed[id] = Removal::identity;
+  for (Value* result : context.out)
+    if (result->name.empty()) result->name = name;
+  return std::move(context.out);
+}
+
+std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tensors,
+                                           const std::unordered_map<std::string_view, Value*>& inputs, Builder& builder) {
+  Scope scope{graph_.nodes, index_nodes(graph_.nodes, model()->name()), false, "", 0, builder, inputs, {}, {}};
+  return run(scope, {tensors.begin(), tensors.end()});
+}
+
+const FunctionDef& Importer::find_function(std::string_view name) const {
+  const FunctionDef* function = library_.find(name);
+  if (function == nullptr)
+    fail(ErrorKind::invalid_model, "", "function '{}' is not in the file", printable(name));
+  return *function;
+}
+
+std::vector<Value*> Importer::import_function(std::string_view name, const std::vector<Value*>& args, Builder& builder,
+                                              const std::string& prefix, int level) {
+  const FunctionDef& function = find_function(name);
+  if (level > kMostLevels) fail(ErrorKind::unsupported, "", "function calls are nested deeper than {}", kMostLevels);
+  if (args.size() != function.inputs.size())
+    fail(ErrorKind::invalid_model, "", "gives {} arguments to function '{}', which takes {}", args.size(),
+         printable(name), function.inputs.size());
+  model()->charge(64 * function.nodes.size());
+  Scope scope{function.nodes, index_nodes(function.nodes, printable(name)), true, prefix, level, builder, {}, {}, {}};
+  for (size_t i = 0; i < args.size(); ++i) scope.given.emplace(function.inputs[i].name, args[i]);
+  std::unordered_map<std::string_view, std::string_view> returns(function.returns.begin(), function.returns.end());
+  std::vector<std::string_view> wanted;
+  for (const FunctionArg& output : function.outputs) {
+    auto found = returns.find(output.name);
+    if (found == returns.end())
+      fail(ErrorKind::invalid_model, "", "function '{}' does not give its result '{}'", printable(name),
+           printable(output.name));
+    wanted.push_back(found->second);
+  }
+  std::vector<Value*> results = run(scope, wanted);
+  if (std::find(results.begin(), results.end(), nullptr) != results.end()) throw AlreadyReported();
+  return results;
+}
+
+const Row* find_row(std::string_view op) {
+  static const auto table = [] {
+    std::unordered_map<std::string_view, const Row*> rows;
+    for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+      for (const Row& row : family) CHECK(rows.emplace(row.op, &row).second, "two rows for {}", row.op);
+    return rows;
+  }();
+  auto found = table.find(op);
+  return found == table.end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> supported_ops() {
+  std::vector<std::string_view> ops;
+  for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+    for (const Row& row : family) ops.push_back(row.op);
+  std::sort(ops.begin(), ops.end());
+  return ops;
+}
+
+void OpContext::expect_inputs(size_t count) const { expect_inputs(count, count); }
+
+void OpContext::expect_inputs(size_t least, size_t most) const {
+  if (in.size() < least || in.size() > most)
+    fail(ErrorKind::invalid_model, "", "has {} inputs, expected {}{}", in.size(), least,
+         least == most ? "" : fmt::format(" to {}", most));
+}
+
+size_t OpContext::rank(size_t input) const {
+  const Type& type = in[input]->type;
+  if (!type.is_tensor()) fail(ErrorKind::invalid_model, "", "input {} is no tensor", input);
+  if (!type.shape.ranked) refuse("the rank of input {} is not known; declare the shapes of the model's inputs", input);
+  return type.shape.rank();
+}
+
+AttrValue OpContext::attr(std::string_view name, AttrValue::Kind kind) const {
+  const Attr* attr = node_.find(name);
+  if (attr == nullptr) return {};
+  AttrValue value = decode(*attr, *importer_.model());
+  if (value.kind != kind)
+    fail(ErrorKind::invalid_model, "", "attribute {} is of kind {}, expected {}", name, to_string(value.kind),
+         to_string(kind));
+  return value;
+}
+
+int64_t OpContext::integer(std::string_view name, std::optional<int64_t> fallback) const {
+  AttrValue value = attr(name, AttrValue::Kind::integer);
+  if (value.kind != AttrValue::Kind::none) return value.integer;
+  if (!fallback) fail(ErrorKind::invalid_model, "", "attribute {} is missing", name);
+  return *fallback;
+}
+
+bool OpContext::boolean(std::string_view name, bool fallback) const {
+  AttrValue value = attr(name, AttrValue::Kind::boolean);
+  return value.kind == AttrValue::Kind::none ? fallback : value.integer != 0;
+}
+
+double OpContext::real(std::string_view name, double fallback) const {
+  AttrValue value = attr(name, AttrValue::Kind::real);
+  return value.kind == AttrValue::Kind::none ? fallback : value.real;
+}
+
+std::string OpContext::text(std::string_view name, std::string_view fallback) const {
+  AttrValue value = attr(name, AttrValue::Kind::text);
+  return std::string(value.kind == AttrValue::Kind::none ? fallback : value.text);
+}
+
+std::vector<int64_t> OpContext::integers(std::string_view name) const {
+  return attr(name, AttrValue::Kind::list).integers;
+}
+
+DType OpContext::dtype(std::string_view name, DataType fallback) const {
+  AttrValue value = attr(name, AttrValue::Kind::type);
+  DataType type = value.kind == AttrValue::Kind::none ? fallback : static_cast<DataType>(value.integer);
+  if (type == kDtInvalid) fail(ErrorKind::invalid_model, "", "attribute {} is missing", name);
+  std::optional<DType> dtype = dtype_of(type);
+  if (!dtype) refuse("elements of {} are not supported", to_string(type));
+  return *dtype;
+}
+
+std::optional<ShapeProto> OpContext::shape(std::string_view name) const {
+  AttrValue value = attr(name, AttrValue::Kind::shape);
+  return value.kind == AttrValue::Kind::none ? std::nullopt : std::optional(value.shape);
+}
+
+std::string_view OpContext::function(std::string_view name) const {
+  AttrValue value = attr(name, AttrValue::Kind::function);
+  if (value.function.name.empty()) fail(ErrorKind::invalid_model, "", "attribute {} names no function", name);
+  return value.function.name;
+}
+
+Tensor OpContext::constant(size_t input, const char* what) const {
+  const Tensor* tensor = input < in.size() ? constant_of(in[input]) : nullptr;
+  if (tensor == nullptr) refuse("{} must be a constant", what);
+  return *tensor;
+}
+
+std::vector<int64_t> OpContext::constant_integers(size_t input, const char* what) const {
+  Tensor tensor = constant(input, what);
+  if (!tensor.dtype().is_integer()) fail(ErrorKind::invalid_model, "", "{} must be integers", what);
+  return tensor.as_i64();
+}
+
+int64_t OpContext::constant_integer(size_t input, const char* what) const {
+  std::vector<int64_t> values = constant_integers(input, what);
+  if (values.size() != 1) fail(ErrorKind::invalid_model, "", "{} must be one integer, found {}", what, values.size());
+  return values[0];
+}
+
+}  // namespace cairn::tensorflow

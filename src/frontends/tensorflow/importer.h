@@ -1,0 +1,121 @@
+// Imports the nodes of a graph and of its functions through the table of rows, in data order and without recursion over
+// the graph's depth.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontends/problems.h"
+#include "frontends/tensorflow/functions.h"
+#include "ir/module.h"
+
+namespace cairn::tensorflow {
+
+class Importer;
+
+/// Thrown by a row whose reason is already among the problems, for example inside a branch.
+struct AlreadyReported {};
+
+/// What a row sees of one node, and where it puts the results. Everything throws Error with the reason alone; the
+/// importer adds node and op.
+class OpContext {
+ public:
+  OpContext(Importer& importer, const Node& node, std::string name, Builder& builder, std::vector<Value*> inputs, int level)
+      : b(builder), in(std::move(inputs)), importer_(importer), node_(node), name_(std::move(name)), level_(level) {}
+
+  Builder& b;
+  std::vector<Value*> in;    // data inputs
+  std::vector<Value*> out;   // results, in order
+  const char* target = nullptr;  // the row's op name
+
+  const Node& node() const { return node_; }
+  const std::string& name() const { return name_; }
+  int level() const { return level_; }
+  Importer& importer() const { return importer_; }
+
+  /// Refuses other numbers of inputs.
+  void expect_inputs(size_t count) const;
+  void expect_inputs(size_t least, size_t most) const;
+  /// The rank, refusing an unknown one.
+  size_t rank(size_t input) const;
+  bool has(std::string_view attr) const { return node_.find(attr) != nullptr; }
+  int64_t integer(std::string_view attr, std::optional<int64_t> fallback = {}) const;
+  bool boolean(std::string_view attr, bool fallback) const;
+  double real(std::string_view attr, double fallback) const;
+  std::string text(std::string_view attr, std::string_view fallback) const;
+  std::vector<int64_t> integers(std::string_view attr) const;  // empty when absent
+  /// Element type; `fallback` kDtInvalid: required.
+  DType dtype(std::string_view attr, DataType fallback = kDtInvalid) const;
+  std::optional<ShapeProto> shape(std::string_view attr) const;
+  std::string_view function(std::string_view attr) const;
+
+  /// Values of an input that must be known while importing; `what` names it in the refusal.
+  Tensor constant(size_t input, const char* what) const;
+  std::vector<int64_t> constant_integers(size_t input, const char* what) const;
+  int64_t constant_integer(size_t input, const char* what) const;
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::unsupported, "", format, std::forward<Args>(args)...);
+  }
+
+ private:
+  AttrValue attr(std::string_view name, AttrValue::Kind kind) const;
+
+  Importer& importer_;
+  const Node& node_;
+  std::string name_;
+  int level_;
+};
+
+/// One foreign op: `build` appends to context.out. `target` is the op that simple builders make.
+struct Row {
+  std::string_view op;
+  void (*build)(OpContext& context);
+  const char* target = nullptr;
+};
+const Row* find_row(std::string_view op);
+/// All rows, sorted by op.
+std::vector<std::string_view> supported_ops();
+
+std::span<const Row> array_rows();
+std::span<const Row> control_rows();
+std::span<const Row> math_rows();
+std::span<const Row> network_rows();
+
+class Importer {
+ public:
+  Importer(const GraphDef& graph, Module& module) : graph_(graph), library_(graph), module_(module) {}
+
+  /// Imports what `tensors` ("node:index") need into the builder's block; `inputs` are values for nodes by name. A null
+  /// value stands where something above could not be imported.
+  std::vector<Value*> import_graph(const std::vector<std::string>& tensors,
+                                   const std::unordered_map<std::string_view, Value*>& inputs, Builder& builder);
+  /// The results of a library function called on these arguments, its nodes named "<prefix>/<node>".
+  std::vector<Value*> import_function(std::string_view name, const std::vector<Value*>& args, Builder& builder,
+                                      const std::string& prefix, int level);
+  const FunctionDef& find_function(std::string_view name) const;
+  bool is_function(std::string_view name) const { return library_.find(name) != nullptr; }
+
+  const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
+  Problems& problems() { return problems_; }
+
+ private:
+  struct Scope;
+  TensorName resolve(const Scope& scope, std::string_view input) const;
+  std::vector<Value*> run(Scope& scope, const std::vector<std::string_view>& wanted);
+  void import_node(Scope& scope, size_t index);
+  std::vector<Value*> build(Scope& scope, const Row& row, const Node& node, const std::string& name,
+                            std::vector<Value*> inputs);
+  Value* value(const Scope& scope, const TensorName& name) const;
+
+  const GraphDef& graph_;
+  Library library_;
+  Module& module_;
+  Problems problems_;
+};
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,209 @@
+// TensorFlow's element-wise ops and reductions.
+#include "frontends/fold.h"
+#include "frontends/tensorflow/importer.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+void unary(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+void binary(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+/// A scalar of the element type of `like`.
+Value* scalar(OpContext& c, const Value* like, double value) {
+  Value* constant = c.b.constant(Tensor::of<double>(kF64, {}, {value}));
+  return cast_to(constant, like->type.dtype, c.b);
+}
+
+void div(OpContext& c) {
+  c.expect_inputs(2);
+  bool integers = c.in[0]->type.dtype.is_integer();
+  c.out = {c.b.add(integers ? "truncate_div" : "div", c.in)};
+}
+
+void div_no_nan(OpContext& c) {
+  c.expect_inputs(2);
+  Value* zero = scalar(c, c.in[1], 0);
+  Value* safe = c.b.add("div", c.in);
+  c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, safe})};
+}
+
+void add_n(OpContext& c) {
+  if (c.in.empty()) c.expect_inputs(1);
+  Value* sum = c.in[0];
+  for (size_t i = 1; i < c.in.size(); ++i) sum = c.b.add("add", {sum, c.in[i]});
+  c.out = {sum};
+}
+
+void relu6(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("clip", c.in, {{"low", 0.0}, {"high", 6.0}})};
+}
+
+void leaky_relu(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("leaky_relu", c.in, {{"alpha", c.real("alpha", 0.2)}})};
+}
+
+void selu(OpContext& c) {
+  c.expect_inputs(1);
+  Value* bent = c.b.add("elu", c.in, {{"alpha", 1.6732632423543772}});
+  c.out = {c.b.add("mul", {bent, scalar(c, bent, 1.0507009873554805)})};
+}
+
+void softsign(OpContext& c) {
+  c.expect_inputs(1);
+  Value* one = scalar(c, c.in[0], 1);
+  c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
+}
+
+void clip_by_value(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {c.b.add("maximum", {c.b.add("minimum", {c.in[0], c.in[2]}), c.in[1]})};
+}
+
+void cast(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {cast_to(c.in[0], c.dtype("DstT"), c.b)};
+}
+
+void bias_add(OpContext& c) {
+  c.expect_inputs(2);
+  Value* bias = c.in[1];
+  bool channels_first = c.text("data_format", "NHWC").starts_with("NC");
+  if (channels_first && c.rank(0) > 2) {
+    std::vector<int64_t> shape(c.rank(0) - 1, 1);
+    shape[0] = -1;
+    bias = c.b.add("reshape", {bias, c.b.ints(shape)});
+  }
+  c.out = {c.b.add("add", {c.in[0], bias})};
+}
+
+/// The first version broadcasts a vector condition along the first dim.
+void select(OpContext& c) {
+  c.expect_inputs(3);
+  Value* condition = c.in[0];
+  if (c.rank(0) == 1 && c.rank(1) > 1) {
+    std::vector<int64_t> shape(c.rank(1), 1);
+    shape[0] = -1;
+    condition = c.b.add("reshape", {condition, c.b.ints(shape)});
+  }
+  c.out = {c.b.add("select", {condition, c.in[1], c.in[2]})};
+}
+
+void reduce(OpContext& c) {
+  c.expect_inputs(2);
+  std::vector<int64_t> axes = c.constant_integers(1, "the reduction axes");
+  c.out = {c.b.add(c.target, {c.in[0]}, {{"axes", axes}, {"keep_dims", c.boolean("keep_dims", false)}})};
+}
+
+void arg_reduce(OpContext& c) {
+  c.expect_inputs(1, 2);
+  int64_t axis = c.in.size() > 1 ? c.constant_integer(1, "the axis") : 0;
+  c.out = {c.b.add(c.target, {c.in[0]}, {{"axis", axis}, {"dtype", c.dtype("output_type", kDtInt64)}})};
+}
+
+void top_k(OpContext& c) {
+  c.expect_inputs(1, 2);
+  Value* k = c.in.size() > 1 ? c.in[1] : c.b.constant(Tensor::scalar_i64(c.integer("k")));
+  auto* made = c.b.add_node(op_named("top_k"), {c.in[0], k}, {{"sorted", c.boolean("sorted", true)}});
+  c.out = {made->result(0), cast_to(made->result(1), c.dtype("index_type", kDtInt32), c.b)};
+}
+
+void cum_sum(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("cumsum", {c.in[0]},
+                   {{"axis", c.constant_integer(1, "the axis")},
+                    {"exclusive", c.boolean("exclusive", false)},
+                    {"reverse", c.boolean("reverse", false)}})};
+}
+
+constexpr Row kRows[] = {
+    {"Abs", unary, "abs"},
+    {"Add", binary, "add"},
+    {"AddN", add_n},
+    {"AddV2", binary, "add"},
+    {"All", reduce, "reduce_all"},
+    {"Any", reduce, "reduce_any"},
+    {"ArgMax", arg_reduce, "arg_max"},
+    {"ArgMin", arg_reduce, "arg_min"},
+    {"BiasAdd", bias_add},
+    {"BiasAddV1", bias_add},
+    {"Cast", cast},
+    {"Ceil", unary, "ceil"},
+    {"ClipByValue", clip_by_value},
+    {"Cos", unary, "cos"},
+    {"Cumsum", cum_sum},
+    {"Div", div},
+    {"DivNoNan", div_no_nan},
+    {"Elu", unary, "elu"},
+    {"Equal", binary, "equal"},
+    {"Erf", unary, "erf"},
+    {"Exp", unary, "exp"},
+    {"Expm1", unary, "expm1"},
+    {"Floor", unary, "floor"},
+    {"FloorDiv", binary, "floor_div"},
+    {"FloorMod", binary, "mod"},
+    {"Greater", binary, "greater"},
+    {"GreaterEqual", binary, "greater_equal"},
+    {"Inv", unary, "reciprocal"},
+    {"IsFinite", unary, "is_finite"},
+    {"IsInf", unary, "is_inf"},
+    {"IsNan", unary, "is_nan"},
+    {"LeakyRelu", leaky_relu},
+    {"Less", binary, "less"},
+    {"LessEqual", binary, "less_equal"},
+    {"Log", unary, "log"},
+    {"Log1p", unary, "log1p"},
+    {"LogicalAnd", binary, "and"},
+    {"LogicalNot", unary, "not"},
+    {"LogicalOr", binary, "or"},
+    {"Max", reduce, "reduce_max"},
+    {"Maximum", binary, "maximum"},
+    {"Mean", reduce, "reduce_mean"},
+    {"Min", reduce, "reduce_min"},
+    {"Minimum", binary, "minimum"},
+    {"Mod", binary, "truncate_mod"},
+    {"Mul", binary, "mul"},
+    {"Neg", unary, "neg"},
+    {"NotEqual", binary, "not_equal"},
+    {"Pow", binary, "pow"},
+    {"Prod", reduce, "reduce_prod"},
+    {"RealDiv", binary, "div"},
+    {"Reciprocal", unary, "reciprocal"},
+    {"Relu", unary, "relu"},
+    {"Relu6", relu6},
+    {"Rint", unary, "round"},
+    {"Round", unary, "round"},
+    {"Rsqrt", unary, "rsqrt"},
+    {"Select", select},
+    {"SelectV2", select},
+    {"Selu", selu},
+    {"Sigmoid", unary, "sigmoid"},
+    {"Sign", unary, "sign"},
+    {"Sin", unary, "sin"},
+    {"Softplus", unary, "softplus"},
+    {"Softsign", softsign},
+    {"Sqrt", unary, "sqrt"},
+    {"Square", unary, "square"},
+    {"SquaredDifference", binary, "squared_difference"},
+    {"Sub", binary, "sub"},
+    {"Sum", reduce, "reduce_sum"},
+    {"Tanh", unary, "tanh"},
+    {"TopK", top_k},
+    {"TopKV2", top_k},
+    {"TruncateDiv", binary, "truncate_div"},
+    {"TruncateMod", binary, "truncate_mod"},
+};
+
+}  // namespace
+
+std::span<const Row> math_rows() { return kRows; }
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,142 @@
+// TensorFlow's convolutions, pooling, normalisation and matrix products. The module's images are NHWC; NCHW ones are
+// transposed on the way in and out, which the layout pass takes out again.
+#include <algorithm>
+
+#include "frontends/fold.h"
+#include "frontends/tensorflow/importer.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
+  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+/// An image in NHWC whatever the node's data_format, and numbers given for each of its dims as height and width.
+class Image {
+ public:
+  explicit Image(OpContext& c) : c_(c), format_(c.text("data_format", "NHWC")) {
+    if (format_ != "NHWC" && format_ != "NCHW") c.refuse("data_format {} is not supported", printable(format_));
+    if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
+  }
+  bool channels_first() const { return format_ == "NCHW"; }
+  Value* in(Value* x) { return channels_first() ? transpose(c_, x, {0, 2, 3, 1}) : x; }
+  Value* out(Value* y) { return channels_first() ? transpose(c_, y, {0, 3, 1, 2}) : y; }
+
+  /// Height and width of a list of four; the others must be 1.
+  std::vector<int64_t> spatial(std::string_view attr) const {
+    std::vector<int64_t> list = c_.integers(attr);
+    if (list.empty()) list = {1, 1, 1, 1};
+    if (list.size() != 4) fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected 4", attr, list.size());
+    size_t height = channels_first() ? 2 : 1;
+    if (list[0] != 1 || list[channels_first() ? 1 : 3] != 1)
+      c_.refuse("{} over batch or channels is not supported", attr);
+    return {list[height], list[height + 1]};
+  }
+
+  void set_padding(Attributes& attributes) const {
+    std::string padding = c_.text("padding", "");
+    if (padding == "VALID" || padding == "SAME") {
+      attributes.set("padding", std::string(padding == "SAME" ? "same" : "valid"));
+      return;
+    }
+    if (padding != "EXPLICIT") fail(ErrorKind::invalid_model, "", "padding '{}' is unknown", printable(padding));
+    std::vector<int64_t> pads = c_.integers("explicit_paddings");
+    if (pads.size() != 8) fail(ErrorKind::invalid_model, "", "explicit_paddings has {} numbers, expected 8", pads.size());
+    size_t height = channels_first() ? 4 : 2;
+    attributes.set("padding", std::string("explicit"));
+    attributes.set("pads", std::vector<int64_t>(pads.begin() + static_cast<int64_t>(height),
+                                                pads.begin() + static_cast<int64_t>(height) + 4));
+  }
+
+ private:
+  OpContext& c_;
+  std::string format_;
+};
+
+void conv2d(OpContext& c) {
+  c.expect_inputs(2);
+  Image image(c);
+  const Shape& kernel = c.in[1]->type.shape;
+  const Dim channels = c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3];
+  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}};
+  image.set_padding(attributes);
+  if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected 4", c.rank(1));
+  // A kernel with fewer input channels than the image means groups.
+  if (channels.known() && kernel.dims[2].known() && kernel.dims[2].size > 0 && channels.size != kernel.dims[2].size) {
+    if (channels.size % kernel.dims[2].size != 0)
+      fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel.dims[2].size, channels.size);
+    attributes.set("groups", channels.size / kernel.dims[2].size);
+  }
+  c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), c.in[1]}, attributes))};
+}
+
+void depthwise_conv2d(OpContext& c) {
+  c.expect_inputs(2);
+  Image image(c);
+  if (c.rank(1) != 4 || !c.in[1]->type.shape.known()) c.refuse("the kernel must have a known shape of 4 dims");
+  std::vector<int64_t> kernel = c.in[1]->type.shape.sizes();
+  Value* grouped = c.b.add("reshape", {c.in[1], c.b.ints({kernel[0], kernel[1], 1, kernel[2] * kernel[3]})});
+  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")},
+                        {"groups", kernel[2]}};
+  image.set_padding(attributes);
+  c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), grouped}, attributes))};
+}
+
+void pool2d(OpContext& c) {
+  c.expect_inputs(1);
+  Image image(c);
+  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
+  image.set_padding(attributes);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
+}
+
+void fused_batch_norm(OpContext& c) {
+  c.expect_inputs(5);
+  if (c.boolean("is_training", true))
+    c.refuse("batch normalisation in training mode; export the model for inference");
+  Image image(c);
+  Value* y = c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]},
+                     {{"epsilon", c.real("epsilon", 0.0001)}, {"axis", int64_t{image.channels_first() ? 1 : -1}}});
+  // In inference the statistics are handed on; what is kept for the gradient has no meaning.
+  c.out = {y, c.in[3], c.in[4], c.in[3], c.in[4]};
+  if (c.node().op == "FusedBatchNormV3") c.out.push_back(c.in[4]);
+}
+
+void matmul(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("matmul", c.in,
+                   {{"transpose_a", c.boolean("transpose_a", false)}, {"transpose_b", c.boolean("transpose_b", false)}})};
+}
+
+void batch_matmul(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add("matmul", c.in, {{"transpose_a", c.boolean("adj_x", false)}, {"transpose_b", c.boolean("adj_y", false)}})};
+}
+
+void softmax(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add(c.target, c.in, {{"axis", int64_t{-1}}})};
+}
+
+constexpr Row kRows[] = {
+    {"AvgPool", pool2d, "avg_pool2d"},
+    {"BatchMatMul", batch_matmul},
+    {"BatchMatMulV2", batch_matmul},
+    {"BatchMatMulV3", batch_matmul},
+    {"Conv2D", conv2d},
+    {"DepthwiseConv2dNative", depthwise_conv2d},
+    {"FusedBatchNorm", fused_batch_norm},
+    {"FusedBatchNormV2", fused_batch_norm},
+    {"FusedBatchNormV3", fused_batch_norm},
+    {"LogSoftmax", softmax, "log_softmax"},
+    {"MatMul", matmul},
+    {"MaxPool", pool2d, "max_pool2d"},
+    {"Softmax", softmax, "softmax"},
+};
+
+}  // namespace
+
+std::span<const Row> network_rows() { return kRows; }
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,163 @@
+// Imported models answer what the framework they came from answered.
+#include "frontends/import.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "ir/text.h"
+#include "models.h"
+#include "runtime/model.h"
+#include "support/report.h"
+
+namespace cairn {
+namespace {
+
+/// A little-endian, row-major .npy file of the dtypes that the tests use.
+Tensor read_npy(const std::string& path) {
+  static const std::map<std::string, DType> kTypes = {{"<f4", kF32}, {"<f8", kF64}, {"<i4", kI32}, {"<i8", kI64}, {"|b1", kBool}};
+  std::string bytes = test::read_file(path);
+  size_t header_bytes = static_cast<uint8_t>(bytes.at(8)) + 256 * static_cast<uint8_t>(bytes.at(9));
+  std::string header = bytes.substr(10, header_bytes);
+  std::smatch descr, shape;
+  if (!std::regex_search(header, descr, std::regex("'descr': '([^']+)'")) ||
+      !std::regex_search(header, shape, std::regex("'shape': \\(([^)]*)\\)")))
+    throw std::runtime_error(path + " is no array");
+  std::vector<int64_t> dims;
+  std::istringstream numbers(shape[1].str());
+  for (std::string number; std::getline(numbers, number, ',');)
+    if (number.find_first_of("0123456789") != std::string::npos) dims.push_back(std::stoll(number));
+  Tensor tensor = Tensor::uninitialized(kTypes.at(descr[1]), dims);
+  std::memcpy(tensor.mutable_data(), bytes.data() + 10 + header_bytes, tensor.bytes());
+  return tensor;
+}
+
+double largest(const Tensor& tensor) {
+  double value = 0;
+  for (double element : tensor.as_f64()) value = std::max(value, std::abs(element));
+  return value;
+}
+
+/// Runs the case of a folder: largest error at most 1e-5 of the largest value.
+void expect_case(const std::string& folder, Module module) {
+  auto model = Model::make(std::move(module), {});
+  std::vector<Tensor> inputs;
+  for (const Port& port : model->inputs()) inputs.push_back(read_npy(folder + "/case/in." + port.name + ".npy"));
+  std::vector<Tensor> outputs = model->run(inputs);
+  ASSERT_EQ(outputs.size(), model->outputs().size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = model->outputs()[i].name;
+    Tensor expected = read_npy(folder + "/case/out." + name + ".npy");
+    ASSERT_EQ(outputs[i].dims(), expected.dims()) << name;
+    ASSERT_EQ(outputs[i].dtype(), expected.dtype()) << name;
+    std::vector<double> got = outputs[i].as_f64(), want = expected.as_f64();
+    for (size_t k = 0; k < got.size(); ++k) ASSERT_NEAR(got[k], want[k], 1e-5 * std::max(1.0, largest(expected))) << name << " " << k;
+  }
+}
+
+void expect_saved_model(const std::string& name) {
+  std::string models = test::tensorflow_models();
+  if (models.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  expect_case(models + "/" + name, import_model(models + "/" + name));
+}
+
+TEST(ImportTensorFlow, KerasCnn) { expect_saved_model("keras_cnn"); }
+TEST(ImportTensorFlow, BranchLoopAndGather) { expect_saved_model("control"); }
+TEST(ImportTensorFlow, KerasLstm) { expect_saved_model("keras_lstm"); }
+
+TEST(ImportTensorFlow, NodesKnowWhereTheyComeFrom) {
+  Module module = import_model(test::data("dense"));
+  Function& main = module.main();
+  ASSERT_EQ(main.body.params.size(), 1u);
+  EXPECT_EQ(main.body.params[0]->name, "x");
+  EXPECT_EQ(to_string(main.body.params[0]->type), "f32[?n, 3]");
+  EXPECT_EQ(main.result_names, std::vector<std::string>{"y"});
+  EXPECT_EQ(to_string(main.body.results[0]->type), "f32[?n, 2]");
+  const Node* relu = main.body.results[0]->producer;
+  ASSERT_TRUE(relu != nullptr && relu->is("relu"));
+  EXPECT_EQ(where(module, *relu), "StatefulPartitionedCall/StatefulPartitionedCall/Relu");
+}
+
+TEST(ImportTensorFlow, InputShapesByAnyNameOfTheInput) {
+  for (const char* name : {"x", "serving_default_x", "serving_default_x:0"}) {
+    ImportOptions options;
+    options.input_shapes[name] = Shape::of({7, 3});
+    EXPECT_EQ(to_string(import_model(test::data("dense"), options).main().body.results[0]->type), "f32[7, 2]");
+  }
+  ImportOptions options;
+  options.input_shapes["x"] = Shape::of({7, 4});
+  try {
+    import_model(test::data("dense"), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "x: shape [7, 4] does not fit the model's [?, 3]");
+  }
+}
+
+std::string write_graph(const std::string& text) {
+  std::string path = testing::TempDir() + "graph.pbtxt";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(ImportTensorFlow, AllProblemsComeInOneReport) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 2 } dim { size: 3 } } } } }
+    node { name: "r" op: "Relu" input: "x" }
+    node { name: "one" op: "MyOp" input: "r" }
+    node { name: "two" op: "MyOp" input: "x" }
+    node { name: "bad" op: "MatMul" input: "x" input: "r" }
+    node { name: "sum" op: "Add" input: "one" input: "two" }
+    node { name: "out" op: "Add" input: "sum" input: "bad" })");
+  try {
+    import_model(path);
+    FAIL();
+  } catch (const ReportError& error) {
+    const auto& problems = error.report().problems();
+    ASSERT_EQ(problems.size(), 2u);
+    EXPECT_EQ(problems[0].subject, "MatMul");
+    EXPECT_EQ(problems[0].places[0].node, "bad");
+    EXPECT_EQ(problems[1].subject, "MyOp");
+    EXPECT_EQ(problems[1].places.size(), 2u);
+    EXPECT_EQ(problems[1].fix, "cut above it: --out_nodes=\"r:0\"");
+  }
+}
+
+TEST(ImportTensorFlow, OutNodesCutAboveWhatIsNotSupported) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "r" op: "Relu" input: "x" }
+    node { name: "one" op: "MyOp" input: "r" })");
+  ImportOptions options;
+  options.out_nodes = {"r:0"};
+  Module module = import_model(path, options);
+  EXPECT_EQ(module.main().result_names[0], "r");
+}
+
+TEST(ImportTensorFlow, ALoopOfVersionOneIsNamed) {
+  std::string path = write_graph(R"(
+    node { name: "a" op: "Identity" input: "b" }
+    node { name: "b" op: "Identity" input: "a" }
+    node { name: "out" op: "Relu" input: "a" })");
+  try {
+    import_model(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("is part of a circle through"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ImportOnnx, BranchAndSymbolicBatch) {
+  Module module = import_model(test::data("branch.onnx"));
+  EXPECT_EQ(to_string(module.main().body.params[0]->type), "f32[?n, 3]");
+  auto model = Model::make(std::move(module), {});
+  // x w + b = [6.5, 8] and its sum is positive: relu
+  EXPECT_EQ(model->run({Tensor::of<float>(kF32, {1, 3}, {1, 1, 1})})[0].as_f64(), (std::vector<double>{6.5, 8}));
+  EXPECT_EQ(model->run({Tensor::of<float>(kF32, {1, 3}, {-1, -1, -1})})[0].as_f64(), (std::vector<double>{-11, -20}));
+}
+
+}  // namespace
+}  // namespace cairn
