@@ -83,7 +83,7 @@ std::vector<OpDef> make_rows() {
        .precision = Precision::rounded,
        .infer = infer_iota,
        .reference = iota,
-       .oracle = {"tf.range(start, limit, step, dtype)", kTensorFlow},
+       .oracle = {"np.arange(start, limit, step, dtype)"},
        .cases = {"i64[]=[0], i64[]=[10], i64[]=[1] {dtype = i64}", "i32[]=[5], i32[]=[-4], i32[]=[-3] {dtype = i32}",
                  "f32[]=[0.5], f32[]=[4], f32[]=[0.5] {dtype = f32}", "i64[]=[3], i64[]=[3], i64[]=[1] {dtype = i64}",
                  "i64[]=[3], i64[]=[1], i64[]=[1] {dtype = i64}", "f32[]=[1], f32[]=[0], f32[]=[-0.25] {dtype = f32}"}},

@@ -281,7 +281,7 @@ std::vector<OpDef> make_rows() {
        .infer = infer_top_k,
        .flops = reduce_flops,
        .reference = top_k,
-       .oracle = {"tuple(tf.math.top_k(x, int(k)))", kTensorFlow},
+       .oracle = {"(lambda values, indices: (values, tf.cast(indices, tf.int64)))(*tf.math.top_k(x, int(k)))", kTensorFlow},
        .cases = {"f32[2, 5], i64[]=[3]", "f32[67], i32[]=[10]", "f32[4]=[1, 3, 3, 2], i64[]=[3] {sorted = false}", "f32[3], i64[]=[0]", "f32[0, 4], i64[]=[2]",
                  "i32[9], i64[]=[9]"}},
   };

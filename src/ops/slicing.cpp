@@ -170,7 +170,7 @@ std::vector<OpDef> make_rows() {
        .traits = kShapeOperands,
        .infer = infer_pad,
        .reference = pad,
-       .oracle = {"np.pad(x, pads, 'constant', constant_values=value) if mode == 'constant' else np.pad(x, pads, mode)"},
+       .oracle = {"x if x.ndim == 0 else np.pad(x, pads, mode, **({'constant_values': value} if mode == 'constant' else {}))"},
        .cases = {"f32[2, 3], i64[2, 2]=[1, 0, 0, 2]", "f32[1, 4, 5, 2], i32[4, 2]=[0, 0, 1, 1, 2, 2, 0, 0] {value = -1.5}",
                  "f32[4, 5], i64[2, 2]=[2, 3, 1, 4] {mode = reflect}", "f32[4, 5], i64[2, 2]=[2, 4, 5, 1] {mode = symmetric}",
                  "f32[3], i64[1, 2]=[4, 5] {mode = edge}", "f32[], i64[0, 2]=[]", "f32[0], i64[1, 2]=[1, 1] {value = 3}", "i32[3], i64[1, 2]=[1, 1] {value = 7}",

@@ -160,7 +160,7 @@ std::vector<OpDef> make_rows() {
        .attributes = {dtype_or(kF32)},
        .results = {"next", "y"},
        .traits = kNotFoldable | kShapeOperands | kHostValue,
-       .precision = Precision::rounded,
+       .precision = Precision::accumulate_f32,
        .infer = infer_random,
        .reference = draw<Normal>,
        .oracle = {"philox(tf.raw_ops.StatelessRandomNormalV2, rng, shape, dtype)", kTensorFlow},
