@@ -202,9 +202,10 @@ Values Resolver::of_member(const Module& importer, const std::string& from, cons
   return {};
 }
 
-Values Resolver::module_member(const Module& module, const std::string& member) {
-  // Cycles of re-exports end here: the pair (module, member) is memoised under an impossible node number.
-  if (depth_ >= kMaxDepth) return {};
+const Values& Resolver::module_member(const Module& module, const std::string& member) {
+  auto [entry, fresh] = members_.try_emplace(std::to_string(project_.index_of(&module)) + "." + member);
+  Values& kept = entry->second;
+  if (!fresh || depth_ >= kMaxDepth) return kept;
   ++depth_;
   Values found;
   const auto& names = module.scopes()[0].names;
@@ -213,12 +214,11 @@ Values Resolver::module_member(const Module& module, const std::string& member) 
     for (uint32_t index : bound->second) add_all(found, of_binding(module, module.bindings()[index]));
   } else {
     star_member(module, member, found);
-    std::string submodule = project_.find(module.path(), "." + member);
-    if (found.empty())
-      if (const Module* inner = project_.module(submodule)) found.push_back(defined(Value::Is::module, *inner, 0));
+    if (found.empty() && module.path().ends_with("__init__.py"))
+      if (const Module* inner = project_.module(project_.find(module.path(), "." + member))) found.push_back(defined(Value::Is::module, *inner, 0));
   }
   --depth_;
-  return found;
+  return kept = std::move(found);
 }
 
 Values Resolver::of_attribute(const Module& module, NodeId node) {
@@ -237,11 +237,21 @@ Values Resolver::attribute_of(const Value& value, const std::string& name) {
     case Value::Is::named: return {named(value.name + "." + name)};
     case Value::Is::instance: return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
     case Value::Is::module: return module_member(*value.module, name);
-    case Value::Is::class_: return class_attribute(*value.module, value.node, name, false, 0);
-    case Value::Is::object: return class_attribute(*value.module, value.node, name, false, 0);
+    case Value::Is::class_:
+    case Value::Is::object: return own_or_inherited(*value.module, value.node, name);
     case Value::Is::super: return class_attribute(*value.module, value.node, name, true, 0);
     default: return {};
   }
+}
+
+const Values& Resolver::own_or_inherited(const Module& module, NodeId class_node, const std::string& name) {
+  auto [entry, fresh] = members_.try_emplace(std::to_string(project_.index_of(&module)) + ":" + std::to_string(class_node) + "." + name);
+  Values& kept = entry->second;
+  if (!fresh || depth_ >= kMaxDepth) return kept;
+  ++depth_;
+  Values found = class_attribute(module, class_node, name, false, 0);
+  --depth_;
+  return kept = std::move(found);
 }
 
 Values Resolver::class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth) {
@@ -308,15 +318,14 @@ Values Resolver::of_call(const Module& module, NodeId node) {
   return found;
 }
 
-Values Resolver::returned(const Module& module, NodeId function) {
+const Values& Resolver::returned(const Module& module, NodeId function) {
+  auto [entry, fresh] = returned_.try_emplace((static_cast<uint64_t>(project_.index_of(&module)) << 32) | function);
+  Values& kept = entry->second;
+  if (!fresh) return kept;
   const Syntax& syntax = module.syntax();
-  if (syntax.kind(function) == Kind::lambda) {
-    NodeId body = syntax.child(function, Field::body);
-    return body == kNoNode ? Values{} : values(module, body);
-  }
-  Values found;
   NodeId body = syntax.child(function, Field::body);
-  if (body == kNoNode) return found;
+  if (syntax.kind(function) == Kind::lambda) return kept = body == kNoNode ? Values{} : values(module, body);
+  Values found;
   for (NodeId node = body; node < syntax[body].after;) {
     Kind kind = syntax.kind(node);
     if (kind == Kind::function_definition || kind == Kind::class_definition || kind == Kind::lambda) {
@@ -329,7 +338,7 @@ Values Resolver::returned(const Module& module, NodeId function) {
     }
     ++node;
   }
-  return found;
+  return kept = std::move(found);
 }
 
 std::vector<ApiName> Resolver::names(const Module& module, NodeId expression) {

@@ -62,17 +62,22 @@ class Resolver {
   Values of_parameter(const Module& module, const Binding& binding);
   Values of_import(const Module& module, const std::string& name);
   Values of_member(const Module& importer, const std::string& from, const std::string& member);
-  Values module_member(const Module& module, const std::string& member);
+  const Values& module_member(const Module& module, const std::string& member);
   Values of_attribute(const Module& module, NodeId node);
   Values attribute_of(const Value& value, const std::string& name);
   Values class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth);
+  const Values& own_or_inherited(const Module& module, NodeId class_node, const std::string& name);
   Values of_call(const Module& module, NodeId node);
-  Values returned(const Module& module, NodeId function);
+  const Values& returned(const Module& module, NodeId function);
   NodeId enclosing_class(const Module& module, NodeId function) const;
   void star_member(const Module& module, std::string_view name, Values& found);
 
   const Project& project_;
-  std::unordered_map<uint64_t, Values> known_;
+  // What is known by expression; by module and member; by class, attribute; by function. An entry exists from the moment its
+  // evaluation begins, empty, so that cycles end.
+  std::unordered_map<uint64_t, Values> known_, returned_;
+  std::unordered_map<std::string, Values> members_;
+  std::unordered_map<std::string, std::vector<ApiName>> canonical_;
   int depth_ = 0;
 };
 
