@@ -40,8 +40,8 @@ std::string partition_name(uint32_t type) {
 }
 
 /// The table in its 32-bit form (12-byte entries after 4 bytes) or 64-bit form (24-byte entries after 8 bytes); nothing
-/// when the sizes in it do not fill the file.
-std::optional<std::vector<ForeignOm::Partition>> partitions(std::string_view bytes, bool wide) {
+/// when the sizes in it do not fit the file, or with `exact` do not fill it.
+std::optional<std::vector<ForeignOm::Partition>> partitions(std::string_view bytes, bool wide, bool exact) {
   size_t head = wide ? 8 : 4, entry = wide ? 24 : 12;
   if (bytes.size() < head) return std::nullopt;
   auto count = number_at<uint32_t>(bytes, 0);
@@ -56,6 +56,7 @@ std::optional<std::vector<ForeignOm::Partition>> partitions(std::string_view byt
     left -= size;
     list.push_back({type, partition_name(type), size});
   }
+  if (exact && left != 0) return std::nullopt;
   return list;
 }
 
@@ -79,8 +80,10 @@ ForeignOm read_foreign_om(std::string_view bytes, const std::string& file) {
   om.platform = text_at(bytes, 160, 20);
   if (om.encrypted) return om;
   std::string_view rest = bytes.substr(kHeaderSize);
-  auto list = partitions(rest, true);
-  if (!list) list = partitions(rest, false);
+  std::optional<std::vector<ForeignOm::Partition>> list;
+  for (bool exact : {true, false})
+    for (bool wide : {true, false})
+      if (!list) list = partitions(rest, wide, exact);
   if (!list)
     fail(ErrorKind::invalid_model, file, "is damaged: its partition table does not fit {} bytes", bytes.size());
   om.partitions = std::move(*list);

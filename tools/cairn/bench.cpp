@@ -141,26 +141,29 @@ void per_op(Runner& runner, double seconds, Json* json) {
   double total = 0;
   for (const auto& entry : entries) total += entry.seconds;
   std::stable_sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.push_back(step_sources(runner.model().module(), *entry.step));
+  std::string folder = common_folder(names);
   Table table({"step", "kernel", ">GFLOP/s", ">GB/s", ">share", ">time"});
-  for (const auto& entry : entries) {
-    double each = entry.seconds / runs;
-    double calls = static_cast<double>(entry.runs) / runs;
-    double gflops = each > 0 ? entry.step->cost.flops * calls / each / 1e9 : 0,
-           gbytes = each > 0 ? entry.step->cost.bytes * calls / each / 1e9 : 0;
-    double share = total > 0 ? 100 * entry.seconds / total : 0;
-    std::string name = step_sources(runner.model().module(), *entry.step);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const PlannedStep& step = *entries[i].step;
+    double each = entries[i].seconds / runs, calls = static_cast<double>(entries[i].runs) / runs;
+    double rate = each > 0 ? calls / each / 1e9 : 0, share = total > 0 ? entries[i].seconds / total : 0;
     if (json)
-      json->push_back({{"step", name},
-                       {"kernel", entry.step->kernel},
+      json->push_back({{"step", names[i]},
+                       {"kernel", step.kernel},
                        {"seconds", each},
                        {"calls", calls},
-                       {"share", share / 100},
-                       {"gflops", gflops},
-                       {"gbytes", gbytes}});
-    table.add({name, entry.step->kernel, fmt::format("{:.1f}", gflops), fmt::format("{:.1f}", gbytes),
-               fmt::format("{:.1f} %", share), seconds_text(each)});
+                       {"share", share},
+                       {"gflops", step.cost.flops * rate},
+                       {"gbytes", step.cost.bytes * rate}});
+    table.add({names[i].substr(folder.size()), step.kernel, fmt::format("{:.1f}", step.cost.flops * rate),
+               fmt::format("{:.1f}", step.cost.bytes * rate), fmt::format("{:.1f} %", 100 * share),
+               seconds_text(each)});
   }
-  if (!json) fmt::print("\n"), table.print();
+  if (json) return;
+  fmt::print("\n{}", folder.empty() ? "" : fmt::format("steps below {}\n", folder));
+  table.print();
 }
 
 int bench_model(const Bench& bench) {
@@ -210,9 +213,9 @@ int bench_model(const Bench& bench) {
   table.add({seconds_text(loading), seconds_text(first), seconds_text(statistics.p99), seconds_text(statistics.p90),
              seconds_text(statistics.mean), seconds_text(statistics.least), seconds_text(statistics.median)});
   table.print();
-  fmt::print("\n{}FLOP/s, arena {}, process {}\nthroughput {} items/s\n", count_text(totals.flops / statistics.median),
-             bytes_text(double(totals.arena)), bytes_text(peak_memory() * 1048576),
-             count_text(batch / statistics.median));
+  fmt::print("\n{}, arena {}, process {}\nthroughput {} items/s\n",
+             count_text(totals.flops / statistics.median, "FLOP/s"), bytes_text(double(totals.arena)),
+             bytes_text(peak_memory() * 1048576), count_text(batch / statistics.median));
   if (bench.per_op) per_op(runner, bench.seconds / 2, nullptr);
   return 0;
 }

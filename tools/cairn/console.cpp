@@ -59,9 +59,11 @@ std::string bytes_text(double bytes) {
   return scaled(bytes, 1000, kUnits, std::size(kUnits));
 }
 
-std::string count_text(double count) {
-  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
-  return scaled(count, 1000, kUnits, std::size(kUnits));
+std::string count_text(double count, std::string_view unit) {
+  constexpr const char* kPrefixes[] = {" ", " k", " M", " G", " T"};
+  std::string text = scaled(count, 1000, kPrefixes, std::size(kPrefixes)) + std::string(unit);
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
 }
 
 std::string seconds_text(double seconds) {

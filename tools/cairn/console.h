@@ -18,9 +18,9 @@ void print_json(const Json& json);
 std::string bold(std::string_view text);
 std::string red(std::string_view text);
 
-/// "1.2 MB", "25.6 M", "12.3 ms"; units are decimal.
+/// "1.2 MB", "25.6 M", "3.1 GFLOPs", "12.3 ms"; units are decimal.
 std::string bytes_text(double bytes);
-std::string count_text(double count);
+std::string count_text(double count, std::string_view unit = {});
 std::string seconds_text(double seconds);
 
 /// Columns as wide as their widest cell; the widest column gives way until a line fits kColumns.

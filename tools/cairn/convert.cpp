@@ -52,7 +52,7 @@ int convert_model(const Convert& convert) {
   table.print();
   fmt::print("\n{} nodes, {} parameters", nodes, count_text(converted.parameters));
   if (planned)
-    fmt::print(", {}FLOPs, {} working memory", count_text(converted.totals.flops),
+    fmt::print(", {}, {} working memory", count_text(converted.totals.flops, "FLOPs"),
                bytes_text(double(converted.totals.arena)));
   fmt::print("\nwrote {} ({})\n", conversion.output, bytes_text(double(converted.bytes)));
   return 0;

@@ -151,6 +151,16 @@ std::string step_sources(const Module& module, const PlannedStep& step) {
   return text;
 }
 
+std::string common_folder(const std::vector<std::string>& names) {
+  if (names.size() < 2) return {};
+  std::string common = names[0];
+  for (const std::string& name : names) {
+    auto [end, other] = std::mismatch(common.begin(), common.end(), name.begin(), name.end());
+    common.erase(end, common.end());
+  }
+  return common.substr(0, common.rfind('/') + 1);
+}
+
 double parameters_of(const Module& module) {
   double total = 0;
   std::unordered_set<const void*> seen;

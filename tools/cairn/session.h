@@ -49,6 +49,8 @@ struct PlanTotals {
 PlanTotals totals_of(const Plan& plan);
 /// "conv1/Conv2D (train.py:41)" and how many other source nodes the step has.
 std::string step_sources(const Module& module, const PlannedStep& step);
+/// What all names start with, up to a '/'; of fewer than two names nothing.
+std::string common_folder(const std::vector<std::string>& names);
 /// Elements of floating-point constants, each once.
 double parameters_of(const Module& module);
 /// How many nodes of the source model each of its operators has, most first.

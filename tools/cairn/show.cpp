@@ -71,16 +71,16 @@ Json ports_json(const std::vector<Port>& ports) {
 
 /// "NAME 53, OTHER 2" in lines that fit.
 void print_histogram(const std::vector<std::pair<std::string, size_t>>& list) {
-  std::string line = "  ";
+  std::string line;
   for (size_t i = 0; i < list.size(); ++i) {
-    std::string item = fmt::format("{} {}{}", list[i].first, list[i].second, i + 1 < list.size() ? ", " : "");
-    if (line.size() + item.size() > kColumns) {
-      fmt::print("{}\n", line);
-      line = "  ";
+    std::string item = fmt::format("{} {}{}", list[i].first, list[i].second, i + 1 < list.size() ? "," : "");
+    if (line.size() + item.size() + 3 > kColumns) {
+      fmt::print("  {}\n", line);
+      line.clear();
     }
-    line += item;
+    line += (line.empty() ? "" : " ") + item;
   }
-  fmt::print("{}\n", line);
+  fmt::print("  {}\n", line);
 }
 
 struct Facts {

@@ -78,7 +78,7 @@ int explain(const Why& why) {
                        {"refused", refusals}});
       continue;
     }
-    fmt::print("{}  {}  {}FLOPs, {}\n", bold(step_sources(module, step)), step.kernel, count_text(step.cost.flops),
+    fmt::print("{}  {}  {}, {}\n", bold(step_sources(module, step)), step.kernel, count_text(step.cost.flops, "FLOPs"),
                bytes_text(step.cost.bytes));
     for (const auto& other : others) fmt::print("  not {}  {}\n", other.kernel, other.refusal);
   }
