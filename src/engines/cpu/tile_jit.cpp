@@ -210,7 +210,7 @@ std::string key_of(const TileSpec& spec) {
 
 int most_pixels(Isa isa, int vectors) {
   if (isa == Isa::avx512) return vectors == 1 ? 24 : vectors == 2 ? 14 : vectors == 3 ? 9 : 6;
-  return vectors == 1 ? 10 : vectors == 2 ? 5 : 3;  // leaves two registers besides the panel
+  return vectors == 1 ? 12 : vectors == 2 ? 6 : 3;  // leaves two registers besides the panel
 }
 
 std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
