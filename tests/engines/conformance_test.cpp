@@ -1,0 +1,150 @@
+// Every engine against the rows' reference kernels on every case of every row: through modules and through single-op
+// runs, with ordinary and special values, with the same bits at any number of threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/cases.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+bool tensors_only(const std::vector<HostValue>& values) {
+  return std::all_of(values.begin(), values.end(), [](const HostValue& value) { return value.tensor.defined() && !value.list; });
+}
+
+std::vector<Tensor> tensors(const std::vector<HostValue>& values) {
+  std::vector<Tensor> list;
+  for (const HostValue& value : values) list.push_back(value.tensor);
+  return list;
+}
+
+// Engines may treat denormals as zeros (as TensorFlow's threads do), so they appear neither in inputs nor in results.
+Tensor without_denormals(const Tensor& tensor) {
+  if (tensor.dtype() != kF32) return tensor;
+  std::vector<float> values(tensor.values<float>().begin(), tensor.values<float>().end());
+  for (float& value : values)
+    if (std::fpclassify(value) == FP_SUBNORMAL) value = std::copysign(0.f, value);
+  return Tensor::of(kF32, tensor.dims(), values);
+}
+
+// Sums of the largest floats overflow when they are kept in f32, and not in the reference kernels' f64.
+Tensor without_overflow(const Tensor& tensor) {
+  if (tensor.dtype() != kF32) return tensor;
+  std::vector<float> values(tensor.values<float>().begin(), tensor.values<float>().end());
+  for (float& value : values)
+    if (std::isfinite(value)) value = std::clamp(value, -1e18f, 1e18f);
+  return Tensor::of(kF32, tensor.dims(), values);
+}
+
+std::vector<HostValue> inputs_of(const OpCase& op_case, uint64_t seed, Elements elements) {
+  auto inputs = random_inputs(op_case, seed, elements);
+  for (HostValue& input : inputs) {
+    if (!input.tensor.defined()) continue;
+    input.tensor = without_denormals(input.tensor);
+    if (op_case.op->precision == Precision::accumulate_f32) input.tensor = without_overflow(input.tensor);
+  }
+  return inputs;
+}
+
+// What came out, or the error's text.
+struct Outcome {
+  std::vector<Tensor> results;
+  std::string error;
+};
+
+template <class Run>
+Outcome outcome(Run&& run) {
+  try {
+    return {run(), ""};
+  } catch (const Error& fault) {
+    return {{}, fault.what()};
+  }
+}
+
+Outcome expected_of(const OpCase& op_case, const std::vector<HostValue>& inputs) {
+  return outcome([&] { return tensors(run_reference(*op_case.op, op_case.attributes, inputs)); });
+}
+
+Outcome through_module(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options) {
+  return outcome([&] { return Model::make(module_of(op_case), options)->run(tensors(parameters_of(op_case, inputs))); });
+}
+
+Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options) {
+  return outcome([&] {
+    std::vector<TensorRef> refs;
+    for (const HostValue& input : inputs) refs.push_back({input.tensor.dtype(), input.tensor.dims(), input.tensor.data()});
+    std::vector<Tensor> results;
+    run_op(
+        *op_case.op, op_case.attributes, refs,
+        [&](size_t i, DType dtype, std::span<const int64_t> dims) {
+          if (results.size() <= i) results.resize(i + 1);
+          results[i] = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+          return results[i].mutable_data();
+        },
+        options);
+    return results;
+  });
+}
+
+void expect_same(const OpCase& op_case, const Outcome& expected, const Outcome& actual, const std::string& how) {
+  EXPECT_EQ(expected.error.empty(), actual.error.empty()) << op_case.text << " " << how << ": " << expected.error << " / " << actual.error;
+  if (!expected.error.empty() || !actual.error.empty()) return;
+  ASSERT_EQ(expected.results.size(), actual.results.size()) << op_case.text;
+  for (size_t i = 0; i < expected.results.size(); ++i)
+    if (auto wrong = difference(without_denormals(expected.results[i]), without_denormals(actual.results[i]), op_case.op->precision))
+      ADD_FAILURE() << op_case.text << " " << how << ", result " << i << ": " << *wrong;
+}
+
+bool same_bits(const Outcome& a, const Outcome& b) {
+  return a.error == b.error && std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(),
+                                          [](const Tensor& x, const Tensor& y) { return x.same_bits(y); });
+}
+
+// Random states are not tensors of the caller's; their ops are tested with the rows.
+bool is_testable(const OpCase& op_case, const std::vector<HostValue>& inputs) {
+  return op_case.op->reference && !op_case.op->has(kHostValue) && op_case.op->pure() && tensors_only(inputs) &&
+         std::all_of(op_case.types.begin(), op_case.types.end(), [](const Type& type) { return type.is_tensor(); });
+}
+
+class Conformance : public testing::TestWithParam<const char*> {};
+
+TEST_P(Conformance, EqualsTheReferenceKernels) {
+  size_t tested = 0;
+  for (const OpCase& op_case : all_cases())
+    for (Elements elements : {Elements::ordinary, Elements::special}) {
+      auto inputs = inputs_of(op_case, 7, elements);
+      if (!is_testable(op_case, inputs)) continue;
+      ++tested;
+      Outcome expected = expected_of(op_case, inputs);
+      ModelOptions options{.threads = 2, .engines = {GetParam()}, .optimise = false};
+      expect_same(op_case, expected, through_module(op_case, inputs, options), "module");
+      expect_same(op_case, expected, through_single_op(op_case, inputs, options), "single op");
+    }
+  EXPECT_GT(tested, 300u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("cpu", "remote"), [](const auto& info) { return std::string(info.param); });
+
+TEST(ConformanceOfPasses, OptimisedModulesEqualTheReferenceKernels) {
+  for (const OpCase& op_case : all_cases()) {
+    auto inputs = random_inputs(op_case, 11);
+    if (!is_testable(op_case, inputs)) continue;
+    expect_same(op_case, expected_of(op_case, inputs), through_module(op_case, inputs, {.threads = 1}), "optimised");
+  }
+}
+
+TEST(ConformanceOfThreads, TheNumberOfThreadsNeverChangesBits) {
+  for (const OpCase& op_case : all_cases()) {
+    auto inputs = random_inputs(op_case, 13);
+    if (!is_testable(op_case, inputs)) continue;
+    Outcome one = through_module(op_case, inputs, {.threads = 1, .optimise = false});
+    for (int threads : {2, 5})
+      EXPECT_TRUE(same_bits(one, through_module(op_case, inputs, {.threads = threads, .optimise = false}))) << op_case.text << " " << threads;
+  }
+}
+
+}  // namespace
+}  // namespace cairn
