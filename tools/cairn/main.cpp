@@ -8,6 +8,9 @@
 #ifdef CAIRN_MIGRATE
 #include "migrate.h"
 #endif
+#ifdef CAIRN_COMPARE
+#include "compare.h"
+#endif
 
 namespace cairn::cli {
 namespace {
@@ -48,6 +51,13 @@ int cairn_main(const std::vector<std::string>& arguments) {
     return migrate_main(static_cast<int>(words.size()), words.data());
   }
 #endif
+#ifdef CAIRN_COMPARE
+  if (!arguments.empty() && (arguments[0] == "compare" || arguments[0] == "msaccucmp")) {
+    std::vector<char*> words;
+    for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+    return compare_main(static_cast<int>(words.size()), words.data());
+  }
+#endif
   if (!arguments.empty() && arguments[0] == "atc") return atc_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
@@ -67,6 +77,9 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_check(app, run);
 #ifdef CAIRN_MIGRATE
   app.add_subcommand("migrate", "move training scripts to this platform")->prefix_command();
+#endif
+#ifdef CAIRN_COMPARE
+  app.add_subcommand("compare", "dump files against dump files")->prefix_command();
 #endif
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -1,0 +1,64 @@
+#include "compare/kernels.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace cairn::compare {
+
+namespace {
+
+constexpr size_t kLanes = 8, kBlock = 128, kChunk = 8192;
+constexpr double kEpsilon = 2.22e-16;
+constexpr float kFloor = 1.1920929e-07f;
+
+#define INLINE inline __attribute__((always_inline))
+
+namespace baseline {
+#define CAIRN_FMA 0
+#include "compare/kernels_body.h"
+#undef CAIRN_FMA
+}  // namespace baseline
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+namespace avx2 {
+#define CAIRN_FMA 1
+#include "compare/kernels_body.h"
+#undef CAIRN_FMA
+}  // namespace avx2
+#pragma GCC pop_options
+
+// The same 256-bit vectors with twice the registers.
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512dq,prefer-vector-width=256")
+namespace avx512 {
+#define CAIRN_FMA 1
+#include "compare/kernels_body.h"
+#undef CAIRN_FMA
+}  // namespace avx512
+#pragma GCC pop_options
+
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() { return has_avx2() && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"); }
+#define CHOOSE(call) (has_avx512() ? avx512::call : has_avx2() ? avx2::call : baseline::call)
+#else
+#define CHOOSE(call) baseline::call
+#endif
+
+}  // namespace
+
+FirstPass first_pass(const float* x, const float* y, size_t count) { return CHOOSE(first(x, y, count)); }
+
+SecondPass second_pass(const float* x, const float* y, size_t count, const SecondScales& scales) {
+  return CHOOSE(second(x, y, count, scales));
+}
+
+void half_to_floats(const uint16_t* from, float* to, size_t count) { CHOOSE(halves(from, to, count)); }
+
+}  // namespace cairn::compare

@@ -1,0 +1,51 @@
+// The passes over memory behind the ten metrics. Sums of float32 are added in numpy's order, so that they have numpy's
+// bits on every machine: chunks of 8192 one after the other, in a chunk halves down to blocks of at most 128, there eight
+// lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn::compare {
+
+struct FirstSums {
+  float xx = 0, yy = 0, dd = 0;         // of x*x, y*y, (x-y)*(x-y)
+  float absolute = 0, relative = 0;     // of |x-y|, and of |x/y-1| where |y| > eps, else 0
+  FirstSums operator+(const FirstSums& o) const {
+    return {xx + o.xx, yy + o.yy, dd + o.dd, absolute + o.absolute, relative + o.relative};
+  }
+};
+
+struct Moments {
+  float min = 0, max = 0;
+  double mean = 0, variance = 0;
+};
+
+/// Extremes say nothing when an element was NaN: the sum of the same (xx and yy for the ranges) is NaN then.
+struct FirstPass : FirstSums {
+  float max_absolute = 0, max_relative = 0;
+  Moments x, y;
+};
+
+/// Cosine divides by the norms; the divergence takes (v - low) * slope, raised to the float32 epsilon.
+struct SecondScales {
+  float norm_x = 1, norm_y = 1;
+  float low_x = 0, slope_x = 1, low_y = 0, slope_y = 1;
+};
+
+struct SecondPass {
+  float sum_cosine = 0;                      // of (x/norm_x)*(y/norm_y)
+  double sum_p = 0, sum_q = 0, sum_pln = 0;  // of p, q and p*ln(p/q)
+  SecondPass operator+(const SecondPass& o) const {
+    return {sum_cosine + o.sum_cosine, sum_p + o.sum_p, sum_q + o.sum_q, sum_pln + o.sum_pln};
+  }
+};
+
+/// Requires count >= 1.
+FirstPass first_pass(const float* x, const float* y, size_t count);
+SecondPass second_pass(const float* x, const float* y, size_t count, const SecondScales& scales);
+
+/// IEEE half to float32, denormals kept.
+void half_to_floats(const uint16_t* from, float* to, size_t count);
+
+}  // namespace cairn::compare
