@@ -25,7 +25,7 @@ def start_log(command):
 
 def note(text):
     LOG.parent.mkdir(exist_ok=True)
-    with LOG.open("a") as log:
+    with LOG.open("a", buffering=1) as log:
         log.write(text + "\n")
 
 
@@ -63,7 +63,7 @@ def run(command, cwd=ROOT, **environment):
         text=True,
         errors="replace",
     )
-    with LOG.open("a") as log:
+    with LOG.open("a", buffering=1) as log:
         for line in process.stdout:
             log.write(line)
             counter = re.match(r"\s*\[\d+/\d+\]", line)
