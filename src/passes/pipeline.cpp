@@ -53,7 +53,11 @@ constexpr Pass kFirst[] = {
     {"infer_types", "shapes as far as they are known", infer_all, "InferShapePass", true},
 };
 
-// Repeated until nothing changes: each makes room for others.
+constexpr Pass kRemoveDead = {
+    "remove_dead", "nodes that no result depends on go",
+    [](Run& run) { return each_block(run, [](Block& block, Module& module) { return remove_dead(block, &module); }); }, "PrunePass", true};
+
+// Repeated until nothing changes: each makes room for others. What counts users must not see dead ones.
 constexpr Pass kRepeated[] = {
     {"take_constant_branches", "an if whose condition is known becomes the chosen branch",
      [](Run& run) { return each_block(run, take_constant_branches); }, "CondRemovePass"},
@@ -64,11 +68,10 @@ constexpr Pass kRepeated[] = {
     {"merge_equal_nodes", "equal nodes of equal inputs are one", [](Run& run) { return each_block(run, merge_equal_nodes); },
      "CommonSubexpressionEliminationPass"},
     {"simplify", "the rewrite rules", simplify_all, ""},
+    kRemoveDead,
     {"sink_transposes", "the layout of every region of nodes by the fewest elements moved",
      [](Run& run) { return each_block(run, sink_transposes); }, "TransOpWithoutReshapeFusionPass"},
     {"sink_reshapes", "reshapes go behind element-wise nodes", [](Run& run) { return each_block(run, sink_reshapes); }, "ReshapeRecoveryPass"},
-    {"remove_dead", "nodes that no result depends on go",
-     [](Run& run) { return each_block(run, [](Block& block, Module& module) { return remove_dead(block, &module); }); }, "PrunePass", true},
 };
 
 bool names(const std::string& text, const std::string& name, const std::string& platform) {
@@ -103,6 +106,7 @@ class Pipeline {
       changes = 0;
       for (const Pass& pass : kRepeated) changes += step(pass);
     }
+    step(kRemoveDead);
     sources.explain(run_.module);
     return std::move(records_);
   }

@@ -92,10 +92,15 @@ void SourceGraph::add_block(const Block& block) {
       entry.has_node = true;
       entry.constant = entry.constant && constant;
       entry.shape_only = entry.shape_only && node->op->has(kShapeOnly);
-      for (const Value* input : node->inputs)
-        if (input->producer)
-          for (SourceId from : input->producer->sources)
-            if (from != id) entries_[from].users.push_back(id);
+      for (size_t i = 0; i < node->inputs.size(); ++i) {
+        if (!node->inputs[i]->producer) continue;
+        bool operand = i > 0 && node->op->has(kShapeOperands);
+        for (SourceId from : node->inputs[i]->producer->sources) {
+          if (from == id) continue;
+          if (operand) entries_[from].operand = true;
+          else entries_[from].users.push_back(id);
+        }
+      }
     }
     for (const auto& region : node->regions) {
       add_block(*region);
@@ -119,7 +124,7 @@ bool SourceGraph::shape_only_users(const Entry& entry, const std::vector<bool>& 
 }
 
 bool SourceGraph::users_removed(const Entry& entry, const std::vector<bool>& carried) const {
-  bool any = false;
+  bool any = entry.operand;
   for (SourceId user : entry.users) {
     if (!entries_[user].live) continue;
     if (carried[user]) return false;

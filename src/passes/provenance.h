@@ -25,6 +25,7 @@ class SourceGraph {
     bool constant = true;     // its results depend on constants and on types alone
     bool shape_only = true;   // all its nodes look at types alone
     std::vector<SourceId> users;
+    bool operand = false;     // gives dims to an op: not needed once these are known
   };
   void mark_live(const Module& module);
   void add_block(const Block& block);

@@ -5,8 +5,9 @@
 namespace cairn {
 
 std::vector<SourceId> merged(std::vector<SourceId> a, const std::vector<SourceId>& b) {
-  for (SourceId id : b)
-    if (std::find(a.begin(), a.end(), id) == a.end()) a.push_back(id);
+  a.insert(a.end(), b.begin(), b.end());
+  std::sort(a.begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
   return a;
 }
 

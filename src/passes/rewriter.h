@@ -64,7 +64,7 @@ class Rewriter {
   std::vector<SourceId> sources_;
 };
 
-/// Ids of both, each once.
+/// Ids of both, each once, in the order of the model: the first names the node.
 std::vector<SourceId> merged(std::vector<SourceId> a, const std::vector<SourceId>& b);
 
 }  // namespace cairn

@@ -242,6 +242,11 @@ Value* Match::add(std::string_view op, std::vector<Value*> inputs, Attributes at
   return engine_->add(op, std::move(inputs), std::move(attributes));
 }
 
+void Match::absorb(Node& node) {
+  nodes_.emplace_back("", &node);
+  rewriter_.inherit(merged(rewriter_.inherited(), node.sources));
+}
+
 Value* Match::constant(Tensor value) { return rewriter_.constant(std::move(value)); }
 
 Value* Match::like(const Node& node, std::vector<Value*> inputs, const Attributes& changed) {

@@ -23,6 +23,8 @@ class Match {
   Node& root() const { return root_; }
   const Type& type() const { return root_.result()->type; }          // of what is replaced
 
+  /// Counts a node that the pattern does not name among the matched ones.
+  void absorb(Node& node);
   /// A new node; it is folded and simplified at once where possible.
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {});
   Value* constant(Tensor value);

@@ -187,10 +187,11 @@ constexpr Rule kRules[] = {
      .where = statistics_in_type,
      .replace = normalise_by_constants,
      .platform = "BatchNormBnInferFusionPass",
-     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %s = constant {value = f32[2] (2.0, 3.0)} %o = constant {value = f32[2] (1.0, -1.0)} "
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %s = constant {value = f32[2] (4.0, 3.0)} %o = constant {value = f32[2] (1.0, -1.0)} "
            "%m = constant {value = f32[2] (0.5, 1.0)} %v = constant {value = f32[2] (4.0, 9.0)} "
            "%y = batch_norm %x, %s, %o, %m, %v {epsilon = 0.0} return %y }",
-     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %b = constant {value = f32[2] (0.5, -2.0)} %y = add %x, %b return %y }"},
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %k = constant {value = f32[2] (2.0, 1.0)} %b = constant {value = f32[2] (0.0, -2.0)} "
+            "%p = mul %x, %k %y = add %p, %b return %y }"},
     {.name = "pad_into_conv",
      .summary = "rows and columns of zeros around an image are padding of the convolution",
      .pattern = "conv2d(pad(x, p!):pad, _)",

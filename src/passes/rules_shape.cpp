@@ -126,10 +126,12 @@ Value* concat_once(Match& m) {
   std::vector<Value*> inputs;
   for (Value* input : root.inputs) {
     const Node* inner = input->producer;
-    if (inner && inner->is("concat") && axis_of(inner->attr().integer("axis"), rank) == axis)
+    if (inner && inner->is("concat") && axis_of(inner->attr().integer("axis"), rank) == axis) {
       inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
-    else
+      m.absorb(*input->producer);
+    } else {
       inputs.push_back(input);
+    }
   }
   return m.like(root, inputs);
 }
@@ -220,8 +222,9 @@ constexpr Rule kRules[] = {
      .where = broadcast_shape_known,
      .replace = broadcast_to_known,
      .removal = Removal::shape_only,
-     .in = "(%x: f32[3], %s: i64[2]) -> (%y: f32[2, 3]) { %y = broadcast_to %x, %s : f32[2, 3] return %y }",
-     .out = "(%x: f32[3], %s: i64[2]) -> (%y: f32[2, 3]) { %t = constant {value = i64[2] (2, 3)} %y = broadcast_to %x, %t return %y }"},
+     .in = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %o = constant {value = i64[] (0)} %c = constant {value = i64[2] (2, 3)} "
+           "%m = mul %z, %o %s = add %m, %c %y = broadcast_to %x, %s : f32[2, 3] return %y }",
+     .out = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %t = constant {value = i64[2] (2, 3)} %y = broadcast_to %x, %t return %y }"},
     {.name = "implied_broadcast",
      .summary = "arithmetic broadcasts by itself",
      .pattern = "add|sub|mul|div|maximum|minimum|squared_difference(broadcast_to(x, _), z)",

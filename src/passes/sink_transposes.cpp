@@ -174,8 +174,13 @@ class Regions {
     if (!is_transpose(value->producer)) return -cost_of(value);
     const auto& users = users_[value];
     bool vanishes = std::all_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });
-    bool cancels = permutation_of(*value->producer) == permutation;
+    bool cancels = permutation_of(*value->producer) == permutation && !belongs(value->producer->inputs[0]->producer, region);
     return (vanishes ? cost_of(value) : 0) - (cancels ? 0 : cost_of(value));
+  }
+
+  bool feeds(const Node& node, size_t region) {
+    const auto& users = users_[node.result()];
+    return std::any_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });
   }
 
   double gain_at_result(size_t region, const Node& node, const Permutation& permutation) {
@@ -186,7 +191,7 @@ class Regions {
       if (belongs(user, region) || (user && user->op->has(kShapeOnly))) continue;
       if (!is_transpose(user))
         needed = true;
-      else if (is_identity(compose(permutation, permutation_of(*user))))
+      else if (!feeds(*user, region) && is_identity(compose(permutation, permutation_of(*user))))
         gain += cost_of(node.result());
     }
     return gain - (needed ? cost_of(node.result()) : 0);

@@ -23,7 +23,7 @@ size_t take_constant_branches(Block& block, Module& module) {
     bool loop = node.op->find_attribute("carried");
     auto condition = known_condition(loop ? node.regions[0]->results[0] : node.inputs[0]);
     if (!condition || (loop && *condition)) return {};
-    rewriter.note(node, Removal::folded);
+    rewriter.note(node, Removal::identity);
     if (!loop) return splice(rewriter, *node.regions[*condition ? 0 : 1], node, std::span(node.inputs).subspan(1));
     return std::vector<Value*>(node.inputs.begin(), node.inputs.begin() + static_cast<long>(node.results.size()));
   });
