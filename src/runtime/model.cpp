@@ -52,30 +52,90 @@ std::vector<const Engine*> engines_of(const ModelOptions& options) {
   return engines;
 }
 
-// Hands results to the caller: allocated up front when dims are known, else when they come.
+void copy_elements(const Tensor& from, void* to) {
+  if (from.dtype().kind == DType::Kind::string)
+    std::copy_n(from.values<std::string>().data(), from.count(), static_cast<std::string*>(to));
+  else
+    std::memcpy(to, from.data(), from.bytes());
+}
+
+// A result of @main is an output of the model, or the new content of a state.
+struct Result {
+  bool is_state = false;
+  size_t index = 0;
+};
+
+// Hands results on: outputs to the caller, allocated up front when dims are known, else when they come; state aside.
 class CallerSink final : public ResultSink {
  public:
-  explicit CallerSink(OutputAllocator allocate) : allocate_(allocate) {}
-  void* allocate(size_t result, DType dtype, const std::vector<int64_t>& dims) override { return allocate_(result, dtype, dims); }
+  CallerSink(const std::vector<Result>& results, OutputAllocator allocate, std::vector<HostValue>& state)
+      : results_(results), allocate_(allocate), state_(state) {}
+
+  void* allocate(size_t result, DType dtype, const std::vector<int64_t>& dims) override {
+    const Result& target = results_[result];
+    if (!target.is_state) return allocate_(target.index, dtype, dims);
+    state_[target.index].tensor = Tensor::uninitialized(dtype, dims);
+    return state_[target.index].tensor.mutable_data();
+  }
+
   void take(size_t result, const HostValue& value) override {
-    if (value.list) fail(ErrorKind::unsupported, "", "output {} is a list; only tensors can leave a model", result);
-    const Tensor& tensor = value.tensor;
-    void* target = allocate_(result, tensor.dtype(), tensor.dims());
-    if (tensor.dtype().kind == DType::Kind::string)
-      std::copy_n(tensor.values<std::string>().data(), tensor.count(), static_cast<std::string*>(target));
-    else
-      std::memcpy(target, tensor.data(), tensor.bytes());
+    const Result& target = results_[result];
+    if (target.is_state) {
+      state_[target.index] = {value.tensor.owned(), value.list};
+    } else if (value.list) {
+      fail(ErrorKind::unsupported, "", "output {} is a list; only tensors can leave a model", target.index);
+    } else {
+      copy_elements(value.tensor, allocate_(target.index, value.tensor.dtype(), value.tensor.dims()));
+    }
   }
 
  private:
+  const std::vector<Result>& results_;
   OutputAllocator allocate_;
+  std::vector<HostValue>& state_;
 };
+
+constexpr size_t kNone = SIZE_MAX;
 
 }  // namespace
 
 struct Model::Impl {
   std::shared_ptr<const Module> module;
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, outputs, state;
+  std::vector<size_t> input_of, state_of;  // per param of @main: which input, which state; the other is kNone
+  std::vector<Result> results;             // per result of @main
+  std::mutex state_mutex;
+  std::vector<HostValue> values;  // of the state
+
+  void read_signature() {
+    const Function& main = module->main();
+    results.resize(main.body.results.size());
+    std::vector<size_t> updated(main.body.params.size(), kNone);
+    for (auto [result, param] : main.updates) updated[param] = result;
+    for (const auto& param : main.body.params) {
+      bool is_state = updated[param->index] != kNone;
+      input_of.push_back(is_state ? kNone : inputs.size());
+      state_of.push_back(is_state ? state.size() : kNone);
+      if (is_state) results[updated[param->index]] = {true, state.size()};
+      (is_state ? state : inputs).push_back({param->name, param->type});
+      if (!is_state) continue;
+      bool random = param->type.kind == Type::Kind::rng;
+      values.push_back({random ? Tensor::zeros(kU64, {3}) : Tensor(), nullptr});
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].is_state) continue;
+      results[i].index = outputs.size();
+      outputs.push_back({main.result_names[i], main.body.results[i]->type});
+    }
+  }
+
+  std::span<const int64_t> dims_of(size_t param, std::span<const TensorRef> given) const {
+    if (input_of[param] != kNone) return given[input_of[param]].dims;
+    const Type& type = state[state_of[param]].type;
+    if (!type.is_tensor()) return {};
+    return values[state_of[param]].tensor.dims();
+  }
+
   PlanOptions plan_options;
   PackedConstants packer;
   std::unique_ptr<Program> program;
@@ -89,24 +149,49 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   auto impl = std::make_unique<Impl>();
   if (options.optimise) optimise(module, {.disabled = options.disabled_passes});
   impl->module = std::make_shared<const Module>(std::move(module));
-  const Function& main = impl->module->main();
-  for (const auto& param : main.body.params) impl->inputs.push_back({param->name, param->type});
-  for (size_t i = 0; i < main.body.results.size(); ++i) impl->outputs.push_back({main.result_names[i], main.body.results[i]->type});
+  impl->read_signature();
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
   impl->plan_options = {engines_of(options), impl->pool->width(), options.reuse_memory};
-  impl->program = std::make_unique<Program>(impl->module, clone(main), impl->plan_options, impl->packer);
+  impl->program = std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
 
 const Module& Model::module() const { return *impl_->module; }
 const std::vector<Port>& Model::inputs() const { return impl_->inputs; }
 const std::vector<Port>& Model::outputs() const { return impl_->outputs; }
+const std::vector<Port>& Model::state() const { return impl_->state; }
+
+Tensor Model::state_value(size_t i) const {
+  std::lock_guard lock(impl_->state_mutex);
+  return impl_->values[i].tensor;
+}
+
+void Model::set_state(size_t i, const Tensor& value) const {
+  const Port& port = impl_->state[i];
+  Type wanted = port.type.is_tensor() ? port.type : Type::tensor(kU64, {3});
+  if (!compatible(wanted, value.type()))
+    fail(ErrorKind::invalid_argument, port.name, "state is {}, found {}", to_string(wanted), to_string(value.type()));
+  Tensor copy = Tensor::view(value.dtype(), value.dims(), value.data(), nullptr).owned();
+  std::lock_guard lock(impl_->state_mutex);
+  impl_->values[i].tensor = std::move(copy);
+}
+
 int Model::threads() const { return impl_->pool->width(); }
 
 std::shared_ptr<const Plan> Model::plan(std::span<const Dims> dims) const {
   if (dims.size() != impl_->inputs.size())
     fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", impl_->inputs.size(), dims.size());
-  return impl_->program->plan(dims);
+  std::lock_guard lock(impl_->state_mutex);
+  std::vector<Dims> all;
+  for (size_t i = 0; i < impl_->input_of.size(); ++i) {
+    if (impl_->input_of[i] != kNone) {
+      all.push_back(dims[impl_->input_of[i]]);
+    } else {
+      auto state = impl_->dims_of(i, {});
+      all.emplace_back(state.begin(), state.end());
+    }
+  }
+  return impl_->program->plan(all);
 }
 
 void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, const RunOptions& options) const {
@@ -117,35 +202,52 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     if (inputs[i].dtype != impl.inputs[i].type.dtype)
       fail(ErrorKind::invalid_argument, impl.inputs[i].name, "input is {}, the model takes {}", to_string(inputs[i].dtype),
            to_string(impl.inputs[i].type.dtype));
-  auto plan = impl.program->find([&](const std::vector<Dims>& dims) {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!std::equal(dims[i].begin(), dims[i].end(), inputs[i].dims.begin(), inputs[i].dims.end())) return false;
+  std::unique_lock<std::mutex> turn(impl_->state_mutex, std::defer_lock);
+  if (!impl.state.empty()) turn.lock();
+  for (size_t i = 0; i < impl.state.size(); ++i)
+    if (!impl.values[i].tensor.defined()) fail(ErrorKind::invalid_argument, impl.state[i].name, "variable has no value yet");
+  const size_t count = impl.input_of.size();
+  auto plan = impl.program->find([&](const std::vector<Dims>& known) {
+    for (size_t i = 0; i < count; ++i) {
+      auto dims = impl.dims_of(i, inputs);
+      if (!std::equal(known[i].begin(), known[i].end(), dims.begin(), dims.end())) return false;
+    }
     return true;
   });
   if (!plan) {
-    std::vector<Dims> dims;
-    for (const TensorRef& input : inputs) dims.emplace_back(input.dims.begin(), input.dims.end());
+    std::vector<Dims> dims(count);
+    for (size_t i = 0; i < count; ++i) {
+      auto given = impl.dims_of(i, inputs);
+      dims[i].assign(given.begin(), given.end());
+    }
     plan = impl.program->plan(dims);
   }
   constexpr size_t kFew = 16;  // inputs whose pointers need no allocation
   const void* few[kFew];
-  std::vector<const void*> many;
+  std::vector<const void*> many(count > kFew ? count : 0);
+  const void** pointers = count > kFew ? many.data() : few;
   std::vector<HostValue> objects;
-  if (inputs.size() > kFew) many.resize(inputs.size());
-  const void** pointers = inputs.size() > kFew ? many.data() : few;
   const auto& params = plan->function->body.params;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    pointers[i] = inputs[i].data;
-    if (!is_host_object(params[i]->type)) continue;
-    objects.reserve(inputs.size());  // addresses stay
-    Dims dims(inputs[i].dims.begin(), inputs[i].dims.end());
-    objects.push_back({Tensor::view(inputs[i].dtype, std::move(dims), inputs[i].data, nullptr), nullptr});
+  for (size_t i = 0; i < count; ++i) {
+    bool object = is_host_object(params[i]->type);
+    if (impl.state_of[i] != kNone) {
+      const HostValue& value = impl.values[impl.state_of[i]];
+      pointers[i] = object ? static_cast<const void*>(&value) : value.tensor.data();
+      continue;
+    }
+    const TensorRef& input = inputs[impl.input_of[i]];
+    pointers[i] = input.data;
+    if (!object) continue;
+    objects.reserve(count);  // addresses stay
+    objects.push_back({Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr});
     pointers[i] = &objects.back();
   }
   RunOptions with_pool = options;
   if (!with_pool.executor) with_pool.executor = impl.pool.get();
-  CallerSink sink(allocate);
-  execute(*plan, {pointers, inputs.size()}, sink, *impl.module, with_pool);
+  std::vector<HostValue> next(impl.state.size());
+  CallerSink sink(impl.results, allocate, next);
+  execute(*plan, {pointers, count}, sink, *impl.module, with_pool);
+  if (!next.empty()) impl_->values = std::move(next);
 }
 
 std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs, const RunOptions& options) const {

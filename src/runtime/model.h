@@ -63,6 +63,13 @@ class Model {
   const Module& module() const;  // after optimisation
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  /// What the model keeps between runs: variables that it updates, and random states (type rng, held as u64[3], zero at
+  /// first). Runs of a model with state take turns.
+  const std::vector<Port>& state() const;
+  /// Undefined until a variable was set.
+  Tensor state_value(size_t i) const;
+  /// Throws Error invalid_argument when dtype or dims do not fit.
+  void set_state(size_t i, const Tensor& value) const;
   int threads() const;
   /// Makes (or finds) the plan for these input dims.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;

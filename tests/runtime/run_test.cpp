@@ -142,6 +142,41 @@ TEST(Run, ListsLiveThroughLoops) {
   EXPECT_EQ(floats(squares->run({counting({2})})[0]), (std::vector<float>{1, 4, 1, 16, 1, 256}));
 }
 
+TEST(Run, VariablesKeepTheirContentBetweenRuns) {
+  auto counter = model(with_main(R"(
+  func @main(%x: f32[2]) -> (%y: f32[2]) {
+    %v = variable {name = total, type = f32[2]} : resource<f32[2]>
+    %old = read_variable %v : f32[2]
+    %y = add %old, %x : f32[2]
+    assign_variable %v, %y
+    return %y
+  })"));
+  ASSERT_EQ(counter->state().size(), 1u);
+  EXPECT_EQ(counter->state()[0].name, "total");
+  EXPECT_EQ(counter->inputs().size(), 1u);
+  EXPECT_THROW(counter->run({counting({2})}), Error);
+  EXPECT_THROW(counter->set_state(0, counting({3})), Error);
+  counter->set_state(0, Tensor::zeros(kF32, {2}));
+  EXPECT_EQ(floats(counter->run({counting({2})})[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ(floats(counter->run({counting({2})})[0]), (std::vector<float>{2, 4}));
+  EXPECT_EQ(floats(counter->state_value(0)), (std::vector<float>{2, 4}));
+}
+
+TEST(Run, RandomStateContinuesAndCanBeSetBack) {
+  auto random = model(with_main(R"(
+  func @main(%s: rng) -> (%t: rng, %y: f32[4]) updates [0 = 0] {
+    %shape = constant {value = i64[1] (4)} : i64[1]
+    %t, %y = random_uniform %s, %shape : rng, f32[4]
+    return %t, %y
+  })"));
+  ASSERT_EQ(random->state().size(), 1u);
+  Tensor start = random->state_value(0);
+  auto first = random->run({}), second = random->run({});
+  EXPECT_FALSE(first[0].same_bits(second[0]));
+  random->set_state(0, start);
+  EXPECT_TRUE(random->run({})[0].same_bits(first[0]));
+}
+
 TEST(Run, IsSafeFromManyThreads) {
   auto mlp = model(kMlp, {.threads = 2});
   auto expected = mlp->run({counting({4, 2})});
