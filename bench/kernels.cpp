@@ -168,8 +168,8 @@ class Prepared {
       slide.kw = s.kw, slide.stride_h = s.stride_h, slide.stride_w = s.stride_w, slide.pad_top = s.pad_top,
       slide.pad_left = s.pad_left, slide.activation = s.activation;
       slide_ = std::make_unique<Slide>(slide, machine_isa());
-      packed_ = buffer(slide_->packed_size());
-      slide_->pack(weights.data(), nullptr, packed_.get());
+      packed_ = buffer(slide_->packed_size()), bias_ = buffer(slide_->bias_size());
+      slide_->pack(weights.data(), packed_.get());
     } else {
       conv_ = std::make_unique<Conv>(s, machine_isa(), threads);
       packed_ = buffer(conv_->packed_size()), bias_ = buffer(conv_->bias_size());
@@ -180,7 +180,7 @@ class Prepared {
   void run(Executor& executor, const std::vector<Buffer>& buffers) const {
     const auto at = [&](int i) { return i < 0 ? nullptr : buffers[static_cast<size_t>(i)].get(); };
     if (slide_)
-      slide_->run(executor, at(layer_.input), packed_.get(), nullptr, at(layer_.output));
+      slide_->run(executor, at(layer_.input), packed_.get(), bias_.get(), nullptr, at(layer_.output));
     else
       conv_->run(executor, at(layer_.input), packed_.get(), bias_.get(), at(layer_.residual), at(layer_.output));
   }

@@ -29,7 +29,9 @@ double sum_at(const ConvSpec& s, const Data& data, int64_t image, int64_t oy, in
       if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
       const float* pixel = data.x.data() + ((image * s.h + y) * s.w + x) * s.ic;
       const float* weights = data.kernel.data() + (ky * s.kw + kx) * s.ic * s.oc + o;
-      for (int64_t i = 0; i < s.ic; ++i) sum += static_cast<double>(pixel[i]) * weights[i * s.oc];
+      const int64_t step = s.transposed_x ? s.w : 1;
+      if (s.transposed_x) pixel = data.x.data() + x;
+      for (int64_t i = 0; i < s.ic; ++i) sum += static_cast<double>(pixel[i * step]) * weights[i * s.oc];
     }
   return sum;
 }
@@ -69,6 +71,7 @@ ConvSpec random_product(Random& random) {
   s.w = s.ow = random.one_of({1, 2, 3, 5, 6, 7, 13, 14, 15, 49, 97});
   s.ic = random.one_of({1, 2, 7, 25, 26, 64, 129, 300});
   s.oc = random.one_of({1, 7, 10, 16, 30, 48, 64, 72, 128, 130, 1000});
+  s.transposed_x = random.coin();
   s.residual = random.coin();
   s.activation = {static_cast<Activation::Kind>(random.between(0, 2)), -0.5f, 0.75f};
   return s;

@@ -82,10 +82,11 @@ Data random_data(Random& random, const SlideSpec& s) {
 
 std::vector<float> run(const SlideSpec& s, Isa isa, const Data& data, Executor& executor) {
   const Slide slide(s, isa);
-  std::vector<float> packed(slide.packed_size() + 1);
-  slide.pack(data.kernel.data(), data.bias.empty() ? nullptr : data.bias.data(), packed.data());
+  std::vector<float> packed(slide.packed_size()), bias(slide.bias_size());
+  slide.pack(data.kernel.data(), packed.data());
+  slide.pack_bias(data.bias.empty() ? nullptr : data.bias.data(), bias.data());
   Guarded y(s.n * s.oh * s.ow * s.channels);
-  slide.run(executor, data.x.data(), packed.data(), s.residual ? data.residual.data() : nullptr, y.data());
+  slide.run(executor, data.x.data(), packed.data(), bias.data(), s.residual ? data.residual.data() : nullptr, y.data());
   EXPECT_TRUE(y.intact());
   return y.values();
 }

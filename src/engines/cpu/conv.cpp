@@ -25,6 +25,8 @@ std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
   if (spec.h * spec.w * spec.ic > kMost || spec.kh * spec.kw * spec.ic * 64 > kMost || spec.oh * spec.ow * spec.oc > kMost)
     return "one image is larger than 512 Mi elements";
+  if (spec.transposed_x && spec.w > kMost / 64) return "first operand is transposed and has too many rows";
+  CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow), "only matrices are transposed");
   if (spec.ic == 0 || spec.oc == 0 || spec.kh == 0 || spec.kw == 0) return "has no channels or no taps";
   if (spec.kh * spec.kw > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
   return std::nullopt;
@@ -96,6 +98,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   TileSpec tile;
   tile.isa = isa_;
   tile.vectors = vectors_;
+  if (s.transposed_x) tile.a_step_bytes = s.w * 4;
   tile.a_row_bytes = s.dilation_h * s.w * s.ic * 4;
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
   tile.c_stride = s.oc;
@@ -103,7 +106,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.ic * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.ic * 4);
   for (int64_t ky = 0; ky < s.kh; ++ky)
     for (int64_t kx = 0; kx < s.kw; ++kx) {
       uint32_t inside = 0;
@@ -128,7 +131,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   int64_t last = s.oc - (panels_ - 1) * width_;
   TileFunction tail = function(last);
   TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
-  int64_t a = ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.ic;
+  int64_t a = s.transposed_x ? first : ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.ic;
   tiles.push_back({whole, tail, a, first * s.oc});
 }
 
@@ -150,19 +153,25 @@ void Conv::choose_chunks(int threads) {
   }
 }
 
-std::string Conv::layout() const { return fmt::format("panel{}", width_); }
+std::string Conv::layout() const {
+  return fmt::format("panel{} {}x{}", width_, spec_.kh * spec_.kw * spec_.ic, spec_.oc); }
 
 void Conv::pack(const float* kernel, float* packed, bool transposed) const {
-  int64_t rows = spec_.kh * spec_.kw * spec_.ic;
-  for (int64_t panel = 0; panel < panels_; ++panel) {
-    int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
-    float* to = packed + static_cast<size_t>(panel) * panel_floats_;
-    for (int64_t row = 0; row < rows; ++row, to += width_) {
-      if (transposed)
-        for (int64_t o = 0; o < columns; ++o) to[o] = kernel[(first + o) * rows + row];
-      else
-        std::memcpy(to, kernel + row * spec_.oc + first, static_cast<size_t>(columns) * sizeof(float));
-      std::fill(to + columns, to + width_, 0.f);
+  for (int panel = 0; panel < panels(); ++panel) pack_panel(panel, kernel, packed, transposed);
+}
+
+void Conv::pack_panel(int panel, const float* kernel, float* packed, bool transposed) const {
+  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
+  const int64_t rows = spec_.kh * spec_.kw * spec_.ic, first = panel * width_;
+  const int64_t columns = std::min(width_, spec_.oc - first);
+  float* to = packed + static_cast<size_t>(panel) * panel_floats_;
+  for (int64_t block = 0; block < rows; block += kBlock) {
+    const int64_t end = std::min(rows, block + kBlock);
+    for (int64_t o = 0; transposed && o < columns; ++o)
+      for (int64_t row = block; row < end; ++row) to[row * width_ + o] = kernel[(first + o) * rows + row];
+    for (int64_t row = block; row < end; ++row) {
+      if (!transposed) std::memcpy(to + row * width_, kernel + row * spec_.oc + first, static_cast<size_t>(columns) * sizeof(float));
+      std::fill(to + row * width_ + columns, to + (row + 1) * width_, 0.f);
     }
   }
 }

@@ -20,6 +20,7 @@ struct ConvSpec {
   int64_t pad_top = 0, pad_left = 0;
   bool residual = false;
   Activation activation;
+  bool transposed_x = false;  // matrix products only: x is [k, m]
 };
 
 class Conv {
@@ -32,10 +33,13 @@ class Conv {
   /// Floats of the packed kernel and of the packed bias (whole panels).
   size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
   size_t bias_size() const { return static_cast<size_t>(panels_ * width_); }
-  /// Distinguishes packed layouts: "panel32".
+  /// Distinguishes packed layouts: "panel32 576x64".
   std::string layout() const;
   /// kernel[(tap * ic + i) * oc + o] when `transposed` is false; for a matrix [oc, ic] when it is true.
   void pack(const float* kernel, float* packed, bool transposed = false) const;
+  /// The same, panel by panel, for weights that are known only when the network runs.
+  int panels() const { return static_cast<int>(panels_); }
+  void pack_panel(int panel, const float* kernel, float* packed, bool transposed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
   /// residual may be y itself. Bits do not depend on the number of workers.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ops/shapes.h"
+
 namespace cairn {
 
 namespace {
@@ -110,6 +112,40 @@ class Proposer {
 };
 
 }  // namespace
+
+size_t index_of(const Group& group, const Value* value) {
+  return static_cast<size_t>(std::find(group.inputs.begin(), group.inputs.end(), value) - group.inputs.begin());
+}
+
+std::optional<std::string> not_f32(const Group& group) {
+  for (const Value* value : group.inputs)
+    if (value->type.dtype != kF32) return fmt::format("input is {}, takes f32", to_string(value->type.dtype));
+  for (const Value* value : group.outputs)
+    if (value->type.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(value->type.dtype));
+  return std::nullopt;
+}
+
+Activation activation_of(const Epilogue& epilogue) {
+  if (!epilogue.activation) return {};
+  if (epilogue.activation->is("relu")) return {Activation::Kind::relu, 0, 0};
+  const auto attr = epilogue.activation->attr();
+  return {Activation::Kind::clip, static_cast<float>(attr.number("low")), static_cast<float>(attr.number("high"))};
+}
+
+SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
+  const Value *x = node.inputs[0], *y = node.result();
+  const WindowSpec rows = window_spec(node.attr(), kh, 0), columns = window_spec(node.attr(), kw, 1);
+  SlideSpec spec;
+  spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);
+  spec.oh = dim(y, 1), spec.ow = dim(y, 2), spec.kh = kh, spec.kw = kw;
+  spec.stride_h = rows.stride, spec.stride_w = columns.stride;
+  spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
+  spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
+  // How far windows may reach beyond the image and still count: explicit padding has an end, "same" has what it needs.
+  const bool ends = rows.padding == "explicit" || rows.padding == "valid";
+  spec.pad_bottom = ends ? rows.after : rows.reach(), spec.pad_right = ends ? columns.after : columns.reach();
+  return spec;
+}
 
 std::vector<Group> propose_groups(const Block& block, const Uses& uses) { return Proposer(block, uses).run(); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engines/cpu/window.h"
 
 namespace cairn {
 
@@ -17,6 +18,15 @@ struct Contraction {
   const Node* node = nullptr;
   Epilogue epilogue;
 };
+
+/// Position among the group's inputs.
+size_t index_of(const Group& group, const Value* value);
+inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
+/// Why the group is not all f32, or nothing.
+std::optional<std::string> not_f32(const Group& group);
+Activation activation_of(const Epilogue& epilogue);
+/// The images and windows of size kh x kw of a convolution or pooling.
+SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw);
 
 /// Groups of contractions with their epilogues, and of element-wise nodes; f32 only. Disjoint.
 std::vector<Group> propose_groups(const Block& block, const Uses& uses);

@@ -4,157 +4,15 @@
 #include <variant>
 
 #include "engines/cpu/channels.h"
-#include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/program.h"
-#include "ops/shapes.h"
+#include "engines/cpu/tile_step.h"
 
 namespace cairn {
 
 namespace {
 
 using Refusal = std::optional<std::string>;
-
-size_t index_of(const Group& group, const Value* value) {
-  return static_cast<size_t>(std::find(group.inputs.begin(), group.inputs.end(), value) - group.inputs.begin());
-}
-
-Activation activation_of(const Epilogue& epilogue) {
-  if (!epilogue.activation) return {};
-  if (epilogue.activation->is("relu")) return {Activation::Kind::relu, 0, 0};
-  auto attr = epilogue.activation->attr();
-  return {Activation::Kind::clip, static_cast<float>(attr.number("low")), static_cast<float>(attr.number("high"))};
-}
-
-int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
-
-// Strides, dilations and padding of a windowed node, from its input, result and window.
-SlidingWindow windows_of(const Node& node, int64_t kh, int64_t kw) {
-  const Value *x = node.inputs[0], *y = node.result();
-  WindowSpec rows = window_spec(node.attr(), kh, 0), columns = window_spec(node.attr(), kw, 1);
-  SlidingWindow windows;
-  windows.n = dim(x, 0), windows.h = dim(x, 1), windows.w = dim(x, 2), windows.c = dim(x, 3);
-  windows.oh = dim(y, 1), windows.ow = dim(y, 2);
-  windows.kh = kh, windows.kw = kw;
-  windows.stride_h = rows.stride, windows.stride_w = columns.stride;
-  windows.dilation_h = rows.dilation, windows.dilation_w = columns.dilation;
-  windows.pad_top = rows.padding_before(windows.h, windows.oh);
-  windows.pad_left = columns.padding_before(windows.w, windows.ow);
-  return windows;
-}
-
-Refusal not_f32(const Group& group) {
-  for (const Value* value : group.inputs)
-    if (value->type.dtype != kF32) return fmt::format("input is {}, takes f32", to_string(value->type.dtype));
-  for (const Value* value : group.outputs)
-    if (value->type.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(value->type.dtype));
-  return std::nullopt;
-}
-
-// ---- contractions on the generated tile
-
-// A contraction with constant weights, as the tile kernel sees it.
-struct TileProblem {
-  Contraction contraction;
-  ConvSpec spec;
-  bool transposed = false;
-};
-
-Refusal read_conv(const Contraction& contraction, ConvSpec& spec) {
-  const Node& node = *contraction.node;
-  if (node.attr().integer("groups") != 1) return "has groups";
-  const Value* kernel = node.inputs[1];
-  SlidingWindow windows = windows_of(node, dim(kernel, 0), dim(kernel, 1));
-  spec = {windows.n, windows.h, windows.w, windows.c, dim(kernel, 3), windows.oh, windows.ow, windows.kh, windows.kw,
-          windows.stride_h, windows.stride_w, windows.dilation_h, windows.dilation_w, windows.pad_top, windows.pad_left};
-  return std::nullopt;
-}
-
-Refusal read_matmul(const Contraction& contraction, ConvSpec& spec) {
-  const Node& node = *contraction.node;
-  if (node.attr().boolean("transpose_a")) return "first operand is transposed";
-  auto a = node.inputs[0]->type.shape.sizes();
-  if (node.inputs[1]->type.shape.rank() != 2) return "second operand is a batch of matrices";
-  spec.ic = a.back();
-  a.pop_back();
-  spec.w = spec.ow = *element_count(a);
-  spec.oc = dim(node.result(), node.result()->type.shape.rank() - 1);
-  return std::nullopt;
-}
-
-std::variant<TileProblem, std::string> read_tile(const Group& group) {
-  auto contraction = as_contraction(group);
-  if (!contraction) return "is no matrix product or convolution with bias, addition and activation";
-  if (auto reason = not_f32(group)) return *reason;
-  const Node& node = *contraction->node;
-  if (!constant_of(node.inputs[1])) return "weights are not constant";
-  TileProblem problem{*contraction, {}, false};
-  bool matrix = node.op->find_attribute("transpose_b") != nullptr;
-  if (auto reason = matrix ? read_matmul(*contraction, problem.spec) : read_conv(*contraction, problem.spec)) return *reason;
-  problem.transposed = matrix && node.attr().boolean("transpose_b");
-  problem.spec.residual = contraction->epilogue.residual != nullptr;
-  problem.spec.activation = activation_of(contraction->epilogue);
-  if (auto reason = Conv::refuses(problem.spec, machine_isa())) return *reason;
-  return problem;
-}
-
-Refusal refuses_tile(const Group& group) {
-  auto problem = read_tile(group);
-  if (auto* reason = std::get_if<std::string>(&problem)) return *reason;
-  return std::nullopt;
-}
-
-class TileStep final : public Step {
- public:
-  TileStep(const Group& group, const TileProblem& problem, MakeContext& context) : conv_(problem.spec, machine_isa(), context.threads) {
-    const Node& node = *problem.contraction.node;
-    const Epilogue& epilogue = problem.contraction.epilogue;
-    x_ = index_of(group, node.inputs[0]);
-    kernel_ = index_of(group, node.inputs[1]);
-    residual_ = epilogue.residual ? index_of(group, epilogue.residual) : x_;
-    bias_ = epilogue.bias ? index_of(group, epilogue.bias) : kernel_;
-    has_residual_ = epilogue.residual != nullptr;
-    const Tensor& weights = *constant_of(node.inputs[1]);
-    packed_ = context.packer.packed(weights, conv_.layout() + (problem.transposed ? "t" : ""), conv_.packed_size() * 4, [&](void* to) {
-      conv_.pack(weights.values<float>().data(), static_cast<float*>(to), problem.transposed);
-    });
-    const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
-    packed_bias_ = context.packer.packed(bias ? *bias : zero(), fmt::format("bias{}", conv_.bias_size()), conv_.bias_size() * 4, [&](void* to) {
-      conv_.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to));
-    });
-    name_ = fmt::format("cpu/tile {}", conv_.describe());
-  }
-
-  void run(const StepArgs& args) const override {
-    auto floats = [](const void* data) { return static_cast<const float*>(data); };
-    auto* y = static_cast<float*>(args.outputs[0]);
-    conv_.run(args.executor, floats(args.inputs[x_]), floats(packed_.get()), floats(packed_bias_.get()),
-              has_residual_ ? floats(args.inputs[residual_]) : y, y);
-  }
-
-  std::string kernel() const override { return name_; }
-  bool reads(size_t input) const override { return input == x_ || (has_residual_ && input == residual_); }
-  // Not the input itself: other tiles still read it.
-  std::vector<size_t> in_place() const override {
-    return has_residual_ && residual_ != x_ ? std::vector<size_t>{residual_} : std::vector<size_t>{};
-  }
-
- private:
-  static const Tensor& zero() {
-    static const Tensor tensor = Tensor::zeros(kF32, {1});
-    return tensor;
-  }
-
-  Conv conv_;
-  size_t x_, kernel_, residual_, bias_;
-  bool has_residual_;
-  std::shared_ptr<const void> packed_, packed_bias_;
-  std::string name_;
-};
-
-std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
-  return std::make_unique<TileStep>(group, std::get<TileProblem>(read_tile(group)), context);
-}
 
 // ---- the rest: steps that are one call
 
@@ -181,51 +39,9 @@ std::unique_ptr<Step> call(std::string name, Run run, std::vector<size_t> in_pla
 const float* input(const StepArgs& args, size_t i) { return static_cast<const float*>(args.inputs[i]); }
 float* output(const StepArgs& args) { return static_cast<float*>(args.outputs[0]); }
 
-Refusal refuses_depthwise(const Group& group) {
-  auto contraction = as_contraction(group);
-  if (!contraction || !contraction->node->op->find_attribute("groups")) return "is no convolution";
-  if (auto reason = not_f32(group)) return reason;
-  int64_t channels = dim(contraction->node->inputs[0], 3);
-  if (contraction->node->attr().integer("groups") != channels || dim(contraction->node->inputs[1], 3) != channels)
-    return "has not one group and one filter a channel";
-  return std::nullopt;
-}
-
-std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext&) {
-  Contraction contraction = *as_contraction(group);
-  const Node& node = *contraction.node;
-  SlidingWindow windows = windows_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
-  size_t x = index_of(group, node.inputs[0]), kernel = index_of(group, node.inputs[1]);
-  const Epilogue& epilogue = contraction.epilogue;
-  size_t bias = epilogue.bias ? index_of(group, epilogue.bias) : SIZE_MAX;
-  size_t residual = epilogue.residual ? index_of(group, epilogue.residual) : SIZE_MAX;
-  Activation activation = activation_of(epilogue);
-  return call("depthwise", [=](const StepArgs& args) {
-    depthwise(args.executor, windows, input(args, x), input(args, kernel), bias == SIZE_MAX ? nullptr : input(args, bias),
-              residual == SIZE_MAX ? nullptr : input(args, residual), activation, output(args));
-  });
-}
-
 Refusal refuses_single(const Group& group, std::string_view attribute) {
   if (group.nodes.size() != 1 || !group.last().op->find_attribute(attribute)) return "is another operation";
   return not_f32(group);
-}
-
-Refusal refuses_pool(const Group& group) {
-  if (auto reason = refuses_single(group, "window")) return reason;
-  const Node& node = group.last();
-  if (node.attr().boolean("ceil_mode")) return "the last window may reach beyond the input";
-  return std::nullopt;
-}
-
-std::unique_ptr<Step> make_pool(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  const auto& window = node.attr().integers("window");
-  SlidingWindow windows = windows_of(node, window[0], window[1]);
-  bool average = node.op->find_attribute("count_padding") != nullptr;
-  PoolKind kind = !average ? PoolKind::max : node.attr().boolean("count_padding") ? PoolKind::average_with_padding : PoolKind::average;
-  return call(average ? "average_pool" : "max_pool",
-              [=](const StepArgs& args) { pool(args.executor, windows, kind, input(args, 0), output(args)); });
 }
 
 // Reductions of neighbouring axes before the last ones: x as [outer, middle, inner].

@@ -56,7 +56,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     for (int i = 0; i < pixels_; ++i) {
       if (!(pixels >> i & 1)) continue;
       Xbyak::Xmm a = broadcast();
-      vbroadcastss(a, ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * 4)]);
+      vbroadcastss(a, ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * spec_.a_step_bytes)]);
       for (int j = 0; j < vectors_; ++j) vfmadd231ps(accumulator(i, j), a, panel(j));
     }
   }
@@ -70,7 +70,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       mov(eax, loops);
       L(loop);
       for (int step = 0; step < kUnroll; ++step) emit_step(step, run.pixels);
-      add(r10, kUnroll * 4);
+      add(r10, static_cast<int>(kUnroll * spec_.a_step_bytes));
       add(r11, kUnroll * panel_bytes());
       dec(eax);
       jnz(loop, T_NEAR);
@@ -185,6 +185,7 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.isa);
   append(key, spec.vectors);
   append(key, spec.columns);
+  append(key, spec.a_step_bytes);
   append(key, spec.a_row_bytes);
   append(key, spec.b_row_rows);
   append(key, spec.c_stride);

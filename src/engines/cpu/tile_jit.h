@@ -32,6 +32,7 @@ struct TileSpec {
   int columns = 0;                             // channels of the panel that exist: less than vectors * lanes at the tail
   std::vector<int64_t> pixel_bytes;            // displacement of each pixel in A
   std::vector<std::vector<TapRun>> rows;       // per kernel row
+  int64_t a_step_bytes = 4;                    // between the steps of a run in A: more when A is transposed
   int64_t a_row_bytes = 0;                     // between kernel rows in A
   int b_row_rows = 0;                          // between kernel rows in B, in rows of one panel width
   int64_t c_stride = 0;                        // floats between pixels in C and in the residual

@@ -48,7 +48,8 @@ std::string key_of(const SlideTile& tile) {
 
 }  // namespace
 
-// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = whole vectors of channels, r9 = asks for the rest.
+// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = whole vectors of channels, r9 = asks for the rest,
+// r10 = bias, from the stack.
 class Slide::Code final : public Xbyak::CodeGenerator {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
@@ -57,13 +58,17 @@ class Slide::Code final : public Xbyak::CodeGenerator {
         wide_(isa == Isa::avx512),
         tile_(tile) {
     Xbyak::Label loop, rest, end;
+    mov(r10, ptr[rsp + 8]);
     load_numbers();
     test(r8, r8);
     jz(rest, T_NEAR);
     L(loop);
     emit_channels();
     for (const Xbyak::Reg64& pointer : {rdi, rdx, rcx}) add(pointer, vector_bytes());
-    if (spec_.work == WindowWork::multiply_add) add(rsi, packed_bytes());
+    if (spec_.work == WindowWork::multiply_add) {
+      add(rsi, packed_bytes());
+      add(r10, vector_bytes());
+    }
     dec(r8);
     jnz(loop, T_NEAR);
     L(rest);
@@ -83,7 +88,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
 
  private:
   int vector_bytes() const { return wide_ ? 64 : 32; }
-  int packed_bytes() const { return static_cast<int>(1 + spec_.kh * spec_.kw) * vector_bytes(); }
+  int packed_bytes() const { return static_cast<int>(spec_.kh * spec_.kw) * vector_bytes(); }
   int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
   Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
@@ -148,7 +153,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   }
 
   void start() {
-    if (spec_.work == WindowWork::multiply_add) vmovups(sum(0), ptr[rsi]);  // the bias; whole vectors are packed
+    if (spec_.work == WindowWork::multiply_add) vmovups(sum(0), ptr[r10]);  // whole vectors are packed
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (spec_.work == WindowWork::maximum)
         vmovaps(sum(pixel), low());
@@ -162,7 +167,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   void emit_tap(int index) {
     const Tap& tap = tile_.taps[static_cast<size_t>(index)];
     if (tap.pixels == 0) return;
-    if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + (1 + index) * vector_bytes()]);
+    if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + index * vector_bytes()]);
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (!(tap.pixels >> pixel & 1)) continue;
       const Xbyak::Address from =
@@ -281,35 +286,42 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
 }
 
 size_t Slide::packed_size() const {
+  return bias_size() * static_cast<size_t>(spec_.kh * spec_.kw);
+}
+
+size_t Slide::bias_size() const {
   if (spec_.work != WindowWork::multiply_add) return 0;
-  const int64_t vectors = ceil_div(spec_.channels, lanes(isa_));
-  return static_cast<size_t>(vectors * (1 + spec_.kh * spec_.kw) * lanes(isa_));
+  return static_cast<size_t>(ceil_div(spec_.channels, lanes(isa_)) * lanes(isa_));
 }
 
 std::string Slide::layout() const {
-  return fmt::format("channels{}", lanes(isa_));
+  return fmt::format("channels{} {}x{}x{}", lanes(isa_), spec_.kh, spec_.kw, spec_.channels);
 }
 
-void Slide::pack(const float* kernel, const float* bias, float* packed) const {
+void Slide::pack(const float* kernel, float* packed) const {
   if (packed_size() == 0) return;
   const int64_t lane = lanes(isa_), taps = spec_.kh * spec_.kw;
-  for (int64_t first = 0; first < spec_.channels; first += lane) {
-    const int64_t count = std::min(lane, spec_.channels - first);
-    for (int64_t row = -1; row < taps; ++row, packed += lane) {
-      const float* from = row < 0 ? bias : kernel + row * spec_.channels;
-      std::fill(packed, packed + lane, 0.f);
-      if (from) std::copy(from + first, from + first + count, packed);
+  for (int64_t first = 0; first < spec_.channels; first += lane)
+    for (int64_t tap = 0; tap < taps; ++tap, packed += lane) {
+      const float* from = kernel + tap * spec_.channels + first;
+      const int64_t count = std::min(lane, spec_.channels - first);
+      std::fill(std::copy(from, from + count, packed), packed + lane, 0.f);
     }
-  }
 }
 
-void Slide::run(Executor& executor, const float* x, const float* packed, const float* residual, float* y) const {
+void Slide::pack_bias(const float* bias, float* packed) const {
+  std::fill(packed, packed + bias_size(), 0.f);
+  if (bias && bias_size()) std::copy(bias, bias + spec_.channels, packed);
+}
+
+void Slide::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
+                float* y) const {
   const int64_t lane = lanes(isa_), vectors = ceil_div(spec_.channels, lane), whole = spec_.channels / lane;
   const int64_t tiles = static_cast<int64_t>(tiles_.size()), all = tiles * spec_.n;
   const int64_t wanted = executor.width() == 1 ? 1 : executor.width() * kChunksPerThread;
   const int64_t tiles_per_chunk = std::max<int64_t>(1, all / wanted), tile_chunks = ceil_div(all, tiles_per_chunk);
   const int64_t vector_chunks = std::min(vectors, ceil_div(wanted, tile_chunks));
-  const int64_t packed_step = spec_.work == WindowWork::multiply_add ? (1 + spec_.kh * spec_.kw) * lane : 0;
+  const int64_t packed_step = spec_.work == WindowWork::multiply_add ? spec_.kh * spec_.kw * lane : 0;
   executor.run(static_cast<int>(tile_chunks * vector_chunks), [&](int chunk, int) {
     const int64_t part = chunk % vector_chunks, start = vectors * part / vector_chunks;
     const int64_t end = vectors * (part + 1) / vector_chunks, channel = start * lane;
@@ -320,7 +332,8 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
       const int64_t from = image * spec_.h * spec_.w * spec_.channels + tile.x + channel;
       const int64_t to = image * spec_.oh * spec_.ow * spec_.channels + tile.y + channel;
       tile.function(x + from, packed ? packed + start * packed_step : nullptr, y + to,
-                    residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole);
+                    residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole,
+                    bias ? bias + channel : nullptr);
     }
   });
 }

@@ -35,15 +35,18 @@ class Slide {
   Slide(const SlideSpec& spec, Isa isa);
   ~Slide();
 
-  /// Floats of the packed kernel and bias; 0 for maximum and mean.
+  /// Floats of the packed kernel, and of the bias with the channels rounded up; 0 for maximum and mean.
   size_t packed_size() const;
-  /// "channels16": distinguishes packed layouts.
+  size_t bias_size() const;
+  /// Distinguishes packed layouts: "channels16 3x3x144".
   std::string layout() const;
-  /// kernel [kh, kw, channels], bias [channels] or null.
-  void pack(const float* kernel, const float* bias, float* packed) const;
+  /// kernel [kh, kw, channels].
+  void pack(const float* kernel, float* packed) const;
+  void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
   /// residual may be y itself. NaN of any tap is NaN. Bits do not depend on the number of workers.
-  void run(Executor& executor, const float* x, const float* packed, const float* residual, float* y) const;
+  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
+           float* y) const;
   /// "12 pixels x 16 channels avx512"
   std::string describe() const;
 
@@ -51,7 +54,7 @@ class Slide {
   class Code;
   /// Handles whole vectors of channels, then the rest of a vector when asked to.
   using Function = void (*)(const float* x, const float* packed, float* y, const float* residual, int64_t vectors,
-                            int64_t rest);
+                            int64_t rest, const float* bias);
   struct Tile {
     Function function;
     int64_t x, y;  // offsets in floats inside one image

@@ -1,0 +1,290 @@
+#include "engines/cpu/tile_step.h"
+
+#include <algorithm>
+
+#include "engines/cpu/conv.h"
+#include "engines/cpu/groups.h"
+
+namespace cairn {
+
+namespace {
+
+using Refusal = std::optional<std::string>;
+using Dims = std::vector<int64_t>;
+
+/// A contraction as the tile sees it: one convolution, or `offsets.size()` products of equal size.
+struct TileProblem {
+  Contraction contraction;
+  ConvSpec spec;
+  bool transposed = false;  // weights of a product are [n, k]
+  struct Offsets {
+    int64_t x, weights;  // of one product, in elements; its result follows the one before
+  };
+  std::vector<Offsets> offsets = {{0, 0}};
+};
+
+Refusal read_conv(TileProblem& problem) {
+  const Node& node = *problem.contraction.node;
+  if (node.attr().integer("groups") != 1) return "has groups";
+  const SlideSpec slide = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
+  ConvSpec& spec = problem.spec;
+  spec.n = slide.n, spec.h = slide.h, spec.w = slide.w, spec.ic = slide.channels;
+  spec.oc = dim(node.inputs[1], 3), spec.oh = slide.oh, spec.ow = slide.ow, spec.kh = slide.kh, spec.kw = slide.kw;
+  spec.stride_h = slide.stride_h, spec.stride_w = slide.stride_w;
+  spec.dilation_h = slide.dilation_h, spec.dilation_w = slide.dilation_w;
+  spec.pad_top = slide.pad_top, spec.pad_left = slide.pad_left;
+  return std::nullopt;
+}
+
+/// Offset of each matrix of an operand whose batch dims broadcast to `batch`.
+std::vector<int64_t> matrix_offsets(Dims operand, const Dims& batch) {
+  const int64_t size = operand[operand.size() - 1] * operand[operand.size() - 2];
+  operand.resize(operand.size() - 2);
+  operand.insert(operand.begin(), batch.size() - operand.size(), 1);
+  std::vector<int64_t> offsets{0};
+  for (size_t axis = 0; axis < batch.size(); ++axis) {
+    std::vector<int64_t> next;
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i < batch[axis]; ++i) next.push_back(offset * operand[axis] + (operand[axis] == 1 ? 0 : i));
+    offsets = std::move(next);
+  }
+  for (int64_t& offset : offsets) offset *= size;
+  return offsets;
+}
+
+Refusal read_product(TileProblem& problem) {
+  constexpr int64_t kMostProducts = 1 << 20;
+  const Node& node = *problem.contraction.node;
+  const Dims a = node.inputs[0]->type.shape.sizes(), b = node.inputs[1]->type.shape.sizes();
+  const Dims result = node.result()->type.shape.sizes();
+  ConvSpec& spec = problem.spec;
+  problem.transposed = node.attr().boolean("transpose_b");
+  spec.transposed_x = node.attr().boolean("transpose_a");
+  spec.ic = a[a.size() - (spec.transposed_x ? 2 : 1)];
+  spec.oc = result.back();
+  const Dims batch(result.begin(), result.end() - 2);
+  if (b.size() == 2 && !spec.transposed_x) {  // rows of all matrices are one list
+    spec.w = spec.ow = *element_count(a) / std::max<int64_t>(1, spec.ic);
+    return std::nullopt;
+  }
+  spec.w = spec.ow = result[result.size() - 2];
+  if (*element_count(batch) > kMostProducts) return fmt::format("has more than {} matrices", kMostProducts);
+  const auto x = matrix_offsets(a, batch), weights = matrix_offsets(b, batch);
+  problem.offsets.clear();
+  for (size_t i = 0; i < x.size(); ++i) problem.offsets.push_back({x[i], weights[i]});
+  return std::nullopt;
+}
+
+Refusal read_tile(const Group& group, TileProblem& problem) {
+  const auto contraction = as_contraction(group);
+  if (!contraction) return "is no matrix product or convolution with bias, addition and activation";
+  if (auto reason = not_f32(group)) return reason;
+  problem.contraction = *contraction;
+  if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
+  const bool product = contraction->node->op->find_attribute("transpose_b") != nullptr;
+  if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
+  problem.spec.residual = contraction->epilogue.residual != nullptr;
+  problem.spec.activation = activation_of(contraction->epilogue);
+  return Conv::refuses(problem.spec, machine_isa());
+}
+
+const float* floats(const void* data) {
+  return static_cast<const float*>(data);
+}
+
+/// Marks an input that a step does not have.
+constexpr size_t kNone = SIZE_MAX;
+
+template <class Kernel>
+std::shared_ptr<const void> pack_bias(const Kernel& kernel, const Epilogue& epilogue, MakeContext& context) {
+  static const Tensor zero = Tensor::zeros(kF32, {1});
+  const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
+  const std::string layout = fmt::format("{}{}", bias ? "bias" : "zeros", kernel.bias_size());
+  return context.packer.packed(bias ? *bias : zero, layout, kernel.bias_size() * 4, [&](void* to) {
+    kernel.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to));
+  });
+}
+
+class TileStep final : public Step {
+ public:
+  TileStep(const Group& group, TileProblem problem, MakeContext& context)
+      : conv_(problem.spec, machine_isa(), context.threads),
+        spec_(problem.spec),
+        transposed_(problem.transposed),
+        offsets_(std::move(problem.offsets)),
+        workers_(context.threads) {
+    const Node& node = *problem.contraction.node;
+    const Epilogue& epilogue = problem.contraction.epilogue;
+    x_ = index_of(group, node.inputs[0]);
+    weights_ = index_of(group, node.inputs[1]);
+    residual_ = epilogue.residual ? index_of(group, epilogue.residual) : kNone;
+    const Tensor* weights = constant_of(node.inputs[1]);
+    if (weights && offsets_.size() == 1)
+      packed_ = context.packer.packed(
+          *weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
+          [&](void* to) { conv_.pack(weights->values<float>().data(), static_cast<float*>(to), transposed_); });
+    bias_ = pack_bias(conv_, epilogue, context);
+  }
+
+  void run(const StepArgs& args) const override {
+    const float *x = floats(args.inputs[x_]), *weights = floats(args.inputs[weights_]), *bias = floats(bias_.get());
+    auto* y = static_cast<float*>(args.outputs[0]);
+    const float* residual = residual_ == kNone ? y : floats(args.inputs[residual_]);
+    if (packed_) return conv_.run(args.executor, x, floats(packed_.get()), bias, residual, y);
+    const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
+    auto* scratch = static_cast<float*>(args.workspace);
+    const auto product = [&](size_t i, Executor& executor, float* packed) {
+      const float* from = weights + offsets_[i].weights;
+      executor.run(conv_.panels(), [&](int panel, int) { conv_.pack_panel(panel, from, packed, transposed_); });
+      const int64_t to = static_cast<int64_t>(i) * result;
+      conv_.run(executor, x + offsets_[i].x, packed, bias, residual + to, y + to);
+    };
+    const auto products = static_cast<int>(offsets_.size());
+    if (products < 2 * workers_ || args.executor.width() > workers_) {
+      for (int i = 0; i < products; ++i) product(static_cast<size_t>(i), args.executor, scratch);
+      return;
+    }
+    args.executor.run(products, [&](int i, int worker) {
+      product(static_cast<size_t>(i), serial_executor(), scratch + static_cast<size_t>(worker) * scratch_floats());
+    });
+  }
+
+  std::string kernel() const override {
+    const std::string batch = offsets_.size() > 1 ? fmt::format(", {} products", offsets_.size()) : "";
+    return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch, packed_ ? "" : ", packed in the run");
+  }
+  size_t workspace() const override { return packed_ ? 0 : scratch_floats() * 4 * static_cast<size_t>(workers_); }
+  bool reads(size_t input) const override {
+    return input == x_ || input == residual_ || (input == weights_ && !packed_);
+  }
+  // Only the residual: other tiles still read the rest.
+  std::vector<size_t> in_place() const override {
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_;
+    return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
+  }
+
+ private:
+  /// Of one worker, whole cache lines.
+  size_t scratch_floats() const { return (conv_.packed_size() + 15) / 16 * 16; }
+
+  Conv conv_;
+  ConvSpec spec_;
+  bool transposed_;
+  std::vector<TileProblem::Offsets> offsets_;
+  int workers_;
+  size_t x_, weights_, residual_;
+  std::shared_ptr<const void> packed_, bias_;
+};
+
+/// Depthwise convolution and pooling.
+class SlideStep final : public Step {
+ public:
+  SlideStep(const char* name, const SlideSpec& spec) : slide_(spec, machine_isa()), name_(name) {}
+
+  void read(const Group& group, const Contraction& contraction, MakeContext& context) {
+    const Epilogue& epilogue = contraction.epilogue;
+    x_ = index_of(group, contraction.node->inputs[0]);
+    kernel_ = index_of(group, contraction.node->inputs[1]);
+    if (epilogue.residual) residual_ = index_of(group, epilogue.residual);
+    bias_ = pack_bias(slide_, epilogue, context);
+    if (const Tensor* kernel = constant_of(contraction.node->inputs[1]))
+      packed_ = context.packer.packed(*kernel, slide_.layout(), slide_.packed_size() * 4, [&](void* to) {
+        slide_.pack(kernel->values<float>().data(), static_cast<float*>(to));
+      });
+  }
+
+  void run(const StepArgs& args) const override {
+    const float* packed = floats(packed_ ? packed_.get() : args.workspace);
+    if (kernel_ != kNone && !packed_) slide_.pack(floats(args.inputs[kernel_]), static_cast<float*>(args.workspace));
+    const float* residual = residual_ == kNone ? nullptr : floats(args.inputs[residual_]);
+    slide_.run(args.executor, floats(args.inputs[x_]), packed, floats(bias_.get()), residual,
+               static_cast<float*>(args.outputs[0]));
+  }
+
+  std::string kernel() const override { return fmt::format("cpu/{} {}", name_, slide_.describe()); }
+  size_t workspace() const override { return packed_ ? 0 : slide_.packed_size() * 4; }
+  bool reads(size_t input) const override {
+    return input == x_ || input == residual_ || (input == kernel_ && !packed_);
+  }
+  std::vector<size_t> in_place() const override {
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_;
+    return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
+  }
+
+ private:
+  Slide slide_;
+  const char* name_;
+  size_t x_ = 0, kernel_ = kNone, residual_ = kNone;
+  std::shared_ptr<const void> packed_, bias_;
+};
+
+Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {
+  const auto found = as_contraction(group);
+  if (!found || !found->node->op->find_attribute("groups")) return "is no convolution";
+  if (auto reason = not_f32(group)) return reason;
+  contraction = *found;
+  const Node& node = *contraction.node;
+  const int64_t channels = dim(node.inputs[0], 3);
+  if (node.attr().integer("groups") != channels || dim(node.inputs[1], 3) != channels)
+    return "has not one group and one filter a channel";
+  spec = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
+  spec.residual = contraction.epilogue.residual != nullptr;
+  spec.activation = activation_of(contraction.epilogue);
+  return Slide::refuses(spec, machine_isa());
+}
+
+Refusal read_pool(const Group& group, SlideSpec& spec) {
+  if (group.nodes.size() != 1 || !group.last().op->find_attribute("window")) return "is no pooling";
+  if (auto reason = not_f32(group)) return reason;
+  const Node& node = group.last();
+  const auto& window = node.attr().integers("window");
+  spec = slide_of(node, window[0], window[1]);
+  const bool mean = node.op->find_attribute("count_padding") != nullptr;
+  spec.work = mean ? WindowWork::mean : WindowWork::maximum;
+  spec.count_padding = mean && node.attr().boolean("count_padding");
+  return Slide::refuses(spec, machine_isa());
+}
+
+}  // namespace
+
+Refusal refuses_tile(const Group& group) {
+  TileProblem problem;
+  return read_tile(group, problem);
+}
+
+std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
+  TileProblem problem;
+  const Refusal refusal = read_tile(group, problem);
+  CHECK(!refusal, "{}", *refusal);
+  return std::make_unique<TileStep>(group, std::move(problem), context);
+}
+
+Refusal refuses_depthwise(const Group& group) {
+  Contraction contraction;
+  SlideSpec spec;
+  return read_depthwise(group, contraction, spec);
+}
+
+std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext& context) {
+  Contraction contraction;
+  SlideSpec spec;
+  const Refusal refusal = read_depthwise(group, contraction, spec);
+  CHECK(!refusal, "{}", *refusal);
+  auto step = std::make_unique<SlideStep>("depthwise", spec);
+  step->read(group, contraction, context);
+  return step;
+}
+
+Refusal refuses_pool(const Group& group) {
+  SlideSpec spec;
+  return read_pool(group, spec);
+}
+
+std::unique_ptr<Step> make_pool(const Group& group, MakeContext&) {
+  SlideSpec spec;
+  const Refusal refusal = read_pool(group, spec);
+  CHECK(!refusal, "{}", *refusal);
+  return std::make_unique<SlideStep>(spec.work == WindowWork::maximum ? "max_pool" : "average_pool", spec);
+}
+
+}  // namespace cairn
