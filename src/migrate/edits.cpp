@@ -57,6 +57,8 @@ std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropp
     for (const Edit& edit : change.edits) merged.insert(std::upper_bound(merged.begin(), merged.end(), edit, earlier), edit);
     kept.push_back(std::move(change));
   }
+  for (size_t i = 1; i < merged.size(); ++i)
+    if (merged[i].argument && merged[i - 1].argument && merged[i].begin == merged[i - 1].begin) merged[i].text.insert(0, ", ");
   changes = std::move(kept);
   return merged;
 }

@@ -46,7 +46,8 @@ std::string Project::find(const std::string& importer, std::string_view name) co
     if (dots == name.size()) return paths_.contains(folder + "__init__.py") ? folder + "__init__.py" : folder;
     return find_under(folder, name.substr(dots));
   }
-  if (is_framework(name)) return "";
+  // A framework's name is the framework's, but not inside a package of that name: its own source.
+  if (is_framework(name) && ("/" + folder).find("/" + std::string(name.substr(0, name.find('.'))) + "/") == std::string::npos) return "";
   while (true) {
     std::string found = find_under(folder, name);
     if (!found.empty() || folder.empty()) return found;

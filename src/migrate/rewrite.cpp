@@ -228,7 +228,11 @@ Rewrite& Rewrite::add_argument(NodeId call, const std::string& text) {
   // Before ** so that Python 2 reads it too.
   for (NodeId argument : arguments)
     if (syntax.kind(argument) == Kind::dictionary_splat) return insert(syntax[argument].begin, text + ", ");
-  if (arguments.empty()) return insert(syntax[list].begin + 1, text);
+  if (arguments.empty()) {
+    insert(syntax[list].begin + 1, text);
+    change_.edits.back().argument = true;
+    return *this;
+  }
   return insert(syntax[arguments.back()].end, ", " + text, 1);
 }
 

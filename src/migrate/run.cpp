@@ -299,6 +299,12 @@ void note_references(Context& file) {
     Position at = file.module.lines().at(file.syntax[node].begin);
     Reference reference{result.path, at.line, at.column, name.name, use, std::string(here_title(support.here)), std::string(support.platform), support.note};
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
+    // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
+    int generation = name.compat ? name.compat : file.facts.tf;
+    if (support.here == ApiSupport::Here::runs && api_exists(name.name) && !api_exists(name.name, generation)) {
+      reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
+      reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
+    }
     auto by_hand = hand_work.find(at.line);
     if (handled.contains(node)) {
       reference.status = "migrated";

@@ -70,6 +70,19 @@ def outside_edits_identical(before, after, edits):
     return before[at:] == after[at + shift:]
 
 
+def line_before(line, before, after, edits):
+    """The line of the old text that a line of the new text comes from."""
+    offset = shift = 0
+    for _ in range(line - 1):
+        offset = after.index(b"\n", offset) + 1
+    for edit in edits:
+        length = len(edit["text"].encode())
+        if edit["begin"] + shift + length > offset:
+            break
+        shift += length - (edit["end"] - edit["begin"])
+    return before.count(b"\n", 0, max(0, offset - shift)) + 1
+
+
 def dotted(node):
     parts = []
     while isinstance(node, ast.Attribute):
@@ -126,10 +139,9 @@ def check_tree(tool, name, folder, roots, must_not_change):
             problems.append(f"{file['path']}: does not compile any more")
         if roots and compiles(after):
             reported = {f["line"] for f in file["findings"]}
-            reported |= {r["line"] for r in file["references"] if r["status"] in ("missing", "unknown", "runs under another name")}
-            shift = after.count(b"\n") - before.count(b"\n")
+            reported |= {r["line"] for r in file["references"] if r["status"] not in ("runs", "migrated")}
             for line, chain in unresolved_names(after, roots):
-                if not any(line - s in reported for s in range(min(0, shift), max(0, shift) + 1)):
+                if line_before(line, before, after, file["edits"]) not in reported:
                     unresolved += 1
                     if unresolved <= 5:
                         problems.append(f"{file['path']}:{line}: {chain} does not resolve and is not reported")
