@@ -53,16 +53,12 @@ void infer_make(InferContext& context) {
 }
 
 void make(KernelContext& context) {
-  constexpr int64_t kMost = int64_t{1} << 32;  // a list this long holds nothing but unset elements
+  constexpr int64_t kMost = int64_t{1} << 20;  // nobody means more, and unset elements cost memory too
   const int64_t size = context.input(0).as_i64()[0];
-  if (size < 0 || size > kMost) context.fail("a list cannot have {} elements", size);
+  if (size < 0 || size > kMost) context.fail("a list cannot have {} unset elements, expected 0 to {}", size, kMost);
   auto list = std::make_shared<List>();
   list->element = std::get<Type>(context.attr.get("element"));
-  try {
-    list->elements.resize(static_cast<size_t>(size));
-  } catch (const std::bad_alloc&) {
-    fail(ErrorKind::out_of_memory, "list_make", "{} elements do not fit the memory", size);
-  }
+  list->elements.resize(static_cast<size_t>(size));
   context.result(0).list = std::move(list);
 }
 

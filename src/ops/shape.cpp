@@ -108,6 +108,7 @@ void broadcast_to(KernelContext& context) {
 }
 
 void infer_concat(InferContext& context) {
+  if (context.input_count() == 0) context.fail("takes at least one input");
   DType dtype = equal_types(context);
   std::optional<size_t> first;
   for (size_t i = 0; i < context.input_count() && !first; ++i)

@@ -1,0 +1,71 @@
+// Lists are values: a changed list is another one, and what was kept from a buffer stays when the buffer changes.
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ops/cases.h"
+
+namespace cairn {
+namespace {
+
+HostValue value(const std::string& literal) { return {std::get<Tensor>(parse_attribute(literal, AttrKind::tensor)), nullptr}; }
+HostValue apply(const char* op, const std::vector<HostValue>& inputs, Attributes attributes = {}) {
+  return run_reference(op_named(op), attributes, inputs)[0];
+}
+std::string text(const HostValue& result) { return to_string(Attribute(result.tensor)); }
+std::string error_of(const char* op, const std::vector<HostValue>& inputs) {
+  try {
+    apply(op, inputs);
+  } catch (const Error& fault) {
+    return fault.what();
+  }
+  return "no error";
+}
+HostValue make(int64_t size, const char* element) {
+  return apply("list_make", {{Tensor::scalar_i64(size), nullptr}}, {{"element", parse_type(element)}});
+}
+
+TEST(Lists, AreValues) {
+  HostValue empty = make(0, "f32[2]"), one = apply("list_push", {empty, value("f32[2] (1.0, 2.0)")});
+  HostValue two = apply("list_push", {one, value("f32[2] (3.0, 4.0)")});
+  HostValue changed = apply("list_set", {two, value("i64[] (0)"), value("f32[2] (9.0, 9.0)")});
+  EXPECT_EQ(text(apply("list_size", {one})), "i64[] (1)");
+  EXPECT_EQ(text(apply("list_stack", {two})), "f32[2, 2] (1.0, 2.0, 3.0, 4.0)");
+  EXPECT_EQ(text(apply("list_stack", {changed})), "f32[2, 2] (9.0, 9.0, 3.0, 4.0)");
+  EXPECT_EQ(text(apply("list_get", {two, value("i64[] (1)")})), "f32[2] (3.0, 4.0)");
+}
+
+TEST(Lists, KeepCopiesOfBorrowedBuffers) {
+  float buffer[2] = {1, 2};
+  HostValue list = apply("list_push", {make(0, "f32[2]"), {Tensor::view(kF32, {2}, buffer, nullptr), nullptr}});
+  buffer[0] = 7;
+  EXPECT_EQ(text(apply("list_get", {list, value("i64[] (0)")})), "f32[2] (1.0, 2.0)");
+}
+
+TEST(Lists, UnsetElementsAreZerosOfTheDeclaredDims) {
+  EXPECT_EQ(text(apply("list_get", {make(2, "f32[2]"), value("i64[] (1)")})), "f32[2] (0.0, 0.0)");
+  EXPECT_EQ(error_of("list_get", {make(2, "f32[?]"), value("i64[] (1)")}), "list_get: element 1 was never set");
+  HostValue list = apply("list_set", {make(2, "f32[?]"), value("i64[] (1)"), value("f32[2] (1.0, 2.0)")});
+  EXPECT_EQ(text(apply("list_stack", {list})), "f32[2, 2] (0.0, 0.0, 1.0, 2.0)");
+  EXPECT_EQ(text(apply("list_stack", {make(0, "i64[3]")})), "i64[0, 3] ()");
+}
+
+TEST(Lists, ComeApartAndTogether) {
+  HostValue parts = apply("list_unstack", {value("i64[2, 2] (1, 2, 3, 4)")});
+  EXPECT_EQ(text(apply("list_get", {parts, value("i64[] (1)")})), "i64[2] (3, 4)");
+  EXPECT_EQ(text(apply("list_concat", {parts})), "i64[4] (1, 2, 3, 4)");
+  EXPECT_EQ(text(apply("list_stack", {apply("list_unstack", {value("str[2] (\"a\", \"b\")")})})), "str[2] (\"a\", \"b\")");
+}
+
+TEST(Lists, RefuseInWords) {
+  HostValue list = make(2, "f32[2]");
+  EXPECT_EQ(error_of("list_get", {list, value("i64[] (2)")}), "list_get: index 2 is out of range for 2 elements");
+  EXPECT_EQ(error_of("list_get", {list, value("i64[] (-1)")}), "list_get: index -1 is out of range for 2 elements");
+  EXPECT_EQ(error_of("list_push", {list, value("f32[3] (1.0, 2.0, 3.0)")}), "list_push: an element is f32[2], found f32[3]");
+  EXPECT_EQ(error_of("list_size", {HostValue()}), "list_size: the list is undefined");
+  HostValue ragged = apply("list_push", {apply("list_push", {make(0, "f32[?]"), value("f32[1] (1.0)")}), value("f32[2] (1.0, 2.0)")});
+  EXPECT_EQ(error_of("list_stack", {ragged}), "list_stack: elements differ: f32[1] and f32[2]");
+  EXPECT_EQ(text(apply("list_concat", {ragged})), "f32[3] (1.0, 1.0, 2.0)");
+}
+
+}  // namespace
+}  // namespace cairn
