@@ -1,4 +1,6 @@
 // Computes at compile time what depends on constants alone.
+#include <unordered_set>
+
 #include "passes/evaluate.h"
 #include "passes/pipeline.h"
 
@@ -57,6 +59,7 @@ void become_constants(Node& node, std::vector<HostValue> values, std::vector<std
 
 size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   size_t folded = 0;
+  std::unordered_set<const Node*> noted;  // shared constants may have thousands of sources
   std::vector<std::unique_ptr<Node>> nodes;
   nodes.reserve(block.nodes.size());
   for (auto& owned : block.nodes) {
@@ -69,7 +72,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     ++folded;
     if (!module) continue;
     for (const Value* input : inputs)
-      if (input->producer)
+      if (input->producer && noted.insert(input->producer).second)
         for (SourceId id : input->producer->sources)
           module->removed.emplace(id, constant_of(input) ? Removal::folded : Removal::shape_only);
   }

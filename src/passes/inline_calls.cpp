@@ -7,8 +7,9 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kMostNodes = 4'000'000;  // beyond it calls stay: functions that call twice each grow without bound
-constexpr int kMaxDepth = 1000;          // of calls inside calls; deeper ones stay
+// Beyond it calls stay: functions that each call another twice grow without bound.
+size_t most_new_nodes(size_t nodes) { return 50'000 + 16 * nodes; }
+constexpr int kMaxDepth = 1000;  // of calls inside calls; deeper ones stay
 
 size_t count_nodes(Block& block) {
   size_t count = 0;
@@ -19,7 +20,12 @@ size_t count_nodes(Block& block) {
 class Inliner {
  public:
   explicit Inliner(Module& module) : module_(module) {
-    for (const auto& function : module.functions) by_name_[function->name] = function.get();
+    size_t nodes = 0;
+    for (const auto& function : module.functions) {
+      by_name_[function->name] = function.get();
+      nodes += count_nodes(function->body);
+    }
+    most_ = most_new_nodes(nodes);
   }
 
   size_t run() {
@@ -58,7 +64,7 @@ class Inliner {
     changes_ += rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
       Function* callee = callee_of(node);
       if (!callee || states_[callee] != State::done || callee->body.params.size() != node.inputs.size()) return {};
-      if (made_ + sizes_[callee] > kMostNodes) return {};
+      if (made_ + sizes_[callee] > most_) return {};
       made_ += sizes_[callee];
       rewriter.note(node, Removal::identity);
       return splice(rewriter, callee->body, node, node.inputs);
@@ -90,7 +96,7 @@ class Inliner {
   std::unordered_map<std::string, Function*> by_name_;
   std::unordered_map<const Function*, State> states_;
   std::unordered_map<const Function*, size_t> sizes_;
-  size_t made_ = 0;
+  size_t made_ = 0, most_ = 0;
   size_t changes_ = 0;
 };
 

@@ -67,6 +67,7 @@ bool mergeable(const Node& node) {
 size_t merge_equal_nodes(Block& block, Module& module) {
   size_t inner = 0;
   std::unordered_multimap<size_t, Node*> seen;
+  std::unordered_set<Node*> grown;  // their sources are put in order once
   Rewriter rewriter(block, &module);
   size_t changes = rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
     for (auto& region : node.regions) inner += merge_equal_nodes(*region, module);
@@ -76,7 +77,8 @@ size_t merge_equal_nodes(Block& block, Module& module) {
     for (; first != last; ++first) {
       Node& twin = *first->second;
       if (!equal(twin, node)) continue;
-      twin.sources = merged(std::move(twin.sources), node.sources);
+      twin.sources.insert(twin.sources.end(), node.sources.begin(), node.sources.end());
+      grown.insert(&twin);
       std::vector<Value*> values;
       for (const auto& result : twin.results) values.push_back(result.get());
       return values;
@@ -84,6 +86,7 @@ size_t merge_equal_nodes(Block& block, Module& module) {
     seen.emplace(hash, &node);
     return {};
   });
+  for (Node* node : grown) node->sources = merged(std::move(node->sources), {});
   return changes + inner;
 }
 

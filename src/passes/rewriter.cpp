@@ -80,7 +80,7 @@ void Rewriter::disown(const std::vector<Value*>& inputs) {
 }
 
 void Rewriter::note(const Node& node, Removal removal) {
-  if (!module_) return;
+  if (!module_ || !noted_.insert(&node).second) return;
   for (SourceId id : node.sources) module_->removed.emplace(id, removal);
 }
 

@@ -61,6 +61,7 @@ class Rewriter {
   std::unordered_map<const Value*, Value*> replaced_;
   std::unordered_map<const Value*, size_t> uses_;
   std::unordered_set<const Value*> fresh_;
+  std::unordered_set<const Node*> noted_;  // the first note counts
   std::vector<SourceId> sources_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "passes/facts.h"
 #include "passes/passes.h"
@@ -107,18 +108,22 @@ class Regions {
 
   Moves moves(const Node& node) const { return moves_[nodes_.at(&node)]; }
 
-  /// Permutation of each region for which it pays to be computed as y' with y = transpose(y', permutation).
+  /// Permutation of each region for which it pays to be computed as y' with y = transpose(y', permutation). Largest gain
+  /// first; regions on both sides of one transpose never change together, for it can only vanish once.
   std::map<size_t, Permutation> choose(const Block& block) {
     std::map<size_t, std::vector<const Node*>> regions;
     for (const auto& node : block.nodes)
       if (moves(*node) != Moves::no) regions[root(nodes_.at(node.get()))].push_back(node.get());
+    std::vector<std::tuple<double, size_t, Permutation>> wishes;
+    for (const auto& [region, members] : regions)
+      for (const Permutation& permutation : candidates(members))
+        if (double gain = gain_of(region, members, permutation); gain > 0) wishes.emplace_back(-gain, region, permutation);
+    std::sort(wishes.begin(), wishes.end());
     std::map<size_t, Permutation> chosen;
-    for (const auto& [region, members] : regions) {
-      double best = 0;
-      for (const Permutation& permutation : candidates(members)) {
-        double gain = gain_of(region, members, permutation);
-        if (gain > best) best = gain, chosen[region] = permutation;
-      }
+    std::set<size_t> locked;
+    for (const auto& [loss, region, permutation] : wishes) {
+      if (locked.count(region) || !chosen.emplace(region, permutation).second) continue;
+      for (const Node* node : regions[region]) lock_neighbours(*node, locked);
     }
     return chosen;
   }
@@ -142,6 +147,18 @@ class Regions {
   void join(size_t a, size_t b) { parent_[root(a)] = root(b); }
 
   bool belongs(const Node* node, size_t region) { return node && moves(*node) != Moves::no && root(nodes_.at(node)) == region; }
+
+  void lock(const Node* node, std::set<size_t>& locked) {
+    if (auto found = nodes_.find(node); found != nodes_.end() && moves_[found->second] != Moves::no) locked.insert(root(found->second));
+  }
+
+  void lock_neighbours(const Node& node, std::set<size_t>& locked) {
+    for (const Value* input : node.inputs)
+      if (is_transpose(input->producer)) lock(input->producer->inputs[0]->producer, locked);
+    for (const Node* user : users_[node.result()])
+      if (is_transpose(user))
+        for (const Node* next : users_[user->result()]) lock(next, locked);
+  }
 
   std::vector<Permutation> candidates(const std::vector<const Node*>& members) {
     std::set<Permutation> found;

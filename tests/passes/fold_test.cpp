@@ -32,7 +32,7 @@ TEST(Folding, TakesShapesOfValuesThatAreNotKnown) {
 
 TEST(Folding, HandlesSeveralResults) {
   Module module = test::parse_short(
-      "(%x: f32[2]) -> (%v: f32[2], %i: i32[2]) { %a = constant {value = f32[3] (1.0, 3.0, 2.0)} %k = constant {value = i64[] (2)} "
+      "(%x: f32[2]) -> (%v: f32[2], %i: i64[2]) { %a = constant {value = f32[3] (1.0, 3.0, 2.0)} %k = constant {value = i64[] (2)} "
       "%v, %i = top_k %a, %k return %v, %i }");
   fold_constants(module.main().body, &module);
   verify(module);

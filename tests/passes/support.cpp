@@ -83,7 +83,12 @@ std::string random_check(const Module& before, const Module& after, double toler
   lift_state(start);  // so that both have the same params
   for (unsigned seed = 0; seed < 5; ++seed) {
     auto inputs = random_inputs(start.main().body, seed);
-    auto expected = evaluate(start.main().body, inputs, &start);
+    std::vector<HostValue> expected;
+    try {
+      expected = evaluate(start.main().body, inputs, &start);
+    } catch (const Error&) {
+      continue;  // sizes drawn for unknown dims do not suit the function
+    }
     auto found = evaluate(after.main().body, inputs, &after);
     if (std::string text = difference(expected, found, tolerance); !text.empty()) return text;
   }

@@ -18,7 +18,7 @@ std::string structure(Module module);
 std::vector<HostValue> random_inputs(const Block& block, unsigned seed);
 /// Empty, or what differs; floats within `tolerance` of the largest magnitude.
 std::string difference(const std::vector<HostValue>& expected, const std::vector<HostValue>& found, double tolerance);
-/// Runs both on a few random inputs. Results beyond those of `before` are not compared.
+/// Runs both on a few random inputs, as far as `before` takes them. Results beyond those of `before` are not compared.
 std::string random_check(const Module& before, const Module& after, double tolerance = 2e-6);
 
 }  // namespace cairn::test
