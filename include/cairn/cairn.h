@@ -190,12 +190,14 @@ typedef struct CairnRunOptions {
 CAIRN_API CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, size_t input_count,
                                       CairnAllocate allocate, void* user, const CairnRunOptions* options);
 
-/* Variables of a model that keeps state between runs, and its random state. Models read today keep none: the counts are
- * zero and other calls fail with CAIRN_NOT_FOUND. */
+/* Variables that a model keeps between its runs. Acquiring gives a variable's elements, row-major, to read and write until
+ * it is released; nobody else can acquire it meanwhile. With `changed` 1 releasing makes the elements hold from the next
+ * run on. A variable that has no value yet is acquired as zeros, where its shape is known. */
 CAIRN_API size_t cairn_model_variable_count(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_variable(const CairnModel* model, size_t index, CairnPort* port);
 CAIRN_API CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnTensor* tensor);
-CAIRN_API CairnStatus cairn_model_variable_release(CairnModel* model, size_t index);
+CAIRN_API CairnStatus cairn_model_variable_release(CairnModel* model, size_t index, int32_t changed);
+/* The state of a model's random numbers, as bytes to be kept and set again; 0 bytes when it has none. */
 CAIRN_API size_t cairn_model_random_state_size(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_random_state_get(const CairnModel* model, void* state, size_t size);
 CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void* state, size_t size);

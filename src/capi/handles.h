@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -23,7 +25,10 @@ struct CairnModel {
     bool ranked;
     std::vector<int64_t> dims;
   };
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, outputs, variables;
+  std::vector<size_t> variable_states, random_states;  // which of model->state()
+  std::mutex mutex;
+  std::map<size_t, cairn::Tensor> acquired;  // by variable
 };
 
 struct CairnOp {

@@ -41,7 +41,7 @@ int64_t now() {
 /// Where the first source node of the step is from, as error messages say it.
 std::string place_of(const Module& module, const PlannedStep& step) {
   if (step.control) return where(module, *step.control);
-  return step.group.nodes.empty() ? step.kernel : where(module, step.group.last());
+  return step.group.nodes.empty() ? step.kernel : where(module, *step.group.nodes.front());
 }
 
 class Watcher final : public Observer {
@@ -107,10 +107,6 @@ Json describe(const Module& module, const Plan& plan) {
           {"steps", steps}};
 }
 
-void no_state(size_t index) {
-  fail(ErrorKind::not_found, "", "the model has no variable {}", index);
-}
-
 }  // namespace
 
 CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options, CairnModel** model) {
@@ -118,9 +114,18 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
     require(module, "module");
     require(model, "model");
     *model = nullptr;
-    auto made = Model::make(clone(module->module), model_options(options));
-    auto inputs = ports_of(made->inputs()), outputs = ports_of(made->outputs());
-    *model = new CairnModel{std::move(made), std::move(inputs), std::move(outputs)};
+    auto made = std::make_unique<CairnModel>();
+    made->model = Model::make(clone(module->module), model_options(options));
+    made->inputs = ports_of(made->model->inputs());
+    made->outputs = ports_of(made->model->outputs());
+    std::vector<Port> variables;
+    const auto& state = made->model->state();
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (state[i].type.is_tensor()) variables.push_back(state[i]), made->variable_states.push_back(i);
+      if (state[i].type.kind == Type::Kind::rng) made->random_states.push_back(i);
+    }
+    made->variables = ports_of(variables);
+    *model = made.release();
   });
 }
 
@@ -139,6 +144,10 @@ int32_t cairn_model_threads(const CairnModel* model) {
 
 CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port) {
   return model ? port_at(model->inputs, index, port) : guarded([] { require(nullptr, "model"); });
+}
+
+CairnStatus cairn_model_variable(const CairnModel* model, size_t index, CairnPort* port) {
+  return model ? port_at(model->variables, index, port) : guarded([] { require(nullptr, "model"); });
 }
 
 CairnStatus cairn_model_output(const CairnModel* model, size_t index, CairnPort* port) {
@@ -185,32 +194,6 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
     }
     if (options.cancel) run.cancel = &options.cancel->flag;
     model->model->run(read.refs(), outputs, run);
-  });
-}
-
-size_t cairn_model_variable_count(const CairnModel*) {
-  return 0;
-}
-CairnStatus cairn_model_variable(const CairnModel*, size_t index, CairnPort*) {
-  return guarded([&] { no_state(index); });
-}
-CairnStatus cairn_model_variable_acquire(CairnModel*, size_t index, CairnTensor*) {
-  return guarded([&] { no_state(index); });
-}
-CairnStatus cairn_model_variable_release(CairnModel*, size_t index) {
-  return guarded([&] { no_state(index); });
-}
-size_t cairn_model_random_state_size(const CairnModel*) {
-  return 0;
-}
-CairnStatus cairn_model_random_state_get(const CairnModel*, void*, size_t size) {
-  return guarded([&] {
-    if (size) fail(ErrorKind::not_found, "", "the model has no random state");
-  });
-}
-CairnStatus cairn_model_random_state_set(CairnModel*, const void*, size_t size) {
-  return guarded([&] {
-    if (size) fail(ErrorKind::not_found, "", "the model has no random state");
   });
 }
 

@@ -235,6 +235,33 @@ TEST(CApi, OperatorsAreDescribed) {
   cairn_free_text(text);
 }
 
+TEST(CApi, AVariableIsReadAndWrittenBetweenRuns) {
+  auto module = open(R"(module @m {
+  func @main(%x: f32[2], %total: f32[2]) -> (%y: f32[2], %next: f32[2]) updates [1 = 1] {
+    %y = add %x, %total : f32[2]
+    return %y, %y
+  }
+}
+)");
+  auto model = prepare(module.get());
+  ASSERT_EQ(cairn_model_variable_count(model.get()), 1u);
+  CairnTensor variable{};
+  ASSERT_EQ(cairn_model_variable_acquire(model.get(), 0, &variable), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(cairn_model_variable_acquire(model.get(), 0, &variable), CAIRN_INVALID_ARGUMENT);
+  static_cast<float*>(variable.data)[0] = 10;
+  ASSERT_EQ(cairn_model_variable_release(model.get(), 0, 1), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(cairn_model_variable_release(model.get(), 0, 1), CAIRN_INVALID_ARGUMENT);
+  Floats output;
+  for (float expected : {11.f, 12.f}) {
+    ASSERT_EQ(run(model.get(), {{1, 1}, {2}, {}}, output), CAIRN_OK) << last_error().message;
+    EXPECT_EQ(output.values[0], expected);
+  }
+  ASSERT_EQ(cairn_model_variable_acquire(model.get(), 0, &variable), CAIRN_OK);
+  EXPECT_EQ(static_cast<float*>(variable.data)[0], 12);
+  EXPECT_EQ(cairn_model_variable_release(model.get(), 0, 0), CAIRN_OK);
+  EXPECT_EQ(cairn_model_random_state_size(model.get()), 0u);
+}
+
 TEST(CApi, FaultsAreToldAndNothingIsThrown) {
   CairnModule* module = nullptr;
   CairnModel* model = nullptr;
