@@ -15,7 +15,7 @@ namespace {
 /// The names that people use for one input: of the signature, of the tensor, of its node.
 std::vector<std::string> names_of(const tensorflow::TensorInfo& info) {
   std::string node(tensorflow::parse_tensor_name(info.tensor, info.key).node);
-  return {info.key, info.tensor, node};
+  return {clean(info.key), info.tensor, node};
 }
 
 Shape shape_of(const tensorflow::ShapeProto& proto) {
@@ -131,7 +131,7 @@ Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions&
       fail(ErrorKind::unsupported, printable(info.key), "inputs of {} are not supported",
            tensorflow::to_string(info.dtype));
     Type type = types.type(names_of(info), *dtype, shape_of(info.shape));
-    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, info.key);
+    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, clean(info.key));
   }
   types.refuse_unused(file, main.body);
   name_unknown_dims(main.body);
@@ -141,9 +141,9 @@ Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions&
   for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
   main.body.results = importer.import_graph(wanted, inputs, builder);
   importer.problems().raise(file);
-  for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(info.key);
+  for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
   module.metadata["format"] = "tensorflow";
-  if (!signature.key.empty()) module.metadata["signature"] = signature.key;
+  if (!signature.key.empty()) module.metadata["signature"] = clean(signature.key);
   verify(module);
   return module;
 }

@@ -28,7 +28,7 @@ void Problems::refused(const std::string& op, const std::string& node, const Err
 void Problems::raise(const std::string& file) const {
   if (entries_.empty()) return;
   Report report;
-  size_t nodes = 0, unknown = 0;
+  size_t unknown = 0;
   for (const auto& [key, entry] : entries_) {
     Problem problem;
     problem.code = entry.unknown ? "unsupported-op" : "invalid-node";
@@ -37,13 +37,10 @@ void Problems::raise(const std::string& file) const {
     for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
     if (!entry.cuts.empty() && entry.cuts.size() <= kMostCuts)
       problem.fix = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(entry.cuts, ";"));
-    nodes += entry.nodes.size();
     unknown += entry.unknown;
     report.add(std::move(problem));
   }
-  std::string headline = unknown == entries_.size()
-                             ? fmt::format("{} operators cannot be converted ({} nodes)", unknown, nodes)
-                             : fmt::format("{} nodes cannot be converted", nodes);
+  std::string headline = fmt::format("{} operator{} cannot be converted", entries_.size(), entries_.size() == 1 ? "" : "s");
   throw ReportError(unknown > 0 ? ErrorKind::unsupported : ErrorKind::invalid_model, file, headline, std::move(report));
 }
 

@@ -91,7 +91,9 @@ class Wire {
   int depth_;
 };
 
-/// Text from a file, fit for a message: control bytes escaped, cut at 120 bytes.
+/// A name from a file with its control bytes escaped.
+std::string clean(std::string_view text);
+/// The same, fit for a message: cut at 120 bytes.
 std::string printable(std::string_view text);
 
 }  // namespace cairn

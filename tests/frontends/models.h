@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 namespace cairn::test {
@@ -20,23 +21,29 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
-/// A Python with TensorFlow, or empty.
-inline std::string tensorflow_python() {
-  const char* given = std::getenv("CAIRN_TF_PYTHON");
-  std::string path = given ? given : std::string(CAIRN_SOURCE_DIR) + "/.venv/bin/python";
+/// The Python of an environment at the repository's root (".venv" with TensorFlow, ".venv-peers" with ONNX), or empty.
+inline std::string python_of(const std::string& environment) {
+  std::string path = std::string(CAIRN_SOURCE_DIR) + "/" + environment + "/bin/python";
   return std::filesystem::exists(path) ? path : std::string();
 }
+inline std::string tensorflow_python() { return python_of(".venv"); }
 
-/// The folder of the models of make_models.py, made on first use; empty without TensorFlow. CAIRN_TEST_MODELS names one
-/// to keep between runs.
+/// The folder that a script of this folder fills, on first use; empty without its Python. CAIRN_TEST_MODELS names a place
+/// to keep them between runs.
+inline std::string made_by(const std::string& script, const std::string& environment = ".venv") {
+  std::string python = python_of(environment);
+  if (python.empty()) return {};
+  const char* given = std::getenv("CAIRN_TEST_MODELS");
+  std::filesystem::path root = given ? std::filesystem::path(given) : std::filesystem::temp_directory_path() / "cairn-test-models";
+  std::filesystem::create_directories(root);
+  std::string path = (root / script).string();
+  std::string command = python + " " + CAIRN_SOURCE_DIR + "/tests/frontends/" + script + ".py " + path;
+  if (std::system((command + " > " + path + ".log 2>&1").c_str()) != 0) throw std::runtime_error(read_file(path + ".log"));
+  return path;
+}
+
 inline std::string tensorflow_models() {
-  static const std::string folder = [] {
-    if (tensorflow_python().empty()) return std::string();
-    const char* given = std::getenv("CAIRN_TEST_MODELS");
-    std::string path = given ? given : (std::filesystem::temp_directory_path() / "cairn-test-models").string();
-    std::string command = tensorflow_python() + " " + CAIRN_SOURCE_DIR + "/tests/frontends/make_models.py " + path;
-    return std::system((command + " > " + path + ".log 2>&1").c_str()) == 0 ? path : std::string();
-  }();
+  static const std::string folder = made_by("make_models");
   return folder;
 }
 

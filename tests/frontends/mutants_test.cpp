@@ -7,10 +7,10 @@
 #include <functional>
 #include <random>
 
-#include "frontends/onnx/model.h"
-#include "frontends/tensorflow/freeze.h"
+#include "frontends/import.h"
 #include "frontends/tensorflow/tensor_bundle.h"
 #include "models.h"
+#include "support/report.h"
 
 namespace cairn {
 namespace {
@@ -180,6 +180,8 @@ const Reader kReaders[] = {
        onnx::Model model = onnx::read_model(path);
        read_onnx_graph(model.graph, model);
      }},
+    {"ImportTensorFlow", "control.pb", Reader::message, [](auto& path) { import_model(path); }},
+    {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
 };
 
 std::ostream& operator<<(std::ostream& stream, const Reader& reader) { return stream << reader.name; }
@@ -203,8 +205,9 @@ int read_all(const Reader& reader, const std::string& path, int report) {
       reader.read(path);
       ++read;
     } catch (const Error& error) {
-      std::string text = error.what();
-      if (text.find('\n') != std::string::npos || error.message().size() < 8 || text.size() > 1000) return 4;
+      const auto* report = dynamic_cast<const ReportError*>(&error);
+      std::string text = report ? report->headline() : error.what();
+      if (text.find('\n') != std::string::npos || text.size() < 8 || text.size() > 1000) return 4;
     }
     if (resident_kib() * 1024 > 2 * mutant.size() + kSlack) return 5;
   }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostParts = 65536;
+constexpr size_t kMostRank = 64;
 
 void identity(OpContext& c) {
   c.expect_inputs(1, 1);
@@ -63,11 +64,12 @@ void reshape(OpContext& c) {
   if (!known || !copies) {
     Value* sizes = c.in[1];
     const Shape& length = sizes->type.shape;
-    if (copies && length.known() && length.rank() == 1 && c.in[0]->type.shape.ranked &&
-        length.sizes()[0] <= static_cast<int64_t>(c.rank(0))) {
-      Value* own = part_of(c.b.add("shape_of", {c.in[0]}), 0, length.sizes()[0], c.b);
+    if (copies && length.known() && length.rank() == 1 && c.in[0]->type.shape.ranked) {
+      std::vector<Value*> own;
+      for (size_t i = 0; i < static_cast<size_t>(length.sizes()[0]) && i < kMostRank; ++i)
+        own.push_back(i < c.rank(0) ? dim_of(c.in[0], i, c.b) : c.b.ints({0}));
       Value* is_zero = c.b.add("equal", {sizes, c.b.constant(Tensor::scalar_i64(0))});
-      sizes = c.b.add("select", {is_zero, own, sizes});
+      sizes = c.b.add("select", {is_zero, joined(own, c.b), sizes});
     }
     c.out = {folded(c.b.add("reshape", {c.in[0], sizes}), c.b)};
     return;

@@ -11,7 +11,7 @@ namespace {
 using onnx::Dimension;
 using onnx::ValueInfo;
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 25;
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
 
 void check_opset(const onnx::Model& model) {
   int64_t version = model.opset("");
@@ -30,7 +30,7 @@ bool is_symbol(std::string_view name) {
 }
 
 Type type_of(const ValueInfo& info, InputTypes& types) {
-  std::string name = printable(info.name);
+  std::string name = clean(info.name);
   if (info.kind != ValueInfo::Kind::tensor && info.kind != ValueInfo::Kind::none)
     fail(ErrorKind::unsupported, name, "input is no dense tensor");
   auto dtype = onnx::dtype_of(info.element);
@@ -90,14 +90,14 @@ Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
   for (const onnx::TensorProto& tensor : model.graph.initializers) initializers.insert(tensor.name);
   for (const ValueInfo& input : model.graph.inputs)
     if (!initializers.contains(input.name))
-      names.values[input.name] = main.body.add_param(type_of(input, types), printable(input.name));
+      names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name));
   types.refuse_unused(model.bytes->name(), main.body);
   name_unknown_dims(main.body);
   std::vector<std::string_view> wanted = wanted_outputs(model, options);
   onnx::Importer importer(model, module);
   main.body.results = importer.import_graph(model.graph, names, wanted);
   importer.problems().raise(model.bytes->name());
-  for (std::string_view output : wanted) main.result_names.push_back(printable(output));
+  for (std::string_view output : wanted) main.result_names.push_back(clean(output));
   module.metadata["format"] = "onnx";
   if (!model.producer.empty()) module.metadata["producer"] = printable(model.producer);
   verify(module);

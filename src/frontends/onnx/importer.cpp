@@ -13,7 +13,7 @@ constexpr int kMostLevels = 64;
 /// ONNX nodes need no name; people find them by what they make.
 std::string node_name(const Node& node, const std::string& prefix) {
   std::string_view own = !node.name.empty() ? node.name : node.outputs.empty() ? node.op : node.outputs.front();
-  return prefix.empty() ? printable(own) : fmt::format("{}/{}", prefix, printable(own));
+  return prefix.empty() ? clean(own) : fmt::format("{}/{}", prefix, clean(own));
 }
 
 void collect_captures(const Graph& graph, std::set<std::string_view>& free) {
@@ -65,10 +65,10 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
     if (names.values.contains(tensor.name)) continue;  // an input of that name was asked for
     try {
       names.values[tensor.name] =
-          names.builder->constant(read_tensor(tensor, model_, printable(tensor.name)), printable(tensor.name));
+          names.builder->constant(read_tensor(tensor, model_, ""), clean(tensor.name));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
-      problems_.refused("initializer", printable(tensor.name), error);
+      problems_.refused("initializer", clean(tensor.name), error);
       names.values[tensor.name] = nullptr;
     }
   }
@@ -103,16 +103,15 @@ void Importer::record(const Node& node, const std::vector<Value*>& results, Name
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     Value* value = i < results.size() ? results[i] : nullptr;
-    if (value != nullptr && value->name.empty()) value->name = printable(node.outputs[i]);
+    if (value != nullptr && value->name.empty()) value->name = clean(node.outputs[i]);
     names.values[node.outputs[i]] = value;
   }
 }
 
 void Importer::import_node(const Node& node, Names& names) {
   std::string name = node_name(node, names.prefix);
-  std::string op = node.domain.empty() ? printable(node.op) : printable(node.domain) + "::" + printable(node.op);
+  std::string op = node.domain.empty() ? clean(node.op) : clean(node.domain) + "::" + clean(node.op);
   model_.bytes->charge(1024);
-  record(node, {}, names);
   Builder& builder = *names.builder;
   auto before = builder.sources;
   try {
@@ -126,18 +125,21 @@ void Importer::import_node(const Node& node, Names& names) {
         inputs.push_back(nullptr);
         continue;
       }
-      if (found->second == nullptr) return;  // the reason is known already
+      if (found->second == nullptr) return record(node, {}, names);  // the reason is known already
       inputs.push_back(found->second);
       if (names.prefix.empty() && constant_of(found->second) == nullptr && found->second->producer != nullptr)
-        cuts.push_back(printable(input));
+        cuts.push_back(clean(input));
     }
     auto function = functions_.find({node.domain, node.op, node.overload});
     if (function != functions_.end()) return call_function(*function->second, node, names, name, inputs);
     const Row* row = find_row(node.domain, node.op);
-    if (row == nullptr) return problems_.unsupported(op, name, cuts);
+    if (row == nullptr) {
+      problems_.unsupported(op, name, cuts);
+      return record(node, {}, names);
+    }
     int64_t version = opset(names.frame, node.domain);
     if (version < 1) fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
-    SourceId id = module_.add_source({"onnx", name, printable(node.op), ""});
+    SourceId id = module_.add_source({"onnx", name, clean(node.op), ""});
     builder.sources = {id};
     size_t nodes_before = builder.block().nodes.size();
     OpContext context(*this, node, name, names, std::move(inputs), version);
@@ -152,11 +154,14 @@ void Importer::import_node(const Node& node, Names& names) {
     for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty()) context.refuse("result {} is not supported", i);
     record(node, context.out, names);
+    builder.sources = before;
+    return;
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory) throw;
     problems_.refused(op, name, error);
   }
+  record(node, {}, names);
   builder.sources = before;
 }
 
@@ -174,7 +179,9 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
   std::vector<Value*> results;
   for (std::string_view output : function.outputs) {
     auto found = inner.values.find(output);
-    results.push_back(found == inner.values.end() ? nullptr : found->second);
+    if (found == inner.values.end())
+      fail(ErrorKind::invalid_model, "", "the function does not make its output '{}'", printable(output));
+    results.push_back(found->second);
   }
   record(node, results, names);
 }

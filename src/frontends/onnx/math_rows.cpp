@@ -130,6 +130,37 @@ void gelu(OpContext& c) {
   c.out = {c.b.add("gelu", c.in, {{"approximate", c.text("approximate", "none") == "tanh"}})};
 }
 
+void swish(OpContext& c) {
+  c.expect_inputs(1, 1);
+  double alpha = c.real("alpha", 1);
+  Value* bent = alpha == 1 ? c.in[0] : c.b.add("mul", {c.in[0], scalar(c, c.in[0], alpha)});
+  c.out = {c.b.add("mul", {c.in[0], c.b.add("sigmoid", {bent})})};
+}
+
+void thresholded_relu(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Value* above = c.b.add("greater", {c.in[0], scalar(c, c.in[0], c.real("alpha", 1))});
+  c.out = {c.b.add("select", {above, c.in[0], scalar(c, c.in[0], 0)})};
+}
+
+void tan(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = {c.b.add("div", {c.b.add("sin", c.in), c.b.add("cos", c.in)})};
+}
+
+void is_inf(OpContext& c) {
+  c.expect_inputs(1, 1);
+  bool negative = c.integer("detect_negative", 1) != 0, positive = c.integer("detect_positive", 1) != 0;
+  Value* infinite = c.b.add("is_inf", c.in);
+  if (!negative || !positive) {
+    Value* zero = scalar(c, c.in[0], 0);
+    Value* sign = positive ? c.b.add("greater", {c.in[0], zero}) : c.b.add("less", {c.in[0], zero});
+    if (!positive && !negative) sign = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {0}));
+    infinite = c.b.add("and", {infinite, sign});
+  }
+  c.out = {infinite};
+}
+
 void softsign(OpContext& c) {
   c.expect_inputs(1, 1);
   Value* one = scalar(c, c.in[0], 1);
@@ -222,6 +253,7 @@ constexpr Row kRows[] = {
     {"GreaterOrEqual", binary, "greater_equal"},
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", hard_swish},
+    {"IsInf", is_inf},
     {"IsNaN", unary, "is_nan"},
     {"LeakyRelu", leaky_relu},
     {"Less", binary, "less"},
@@ -259,7 +291,10 @@ constexpr Row kRows[] = {
     {"Sqrt", unary, "sqrt"},
     {"Sub", binary, "sub"},
     {"Sum", variadic, "add"},
+    {"Swish", swish},
+    {"Tan", tan},
     {"Tanh", unary, "tanh"},
+    {"ThresholdedRelu", thresholded_relu},
     {"Xor", binary, "xor"},
 };
 

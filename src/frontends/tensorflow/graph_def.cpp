@@ -316,7 +316,7 @@ TensorName parse_tensor_name(std::string_view text, const std::string& where) {
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data() + colon + 1, end, name.index);
   if (error != std::errc() || stop != end || name.index < 0)
-    fail(ErrorKind::invalid_model, where, "'{}' is no tensor name, expected node:number", printable(text));
+    fail(ErrorKind::invalid_model, printable(where), "'{}' is no tensor name, expected node:number", printable(text));
   return name;
 }
 

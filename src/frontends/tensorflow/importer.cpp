@@ -88,8 +88,8 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
 
 void Importer::import_node(Scope& scope, size_t index) {
   const Node& node = scope.nodes[index];
-  std::string name = scope.prefix.empty() ? printable(node.name) : fmt::format("{}/{}", scope.prefix, printable(node.name));
-  std::string op = printable(node.op);
+  std::string name = scope.prefix.empty() ? clean(node.name) : fmt::format("{}/{}", scope.prefix, clean(node.name));
+  std::string op = clean(node.op);
   model()->charge(1024);
   try {
     std::vector<Value*> inputs;
@@ -101,7 +101,7 @@ void Importer::import_node(Scope& scope, size_t index) {
       if (input == nullptr) return;  // the reason is known already
       inputs.push_back(input);
       if (scope.level == 0 && !scope.given.contains(from.node) && constant_of(input) == nullptr)
-        cuts.push_back(fmt::format("{}:{}", printable(from.node), from.index));
+        cuts.push_back(fmt::format("{}:{}", clean(from.node), from.index));
     }
     const Row* row = find_row(is_function(node.op) ? "PartitionedCall" : node.op);
     if (row == nullptr) return problems_.unsupported(op, name, cuts);
@@ -115,7 +115,7 @@ void Importer::import_node(Scope& scope, size_t index) {
 
 std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& node, const std::string& name,
                                     std::vector<Value*> inputs) {
-  SourceId id = module_.add_source({"tf", name, printable(node.op), ""});
+  SourceId id = module_.add_source({"tf", name, clean(node.op), ""});
   SourcesGuard guard(scope.builder, id);
   size_t before = scope.builder.block().nodes.size();
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);

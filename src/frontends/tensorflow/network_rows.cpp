@@ -2,7 +2,7 @@
 // transposed on the way in and out, which the layout pass takes out again.
 #include <algorithm>
 
-#include "frontends/fold.h"
+#include "frontends/reshape.h"
 #include "frontends/tensorflow/importer.h"
 
 namespace cairn::tensorflow {
@@ -74,11 +74,15 @@ void conv2d(OpContext& c) {
 void depthwise_conv2d(OpContext& c) {
   c.expect_inputs(2);
   Image image(c);
-  if (c.rank(1) != 4 || !c.in[1]->type.shape.known()) c.refuse("the kernel must have a known shape of 4 dims");
-  std::vector<int64_t> kernel = c.in[1]->type.shape.sizes();
-  Value* grouped = c.b.add("reshape", {c.in[1], c.b.ints({kernel[0], kernel[1], 1, kernel[2] * kernel[3]})});
+  const Shape& kernel = c.in[1]->type.shape;
+  if (c.rank(1) != 4 || !kernel.dims[2].known() || !kernel.dims[3].known())
+    c.refuse("the kernel must have 4 dims and a known number of channels");
+  int64_t channels = kernel.dims[2].size;
+  std::optional<int64_t> made = element_count({channels, kernel.dims[3].size});
+  if (!made) fail(ErrorKind::invalid_model, "", "the kernel makes too many channels");
+  Value* grouped = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {*made, -1}}, c.b);
   Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")},
-                        {"groups", kernel[2]}};
+                        {"groups", channels}};
   image.set_padding(attributes);
   c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), grouped}, attributes))};
 }

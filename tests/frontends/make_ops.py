@@ -1,0 +1,126 @@
+"""Makes one frozen graph and case for each TensorFlow op that is imported, in the forms that models use.
+
+    python make_ops.py FOLDER
+"""
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import tensorflow as tf
+
+from make_models import save_case
+
+tf1 = tf.compat.v1
+raw = tf.raw_ops
+R = np.random.default_rng(11)
+
+
+def f(*shape):
+    return R.normal(size=shape).astype(np.float32)
+
+
+def i(low, high, *shape):
+    return R.integers(low, high, size=shape).astype(np.int32)
+
+
+X, P = f(2, 3, 4), np.abs(f(2, 3, 4)) + 0.5
+IMAGE, KERNEL = f(2, 9, 8, 4), f(3, 3, 4, 6)
+B = X > 0
+
+
+
+# name: (function, arrays); the function's arguments become placeholders.
+CASES = {
+    **{name: ((lambda op: lambda x: op(x=x))(getattr(raw, name)), [X]) for name in
+       ("Abs", "Ceil", "Cos", "Erf", "Exp", "Expm1", "Floor", "IsFinite", "IsInf", "IsNan", "Neg", "Rint", "Round", "Sigmoid",
+        "Sign", "Sin", "Square", "Tanh", "OnesLike", "ZerosLike")},
+    **{name: ((lambda op: lambda x: op(x=x))(getattr(raw, name)), [P]) for name in ("Log", "Log1p", "Rsqrt", "Sqrt", "Reciprocal", "Inv")},
+    **{name: ((lambda op: lambda x: op(features=x))(getattr(raw, name)), [3 * X]) for name in
+       ("Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", "Softsign")},
+    **{name: ((lambda op: lambda x, y: op(x=x, y=y))(getattr(raw, name)), [X, f(3, 1)]) for name in
+       ("Add", "AddV2", "Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mul", "NotEqual", "RealDiv",
+        "SquaredDifference", "Sub", "FloorDiv", "FloorMod", "Mod", "Div")},
+    **{"Int" + name: ((lambda op: lambda x, y: op(x=x, y=y))(getattr(raw, name)), [i(-9, 9, 2, 5), i(1, 5, 5)]) for name in
+       ("Add", "FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Div", "Maximum", "Less")},
+    "Pow": (lambda x, y: raw.Pow(x=x, y=y), [P, X]),
+    "DivNoNan": (lambda x, y: raw.DivNoNan(x=x, y=y), [X, (X > 0).astype(np.float32)]),
+    "LogicalAnd": (lambda x, y: raw.LogicalAnd(x=x, y=y), [B, ~B]), "LogicalOr": (lambda x, y: raw.LogicalOr(x=x, y=y), [B, B]),
+    "LogicalNot": (lambda x: raw.LogicalNot(x=x), [B]),
+    "AddN": (lambda x, y, z: raw.AddN(inputs=[x, y, z]), [X, X + 1, X * 2]),
+    "BiasAdd": (lambda x, b: raw.BiasAdd(value=x, bias=b), [X, f(4)]),
+    "BiasAddNchw": (lambda x, b: raw.BiasAdd(value=x, bias=b, data_format="NCHW"), [f(2, 4, 3, 3), f(4)]),
+    "ClipByValue": (lambda x: tf.clip_by_value(x, -0.5, 0.25), [X]),
+    "CastToInt": (lambda x: raw.Cast(x=x, DstT=tf.int32), [5 * X]), "CastToBool": (lambda x: raw.Cast(x=x, DstT=tf.bool), [np.float32([0, 1, -2])]),
+    "CastToHalf": (lambda x: tf.cast(tf.cast(x, tf.float16), tf.float32), [X]),
+    "Select": (lambda c, x, y: raw.Select(condition=c, x=x, y=y), [np.array([True, False]), X, -X]),
+    "SelectV2": (lambda c, x, y: raw.SelectV2(condition=c, t=x, e=y), [B[0, :1], X, f(2, 1, 4)]),
+    "Sum": (lambda x: tf.reduce_sum(x, [0, 2]), [X]), "Mean": (lambda x: tf.reduce_mean(x, -1, keepdims=True), [X]),
+    "Max": (lambda x: tf.reduce_max(x), [X]), "Min": (lambda x: tf.reduce_min(x, 1), [X]), "Prod": (lambda x: tf.reduce_prod(x, [1]), [X]),
+    "SumNothing": (lambda x: raw.Sum(input=x, axis=np.zeros(0, np.int32)), [X]),
+    "All": (lambda x: tf.reduce_all(x, 1), [B]), "Any": (lambda x: tf.reduce_any(x, [0, 1]), [B]),
+    "ArgMax": (lambda x: tf.argmax(x, 1), [X]), "ArgMin": (lambda x: tf.argmin(x, -1, tf.int32), [X]),
+    "Cumsum": (lambda x: tf.cumsum(x, 1, exclusive=True, reverse=True), [X]),
+    "TopKV2": (lambda x: tf.math.top_k(x, 2)[0], [X]), "TopKIndices": (lambda x: tf.math.top_k(x, 2)[1], [X]),
+    "Softmax": (lambda x: tf.nn.softmax(x), [X]), "LogSoftmax": (lambda x: tf.nn.log_softmax(x), [X]),
+    "MatMul": (lambda x, y: tf.matmul(x, y, transpose_b=True), [f(3, 5), f(4, 5)]),
+    "BatchMatMulV2": (lambda x, y: raw.BatchMatMulV2(x=x, y=y, adj_x=True), [f(2, 1, 5, 3), f(4, 5, 2)]),
+    "Conv2DSame": (lambda x, k: tf.nn.conv2d(x, k, [1, 2, 2, 1], "SAME"), [IMAGE, KERNEL]),
+    "Conv2DValidDilated": (lambda x, k: tf.nn.conv2d(x, k, 1, "VALID", dilations=2), [IMAGE, KERNEL]),
+    "Conv2DExplicit": (lambda x, k: tf.nn.conv2d(x, k, [1, 2, 1, 1], [[0, 0], [1, 2], [0, 1], [0, 0]]), [IMAGE, KERNEL]),
+    "Conv2DGroups": (lambda x, k: tf.nn.conv2d(x, k, 1, "SAME"), [IMAGE, f(3, 3, 2, 6)]),
+    "DepthwiseConv2dNative": (lambda x, k: tf.nn.depthwise_conv2d(x, k, [1, 2, 2, 1], "SAME"), [IMAGE, f(3, 3, 4, 2)]),
+    "MaxPool": (lambda x: tf.nn.max_pool2d(x, 3, 2, "SAME"), [IMAGE]), "AvgPool": (lambda x: tf.nn.avg_pool2d(x, [2, 3], [2, 1], "SAME"), [IMAGE]),
+    "AvgPoolValid": (lambda x: tf.nn.avg_pool2d(x, 3, 2, "VALID"), [IMAGE]),
+    "FusedBatchNormV3": (lambda x, s, o, m, v: raw.FusedBatchNormV3(x=x, scale=s, offset=o, mean=m, variance=v, epsilon=1e-3, is_training=False)[0],
+                         [IMAGE, f(4), f(4), f(4), np.abs(f(4)) + 0.1]),
+    "Reshape": (lambda x: tf.reshape(x, [4, -1]), [X]), "ReshapeComputed": (lambda x: tf.reshape(x, tf.stack([tf.shape(x)[0], -1])), [X]),
+    "Squeeze": (lambda x: tf.squeeze(x, [1, -1]), [f(2, 1, 3, 1)]), "SqueezeAll": (lambda x: tf.squeeze(x), [f(2, 1, 3, 1)]),
+    "ExpandDims": (lambda x: tf.expand_dims(x, -2), [X]), "ConcatV2": (lambda x, y: tf.concat([x, y, x], 1), [X, f(2, 1, 4)]),
+    "Pack": (lambda x, y: tf.stack([x, y], -1), [X, -X]), "Unpack": (lambda x: tf.unstack(x, axis=1)[2], [X]),
+    "Split": (lambda x: tf.split(x, 2, -1)[1], [X]), "SplitV": (lambda x: tf.split(x, [1, -1, 1], -1)[1], [X]),
+    "Slice": (lambda x: tf.slice(x, [0, 1, 2], [-1, 2, 1]), [X]),
+    "SliceComputed": (lambda x, b: tf.slice(x, b, [1, -1, 2]), [X, np.int32([1, 1, 0])]),
+    "StridedSlice": (lambda x: x[0, 1:, ::-2], [X]), "StridedSliceEllipsis": (lambda x: x[..., tf.newaxis, 1:3], [X]),
+    "StridedSliceNegative": (lambda x: x[-1, :-1, -3:], [X]),
+    "StridedSliceComputed": (lambda x, n: x[:, n, n - 1:], [X, np.int32(-1)]),
+    "Shape": (lambda x: tf.shape(x), [X]), "Rank": (lambda x: tf.rank(x) + 0 * tf.cast(x[0, 0, 0], tf.int32), [X]),
+    "Size": (lambda x: tf.size(x) + tf.shape(x)[1], [X]),
+    "Transpose": (lambda x: tf.transpose(x, [2, 0, 1]), [X]), "Tile": (lambda x: tf.tile(x, [1, 2, 3]), [X]),
+    "Fill": (lambda x: tf.fill([2, 3], x), [np.float32(3)]), "FillComputed": (lambda x: tf.fill(tf.shape(x), 2.5), [X]),
+    "BroadcastTo": (lambda x: tf.broadcast_to(x, [5, 2, 3, 4]), [X]), "Pad": (lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]]), [X]),
+    "PadV2": (lambda x: tf.pad(x, [[1, 0], [0, 0], [0, 1]], constant_values=-1.5), [X]),
+    "MirrorPad": (lambda x: tf.pad(x, [[0, 0], [1, 2], [2, 3]], "REFLECT"), [X]), "Symmetric": (lambda x: tf.pad(x, [[2, 0], [0, 0], [4, 1]], "SYMMETRIC"), [X]),
+    "ReverseV2": (lambda x: tf.reverse(x, [0, 2]), [X]),
+    "GatherV2": (lambda x, n: tf.gather(x, n, axis=1), [X, i(0, 3, 2, 2)]), "GatherBatch": (lambda x, n: tf.gather(x, n, axis=1, batch_dims=1), [X, i(0, 3, 2, 5)]),
+    "GatherNd": (lambda x, n: tf.gather_nd(x, n), [X, i(0, 2, 4, 2)]), "OneHot": (lambda n: tf.one_hot(n, 5, 2.0, -1.0, axis=0), [i(-1, 6, 3)]),
+    "Range": (lambda n: tf.range(1, n, 2), [np.int32(8)]), "Where": (lambda x: tf.where(x), [B]),
+    "Unique": (lambda x: tf.unique(x)[1], [np.int32([3, 1, 3, 2, 1])]),
+    "ScatterNd": (lambda n, u: tf.scatter_nd(n, u, [6]), [np.int32([[4], [1], [4]]), f(3)]),
+    "TensorScatterUpdate": (lambda x, n, u: tf.tensor_scatter_nd_update(x, n, u), [f(5, 2), np.int32([[4], [1]]), f(2, 2)]),
+    "Identity": (lambda x: tf.identity(tf.stop_gradient(x)) + 0, [X]), "EnsureShape": (lambda x: tf.ensure_shape(x, [2, None, 4]) + 0, [X]),
+}
+
+
+def main():
+    root = sys.argv[1]
+    if os.path.exists(os.path.join(root, "done")):
+        return
+    for name, (function, arrays) in CASES.items():
+        for batch in ("static", "free"):  # free: the first dim of each input is only known in the run
+            if (name, batch) == ("SqueezeAll", "free"):
+                continue  # its rank would be, too
+            folder = os.path.join(root, f"{name}.{batch}")
+            with tf1.Graph().as_default() as graph:
+                shapes = [(None,) + a.shape[1:] if batch == "free" and a.ndim else a.shape for a in map(np.asarray, arrays)]
+                inputs = [tf1.placeholder(np.asarray(a).dtype, s, f"x{n}") for n, (a, s) in enumerate(zip(arrays, shapes))]
+                tf.identity(function(*inputs), name="y")
+                with tf1.Session(graph=graph) as session:
+                    answer = session.run("y:0", {x: a for x, a in zip(inputs, arrays)})
+                tf1.train.write_graph(graph.as_graph_def(), folder, "graph.pb", as_text=False)
+            save_case(folder, {f"x{n}": a for n, a in enumerate(arrays)}, {"y": answer})
+    open(os.path.join(root, "done"), "w").close()
+
+
+main()
