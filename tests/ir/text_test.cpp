@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace cairn {
 namespace {
 
@@ -80,6 +82,38 @@ TEST(Text, EveryTruncationIsRefused) {
   std::string text = kDigits;
   for (size_t length = 0; length + 2 < text.size(); ++length)
     EXPECT_NE(error_of(text.substr(0, length), weights()), "no error") << length;
+}
+
+TEST(Text, DamagedTextIsRefusedOrValid) {
+  std::mt19937 random(1);
+  const std::string alphabet = "%@#:,=[](){}<>?*\"0123456789-.efinxabs \n";
+  size_t refused = 0;
+  for (int mutant = 0; mutant < 2000; ++mutant) {
+    std::string text = kDigits;
+    for (unsigned change = 0; change <= random() % 3; ++change) {
+      size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0: text[at] = alphabet[random() % alphabet.size()]; break;
+        case 1: text.insert(at, 1, alphabet[random() % alphabet.size()]); break;
+        case 2: text.erase(at, 1 + random() % 8); break;
+        default: text.insert(at, text.substr(random() % text.size(), random() % 40));
+      }
+    }
+    try {
+      Module module = parse(text, weights());
+      verify(module);
+      EXPECT_FALSE(print(module).text.empty());
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(Text, DeepNestingIsRefused) {
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "list<";
+  EXPECT_THROW(parse_type(deep), Error);
 }
 
 TEST(Verify, FindsBrokenModules) {
