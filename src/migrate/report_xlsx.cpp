@@ -205,16 +205,15 @@ SupportList SupportList::read(const std::string& path) {
   std::vector<std::vector<std::string>> rows = bytes.starts_with("PK") ? xlsx_rows(bytes, path) : csv_rows(bytes);
   SupportList list;
   for (const std::vector<std::string>& row : rows) {
-    if (row.size() < 3) continue;
-    // Columns: [index,] module, API, class [, note]; the API with or without its module before it.
-    size_t first = row[0].find_first_not_of("0123456789. ") == std::string::npos ? 1 : 0;
-    if (row.size() < first + 3) continue;
-    const std::string &module = row[first], &api = row[first + 1], &klass = row[first + 2];
-    std::string id;
-    for (const ClassTitle& title : platform_classes())
-      if (klass == title.id || klass == title.chinese || klass == title.english) id = title.id;
-    if (id.empty() || api.empty()) continue;
-    list.entries_.push_back({api.find('.') == std::string::npos && !module.empty() ? module + "." + api : api, id});
+    // ..., module, API, class, ...: the class tells the column; the API stands with or without its module before it.
+    for (size_t column = 2; column < row.size(); ++column)
+      for (const ClassTitle& title : platform_classes()) {
+        if (row[column] != title.id && row[column] != title.chinese && row[column] != title.english) continue;
+        const std::string &module = row[column - 2], &api = row[column - 1];
+        if (!api.empty()) list.entries_.push_back({api.find('.') == std::string::npos && !module.empty() ? module + "." + api : api, std::string(title.id)});
+        column = row.size() - 1;
+        break;
+      }
   }
   if (list.entries_.empty()) fail(ErrorKind::invalid_argument, path, "no row holds a module, an API and a known class");
   std::stable_sort(list.entries_.begin(), list.entries_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
