@@ -154,7 +154,7 @@ void conv2d_of(const KernelContext& context, Tensor& y) {
   walk<1>(out, {strides_of(out)}, [&](int64_t n, auto&) {
     const int64_t o = n % out[3], column = n / out[3] % out[2], row = n / out[3] / out[2] % out[1], image = n / out[3] / out[2] / out[1];
     double sum = 0;
-    for (int64_t h = 0; h < k[0]; ++h) {
+    for (int64_t h = 0; h < k[0] && k[2] > 0; ++h) {
       const int64_t at_row = row * rows.stride + h * rows.dilation - top;
       if (at_row < 0 || at_row >= in[1]) continue;
       for (int64_t w = 0; w < k[1]; ++w) {

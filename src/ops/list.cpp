@@ -47,15 +47,20 @@ Dims unset_dims(const KernelContext& context, const List& list, size_t i) {
   return list.element.shape.sizes();
 }
 
+// Elements without content cost memory too: nobody means more of them.
+void check_length(const KernelContext& context, int64_t size) {
+  constexpr int64_t kMost = int64_t{1} << 20;
+  if (size < 0 || size > kMost) context.fail("a list cannot have {} elements, expected 0 to {}", size, kMost);
+}
+
 void infer_make(InferContext& context) {
   require_scalar(context, 0);
   context.result(Type::list(checked_element(context, std::get<Type>(context.attr.get("element")))));
 }
 
 void make(KernelContext& context) {
-  constexpr int64_t kMost = int64_t{1} << 20;  // nobody means more, and unset elements cost memory too
   const int64_t size = context.input(0).as_i64()[0];
-  if (size < 0 || size > kMost) context.fail("a list cannot have {} unset elements, expected 0 to {}", size, kMost);
+  check_length(context, size);
   auto list = std::make_shared<List>();
   list->element = std::get<Type>(context.attr.get("element"));
   list->elements.resize(static_cast<size_t>(size));
@@ -164,6 +169,7 @@ void infer_unstack(InferContext& context) {
 
 void unstack(KernelContext& context) {
   const Tensor& x = context.input(0);
+  check_length(context, x.dims()[0]);
   auto list = std::make_shared<List>();
   const Dims dims(x.dims().begin() + 1, x.dims().end());
   list->element = Type::tensor(x.dtype(), Shape::of(dims));

@@ -33,7 +33,7 @@ class Fuzzer {
       infer_types(op, inputs, attributes);
       return run(op, attributes, types, std::move(values));
     } catch (const Error& fault) {
-      EXPECT_GT(fault.message().size(), 3u);
+      EXPECT_FALSE(fault.message().empty());
       return false;
     }
   }
