@@ -154,7 +154,7 @@ std::vector<PassInfo> list_passes() {
 
 std::string describe_passes() {
   std::string text =
-      "# Passes and rules\n\nWritten from the tables in `src/passes`. Every name can be given to `--disable`; the platform's name "
+      "# Passes and rules\n\nWritten from the tables in `src/passes`. Names can be given to `--disable`; the platform's name "
       "works in fusion switch files.\n";
   for (bool rules : {false, true}) {
     text += rules ? "\n## Rules of `simplify`\n\n| rule | what it does | platform's name |\n|---|---|---|\n"

@@ -110,11 +110,15 @@ Value* matmul_flipped(Match& m, size_t side) {
   return m.like(node, inputs, {{flag, !node.attr().boolean(flag)}});
 }
 
+constexpr size_t kMostJoined = 64;  // long chains of joins would be copied again and again
+
 bool joins_a_concat(const Match& m) {
   Node& root = m.root();
   const Shape& shape = m.type().shape;
   if (!shape.ranked) return false;
-  size_t axis = axis_of(root.attr().integer("axis"), shape.rank());
+  size_t axis = axis_of(root.attr().integer("axis"), shape.rank()), inputs = 0;
+  for (const Value* input : root.inputs) inputs += input->producer && input->producer->is("concat") ? input->producer->inputs.size() : 1;
+  if (inputs > kMostJoined) return false;
   return std::any_of(root.inputs.begin(), root.inputs.end(), [&](const Value* input) {
     return input->producer && input->producer->is("concat") && axis_of(input->producer->attr().integer("axis"), shape.rank()) == axis;
   });

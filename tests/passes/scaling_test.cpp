@@ -49,8 +49,8 @@ TEST(Scaling, TimeIsLinearInNodes) {
   double small = seconds(1'000), middle = seconds(10'000), large = seconds(100'000);
   RecordProperty("microseconds_per_node", std::to_string(large * 10));
   // Quadratic growth would be a factor of 100; what exceeds 10 is caches that no longer hold the graph.
-  EXPECT_LT(middle / small, 30) << small << " s, " << middle << " s";
-  EXPECT_LT(large / middle, 30) << middle << " s, " << large << " s";
+  EXPECT_LT(middle / small, 50) << small << " s, " << middle << " s";
+  EXPECT_LT(large / middle, 50) << middle << " s, " << large << " s";
 }
 
 }  // namespace
