@@ -170,6 +170,7 @@ Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType pre
   out.zero_x = !any_x, out.zero_y = !any_y;
   if (out.finite == 0) return out;
   fit_line(line, static_cast<double>(out.finite), out);
+  out.difference = std::sqrt(noise / static_cast<double>(out.finite));
   out.sqnr_db = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
   for (size_t i = 0; i < kWanted.size(); ++i) {
     auto rank = static_cast<size_t>(std::ceil(kWanted[i] * static_cast<double>(out.finite)));
@@ -188,13 +189,11 @@ std::string Diagnosis::finding() const {
     return fmt::format("{} values are NaN or infinite on one side only, first at {}", nonfinite_mismatches, first_mismatch);
   if (zero_mismatch()) return fmt::format("all values are zero on {} side only", zero_x ? "this" : "the reference's");
   if (finite < 3 || worst == 0) return "";
-  // A line explains the difference when little is left of it.
-  double left = fit_residual * std::sqrt(static_cast<double>(finite));
-  double spread = std::sqrt(std::pow(10.0, -sqnr_db / 10));
-  bool explained = spread > 1e-2 && left < 0.05 * worst * std::sqrt(static_cast<double>(finite));
+  bool explained = fit_residual < 0.05 * difference && difference > 1e-3 * std::abs(worst_y);
   if (explained && std::abs(scale - 1) > 1e-3) return fmt::format("off by a factor: x ~ {:.4g} y {:+.3g}", scale, bias);
   if (explained && bias != 0) return fmt::format("off by a constant: x ~ y {:+.4g}", bias);
-  if (p999 < 1e-3 * worst) return fmt::format("few elements differ: worst at {} ({:.6g} against {:.6g})", worst_index, worst_x, worst_y);
+  if (p99 < 1e-3 * worst)
+    return fmt::format("few elements differ: worst at {} ({:.6g} against {:.6g})", worst_index, worst_x, worst_y);
   return "";
 }
 

@@ -1,4 +1,4 @@
-// The passes over memory behind the ten metrics. Sums of float32 are added in numpy's order, so that they have numpy's
+// The passes over memory behind the ten metrics. Sums of float32 are added in the order of numpy 1.26, so that they have its
 // bits on every machine: chunks of 8192 one after the other, in a chunk halves down to blocks of at most 128, there eight
 // lanes.
 #pragma once
@@ -27,10 +27,10 @@ struct FirstPass : FirstSums {
   Moments x, y;
 };
 
-/// Cosine divides by the norms; the divergence takes (v - low) * slope, raised to the float32 epsilon.
+/// Cosine divides by the norms; the divergence takes (v - low) / range, raised to the float32 epsilon.
 struct SecondScales {
   float norm_x = 1, norm_y = 1;
-  float low_x = 0, slope_x = 1, low_y = 0, slope_y = 1;
+  float low_x = 0, range_x = 1, low_y = 0, range_y = 1;
 };
 
 struct SecondPass {

@@ -152,22 +152,31 @@ FirstPass first(const float* x, const float* y, size_t count) {
   return out;
 }
 
-/// v / divisor, correctly rounded.
+/// Divides by one number many times. `plain` divisors are so small or large that the reciprocal, or a remainder, could
+/// leave the range of normal numbers.
 struct Divisor {
   Floats value, reciprocal;
-  bool plain;  // the reciprocal or a remainder could leave the range of normal numbers
+  bool plain;
   INLINE explicit Divisor(float divisor) : value(Floats{} + divisor), reciprocal(Floats{} + 1.0f / divisor) {
     plain = !(divisor > 0x1p-60f && divisor < 0x1p60f);
   }
-  INLINE Floats divide(Floats v, [[maybe_unused]] bool exact) const {
+  /// Correctly rounded.
+  INLINE Floats divide(Floats v, [[maybe_unused]] bool any_plain) const {
 #if CAIRN_FMA  // Markstein's theorem: one step from a correctly rounded reciprocal is correctly rounded
-    if (!exact) {
+    if (!any_plain) {
       Floats quotient = v * reciprocal;
       return _mm256_fmadd_ps(_mm256_fnmadd_ps(quotient, value, v), reciprocal, quotient);
     }
 #endif
     return v / value;
   }
+  INLINE Floats scale(Floats v, bool any_plain) const { return any_plain ? v / value : v * reciprocal; }
+};
+struct Divisors {
+  Divisor norm_x, norm_y, range_x, range_y;
+  INLINE explicit Divisors(const SecondScales& s)
+      : norm_x(s.norm_x), norm_y(s.norm_y), range_x(s.range_x), range_y(s.range_y) {}
+  bool any_plain() const { return norm_x.plain || norm_y.plain || range_x.plain || range_y.plain; }
 };
 
 /// ln of a positive normal value, error below 1e-7 (polynomial of Cephes logf, S. Moshier); of others, some number.
@@ -191,26 +200,25 @@ struct SecondTerms {
   Floats cosine, p, q, pln;
 };
 
-INLINE SecondTerms second_terms(const float* x, const float* y, const SecondScales& s, const Divisor& norm_x,
-                                const Divisor& norm_y, bool exact) {
+INLINE SecondTerms second_terms(const float* x, const float* y, const SecondScales& s, const Divisors& by, bool plain) {
   Floats a = load<Floats>(x), b = load<Floats>(y), floor = Floats{} + kFloor;
   SecondTerms t;
-  t.cosine = norm_x.divide(a, exact) * norm_y.divide(b, exact);
-  t.p = larger(floor, (a - s.low_x) * s.slope_x);  // NaN stays
-  t.q = larger(floor, (b - s.low_y) * s.slope_y);
+  t.cosine = by.norm_x.divide(a, plain) * by.norm_y.divide(b, plain);
+  t.p = larger(floor, by.range_x.scale(a - s.low_x, plain));  // NaN stays
+  t.q = larger(floor, by.range_y.scale(b - s.low_y, plain));
   t.pln = t.p * natural_log(t.p / t.q);
   return t;
 }
 
-template <bool kExact>
+template <bool kPlain>
 INLINE SecondPass second_block(const float* x, const float* y, size_t count, const SecondScales& scales) {
   const SecondScales s = scales;
-  const Divisor norm_x(s.norm_x), norm_y(s.norm_y);
+  const Divisors by(s);
   LaneSum cosine;
   Floats p{}, q{}, pln{};
   size_t whole = count / kLanes * kLanes, tail = count - whole;
   for (size_t i = 0; i < whole; i += kLanes) {
-    SecondTerms t = second_terms(x + i, y + i, s, norm_x, norm_y, kExact);
+    SecondTerms t = second_terms(x + i, y + i, s, by, kPlain);
     cosine.add(t.cosine);
     p += t.p, q += t.q, pln += t.pln;
   }
@@ -219,25 +227,24 @@ INLINE SecondPass second_block(const float* x, const float* y, size_t count, con
   if (tail > 0) {
     float last_x[kLanes], last_y[kLanes];
     copy_tail(x + whole, tail, last_x), copy_tail(y + whole, tail, last_y);
-    t = second_terms(last_x, last_y, s, norm_x, norm_y, kExact);
+    t = second_terms(last_x, last_y, s, by, kPlain);
     for (size_t i = 0; i < tail; ++i) out.sum_p += t.p[i], out.sum_q += t.q[i], out.sum_pln += t.pln[i];
   }
   out.sum_cosine = cosine.total(t.cosine, tail, whole > 0);
   return out;
 }
 
-template <bool kExact>
+template <bool kPlain>
 SecondPass second_part(const float* x, const float* y, size_t count, const SecondScales& scales) {
-  if (count == kBlock) return second_block<kExact>(x, y, kBlock, scales);
-  if (count < kBlock) return second_block<kExact>(x, y, count, scales);
+  if (count == kBlock) return second_block<kPlain>(x, y, kBlock, scales);
+  if (count < kBlock) return second_block<kPlain>(x, y, count, scales);
   size_t left = count / 2 / kLanes * kLanes;
-  SecondPass out = second_part<kExact>(x, y, left, scales);
-  return out + second_part<kExact>(x + left, y + left, count - left, scales);
+  SecondPass out = second_part<kPlain>(x, y, left, scales);
+  return out + second_part<kPlain>(x + left, y + left, count - left, scales);
 }
 
 SecondPass second(const float* x, const float* y, size_t count, const SecondScales& scales) {
-  bool exact = Divisor(scales.norm_x).plain || Divisor(scales.norm_y).plain;
-  auto part = exact ? second_part<true> : second_part<false>;
+  auto part = Divisors(scales).any_plain() ? second_part<true> : second_part<false>;
   SecondPass out = part(x, y, std::min(count, kChunk), scales);
   for (size_t at = kChunk; at < count; at += kChunk)
     out = out + part(x + at, y + at, std::min(count - at, kChunk), scales);

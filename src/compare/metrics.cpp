@@ -42,10 +42,10 @@ void set_cosine(Metrics& metrics, size_t count, float norm_x, float norm_y, floa
 }
 
 /// Maps [low, high] to [0, 1]. A constant counts as 1 everywhere: any constant gives the uniform distribution.
-void set_scale(float low, float high, float& from, float& slope) {
+void set_scale(float low, float high, float& from, float& range) {
   bool constant = low == high;
   from = constant ? low - 1 : low;
-  slope = constant ? 1 : 1 / (high - low);
+  range = constant ? 1 : high - low;
 }
 
 double divergence(const SecondPass& pass) {
@@ -54,7 +54,9 @@ double divergence(const SecondPass& pass) {
 }
 
 /// A mean or deviation in the StandardDeviation column.
-double shown(double value) { return std::abs(value) < 1e-3 ? 0 : value; }
+std::string shown(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.3f}", std::abs(value) < 1e-3 ? 0 : value);
+}
 
 template <class From>
 void convert(const Tensor& tensor, std::vector<float>& to) {
@@ -86,7 +88,7 @@ std::string Metrics::text(Metric metric) const {
   if (metric == Metric::cosine && both_zero) return "1.0";
   if (metric != Metric::deviation) return decimals((*this)[metric]);
   if (!has_deviation) return "NaN";
-  return fmt::format("({:.3f};{:.3f}),({:.3f};{:.3f})", shown(mean_x), shown(std_x), shown(mean_y), shown(std_y));
+  return fmt::format("({};{}),({};{})", shown(mean_x), shown(std_x), shown(mean_y), shown(std_y));
 }
 
 Metrics measure(std::span<const float> x, std::span<const float> y) {
@@ -100,8 +102,8 @@ Metrics measure(std::span<const float> x, std::span<const float> y) {
   if (std::isnan(one.relative)) one.max_relative = kNaN;
   SecondScales scales;
   scales.norm_x = std::sqrt(one.xx), scales.norm_y = std::sqrt(one.yy);
-  set_scale(std::isnan(one.xx) ? kNaN : one.x.min, one.x.max, scales.low_x, scales.slope_x);
-  set_scale(std::isnan(one.yy) ? kNaN : one.y.min, one.y.max, scales.low_y, scales.slope_y);
+  set_scale(std::isnan(one.xx) ? kNaN : one.x.min, one.x.max, scales.low_x, scales.range_x);
+  set_scale(std::isnan(one.yy) ? kNaN : one.y.min, one.y.max, scales.low_y, scales.range_y);
   SecondPass two = second_pass(x.data(), y.data(), count, scales);
 
   set_cosine(m, count, scales.norm_x, scales.norm_y, two.sum_cosine);

@@ -13,10 +13,33 @@ namespace {
 
 constexpr size_t kMostTensors = 4096, kMostDims = 64;
 
-using Reader = protozero::pbf_reader;
+using WireType = protozero::pbf_wire_type;
 
-std::string text_of(protozero::data_view view) { return {view.data(), view.size()}; }
-std::string_view bytes_of(protozero::data_view view) { return {view.data(), view.size()}; }
+/// protozero takes a field of another wire type for the caller's fault; here it is the file's.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}
+  bool next() { return reader_.next(); }
+  uint32_t tag() const { return reader_.tag(); }
+  bool is_packed() const { return reader_.wire_type() == WireType::length_delimited; }
+  void skip() { reader_.skip(); }
+  uint64_t integer() {
+    need(WireType::varint);
+    return reader_.get_uint64();
+  }
+  std::string_view bytes() {
+    need(WireType::length_delimited);
+    protozero::data_view view = reader_.get_view();
+    return {view.data(), view.size()};
+  }
+  auto packed() { return reader_.get_packed_uint64(); }
+
+ private:
+  protozero::pbf_reader reader_;
+  void need(WireType type) const {
+    if (reader_.wire_type() != type) throw protozero::unknown_pbf_wire_type_exception();
+  }
+};
 
 [[noreturn]] void damaged(const std::string& where, const char* what) {
   fail(ErrorKind::io, where, "is not a sound dump file: {}", what);
@@ -31,14 +54,14 @@ std::vector<int64_t> read_shape(Reader message, const std::string& where) {
   while (message.next()) {
     if (message.tag() != 1) {
       message.skip();
-    } else if (message.wire_type() == protozero::pbf_wire_type::length_delimited) {
-      for (uint64_t dim : message.get_packed_uint64()) {
+    } else if (message.is_packed()) {
+      for (uint64_t dim : message.packed()) {
         if (dims.size() >= kMostDims) damaged(where, "a shape has more than 64 dims");
         dims.push_back(static_cast<int64_t>(dim));
       }
     } else {
       if (dims.size() >= kMostDims) damaged(where, "a shape has more than 64 dims");
-      dims.push_back(static_cast<int64_t>(message.get_uint64()));
+      dims.push_back(static_cast<int64_t>(message.integer()));
     }
   }
   return dims;
@@ -47,10 +70,10 @@ std::vector<int64_t> read_shape(Reader message, const std::string& where) {
 void read_origin(Reader message, DumpTensor& tensor) {
   while (message.next()) {
     switch (message.tag()) {
-      case 1: tensor.original_name = text_of(message.get_view()); break;
-      case 2: tensor.original_index = static_cast<int>(message.get_uint32()); break;
-      case 3: tensor.original_data_type = message.get_int32(); break;
-      case 4: tensor.original_format = static_cast<uint32_t>(message.get_int32()); break;
+      case 1: tensor.original_name = message.bytes(); break;
+      case 2: tensor.original_index = static_cast<int>(message.integer()); break;
+      case 3: tensor.original_data_type = static_cast<int>(message.integer()); break;
+      case 4: tensor.original_format = static_cast<uint32_t>(message.integer()); break;
       default: message.skip();
     }
   }
@@ -62,17 +85,17 @@ DumpTensor read_tensor(Reader message, bool output, const std::string& where) {
   while (message.next()) {
     uint32_t tag = message.tag();
     if (output && tag == 4) {
-      read_origin(message.get_message(), tensor);
+      read_origin(Reader(message.bytes()), tensor);
       continue;
     }
     switch (output && tag > 4 ? tag - 1 : tag) {
-      case 1: tensor.data_type = message.get_int32(); break;
-      case 2: tensor.format = static_cast<uint32_t>(message.get_int32()); break;
-      case 3: tensor.dims = read_shape(message.get_message(), where); break;
-      case 4: tensor.data = bytes_of(message.get_view()); break;
-      case 5: tensor.size = static_cast<int64_t>(message.get_uint64()); break;
-      case 6: tensor.original_dims = read_shape(message.get_message(), where); break;
-      case 8: tensor.address = static_cast<int64_t>(message.get_uint64()); break;
+      case 1: tensor.data_type = static_cast<int>(message.integer()); break;
+      case 2: tensor.format = static_cast<uint32_t>(message.integer()); break;
+      case 3: tensor.dims = read_shape(Reader(message.bytes()), where); break;
+      case 4: tensor.data = message.bytes(); break;
+      case 5: tensor.size = static_cast<int64_t>(message.integer()); break;
+      case 6: tensor.original_dims = read_shape(Reader(message.bytes()), where); break;
+      case 8: tensor.address = static_cast<int64_t>(message.integer()); break;
       default: message.skip();
     }
   }
@@ -85,8 +108,8 @@ std::string_view read_block(Reader message, std::vector<uint64_t>& sizes) {
   uint64_t size = 0;
   while (message.next()) {
     switch (message.tag()) {
-      case 2: data = bytes_of(message.get_view()); break;
-      case 3: size = message.get_uint64(); break;
+      case 2: data = message.bytes(); break;
+      case 3: size = message.integer(); break;
       default: message.skip();
     }
   }
@@ -102,27 +125,27 @@ struct Header {
 Header read_header(std::string_view bytes, const std::string& where) try {
   Header header;
   DumpFile& file = header.file;
-  Reader reader(bytes.data(), bytes.size());
+  Reader reader(bytes);
   while (reader.next()) {
     switch (reader.tag()) {
-      case 1: file.version = text_of(reader.get_view()); break;
-      case 2: file.time = reader.get_uint64(); break;
+      case 1: file.version = reader.bytes(); break;
+      case 2: file.time = reader.integer(); break;
       case 3:
         bounded(file.outputs.size(), where);
-        file.outputs.push_back(read_tensor(reader.get_message(), true, where));
+        file.outputs.push_back(read_tensor(Reader(reader.bytes()), true, where));
         break;
       case 4:
         bounded(file.inputs.size(), where);
-        file.inputs.push_back(read_tensor(reader.get_message(), false, where));
+        file.inputs.push_back(read_tensor(Reader(reader.bytes()), false, where));
         break;
       case 5:
         bounded(file.buffers.size(), where);
-        file.buffers.push_back(read_block(reader.get_message(), header.buffer_sizes));
+        file.buffers.push_back(read_block(Reader(reader.bytes()), header.buffer_sizes));
         break;
-      case 6: file.op_name = text_of(reader.get_view()); break;
+      case 6: file.op_name = reader.bytes(); break;
       case 8:
         bounded(file.spaces.size(), where);
-        file.spaces.push_back(read_block(reader.get_message(), header.space_sizes));
+        file.spaces.push_back(read_block(Reader(reader.bytes()), header.space_sizes));
         break;
       default: reader.skip();
     }
