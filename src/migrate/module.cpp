@@ -278,32 +278,34 @@ void Module::build() {
 
 std::vector<uint32_t> Module::reaching(const std::vector<uint32_t>& all, NodeId use) const {
   if (all.size() <= 1) return all;
+  constexpr size_t kMost = 64;  // more bindings than this say nothing anyway
   uint32_t at = syntax_[use].begin;
-  // The last earlier binding whose block holds the use hides all before it.
-  size_t first = 0;
-  std::vector<uint32_t> found;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Binding& binding = bindings_[all[i]];
-    if (binding.since > at) continue;
-    NodeId block = syntax_.statement(binding.site);
-    block = block == kNoNode ? kNoNode : syntax_.parent(block);
-    bool dominates = binding.how == Bound::parameter || block == kNoNode || (use > block && use < syntax_[block].after);
-    if (dominates) {
-      found.clear();
-      first = i;
+  auto later = std::partition_point(all.begin(), all.end(), [&](uint32_t index) { return bindings_[index].site < use; });
+  // Backwards to the binding whose block holds the use: it hides all before it.
+  std::vector<uint32_t> found, next_turn;
+  for (auto i = later; i != all.begin() && found.size() < kMost;) {
+    const Binding& binding = bindings_[*--i];
+    if (binding.since > at) {
+      next_turn.push_back(*i);
+      continue;
     }
-    found.push_back(all[i]);
+    found.push_back(*i);
+    NodeId block = syntax_.parent(syntax_.statement(binding.site));
+    if (binding.how == Bound::parameter || block == kNoNode || (use > block && use < syntax_[block].after)) break;
   }
+  std::reverse(found.begin(), found.end());
   // Bindings later in a loop around the use reach it in the next turn.
   NodeId loop = kNoNode;
   for (NodeId up = syntax_.parent(use); up != kNoNode; up = syntax_.parent(up)) {
     if (syntax_.kind(up) == Kind::function_definition) break;
     if (syntax_.kind(up) == Kind::for_statement || syntax_.kind(up) == Kind::while_statement) loop = up;
   }
-  for (size_t i = first; i < all.size(); ++i) {
-    const Binding& binding = bindings_[all[i]];
-    if (binding.since > at && (found.empty() || (loop != kNoNode && binding.site > loop && binding.site < syntax_[loop].after)))
-      found.push_back(all[i]);
+  const bool none = found.empty();
+  if (!none && loop == kNoNode) return found;
+  for (auto i = later; i != all.end() && next_turn.size() < kMost; ++i) next_turn.push_back(*i);
+  for (uint32_t index : next_turn) {
+    NodeId site = bindings_[index].site;
+    if (none || (site > loop && site < syntax_[loop].after)) found.push_back(index);
   }
   return found;
 }
@@ -323,7 +325,8 @@ std::vector<uint32_t> Module::lookup(std::string_view name, NodeId use, uint32_t
     auto found = visible ? at.names.find(name) : at.names.end();
     if (found != at.names.end()) {
       owner = scope;
-      return crossed_function ? found->second : reaching(found->second, use);
+      if (!crossed_function) return reaching(found->second, use);
+      return {found->second.begin(), found->second.begin() + std::min<size_t>(found->second.size(), 64)};
     }
     if (at.kind == ScopeKind::function) crossed_function = true;
     scope = at.parent;

@@ -127,6 +127,8 @@ def check_tree(tool, name, folder, roots, must_not_change):
     if must_not_change and changed:
         problems.append(f"changed: {[f['path'] for f in changed][:5]}")
     unresolved = 0
+    if roots:
+        roots = {**roots, "tensorflow": roots[f"tensorflow{result['tf']}"]}
     for file in result["files"]:
         if not file["path"].endswith(".py") or file["state"] == "failed":
             continue
@@ -162,7 +164,7 @@ def main():
     try:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
         import tensorflow as tf
-        roots = {"tensorflow": tf.compat.v1, "tensorflow.compat.v1": tf.compat.v1, "tensorflow.compat.v2": tf}
+        roots = {"tensorflow1": tf.compat.v1, "tensorflow2": tf, "tensorflow.compat.v1": tf.compat.v1, "tensorflow.compat.v2": tf}
     except ImportError:
         print("tensorflow is not installed: names are not resolved")
         roots = None
