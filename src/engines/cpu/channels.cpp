@@ -42,9 +42,55 @@ CAIRN_VECTORISED void reduce_channels(bool largest, int64_t middle, int64_t c, f
   }
 }
 
+// Elements [first, c) of a row that do not fill a vector, the rest `other`.
+CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float other) {
+  float rest[kFloats];
+  for (int64_t lane = 0; lane < kFloats; ++lane) rest[lane] = first + lane < c ? x[first + lane] : other;
+  return load(rest);
+}
+
+// Sum of term(vector) over a row in a fixed order: lanes, then halves of them.
+template <class Term>
+CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
+  Floats even{}, odd{};
+  int64_t i = 0;
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
+    even += term(load(x + i));
+    odd += term(load(x + i + kFloats));
+  }
+  for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
+  if (i < c) odd += term(load_rest(x, i, c, other));
+  even += odd;
+  for (int half = kFloats / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) even[lane] += even[lane + half];
+  return even[0];
+}
+
+CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
+  const float least = -std::numeric_limits<float>::infinity();
+  Floats most = spread(least);
+  int64_t i = 0;
+  for (; i + kFloats <= c; i += kFloats) most = larger(most, load(x + i));
+  if (i < c) most = larger(most, load_rest(x, i, c, least));
+  float result = most[0];
+  for (int lane = 1; lane < kFloats; ++lane) result = result > most[lane] || result != result ? result : most[lane];
+  return result;
+}
+
+CAIRN_VECTORISED void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
+  *y = largest ? largest_of_row(c, x) : sum_row(c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) * scale;
+}
+
+CAIRN_VECTORISED void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
+  const float count = static_cast<float>(c);
+  const float mean = sum_row(c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) / count;
+  const float squares = sum_row(c, x, mean, [mean](Floats value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
+  const float deviation = std::sqrt(squares / count + epsilon);
+  for (int64_t i = 0; i < c; ++i) y[i] = (x[i] - mean) / deviation * scale[i] + offset[i];
+}
+
 CAIRN_VECTORISED void softmax_row(int64_t c, const float* x, float* y) {
-  float most = -std::numeric_limits<float>::infinity();
-  for (int64_t i = 0; i < c; ++i) most = x[i] > most || x[i] != x[i] ? x[i] : most;
+  const float most = largest_of_row(c, x);
   float total = 0;
   int64_t i = 0;
   Floats sum{};
@@ -88,6 +134,14 @@ void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t midd
     int64_t i = row / slices, first = row % slices * kSlice;
     reduce_channels(largest, middle, c, scale, x + i * middle * c, y + i * c, first, std::min(c, first + kSlice));
   });
+}
+
+void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
+  for_rows(executor, rows, c, [&](int64_t row) { reduce_row(largest, c, scale, x + row * c, y + row); });
+}
+
+void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
+  for_rows(executor, rows, c * 4, [&](int64_t row) { layer_norm_row(c, epsilon, x + row * c, scale, offset, y + row * c); });
 }
 
 void softmax(Executor& executor, int64_t rows, int64_t c, const float* x, float* y) {

@@ -10,6 +10,12 @@ namespace cairn {
 /// y[o, c] = sum (times `scale`) or largest of x[o, :, c].
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale, const float* x, float* y);
 
+/// y[row] = sum (times `scale`) or largest of x[row, :].
+void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
+
+/// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row.
+void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
+
 /// Along the last axis; rows of -inf give NaN.
 void softmax(Executor& executor, int64_t rows, int64_t c, const float* x, float* y);
 

@@ -5,6 +5,7 @@
 
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/move.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/tile_step.h"
 
@@ -67,7 +68,7 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
     if (!reduced[i]) return "axes are not neighbours";
     middle.middle *= dims[i];
   }
-  if (middle.inner < 8) return "the innermost dims are reduced or tiny";
+  if (middle.inner < 8 && middle.inner != 1) return "few innermost elements stay";
   if (middle.middle == 0) return "nothing to reduce";
   if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
   return middle;
@@ -81,6 +82,10 @@ Refusal refuses_reduction(const Group& group) {
 
 std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
   Middle m = std::get<Middle>(read_reduction(group));
+  if (m.inner == 1)
+    return call("reduce_rows", [=](const StepArgs& args) {
+      reduce_rows(args.executor, m.largest, m.outer, m.middle, m.scale, input(args, 0), output(args));
+    });
   return call("reduce", [=](const StepArgs& args) {
     reduce_middle(args.executor, m.largest, m.outer, m.middle, m.inner, m.scale, input(args, 0), output(args));
   });
@@ -101,6 +106,30 @@ std::unique_ptr<Step> make_softmax(const Group& group, MakeContext&) {
   dims.pop_back();
   int64_t rows = *element_count(dims);
   return call("softmax", [=](const StepArgs& args) { softmax(args.executor, rows, c, input(args, 0), output(args)); }, {0});
+}
+
+Refusal refuses_layer_norm(const Group& group) {
+  if (group.nodes.size() != 1 || !group.last().is("layer_norm")) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  const Node& node = group.last();
+  const auto rank = static_cast<int64_t>(node.result()->type.shape.rank());
+  const int64_t axis = node.attr().integer("axis");
+  if (axis != -1 && axis != rank - 1) return "is not along the last axis alone";
+  for (size_t i : {1, 2})
+    if (node.inputs[i]->type.shape.sizes() != std::vector<int64_t>{dim(node.result(), static_cast<size_t>(rank - 1))})
+      return "scale or offset is not one number an element of the axis";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const int64_t c = node.result()->type.shape.sizes().back();
+  const int64_t rows = *element_count(node.result()->type.shape.sizes()) / std::max<int64_t>(1, c);
+  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
+  const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]), offset = index_of(group, node.inputs[2]);
+  return call("layer_norm", [=](const StepArgs& args) {
+    layer_norm(args.executor, rows, c, epsilon, input(args, x), input(args, scale), input(args, offset), output(args));
+  }, {x});
 }
 
 std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
@@ -149,14 +178,32 @@ std::unique_ptr<Step> make_concat(const Group& group, MakeContext&) {
   });
 }
 
+Refusal refuses_transpose(const Group& group) {
+  if (group.nodes.size() != 1 || !group.last().op->find_attribute("permutation")) return "is another operation";
+  const size_t size = group.last().result()->type.dtype.size();
+  if (size != 1 && size != 2 && size != 4 && size != 8) return "elements are not 1, 2, 4 or 8 bytes";
+  if (group.last().result()->type.dtype == kString) return "elements are strings";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_transpose(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  return call("transpose", [mover = Transpose(node.inputs[0]->type.shape.sizes(), node.attr().integers("permutation"),
+                                              node.result()->type.dtype.size())](const StepArgs& args) {
+    mover.run(args.executor, args.inputs[0], args.outputs[0]);
+  });
+}
+
 constexpr CpuKernel kKernels[] = {
     {"tile", refuses_tile, make_tile},
     {"depthwise", refuses_depthwise, make_depthwise},
     {"pool", refuses_pool, make_pool},
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
+    {"layer_norm", refuses_layer_norm, make_layer_norm},
     {"elementwise", ElementwiseProgram::refuses, make_program},
     {"concat", refuses_concat, make_concat},
+    {"transpose", refuses_transpose, make_transpose},
 };
 
 }  // namespace

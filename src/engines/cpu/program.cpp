@@ -12,6 +12,7 @@ enum class ElementwiseProgram::Op : uint8_t {
   add, sub, mul, div, maximum, minimum, squared_difference,
   equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
   select, neg, abs, square, sqrt, rsqrt, reciprocal, exp, tanh, sigmoid, relu, clip, leaky_relu, floor, ceil, copy,
+  erf, log, log1p, expm1, softplus, gelu, gelu_by_tanh, sign, round, elu,
 };
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
@@ -22,6 +23,8 @@ const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
     {"abs", Op::abs}, {"square", Op::square}, {"sqrt", Op::sqrt}, {"rsqrt", Op::rsqrt}, {"reciprocal", Op::reciprocal},
     {"exp", Op::exp}, {"tanh", Op::tanh}, {"sigmoid", Op::sigmoid}, {"relu", Op::relu}, {"clip", Op::clip},
     {"leaky_relu", Op::leaky_relu}, {"floor", Op::floor}, {"ceil", Op::ceil}, {"identity", Op::copy},
+    {"erf", Op::erf}, {"log", Op::log}, {"log1p", Op::log1p}, {"expm1", Op::expm1}, {"softplus", Op::softplus}, {"gelu", Op::gelu},
+    {"sign", Op::sign}, {"round", Op::round}, {"elu", Op::elu},
 };
 
 namespace {
@@ -83,7 +86,9 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
     if (code.op == Op::clip) {
       code.low = static_cast<float>(node->attr().number("low"));
       code.high = static_cast<float>(node->attr().number("high"));
-    } else if (code.op == Op::leaky_relu) {
+    } else if (code.op == Op::gelu && node->attr().boolean("approximate")) {
+      code.op = Op::gelu_by_tanh;
+    } else if (code.op == Op::leaky_relu || code.op == Op::elu) {
       code.low = static_cast<float>(node->attr().number("alpha"));
     }
     registers.emplace(node->result(), next++);
@@ -173,6 +178,18 @@ CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const
       for (int64_t i = 0; i < kTile; ++i) to[i] = std::ceil(a[i]);
       break;
     case Op::copy: CAIRN_EACH(x);
+    case Op::erf: CAIRN_EACH(erf_of(x));
+    case Op::log: CAIRN_EACH(log_of(x));
+    case Op::log1p: CAIRN_EACH(log1p_of(x));
+    case Op::expm1: CAIRN_EACH(expm1_of(x));
+    case Op::softplus: CAIRN_EACH(softplus_of(x));
+    case Op::gelu: CAIRN_EACH(gelu_of(x));
+    case Op::gelu_by_tanh: CAIRN_EACH(gelu_by_tanh_of(x));
+    case Op::sign: CAIRN_EACH(choose(x > 0.f, one, choose(x < 0.f, -one, x)));
+    case Op::elu: CAIRN_EACH(choose(x > 0.f, x, expm1_of(x) * code.low));
+    case Op::round:
+      for (int64_t i = 0; i < kTile; ++i) to[i] = std::nearbyint(a[i]);
+      break;
   }
 #undef CAIRN_EACH
 }

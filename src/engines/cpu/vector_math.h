@@ -67,4 +67,63 @@ CAIRN_INLINE Floats tanh_of(Floats x) {
   return choose(magnitude < 0.5f, small, large);
 }
 
+/// Odd polynomial fitted on [-1, 1]; outside, 1 - exp of a polynomial fitted to log(erfc). Relative error below 2e-7.
+CAIRN_INLINE Floats erf_of(Floats x) {
+  Floats square = x * x;
+  Floats near = spread(-9.673590284e-06f);
+  for (float c : {0.00011268253729f, -0.00084843963850f, 0.0052210530923f, -0.026865437627f, 0.1128378287f, -0.37612637877f,
+                  1.1283792257f})
+    near = near * square + c;
+  Floats magnitude = choose(x < 0.f, -x, x);
+  magnitude = choose(magnitude > 4.f, spread(4.f), magnitude);
+  Floats far = spread(-4.9867292517e-08f);
+  for (float c : {2.7258390674e-06f, -5.6346943893e-05f, 0.00065193662886f, -0.0049437754788f, 0.026818113402f, -0.11063101888f,
+                  -0.63135212660f, -1.1304624081f, 0.00036744691897f})
+    far = far * magnitude + c;
+  far = 1.f - exp_of(far);
+  far = choose(x < 0.f, -far, far);
+  return choose(x != x, x, choose(magnitude < 1.f, x * near, far));
+}
+
+/// x = m 2^e with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)). Denormals count as 0.
+CAIRN_INLINE Floats log_of(Floats x) {
+  Ints bits = reinterpret_cast<Ints>(x);
+  Ints exponent = (bits - 0x3f3504f3) >> 23;  // of x / sqrt(1/2)
+  Floats m = reinterpret_cast<Floats>(bits - (exponent << 23));
+  Floats e = __builtin_convertvector(exponent, Floats);
+  Floats s = (m - 1.f) / (m + 1.f), square = s * s;
+  Floats p = spread(2.f / 11);
+  for (float c : {2.f / 9, 2.f / 7, 2.f / 5, 2.f / 3}) p = p * square + c;
+  Floats result = e * 0.693359375f + (2.f * s + (s * square * p - e * 2.12194440e-4f));
+  result = choose(x > 3.4028235e38f, x, result);
+  result = choose(x < 1.17549435e-38f, spread(-__builtin_inff()), result);
+  return choose((x < 0.f) | (x != x), spread(__builtin_nanf("")), result);
+}
+
+/// log(1 + x), corrected for the rounding of 1 + x.
+CAIRN_INLINE Floats log1p_of(Floats x) {
+  Floats above = 1.f + x;
+  Floats result = log_of(above) * (x / (above - 1.f));
+  result = choose(above == 1.f, x, result);
+  return choose((x > 3.4028235e38f) | (above == 0.f), log_of(above), result);
+}
+
+/// Series up to x^9 below 0.5, where exp(x) - 1 would lose digits.
+CAIRN_INLINE Floats expm1_of(Floats x) {
+  Floats p = spread(1.f / 362880);
+  for (float c : {1.f / 40320, 1.f / 5040, 1.f / 720, 1.f / 120, 1.f / 24, 1.f / 6, 0.5f}) p = p * x + c;
+  Floats near = x + x * x * p;
+  return choose((x < 0.5f) & (x > -0.5f), near, exp_of(x) - 1.f);
+}
+
+CAIRN_INLINE Floats softplus_of(Floats x) {
+  Floats magnitude = choose(x < 0.f, -x, x);
+  return choose(x != x, x, choose(x > 0.f, x, Floats{}) + log1p_of(exp_of(-magnitude)));
+}
+
+CAIRN_INLINE Floats gelu_of(Floats x) { return 0.5f * x * (1.f + erf_of(x * 0.70710678119f)); }
+CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
+  return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
+}
+
 }  // namespace cairn
