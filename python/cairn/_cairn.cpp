@@ -144,7 +144,7 @@ class Inputs {
     if (!nb::ndarray_check(object))
       object = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = like);
     if (nb::hasattr(object, "dtype") && nb::hasattr(object, "view") &&
-        nb::cast<std::string>(nb::str(object.attr("dtype"))) == "bfloat16") {
+        nb::cast<std::string>(nb::str(nb::object(object.attr("dtype")))) == "bfloat16") {
       bfloat = true;
       object = object.attr("view")("uint16");
     }
