@@ -249,7 +249,10 @@ Verdict judge(Row& row, const Thresholds& thresholds) {
   row.finding = d.finding();
   if (d.nonfinite_mismatches > 0) return Verdict::fail;
   // Two correct operators of this kind may differ by so much.
-  if (d.worst == 0 || (row.bound > 0 && d.worst <= row.bound)) return Verdict::pass;
+  if (d.worst == 0 || (row.bound > 0 && d.worst <= row.bound)) {
+    row.finding.clear();
+    return Verdict::pass;
+  }
   double cosine = row.metrics[Metric::cosine], distance = row.metrics[Metric::relative_euclidean];
   if (d.zero_mismatch() || cosine < thresholds.cosine || distance > thresholds.relative_euclidean) return Verdict::fail;
   // Values that are not finite on both sides leave these without a number.

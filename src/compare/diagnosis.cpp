@@ -189,10 +189,13 @@ std::string Diagnosis::finding() const {
     return fmt::format("{} values are NaN or infinite on one side only, first at {}", nonfinite_mismatches, first_mismatch);
   if (zero_mismatch()) return fmt::format("all values are zero on {} side only", zero_x ? "this" : "the reference's");
   if (finite < 3 || worst == 0) return "";
-  bool explained = fit_residual < 0.05 * difference && difference > 1e-3 * std::abs(worst_y);
-  if (explained && std::abs(scale - 1) > 1e-3) return fmt::format("off by a factor: x ~ {:.4g} y {:+.3g}", scale, bias);
+  double signal = difference * std::pow(10, sqnr_db / 20);  // root mean square of y
+  bool explained = fit_residual < 0.05 * difference && difference > 1e-3 * signal;
+  if (explained && std::abs(scale - 1) > 1e-3)
+    return fmt::format("off by a factor: x ~ {:.4g} y{}", scale,
+                       std::abs(bias) > 1e-3 * signal ? fmt::format(" {:+.3g}", bias) : "");
   if (explained && bias != 0) return fmt::format("off by a constant: x ~ y {:+.4g}", bias);
-  if (p99 < 1e-3 * worst)
+  if (p99 < 1e-3 * worst && worst > 0.1 * signal)
     return fmt::format("few elements differ: worst at {} ({:.6g} against {:.6g})", worst_index, worst_x, worst_y);
   return "";
 }

@@ -147,7 +147,7 @@ TEST(Verdicts, SeeWhatTheMetricsAreBlindTo) {
             "same pass: \n"
             "shifted fail: off by a constant: x ~ y +2\n"
             "spike fail: few elements differ: worst at 77 (17.77 against -2.23)\n"
-            "twice fail: off by a factor: x ~ 2 y +0\n"
+            "twice fail: off by a factor: x ~ 2 y\n"
             "zero fail: all values are zero on this side only\n");
 }
 
