@@ -1,4 +1,4 @@
-// Element-wise ops of two and three inputs with NumPy broadcasting, computed in the element type (16-bit floats in f32).
+// Element-wise ops of two and three inputs with NumPy broadcasting, computed in the element type (16-bit floats: f32).
 #include <functional>
 
 #include "ops/families.h"
@@ -53,7 +53,8 @@ void compare(KernelContext& context) {
   allocate_results(context);
   with_numbers_or_bool(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    map_pairs<T, uint8_t>(context, [](T x, T y) { return kFunction(static_cast<Compute<T>>(x), static_cast<Compute<T>>(y)); });
+    map_pairs<T, uint8_t>(context,
+                          [](T x, T y) { return kFunction(static_cast<Compute<T>>(x), static_cast<Compute<T>>(y)); });
   });
 }
 
@@ -81,7 +82,8 @@ void raise(KernelContext& context) {
   if (y.dtype().is_integer() && x.count() > 0)
     with_integers(y.dtype(), [&](auto tag) {
       for (auto value : y.values<decltype(tag)>())
-        if (value < 0) context.fail("integers cannot be raised to negative powers, found {}", static_cast<int64_t>(value));
+        if (value < 0)
+          context.fail("integers cannot be raised to negative powers, found {}", static_cast<int64_t>(value));
     });
   kKernel(context);
 }
@@ -152,19 +154,25 @@ void select(KernelContext& context) {
     const T *xs = data<T>(x), *ys = data<T>(y);
     T* to = data<T>(out);
     const Dims& dims = out.dims();
-    walk<3>(dims, {broadcast_strides(condition.dims(), dims), broadcast_strides(x.dims(), dims), broadcast_strides(y.dims(), dims)},
+    walk<3>(dims,
+            {broadcast_strides(condition.dims(), dims), broadcast_strides(x.dims(), dims),
+             broadcast_strides(y.dims(), dims)},
             [&](int64_t n, auto& at) { to[n] = take[at[0]] ? xs[at[1]] : ys[at[2]]; });
   });
 }
 
 using Kernel = void (*)(KernelContext&);
 
-const std::vector<const char*> kFloatCases = {
-    "f32[2, 3], f32[2, 3]", "f32[2, 3], f32[3]",     "f32[2, 3], f32[]", "f32[], f32[]",      "f32[4, 1, 3], f32[2, 1]", "f32[0, 3], f32[3]",
-    "f32[0], f32[1]",       "f32[5, 67], f32[5, 1]", "f32[], f32[41]",   "f32[2, 5, 3, 7], f32[2, 5, 3, 7]", "f64[7], f64[7]", "f16[2, 9], f16[9]",
-    "bf16[9], bf16[9]"};
+const std::vector<const char*> kFloatCases = {"f32[2, 3], f32[2, 3]",    "f32[2, 3], f32[3]",
+                                              "f32[2, 3], f32[]",        "f32[], f32[]",
+                                              "f32[4, 1, 3], f32[2, 1]", "f32[0, 3], f32[3]",
+                                              "f32[0], f32[1]",          "f32[5, 67], f32[5, 1]",
+                                              "f32[], f32[41]",          "f32[2, 5, 3, 7], f32[2, 5, 3, 7]",
+                                              "f64[7], f64[7]",          "f16[2, 9], f16[9]",
+                                              "bf16[9], bf16[9]"};
 const std::vector<const char*> kIntegerCases = {"i32[2, 3], i32[3]", "i64[5], i64[]", "i8[6], i8[6]", "u8[6], u8[6]"};
-const std::vector<const char*> kDivisionCases = {"i32[2, 3], i32[3]=[2, -3, 4]", "i64[5], i64[]=[-2]", "i8[3]=[-128, 7, -7], i8[3]=[-1, -2, 2]",
+const std::vector<const char*> kDivisionCases = {"i32[2, 3], i32[3]=[2, -3, 4]", "i64[5], i64[]=[-2]",
+                                                 "i8[3]=[-128, 7, -7], i8[3]=[-1, -2, 2]",
                                                  "u8[6], u8[6]=[1, 2, 3, 4, 5, 255]", "i32[0], i32[1]=[0]"};
 
 std::vector<const char*> joined(std::vector<const char*> a, const std::vector<const char*>& b) {
@@ -203,7 +211,8 @@ OpDef equality(const char* name, const char* summary, Kernel reference, Oracle o
 OpDef junction(const char* name, const char* summary, Kernel reference, Oracle oracle) {
   OpDef row = arithmetic(name, summary, kCommutative, reference, oracle);
   row.inputs = {{"x", Accepts::boolean}, {"y", Accepts::boolean}};
-  row.cases = {"bool[2, 3], bool[2, 3]", "bool[2, 3], bool[]", "bool[4, 1], bool[0]", "bool[37], bool[37]", "bool[], bool[]"};
+  row.cases = {"bool[2, 3], bool[2, 3]", "bool[2, 3], bool[]", "bool[4, 1], bool[0]", "bool[37], bool[37]",
+               "bool[], bool[]"};
   return row;
 }
 
@@ -216,29 +225,41 @@ std::vector<OpDef> make_rows() {
       arithmetic("add", "x + y; integers wrap", kCommutative,
                  binary<std::plus<>{}, [](auto x, auto y) { return wrapped(x, y, std::plus<>()); }>, {"np.add(x, y)"}),
       arithmetic("sub", "x - y; integers wrap", 0,
-                 binary<std::minus<>{}, [](auto x, auto y) { return wrapped(x, y, std::minus<>()); }>, {"np.subtract(x, y)"}),
+                 binary<std::minus<>{}, [](auto x, auto y) { return wrapped(x, y, std::minus<>()); }>,
+                 {"np.subtract(x, y)"}),
       arithmetic("mul", "x * y; integers wrap", kCommutative,
-                 binary<std::multiplies<>{}, [](auto x, auto y) { return wrapped(x, y, std::multiplies<>()); }>, {"np.multiply(x, y)"}),
-      division("div", "x / y of floats, correctly rounded; x / 0 is infinite, 0 / 0 NaN", binary_floats<std::divides<>{}>, {"np.divide(x, y)"}),
-      division("floor_div", "floor(x / y), the quotient rounded to the element type first; an integer divided by 0 is an error, integers wrap",
-               divide<binary<[](auto x, auto y) { return std::floor(x / y); }, [](auto x, auto y) { return floored_quotient(x, y); }>>,
+                 binary<std::multiplies<>{}, [](auto x, auto y) { return wrapped(x, y, std::multiplies<>()); }>,
+                 {"np.multiply(x, y)"}),
+      division("div", "x / y of floats, correctly rounded; x / 0 is infinite, 0 / 0 NaN",
+               binary_floats<std::divides<>{}>, {"np.divide(x, y)"}),
+      division("floor_div",
+               "floor(x / y), the quotient rounded to the element type first; an integer divided by 0 is an error, "
+               "integers wrap",
+               divide<binary<[](auto x, auto y) { return std::floor(x / y); },
+                             [](auto x, auto y) { return floored_quotient(x, y); }>>,
                {"np.floor(x / y) if x.dtype.kind == 'f' else x // y"}),
-      division("truncate_div", "integer quotient rounded towards 0; division by 0 is an error, the least integer by -1 wraps",
-               divide<binary_integers<[](auto x, auto y) { return truncated_quotient(x, y); }>>, {"tf.truncatediv(x, y)", kTensorFlow}),
+      division("truncate_div",
+               "integer quotient rounded towards 0; division by 0 is an error, the least integer by -1 wraps",
+               divide<binary_integers<[](auto x, auto y) { return truncated_quotient(x, y); }>>,
+               {"tf.truncatediv(x, y)", kTensorFlow}),
       division("mod", "remainder with the sign of y; an integer modulo 0 is an error",
-               divide<binary<[](auto x, auto y) { return float_remainder(x, y); }, [](auto x, auto y) { return floored_remainder(x, y); }>>,
+               divide<binary<[](auto x, auto y) { return float_remainder(x, y); },
+                             [](auto x, auto y) { return floored_remainder(x, y); }>>,
                {"np.mod(x, y)"}),
       division("truncate_mod", "remainder with the sign of x; an integer modulo 0 is an error",
-               divide<binary<[](auto x, auto y) { return std::fmod(x, y); }, [](auto x, auto y) { return remainder_of(x, y); }>>,
+               divide<binary<[](auto x, auto y) { return std::fmod(x, y); },
+                             [](auto x, auto y) { return remainder_of(x, y); }>>,
                {"np.fmod(x, y)"}),
       arithmetic("pow", "x to the power y; a negative integer exponent is an error, integers wrap", 0,
                  raise<binary<[](auto x, auto y) { return std::pow(static_cast<double>(x), static_cast<double>(y)); },
                               [](auto x, auto y) { return integer_power(x, y); }>>,
                  {"np.power(x, y)"}),
       arithmetic("maximum", "larger of x and y; NaN when either is NaN", kCommutative,
-                 binary<[](auto x, auto y) { return maximum(x, y); }, [](auto x, auto y) { return maximum(x, y); }>, {"np.maximum(x, y)"}),
+                 binary<[](auto x, auto y) { return maximum(x, y); }, [](auto x, auto y) { return maximum(x, y); }>,
+                 {"np.maximum(x, y)"}),
       arithmetic("minimum", "smaller of x and y; NaN when either is NaN", kCommutative,
-                 binary<[](auto x, auto y) { return minimum(x, y); }, [](auto x, auto y) { return minimum(x, y); }>, {"np.minimum(x, y)"}),
+                 binary<[](auto x, auto y) { return minimum(x, y); }, [](auto x, auto y) { return minimum(x, y); }>,
+                 {"np.minimum(x, y)"}),
       arithmetic("squared_difference", "(x - y) * (x - y); integers wrap", kCommutative,
                  binary<[](auto x, auto y) { return (x - y) * (x - y); },
                         [](auto x, auto y) {
@@ -247,11 +268,13 @@ std::vector<OpDef> make_rows() {
                         }>,
                  {"np.square(x - y)"}),
       equality("equal", "x == y; NaN equals nothing", compare<std::equal_to<>{}>, {"np.equal(x, y)"}),
-      equality("not_equal", "x != y; NaN differs from everything", compare<std::not_equal_to<>{}>, {"np.not_equal(x, y)"}),
+      equality("not_equal", "x != y; NaN differs from everything", compare<std::not_equal_to<>{}>,
+               {"np.not_equal(x, y)"}),
       comparison("less", "x < y; false with NaN", compare<std::less<>{}>, {"np.less(x, y)"}),
       comparison("less_equal", "x <= y; false with NaN", compare<std::less_equal<>{}>, {"np.less_equal(x, y)"}),
       comparison("greater", "x > y; false with NaN", compare<std::greater<>{}>, {"np.greater(x, y)"}),
-      comparison("greater_equal", "x >= y; false with NaN", compare<std::greater_equal<>{}>, {"np.greater_equal(x, y)"}),
+      comparison("greater_equal", "x >= y; false with NaN", compare<std::greater_equal<>{}>,
+                 {"np.greater_equal(x, y)"}),
       junction("and", "true where both are", logical<std::logical_and<>{}>, {"np.logical_and(x, y)"}),
       junction("or", "true where either is", logical<std::logical_or<>{}>, {"np.logical_or(x, y)"}),
       junction("xor", "true where exactly one is", logical<std::not_equal_to<>{}>, {"np.logical_xor(x, y)"}),
@@ -262,14 +285,18 @@ std::vector<OpDef> make_rows() {
        .infer = infer_select,
        .reference = select,
        .oracle = {"np.where(condition, x, y)"},
-       .cases = {"bool[2, 3], f32[2, 3], f32[2, 3]", "bool[], f32[3], f32[3]", "bool[3], f32[], f32[2, 1]", "bool[0], f32[1], f32[]",
-                 "bool[41], i64[41], i64[]", "bool[5], f16[5], f16[5]", "bool[2], bool[2], bool[2]"}},
+       .cases = {"bool[2, 3], f32[2, 3], f32[2, 3]", "bool[], f32[3], f32[3]", "bool[3], f32[], f32[2, 1]",
+                 "bool[0], f32[1], f32[]", "bool[41], i64[41], i64[]", "bool[5], f16[5], f16[5]",
+                 "bool[2], bool[2], bool[2]"}},
   };
   for (OpDef& row : rows) {
     std::string_view name = row.name;
     if (name == "div") row.inputs = {{"x", Accepts::floats}, {"y", Accepts::floats}}, row.cases = kFloatCases;
-    if (name == "truncate_div") row.inputs = {{"x", Accepts::integers}, {"y", Accepts::integers}}, row.cases = kDivisionCases;
-    if (name == "pow") row.precision = Precision::rounded, row.cases = joined(kFloatCases, {"i32[4], i32[4]=[0, 1, 2, 3]", "i64[2, 1], i64[3]=[5, 0, 40]"});
+    if (name == "truncate_div")
+      row.inputs = {{"x", Accepts::integers}, {"y", Accepts::integers}}, row.cases = kDivisionCases;
+    if (name == "pow")
+      row.precision = Precision::rounded,
+      row.cases = joined(kFloatCases, {"i32[4], i32[4]=[0, 1, 2, 3]", "i64[2, 1], i64[3]=[5, 0, 40]"});
     if (name == "squared_difference") row.decompose = square_of_sub;
   }
   return rows;

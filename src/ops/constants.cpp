@@ -24,11 +24,15 @@ void constant(KernelContext& context) {
 
 template <class T>
 int64_t sequence_length(const InferContext& context) {
-  const auto start = *data<T>(*context.constant(0)), limit = *data<T>(*context.constant(1)), step = *data<T>(*context.constant(2));
+  const auto start = *data<T>(*context.constant(0)), limit = *data<T>(*context.constant(1)),
+             step = *data<T>(*context.constant(2));
   if (step == 0) context.fail("step is 0");
   if constexpr (kIsFloat<T>) {
-    const double length = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(step));
-    if (!(length < 0x1p55)) context.fail("{} to {} by {} is no sequence", static_cast<double>(start), static_cast<double>(limit), static_cast<double>(step));
+    const double length =
+        std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(step));
+    if (!(length < 0x1p55))
+      context.fail("{} to {} by {} is no sequence", static_cast<double>(start), static_cast<double>(limit),
+                   static_cast<double>(step));
     return length > 0 ? static_cast<int64_t>(length) : 0;
   } else {
     const __int128 distance = __int128{limit} - start, stride = step;
@@ -40,8 +44,10 @@ int64_t sequence_length(const InferContext& context) {
 
 void infer_iota(InferContext& context) {
   const DType dtype = context.attr.dtype("dtype");
-  if (dtype != kI64 && dtype != kI32 && dtype != kF32) context.fail("dtype must be i64, i32 or f32, found {}", to_string(dtype));
-  if (equal_types(context) != dtype) context.fail("inputs are {}, dtype is {}", to_string(context.dtype(0)), to_string(dtype));
+  if (dtype != kI64 && dtype != kI32 && dtype != kF32)
+    context.fail("dtype must be i64, i32 or f32, found {}", to_string(dtype));
+  if (equal_types(context) != dtype)
+    context.fail("inputs are {}, dtype is {}", to_string(context.dtype(0)), to_string(dtype));
   for (size_t i : {0, 1, 2}) require_scalar(context, i);
   Dim length;
   if (context.constant(0) && context.constant(1) && context.constant(2))
@@ -57,7 +63,8 @@ void iota(KernelContext& context) {
     const T start = *data<T>(context.input(0)), step = *data<T>(context.input(2));
     for (int64_t i = 0; i < y.count(); ++i) {
       if constexpr (kIsFloat<T>)
-        data<T>(y)[i] = T(static_cast<Compute<T>>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(step)));
+        data<T>(y)[i] =
+            T(static_cast<Compute<T>>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(step)));
       else
         data<T>(y)[i] = wrapped(start, wrapped(static_cast<T>(i), step, std::multiplies<>()), std::plus<>());
     }
@@ -73,9 +80,11 @@ std::vector<OpDef> make_rows() {
        .infer = infer_constant,
        .reference = constant,
        .oracle = {"value"},
-       .cases = {"{value = f32[2] (1.5, -2.0)}", "{value = i64[] (7)}", "{value = bool[2, 1] (true, false)}", "{value = f32[0] ()}"}},
+       .cases = {"{value = f32[2] (1.5, -2.0)}", "{value = i64[] (7)}", "{value = bool[2, 1] (true, false)}",
+                 "{value = f32[0] ()}"}},
       {.name = "iota",
-       .summary = "start, start + step, ... below (with a negative step above) limit; element i of floats is start + i * step rounded once; a step of "
+       .summary = "start, start + step, ... below (with a negative step above) limit; element i of floats is start + i "
+                  "* step rounded once; a step of "
                   "0 is an error",
        .inputs = {{"start", Accepts::numbers}, {"limit", Accepts::numbers}, {"step", Accepts::numbers}},
        .attributes = {{"dtype", AttrKind::dtype}},

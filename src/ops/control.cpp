@@ -25,11 +25,13 @@ void check_params(const InferContext& context, const Block& block, size_t first,
     context.fail("{} takes {} values, found {}", what, context.input_count() - first, block.params.size());
   for (size_t i = 0; i < block.params.size(); ++i)
     if (!compatible(block.params[i]->type, context.input(first + i)))
-      context.fail("{} takes {} as value {}, found {}", what, to_string(block.params[i]->type), i, to_string(context.input(first + i)));
+      context.fail("{} takes {} as value {}, found {}", what, to_string(block.params[i]->type), i,
+                   to_string(context.input(first + i)));
 }
 
 void require_condition(const InferContext& context, const Type& type) {
-  if (!compatible(type, Type::tensor(kBool, Shape()))) context.fail("condition must be bool[], found {}", to_string(type));
+  if (!compatible(type, Type::tensor(kBool, Shape())))
+    context.fail("condition must be bool[], found {}", to_string(type));
 }
 
 void infer_if(InferContext& context) {
@@ -53,16 +55,19 @@ void infer_while(InferContext& context) {
   const Block &condition = region(context, 0, 2), &body = region(context, 1, 2);
   check_params(context, condition, 0, "the condition region");
   check_params(context, body, 0, "the body region");
-  if (condition.results.size() != 1) context.fail("the condition region yields {} values, expected 1", condition.results.size());
+  if (condition.results.size() != 1)
+    context.fail("the condition region yields {} values, expected 1", condition.results.size());
   require_condition(context, condition.results[0]->type);
   if (body.results.size() != static_cast<size_t>(carried))
     context.fail("the body region yields {} values, expected {}", body.results.size(), carried);
   for (size_t i = 0; i < body.results.size(); ++i) {
     const Type &start = context.input(i), &next = body.results[i]->type;
-    if (!joinable(start, next)) context.fail("value {} starts as {}, the body yields {}", i, to_string(start), to_string(next));
+    if (!joinable(start, next))
+      context.fail("value {} starts as {}, the body yields {}", i, to_string(start), to_string(next));
     for (const Block* block : {&condition, &body})
       if (!compatible(block->params[i]->type, next))
-        context.fail("the body yields {} as value {}, the next round takes {}", to_string(next), i, to_string(block->params[i]->type));
+        context.fail("the body yields {} as value {}, the next round takes {}", to_string(next), i,
+                     to_string(block->params[i]->type));
     context.result(join(start, next));
   }
 }
@@ -72,14 +77,16 @@ std::vector<OpDef> make_rows() {
   const char* tests = "runs regions or functions: tests/runtime/run_test.cpp";
   return {
       {.name = "if",
-       .summary = "the first region's results where the condition holds, else the second's; the regions see the captures as their parameters",
+       .summary = "the first region's results where the condition holds, else the second's; the regions see the "
+                  "captures as their parameters",
        .inputs = {{"condition", Accepts::boolean}, {"captures", Accepts::any, kVariadic}},
        .results = {},
        .traits = kControl,
        .infer = infer_if,
        .oracle = untested(tests)},
       {.name = "while",
-       .summary = "runs the second region on the values while the first holds for them; the first `carried` values are replaced by what it yields, "
+       .summary = "runs the second region on the values while the first holds for them; the first `carried` values are "
+                  "replaced by what it yields, "
                   "the others stay; results are the carried values at the end",
        .inputs = {{"values", Accepts::any, kVariadic}},
        .attributes = {{"carried", AttrKind::integer}},

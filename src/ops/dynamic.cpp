@@ -66,9 +66,11 @@ std::vector<OpDef> make_rows() {
        .infer = infer_non_zero,
        .reference = non_zero,
        .oracle = {"tf.where(x)", kTensorFlow},
-       .cases = {"f32[2, 3]=[0, 1, 2, 0, 0, -1]", "bool[4, 5]", "i32[6]=[0, 0, 3, 0, 1, 0]", "f32[0, 2]", "bool[3]=[false, false, false]", "f32[3]=[nan, 0, -0.0]"}},
+       .cases = {"f32[2, 3]=[0, 1, 2, 0, 0, -1]", "bool[4, 5]", "i32[6]=[0, 0, 3, 0, 1, 0]", "f32[0, 2]",
+                 "bool[3]=[false, false, false]", "f32[3]=[nan, 0, -0.0]"}},
       {.name = "unique",
-       .summary = "the different elements of a vector in order of first appearance, and for each element its place among them; every NaN is different",
+       .summary = "the different elements of a vector in order of first appearance, and for each element its place "
+                  "among them; every NaN is different",
        .inputs = {{"x", Accepts::number_or_bool}},
        .results = {"values", "index"},
        .traits = kDynamicResult,

@@ -1,4 +1,4 @@
-// Ops that read or write at positions given as data. A negative index counts from the end; one out of range is an error.
+// Ops that read or write at positions given as data. A negative index counts from the end; out of range is an error.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -28,7 +28,8 @@ void infer_gather(InferContext& context) {
   const size_t batch = batch_dims_of(context);
   if (!x.ranked || !indices.ranked) return context.result(dtype, Shape::unranked());
   const size_t axis = axis_of(context, context.attr.integer("axis"), x.rank());
-  if (batch > indices.rank() || batch > axis) context.fail("batch_dims {} exceeds the axis or the dims of the indices", batch);
+  if (batch > indices.rank() || batch > axis)
+    context.fail("batch_dims {} exceeds the axis or the dims of the indices", batch);
   Shape result;
   for (size_t i = 0; i < axis; ++i) result.dims.push_back(i < batch ? batch_dim(context, i) : x.dims[i]);
   result.dims.insert(result.dims.end(), indices.dims.begin() + static_cast<int64_t>(batch), indices.dims.end());
@@ -46,7 +47,8 @@ void gather(KernelContext& context) {
   const auto batch = static_cast<size_t>(context.attr.integer("batch_dims"));
   if (y.count() == 0) return;
   const Dims indices = context.input(1).as_i64();
-  const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis), inner = count_between(dims, axis + 1, x.rank());
+  const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis),
+                inner = count_between(dims, axis + 1, x.rank());
   const int64_t picks = static_cast<int64_t>(indices.size()) / outer;
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -67,7 +69,8 @@ std::optional<size_t> index_depth(const InferContext& context, size_t i, size_t 
   if (indices.rank() == 0) context.fail("indices must be vectors, found {}", to_string(context.input(i)));
   const Dim& depth = indices.dims.back();
   if (!depth.known()) return std::nullopt;
-  if (depth.size > static_cast<int64_t>(most)) context.fail("indices have {} numbers, there are {} dims", depth.size, most);
+  if (depth.size > static_cast<int64_t>(most))
+    context.fail("indices have {} numbers, there are {} dims", depth.size, most);
   return static_cast<size_t>(depth.size);
 }
 
@@ -76,17 +79,20 @@ void infer_gather_nd(InferContext& context) {
   const Shape &x = context.shape(0), &indices = context.shape(1);
   const size_t batch = batch_dims_of(context);
   if (!x.ranked || !indices.ranked) return context.result(dtype, Shape::unranked());
-  if (batch > x.rank() || batch + 1 > indices.rank()) context.fail("batch_dims {} exceeds the dims of x or of the indices", batch);
+  if (batch > x.rank() || batch + 1 > indices.rank())
+    context.fail("batch_dims {} exceeds the dims of x or of the indices", batch);
   auto depth = index_depth(context, 1, x.rank() - batch);
   if (!depth) return context.result(dtype, Shape::unranked());
   Shape result;
-  for (size_t i = 0; i + 1 < indices.rank(); ++i) result.dims.push_back(i < batch ? batch_dim(context, i) : indices.dims[i]);
+  for (size_t i = 0; i + 1 < indices.rank(); ++i)
+    result.dims.push_back(i < batch ? batch_dim(context, i) : indices.dims[i]);
   result.dims.insert(result.dims.end(), x.dims.begin() + static_cast<int64_t>(batch + *depth), x.dims.end());
   context.result(dtype, std::move(result));
 }
 
 // Element offset that an index vector addresses in the dims [first, first + depth).
-int64_t offset_of(const KernelContext& context, const int64_t* index, const Dims& dims, const Dims& strides, size_t first, size_t depth) {
+int64_t offset_of(const KernelContext& context, const int64_t* index, const Dims& dims, const Dims& strides,
+                  size_t first, size_t depth) {
   int64_t offset = 0;
   for (size_t d = 0; d < depth; ++d) offset += checked_index(context, index[d], dims[first + d]) * strides[first + d];
   return offset;
@@ -97,7 +103,8 @@ void gather_nd(KernelContext& context) {
   const Tensor &x = context.input(0), &index_tensor = context.input(1);
   Tensor& y = context.output(0);
   if (y.count() == 0) return;
-  const auto batch = static_cast<size_t>(context.attr.integer("batch_dims")), depth = static_cast<size_t>(index_tensor.dims().back());
+  const auto batch = static_cast<size_t>(context.attr.integer("batch_dims")),
+             depth = static_cast<size_t>(index_tensor.dims().back());
   const Dims indices = index_tensor.as_i64(), strides = strides_of(x.dims());
   const int64_t outer = count_between(x.dims(), 0, batch), each = count_between(x.dims(), batch, x.rank());
   const int64_t part = count_between(x.dims(), batch + depth, x.rank()), picks = y.count() / part / outer;
@@ -105,7 +112,8 @@ void gather_nd(KernelContext& context) {
     using T = decltype(tag);
     T* to = data<T>(y);
     for (int64_t p = 0; p < outer * picks; ++p) {
-      const int64_t at = offset_of(context, indices.data() + p * static_cast<int64_t>(depth), x.dims(), strides, batch, depth);
+      const int64_t at =
+          offset_of(context, indices.data() + p * static_cast<int64_t>(depth), x.dims(), strides, batch, depth);
       to = std::copy_n(data<T>(x) + p / picks * each + at, part, to);
     }
   });
@@ -119,9 +127,11 @@ void check_updates(const InferContext& context, const Shape& target, size_t indi
   if (!depth || !updates.ranked) return;
   const size_t lead = indices.rank() - 1;
   if (updates.rank() != lead + target.rank() - *depth)
-    context.fail("updates must have {} dims, found {}", lead + target.rank() - *depth, to_string(context.input(updates_at)));
+    context.fail("updates must have {} dims, found {}", lead + target.rank() - *depth,
+                 to_string(context.input(updates_at)));
   for (size_t i = 0; i < updates.rank(); ++i)
-    same_size(context, updates.dims[i], i < lead ? indices.dims[i] : target.dims[*depth + i - lead], "sizes of updates");
+    same_size(context, updates.dims[i], i < lead ? indices.dims[i] : target.dims[*depth + i - lead],
+              "sizes of updates");
 }
 
 void infer_scatter_nd(InferContext& context) {
@@ -139,7 +149,8 @@ void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& u
   const Dims indices = index_tensor.as_i64(), strides = strides_of(y.dims());
   const int64_t part = count_between(y.dims(), depth, y.rank()), picks = updates.count() / part;
   for (int64_t p = 0; p < picks; ++p) {
-    const int64_t at = offset_of(context, indices.data() + p * static_cast<int64_t>(depth), y.dims(), strides, 0, depth);
+    const int64_t at =
+        offset_of(context, indices.data() + p * static_cast<int64_t>(depth), y.dims(), strides, 0, depth);
     for (int64_t i = 0; i < part; ++i) store(data<T>(y)[at + i], data<T>(updates)[p * part + i]);
   }
 }
@@ -161,7 +172,8 @@ void scatter_nd(KernelContext& context) {
 
 void infer_scatter_update(InferContext& context) {
   DType dtype = moved_type(context, 0);
-  if (context.dtype(2) != dtype) context.fail("updates must be {}, found {}", to_string(dtype), to_string(context.dtype(2)));
+  if (context.dtype(2) != dtype)
+    context.fail("updates must be {}, found {}", to_string(dtype), to_string(context.dtype(2)));
   check_updates(context, context.shape(0), 1, 2);
   context.result(dtype, context.shape(0));
 }
@@ -171,7 +183,8 @@ void scatter_update(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
   with_elements(context.output(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    scatter<T>(context, context.input(1), context.input(2), context.output(0), [](T& to, const T& update) { to = update; });
+    scatter<T>(context, context.input(1), context.input(2), context.output(0),
+               [](T& to, const T& update) { to = update; });
   });
 }
 
@@ -217,16 +230,18 @@ std::vector<OpDef> make_rows() {
   const InputDef x = {"x"}, indices = {"indices", Accepts::shape_integers};
   return {
       {.name = "gather",
-       .summary = "parts of x along the axis by index; result dims are x's with the axis replaced by the dims of the indices; the first batch_dims dims of "
+       .summary = "parts of x along the axis by index; result dims are x's with the axis replaced by the dims of the "
+                  "indices; the first batch_dims dims of "
                   "both go together",
        .inputs = {x, indices},
        .attributes = {integer("axis", 0), integer("batch_dims", 0)},
        .infer = infer_gather,
        .reference = gather,
        .oracle = {"tf.gather(x, indices, axis=axis, batch_dims=batch_dims)", kTensorFlow},
-       .cases = {"f32[5, 3], i64[2]=[4, 0]", "f32[2, 5], i32[2, 2]=[0, 4, 1, 1] {axis = 1}", "f32[5], i64[]=[2]", "f32[3, 4, 2], i64[1]=[3] {axis = -2}",
-                 "f32[2, 3, 4], i64[2, 2]=[2, 0, 1, 1] {axis = 1, batch_dims = 1}", "f32[3, 2], i64[0]=[]", "f32[0, 2], i64[0]=[]", "bool[4], i32[3]=[3, 3, 0]",
-                 "f16[4, 2], i64[2]=[1, 3]"}},
+       .cases = {"f32[5, 3], i64[2]=[4, 0]", "f32[2, 5], i32[2, 2]=[0, 4, 1, 1] {axis = 1}", "f32[5], i64[]=[2]",
+                 "f32[3, 4, 2], i64[1]=[3] {axis = -2}",
+                 "f32[2, 3, 4], i64[2, 2]=[2, 0, 1, 1] {axis = 1, batch_dims = 1}", "f32[3, 2], i64[0]=[]",
+                 "f32[0, 2], i64[0]=[]", "bool[4], i32[3]=[3, 3, 0]", "f16[4, 2], i64[2]=[1, 3]"}},
       {.name = "gather_nd",
        .summary = "parts of x at index vectors (the last dim of the indices) into the dims behind the first batch_dims",
        .inputs = {x, indices},
@@ -234,36 +249,47 @@ std::vector<OpDef> make_rows() {
        .infer = infer_gather_nd,
        .reference = gather_nd,
        .oracle = {"tf.gather_nd(x, indices, batch_dims)", kTensorFlow},
-       .cases = {"f32[3, 4], i64[2, 2]=[0, 1, 2, 3]", "f32[3, 4], i32[2, 1]=[2, 0]", "f32[2, 3, 4], i64[2, 1, 1]=[2, 0] {batch_dims = 1}", "f32[3], i64[1]=[2]",
-                 "f32[3], i64[0, 1]=[]", "f32[2, 2], i64[3, 0]=[]"}},
+       .cases = {"f32[3, 4], i64[2, 2]=[0, 1, 2, 3]", "f32[3, 4], i32[2, 1]=[2, 0]",
+                 "f32[2, 3, 4], i64[2, 1, 1]=[2, 0] {batch_dims = 1}", "f32[3], i64[1]=[2]", "f32[3], i64[0, 1]=[]",
+                 "f32[2, 2], i64[3, 0]=[]"}},
       {.name = "scatter_nd",
-       .summary = "zeros of the given shape with updates added at index vectors (the last dim of the indices), in their order",
+       .summary =
+           "zeros of the given shape with updates added at index vectors (the last dim of the indices), in their order",
        .inputs = {indices, {"updates", Accepts::numbers}, {"shape", Accepts::shape_integers}},
        .traits = kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_nd,
        .reference = scatter_nd,
        .oracle = {"tf.scatter_nd(tf.cast(indices, tf.int64), updates, tf.cast(shape, tf.int64))", kTensorFlow},
-       .cases = {"i64[3, 1]=[1, 4, 1], f32[3], i64[1]=[6]", "i32[2, 1]=[2, 0], f32[2, 3], i32[2]=[4, 3]", "i64[2, 2]=[0, 1, 2, 2], f32[2], i64[2]=[3, 3]",
-                 "i64[0, 1]=[], f32[0], i64[1]=[2]", "i64[2, 1]=[0, 0], i32[2], i64[1]=[1]"}},
+       .cases = {"i64[3, 1]=[1, 4, 1], f32[3], i64[1]=[6]", "i32[2, 1]=[2, 0], f32[2, 3], i32[2]=[4, 3]",
+                 "i64[2, 2]=[0, 1, 2, 2], f32[2], i64[2]=[3, 3]", "i64[0, 1]=[], f32[0], i64[1]=[2]",
+                 "i64[2, 1]=[0, 0], i32[2], i64[1]=[1]"}},
       {.name = "scatter_update",
-       .summary = "x with updates put at index vectors (the last dim of the indices); of several for one place the last stays",
+       .summary =
+           "x with updates put at index vectors (the last dim of the indices); of several for one place the last stays",
        .inputs = {x, indices, {"updates"}},
        .infer = infer_scatter_update,
        .reference = scatter_update,
        .oracle = {"tf.tensor_scatter_nd_update(x, tf.cast(indices, tf.int64), updates)", kTensorFlow},
-       .cases = {"f32[6], i64[2, 1]=[1, 4], f32[2]", "f32[4, 3], i32[2, 1]=[2, 0], f32[2, 3]", "f32[3, 3], i64[2, 2]=[0, 1, 2, 2], f32[2]",
-                 "f32[3], i64[0, 1]=[], f32[0]", "i64[4], i64[1, 1]=[3], i64[1]"}},
+       .cases = {"f32[6], i64[2, 1]=[1, 4], f32[2]", "f32[4, 3], i32[2, 1]=[2, 0], f32[2, 3]",
+                 "f32[3, 3], i64[2, 2]=[0, 1, 2, 2], f32[2]", "f32[3], i64[0, 1]=[], f32[0]",
+                 "i64[4], i64[1, 1]=[3], i64[1]"}},
       {.name = "one_hot",
-       .summary = "a new axis of size depth: `on` at each index, `off` elsewhere; an index out of range, or negative, gives `off` everywhere",
-       .inputs = {indices, {"depth", Accepts::shape_integers}, {"on", Accepts::number_or_bool}, {"off", Accepts::number_or_bool}},
+       .summary = "a new axis of size depth: `on` at each index, `off` elsewhere; an index out of range, or negative, "
+                  "gives `off` everywhere",
+       .inputs = {indices,
+                  {"depth", Accepts::shape_integers},
+                  {"on", Accepts::number_or_bool},
+                  {"off", Accepts::number_or_bool}},
        .attributes = {integer("axis", -1)},
        .traits = kShapeOperands,
        .infer = infer_one_hot,
        .reference = one_hot,
        .oracle = {"tf.one_hot(indices, int(depth), on, off, axis)", kTensorFlow},
-       .cases = {"i64[3]=[0, 2, 1], i64[]=[3], f32[]=[1], f32[]=[0]", "i32[2, 2]=[0, 5, -1, 1], i32[]=[3], f32[]=[2.5], f32[]=[-1] {axis = 1}",
-                 "i64[]=[1], i64[]=[4], i32[]=[1], i32[]=[0] {axis = 0}", "i64[0]=[], i64[]=[3], f32[]=[1], f32[]=[0]", "i64[2]=[0, 1], i64[]=[0], f32[]=[1], f32[]=[0]"}},
+       .cases = {"i64[3]=[0, 2, 1], i64[]=[3], f32[]=[1], f32[]=[0]",
+                 "i32[2, 2]=[0, 5, -1, 1], i32[]=[3], f32[]=[2.5], f32[]=[-1] {axis = 1}",
+                 "i64[]=[1], i64[]=[4], i32[]=[1], i32[]=[0] {axis = 0}", "i64[0]=[], i64[]=[3], f32[]=[1], f32[]=[0]",
+                 "i64[2]=[0, 1], i64[]=[0], f32[]=[1], f32[]=[0]"}},
   };
 }
 

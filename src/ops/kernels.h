@@ -16,13 +16,13 @@ namespace cairn {
 struct Half {
   uint16_t bits = 0;
   Half() = default;
-  Half(float value) : bits(float_to_half(value)) {}  // NOLINT: an element is its value
+  Half(float value) : bits(float_to_half(value)) {}       // NOLINT: an element is its value
   operator float() const { return half_to_float(bits); }  // NOLINT
 };
 struct BFloat {
   uint16_t bits = 0;
   BFloat() = default;
-  BFloat(float value) : bits(float_to_bfloat(value)) {}  // NOLINT
+  BFloat(float value) : bits(float_to_bfloat(value)) {}     // NOLINT
   operator float() const { return bfloat_to_float(bits); }  // NOLINT
 };
 
@@ -56,7 +56,9 @@ bool with_integer(DType dtype, F&& f) {
   if (dtype == kU64) return f(uint64_t()), true;
   return false;
 }
-inline void refuse(bool done, DType dtype) { CHECK(done, "the shape rule let {} pass", to_string(dtype)); }
+inline void refuse(bool done, DType dtype) {
+  CHECK(done, "the shape rule let {} pass", to_string(dtype));
+}
 }  // namespace detail
 
 /// f(T()) with the C++ type of the elements. The shape rule has refused other dtypes.
@@ -119,7 +121,9 @@ inline int64_t count_between(const Dims& dims, size_t first, size_t last) {
   for (size_t i = first; i < last; ++i) count *= static_cast<uint64_t>(dims[i]);
   return static_cast<int64_t>(count);
 }
-inline int64_t count_of(const Dims& dims) { return count_between(dims, 0, dims.size()); }
+inline int64_t count_of(const Dims& dims) {
+  return count_between(dims, 0, dims.size());
+}
 
 /// visit(n, offsets) for every position of `dims` in row-major order: n counts them, offsets[k] is where operand k
 /// with strides[k] stands.
@@ -170,7 +174,8 @@ void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* 
     Dims index(y.rank(), 0);
     for (int64_t n = 0; n < y.count(); ++n) {
       int64_t at = 0;
-      for (size_t d = 0; d < index.size() && at >= 0; ++d) at = offsets[d][static_cast<size_t>(index[d])] < 0 ? -1 : at + offsets[d][static_cast<size_t>(index[d])];
+      for (size_t d = 0; d < index.size() && at >= 0; ++d)
+        at = offsets[d][static_cast<size_t>(index[d])] < 0 ? -1 : at + offsets[d][static_cast<size_t>(index[d])];
       to[n] = at < 0 ? *data<T>(*fill) : from[at];
       for (size_t d = index.size(); d-- > 0;) {
         if (++index[d] < y.dims()[d]) break;

@@ -116,7 +116,8 @@ void check_channels(const InferContext& context, const Dim& channels, const Dim&
     context.fail("{} output channels do not divide into {} groups", kernel_out.size, groups);
   if (channels.known() && kernel_in.known() && channels.size / groups != kernel_in.size) {
     if (groups == 1) context.fail("kernel has {} input channels, input has {}", kernel_in.size, channels.size);
-    context.fail("kernel has {} input channels in each of {} groups, input has {}", kernel_in.size, groups, channels.size);
+    context.fail("kernel has {} input channels in each of {} groups, input has {}", kernel_in.size, groups,
+                 channels.size);
   }
 }
 
@@ -152,7 +153,8 @@ void conv2d_of(const KernelContext& context, Tensor& y) {
   const int64_t top = rows.padding_before(in[1], out[1]), left = columns.padding_before(in[2], out[2]);
   const T *xs = data<T>(x), *ks = data<T>(kernel);
   walk<1>(out, {strides_of(out)}, [&](int64_t n, auto&) {
-    const int64_t o = n % out[3], column = n / out[3] % out[2], row = n / out[3] / out[2] % out[1], image = n / out[3] / out[2] / out[1];
+    const int64_t o = n % out[3], column = n / out[3] % out[2], row = n / out[3] / out[2] % out[1],
+                  image = n / out[3] / out[2] / out[1];
     double sum = 0;
     for (int64_t h = 0; h < k[0] && k[2] > 0; ++h) {
       const int64_t at_row = row * rows.stride + h * rows.dilation - top;
@@ -177,7 +179,8 @@ void conv2d(KernelContext& context) {
 std::vector<OpDef> make_rows() {
   return {
       {.name = "matmul",
-       .summary = "matrix product over the last two dims, transposed first where told; leading dims broadcast; an inner dim of 0 gives 0; "
+       .summary = "matrix product over the last two dims, transposed first where told; leading dims broadcast; an "
+                  "inner dim of 0 gives 0; "
                   "integers wrap",
        .inputs = {{"a", Accepts::numbers}, {"b", Accepts::numbers}},
        .attributes = {flag("transpose_a"), flag("transpose_b")},
@@ -186,17 +189,22 @@ std::vector<OpDef> make_rows() {
        .infer = infer_matmul,
        .flops = matmul_flops,
        .reference = matmul,
-       .oracle = {"np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)"},
-       .cases = {"f32[2, 3], f32[3, 4]", "f32[1, 65], f32[65, 17]", "f32[33, 64], f32[64, 48]", "f32[7, 5], f32[7, 3] {transpose_a = true}",
-                 "f32[5, 7], f32[3, 7] {transpose_b = true}", "f32[7, 5], f32[3, 7] {transpose_a = true, transpose_b = true}",
-                 "f32[2, 1, 4, 5], f32[3, 5, 2]", "f32[6, 3, 4], f32[4, 2]", "f32[0, 3], f32[3, 4]", "f32[2, 0], f32[0, 3]", "f64[5, 6], f64[6, 2]",
+       .oracle =
+           {"np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)"},
+       .cases = {"f32[2, 3], f32[3, 4]", "f32[1, 65], f32[65, 17]", "f32[33, 64], f32[64, 48]",
+                 "f32[7, 5], f32[7, 3] {transpose_a = true}", "f32[5, 7], f32[3, 7] {transpose_b = true}",
+                 "f32[7, 5], f32[3, 7] {transpose_a = true, transpose_b = true}", "f32[2, 1, 4, 5], f32[3, 5, 2]",
+                 "f32[6, 3, 4], f32[4, 2]", "f32[0, 3], f32[3, 4]", "f32[2, 0], f32[0, 3]", "f64[5, 6], f64[6, 2]",
                  "i32[3, 4], i32[4, 2]", "f16[9, 8], f16[8, 3]", "bf16[4, 8], bf16[8, 3]"}},
       {.name = "conv2d",
-       .summary = "2-D convolution (correlation) of NHWC images with a kernel of height, width, channels a group, output channels; outside "
-                  "the image is 0; same pads evenly, an odd rest after (same_lower: before); pads are top, bottom, left, right",
+       .summary = "2-D convolution (correlation) of NHWC images with a kernel of height, width, channels a group, "
+                  "output channels; outside "
+                  "the image is 0; same pads evenly, an odd rest after (same_lower: before); pads are top, bottom, "
+                  "left, right",
        .inputs = {{"x", Accepts::floats}, {"kernel", Accepts::floats}},
        .attributes = {integers("strides", {1, 1}), integers("dilations", {1, 1}),
-                      word("padding", "valid", {"valid", "same", "same_lower", "explicit"}), integers("pads", {0, 0, 0, 0}), integer("groups", 1)},
+                      word("padding", "valid", {"valid", "same", "same_lower", "explicit"}),
+                      integers("pads", {0, 0, 0, 0}), integer("groups", 1)},
        .traits = kContraction,
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d,
@@ -204,12 +212,15 @@ std::vector<OpDef> make_rows() {
        .reference = conv2d,
        .oracle = {"conv2d(x, kernel, strides, dilations, padding, pads, groups)", kTensorFlow},
        .cases = {"f32[1, 5, 5, 1], f32[3, 3, 1, 1]", "f32[2, 8, 9, 3], f32[3, 3, 3, 16] {padding = same}",
-                 "f32[1, 9, 8, 4], f32[3, 3, 4, 8] {strides = [2, 2], padding = same}", "f32[1, 7, 7, 3], f32[1, 1, 3, 33]",
-                 "f32[1, 9, 9, 2], f32[3, 2, 2, 5] {dilations = [2, 3]}", "f32[1, 6, 6, 4], f32[3, 3, 1, 4] {groups = 4, padding = same}",
-                 "f32[1, 6, 6, 4], f32[3, 3, 1, 8] {groups = 4}", "f32[2, 6, 5, 6], f32[3, 3, 3, 4] {groups = 2, padding = same}",
+                 "f32[1, 9, 8, 4], f32[3, 3, 4, 8] {strides = [2, 2], padding = same}",
+                 "f32[1, 7, 7, 3], f32[1, 1, 3, 33]", "f32[1, 9, 9, 2], f32[3, 2, 2, 5] {dilations = [2, 3]}",
+                 "f32[1, 6, 6, 4], f32[3, 3, 1, 4] {groups = 4, padding = same}",
+                 "f32[1, 6, 6, 4], f32[3, 3, 1, 8] {groups = 4}",
+                 "f32[2, 6, 5, 6], f32[3, 3, 3, 4] {groups = 2, padding = same}",
                  "f32[1, 6, 6, 2], f32[3, 3, 2, 3] {padding = explicit, pads = [1, 0, 2, 1], strides = [2, 1]}",
-                 "f32[1, 8, 8, 2], f32[4, 4, 2, 3] {padding = same_lower}", "f32[0, 5, 5, 2], f32[3, 3, 2, 4]", "f32[1, 2, 2, 1], f32[3, 3, 1, 2]",
-                 "f32[1, 14, 14, 32], f32[3, 3, 32, 32] {padding = same}", "f64[1, 5, 5, 2], f64[3, 3, 2, 2]", "f16[1, 5, 5, 8], f16[3, 3, 8, 4]"}},
+                 "f32[1, 8, 8, 2], f32[4, 4, 2, 3] {padding = same_lower}", "f32[0, 5, 5, 2], f32[3, 3, 2, 4]",
+                 "f32[1, 2, 2, 1], f32[3, 3, 1, 2]", "f32[1, 14, 14, 32], f32[3, 3, 32, 32] {padding = same}",
+                 "f64[1, 5, 5, 2], f64[3, 3, 2, 2]", "f16[1, 5, 5, 8], f16[3, 3, 8, 4]"}},
   };
 }
 

@@ -38,7 +38,8 @@ size_t index_of(const KernelContext& context, const List& list) {
 }
 
 void check_element(const KernelContext& context, const List& list, const Tensor& x) {
-  if (!compatible(list.element, x.type())) context.fail("an element is {}, found {}", to_string(list.element), to_string(x.type()));
+  if (!compatible(list.element, x.type()))
+    context.fail("an element is {}, found {}", to_string(list.element), to_string(x.type()));
 }
 
 // Dims of an element that was never set: zeros of the declared dims.
@@ -114,7 +115,9 @@ void push(KernelContext& context) {
   context.result(0).list = std::move(copy);
 }
 
-void size(KernelContext& context) { *data<int64_t>(context.allocate(0, kI64, {})) = static_cast<int64_t>(list_of(context).elements.size()); }
+void size(KernelContext& context) {
+  *data<int64_t>(context.allocate(0, kI64, {})) = static_cast<int64_t>(list_of(context).elements.size());
+}
 
 void infer_stack(InferContext& context) {
   const Type& element = element_type(context);
@@ -154,7 +157,8 @@ void stack(KernelContext& context) {
   auto parts = whole_elements(context, list);
   Dims dims = parts.empty() ? unset_dims(context, list, 0) : parts[0].dims();
   for (const Tensor& part : parts)
-    if (part.dims() != dims) context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
+    if (part.dims() != dims)
+      context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
   dims.insert(dims.begin(), static_cast<int64_t>(parts.size()));
   append(parts, context.allocate(0, list.element.dtype, dims));
 }
@@ -206,7 +210,8 @@ void concat(KernelContext& context) {
   append(parts, context.allocate(0, list.element.dtype, dims));
 }
 
-OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inputs, void (*infer)(InferContext&), void (*reference)(KernelContext&)) {
+OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inputs, void (*infer)(InferContext&),
+               void (*reference)(KernelContext&)) {
   return {.name = name,
           .summary = summary,
           .inputs = std::move(inputs),
@@ -219,13 +224,19 @@ OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inpu
 std::vector<OpDef> make_rows() {
   const InputDef list = {"list", Accepts::list}, index = {"index", Accepts::shape_integers}, x = {"x"};
   std::vector<OpDef> rows = {
-      list_row("list_make", "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else an error",
+      list_row("list_make",
+               "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else "
+               "an error",
                {{"size", Accepts::shape_integers}}, infer_make, make),
       list_row("list_get", "element `index`; out of range is an error", {list, index}, infer_get, get),
-      list_row("list_set", "the list with x in place of element `index`; out of range is an error", {list, index, x}, infer_set, set),
+      list_row("list_set", "the list with x in place of element `index`; out of range is an error", {list, index, x},
+               infer_set, set),
       list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
-      list_row("list_size", "number of elements, set or not", {list}, [](InferContext& context) { context.result(kI64, Shape()); }, size),
-      list_row("list_stack", "all elements along a new first dim; unset ones are zeros like the others", {list}, infer_stack, stack),
+      list_row(
+          "list_size", "number of elements, set or not", {list},
+          [](InferContext& context) { context.result(kI64, Shape()); }, size),
+      list_row("list_stack", "all elements along a new first dim; unset ones are zeros like the others", {list},
+               infer_stack, stack),
       list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack),
       list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
   };

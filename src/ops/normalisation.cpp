@@ -79,7 +79,8 @@ void infer_batch_norm(InferContext& context) {
   if (shape.ranked) {
     Dim& channels = shape.dims[axis_of(context, context.attr.integer("axis"), shape.rank())];
     for (size_t i = 1; i < 5; ++i)
-      if (context.shape(i).ranked) channels = same_size(context, channels, context.shape(i).dims[0], "channels and parameters");
+      if (context.shape(i).ranked)
+        channels = same_size(context, channels, context.shape(i).dims[0], "channels and parameters");
   }
   context.result(number_type(context, 0), std::move(shape));
 }
@@ -97,7 +98,8 @@ void batch_norm(KernelContext& context) {
     using T = decltype(tag);
     for (int64_t i = 0; i < x.count(); ++i) {
       const auto c = static_cast<size_t>(i / rows.inner % rows.size);
-      const double y = (static_cast<double>(data<T>(x)[i]) - mean[c]) / std::sqrt(variance[c] + epsilon) * scale[c] + offset[c];
+      const double y =
+          (static_cast<double>(data<T>(x)[i]) - mean[c]) / std::sqrt(variance[c] + epsilon) * scale[c] + offset[c];
       data<T>(context.output(0))[i] = T(static_cast<Compute<T>>(y));
     }
   });
@@ -111,7 +113,8 @@ std::vector<Value*> batch_norm_by_mul(Builder& b, const Node& node) {
   Value* values[5] = {node.inputs[0]};
   for (size_t i = 1; i < 5; ++i) {
     values[i] = node.inputs[i];
-    if (values[i]->type.dtype != values[0]->type.dtype) values[i] = b.add("cast", {values[i]}, {{"dtype", values[0]->type.dtype}});
+    if (values[i]->type.dtype != values[0]->type.dtype)
+      values[i] = b.add("cast", {values[i]}, {{"dtype", values[0]->type.dtype}});
     if (column.size() > 1) values[i] = b.add("reshape", {values[i], b.ints(column)});
   }
   auto [x, scale, offset, mean, variance] = values;
@@ -129,7 +132,8 @@ void infer_layer_norm(InferContext& context) {
     Shape both = broadcast(context, x, context.shape(i));
     if (!both.ranked) continue;
     bool same = both.rank() == x.rank();
-    for (size_t d = 0; same && d < x.rank(); ++d) same = !both.dims[d].known() || !x.dims[d].known() || both.dims[d].size == x.dims[d].size;
+    for (size_t d = 0; same && d < x.rank(); ++d)
+      same = !both.dims[d].known() || !x.dims[d].known() || both.dims[d].size == x.dims[d].size;
     if (!same) context.fail("{} does not broadcast to {}", to_string(context.input(i)), to_string(context.input(0)));
   }
   context.result(dtype, x);
@@ -141,7 +145,8 @@ void layer_norm(KernelContext& context) {
   const Dims& dims = x.dims();
   if (x.count() == 0) return;
   const int64_t axis = context.attr.integer("axis");
-  const int64_t size = count_between(dims, static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis), dims.size());
+  const int64_t size =
+      count_between(dims, static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis), dims.size());
   std::vector<double> means, deviations;
   const std::vector<double> values = x.as_f64();
   for (auto row = values.begin(); row != values.end(); row += size) {
@@ -155,12 +160,14 @@ void layer_norm(KernelContext& context) {
   const Tensor &scale = context.input(1), &offset = context.input(2);
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    walk<2>(dims, {broadcast_strides(scale.dims(), dims), broadcast_strides(offset.dims(), dims)}, [&](int64_t n, auto& at) {
-      const auto row = static_cast<size_t>(n / size);
-      const double y = (values[static_cast<size_t>(n)] - means[row]) / deviations[row] * static_cast<double>(data<T>(scale)[at[0]]) +
-                       static_cast<double>(data<T>(offset)[at[1]]);
-      data<T>(context.output(0))[n] = T(static_cast<Compute<T>>(y));
-    });
+    walk<2>(dims, {broadcast_strides(scale.dims(), dims), broadcast_strides(offset.dims(), dims)},
+            [&](int64_t n, auto& at) {
+              const auto row = static_cast<size_t>(n / size);
+              const double y = (values[static_cast<size_t>(n)] - means[row]) / deviations[row] *
+                                   static_cast<double>(data<T>(scale)[at[0]]) +
+                               static_cast<double>(data<T>(offset)[at[1]]);
+              data<T>(context.output(0))[n] = T(static_cast<Compute<T>>(y));
+            });
   });
 }
 
@@ -177,8 +184,16 @@ std::vector<Value*> layer_norm_by_mean(Builder& b, const Node& node) {
 }
 
 std::vector<OpDef> make_rows() {
-  const std::vector<const char*> softmax_cases = {"f32[2, 3]", "f32[3, 5, 4] {axis = 1}", "f32[2, 67]", "f32[4, 3] {axis = 0}", "f32[0, 3]", "f32[3, 0]",
-                                                  "f32[5]", "f16[2, 9]", "f32[3]=[1000, 0, -1000]", "f32[2]=[-inf, 0]"};
+  const std::vector<const char*> softmax_cases = {"f32[2, 3]",
+                                                  "f32[3, 5, 4] {axis = 1}",
+                                                  "f32[2, 67]",
+                                                  "f32[4, 3] {axis = 0}",
+                                                  "f32[0, 3]",
+                                                  "f32[3, 0]",
+                                                  "f32[5]",
+                                                  "f16[2, 9]",
+                                                  "f32[3]=[1000, 0, -1000]",
+                                                  "f32[2]=[-inf, 0]"};
   return {
       {.name = "softmax",
        .summary = "exp(x - max) / sum(exp(x - max)) along one axis; a row of -inf, or with NaN or +inf, gives NaN",
@@ -205,22 +220,30 @@ std::vector<OpDef> make_rows() {
        .oracle = {"tf.nn.log_softmax(x, axis)", kTensorFlow},
        .cases = softmax_cases},
       {.name = "batch_norm",
-       .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset with one of each for every position along the axis (inference form); "
+       .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset with one of each for every position along "
+                  "the axis (inference form); "
                   "parameters are of x's element type or f32",
-       .inputs = {{"x", Accepts::floats}, {"scale", Accepts::floats}, {"offset", Accepts::floats}, {"mean", Accepts::floats}, {"variance", Accepts::floats}},
+       .inputs = {{"x", Accepts::floats},
+                  {"scale", Accepts::floats},
+                  {"offset", Accepts::floats},
+                  {"mean", Accepts::floats},
+                  {"variance", Accepts::floats}},
        .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
        .precision = Precision::accumulate_f32,
        .infer = infer_batch_norm,
        .flops = [](const InferContext& context) { return element_flops(context, 2); },
        .decompose = batch_norm_by_mul,
        .reference = batch_norm,
-       .oracle = {"np.moveaxis((np.moveaxis(x, axis, -1) - mean) / np.sqrt(variance + np.float32(epsilon)) * scale + offset, -1, axis)"},
+       .oracle = {"np.moveaxis((np.moveaxis(x, axis, -1) - mean) / np.sqrt(variance + np.float32(epsilon)) * scale + "
+                  "offset, -1, axis)"},
        .cases = {"f32[2, 3, 3, 4], f32[4], f32[4], f32[4], f32[4]=[0.5, 1, 2, 0.01] {epsilon = 0.001}",
                  "f32[2, 4, 3, 3], f32[4], f32[4], f32[4], f32[4]=[0.5, 1, 2, 0.01] {epsilon = 0.001, axis = 1}",
-                 "f32[5, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}", "f32[0, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
+                 "f32[5, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
+                 "f32[0, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
                  "f16[3, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
       {.name = "layer_norm",
-       .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset, mean and biased variance taken over the dims from the axis to the last; scale "
+       .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset, mean and biased variance taken over the "
+                  "dims from the axis to the last; scale "
                   "and offset broadcast to x",
        .inputs = {{"x", Accepts::floats}, {"scale", Accepts::floats}, {"offset", Accepts::floats}},
        .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
@@ -231,10 +254,11 @@ std::vector<OpDef> make_rows() {
        .decompose = layer_norm_by_mean,
        .reference = layer_norm,
        .oracle = {"(x - x.mean(tuple(range(axis % x.ndim, x.ndim)), keepdims=True)) / "
-                  "np.sqrt(x.var(tuple(range(axis % x.ndim, x.ndim)), keepdims=True) + np.float32(epsilon)) * scale + offset"},
+                  "np.sqrt(x.var(tuple(range(axis % x.ndim, x.ndim)), keepdims=True) + np.float32(epsilon)) * scale + "
+                  "offset"},
        .cases = {"f32[2, 5], f32[5], f32[5] {epsilon = 0.001}", "f32[3, 4, 67], f32[67], f32[67] {epsilon = 0.00001}",
-                 "f32[2, 3, 4], f32[3, 4], f32[3, 4] {epsilon = 0.001, axis = 1}", "f32[0, 4], f32[4], f32[4] {epsilon = 0.001}",
-                 "f32[2, 6], f32[], f32[6] {epsilon = 0.001}"}},
+                 "f32[2, 3, 4], f32[3, 4], f32[3, 4] {epsilon = 0.001, axis = 1}",
+                 "f32[0, 4], f32[4], f32[4] {epsilon = 0.001}", "f32[2, 6], f32[], f32[6] {epsilon = 0.001}"}},
   };
 }
 

@@ -24,7 +24,9 @@ void infer_reduce(InferContext& context) {
   context.result(dtype, reduced(x, axis_set(context, axes, x.rank()), keep_dims));
 }
 
-double reduce_flops(const InferContext& context) { return static_cast<double>(known_count(context.shape(0)).value_or(0)); }
+double reduce_flops(const InferContext& context) {
+  return static_cast<double>(known_count(context.shape(0)).value_or(0));
+}
 
 // y = finish(all elements of a group combined, how many), from `start`; A is the type they are combined in.
 template <class T, class A, class Combine, class Finish>
@@ -33,7 +35,8 @@ void fold(KernelContext& context, A start, Combine&& combine, Finish&& finish) {
   Tensor& y = context.output(0);
   const size_t rank = x.rank();
   std::vector<bool> dropped(rank, false);
-  for (int64_t axis : context.attr.integers("axes")) dropped[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  for (int64_t axis : context.attr.integers("axes"))
+    dropped[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   Dims kept = x.dims();
   for (size_t i = 0; i < rank; ++i)
     if (dropped[i]) kept[i] = 1;
@@ -43,7 +46,8 @@ void fold(KernelContext& context, A start, Combine&& combine, Finish&& finish) {
     sum = combine(sum, static_cast<A>(data<T>(x)[n]));
   });
   const int64_t group = y.count() ? x.count() / y.count() : 0;
-  for (int64_t i = 0; i < y.count(); ++i) data<T>(y)[i] = T(static_cast<Compute<T>>(finish(sums[static_cast<size_t>(i)], group)));
+  for (int64_t i = 0; i < y.count(); ++i)
+    data<T>(y)[i] = T(static_cast<Compute<T>>(finish(sums[static_cast<size_t>(i)], group)));
 }
 constexpr auto kAsIs = [](auto value, int64_t) { return value; };
 
@@ -51,31 +55,38 @@ void reduce_sum(KernelContext& context) {
   allocate_results(context);
   with_numbers(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    fold<T, Sum<T>>(context, 0, [](Sum<T> a, Sum<T> b) {
-      if constexpr (kIsFloat<T>)
-        return a + b;
-      else
-        return wrapped(a, b, std::plus<>());
-    }, kAsIs);
+    fold<T, Sum<T>>(
+        context, 0,
+        [](Sum<T> a, Sum<T> b) {
+          if constexpr (kIsFloat<T>)
+            return a + b;
+          else
+            return wrapped(a, b, std::plus<>());
+        },
+        kAsIs);
   });
 }
 void reduce_prod(KernelContext& context) {
   allocate_results(context);
   with_numbers(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    fold<T, Sum<T>>(context, 1, [](Sum<T> a, Sum<T> b) {
-      if constexpr (kIsFloat<T>)
-        return a * b;
-      else
-        return wrapped(a, b, std::multiplies<>());
-    }, kAsIs);
+    fold<T, Sum<T>>(
+        context, 1,
+        [](Sum<T> a, Sum<T> b) {
+          if constexpr (kIsFloat<T>)
+            return a * b;
+          else
+            return wrapped(a, b, std::multiplies<>());
+        },
+        kAsIs);
   });
 }
 void reduce_mean(KernelContext& context) {
   allocate_results(context);
   with_floats(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    fold<T, double>(context, 0, std::plus<>(), [](double sum, int64_t count) { return sum / static_cast<double>(count); });
+    fold<T, double>(context, 0, std::plus<>(),
+                    [](double sum, int64_t count) { return sum / static_cast<double>(count); });
   });
 }
 template <bool kMost>
@@ -87,13 +98,15 @@ void reduce_extreme(KernelContext& context) {
     using Limits = std::numeric_limits<C>;
     const C infinity = Limits::has_infinity ? Limits::infinity() : Limits::max();
     const C least = Limits::has_infinity ? static_cast<C>(-Limits::infinity()) : Limits::lowest();
-    fold<T, C>(context, kMost ? least : infinity, [](C a, C b) { return kMost ? maximum(a, b) : minimum(a, b); }, kAsIs);
+    fold<T, C>(
+        context, kMost ? least : infinity, [](C a, C b) { return kMost ? maximum(a, b) : minimum(a, b); }, kAsIs);
   });
 }
 template <bool kAll>
 void reduce_bools(KernelContext& context) {
   allocate_results(context);
-  fold<uint8_t, uint8_t>(context, kAll, [](uint8_t a, uint8_t b) -> uint8_t { return kAll ? a && b : a || b; }, kAsIs);
+  fold<uint8_t, uint8_t>(
+      context, kAll, [](uint8_t a, uint8_t b) -> uint8_t { return kAll ? a && b : a || b; }, kAsIs);
 }
 
 void infer_arg(InferContext& context) {
@@ -103,7 +116,8 @@ void infer_arg(InferContext& context) {
   const Shape& x = context.shape(0);
   const int64_t axis = context.attr.integer("axis");
   if (!x.ranked) return context.result(dtype, x);
-  if (x.dims[axis_of(context, axis, x.rank())].size == 0) context.fail("axis {} of {} is empty", axis, to_string(context.input(0)));
+  if (x.dims[axis_of(context, axis, x.rank())].size == 0)
+    context.fail("axis {} of {} is empty", axis, to_string(context.input(0)));
   context.result(dtype, reduced(x, axis_set(context, {axis}, x.rank()), context.attr.boolean("keep_dims")));
 }
 
@@ -172,8 +186,10 @@ void infer_top_k(InferContext& context) {
     Dim& last = shape.dims.back();
     Dim k;
     if (auto value = constant_integers(context, 1)) k = (*value)[0];
-    if (context.constant(1) && !k.known()) context.fail("k must not be negative, found {}", (*constant_integers(context, 1))[0]);
-    if (k.known() && last.known() && k.size > last.size) context.fail("k is {}, there are {} elements", k.size, last.size);
+    if (context.constant(1) && !k.known())
+      context.fail("k must not be negative, found {}", (*constant_integers(context, 1))[0]);
+    if (k.known() && last.known() && k.size > last.size)
+      context.fail("k is {}, there are {} elements", k.size, last.size);
     last = k;
   }
   context.result(dtype, shape);
@@ -206,7 +222,8 @@ void top_k(KernelContext& context) {
   });
 }
 
-OpDef reduction(const char* name, const char* summary, Accepts accepts, Precision precision, void (*reference)(KernelContext&), Oracle oracle) {
+OpDef reduction(const char* name, const char* summary, Accepts accepts, Precision precision,
+                void (*reference)(KernelContext&), Oracle oracle) {
   OpDef row = {.name = name,
                .summary = summary,
                .inputs = {{"x", accepts}},
@@ -218,12 +235,22 @@ OpDef reduction(const char* name, const char* summary, Accepts accepts, Precisio
                .reference = reference,
                .oracle = oracle};
   if (accepts == Accepts::boolean)
-    row.cases = {"bool[2, 3] {axes = [1]}", "bool[4] {axes = [0], keep_dims = true}", "bool[0, 2] {axes = [0]}", "bool[] {axes = []}"};
+    row.cases = {"bool[2, 3] {axes = [1]}", "bool[4] {axes = [0], keep_dims = true}", "bool[0, 2] {axes = [0]}",
+                 "bool[] {axes = []}"};
   else
-    row.cases = {"f32[2, 3] {axes = [1]}", "f32[2, 3] {axes = [0], keep_dims = true}", "f32[3, 4, 5] {axes = [0, -1]}", "f32[3, 4] {axes = []}",
-                 "f32[] {axes = []}", "f32[4, 129] {axes = [-1]}", "f32[2, 7, 7, 19] {axes = [1, 2]}", "f32[3, 0] {axes = [0]}",
-                 "f64[3, 5] {axes = [0, 1]}", "f16[4, 9] {axes = [1]}", "bf16[9] {axes = [0]}"};
-  if (accepts == Accepts::numbers) row.cases.insert(row.cases.end(), {"i32[3, 4] {axes = [1]}", "i64[5] {axes = [0]}", "u8[3, 2] {axes = [0]}"});
+    row.cases = {"f32[2, 3] {axes = [1]}",
+                 "f32[2, 3] {axes = [0], keep_dims = true}",
+                 "f32[3, 4, 5] {axes = [0, -1]}",
+                 "f32[3, 4] {axes = []}",
+                 "f32[] {axes = []}",
+                 "f32[4, 129] {axes = [-1]}",
+                 "f32[2, 7, 7, 19] {axes = [1, 2]}",
+                 "f32[3, 0] {axes = [0]}",
+                 "f64[3, 5] {axes = [0, 1]}",
+                 "f16[4, 9] {axes = [1]}",
+                 "bf16[9] {axes = [0]}"};
+  if (accepts == Accepts::numbers)
+    row.cases.insert(row.cases.end(), {"i32[3, 4] {axes = [1]}", "i64[5] {axes = [0]}", "u8[3, 2] {axes = [0]}"});
   return row;
 }
 
@@ -237,30 +264,39 @@ OpDef arg_row(const char* name, const char* summary, void (*reference)(KernelCon
           .flops = reduce_flops,
           .reference = reference,
           .oracle = {oracle, kTensorFlow},
-          .cases = {"f32[2, 3] {axis = 1}", "f32[4, 37, 3] {axis = 1, dtype = i32}", "f32[5] {axis = -1, keep_dims = true}", "i32[4, 5] {axis = 0}",
-                    "f32[4]=[1, 3, 3, 2] {axis = 0}", "f32[4]=[nan, 1, nan, 2] {axis = 0}", "f32[0, 3] {axis = 1}", "f16[9] {axis = 0}"}};
+          .cases = {"f32[2, 3] {axis = 1}", "f32[4, 37, 3] {axis = 1, dtype = i32}",
+                    "f32[5] {axis = -1, keep_dims = true}", "i32[4, 5] {axis = 0}", "f32[4]=[1, 3, 3, 2] {axis = 0}",
+                    "f32[4]=[nan, 1, nan, 2] {axis = 0}", "f32[0, 3] {axis = 1}", "f16[9] {axis = 0}"}};
 }
 
 std::vector<OpDef> make_rows() {
   const auto kSums = Precision::accumulate_f32, kExact = Precision::exact;
   return {
-      reduction("reduce_sum", "sum along the axes; of no elements 0; no axes: x itself", Accepts::numbers, kSums, reduce_sum,
-                {"np.sum(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
-      reduction("reduce_mean", "mean along the axes; of no elements NaN", Accepts::floats, kSums, reduce_mean, {"np.mean(x, tuple(axes), keepdims=keep_dims)"}),
-      reduction("reduce_max", "largest along the axes, NaN when one is NaN; of no elements -inf, of integers the least", Accepts::numbers, kExact,
-                reduce_extreme<true>, {"np.max(x, tuple(axes), keepdims=keep_dims)"}),
-      reduction("reduce_min", "smallest along the axes, NaN when one is NaN; of no elements inf, of integers the largest", Accepts::numbers, kExact,
-                reduce_extreme<false>, {"np.min(x, tuple(axes), keepdims=keep_dims)"}),
+      reduction("reduce_sum", "sum along the axes; of no elements 0; no axes: x itself", Accepts::numbers, kSums,
+                reduce_sum, {"np.sum(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
+      reduction("reduce_mean", "mean along the axes; of no elements NaN", Accepts::floats, kSums, reduce_mean,
+                {"np.mean(x, tuple(axes), keepdims=keep_dims)"}),
+      reduction("reduce_max", "largest along the axes, NaN when one is NaN; of no elements -inf, of integers the least",
+                Accepts::numbers, kExact, reduce_extreme<true>, {"np.max(x, tuple(axes), keepdims=keep_dims)"}),
+      reduction("reduce_min",
+                "smallest along the axes, NaN when one is NaN; of no elements inf, of integers the largest",
+                Accepts::numbers, kExact, reduce_extreme<false>, {"np.min(x, tuple(axes), keepdims=keep_dims)"}),
       reduction("reduce_prod", "product along the axes; of no elements 1", Accepts::numbers, kSums, reduce_prod,
                 {"np.prod(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
-      reduction("reduce_all", "true where all along the axes are; of no elements true", Accepts::boolean, kExact, reduce_bools<true>,
-                {"np.all(x, tuple(axes), keepdims=keep_dims)"}),
-      reduction("reduce_any", "true where one along the axes is; of no elements false", Accepts::boolean, kExact, reduce_bools<false>,
-                {"np.any(x, tuple(axes), keepdims=keep_dims)"}),
-      arg_row("arg_max", "index of the first largest element along the axis; NaN never wins, and where all are NaN or -inf it is 0; an empty axis is an error",
-              arg_extreme<true>, "(tf.expand_dims if keep_dims else lambda y, axis: y)(tf.argmax(x, axis, dtype), axis)"),
-      arg_row("arg_min", "index of the first smallest element along the axis; NaN never wins, and where all are NaN or inf it is 0; an empty axis is an error",
-              arg_extreme<false>, "(tf.expand_dims if keep_dims else lambda y, axis: y)(tf.argmin(x, axis, dtype), axis)"),
+      reduction("reduce_all", "true where all along the axes are; of no elements true", Accepts::boolean, kExact,
+                reduce_bools<true>, {"np.all(x, tuple(axes), keepdims=keep_dims)"}),
+      reduction("reduce_any", "true where one along the axes is; of no elements false", Accepts::boolean, kExact,
+                reduce_bools<false>, {"np.any(x, tuple(axes), keepdims=keep_dims)"}),
+      arg_row("arg_max",
+              "index of the first largest element along the axis; NaN never wins, and where all are NaN or -inf it is "
+              "0; an empty axis is an error",
+              arg_extreme<true>,
+              "(tf.expand_dims if keep_dims else lambda y, axis: y)(tf.argmax(x, axis, dtype), axis)"),
+      arg_row("arg_min",
+              "index of the first smallest element along the axis; NaN never wins, and where all are NaN or inf it is "
+              "0; an empty axis is an error",
+              arg_extreme<false>,
+              "(tf.expand_dims if keep_dims else lambda y, axis: y)(tf.argmin(x, axis, dtype), axis)"),
       {.name = "cumsum",
        .summary = "running sum along the axis; exclusive leaves the element itself out, reverse starts at the end",
        .inputs = {{"x", Accepts::numbers}},
@@ -270,10 +306,12 @@ std::vector<OpDef> make_rows() {
        .flops = reduce_flops,
        .reference = cumsum,
        .oracle = {"tf.cumsum(x, axis, exclusive, reverse)", kTensorFlow},
-       .cases = {"f32[2, 3] {axis = 1}", "f32[3, 5] {axis = 0, exclusive = true}", "f32[67] {axis = -1, reverse = true}",
-                 "f32[2, 3, 4] {axis = 1, exclusive = true, reverse = true}", "f32[0] {axis = 0}", "i32[5] {axis = 0}", "f16[5] {axis = 0}"}},
+       .cases = {"f32[2, 3] {axis = 1}", "f32[3, 5] {axis = 0, exclusive = true}",
+                 "f32[67] {axis = -1, reverse = true}", "f32[2, 3, 4] {axis = 1, exclusive = true, reverse = true}",
+                 "f32[0] {axis = 0}", "i32[5] {axis = 0}", "f16[5] {axis = 0}"}},
       {.name = "top_k",
-       .summary = "the k largest elements along the last dim in falling order, and their indices; of equal ones the first wins, NaN counts as largest",
+       .summary = "the k largest elements along the last dim in falling order, and their indices; of equal ones the "
+                  "first wins, NaN counts as largest",
        .inputs = {{"x", Accepts::numbers}, {"k", Accepts::shape_integers}},
        .attributes = {flag("sorted", true)},
        .results = {"values", "indices"},
@@ -281,9 +319,10 @@ std::vector<OpDef> make_rows() {
        .infer = infer_top_k,
        .flops = reduce_flops,
        .reference = top_k,
-       .oracle = {"(lambda values, indices: (values, tf.cast(indices, tf.int64)))(*tf.math.top_k(x, int(k)))", kTensorFlow},
-       .cases = {"f32[2, 5], i64[]=[3]", "f32[67], i32[]=[10]", "f32[4]=[1, 3, 3, 2], i64[]=[3] {sorted = false}", "f32[3], i64[]=[0]", "f32[0, 4], i64[]=[2]",
-                 "i32[9], i64[]=[9]"}},
+       .oracle = {"(lambda values, indices: (values, tf.cast(indices, tf.int64)))(*tf.math.top_k(x, int(k)))",
+                  kTensorFlow},
+       .cases = {"f32[2, 5], i64[]=[3]", "f32[67], i32[]=[10]", "f32[4]=[1, 3, 3, 2], i64[]=[3] {sorted = false}",
+                 "f32[3], i64[]=[0]", "f32[0, 4], i64[]=[2]", "i32[9], i64[]=[9]"}},
   };
 }
 

@@ -127,7 +127,8 @@ void infer_concat(InferContext& context) {
     else if (__builtin_add_overflow(sum, along.size, &sum))
       context.fail("the sizes along axis {} add up to too much", axis);
     for (size_t d = 0; known && d < result.rank(); ++d)
-      if (d != axis) result.dims[d] = same_size(context, result.dims[d], context.shape(i).dims[d], "sizes outside the axis");
+      if (d != axis)
+        result.dims[d] = same_size(context, result.dims[d], context.shape(i).dims[d], "sizes outside the axis");
   }
   result.dims[axis] = unknown.empty() ? Dim(sum) : unknown.size() == 1 && sum == 0 ? unknown[0] : Dim();
   context.result(dtype, std::move(result));
@@ -194,20 +195,27 @@ void infer_shape_of(InferContext& context) {
   context.result(index_type(context), Shape{x.ranked ? Dim(static_cast<int64_t>(x.rank())) : Dim()});
 }
 
-void infer_size_of(InferContext& context) { context.result(index_type(context), Shape()); }
+void infer_size_of(InferContext& context) {
+  context.result(index_type(context), Shape());
+}
 
 void store_sizes(KernelContext& context, const Dims& values) {
   allocate_results(context);
   with_integers(context.output(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
     for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] > static_cast<int64_t>(std::numeric_limits<T>::max())) context.fail("{} does not fit {}", values[i], to_string(context.output(0).dtype()));
+      if (values[i] > static_cast<int64_t>(std::numeric_limits<T>::max()))
+        context.fail("{} does not fit {}", values[i], to_string(context.output(0).dtype()));
       data<T>(context.output(0))[i] = static_cast<T>(values[i]);
     }
   });
 }
-void shape_of(KernelContext& context) { store_sizes(context, context.input(0).dims()); }
-void size_of(KernelContext& context) { store_sizes(context, {context.input(0).count()}); }
+void shape_of(KernelContext& context) {
+  store_sizes(context, context.input(0).dims());
+}
+void size_of(KernelContext& context) {
+  store_sizes(context, {context.input(0).count()});
+}
 
 std::vector<OpDef> make_rows() {
   return {
@@ -218,8 +226,9 @@ std::vector<OpDef> make_rows() {
        .infer = infer_reshape,
        .reference = copy,
        .oracle = {"np.reshape(x, shape)"},
-       .cases = {"f32[2, 6], i64[2]=[3, 4]", "f32[2, 6], i32[3]=[2, -1, 3]", "f32[1], i64[0]=[]", "f32[], i64[2]=[1, 1]", "f32[0, 3], i64[2]=[5, 0]",
-                 "f32[2, 3], i64[1]=[-1]", "bool[4], i64[2]=[2, 2]", "f16[2, 3], i64[1]=[6]", "i64[2, 3], i64[2]=[3, 2]"}},
+       .cases = {"f32[2, 6], i64[2]=[3, 4]", "f32[2, 6], i32[3]=[2, -1, 3]", "f32[1], i64[0]=[]",
+                 "f32[], i64[2]=[1, 1]", "f32[0, 3], i64[2]=[5, 0]", "f32[2, 3], i64[1]=[-1]", "bool[4], i64[2]=[2, 2]",
+                 "f16[2, 3], i64[1]=[6]", "i64[2, 3], i64[2]=[3, 2]"}},
       {.name = "transpose",
        .summary = "dim i of the result is dim permutation[i] of x",
        .inputs = {{"x"}},
@@ -227,9 +236,11 @@ std::vector<OpDef> make_rows() {
        .infer = infer_transpose,
        .reference = transpose,
        .oracle = {"np.transpose(x, permutation)"},
-       .cases = {"f32[2, 3] {permutation = [1, 0]}", "f32[2, 3, 4] {permutation = [2, 0, 1]}", "f32[] {permutation = []}",
-                 "f32[0, 3] {permutation = [1, 0]}", "f32[2, 5, 6, 17] {permutation = [0, 3, 1, 2]}", "f32[2, 17, 5, 6] {permutation = [0, 2, 3, 1]}",
-                 "bool[3, 4] {permutation = [-1, 0]}", "f16[3, 4] {permutation = [1, 0]}", "f64[33, 35] {permutation = [1, 0]}"}},
+       .cases = {"f32[2, 3] {permutation = [1, 0]}", "f32[2, 3, 4] {permutation = [2, 0, 1]}",
+                 "f32[] {permutation = []}", "f32[0, 3] {permutation = [1, 0]}",
+                 "f32[2, 5, 6, 17] {permutation = [0, 3, 1, 2]}", "f32[2, 17, 5, 6] {permutation = [0, 2, 3, 1]}",
+                 "bool[3, 4] {permutation = [-1, 0]}", "f16[3, 4] {permutation = [1, 0]}",
+                 "f64[33, 35] {permutation = [1, 0]}"}},
       {.name = "broadcast_to",
        .summary = "x repeated to the given shape by NumPy's rules",
        .inputs = {{"x"}, {"shape", Accepts::shape_integers}},
@@ -237,8 +248,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_broadcast_to,
        .reference = broadcast_to,
        .oracle = {"np.broadcast_to(x, shape)"},
-       .cases = {"f32[3], i64[2]=[2, 3]", "f32[2, 1], i32[2]=[2, 4]", "f32[], i64[2]=[2, 3]", "f32[1], i64[1]=[0]", "f32[1, 3, 1], i64[4]=[2, 2, 3, 2]",
-                 "f32[], i64[0]=[]", "bool[2, 1], i64[2]=[2, 3]"}},
+       .cases = {"f32[3], i64[2]=[2, 3]", "f32[2, 1], i32[2]=[2, 4]", "f32[], i64[2]=[2, 3]", "f32[1], i64[1]=[0]",
+                 "f32[1, 3, 1], i64[4]=[2, 2, 3, 2]", "f32[], i64[0]=[]", "bool[2, 1], i64[2]=[2, 3]"}},
       {.name = "concat",
        .summary = "the inputs one after the other along an axis; all other sizes agree",
        .inputs = {{"inputs", Accepts::any_tensor, InputDef::Arity::variadic}},
@@ -246,8 +257,10 @@ std::vector<OpDef> make_rows() {
        .infer = infer_concat,
        .reference = concat,
        .oracle = {"np.concatenate(inputs, axis)"},
-       .cases = {"f32[2, 3], f32[2, 4] {axis = 1}", "f32[2, 3], f32[1, 3], f32[4, 3] {axis = 0}", "f32[2, 3, 1], f32[2, 3, 2] {axis = -1}", "f32[5] {axis = 0}",
-                 "f32[0, 3], f32[2, 3] {axis = 0}", "i64[1], i64[2], i64[1] {axis = 0}", "f16[2, 3], f16[2, 3] {axis = -2}", "bool[1, 2], bool[1, 2] {axis = 0}"}},
+       .cases = {"f32[2, 3], f32[2, 4] {axis = 1}", "f32[2, 3], f32[1, 3], f32[4, 3] {axis = 0}",
+                 "f32[2, 3, 1], f32[2, 3, 2] {axis = -1}", "f32[5] {axis = 0}", "f32[0, 3], f32[2, 3] {axis = 0}",
+                 "i64[1], i64[2], i64[1] {axis = 0}", "f16[2, 3], f16[2, 3] {axis = -2}",
+                 "bool[1, 2], bool[1, 2] {axis = 0}"}},
       {.name = "tile",
        .summary = "x repeated multiples[i] times along each dim i",
        .inputs = {{"x"}, {"multiples", Accepts::shape_integers}},
@@ -255,7 +268,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_tile,
        .reference = tile,
        .oracle = {"np.tile(x, multiples)"},
-       .cases = {"f32[2, 3], i64[2]=[2, 1]", "f32[2, 3], i32[2]=[3, 2]", "f32[], i64[0]=[]", "f32[2], i64[1]=[0]", "bool[1, 2, 3], i64[3]=[2, 3, 1]"}},
+       .cases = {"f32[2, 3], i64[2]=[2, 1]", "f32[2, 3], i32[2]=[3, 2]", "f32[], i64[0]=[]", "f32[2], i64[1]=[0]",
+                 "bool[1, 2, 3], i64[3]=[2, 3, 1]"}},
       {.name = "shape_of",
        .summary = "sizes of x as a vector",
        .inputs = {{"x"}},

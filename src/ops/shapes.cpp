@@ -32,7 +32,9 @@ bool ranked(const InferContext& context, size_t i, size_t rank) {
   return shape.ranked;
 }
 
-void require_scalar(const InferContext& context, size_t i) { ranked(context, i, 0); }
+void require_scalar(const InferContext& context, size_t i) {
+  ranked(context, i, 0);
+}
 
 Dim same_size(const InferContext& context, const Dim& a, const Dim& b, const char* what) {
   if (a.known() && b.known() && a.size != b.size) context.fail("{} must agree, found {} and {}", what, a.size, b.size);
@@ -110,7 +112,9 @@ Shape shape_operand(const InferContext& context, size_t i) {
 
 namespace {
 
-bool is_same(const WindowSpec& spec) { return spec.padding == "same" || spec.padding == "same_lower"; }
+bool is_same(const WindowSpec& spec) {
+  return spec.padding == "same" || spec.padding == "same_lower";
+}
 
 }  // namespace
 
@@ -159,7 +163,8 @@ Dim slide(const InferContext& context, const Dim& in, const WindowSpec& spec) {
   if (!in.known()) return spec.stride == 1 && spec.before + spec.after == spec.reach() - 1 ? in : Dim();
   const __int128 padded = __int128{in.size} + spec.before + spec.after, last = padded - spec.reach() + spec.stride;
   if (last < 0)
-    context.fail("window of {} does not fit {} elements with padding {} and {}", spec.reach(), in.size, spec.before, spec.after);
+    context.fail("window of {} does not fit {} elements with padding {} and {}", spec.reach(), in.size, spec.before,
+                 spec.after);
   auto out = static_cast<int64_t>((last + (spec.ceil ? spec.stride - 1 : 0)) / spec.stride);
   if (spec.ceil && out > 0 && __int128{out - 1} * spec.stride >= __int128{in.size} + spec.before) --out;
   return out;

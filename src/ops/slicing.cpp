@@ -43,7 +43,8 @@ void infer_slice(InferContext& context) {
   const Dims steps = steps_of(context.attr, x.rank());
   if (steps.size() != x.rank()) context.fail("{} steps for {} dims", steps.size(), x.rank());
   for (size_t i : {1, 2})
-    if (ranked(context, i, 1)) same_size(context, context.shape(i).dims[0], static_cast<int64_t>(x.rank()), "bounds and dims");
+    if (ranked(context, i, 1))
+      same_size(context, context.shape(i).dims[0], static_cast<int64_t>(x.rank()), "bounds and dims");
   auto begin = constant_integers(context, 1), end = constant_integers(context, 2);
   Shape result;
   for (size_t i = 0; i < x.rank(); ++i) {
@@ -61,7 +62,8 @@ void infer_slice(InferContext& context) {
 void slice(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
-  const Dims begin = context.input(1).as_i64(), end = context.input(2).as_i64(), steps = steps_of(context.attr, x.rank());
+  const Dims begin = context.input(1).as_i64(), end = context.input(2).as_i64(),
+             steps = steps_of(context.attr, x.rank());
   std::vector<Range> ranges;
   for (size_t i = 0; i < x.rank(); ++i) ranges.push_back(range_of(x.dims()[i], begin[i], end[i], steps[i]));
   take_along_axes(x, context.output(0), [&](size_t axis, int64_t i) { return ranges[axis].begin + i * steps[axis]; });
@@ -77,8 +79,10 @@ void reverse(KernelContext& context) {
   allocate_results(context);
   const Dims& dims = context.input(0).dims();
   std::vector<bool> turned(dims.size(), false);
-  for (int64_t axis : context.attr.integers("axes")) turned[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis)] = true;
-  take_along_axes(context.input(0), context.output(0), [&](size_t axis, int64_t i) { return turned[axis] ? dims[axis] - 1 - i : i; });
+  for (int64_t axis : context.attr.integers("axes"))
+    turned[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis)] = true;
+  take_along_axes(context.input(0), context.output(0),
+                  [&](size_t axis, int64_t i) { return turned[axis] ? dims[axis] - 1 - i : i; });
 }
 
 Dim padded_size(const InferContext& context, const Dim& dim, int64_t before, int64_t after) {
@@ -87,8 +91,10 @@ Dim padded_size(const InferContext& context, const Dim& dim, int64_t before, int
   if (before == 0 && after == 0) return dim;
   if (!dim.known()) return Dim();
   const int64_t most = std::max(before, after);
-  if (mode == "reflect" && most >= dim.size) context.fail("reflected padding of {} must be less than the size {}", most, dim.size);
-  if (mode == "symmetric" && most > dim.size) context.fail("symmetric padding of {} must be at most the size {}", most, dim.size);
+  if (mode == "reflect" && most >= dim.size)
+    context.fail("reflected padding of {} must be less than the size {}", most, dim.size);
+  if (mode == "symmetric" && most > dim.size)
+    context.fail("symmetric padding of {} must be at most the size {}", most, dim.size);
   if (mode == "edge" && dim.size == 0) context.fail("an empty axis has no edge to repeat");
   int64_t size;
   if (__builtin_add_overflow(dim.size, before, &size) || __builtin_add_overflow(size, after, &size))
@@ -123,7 +129,9 @@ void pad(KernelContext& context) {
   if (mode == "constant") {
     fill = Tensor::zeros(x.dtype(), {});
     const double value = context.attr.number("value");
-    with_numbers_or_bool(x.dtype(), [&](auto tag) { *data<decltype(tag)>(fill) = saturate<decltype(tag)>(x.dtype() == kBool ? value != 0 : value); });
+    with_numbers_or_bool(x.dtype(), [&](auto tag) {
+      *data<decltype(tag)>(fill) = saturate<decltype(tag)>(x.dtype() == kBool ? value != 0 : value);
+    });
   }
   const int64_t mirror = mode == "reflect" ? 1 : 0;  // whether the edge itself is left out of its mirror image
   take_along_axes(
@@ -141,7 +149,8 @@ void pad(KernelContext& context) {
 std::vector<OpDef> make_rows() {
   return {
       {.name = "slice",
-       .summary = "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; the largest integer as end means "
+       .summary = "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; "
+                  "the largest integer as end means "
                   "to the end, the least with a negative step past the first; steps of 1 when none are given",
        .inputs = {{"x"}, {"begin", Accepts::shape_integers}, {"end", Accepts::shape_integers}},
        .attributes = {integers("steps", {})},
@@ -149,11 +158,14 @@ std::vector<OpDef> make_rows() {
        .infer = infer_slice,
        .reference = slice,
        .oracle = {"x[tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps or [1] * x.ndim))]"},
-       .cases = {"f32[5, 6], i64[2]=[1, 2], i64[2]=[4, 6]", "f32[5, 6], i32[2]=[-3, 0], i32[2]=[-1, 2147483647]",
-                 "f32[7], i64[1]=[-1], i64[1]=[-9223372036854775808] {steps = [-2]}", "f32[7], i64[1]=[0], i64[1]=[9223372036854775807] {steps = [3]}",
-                 "f32[4], i64[1]=[3], i64[1]=[1]", "f32[], i64[0]=[], i64[0]=[]", "f32[0, 2], i64[2]=[0, 0], i64[2]=[5, 1]",
-                 "bool[3, 4, 5], i64[3]=[0, 1, -1], i64[3]=[3, 100, 0] {steps = [2, 1, -3]}", "f16[6], i64[1]=[2], i64[1]=[5]",
-                 "f32[3], i64[1]=[9223372036854775807], i64[1]=[-9223372036854775808] {steps = [-9223372036854775808]}"}},
+       .cases =
+           {"f32[5, 6], i64[2]=[1, 2], i64[2]=[4, 6]", "f32[5, 6], i32[2]=[-3, 0], i32[2]=[-1, 2147483647]",
+            "f32[7], i64[1]=[-1], i64[1]=[-9223372036854775808] {steps = [-2]}",
+            "f32[7], i64[1]=[0], i64[1]=[9223372036854775807] {steps = [3]}", "f32[4], i64[1]=[3], i64[1]=[1]",
+            "f32[], i64[0]=[], i64[0]=[]", "f32[0, 2], i64[2]=[0, 0], i64[2]=[5, 1]",
+            "bool[3, 4, 5], i64[3]=[0, 1, -1], i64[3]=[3, 100, 0] {steps = [2, 1, -3]}",
+            "f16[6], i64[1]=[2], i64[1]=[5]",
+            "f32[3], i64[1]=[9223372036854775807], i64[1]=[-9223372036854775808] {steps = [-9223372036854775808]}"}},
       {.name = "reverse",
        .summary = "the order of elements turned round along the given axes",
        .inputs = {{"x"}},
@@ -161,19 +173,24 @@ std::vector<OpDef> make_rows() {
        .infer = infer_reverse,
        .reference = reverse,
        .oracle = {"np.flip(x, tuple(axes))"},
-       .cases = {"f32[2, 3] {axes = [1]}", "f32[2, 3, 4] {axes = [0, -1]}", "f32[3] {axes = []}", "f32[0, 3] {axes = [0]}", "i32[5] {axes = [0]}"}},
+       .cases = {"f32[2, 3] {axes = [1]}", "f32[2, 3, 4] {axes = [0, -1]}", "f32[3] {axes = []}",
+                 "f32[0, 3] {axes = [0]}", "i32[5] {axes = [0]}"}},
       {.name = "pad",
-       .summary = "x with pads[i] = (before, after) elements added along each axis: a value, or x mirrored without (reflect) or with (symmetric) its "
+       .summary = "x with pads[i] = (before, after) elements added along each axis: a value, or x mirrored without "
+                  "(reflect) or with (symmetric) its "
                   "edge, or the edge repeated; negative pads are refused",
        .inputs = {{"x"}, {"pads", Accepts::shape_integers}},
        .attributes = {word("mode", "constant", {"constant", "reflect", "symmetric", "edge"}), number("value", 0)},
        .traits = kShapeOperands,
        .infer = infer_pad,
        .reference = pad,
-       .oracle = {"x if x.ndim == 0 else np.pad(x, pads, mode, **({'constant_values': value} if mode == 'constant' else {}))"},
-       .cases = {"f32[2, 3], i64[2, 2]=[1, 0, 0, 2]", "f32[1, 4, 5, 2], i32[4, 2]=[0, 0, 1, 1, 2, 2, 0, 0] {value = -1.5}",
-                 "f32[4, 5], i64[2, 2]=[2, 3, 1, 4] {mode = reflect}", "f32[4, 5], i64[2, 2]=[2, 4, 5, 1] {mode = symmetric}",
-                 "f32[3], i64[1, 2]=[4, 5] {mode = edge}", "f32[], i64[0, 2]=[]", "f32[0], i64[1, 2]=[1, 1] {value = 3}", "i32[3], i64[1, 2]=[1, 1] {value = 7}",
+       .oracle = {"x if x.ndim == 0 else np.pad(x, pads, mode, **({'constant_values': value} if mode == 'constant' "
+                  "else {}))"},
+       .cases = {"f32[2, 3], i64[2, 2]=[1, 0, 0, 2]",
+                 "f32[1, 4, 5, 2], i32[4, 2]=[0, 0, 1, 1, 2, 2, 0, 0] {value = -1.5}",
+                 "f32[4, 5], i64[2, 2]=[2, 3, 1, 4] {mode = reflect}",
+                 "f32[4, 5], i64[2, 2]=[2, 4, 5, 1] {mode = symmetric}", "f32[3], i64[1, 2]=[4, 5] {mode = edge}",
+                 "f32[], i64[0, 2]=[]", "f32[0], i64[1, 2]=[1, 1] {value = 3}", "i32[3], i64[1, 2]=[1, 1] {value = 7}",
                  "f16[3], i64[1, 2]=[1, 1] {value = 0.5}"}},
   };
 }

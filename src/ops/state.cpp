@@ -18,11 +18,13 @@ struct Philox {
   }
 
   std::array<uint32_t, 4> words() const {
-    std::array<uint32_t, 4> x = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
+    std::array<uint32_t, 4> x = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                                 static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
       const uint64_t a = uint64_t{0xD2511F53u} * x[0], b = uint64_t{0xCD9E8D57u} * x[2];
-      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
+      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
+           static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
     }
     return x;
   }
@@ -69,17 +71,22 @@ Draws<T> normal(const std::array<uint32_t, 4>& words) {
 
 struct Uniform {
   template <class T>
-  static Draws<T> of(const std::array<uint32_t, 4>& words) { return uniform<T>(words); }
+  static Draws<T> of(const std::array<uint32_t, 4>& words) {
+    return uniform<T>(words);
+  }
 };
 struct Normal {
   template <class T>
-  static Draws<T> of(const std::array<uint32_t, 4>& words) { return normal<T>(words); }
+  static Draws<T> of(const std::array<uint32_t, 4>& words) {
+    return normal<T>(words);
+  }
 };
 
 template <class Distribution>
 void draw(KernelContext& context) {
   const Tensor& state = context.input(0);
-  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3}) context.fail("the random state is not u64[3]");
+  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3})
+    context.fail("the random state is not u64[3]");
   const DType dtype = context.attr.dtype("dtype");
   const Dims dims = context.input(1).as_i64();
   for (int64_t dim : dims)
@@ -90,7 +97,8 @@ void draw(KernelContext& context) {
     using T = decltype(tag);
     for (int64_t i = 0; i < y.count(); philox.advance()) {
       auto draws = Distribution::template of<T>(philox.words());
-      for (size_t j = 0; j < Draws<T>::kCount && i < y.count(); ++j, ++i) data<T>(y)[i] = T(static_cast<Compute<T>>(draws.values[j]));
+      for (size_t j = 0; j < Draws<T>::kCount && i < y.count(); ++j, ++i)
+        data<T>(y)[i] = T(static_cast<Compute<T>>(draws.values[j]));
     }
   });
   context.result(0).tensor = Tensor::of<uint64_t>(kU64, {3}, {philox.key, philox.low, philox.high});
@@ -103,7 +111,9 @@ void infer_random(InferContext& context) {
   context.result(dtype, shape_operand(context, 1));
 }
 
-void infer_read(InferContext& context) { context.result(context.input(0).elements[0]); }
+void infer_read(InferContext& context) {
+  context.result(context.input(0).elements[0]);
+}
 
 void infer_assign(InferContext& context) {
   const Type& content = context.input(0).elements[0];
@@ -120,9 +130,13 @@ void of_variable(InferContext& context) {
 std::vector<OpDef> make_rows() {
   const Oracle lifted = untested("state is lifted to inputs and results before anything runs: tests/passes");
   const std::vector<InputDef> draw_inputs = {{"rng", Accepts::rng}, {"shape", Accepts::shape_integers}};
-  const std::vector<const char*> draw_cases = {"rng=[1, 0, 0], i64[2]=[3, 5] {dtype = f32}", "rng=[81985529216486895, 18446744073709551615, 7], i32[1]=[66] {dtype = f32}",
-                                               "rng=[5, 6, 7], i64[1]=[9] {dtype = f64}", "rng=[5, 6, 7], i64[0]=[] {dtype = f32}",
-                                               "rng=[5, 6, 7], i64[1]=[0] {dtype = f32}", "rng=[9, 0, 0], i64[1]=[6] {dtype = f16}"};
+  const std::vector<const char*> draw_cases = {
+      "rng=[1, 0, 0], i64[2]=[3, 5] {dtype = f32}",
+      "rng=[81985529216486895, 18446744073709551615, 7], i32[1]=[66] {dtype = f32}",
+      "rng=[5, 6, 7], i64[1]=[9] {dtype = f64}",
+      "rng=[5, 6, 7], i64[0]=[] {dtype = f32}",
+      "rng=[5, 6, 7], i64[1]=[0] {dtype = f32}",
+      "rng=[9, 0, 0], i64[1]=[6] {dtype = f16}"};
   return {
       {.name = "variable",
        .summary = "handle of the variable of that name",
@@ -145,7 +159,8 @@ std::vector<OpDef> make_rows() {
        .infer = of_variable<infer_assign>,
        .oracle = lifted},
       {.name = "random_uniform",
-       .summary = "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and the advanced state",
+       .summary = "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and "
+                  "the advanced state",
        .inputs = draw_inputs,
        .attributes = {dtype_or(kF32)},
        .results = {"next", "y"},
@@ -155,7 +170,8 @@ std::vector<OpDef> make_rows() {
        .oracle = {"philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype)", kTensorFlow},
        .cases = draw_cases},
       {.name = "random_normal",
-       .summary = "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and the advanced state",
+       .summary = "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and "
+                  "the advanced state",
        .inputs = draw_inputs,
        .attributes = {dtype_or(kF32)},
        .results = {"next", "y"},

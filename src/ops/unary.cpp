@@ -42,7 +42,8 @@ void test_floats(KernelContext& context) {
   allocate_results(context);
   with_floats(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    map_elements<T, uint8_t>(context.input(0), context.output(0), [](T x) { return kFunction(static_cast<double>(x)); });
+    map_elements<T, uint8_t>(context.input(0), context.output(0),
+                             [](T x) { return kFunction(static_cast<double>(x)); });
   });
 }
 
@@ -60,9 +61,10 @@ void map_with(KernelContext& context, F&& f) {
 constexpr uint32_t kUnary = kElementwise | kInPlace;
 using Kernel = void (*)(KernelContext&);
 
-const std::vector<const char*> kFloatCases = {"f32[2, 3]", "f32[]", "f32[0, 4]", "f32[37]", "f32[3, 5, 7]", "f64[5]", "f16[9]", "bf16[9]"};
-const std::vector<const char*> kNumberCases = {"f32[2, 3]", "f32[]", "f32[0, 4]", "f32[37]", "f64[5]", "f16[9]", "bf16[9]",
-                                               "i32[5]",    "i64[3]", "i8[6]", "u8[6]"};
+const std::vector<const char*> kFloatCases = {"f32[2, 3]",    "f32[]",  "f32[0, 4]", "f32[37]",
+                                              "f32[3, 5, 7]", "f64[5]", "f16[9]",    "bf16[9]"};
+const std::vector<const char*> kNumberCases = {"f32[2, 3]", "f32[]",  "f32[0, 4]", "f32[37]", "f64[5]", "f16[9]",
+                                               "bf16[9]",   "i32[5]", "i64[3]",    "i8[6]",   "u8[6]"};
 
 OpDef of_floats(const char* name, const char* summary, Kernel reference, Oracle oracle, Precision precision) {
   return {.name = name,
@@ -103,10 +105,18 @@ OpDef decomposed(OpDef row, std::vector<Value*> (*decompose)(Builder&, const Nod
   return row;
 }
 
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
-double softplus(double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }
-double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-double gelu_erf(double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
+double sign(double x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+double softplus(double x) {
+  return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0);
+}
+double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double gelu_erf(double x) {
+  return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
+}
 
 void gelu(KernelContext& context) {
   context.attr.boolean("approximate") ? map_floats<gelu_tanh>(context) : map_floats<gelu_erf>(context);
@@ -131,7 +141,8 @@ void clip(KernelContext& context) {
 }
 
 void infer_clip(InferContext& context) {
-  if (std::isnan(context.attr.number("low")) || std::isnan(context.attr.number("high"))) context.fail("bounds must not be NaN");
+  if (std::isnan(context.attr.number("low")) || std::isnan(context.attr.number("high")))
+    context.fail("bounds must not be NaN");
   infer_same(context);
 }
 
@@ -151,7 +162,8 @@ void cast(KernelContext& context) {
   Tensor& y = context.output(0);
   with_numbers_or_bool(x.dtype(), [&](auto from) {
     using From = decltype(from);
-    if (y.dtype() == kBool) return map_elements<From, uint8_t>(x, y, [](From value) { return static_cast<Compute<From>>(value) != 0; });
+    if (y.dtype() == kBool)
+      return map_elements<From, uint8_t>(x, y, [](From value) { return static_cast<Compute<From>>(value) != 0; });
     with_numbers(y.dtype(), [&](auto to) { map_elements<From, decltype(to)>(x, y, cast_element<From, decltype(to)>); });
   });
 }
@@ -159,7 +171,8 @@ void cast(KernelContext& context) {
 void infer_cast(InferContext& context) {
   number_type(context, 0);
   DType dtype = context.attr.dtype("dtype");
-  if (dtype == kC64 || dtype == kString || dtype.bits < 8) context.fail("{} elements are not supported", to_string(dtype));
+  if (dtype == kC64 || dtype == kString || dtype.bits < 8)
+    context.fail("{} elements are not supported", to_string(dtype));
   context.result(dtype, context.shape(0));
 }
 
@@ -168,7 +181,9 @@ void logical_not(KernelContext& context) {
   map_elements<uint8_t, uint8_t>(context.input(0), context.output(0), [](uint8_t x) { return x == 0; });
 }
 
-std::vector<Value*> square_by_mul(Builder& b, const Node& node) { return {b.add("mul", {node.inputs[0], node.inputs[0]})}; }
+std::vector<Value*> square_by_mul(Builder& b, const Node& node) {
+  return {b.add("mul", {node.inputs[0], node.inputs[0]})};
+}
 std::vector<Value*> reciprocal_by_div(Builder& b, const Node& node) {
   return {b.add("div", {scalar_like(b, node.inputs[0], 1), node.inputs[0]})};
 }
@@ -192,91 +207,124 @@ std::vector<Value*> gelu_by_erf(Builder& b, const Node& node) {
 }
 std::vector<Value*> elu_by_expm1(Builder& b, const Node& node) {
   Value *x = node.inputs[0], *zero = scalar_like(b, x, 0);
-  Value* below = b.add("mul", {b.add("expm1", {b.add("minimum", {x, zero})}), scalar_like(b, x, node.attr().number("alpha"))});
+  Value* below =
+      b.add("mul", {b.add("expm1", {b.add("minimum", {x, zero})}), scalar_like(b, x, node.attr().number("alpha"))});
   return {b.add("select", {b.add("greater", {x, zero}), x, below})};
 }
 
+OpDef logical_not_row() {
+  return {.name = "not",
+          .summary = "true where x is false",
+          .inputs = {{"x", Accepts::boolean}},
+          .traits = kUnary,
+          .infer = infer_same,
+          .reference = logical_not,
+          .oracle = {"np.logical_not(x)"},
+          .cases = {"bool[2, 3]", "bool[]", "bool[0]", "bool[41]"}};
+}
+
+OpDef cast_row() {
+  return {.name = "cast",
+          .summary =
+              "to another element type; float to integer truncates, and where that is out of range "
+              "(undefined elsewhere) saturates, NaN giving 0; integers wrap; bool is x != 0",
+          .inputs = {{"x", Accepts::number_or_bool}},
+          .attributes = {{"dtype", AttrKind::dtype}},
+          .traits = kUnary,
+          .infer = infer_cast,
+          .reference = cast,
+          .oracle = {"x.astype(dtype)"},
+          .cases = {"f32[2, 3] {dtype = i32}", "f32[5] {dtype = f64}", "f64[5] {dtype = f32}", "f32[40] {dtype = f16}",
+                    "f16[7] {dtype = f32}", "i64[6] {dtype = f32}", "i32[4] {dtype = u8}", "f32[6] {dtype = bool}",
+                    "bool[5] {dtype = f32}", "i64[3]=[4294967297, -1, 255] {dtype = i32}", "f32[] {dtype = i64}",
+                    "f32[0, 2] {dtype = i8}", "i32[9] {dtype = bf16}", "f32[4]=[-2.7, 2.7, -0.5, 0.5] {dtype = i16}"}};
+}
+
+OpDef clip_row() {
+  OpDef row = with(
+      of_numbers("clip",
+                 "minimum(maximum(x, low), high); NaN stays NaN; for integers the bounds are those inside [low, high]",
+                 clip, {"np.clip(x, low, high).astype(x.dtype)"}),
+      {number("low", -kInfinity), number("high", kInfinity)},
+      {"f32[2, 3] {low = 0, high = 6}", "f32[33] {low = -1.5}", "f32[] {high = 0.25}", "f32[0] {low = 0}",
+       "i32[9] {low = -2, high = 3}", "f16[5] {low = -1, high = 1}"});
+  row.infer = infer_clip;
+  return row;
+}
+
 std::vector<OpDef> make_rows() {
-  OpDef logical_not_row = {.name = "not",
-                           .summary = "true where x is false",
-                           .inputs = {{"x", Accepts::boolean}},
-                           .traits = kUnary,
-                           .infer = infer_same,
-                           .reference = logical_not,
-                           .oracle = {"np.logical_not(x)"},
-                           .cases = {"bool[2, 3]", "bool[]", "bool[0]", "bool[41]"}};
-  OpDef cast_row = {.name = "cast",
-                    .summary = "to another element type; float to integer truncates, and where that is out of range "
-                               "(undefined elsewhere) saturates, NaN giving 0; integers wrap; bool is x != 0",
-                    .inputs = {{"x", Accepts::number_or_bool}},
-                    .attributes = {{"dtype", AttrKind::dtype}},
-                    .traits = kUnary,
-                    .infer = infer_cast,
-                    .reference = cast,
-                    .oracle = {"x.astype(dtype)"},
-                    .cases = {"f32[2, 3] {dtype = i32}", "f32[5] {dtype = f64}", "f64[5] {dtype = f32}", "f32[40] {dtype = f16}",
-                              "f16[7] {dtype = f32}", "i64[6] {dtype = f32}", "i32[4] {dtype = u8}", "f32[6] {dtype = bool}",
-                              "bool[5] {dtype = f32}", "i64[3]=[4294967297, -1, 255] {dtype = i32}", "f32[] {dtype = i64}",
-                              "f32[0, 2] {dtype = i8}", "i32[9] {dtype = bf16}", "f32[4]=[-2.7, 2.7, -0.5, 0.5] {dtype = i16}"}};
-  OpDef clip_row = with(of_numbers("clip",
-                                   "minimum(maximum(x, low), high); NaN stays NaN; for integers the bounds are those inside [low, high]", clip,
-                                   {"np.clip(x, low, high).astype(x.dtype)"}),
-                        {number("low", -kInfinity), number("high", kInfinity)},
-                        {"f32[2, 3] {low = 0, high = 6}", "f32[33] {low = -1.5}", "f32[] {high = 0.25}", "f32[0] {low = 0}",
-                         "i32[9] {low = -2, high = 3}", "f16[5] {low = -1, high = 1}"});
-  clip_row.infer = infer_clip;
   return {
-      of_numbers("neg", "-x; integers wrap",
-                 map_numbers<[](double x) { return -x; }, [](auto x) { return wrapped(decltype(x)(0), x, std::minus<>()); }>,
-                 {"np.negative(x)"}),
+      of_numbers(
+          "neg", "-x; integers wrap",
+          map_numbers<[](double x) { return -x; }, [](auto x) { return wrapped(decltype(x)(0), x, std::minus<>()); }>,
+          {"np.negative(x)"}),
       of_numbers("abs", "magnitude; the least signed integer stays itself",
                  map_numbers<[](double x) { return std::abs(x); },
                              [](auto x) { return x < 0 ? wrapped(decltype(x)(0), x, std::minus<>()) : x; }>,
                  {"np.abs(x)"}),
-      of_numbers("sign", "-1, 0 or 1; NaN stays NaN", map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>, {"np.sign(x)"}),
-      decomposed(of_numbers("square", "x * x; integers wrap",
-                            map_numbers<[](double x) { return x * x; }, [](auto x) { return wrapped(x, x, std::multiplies<>()); }>,
-                            {"np.square(x)"}),
-                 square_by_mul),
+      of_numbers("sign", "-1, 0 or 1; NaN stays NaN", map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>,
+                 {"np.sign(x)"}),
+      decomposed(
+          of_numbers(
+              "square", "x * x; integers wrap",
+              map_numbers<[](double x) { return x * x; }, [](auto x) { return wrapped(x, x, std::multiplies<>()); }>,
+              {"np.square(x)"}),
+          square_by_mul),
       decomposed(of_numbers("relu", "maximum of x and 0; NaN stays NaN",
                             map_numbers<[](double x) { return x < 0 ? 0 : x; }, [](auto x) { return x < 0 ? 0 : x; }>,
                             {"np.maximum(x, np.zeros((), x.dtype))"}),
                  relu_by_maximum),
       rounded("exp", "e to the power x", map_floats<[](double x) { return std::exp(x); }>, {"np.exp(x)"}),
-      rounded("expm1", "exp(x) - 1, accurate near 0", map_floats<[](double x) { return std::expm1(x); }>, {"np.expm1(x)"}),
-      rounded("log", "natural logarithm; NaN below 0, -inf at 0", map_floats<[](double x) { return std::log(x); }>, {"np.log(x)"}),
-      rounded("log1p", "log(1 + x), accurate near 0", map_floats<[](double x) { return std::log1p(x); }>, {"np.log1p(x)"}),
-      exact("sqrt", "square root, correctly rounded; NaN below 0", map_floats<[](double x) { return std::sqrt(x); }>, {"np.sqrt(x)"}),
-      rounded("rsqrt", "1 / sqrt(x); inf at 0", map_floats<[](double x) { return 1 / std::sqrt(x); }>, {"np.reciprocal(np.sqrt(x))"}),
-      decomposed(exact("reciprocal", "1 / x, correctly rounded", map_floats<[](double x) { return 1 / x; }>, {"np.reciprocal(x)"}),
+      rounded("expm1", "exp(x) - 1, accurate near 0", map_floats<[](double x) { return std::expm1(x); }>,
+              {"np.expm1(x)"}),
+      rounded("log", "natural logarithm; NaN below 0, -inf at 0", map_floats<[](double x) { return std::log(x); }>,
+              {"np.log(x)"}),
+      rounded("log1p", "log(1 + x), accurate near 0", map_floats<[](double x) { return std::log1p(x); }>,
+              {"np.log1p(x)"}),
+      exact("sqrt", "square root, correctly rounded; NaN below 0", map_floats<[](double x) { return std::sqrt(x); }>,
+            {"np.sqrt(x)"}),
+      rounded("rsqrt", "1 / sqrt(x); inf at 0", map_floats<[](double x) { return 1 / std::sqrt(x); }>,
+              {"np.reciprocal(np.sqrt(x))"}),
+      decomposed(exact("reciprocal", "1 / x, correctly rounded", map_floats<[](double x) { return 1 / x; }>,
+                       {"np.reciprocal(x)"}),
                  reciprocal_by_div),
       rounded("tanh", "hyperbolic tangent", map_floats<[](double x) { return std::tanh(x); }>, {"np.tanh(x)"}),
-      rounded("sigmoid", "1 / (1 + exp(-x))", map_floats<[](double x) { return 1 / (1 + std::exp(-x)); }>, {"tf.sigmoid(x)", kTensorFlow}),
-      decomposed(rounded("softplus", "log(1 + exp(x)), without overflow", map_floats<softplus>, {"np.logaddexp(x, np.zeros((), x.dtype))"}),
+      rounded("sigmoid", "1 / (1 + exp(-x))", map_floats<[](double x) { return 1 / (1 + std::exp(-x)); }>,
+              {"tf.sigmoid(x)", kTensorFlow}),
+      decomposed(rounded("softplus", "log(1 + exp(x)), without overflow", map_floats<softplus>,
+                         {"np.logaddexp(x, np.zeros((), x.dtype))"}),
                  softplus_by_log1p),
-      rounded("erf", "error function", map_floats<[](double x) { return std::erf(x); }>, {"tf.math.erf(x)", kTensorFlow}),
+      rounded("erf", "error function", map_floats<[](double x) { return std::erf(x); }>,
+              {"tf.math.erf(x)", kTensorFlow}),
       decomposed(with(rounded("gelu", "x * P(normal < x); approximate: by tanh", gelu,
                               {"tf.nn.gelu(x, approximate=approximate)", kTensorFlow}),
                       {flag("approximate")},
-                      {"f32[2, 3]", "f32[] {approximate = true}", "f32[67] {approximate = true}", "f32[67]", "f32[0]", "f16[9]"}),
+                      {"f32[2, 3]", "f32[] {approximate = true}", "f32[67] {approximate = true}", "f32[67]", "f32[0]",
+                       "f16[9]"}),
                  gelu_by_erf),
       rounded("sin", "sine of radians", map_floats<[](double x) { return std::sin(x); }>, {"np.sin(x)"}),
       rounded("cos", "cosine of radians", map_floats<[](double x) { return std::cos(x); }>, {"np.cos(x)"}),
-      exact("floor", "largest whole number not above x", map_floats<[](double x) { return std::floor(x); }>, {"np.floor(x)"}),
-      exact("ceil", "smallest whole number not below x", map_floats<[](double x) { return std::ceil(x); }>, {"np.ceil(x)"}),
-      exact("round", "nearest whole number, halves to the even one", map_floats<[](double x) { return std::nearbyint(x); }>, {"np.round(x)"}),
+      exact("floor", "largest whole number not above x", map_floats<[](double x) { return std::floor(x); }>,
+            {"np.floor(x)"}),
+      exact("ceil", "smallest whole number not below x", map_floats<[](double x) { return std::ceil(x); }>,
+            {"np.ceil(x)"}),
+      exact("round", "nearest whole number, halves to the even one",
+            map_floats<[](double x) { return std::nearbyint(x); }>, {"np.round(x)"}),
       of_tests("is_nan", "true where x is NaN", test_floats<[](double x) { return std::isnan(x); }>, {"np.isnan(x)"}),
-      of_tests("is_inf", "true where x is infinite", test_floats<[](double x) { return std::isinf(x); }>, {"np.isinf(x)"}),
-      of_tests("is_finite", "true where x is neither infinite nor NaN", test_floats<[](double x) { return std::isfinite(x); }>, {"np.isfinite(x)"}),
-      logical_not_row,
-      clip_row,
-      with(rounded("leaky_relu", "x above 0, else alpha * x", leaky_relu, {"np.where(x > 0, x, np.float32(alpha) * x)"}),
-           {number("alpha", 0.2)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35] {alpha = 0.01}", "f32[0]", "f16[5]"}),
+      of_tests("is_inf", "true where x is infinite", test_floats<[](double x) { return std::isinf(x); }>,
+               {"np.isinf(x)"}),
+      of_tests("is_finite", "true where x is neither infinite nor NaN",
+               test_floats<[](double x) { return std::isfinite(x); }>, {"np.isfinite(x)"}),
+      logical_not_row(),
+      clip_row(),
+      with(
+          rounded("leaky_relu", "x above 0, else alpha * x", leaky_relu, {"np.where(x > 0, x, np.float32(alpha) * x)"}),
+          {number("alpha", 0.2)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35] {alpha = 0.01}", "f32[0]", "f16[5]"}),
       decomposed(with(rounded("elu", "x above 0, else alpha * (exp(x) - 1)", elu,
                               {"np.where(x > 0, x, np.float32(alpha) * np.expm1(np.minimum(x, 0))).astype(x.dtype)"}),
                       {number("alpha", 1)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35]", "f32[0]", "f16[5]"}),
                  elu_by_expm1),
-      cast_row,
+      cast_row(),
   };
 }
 

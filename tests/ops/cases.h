@@ -38,7 +38,8 @@ Module module_of(const OpCase& op_case);
 std::vector<HostValue> parameters_of(const OpCase& op_case, const std::vector<HostValue>& inputs);
 
 /// The row's reference kernel on these inputs. Throws Error.
-std::vector<HostValue> run_reference(const OpDef& op, const Attributes& attributes, const std::vector<HostValue>& inputs);
+std::vector<HostValue> run_reference(const OpDef& op, const Attributes& attributes,
+                                     const std::vector<HostValue>& inputs);
 
 /// What is wrong with `actual` by the row's accuracy class, or nothing. NaN equals NaN and the zeros are equal.
 /// exact: equal elements; rounded: 8 units in the last place of an element, of 1/4 where it is smaller;

@@ -16,7 +16,8 @@ class Fuzzer {
 
   // Returns whether a kernel ran to its end.
   bool round(const OpDef& op) {
-    OpCase start = op.cases.empty() ? OpCase{&op, op.name, {}, {}, {}} : parse_case(op, op.cases[random_() % op.cases.size()]);
+    OpCase start =
+        op.cases.empty() ? OpCase{&op, op.name, {}, {}, {}} : parse_case(op, op.cases[random_() % op.cases.size()]);
     Attributes attributes = mutated(op, start.attributes);
     std::vector<Type> types = start.types;
     std::vector<Tensor> values = start.literals;
@@ -29,7 +30,8 @@ class Fuzzer {
     try {
       std::vector<Value*> inputs;
       for (size_t i = 0; i < types.size(); ++i)
-        inputs.push_back(values[i].defined() && types[i].is_tensor() && !one_in(4) ? builder.constant(values[i]) : block.add_param(types[i], "x"));
+        inputs.push_back(values[i].defined() && types[i].is_tensor() && !one_in(4) ? builder.constant(values[i])
+                                                                                   : block.add_param(types[i], "x"));
       infer_types(op, inputs, attributes);
       return run(op, attributes, types, std::move(values));
     } catch (const Error& fault) {
@@ -42,7 +44,8 @@ class Fuzzer {
   bool one_in(int count) { return random_() % static_cast<uint64_t>(count) == 0; }
 
   int64_t number() {
-    constexpr int64_t kAbsurd[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, INT32_MAX, INT32_MIN, int64_t{1} << 40, -(int64_t{1} << 40), int64_t{1} << 62};
+    constexpr int64_t kAbsurd[] = {INT64_MIN, INT64_MIN + 1,    INT64_MAX,           INT64_MAX - 1,   INT32_MAX,
+                                   INT32_MIN, int64_t{1} << 40, -(int64_t{1} << 40), int64_t{1} << 62};
     return one_in(4) ? kAbsurd[random_() % std::size(kAbsurd)] : static_cast<int64_t>(random_() % 8) - 3;
   }
 
@@ -68,13 +71,20 @@ class Fuzzer {
     for (Dim& each : shape.dims) each = dim();
     Type tensor = Type::tensor(dtype(), one_in(12) ? Shape::unranked() : shape);
     switch (random_() % 16) {
-      case 0: return Type::list(tensor);
-      case 1: return Type::resource(tensor);
-      case 2: return Type::rng();
-      case 3: return {Type::Kind::tuple, kF32, {}, {tensor, Type::token()}};
-      case 4: return Type::list(Type::list(tensor));
-      case 5: return {Type::Kind::resource, kF32, {}, {}};
-      default: return tensor;
+      case 0:
+        return Type::list(tensor);
+      case 1:
+        return Type::resource(tensor);
+      case 2:
+        return Type::rng();
+      case 3:
+        return {Type::Kind::tuple, kF32, {}, {tensor, Type::token()}};
+      case 4:
+        return Type::list(Type::list(tensor));
+      case 5:
+        return {Type::Kind::resource, kF32, {}, {}};
+      default:
+        return tensor;
     }
   }
 
@@ -83,7 +93,8 @@ class Fuzzer {
       Tensor other = Tensor::zeros(value.dtype(), value.dims());
       for (int64_t i = 0; i < other.count(); ++i) {
         int64_t element = number();
-        std::memcpy(static_cast<char*>(other.mutable_data()) + static_cast<size_t>(i) * other.dtype().size(), &element, other.dtype().size());
+        std::memcpy(static_cast<char*>(other.mutable_data()) + static_cast<size_t>(i) * other.dtype().size(), &element,
+                    other.dtype().size());
       }
       value = other;
       return;
@@ -92,7 +103,8 @@ class Fuzzer {
     if (!into.is_tensor() || one_in(4)) {
       into = type();
     } else if (into.shape.dims.empty() || one_in(4)) {
-      into.shape.dims.insert(into.shape.dims.begin() + static_cast<int64_t>(random_() % (into.shape.rank() + 1)), dim());
+      into.shape.dims.insert(into.shape.dims.begin() + static_cast<int64_t>(random_() % (into.shape.rank() + 1)),
+                             dim());
     } else {
       into.shape.dims[random_() % into.shape.rank()] = dim();
     }
@@ -100,26 +112,36 @@ class Fuzzer {
 
   Attribute attribute(AttrKind kind, const AttrDef& def) {
     switch (kind) {
-      case AttrKind::boolean: return one_in(2);
-      case AttrKind::integer: return number();
-      case AttrKind::number: return real();
-      case AttrKind::text: return def.words.empty() || one_in(10) ? std::string("odd") : std::string(def.words[random_() % def.words.size()]);
+      case AttrKind::boolean:
+        return one_in(2);
+      case AttrKind::integer:
+        return number();
+      case AttrKind::number:
+        return real();
+      case AttrKind::text:
+        return def.words.empty() || one_in(10) ? std::string("odd")
+                                               : std::string(def.words[random_() % def.words.size()]);
       case AttrKind::integers: {
         std::vector<int64_t> list(random_() % 6);
         for (int64_t& each : list) each = number();
         return list;
       }
-      case AttrKind::dtype: return dtype();
-      case AttrKind::type: return type();
-      case AttrKind::tensor: return Tensor::zeros(kF32, {static_cast<int64_t>(random_() % 3)});
-      default: return FunctionName{"f"};
+      case AttrKind::dtype:
+        return dtype();
+      case AttrKind::type:
+        return type();
+      case AttrKind::tensor:
+        return Tensor::zeros(kF32, {static_cast<int64_t>(random_() % 3)});
+      default:
+        return FunctionName{"f"};
     }
   }
 
   Attributes mutated(const OpDef& op, Attributes attributes) {
     for (const AttrDef& def : op.attributes) {
       const bool missing = !def.fallback && !attributes.find(def.name);
-      if (missing ? !one_in(10) : one_in(4)) attributes.set(def.name, attribute(one_in(20) ? AttrKind::integer : def.kind, def));
+      if (missing ? !one_in(10) : one_in(4))
+        attributes.set(def.name, attribute(one_in(20) ? AttrKind::integer : def.kind, def));
     }
     return attributes;
   }
@@ -130,7 +152,9 @@ class Fuzzer {
     for (size_t i = 0; i < types.size(); ++i) {
       if (!values[i].defined()) {
         const Type& given = types[i];
-        if (!given.is_static() || given.dtype == kString || given.dtype == kC64 || given.dtype.bits < 8 || !small(given)) return false;
+        if (!given.is_static() || given.dtype == kString || given.dtype == kC64 || given.dtype.bits < 8 ||
+            !small(given))
+          return false;
         values[i] = random_tensor(given, random_, Elements::special);
       }
       inputs.push_back({values[i], nullptr});

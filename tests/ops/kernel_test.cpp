@@ -7,7 +7,9 @@
 namespace cairn {
 namespace {
 
-Tensor tensor(const std::string& literal) { return std::get<Tensor>(parse_attribute(literal, AttrKind::tensor)); }
+Tensor tensor(const std::string& literal) {
+  return std::get<Tensor>(parse_attribute(literal, AttrKind::tensor));
+}
 
 // The first result as text, or the error. Inputs are tensor literals.
 std::string run(const char* op, const std::vector<std::string>& inputs, Attributes attributes = {}) {
@@ -23,9 +25,11 @@ std::string run(const char* op, const std::vector<std::string>& inputs, Attribut
 using Ints = std::vector<int64_t>;
 
 TEST(Kernels, CastsSaturateWhereOthersAreUndefined) {
-  EXPECT_EQ(run("cast", {"f32[5] (nan, inf, -inf, 1e+10, -1.9)"}, {{"dtype", kI32}}), "i32[5] (0, 2147483647, -2147483648, 2147483647, -1)");
+  EXPECT_EQ(run("cast", {"f32[5] (nan, inf, -inf, 1e+10, -1.9)"}, {{"dtype", kI32}}),
+            "i32[5] (0, 2147483647, -2147483648, 2147483647, -1)");
   EXPECT_EQ(run("cast", {"f32[3] (-1.0, 256.0, 255.5)"}, {{"dtype", kU8}}), "u8[3] (0, 255, 255)");
-  EXPECT_EQ(run("cast", {"f64[2] (1e+19, -1e+19)"}, {{"dtype", kI64}}), "i64[2] (9223372036854775807, -9223372036854775808)");
+  EXPECT_EQ(run("cast", {"f64[2] (1e+19, -1e+19)"}, {{"dtype", kI64}}),
+            "i64[2] (9223372036854775807, -9223372036854775808)");
   EXPECT_EQ(run("cast", {"f32[2] (nan, -0.0)"}, {{"dtype", kBool}}), "bool[2] (true, false)");
   EXPECT_EQ(run("cast", {"i64[1] (4294967299)"}, {{"dtype", kI8}}), "i8[1] (3)");
 }
@@ -54,11 +58,14 @@ TEST(Kernels, NaNFollowsTheSummaries) {
 TEST(Kernels, OperandsFoundAtRunTimeAreChecked) {
   EXPECT_EQ(run("gather", {"f32[2] (5.0, 6.0)", "i64[1] (2)"}), "gather: index 2 is out of range for 2 elements");
   EXPECT_EQ(run("gather", {"f32[2] (5.0, 6.0)", "i64[1] (-1)"}), "f32[1] (6.0)");
-  EXPECT_EQ(run("scatter_nd", {"i64[1, 1] (3)", "f32[1] (1.0)", "i64[1] (3)"}), "scatter_nd: index 3 is out of range for 3 elements");
+  EXPECT_EQ(run("scatter_nd", {"i64[1, 1] (3)", "f32[1] (1.0)", "i64[1] (3)"}),
+            "scatter_nd: index 3 is out of range for 3 elements");
   EXPECT_EQ(run("reshape", {"f32[2] (1.0, 2.0)", "i64[1] (3)"}), "reshape: f32[2] cannot have shape [3]");
-  EXPECT_EQ(run("broadcast_to", {"f32[] (1.0)", "i64[2] (1099511627776, 1099511627776)"}), "dims [1099511627776, 1099511627776] are not a tensor's");
+  EXPECT_EQ(run("broadcast_to", {"f32[] (1.0)", "i64[2] (1099511627776, 1099511627776)"}),
+            "dims [1099511627776, 1099511627776] are not a tensor's");
   EXPECT_EQ(run("top_k", {"f32[1] (1.0)", "i64[] (-1)"}), "top_k: k must not be negative, found -1");
-  EXPECT_EQ(run("assert", {"bool[2] (true, false)"}, {{"message", std::string("n must be even")}}), "assert: n must be even");
+  EXPECT_EQ(run("assert", {"bool[2] (true, false)"}, {{"message", std::string("n must be even")}}),
+            "assert: n must be even");
   EXPECT_EQ(run("assert", {"bool[2] (true, true)"}, {{"message", std::string("n must be even")}}), "");
 }
 
@@ -71,7 +78,10 @@ TEST(Kernels, AResultOfOtherDimsThanDeclaredIsAnError) {
 }
 
 TEST(Kernels, PoolingAllInPaddingGivesTheLeast) {
-  Attributes attributes = {{"window", Ints{1, 2}}, {"dilations", Ints{1, 3}}, {"padding", std::string("explicit")}, {"pads", Ints{0, 0, 2, 2}}};
+  Attributes attributes = {{"window", Ints{1, 2}},
+                           {"dilations", Ints{1, 3}},
+                           {"padding", std::string("explicit")},
+                           {"pads", Ints{0, 0, 2, 2}}};
   EXPECT_EQ(run("max_pool2d", {"f32[1, 1, 1, 1] (7.0)"}, attributes), "f32[1, 1, 2, 1] (-inf, -inf)");
 }
 
@@ -81,11 +91,13 @@ TEST(Kernels, PhiloxGivesItsPublishedWords) {
   struct {
     std::vector<uint64_t> state;
     std::vector<uint32_t> words;
-  } const vectors[] = {{{0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}, {{all, all, all}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}};
+  } const vectors[] = {{{0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                       {{all, all, all}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}};
   for (const auto& [state, words] : vectors) {
     std::vector<HostValue> inputs = {{Tensor::of(kU64, {3}, state), nullptr}, {tensor("i64[1] (4)"), nullptr}};
     auto results = run_reference(op_named("random_uniform"), {}, inputs);
-    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(results[1].tensor.values<float>()[i], static_cast<float>(words[i] & 0x7fffff) * 0x1p-23f);
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_EQ(results[1].tensor.values<float>()[i], static_cast<float>(words[i] & 0x7fffff) * 0x1p-23f);
     EXPECT_EQ(results[0].tensor.values<uint64_t>()[1], state[1] + 1);
     EXPECT_EQ(results[0].tensor.values<uint64_t>()[2], state[1] == all ? state[2] + 1 : state[2]);
   }

@@ -7,11 +7,15 @@
 namespace cairn {
 namespace {
 
-HostValue value(const std::string& literal) { return {std::get<Tensor>(parse_attribute(literal, AttrKind::tensor)), nullptr}; }
+HostValue value(const std::string& literal) {
+  return {std::get<Tensor>(parse_attribute(literal, AttrKind::tensor)), nullptr};
+}
 HostValue apply(const char* op, const std::vector<HostValue>& inputs, Attributes attributes = {}) {
   return run_reference(op_named(op), attributes, inputs)[0];
 }
-std::string text(const HostValue& result) { return to_string(Attribute(result.tensor)); }
+std::string text(const HostValue& result) {
+  return to_string(Attribute(result.tensor));
+}
 std::string error_of(const char* op, const std::vector<HostValue>& inputs) {
   try {
     apply(op, inputs);
@@ -53,16 +57,19 @@ TEST(Lists, ComeApartAndTogether) {
   HostValue parts = apply("list_unstack", {value("i64[2, 2] (1, 2, 3, 4)")});
   EXPECT_EQ(text(apply("list_get", {parts, value("i64[] (1)")})), "i64[2] (3, 4)");
   EXPECT_EQ(text(apply("list_concat", {parts})), "i64[4] (1, 2, 3, 4)");
-  EXPECT_EQ(text(apply("list_stack", {apply("list_unstack", {value("str[2] (\"a\", \"b\")")})})), "str[2] (\"a\", \"b\")");
+  EXPECT_EQ(text(apply("list_stack", {apply("list_unstack", {value("str[2] (\"a\", \"b\")")})})),
+            "str[2] (\"a\", \"b\")");
 }
 
 TEST(Lists, RefuseInWords) {
   HostValue list = make(2, "f32[2]");
   EXPECT_EQ(error_of("list_get", {list, value("i64[] (2)")}), "list_get: index 2 is out of range for 2 elements");
   EXPECT_EQ(error_of("list_get", {list, value("i64[] (-1)")}), "list_get: index -1 is out of range for 2 elements");
-  EXPECT_EQ(error_of("list_push", {list, value("f32[3] (1.0, 2.0, 3.0)")}), "list_push: an element is f32[2], found f32[3]");
+  EXPECT_EQ(error_of("list_push", {list, value("f32[3] (1.0, 2.0, 3.0)")}),
+            "list_push: an element is f32[2], found f32[3]");
   EXPECT_EQ(error_of("list_size", {HostValue()}), "list_size: the list is undefined");
-  HostValue ragged = apply("list_push", {apply("list_push", {make(0, "f32[?]"), value("f32[1] (1.0)")}), value("f32[2] (1.0, 2.0)")});
+  HostValue ragged =
+      apply("list_push", {apply("list_push", {make(0, "f32[?]"), value("f32[1] (1.0)")}), value("f32[2] (1.0, 2.0)")});
   EXPECT_EQ(error_of("list_stack", {ragged}), "list_stack: elements differ: f32[1] and f32[2]");
   EXPECT_EQ(text(apply("list_concat", {ragged})), "f32[3] (1.0, 1.0, 2.0)");
 }

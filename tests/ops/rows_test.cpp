@@ -18,15 +18,20 @@ TEST(Rows, AreComplete) {
     EXPECT_EQ(find_op(op->name), op);
     EXPECT_GT(std::string_view(op->summary).size(), 0u) << op->name;
     EXPECT_TRUE(op->infer) << op->name;
-    EXPECT_NE(op->oracle.expression != nullptr, op->oracle.reason != nullptr) << op->name << ": an oracle or a reason, not both";
-    EXPECT_TRUE(!op->oracle.expression || (op->reference && !op->cases.empty())) << op->name << ": an oracle needs a kernel and cases";
+    EXPECT_NE(op->oracle.expression != nullptr, op->oracle.reason != nullptr)
+        << op->name << ": an oracle or a reason, not both";
+    EXPECT_TRUE(!op->oracle.expression || (op->reference && !op->cases.empty()))
+        << op->name << ": an oracle needs a kernel and cases";
     for (const AttrDef& attribute : op->attributes) {
       if (!attribute.fallback) continue;
       EXPECT_EQ(kind_of(*attribute.fallback), attribute.kind) << op->name << " " << attribute.name;
-      auto allowed = [&](const std::string& word) { return std::count(attribute.words.begin(), attribute.words.end(), word) == 1; };
+      auto allowed = [&](const std::string& word) {
+        return std::count(attribute.words.begin(), attribute.words.end(), word) == 1;
+      };
       EXPECT_TRUE(attribute.words.empty() || allowed(std::get<std::string>(*attribute.fallback))) << op->name;
     }
-    for (size_t i = 0; i + 1 < op->inputs.size(); ++i) EXPECT_NE(op->inputs[i].arity, InputDef::Arity::variadic) << op->name;
+    for (size_t i = 0; i + 1 < op->inputs.size(); ++i)
+      EXPECT_NE(op->inputs[i].arity, InputDef::Arity::variadic) << op->name;
   }
   EXPECT_GT(names.size(), 90u);
   EXPECT_EQ(find_op("no_such_op"), nullptr);
@@ -63,13 +68,15 @@ TEST(Rows, ShapeRulesAgreeOnNumbersSymbolsAndUnknownDims) {
       Block block;
       std::vector<Value*> inputs;
       for (Type type : op_case.types) {
-        for (Dim& dim : type.shape.dims) dim = variant == 0 ? Dim(intern_symbol("n" + std::to_string(dim.size))) : Dim();
+        for (Dim& dim : type.shape.dims)
+          dim = variant == 0 ? Dim(intern_symbol("n" + std::to_string(dim.size))) : Dim();
         if (variant == 2) type.shape = Shape::unranked();
         inputs.push_back(block.add_param(type, "x"));
       }
       auto types = infer_types(*op_case.op, inputs, op_case.attributes);
       for (size_t i = 0; i < types.size(); ++i)
-        EXPECT_TRUE(!types[i].is_tensor() || compatible(types[i], results[i].tensor.type())) << op_case.text << ": " << to_string(types[i]);
+        EXPECT_TRUE(!types[i].is_tensor() || compatible(types[i], results[i].tensor.type()))
+            << op_case.text << ": " << to_string(types[i]);
     }
   }
 }
@@ -92,9 +99,11 @@ TEST(Rows, DecompositionsGiveWhatTheKernelsGive) {
     }
     block.results = replacements;
     auto inputs = random_inputs(op_case);
-    auto expected = run_reference(op, op_case.attributes, inputs), actual = evaluate(block, parameters_of(op_case, inputs));
+    auto expected = run_reference(op, op_case.attributes, inputs),
+         actual = evaluate(block, parameters_of(op_case, inputs));
     for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_EQ(difference(expected[i].tensor, actual[i].tensor, Precision::accumulate_f32).value_or(""), "") << op_case.text;
+      EXPECT_EQ(difference(expected[i].tensor, actual[i].tensor, Precision::accumulate_f32).value_or(""), "")
+          << op_case.text;
     ++decomposed;
   }
   EXPECT_GT(decomposed, 40);
@@ -111,7 +120,8 @@ TEST(Rows, InPlaceKernelsMayOverwriteTheirInput) {
     Tensor own = Tensor::uninitialized(inputs[0].tensor.dtype(), inputs[0].tensor.dims());  // nobody else's elements
     std::memcpy(own.mutable_data(), inputs[0].tensor.data(), own.bytes());
     inputs[0].tensor = own;
-    std::vector<HostValue> results = {{Tensor::view(expected[0].tensor.dtype(), expected[0].tensor.dims(), own.data(), own.owner()), nullptr}};
+    std::vector<HostValue> results = {
+        {Tensor::view(expected[0].tensor.dtype(), expected[0].tensor.dims(), own.data(), own.owner()), nullptr}};
     KernelContext context(op, op_case.attributes, inputs, results);
     op.reference(context);
     EXPECT_EQ(results[0].tensor.data(), own.data()) << op_case.text;
@@ -127,13 +137,16 @@ TEST(Rows, CommutativeKernelsMayBeSwapped) {
     auto inputs = random_inputs(op_case, 3, Elements::special);
     auto expected = run_reference(*op_case.op, op_case.attributes, inputs);
     std::swap(inputs[0], inputs[1]);
-    EXPECT_EQ(difference(expected[0].tensor, run_reference(*op_case.op, op_case.attributes, inputs)[0].tensor, Precision::exact).value_or(""), "") << op_case.text;
+    EXPECT_EQ(difference(expected[0].tensor, run_reference(*op_case.op, op_case.attributes, inputs)[0].tensor,
+                         Precision::exact)
+                  .value_or(""),
+              "")
+        << op_case.text;
   }
 }
 
 TEST(Rows, HeavyOpsCountTheirFlops) {
-  for (const OpDef* op : all_ops())
-    EXPECT_TRUE(op->flops || !op->has(kContraction | kReduction)) << op->name;
+  for (const OpDef* op : all_ops()) EXPECT_TRUE(op->flops || !op->has(kContraction | kReduction)) << op->name;
   auto flops = [](const OpDef& op, const OpCase& op_case) {
     return op.flops(InferContext(op, op_case.attributes, op_case.types, {}, {}));
   };

@@ -12,11 +12,13 @@ std::string infer(const char* op, const std::vector<std::string>& inputs, Attrib
   Builder builder(block);
   std::vector<Value*> values;
   for (const std::string& input : inputs)
-    values.push_back(input.find('(') == std::string::npos ? block.add_param(parse_type(input), "x")
-                                                          : builder.constant(std::get<Tensor>(parse_attribute(input, AttrKind::tensor))));
+    values.push_back(input.find('(') == std::string::npos
+                         ? block.add_param(parse_type(input), "x")
+                         : builder.constant(std::get<Tensor>(parse_attribute(input, AttrKind::tensor))));
   try {
     std::string text;
-    for (const Type& type : infer_types(op_named(op), values, attributes)) text += (text.empty() ? "" : "; ") + to_string(type);
+    for (const Type& type : infer_types(op_named(op), values, attributes))
+      text += (text.empty() ? "" : "; ") + to_string(type);
     return text;
   } catch (const Error& fault) {
     EXPECT_EQ(fault.kind(), ErrorKind::invalid_model);
@@ -43,16 +45,23 @@ TEST(Shapes, ContractionsCarryTheBatch) {
   EXPECT_EQ(infer("matmul", {"f32[?n, 3]", "f32[3, 4]"}), "f32[?n, 4]");
   EXPECT_EQ(infer("matmul", {"f32[?b, 1, ?n, 3]", "f32[5, 3, ?m]"}), "f32[?b, 5, ?n, ?m]");
   EXPECT_EQ(infer("matmul", {"f32[3, ?n]", "f32[?, 3]"}, {{"transpose_a", true}, {"transpose_b", true}}), "f32[?n, ?]");
-  EXPECT_EQ(infer("matmul", {"f32[2, 3]", "f32[4, 5]"}), "matmul: inner dims must agree, found 3 and 4 in f32[2, 3] and f32[4, 5]");
+  EXPECT_EQ(infer("matmul", {"f32[2, 3]", "f32[4, 5]"}),
+            "matmul: inner dims must agree, found 3 and 4 in f32[2, 3] and f32[4, 5]");
   EXPECT_EQ(infer("matmul", {"f32[3]", "f32[3, 5]"}), "matmul: input 0 must have at least 2 dims, found f32[3]");
-  EXPECT_EQ(infer("conv2d", {"f32[?n, ?h, 9, 3]", "f32[3, 3, 3, 8]"}, {{"padding", std::string("same")}}), "f32[?n, ?h, 9, 8]");
+  EXPECT_EQ(infer("conv2d", {"f32[?n, ?h, 9, 3]", "f32[3, 3, 3, 8]"}, {{"padding", std::string("same")}}),
+            "f32[?n, ?h, 9, 8]");
   EXPECT_EQ(infer("conv2d", {"f32[?n, ?h, 9, 3]", "f32[3, 3, 3, 8]"}), "f32[?n, ?, 7, 8]");
-  EXPECT_EQ(infer("conv2d", {"f32[?n, ?h, 9, 3]", "f32[3, 3, 3, 8]"}, {{"padding", std::string("explicit")}, {"pads", Ints{1, 1, 0, 0}}}),
+  EXPECT_EQ(infer("conv2d", {"f32[?n, ?h, 9, 3]", "f32[3, 3, 3, 8]"},
+                  {{"padding", std::string("explicit")}, {"pads", Ints{1, 1, 0, 0}}}),
             "f32[?n, ?h, 7, 8]");
-  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 64, 8]"}), "conv2d: kernel has 64 input channels, input has 3");
-  EXPECT_EQ(infer("conv2d", {"f32[1, 2, 9, 3]", "f32[5, 3, 3, 8]"}), "conv2d: window of 5 does not fit 2 elements with padding 0 and 0");
-  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 3, 8]"}, {{"strides", Ints{0, 1}}}), "conv2d: stride must be at least 1, found 0");
-  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 3, 8]"}, {{"strides", Ints{2}}}), "conv2d: strides must have 2 values, found 1");
+  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 64, 8]"}),
+            "conv2d: kernel has 64 input channels, input has 3");
+  EXPECT_EQ(infer("conv2d", {"f32[1, 2, 9, 3]", "f32[5, 3, 3, 8]"}),
+            "conv2d: window of 5 does not fit 2 elements with padding 0 and 0");
+  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 3, 8]"}, {{"strides", Ints{0, 1}}}),
+            "conv2d: stride must be at least 1, found 0");
+  EXPECT_EQ(infer("conv2d", {"f32[1, 9, 9, 3]", "f32[3, 3, 3, 8]"}, {{"strides", Ints{2}}}),
+            "conv2d: strides must have 2 values, found 1");
 }
 
 TEST(Shapes, ReshapeFindsTheSymbolBehindMinusOne) {
@@ -61,23 +70,28 @@ TEST(Shapes, ReshapeFindsTheSymbolBehindMinusOne) {
   EXPECT_EQ(infer("reshape", {"f32[?n, 8]", "i64[3]"}), "f32[?, ?, ?]");
   EXPECT_EQ(infer("reshape", {"f32[?n, 8]", "i64[?]"}), "f32[*]");
   EXPECT_EQ(infer("reshape", {"f32[6]", "i64[2] (4, -1)"}), "reshape: f32[6] cannot have shape [4, ?]");
-  EXPECT_EQ(infer("reshape", {"f32[0]", "i64[2] (0, -1)"}), "reshape: -1 in shape [0, ?] is ambiguous: the other sizes hold no elements");
+  EXPECT_EQ(infer("reshape", {"f32[0]", "i64[2] (0, -1)"}),
+            "reshape: -1 in shape [0, ?] is ambiguous: the other sizes hold no elements");
   EXPECT_EQ(infer("reshape", {"f32[6]", "i64[2] (-1, -1)"}), "reshape: shape has more than one -1");
-  EXPECT_EQ(infer("reshape", {"f32[?]", "i64[3] (1099511627776, 1099511627776, 2)"}), "reshape: shape [1099511627776, 1099511627776, 2] is too large");
+  EXPECT_EQ(infer("reshape", {"f32[?]", "i64[3] (1099511627776, 1099511627776, 2)"}),
+            "reshape: shape [1099511627776, 1099511627776, 2] is too large");
 }
 
 TEST(Shapes, SlicesKeepWholeAxes) {
   EXPECT_EQ(infer("slice", {"f32[?n, 8]", "i64[2] (0, 2)", "i64[2] (9223372036854775807, -1)"}), "f32[?n, 5]");
   EXPECT_EQ(infer("slice", {"f32[?n, 8]", "i64[2] (0, 2)", "i64[2] (5, 4)"}), "f32[?, 2]");
-  EXPECT_EQ(infer("slice", {"f32[?n]", "i64[1] (-1)", "i64[1] (-9223372036854775808)"}, {{"steps", Ints{-1}}}), "f32[?n]");
+  EXPECT_EQ(infer("slice", {"f32[?n]", "i64[1] (-1)", "i64[1] (-9223372036854775808)"}, {{"steps", Ints{-1}}}),
+            "f32[?n]");
   EXPECT_EQ(infer("slice", {"f32[5]", "i64[1] (0)", "i64[1] (5)"}, {{"steps", Ints{0}}}), "slice: a step is 0");
-  EXPECT_EQ(infer("slice", {"f32[5]", "i64[2] (0, 0)", "i64[1] (5)"}), "slice: bounds and dims must agree, found 2 and 1");
+  EXPECT_EQ(infer("slice", {"f32[5]", "i64[2] (0, 0)", "i64[1] (5)"}),
+            "slice: bounds and dims must agree, found 2 and 1");
 }
 
 TEST(Shapes, MovementRules) {
   EXPECT_EQ(infer("concat", {"f32[?n, 2]", "f32[?, 3]"}, {{"axis", int64_t{1}}}), "f32[?n, 5]");
   EXPECT_EQ(infer("concat", {"f32[?n, 2]", "f32[0, 2]"}, {{"axis", int64_t{0}}}), "f32[?n, 2]");
-  EXPECT_EQ(infer("concat", {"f32[1, 2]", "f32[1, 3]"}, {{"axis", int64_t{0}}}), "concat: sizes outside the axis must agree, found 2 and 3");
+  EXPECT_EQ(infer("concat", {"f32[1, 2]", "f32[1, 3]"}, {{"axis", int64_t{0}}}),
+            "concat: sizes outside the axis must agree, found 2 and 3");
   EXPECT_EQ(infer("transpose", {"f32[?n, 2, ?c]"}, {{"permutation", Ints{2, 0, 1}}}), "f32[?c, ?n, 2]");
   EXPECT_EQ(infer("transpose", {"f32[2, 3]"}, {{"permutation", Ints{0, 0}}}), "transpose: axis 0 is named twice");
   EXPECT_EQ(infer("pad", {"f32[?n, 4]", "i64[2, 2] (0, 0, 1, 2)"}), "f32[?n, 7]");
@@ -95,7 +109,8 @@ TEST(Shapes, MovementRules) {
   EXPECT_EQ(infer("shape_of", {"f32[2, ?n]"}), "i64[2]");
   EXPECT_EQ(infer("iota", {"i64[] (0)", "i64[] (5)", "i64[] (0)"}, {{"dtype", kI64}}), "iota: step is 0");
   EXPECT_EQ(infer("list_push", {"list<f32[2]>", "f32[3]"}), "list_push: an element is f32[2], found f32[3]");
-  EXPECT_EQ(infer("batch_norm", {"f32[?, ?, ?, ?]", "f32[8]", "f32[8]", "f32[8]", "f32[8]"}, {{"epsilon", 0.1}}), "f32[?, ?, ?, 8]");
+  EXPECT_EQ(infer("batch_norm", {"f32[?, ?, ?, ?]", "f32[8]", "f32[8]", "f32[8]", "f32[8]"}, {{"epsilon", 0.1}}),
+            "f32[?, ?, ?, 8]");
 }
 
 TEST(Shapes, ControlFlowJoinsItsRegions) {
@@ -107,12 +122,18 @@ TEST(Shapes, ControlFlowJoinsItsRegions) {
     }
     return "no error";
   };
-  const std::string keep = "region(%a: f32[?n]) { yield %a }\n", scalar = "region(%b: f32[?n]) { %z = constant {value = f32[2] (1.0, 2.0)} : f32[2]\n yield %z }\n";
+  const std::string keep = "region(%a: f32[?n]) { yield %a }\n",
+                    scalar = "region(%b: f32[?n]) { %z = constant {value = f32[2] (1.0, 2.0)} : f32[2]\n yield %z }\n";
   EXPECT_EQ(error_of("%y = if %p, %x : f32[?]\n" + keep + scalar), "no error");
-  EXPECT_EQ(error_of("%y = if %p, %x : f32[?]\n" + keep + "region(%b: i32[?n]) { yield %b }\n"), "if: the else region takes i32[?n] as value 0, found f32[?n]");
-  EXPECT_EQ(error_of("%y = if %p, %x : f32[?]\n" + keep + "region() { %c = constant {value = f32[0] ()} : f32[0]\n yield %c }\n"), "if: the else region takes 1 values, found 0");
-  EXPECT_EQ(error_of("%y = while %x {carried = 2} : f32[?]\n" + keep + keep), "while: 2 values are carried, there are 1");
-  EXPECT_EQ(error_of("%y = while %x {carried = 1} : f32[?]\n" + keep + keep), "while: condition must be bool[], found f32[?n]");
+  EXPECT_EQ(error_of("%y = if %p, %x : f32[?]\n" + keep + "region(%b: i32[?n]) { yield %b }\n"),
+            "if: the else region takes i32[?n] as value 0, found f32[?n]");
+  EXPECT_EQ(error_of("%y = if %p, %x : f32[?]\n" + keep +
+                     "region() { %c = constant {value = f32[0] ()} : f32[0]\n yield %c }\n"),
+            "if: the else region takes 1 values, found 0");
+  EXPECT_EQ(error_of("%y = while %x {carried = 2} : f32[?]\n" + keep + keep),
+            "while: 2 values are carried, there are 1");
+  EXPECT_EQ(error_of("%y = while %x {carried = 1} : f32[?]\n" + keep + keep),
+            "while: condition must be bool[], found f32[?n]");
 }
 
 }  // namespace

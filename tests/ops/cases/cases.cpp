@@ -1,3 +1,4 @@
+// Reads the cases of the rows, and makes inputs and modules of them.
 #include "ops/cases.h"
 
 #include <algorithm>
@@ -60,21 +61,26 @@ void parse_input(const std::string& text, OpCase& into) {
   into.types.push_back(parse_type(text.substr(0, equals)));
   const Type& type = into.types.back();
   const Type filled = type.kind == Type::Kind::rng ? Type::tensor(kU64, Shape{3}) : type;
-  into.literals.push_back(equals == std::string::npos ? Tensor() : literal(filled, std::string_view(text).substr(equals + 1)));
+  into.literals.push_back(equals == std::string::npos ? Tensor()
+                                                      : literal(filled, std::string_view(text).substr(equals + 1)));
 }
 
 template <class T>
 T ordinary(std::mt19937_64& random) {
-  if constexpr (!kIsFloat<T>) return static_cast<T>(std::is_signed_v<T> ? static_cast<int64_t>(random() % 19) - 9 : static_cast<int64_t>(random() % 10));
+  if constexpr (!kIsFloat<T>)
+    return static_cast<T>(std::is_signed_v<T> ? static_cast<int64_t>(random() % 19) - 9
+                                              : static_cast<int64_t>(random() % 10));
   const bool half = random() % 4 == 0;
-  const double value = half ? static_cast<double>(random() % 13) / 2 - 3 : std::ldexp(static_cast<double>(random() >> 11), -53) * 6 - 3;
+  const double value =
+      half ? static_cast<double>(random() % 13) / 2 - 3 : std::ldexp(static_cast<double>(random() >> 11), -53) * 6 - 3;
   return saturate<T>(value);
 }
 
 template <class T>
 T special(std::mt19937_64& random) {
   using Limits = std::numeric_limits<float>;
-  constexpr double kValues[] = {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), 0.0, -0.0, 1, -1, Limits::max(), Limits::min(), Limits::denorm_min()};
+  constexpr double kValues[] = {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), 0.0, -0.0, 1, -1,
+                                Limits::max(),       Limits::min(),      Limits::denorm_min()};
   if (random() % 2 || !kIsFloat<T>) return ordinary<T>(random);
   return saturate<T>(kValues[random() % std::size(kValues)]);
 }
@@ -117,7 +123,8 @@ Tensor random_tensor(const Type& type, std::mt19937_64& random, Elements element
   }
   with_numbers(type.dtype, [&](auto tag) {
     using T = decltype(tag);
-    for (T& value : tensor.mutable_values<T>()) value = elements == Elements::special ? special<T>(random) : ordinary<T>(random);
+    for (T& value : tensor.mutable_values<T>())
+      value = elements == Elements::special ? special<T>(random) : ordinary<T>(random);
   });
   return tensor;
 }
@@ -134,7 +141,9 @@ std::vector<HostValue> random_inputs(const OpCase& op_case, uint64_t seed, Eleme
 
 namespace {
 
-bool is_parameter(const OpCase& op_case, size_t i) { return !op_case.literals[i].defined() || !op_case.types[i].is_tensor(); }
+bool is_parameter(const OpCase& op_case, size_t i) {
+  return !op_case.literals[i].defined() || !op_case.types[i].is_tensor();
+}
 
 }  // namespace
 
@@ -146,7 +155,8 @@ Module module_of(const OpCase& op_case) {
   std::vector<Value*> inputs;
   for (size_t i = 0; i < op_case.types.size(); ++i) {
     const std::string name = fmt::format("x{}", i);
-    inputs.push_back(is_parameter(op_case, i) ? function->body.add_param(op_case.types[i], name) : builder.constant(op_case.literals[i], name));
+    inputs.push_back(is_parameter(op_case, i) ? function->body.add_param(op_case.types[i], name)
+                                              : builder.constant(op_case.literals[i], name));
   }
   Node* node = builder.add_node(*op_case.op, inputs, op_case.attributes, {}, {}, "y");
   for (const auto& result : node->results) {
@@ -164,7 +174,8 @@ std::vector<HostValue> parameters_of(const OpCase& op_case, const std::vector<Ho
   return parameters;
 }
 
-std::vector<HostValue> run_reference(const OpDef& op, const Attributes& attributes, const std::vector<HostValue>& inputs) {
+std::vector<HostValue> run_reference(const OpDef& op, const Attributes& attributes,
+                                     const std::vector<HostValue>& inputs) {
   std::vector<HostValue> results(op.results.size());
   KernelContext context(op, attributes, inputs, results);
   op.reference(context);
@@ -185,8 +196,10 @@ std::optional<std::string> difference(const Tensor& expected, const Tensor& actu
   for (size_t i = 0; i < e.size(); ++i) {
     double allowed = 0;
     if (is_float && precision == Precision::rounded) allowed = 8 * unit * std::max(std::abs(e[i]), 0.25);
-    if (is_float && precision == Precision::accumulate_f32) allowed = (4 * unit + (expected.dtype() == kF64 ? 1e-13 : 2e-6)) * largest;
-    const bool same = e[i] == a[i] || (std::isnan(e[i]) && std::isnan(a[i])) || std::abs(e[i] - a[i]) <= (std::isinf(e[i]) ? 0 : allowed);
+    if (is_float && precision == Precision::accumulate_f32)
+      allowed = (4 * unit + (expected.dtype() == kF64 ? 1e-13 : 2e-6)) * largest;
+    const bool same = e[i] == a[i] || (std::isnan(e[i]) && std::isnan(a[i])) ||
+                      std::abs(e[i] - a[i]) <= (std::isinf(e[i]) ? 0 : allowed);
     if (!same || wide) return fmt::format("element {}: expected {}, found {}", i, e[i], a[i]);
   }
   return std::nullopt;

@@ -25,7 +25,8 @@ const char* numpy_type(DType dtype) {
 void write_npy(const std::string& path, const Tensor& tensor) {
   std::string dims;
   for (int64_t dim : tensor.dims()) dims += std::to_string(dim) + ",";
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", numpy_type(tensor.dtype()), dims);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", numpy_type(tensor.dtype()), dims);
   header.resize((header.size() + 10 + 64) / 64 * 64 - 10, ' ');
   header.back() = '\n';
   const auto length = static_cast<uint16_t>(header.size());
@@ -42,7 +43,10 @@ class Dump {
   void add(const OpCase& op_case) {
     const OpDef& op = *op_case.op;
     auto inputs = random_inputs(op_case);
-    json entry = {{"op", op.name}, {"case", op_case.text}, {"expression", op.oracle.expression}, {"precision", static_cast<int>(op.precision)}};
+    json entry = {{"op", op.name},
+                  {"case", op_case.text},
+                  {"expression", op.oracle.expression},
+                  {"precision", static_cast<int>(op.precision)}};
     entry["inputs"] = json::array(), entry["results"] = json::array(), entry["attributes"] = json::object();
     for (size_t i = 0; i < inputs.size(); ++i) {
       const InputDef& def = op.inputs[std::min(i, op.inputs.size() - 1)];
@@ -52,7 +56,8 @@ class Dump {
     }
     const AttributeView attributes(op, op_case.attributes);
     for (const AttrDef& def : op.attributes) entry["attributes"][def.name] = attribute(attributes.get(def.name));
-    for (const HostValue& result : run_reference(op, op_case.attributes, inputs)) entry["results"].push_back(tensor(result.tensor));
+    for (const HostValue& result : run_reference(op, op_case.attributes, inputs))
+      entry["results"].push_back(tensor(result.tensor));
     cases_.push_back(std::move(entry));
   }
 
@@ -67,14 +72,22 @@ class Dump {
 
   json attribute(const Attribute& value) {
     switch (kind_of(value)) {
-      case AttrKind::boolean: return std::get<bool>(value);
-      case AttrKind::integer: return std::get<int64_t>(value);
-      case AttrKind::number: return {{"number", fmt::format("{}", std::get<double>(value))}};  // JSON has no infinity
-      case AttrKind::text: return std::get<std::string>(value);
-      case AttrKind::integers: return std::get<std::vector<int64_t>>(value);
-      case AttrKind::dtype: return {{"dtype", to_string(std::get<DType>(value))}};
-      case AttrKind::tensor: return tensor(std::get<Tensor>(value));
-      default: CHECK(false, "attribute kind {}", value.index());
+      case AttrKind::boolean:
+        return std::get<bool>(value);
+      case AttrKind::integer:
+        return std::get<int64_t>(value);
+      case AttrKind::number:
+        return {{"number", fmt::format("{}", std::get<double>(value))}};  // JSON has no infinity
+      case AttrKind::text:
+        return std::get<std::string>(value);
+      case AttrKind::integers:
+        return std::get<std::vector<int64_t>>(value);
+      case AttrKind::dtype:
+        return {{"dtype", to_string(std::get<DType>(value))}};
+      case AttrKind::tensor:
+        return tensor(std::get<Tensor>(value));
+      default:
+        CHECK(false, "attribute kind {}", value.index());
     }
   }
 
