@@ -296,6 +296,7 @@ std::vector<Tensor> inputs_of(const std::vector<Pair>& pairs, size_t at, const C
 void measure_row(std::vector<Pair>& pairs, size_t at, const CompareOptions& options) {
   Pair& pair = pairs[at];
   if (!pair.mine || !pair.golden || options.only_names) return;
+  KeepDenormals keep;
   try {
     std::vector<Tensor> inputs;
     if (!pair.row.input) {

@@ -146,17 +146,21 @@ int exit_status(const Comparison& comparison) {
   return comparison.count(Verdict::pass) + comparison.count(Verdict::warning) > 0 ? 0 : kExitNothing;
 }
 
+/// The operator of a tree that is one .npy file; nullptr for others.
+DumpedOp* only_array(DumpTree& tree) {
+  if (!fs::is_regular_file(tree.root) || tree.steps.size() != 1 || tree.steps[0].ops.size() != 1) return nullptr;
+  DumpedOp& op = tree.steps[0].ops[0];
+  return op.tensors.size() == 1 && op.tensors[0].kind == TensorSource::Kind::npy ? &op : nullptr;
+}
+
 int compare_plain(const Arguments& arguments) {
   if (arguments.positional().size() != 2)
     fail(ErrorKind::invalid_argument, "", "needs MINE and GOLDEN, found {} paths; --help shows how", arguments.positional().size());
   CompareOptions options = options_of(arguments);
   Inputs inputs = read_inputs(arguments, arguments.positional()[0], arguments.positional()[1], options);
-  // Two files of one tensor each are a pair whatever they are called.
-  if (fs::is_regular_file(inputs.mine.root) && fs::is_regular_file(inputs.golden.root))
-    for (DumpTree* tree : {&inputs.mine, &inputs.golden})
-      if (tree->steps.size() == 1 && tree->steps[0].ops.size() == 1 && tree->steps[0].ops[0].tensors.size() == 1 &&
-          tree->steps[0].ops[0].tensors[0].kind == TensorSource::Kind::npy)
-        tree->steps[0].ops[0].name = inputs.mine.steps[0].ops[0].name, tree->steps[0].ops[0].tensors[0].index = 0;
+  // Two files of one array each are a pair whatever they are called.
+  if (DumpedOp *mine = only_array(inputs.mine), *golden = only_array(inputs.golden); mine != nullptr && golden != nullptr)
+    golden->name = mine->name, golden->tensors[0].index = mine->tensors[0].index;
   Comparison comparison = run(arguments, inputs, options);
   bool printed = false;
   auto emit = [&](const char* option, const std::string& content) {
