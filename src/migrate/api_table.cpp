@@ -56,10 +56,13 @@ class PatternTable {
   explicit PatternTable(std::string_view text) {
     each_row(text, [&](std::string_view row) {
       std::string_view name = take_word(row);
-      if (name.ends_with('*')) prefixes_.push_back({name.substr(0, name.size() - 1), row});
-      else exact_[name] = row;
+      if (name.ends_with('*'))
+        prefixes_.push_back({name.substr(0, name.size() - 1), row});
+      else
+        exact_[name] = row;
     });
-    std::stable_sort(prefixes_.begin(), prefixes_.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    std::stable_sort(prefixes_.begin(), prefixes_.end(),
+                     [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   }
   std::string_view find(std::string_view name) const {
     if (auto found = exact_.find(name); found != exact_.end()) return found->second;
@@ -143,14 +146,32 @@ constexpr Respelling kRespellings[] = {
 };
 
 bool has_prefix(std::string_view name, std::string_view prefix) {
-  return name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '.' || name[prefix.size()] == ':');
+  return name.starts_with(prefix) &&
+         (name.size() == prefix.size() || name[prefix.size()] == '.' || name[prefix.size()] == ':');
 }
 
 // npu_bridge spells a thing by several paths; "npu." and the parts that matter are left.
 std::string npu_name(std::string_view name) {
-  static constexpr std::array silent = {"npu_bridge", "npu_init", "estimator", "npu", "npu_optimizer", "npu_config", "npu_estimator",
-                                        "npu_hook", "npu_loss_scale_manager", "npu_loss_scale_optimizer", "hccl", "npu_callbacks",
-                                        "compat", "v1", "npu_device", "train", "optimizer", "manage", "api", "npu_distributed_optimizer"};
+  static constexpr std::array silent = {"npu_bridge",
+                                        "npu_init",
+                                        "estimator",
+                                        "npu",
+                                        "npu_optimizer",
+                                        "npu_config",
+                                        "npu_estimator",
+                                        "npu_hook",
+                                        "npu_loss_scale_manager",
+                                        "npu_loss_scale_optimizer",
+                                        "hccl",
+                                        "npu_callbacks",
+                                        "compat",
+                                        "v1",
+                                        "npu_device",
+                                        "train",
+                                        "optimizer",
+                                        "manage",
+                                        "api",
+                                        "npu_distributed_optimizer"};
   std::string kept = "npu";
   std::string_view last;
   while (!name.empty()) {
@@ -197,7 +218,8 @@ constexpr Hierarchy kHierarchy[] = {
     {"tf.distribute.experimental.CentralStorageStrategy", "tf.distribute.Strategy"},
 };
 
-constexpr Hierarchy kReturns[] = {  // call -> class
+constexpr Hierarchy kReturns[] = {
+    // call -> class
     {"tf.data.Dataset.from_tensor_slices", "tf.data.Dataset"},
     {"tf.data.Dataset.from_tensors", "tf.data.Dataset"},
     {"tf.data.Dataset.from_generator", "tf.data.Dataset"},
@@ -234,25 +256,107 @@ constexpr Hierarchy kReturns[] = {  // call -> class
     {"npu.npu_keras_optimizer", "npu.NPUDistributedOptimizer"},
 };
 
-constexpr std::array kDatasetMethods = {
-    "apply", "batch", "bucket_by_sequence_length", "cache", "choose_from_datasets", "concatenate", "enumerate", "filter", "flat_map", "group_by_window",
-    "interleave", "map", "padded_batch", "prefetch", "rebatch", "repeat", "shard", "shuffle", "skip", "snapshot", "take", "take_while",
-    "unbatch", "unique", "window", "with_options", "map_with_legacy_function", "filter_with_legacy_function", "ragged_batch"};
+constexpr std::array kDatasetMethods = {"apply",
+                                        "batch",
+                                        "bucket_by_sequence_length",
+                                        "cache",
+                                        "choose_from_datasets",
+                                        "concatenate",
+                                        "enumerate",
+                                        "filter",
+                                        "flat_map",
+                                        "group_by_window",
+                                        "interleave",
+                                        "map",
+                                        "padded_batch",
+                                        "prefetch",
+                                        "rebatch",
+                                        "repeat",
+                                        "shard",
+                                        "shuffle",
+                                        "skip",
+                                        "snapshot",
+                                        "take",
+                                        "take_while",
+                                        "unbatch",
+                                        "unique",
+                                        "window",
+                                        "with_options",
+                                        "map_with_legacy_function",
+                                        "filter_with_legacy_function",
+                                        "ragged_batch"};
 
 // Every name that `from npu_bridge.npu_init import *` brings in, and its npu_device counterpart.
-constexpr std::array kNpuInit = {
-    "NPURunConfig", "ProfilingConfig", "MemoryConfig", "DumpConfig", "DynamicInputConfig", "ExperimentalConfig", "decorator_tf_session", "NPUEstimator",
-    "NPUEstimatorSpec", "NPUCheckpointSaverHook", "NPUOutputTensorHook", "NPUBroadcastGlobalVariablesHook", "SetIterationsVarHook",
-    "TellMeStepOrLossHook", "NPUBroadcastGlobalVariablesCallback", "NPUDistributedOptimizer", "KerasDistributeOptimizer",
-    "npu_distributed_optimizer_wrapper", "NPUOptimizer", "npu_allreduce", "NPULossScaleOptimizer", "FixedLossScaleManager",
-    "ExponentialUpdateLossScaleManager", "npu_ops", "npu_rnn", "npu_scope", "keras_to_npu", "npu_strategy", "util", "npu_plugin",
-    "hccl_ops", "npu_embedding", "npu_unary_ops", "tf", "os", "config_pb2", "rewriter_config_pb2", "RewriterConfig", "session",
-    "session_run_hook", "backend", "create_group", "destroy_group", "get_rank_size", "get_rank_id", "get_local_rank_size",
-    "get_local_rank_id", "get_world_rank_from_group_rank", "get_group_rank_from_world_rank", "set_split_strategy_by_idx",
-    "set_split_strategy_by_size", "experimental_options", "npu_config_proto", "npu_graph_options", "npu_optimizer_options",
-    "npu_run_config_init", "npu_hooks_append", "npu_callbacks_append", "set_keras_session_npu_config", "npu_clear_session",
-    "close_session", "init_resource", "shutdown_resource", "get_npu_rank_id", "get_npu_local_rank_id", "get_npu_rank_size",
-    "get_npu_local_rank_size", "npu_tf_optimizer", "npu_keras_optimizer", "NpuEmptyHook"};
+constexpr std::array kNpuInit = {"NPURunConfig",
+                                 "ProfilingConfig",
+                                 "MemoryConfig",
+                                 "DumpConfig",
+                                 "DynamicInputConfig",
+                                 "ExperimentalConfig",
+                                 "decorator_tf_session",
+                                 "NPUEstimator",
+                                 "NPUEstimatorSpec",
+                                 "NPUCheckpointSaverHook",
+                                 "NPUOutputTensorHook",
+                                 "NPUBroadcastGlobalVariablesHook",
+                                 "SetIterationsVarHook",
+                                 "TellMeStepOrLossHook",
+                                 "NPUBroadcastGlobalVariablesCallback",
+                                 "NPUDistributedOptimizer",
+                                 "KerasDistributeOptimizer",
+                                 "npu_distributed_optimizer_wrapper",
+                                 "NPUOptimizer",
+                                 "npu_allreduce",
+                                 "NPULossScaleOptimizer",
+                                 "FixedLossScaleManager",
+                                 "ExponentialUpdateLossScaleManager",
+                                 "npu_ops",
+                                 "npu_rnn",
+                                 "npu_scope",
+                                 "keras_to_npu",
+                                 "npu_strategy",
+                                 "util",
+                                 "npu_plugin",
+                                 "hccl_ops",
+                                 "npu_embedding",
+                                 "npu_unary_ops",
+                                 "tf",
+                                 "os",
+                                 "config_pb2",
+                                 "rewriter_config_pb2",
+                                 "RewriterConfig",
+                                 "session",
+                                 "session_run_hook",
+                                 "backend",
+                                 "create_group",
+                                 "destroy_group",
+                                 "get_rank_size",
+                                 "get_rank_id",
+                                 "get_local_rank_size",
+                                 "get_local_rank_id",
+                                 "get_world_rank_from_group_rank",
+                                 "get_group_rank_from_world_rank",
+                                 "set_split_strategy_by_idx",
+                                 "set_split_strategy_by_size",
+                                 "experimental_options",
+                                 "npu_config_proto",
+                                 "npu_graph_options",
+                                 "npu_optimizer_options",
+                                 "npu_run_config_init",
+                                 "npu_hooks_append",
+                                 "npu_callbacks_append",
+                                 "set_keras_session_npu_config",
+                                 "npu_clear_session",
+                                 "close_session",
+                                 "init_resource",
+                                 "shutdown_resource",
+                                 "get_npu_rank_id",
+                                 "get_npu_local_rank_id",
+                                 "get_npu_rank_size",
+                                 "get_npu_local_rank_size",
+                                 "npu_tf_optimizer",
+                                 "npu_keras_optimizer",
+                                 "NpuEmptyHook"};
 
 bool is_capitalised(std::string_view dotted) {
   size_t dot = dotted.find_last_of(".:");
@@ -260,7 +364,9 @@ bool is_capitalised(std::string_view dotted) {
   return c >= 'A' && c <= 'Z';
 }
 
-std::string_view without_tf(std::string_view name) { return name.starts_with("tf.") ? name.substr(3) : std::string_view(); }
+std::string_view without_tf(std::string_view name) {
+  return name.starts_with("tf.") ? name.substr(3) : std::string_view();
+}
 
 }  // namespace
 
@@ -294,12 +400,15 @@ bool is_subclass(std::string_view klass, std::string_view base) {
     if (row.klass == klass) return is_subclass(row.base, base);
   if (base == "tf.train.Optimizer") {
     if (klass == "tf.train.experimental.MixedPrecisionLossScaleOptimizer") return true;
-    return (klass.starts_with("tf.train.") || klass.starts_with("tf.contrib.")) && klass.ends_with("Optimizer") && klass.find(':') == klass.npos;
+    return (klass.starts_with("tf.train.") || klass.starts_with("tf.contrib.")) && klass.ends_with("Optimizer") &&
+           klass.find(':') == klass.npos;
   }
   if (base == "tf.keras.optimizers.Optimizer")
-    return klass.starts_with("tf.keras.optimizers.") && is_capitalised(klass) && klass.find(".schedules.") == klass.npos;
+    return klass.starts_with("tf.keras.optimizers.") && is_capitalised(klass) &&
+           klass.find(".schedules.") == klass.npos;
   if (base == "tf.estimator.Estimator")
-    return klass.starts_with("tf.estimator.") && (klass.ends_with("Classifier") || klass.ends_with("Regressor") || klass.ends_with("Estimator"));
+    return klass.starts_with("tf.estimator.") &&
+           (klass.ends_with("Classifier") || klass.ends_with("Regressor") || klass.ends_with("Estimator"));
   return false;
 }
 
@@ -309,7 +418,8 @@ std::string returned_class(const std::string& name) {
   size_t colon = name.find(':');
   if (colon != std::string::npos) {
     std::string_view klass = std::string_view(name).substr(0, colon), method = std::string_view(name).substr(colon + 1);
-    bool dataset = is_subclass(klass, "tf.data.Dataset") && std::find(kDatasetMethods.begin(), kDatasetMethods.end(), method) != kDatasetMethods.end();
+    bool dataset = is_subclass(klass, "tf.data.Dataset") &&
+                   std::find(kDatasetMethods.begin(), kDatasetMethods.end(), method) != kDatasetMethods.end();
     return dataset ? "tf.data.Dataset" : "";
   }
   if (name.starts_with("tf.keras.applications.") && is_capitalised(name)) return "tf.keras.Model";
@@ -359,7 +469,9 @@ ApiSupport api_support(std::string_view name) {
     }
   if (!row.empty()) {
     std::string_view word = take_word(row);
-    found.here = word == "runs" ? ApiSupport::Here::runs : word == "aliased" ? ApiSupport::Here::aliased : ApiSupport::Here::missing;
+    found.here = word == "runs"      ? ApiSupport::Here::runs
+                 : word == "aliased" ? ApiSupport::Here::aliased
+                                     : ApiSupport::Here::missing;
     found.note = std::string(row);
   } else if (exists) {
     found.here = ApiSupport::Here::runs;
@@ -371,7 +483,8 @@ ApiSupport api_support(std::string_view name) {
     found.note = "TensorFlow 2.15 has no such name";
   }
   bool listed = exists || name.starts_with("tf.contrib.") || name.starts_with("hvd.") || !platform.find(name).empty();
-  if (listed && (exists || !name.starts_with("tf.") || name.starts_with("tf.contrib") || name.starts_with("tf.tpu"))) found.platform = platform.find(name);
+  if (listed && (exists || !name.starts_with("tf.") || name.starts_with("tf.contrib") || name.starts_with("tf.tpu")))
+    found.platform = platform.find(name);
   return found;
 }
 
@@ -391,10 +504,14 @@ const std::vector<ClassTitle>& platform_classes() {
 
 std::string_view here_title(ApiSupport::Here here) {
   switch (here) {
-    case ApiSupport::Here::runs: return "runs";
-    case ApiSupport::Here::aliased: return "runs under another name";
-    case ApiSupport::Here::missing: return "missing";
-    case ApiSupport::Here::unknown: return "unknown";
+    case ApiSupport::Here::runs:
+      return "runs";
+    case ApiSupport::Here::aliased:
+      return "runs under another name";
+    case ApiSupport::Here::missing:
+      return "missing";
+    case ApiSupport::Here::unknown:
+      return "unknown";
   }
   return "unknown";
 }

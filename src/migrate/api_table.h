@@ -11,8 +11,8 @@ namespace cairn::migrate {
 /// The judgement on one API, for the report.
 struct ApiSupport {
   enum class Here : uint8_t { runs, aliased, missing, unknown } here = Here::unknown;
-  std::string note;             // why, or the way out
-  std::string_view platform;    // one of the platform's classes, English; "" for names its list does not hold
+  std::string note;           // why, or the way out
+  std::string_view platform;  // one of the platform's classes, English; "" for names its list does not hold
 };
 
 /// The judgement by what this version supports; `name` canonical. The tables behind it: data/*.txt.

@@ -9,9 +9,12 @@ namespace cairn::migrate {
 
 std::string_view tier_name(Tier tier) {
   switch (tier) {
-    case Tier::safe: return "safe";
-    case Tier::review: return "review";
-    case Tier::advice: return "advice";
+    case Tier::safe:
+      return "safe";
+    case Tier::review:
+      return "review";
+    case Tier::advice:
+      return "advice";
   }
   return "advice";
 }
@@ -42,7 +45,8 @@ std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropp
     bool clash = false;
     for (const Edit& edit : change.edits) {
       // `merged` is sorted by begin, and its edits do not overlap, so only neighbours can clash.
-      auto next = std::lower_bound(merged.begin(), merged.end(), edit, [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+      auto next = std::lower_bound(merged.begin(), merged.end(), edit,
+                                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
       for (auto at = next; at != merged.end() && at->begin <= edit.end; ++at) clash = clash || overlap(*at, edit);
       for (auto at = next; at != merged.begin() && !clash;) {
         --at;
@@ -54,11 +58,13 @@ std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropp
       dropped.push_back(std::move(change));
       continue;
     }
-    for (const Edit& edit : change.edits) merged.insert(std::upper_bound(merged.begin(), merged.end(), edit, earlier), edit);
+    for (const Edit& edit : change.edits)
+      merged.insert(std::upper_bound(merged.begin(), merged.end(), edit, earlier), edit);
     kept.push_back(std::move(change));
   }
   for (size_t i = 1; i < merged.size(); ++i)
-    if (merged[i].argument && merged[i - 1].argument && merged[i].begin == merged[i - 1].begin) merged[i].text.insert(0, ", ");
+    if (merged[i].argument && merged[i - 1].argument && merged[i].begin == merged[i - 1].begin)
+      merged[i].text.insert(0, ", ");
   changes = std::move(kept);
   return merged;
 }
@@ -90,8 +96,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 }
 
 // Longest common subsequence of two short runs of lines; long runs count as replaced as a whole.
-void diff_middle(const std::vector<std::string_view>& a, size_t a0, size_t a1, const std::vector<std::string_view>& b, size_t b0, size_t b1,
-                 std::vector<DiffLine>& out) {
+void diff_middle(const std::vector<std::string_view>& a, size_t a0, size_t a1, const std::vector<std::string_view>& b,
+                 size_t b0, size_t b1, std::vector<DiffLine>& out) {
   size_t n = a1 - a0, m = b1 - b0;
   auto removed = [&](size_t i) { out.push_back({'-', static_cast<uint32_t>(i + 1), 0, a[i]}); };
   auto added = [&](size_t j) { out.push_back({'+', 0, static_cast<uint32_t>(j + 1), b[j]}); };
@@ -103,7 +109,8 @@ void diff_middle(const std::vector<std::string_view>& a, size_t a0, size_t a1, c
   std::vector<uint32_t> table((n + 1) * (m + 1), 0);
   auto at = [&](size_t i, size_t j) -> uint32_t& { return table[i * (m + 1) + j]; };
   for (size_t i = n; i-- > 0;)
-    for (size_t j = m; j-- > 0;) at(i, j) = a[a0 + i] == b[b0 + j] ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
+    for (size_t j = m; j-- > 0;)
+      at(i, j) = a[a0 + i] == b[b0 + j] ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
   size_t i = 0, j = 0;
   while (i < n || j < m) {
     if (i < n && j < m && a[a0 + i] == b[b0 + j]) {
@@ -166,7 +173,8 @@ std::string unified_diff(std::string_view before, std::string_view after, const 
     size_t begin = at - lead;
     // Equal lines before a change are equal all the way to the previous hunk.
     size_t end = at, quiet = 0;
-    while (end < lines.size() && quiet <= 2 * static_cast<size_t>(context)) quiet = lines[end++].kind == ' ' ? quiet + 1 : 0;
+    while (end < lines.size() && quiet <= 2 * static_cast<size_t>(context))
+      quiet = lines[end++].kind == ' ' ? quiet + 1 : 0;
     if (quiet > static_cast<size_t>(context)) end -= quiet - context;
     size_t old_count = 0, new_count = 0;
     std::string body;

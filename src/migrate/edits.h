@@ -18,7 +18,7 @@ struct Edit {
   uint32_t begin;
   uint32_t end;
   std::string text;
-  int64_t order = 0;  // among insertions at one place: ascending
+  int64_t order = 0;      // among insertions at one place: ascending
   bool argument = false;  // the first argument of an empty list; two of them get a comma between
 };
 

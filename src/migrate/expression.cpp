@@ -46,14 +46,29 @@ bool is_one(const Syntax& syntax, NodeId node) {
 
 bool binds_tighter_than_minus(const Syntax& syntax, NodeId node) {
   switch (syntax.kind(node)) {
-    case Kind::identifier: case Kind::attribute: case Kind::subscript: case Kind::call: case Kind::integer: case Kind::float_:
-    case Kind::string: case Kind::parenthesized_expression: case Kind::list: case Kind::tuple: case Kind::dictionary:
-    case Kind::unary_operator: case Kind::await: case Kind::none: case Kind::true_: case Kind::false_: return true;
+    case Kind::identifier:
+    case Kind::attribute:
+    case Kind::subscript:
+    case Kind::call:
+    case Kind::integer:
+    case Kind::float_:
+    case Kind::string:
+    case Kind::parenthesized_expression:
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::dictionary:
+    case Kind::unary_operator:
+    case Kind::await:
+    case Kind::none:
+    case Kind::true_:
+    case Kind::false_:
+      return true;
     case Kind::binary_operator: {
       std::string_view op = syntax.text(syntax.child(node, Field::operator_));
       return op == "*" || op == "/" || op == "//" || op == "%" || op == "**" || op == "@";
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -108,13 +123,21 @@ bool number_value(const Syntax& syntax, NodeId node, double& value) {
     }
     case Kind::binary_operator: {
       double left = 0, right = 0;
-      NodeId a = syntax.child(node, Field::left), b = syntax.child(node, Field::right), op = syntax.child(node, Field::operator_);
-      if (a == kNoNode || b == kNoNode || op == kNoNode || !number_value(syntax, a, left) || !number_value(syntax, b, right)) return false;
+      NodeId a = syntax.child(node, Field::left), b = syntax.child(node, Field::right),
+             op = syntax.child(node, Field::operator_);
+      if (a == kNoNode || b == kNoNode || op == kNoNode || !number_value(syntax, a, left) ||
+          !number_value(syntax, b, right))
+        return false;
       std::string_view sign = syntax.text(op);
-      value = sign == "+" ? left + right : sign == "-" ? left - right : sign == "*" ? left * right : sign == "/" ? left / right : std::pow(left, right);
+      value = sign == "+"   ? left + right
+              : sign == "-" ? left - right
+              : sign == "*" ? left * right
+              : sign == "/" ? left / right
+                            : std::pow(left, right);
       return sign == "+" || sign == "-" || sign == "*" || sign == "/" || sign == "**";
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

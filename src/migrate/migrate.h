@@ -18,22 +18,22 @@ enum class Distribution : uint8_t { automatic, none, horovod, tf_strategy };
 
 /// How scripts are migrated. The same names are the keys of the configuration file and, with -- and hyphens, the options.
 struct Options {
-  int tf = 0;                                       // 1 or 2: the API generation of the scripts; 0: detected
+  int tf = 0;  // 1 or 2: the API generation of the scripts; 0: detected
   Distribution distributed = Distribution::automatic;
-  std::string main;                                 // entry script relative to the root; "": detected
-  bool platform = false;                            // also the rewrites that only the Ascend hardware needs
-  bool safe_only = false;                           // leave out edits of tier review
-  bool npu_estimator = false;                       // NPUEstimator and NPURunConfig instead of wrappers
-  bool control_flow_v2 = false;                     // switch v1 control flow to v2 after the TensorFlow import
-  std::string precision_mode;                       // templates people add by hand; "" and 0 leave them out
+  std::string main;              // entry script relative to the root; "": detected
+  bool platform = false;         // also the rewrites that only the Ascend hardware needs
+  bool safe_only = false;        // leave out edits of tier review
+  bool npu_estimator = false;    // NPUEstimator and NPURunConfig instead of wrappers
+  bool control_flow_v2 = false;  // switch v1 control flow to v2 after the TensorFlow import
+  std::string precision_mode;    // templates people add by hand; "" and 0 leave them out
   int iterations_per_loop = 0;
-  std::string loss_scale;                           // "dynamic" or a number
+  std::string loss_scale;  // "dynamic" or a number
   std::string dump_path;
   std::string profiling_options;
-  std::vector<std::string> disable, enable;         // rule ids
-  std::vector<std::string> include, exclude;        // globs over relative paths
-  int jobs = 0;                                     // threads; 0: all processors
-  uint64_t max_file_bytes = 10u << 20;              // larger files are reported and left
+  std::vector<std::string> disable, enable;   // rule ids
+  std::vector<std::string> include, exclude;  // globs over relative paths
+  int jobs = 0;                               // threads; 0: all processors
+  uint64_t max_file_bytes = 10u << 20;        // larger files are reported and left
 };
 
 /// Something a person should know, at a place.
@@ -41,10 +41,10 @@ struct Finding {
   std::string rule;
   Severity severity = Severity::note;
   std::string path;
-  uint32_t line = 0, column = 0;          // from 1, bytes; 0 for a whole file
+  uint32_t line = 0, column = 0;  // from 1, bytes; 0 for a whole file
   uint32_t end_line = 0, end_column = 0;
-  std::string message;                    // what
-  std::string advice;                     // the way out
+  std::string message;  // what
+  std::string advice;   // the way out
   bool suppressed = false;
 };
 
@@ -75,13 +75,13 @@ struct FileResult {
   std::vector<AppliedChange> changes;
   std::vector<Finding> findings;
   std::vector<Reference> references;
-  std::vector<Edit> edits;              // before -> after, sorted
+  std::vector<Edit> edits;  // before -> after, sorted
   uint32_t lines = 0;
   bool entry = false;
 };
 
 struct Result {
-  std::vector<FileResult> files;        // sorted by path
+  std::vector<FileResult> files;  // sorted by path
   int tf = 1;
   Distribution distributed = Distribution::none;
   std::vector<std::string> entries;

@@ -14,11 +14,15 @@ bool opens_scope(Kind kind) {
 
 ScopeKind scope_kind(Kind kind) {
   switch (kind) {
-    case Kind::module: return ScopeKind::module;
-    case Kind::class_definition: return ScopeKind::class_;
+    case Kind::module:
+      return ScopeKind::module;
+    case Kind::class_definition:
+      return ScopeKind::class_;
     case Kind::function_definition:
-    case Kind::lambda: return ScopeKind::function;
-    default: return ScopeKind::comprehension;
+    case Kind::lambda:
+      return ScopeKind::function;
+    default:
+      return ScopeKind::comprehension;
   }
 }
 
@@ -95,7 +99,11 @@ void Module::bind_target(NodeId target, NodeId value, Bound how, uint32_t since)
         values = syntax_.children(source);
       for (size_t i = 0; i < targets.size(); ++i) {
         bool paired = values.size() == targets.size();
-        bind_target(targets[i], paired ? values[i] : value, paired ? how : how == Bound::assigned ? Bound::part : Bound::unknown, since);
+        bind_target(targets[i], paired ? values[i] : value,
+                    paired                   ? how
+                    : how == Bound::assigned ? Bound::part
+                                             : Bound::unknown,
+                    since);
       }
       break;
     }
@@ -103,7 +111,8 @@ void Module::bind_target(NodeId target, NodeId value, Bound how, uint32_t since)
     case Kind::as_pattern_target:
       for (NodeId inner : syntax_.children(target)) bind_target(inner, value, how, since);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -117,7 +126,8 @@ void Module::bind_import(NodeId statement) {
     if (site == kNoNode) continue;
     std::string bound = aliased ? module : module.substr(0, module.find('.'));
     imports_.push_back({statement, entry, module, "", syntax_.text(site), false});
-    bind(syntax_.text(site), {Bound::import, site, kNoNode, kNoNode, syntax_[statement].end, 0, bound, ""}, scope_of_[statement]);
+    bind(syntax_.text(site), {Bound::import, site, kNoNode, kNoNode, syntax_[statement].end, 0, bound, ""},
+         scope_of_[statement]);
   }
 }
 
@@ -133,11 +143,14 @@ void Module::bind_from(NodeId statement) {
     }
     bool aliased = syntax_.kind(entry) == Kind::aliased_import;
     NodeId name = aliased ? syntax_.child(entry, Field::name) : entry;
-    NodeId site = aliased ? syntax_.child(entry, Field::alias) : syntax_.kind(entry) == Kind::dotted_name ? syntax_.first(name) : kNoNode;
+    NodeId site = aliased                                    ? syntax_.child(entry, Field::alias)
+                  : syntax_.kind(entry) == Kind::dotted_name ? syntax_.first(name)
+                                                             : kNoNode;
     if (site == kNoNode) continue;
     std::string member(syntax_.text(name));
     imports_.push_back({statement, entry, module, member, syntax_.text(site), false});
-    bind(syntax_.text(site), {Bound::from_import, site, kNoNode, kNoNode, syntax_[statement].end, 0, module, member}, scope_of_[statement]);
+    bind(syntax_.text(site), {Bound::from_import, site, kNoNode, kNoNode, syntax_[statement].end, 0, module, member},
+         scope_of_[statement]);
   }
 }
 
@@ -176,7 +189,10 @@ std::vector<Parameter> Module::parameters(NodeId function) const {
 void Module::bind_parameters(NodeId function) {
   uint32_t scope = opened_.at(function);
   for (const Parameter& parameter : parameters(function))
-    bind(parameter.name, {Bound::parameter, parameter.site, parameter.value, function, syntax_[function].begin, parameter.index, {}, {}}, scope);
+    bind(
+        parameter.name,
+        {Bound::parameter, parameter.site, parameter.value, function, syntax_[function].begin, parameter.index, {}, {}},
+        scope);
 }
 
 void Module::build() {
@@ -190,8 +206,9 @@ void Module::build() {
       auto opened = opened_.find(at.parent);
       if (opened != opened_.end()) {
         Kind opener = syntax_.kind(at.parent);
-        bool inside = at.field == Field::body || at.field == Field::parameters ||
-                      (opener != Kind::function_definition && opener != Kind::class_definition && opener != Kind::lambda);
+        bool inside =
+            at.field == Field::body || at.field == Field::parameters ||
+            (opener != Kind::function_definition && opener != Kind::class_definition && opener != Kind::lambda);
         if (inside) scope = opened->second;
       }
       Kind parent = syntax_.kind(at.parent);
@@ -211,7 +228,9 @@ void Module::build() {
           scopes_.push_back({ScopeKind::module, 0, kNoScope, {}, {}, {}});
         }
         break;
-      case Kind::identifier: ++mentioned_[syntax_.text(node)]; break;
+      case Kind::identifier:
+        ++mentioned_[syntax_.text(node)];
+        break;
       case Kind::global_statement:
       case Kind::nonlocal_statement:
         for (NodeId name : syntax_.children(node)) {
@@ -225,23 +244,39 @@ void Module::build() {
         if (syntax_.kind(callee) == Kind::identifier) calls_[syntax_.text(callee)].push_back(node);
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   for (NodeId node = 0; node < count; ++node) {
     const Node& at = syntax_[node];
     switch (at.kind) {
-      case Kind::import_statement: bind_import(node); break;
-      case Kind::import_from_statement: bind_from(node); break;
+      case Kind::import_statement:
+        bind_import(node);
+        break;
+      case Kind::import_from_statement:
+        bind_from(node);
+        break;
       case Kind::function_definition:
       case Kind::class_definition: {
         NodeId name = syntax_.child(node, Field::name);
         if (name != kNoNode)
-          bind(syntax_.text(name), {at.kind == Kind::class_definition ? Bound::class_ : Bound::function, name, node, kNoNode, at.begin, 0, {}, {}}, scope_of_[node]);
+          bind(syntax_.text(name),
+               {at.kind == Kind::class_definition ? Bound::class_ : Bound::function,
+                name,
+                node,
+                kNoNode,
+                at.begin,
+                0,
+                {},
+                {}},
+               scope_of_[node]);
         if (at.kind == Kind::function_definition) bind_parameters(node);
         break;
       }
-      case Kind::lambda: bind_parameters(node); break;
+      case Kind::lambda:
+        bind_parameters(node);
+        break;
       case Kind::assignment: {
         NodeId value = syntax_.child(node, Field::right);
         while (syntax_.kind(value) == Kind::assignment) value = syntax_.child(value, Field::right);
@@ -268,10 +303,12 @@ void Module::build() {
       case Kind::as_pattern: {
         std::vector<NodeId> parts = syntax_.children(node);
         if (parts.size() == 2 && syntax_.kind(parts[1]) == Kind::as_pattern_target)
-          bind_target(parts[1], parts[0], syntax_.kind(at.parent) == Kind::with_item ? Bound::with : Bound::unknown, at.end);
+          bind_target(parts[1], parts[0], syntax_.kind(at.parent) == Kind::with_item ? Bound::with : Bound::unknown,
+                      at.end);
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
 }
@@ -280,7 +317,8 @@ std::vector<uint32_t> Module::reaching(const std::vector<uint32_t>& all, NodeId 
   if (all.size() <= 1) return all;
   constexpr size_t kMost = 64;  // more bindings than this say nothing anyway
   uint32_t at = syntax_[use].begin;
-  auto later = std::partition_point(all.begin(), all.end(), [&](uint32_t index) { return bindings_[index].site < use; });
+  auto later =
+      std::partition_point(all.begin(), all.end(), [&](uint32_t index) { return bindings_[index].site < use; });
   // Backwards to the binding whose block holds the use: it hides all before it.
   std::vector<uint32_t> found, next_turn;
   for (auto i = later; i != all.begin() && found.size() < kMost;) {

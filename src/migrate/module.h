@@ -26,12 +26,12 @@ enum class Bound : uint8_t {
 
 struct Binding {
   Bound how;
-  NodeId site;            // the name where it is bound
+  NodeId site;  // the name where it is bound
   NodeId value = kNoNode;
-  NodeId owner = kNoNode; // parameter: the function or lambda
-  uint32_t since = 0;     // offset from which the binding holds
-  int index = 0;          // parameter: position, -1 for *args, -2 for **kw, -3 keyword-only
-  std::string module;     // imports; leading dots as written
+  NodeId owner = kNoNode;  // parameter: the function or lambda
+  uint32_t since = 0;      // offset from which the binding holds
+  int index = 0;           // parameter: position, -1 for *args, -2 for **kw, -3 keyword-only
+  std::string module;      // imports; leading dots as written
   std::string member;
 };
 
@@ -58,9 +58,9 @@ struct Parameter {
 
 struct Import {
   NodeId statement;
-  NodeId entry;          // dotted_name or aliased_import inside it; wildcard_import for a star
-  std::string module;    // as written, with leading dots
-  std::string member;    // from-imports
+  NodeId entry;            // dotted_name or aliased_import inside it; wildcard_import for a star
+  std::string module;      // as written, with leading dots
+  std::string member;      // from-imports
   std::string_view alias;  // the name it binds
   bool star = false;
 };

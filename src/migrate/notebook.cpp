@@ -25,7 +25,8 @@ class Json {
   explicit Json(const std::string& text) : text_(text) {}
 
   void blank() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
+      ++at_;
   }
   char peek() {
     blank();
@@ -47,7 +48,8 @@ class Json {
       for (size_t i = 0; i < piece.size(); ++i) {
         into->text += piece[i];
         into->begin.push_back(start);
-        into->size.push_back(i == 0 ? static_cast<uint8_t>(at_ - start) : 0);  // the first byte stands for the whole escape
+        into->size.push_back(i == 0 ? static_cast<uint8_t>(at_ - start)
+                                    : 0);  // the first byte stands for the whole escape
       }
     }
     ++at_;
@@ -95,11 +97,16 @@ class Json {
   std::string escape() {
     char c = at_ < text_.size() ? text_[at_++] : '\0';
     switch (c) {
-      case 'n': return "\n";
-      case 't': return "\t";
-      case 'r': return "\r";
-      case 'b': return "\b";
-      case 'f': return "\f";
+      case 'n':
+        return "\n";
+      case 't':
+        return "\t";
+      case 'r':
+        return "\r";
+      case 'b':
+        return "\b";
+      case 'f':
+        return "\f";
       case 'u': {
         auto unit = [&] {
           unsigned value = static_cast<unsigned>(std::strtoul(text_.substr(at_, 4).c_str(), nullptr, 16));
@@ -112,13 +119,20 @@ class Json {
           code = 0x10000 + ((code - 0xD800) << 10) + (unit() - 0xDC00);
         }
         std::string utf8;
-        if (code < 0x80) utf8 += static_cast<char>(code);
-        else if (code < 0x800) utf8 += {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
-        else if (code < 0x10000) utf8 += {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
-        else utf8 += {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | ((code >> 12) & 63)), static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
+        if (code < 0x80)
+          utf8 += static_cast<char>(code);
+        else if (code < 0x800)
+          utf8 += {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
+        else if (code < 0x10000)
+          utf8 += {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | ((code >> 6) & 63)),
+                   static_cast<char>(0x80 | (code & 63))};
+        else
+          utf8 += {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | ((code >> 12) & 63)),
+                   static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
         return utf8;
       }
-      default: return std::string(1, c);
+      default:
+        return std::string(1, c);
     }
   }
 
@@ -130,7 +144,8 @@ class Json {
 void hide_magics(std::string& cell) {
   std::string_view head = cell;
   head.remove_prefix(std::min(head.find_first_not_of(" \t\n"), head.size()));
-  bool foreign = head.starts_with("%%") && !head.starts_with("%%time") && !head.starts_with("%%capture") && !head.starts_with("%%prun");
+  bool foreign = head.starts_with("%%") && !head.starts_with("%%time") && !head.starts_with("%%capture") &&
+                 !head.starts_with("%%prun");
   for (size_t at = 0; at < cell.size();) {
     size_t end = std::min(cell.find('\n', at), cell.size());
     size_t start = cell.find_first_not_of(" \t", at);
@@ -139,8 +154,10 @@ void hide_magics(std::string& cell) {
       if (foreign || first == '%' || first == '!' || first == '?' || (last == '?' && first != '#')) {
         bool indented = start > at;
         for (size_t i = start; i < end; ++i) cell[i] = ' ';
-        if (indented && end - start >= 4) cell.replace(start, 4, "pass");  // may be all its block holds
-        else cell[start] = '#';
+        if (indented && end - start >= 4)
+          cell.replace(start, 4, "pass");  // may be all its block holds
+        else
+          cell[start] = '#';
       }
     }
     at = end + 1;
@@ -149,9 +166,11 @@ void hide_magics(std::string& cell) {
 
 }  // namespace
 
-std::unique_ptr<Notebook> Notebook::read(const std::string& text, const std::string& path, std::vector<Finding>& findings) {
+std::unique_ptr<Notebook> Notebook::read(const std::string& text, const std::string& path,
+                                         std::vector<Finding>& findings) {
   auto problem = [&](std::string message) {
-    findings.push_back({"file", Severity::error, path, 0, 0, 0, 0, std::move(message), "the file is left out; the others are not affected", false});
+    findings.push_back({"file", Severity::error, path, 0, 0, 0, 0, std::move(message),
+                        "the file is left out; the others are not affected", false});
     return nullptr;
   };
   // nlohmann's acceptor recurses per nesting level only on its own stack object, and checks UTF-8.
@@ -182,7 +201,8 @@ std::unique_ptr<Notebook> Notebook::read(const std::string& text, const std::str
       std::string cell = source.text;
       hide_magics(cell);
       if (Syntax check(cell); check.error_count()) {
-        findings.push_back({"syntax", Severity::warning, path, 0, 0, 0, 0, fmt::format("cell {} cannot be parsed", cell_number), "it is left as it is", false});
+        findings.push_back({"syntax", Severity::warning, path, 0, 0, 0, 0,
+                            fmt::format("cell {} cannot be parsed", cell_number), "it is left as it is", false});
         for (char& c : cell)
           if (c != '\n') c = ' ';
       }

@@ -12,7 +12,8 @@ namespace cairn::migrate {
 class Notebook {
  public:
   /// nullptr when the bytes are not a notebook; the reason, and cells that do not parse, go to `findings`.
-  static std::unique_ptr<Notebook> read(const std::string& text, const std::string& path, std::vector<Finding>& findings);
+  static std::unique_ptr<Notebook> read(const std::string& text, const std::string& path,
+                                        std::vector<Finding>& findings);
 
   const std::string& source() const { return source_; }
   /// The same edits on the notebook's JSON; new text is escaped, and a deletion over several lines' strings is split.

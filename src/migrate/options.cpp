@@ -14,7 +14,8 @@ int integer(std::string_view name, std::string_view value, int lowest) {
   int number = 0;
   auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < lowest)
-    fail(ErrorKind::invalid_argument, std::string(name), "expected a whole number of at least {}, found '{}'", lowest, value);
+    fail(ErrorKind::invalid_argument, std::string(name), "expected a whole number of at least {}, found '{}'", lowest,
+         value);
   return number;
 }
 
@@ -36,11 +37,13 @@ void rule_ids(std::vector<std::string>& list, std::string_view value) {
   size_t before = list.size();
   append(list, value);
   for (size_t i = before; i < list.size(); ++i)
-    if (!find_rule(list[i])) fail(ErrorKind::invalid_argument, "", "there is no rule '{}'; `cairn migrate --rules` lists them", list[i]);
+    if (!find_rule(list[i]))
+      fail(ErrorKind::invalid_argument, "", "there is no rule '{}'; `cairn migrate --rules` lists them", list[i]);
 }
 
 std::string quotable(std::string_view name, std::string_view value) {
-  if (value.find_first_of("\"\\\n\r") != value.npos) fail(ErrorKind::invalid_argument, std::string(name), "quotes, backslashes and line breaks cannot be taken");
+  if (value.find_first_of("\"\\\n\r") != value.npos)
+    fail(ErrorKind::invalid_argument, std::string(name), "quotes, backslashes and line breaks cannot be taken");
   return std::string(value);
 }
 
@@ -48,33 +51,49 @@ std::string quotable(std::string_view name, std::string_view value) {
 
 const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows = {
-      {"tf", "1|2|auto", "the interface generation of the scripts", [](Options& o, std::string_view v) { o.tf = v == "auto" ? 0 : std::min(2, integer("tf", v, 1)); }},
+      {"tf", "1|2|auto", "the interface generation of the scripts",
+       [](Options& o, std::string_view v) { o.tf = v == "auto" ? 0 : std::min(2, integer("tf", v, 1)); }},
       {"distributed", "auto|none|horovod|tf_strategy", "how the scripts are distributed",
        [](Options& o, std::string_view v) {
-         static constexpr std::pair<std::string_view, Distribution> kinds[] = {{"auto", Distribution::automatic}, {"none", Distribution::none}, {"horovod", Distribution::horovod}, {"tf_strategy", Distribution::tf_strategy}};
+         static constexpr std::pair<std::string_view, Distribution> kinds[] = {
+             {"auto", Distribution::automatic},
+             {"none", Distribution::none},
+             {"horovod", Distribution::horovod},
+             {"tf_strategy", Distribution::tf_strategy}};
          for (const auto& [name, kind] : kinds)
            if (name == v) return void(o.distributed = kind);
          fail(ErrorKind::invalid_argument, "distributed", "expected auto, none, horovod or tf_strategy, found '{}'", v);
        }},
-      {"main", "FILE", "the program's entry script, relative to PATH; detected by its main guard otherwise", [](Options& o, std::string_view v) { o.main = v; }},
-      {"platform", "", "also make the rewrites that only the Ascend hardware needs", [](Options& o, std::string_view v) { o.platform = truth("platform", v); }},
-      {"safe_only", "", "leave out edits that need a review", [](Options& o, std::string_view v) { o.safe_only = truth("safe_only", v); }},
-      {"npu_estimator", "", "NPUEstimator and NPURunConfig in place of wrapped ones", [](Options& o, std::string_view v) { o.npu_estimator = truth("npu_estimator", v); }},
-      {"control_flow_v2", "", "switch control flow of the first version to the second", [](Options& o, std::string_view v) { o.control_flow_v2 = truth("control_flow_v2", v); }},
-      {"precision_mode", "MODE", "set precision_mode on sessions (and NPURunConfig), as allow_mix_precision", [](Options& o, std::string_view v) { o.precision_mode = quotable("precision_mode", v); }},
-      {"iterations_per_loop", "N", "set iterations_per_loop on NPURunConfig", [](Options& o, std::string_view v) { o.iterations_per_loop = integer("iterations_per_loop", v, 1); }},
+      {"main", "FILE", "the program's entry script, relative to PATH; detected by its main guard otherwise",
+       [](Options& o, std::string_view v) { o.main = v; }},
+      {"platform", "", "also make the rewrites that only the Ascend hardware needs",
+       [](Options& o, std::string_view v) { o.platform = truth("platform", v); }},
+      {"safe_only", "", "leave out edits that need a review",
+       [](Options& o, std::string_view v) { o.safe_only = truth("safe_only", v); }},
+      {"npu_estimator", "", "NPUEstimator and NPURunConfig in place of wrapped ones",
+       [](Options& o, std::string_view v) { o.npu_estimator = truth("npu_estimator", v); }},
+      {"control_flow_v2", "", "switch control flow of the first version to the second",
+       [](Options& o, std::string_view v) { o.control_flow_v2 = truth("control_flow_v2", v); }},
+      {"precision_mode", "MODE", "set precision_mode on sessions (and NPURunConfig), as allow_mix_precision",
+       [](Options& o, std::string_view v) { o.precision_mode = quotable("precision_mode", v); }},
+      {"iterations_per_loop", "N", "set iterations_per_loop on NPURunConfig",
+       [](Options& o, std::string_view v) { o.iterations_per_loop = integer("iterations_per_loop", v, 1); }},
       {"loss_scale", "dynamic|N", "wrap optimizers with NPULossScaleOptimizer",
        [](Options& o, std::string_view v) {
          if (v != "dynamic") integer("loss_scale", v, 1);
          o.loss_scale = v;
        }},
-      {"dump_path", "DIR", "dump tensors of sessions to DIR", [](Options& o, std::string_view v) { o.dump_path = quotable("dump_path", v); }},
-      {"profiling_options", "TEXT", "profile sessions with these options", [](Options& o, std::string_view v) { o.profiling_options = quotable("profiling_options", v); }},
+      {"dump_path", "DIR", "dump tensors of sessions to DIR",
+       [](Options& o, std::string_view v) { o.dump_path = quotable("dump_path", v); }},
+      {"profiling_options", "TEXT", "profile sessions with these options",
+       [](Options& o, std::string_view v) { o.profiling_options = quotable("profiling_options", v); }},
       {"disable", "RULE,...", "rules left out", [](Options& o, std::string_view v) { rule_ids(o.disable, v); }},
-      {"enable", "RULE,...", "rules taken in that would not be", [](Options& o, std::string_view v) { rule_ids(o.enable, v); }},
+      {"enable", "RULE,...", "rules taken in that would not be",
+       [](Options& o, std::string_view v) { rule_ids(o.enable, v); }},
       {"include", "GLOB,...", "only these files", [](Options& o, std::string_view v) { append(o.include, v); }},
       {"exclude", "GLOB,...", "not these files", [](Options& o, std::string_view v) { append(o.exclude, v); }},
-      {"jobs", "N", "threads; all processors otherwise", [](Options& o, std::string_view v) { o.jobs = integer("jobs", v, 1); }},
+      {"jobs", "N", "threads; all processors otherwise",
+       [](Options& o, std::string_view v) { o.jobs = integer("jobs", v, 1); }},
   };
   return rows;
 }
@@ -100,12 +119,17 @@ void set_options_json(Options& options, const std::string& text, const std::stri
   if (!object.is_object()) fail(ErrorKind::invalid_argument, where, "expected a JSON object of options");
   for (const auto& [name, value] : object.items()) {
     try {
-      if (value.is_string()) set_option(options, name, value.get<std::string>());
-      else if (value.is_boolean()) set_option(options, name, value.get<bool>() ? "true" : "false");
-      else if (value.is_number_integer()) set_option(options, name, std::to_string(value.get<int64_t>()));
+      if (value.is_string())
+        set_option(options, name, value.get<std::string>());
+      else if (value.is_boolean())
+        set_option(options, name, value.get<bool>() ? "true" : "false");
+      else if (value.is_number_integer())
+        set_option(options, name, std::to_string(value.get<int64_t>()));
       else if (value.is_array())
-        for (const auto& item : value) set_option(options, name, item.is_string() ? item.get<std::string>() : item.dump());
-      else fail(ErrorKind::invalid_argument, name, "expected a string, a number, true, false or a list of strings");
+        for (const auto& item : value)
+          set_option(options, name, item.is_string() ? item.get<std::string>() : item.dump());
+      else
+        fail(ErrorKind::invalid_argument, name, "expected a string, a number, true, false or a list of strings");
     } catch (const Error& error) {
       fail(error.kind(), where, "{}", error.what());
     }

@@ -10,8 +10,8 @@
 namespace cairn::migrate {
 
 struct OptionRow {
-  std::string_view name;     // precision_mode; on the command line --precision-mode
-  std::string_view values;   // "" for a switch; else what it takes
+  std::string_view name;    // precision_mode; on the command line --precision-mode
+  std::string_view values;  // "" for a switch; else what it takes
   std::string_view meaning;
   void (*set)(Options& options, std::string_view value);  // throws Error for a wrong value
 };

@@ -47,7 +47,9 @@ std::string Project::find(const std::string& importer, std::string_view name) co
     return find_under(folder, name.substr(dots));
   }
   // A framework's name is the framework's, but not inside a package of that name: its own source.
-  if (is_framework(name) && ("/" + folder).find("/" + std::string(name.substr(0, name.find('.'))) + "/") == std::string::npos) return "";
+  if (is_framework(name) &&
+      ("/" + folder).find("/" + std::string(name.substr(0, name.find('.'))) + "/") == std::string::npos)
+    return "";
   while (true) {
     std::string found = find_under(folder, name);
     if (!found.empty() || folder.empty()) return found;
@@ -57,8 +59,20 @@ std::string Project::find(const std::string& importer, std::string_view name) co
 }
 
 bool is_framework(std::string_view dotted) {
-  static constexpr std::array roots = {"tensorflow", "tensorflow_core", "tensorflow_estimator", "keras", "horovod", "npu_bridge",
-                                       "npu_device", "hccl", "torch", "mindspore", "numpy", "os", "sys", "math"};
+  static constexpr std::array roots = {"tensorflow",
+                                       "tensorflow_core",
+                                       "tensorflow_estimator",
+                                       "keras",
+                                       "horovod",
+                                       "npu_bridge",
+                                       "npu_device",
+                                       "hccl",
+                                       "torch",
+                                       "mindspore",
+                                       "numpy",
+                                       "os",
+                                       "sys",
+                                       "math"};
   std::string_view root = dotted.substr(0, dotted.find('.'));
   return std::find(roots.begin(), roots.end(), root) != roots.end();
 }

@@ -37,16 +37,23 @@ document.querySelectorAll('#'+i.dataset.for+' tbody tr').forEach(r=>{r.hidden=!r
 std::string escape(std::string_view text) {
   std::string safe;
   for (char c : text) {
-    if (c == '<') safe += "&lt;";
-    else if (c == '>') safe += "&gt;";
-    else if (c == '&') safe += "&amp;";
-    else if (c == '"') safe += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') safe += c;
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else if (c == '"')
+      safe += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n')
+      safe += c;
   }
   return safe;
 }
 
-std::string tag(std::string_view name) { return fmt::format("<span class=\"tag {0}\">{0}</span>", name); }
+std::string tag(std::string_view name) {
+  return fmt::format("<span class=\"tag {0}\">{0}</span>", name);
+}
 
 std::string_view strip(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
@@ -61,7 +68,8 @@ std::pair<std::string, std::string> marked(std::string_view a, std::string_view 
   auto middle = [&](std::string_view text) { return text.substr(head, text.size() - head - tail); };
   auto put = [&](std::string_view text) {
     std::string inner = escape(middle(text));
-    return escape(text.substr(0, head)) + (inner.empty() ? "" : "<mark>" + inner + "</mark>") + escape(text.substr(text.size() - tail));
+    return escape(text.substr(0, head)) + (inner.empty() ? "" : "<mark>" + inner + "</mark>") +
+           escape(text.substr(text.size() - tail));
   };
   return {put(a), put(b)};
 }
@@ -74,7 +82,8 @@ std::string side_by_side(const FileResult& file) {
       for (size_t j = i >= 3 ? i - 3 : 0; j < std::min(lines.size(), i + 4); ++j) shown[j] = true;
   std::string html = "<table class=\"diff\"><tbody>";
   auto cell = [](uint32_t line, std::string_view kind, const std::string& text) {
-    return line ? fmt::format("<td class=\"l\">{}</td><td class=\"{}\">{}</td>", line, kind, text) : std::string("<td class=\"l\"></td><td></td>");
+    return line ? fmt::format("<td class=\"l\">{}</td><td class=\"{}\">{}</td>", line, kind, text)
+                : std::string("<td class=\"l\"></td><td></td>");
   };
   bool gap = false;
   for (size_t i = 0; i < lines.size();) {
@@ -99,9 +108,11 @@ std::string side_by_side(const FileResult& file) {
       size_t from_end = rows - row;
       const DiffLine* old_line = from_end <= removed.size() ? &removed[removed.size() - from_end] : nullptr;
       const DiffLine* new_line = from_end <= added.size() ? &added[added.size() - from_end] : nullptr;
-      std::string left = old_line ? escape(strip(old_line->text)) : "", right = new_line ? escape(strip(new_line->text)) : "";
+      std::string left = old_line ? escape(strip(old_line->text)) : "",
+                  right = new_line ? escape(strip(new_line->text)) : "";
       if (old_line && new_line) std::tie(left, right) = marked(strip(old_line->text), strip(new_line->text));
-      html += "<tr>" + cell(old_line ? old_line->old_line : 0, "d", left) + cell(new_line ? new_line->new_line : 0, "a", right) + "</tr>";
+      html += "<tr>" + cell(old_line ? old_line->old_line : 0, "d", left) +
+              cell(new_line ? new_line->new_line : 0, "a", right) + "</tr>";
     }
   }
   return html + "</tbody></table>";
@@ -126,12 +137,18 @@ std::string html_report(const Result& result, const std::string& title) {
       if (use.count++ == 0) use.first = &reference;
     }
   }
-  std::string html = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>Migration of " + escape(title) +
-                     "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
-  html += fmt::format("<h1>Migration of {}</h1><p class=\"sub\">{} lines in {} files, TensorFlow {}</p>", escape(title), result.lines, result.files.size(), result.tf);
-  auto card = [&](const std::string& number, std::string_view label, const std::string& more = "") { html += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span>{}</div>", number, label, more); };
+  std::string html =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\"><title>Migration of " +
+      escape(title) + "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
+  html += fmt::format("<h1>Migration of {}</h1><p class=\"sub\">{} lines in {} files, TensorFlow {}</p>", escape(title),
+                      result.lines, result.files.size(), result.tf);
+  auto card = [&](const std::string& number, std::string_view label, const std::string& more = "") {
+    html += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span>{}</div>", number, label, more);
+  };
   html += "<div class=\"cards\">";
-  card(fmt::format("{} %", result.readiness()), "of framework uses are ready", fmt::format("<div class=\"bar\"><i style=\"width:{}%\"></i></div>", result.readiness()));
+  card(fmt::format("{} %", result.readiness()), "of framework uses are ready",
+       fmt::format("<div class=\"bar\"><i style=\"width:{}%\"></i></div>", result.readiness()));
   card(std::to_string(result.changed()), "files changed");
   card(std::to_string(edits), fmt::format("edits, {} to review", review));
   card(std::to_string(findings), "findings for a person");
@@ -145,30 +162,49 @@ std::string html_report(const Result& result, const std::string& title) {
     for (const FileResult& file : result.files)
       for (const Finding& finding : file.findings)
         if (finding.severity == severity)
-          rows += fmt::format("<tr><td>{}</td><td><code>{}:{}</code></td><td>{}<br><span style=\"color:var(--soft)\">{}</span></td><td><code>{}</code></td></tr>", tag(to_string(severity)), escape(file.path),
-                              finding.line, escape(finding.message), escape(finding.advice), escape(finding.rule));
-  if (rows.empty()) html += "<p>None.</p>";
-  else html += "<input data-for=\"findings\" placeholder=\"filter\"><table id=\"findings\"><thead><tr><th>severity</th><th>place</th><th>what, and the way out</th><th>rule</th></tr></thead><tbody>" + rows + "</tbody></table>";
+          rows += fmt::format(
+              "<tr><td>{}</td><td><code>{}:{}</code></td><td>{}<br><span "
+              "style=\"color:var(--soft)\">{}</span></td><td><code>{}</code></td></tr>",
+              tag(to_string(severity)), escape(file.path), finding.line, escape(finding.message),
+              escape(finding.advice), escape(finding.rule));
+  if (rows.empty())
+    html += "<p>None.</p>";
+  else
+    html +=
+        "<input data-for=\"findings\" placeholder=\"filter\"><table "
+        "id=\"findings\"><thead><tr><th>severity</th><th>place</th><th>what, and the way "
+        "out</th><th>rule</th></tr></thead><tbody>" +
+        rows + "</tbody></table>";
 
   html += "<h2>Changes</h2>";
   size_t open = 0;
   for (const FileResult& file : result.files) {
     if (file.state != FileState::changed) continue;
-    html += fmt::format("<details{}><summary>{}<small>{} edit{}</small></summary><ul class=\"why\">", open++ < 5 ? " open" : "", escape(file.path), file.changes.size(), file.changes.size() == 1 ? "" : "s");
+    html += fmt::format("<details{}><summary>{}<small>{} edit{}</small></summary><ul class=\"why\">",
+                        open++ < 5 ? " open" : "", escape(file.path), file.changes.size(),
+                        file.changes.size() == 1 ? "" : "s");
     for (const AppliedChange& change : file.changes) {
       const Rule* rule = find_rule(change.change.rule);
-      html += fmt::format("<li>{} line {}: {}{}</li>", tag(tier_name(change.change.tier)), change.line, escape(change.change.message), rule ? "; " + escape(rule->reason) : "");
+      html += fmt::format("<li>{} line {}: {}{}</li>", tag(tier_name(change.change.tier)), change.line,
+                          escape(change.change.message), rule ? "; " + escape(rule->reason) : "");
     }
     html += "</ul>" + side_by_side(file) + "</details>";
   }
   if (open == 0) html += "<p>Nothing had to be changed.</p>";
 
-  html += "<h2>Framework uses</h2><input data-for=\"uses\" placeholder=\"filter\"><table id=\"uses\"><thead><tr><th>name</th><th>uses</th><th>here</th><th>the platform's class</th><th>first place</th><th>note</th></tr></thead><tbody>";
+  html +=
+      "<h2>Framework uses</h2><input data-for=\"uses\" placeholder=\"filter\"><table "
+      "id=\"uses\"><thead><tr><th>name</th><th>uses</th><th>here</th><th>the platform's class</th><th>first "
+      "place</th><th>note</th></tr></thead><tbody>";
   std::vector<std::pair<std::pair<std::string, std::string>, Use>> sorted(uses.begin(), uses.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   for (const auto& [key, use] : sorted)
-    html += fmt::format("<tr><td><code>{}</code></td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td><code>{}:{}</code></td><td>{}</td></tr>", escape(key.first), use.count, escape(key.second),
-                        escape(use.first->platform), escape(use.first->path), use.first->line, escape(use.first->advice));
+    html += fmt::format(
+        "<tr><td><code>{}</code></td><td "
+        "class=\"n\">{}</td><td>{}</td><td>{}</td><td><code>{}:{}</code></td><td>{}</td></tr>",
+        escape(key.first), use.count, escape(key.second), escape(use.first->platform), escape(use.first->path),
+        use.first->line, escape(use.first->advice));
   html += "</tbody></table></main><script>" + std::string(kScript) + "</script></body></html>\n";
   return html;
 }

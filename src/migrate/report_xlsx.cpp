@@ -25,7 +25,8 @@ void xlsx_report(const Result& result, const SupportList& list, const std::strin
   lxw_format* bold = workbook_add_format(book);
   format_set_bold(bold);
   lxw_worksheet* sheet = workbook_add_worksheet(book, "api_analysis");
-  static constexpr const char* kColumns[] = {"序号", "脚本文件名", "代码行", "模块名", "API名", "工具迁移API支持度", "说明", "path", "column", "use", "here"};
+  static constexpr const char* kColumns[] = {"序号", "脚本文件名", "代码行", "模块名", "API名", "工具迁移API支持度",
+                                             "说明", "path",       "column", "use",    "here"};
   static constexpr double kWidths[] = {6, 24, 8, 20, 40, 36, 50, 40, 8, 10, 18};
   for (lxw_col_t column = 0; column < std::size(kColumns); ++column) {
     worksheet_write_string(sheet, 0, column, kColumns[column], bold);
@@ -55,7 +56,8 @@ void xlsx_report(const Result& result, const SupportList& list, const std::strin
       ++row;
     }
   worksheet_freeze_panes(sheet, 1, 0);
-  if (lxw_error error = workbook_close(book); error != LXW_NO_ERROR) fail(ErrorKind::io, path, "cannot be written: {}", lxw_strerror(error));
+  if (lxw_error error = workbook_close(book); error != LXW_NO_ERROR)
+    fail(ErrorKind::io, path, "cannot be written: {}", lxw_strerror(error));
 #else
   (void)result, (void)list;
   fail(ErrorKind::unsupported, path, "this build has no writer for .xlsx; install libxlsxwriter-dev and build again");
@@ -79,13 +81,16 @@ std::map<std::string, std::string> unzip(std::string_view bytes, const std::stri
   uint32_t count = little(bytes, end + 10, 2);
   size_t at = little(bytes, end + 16, 4);
   for (uint32_t i = 0; i < count; ++i) {
-    if (at + 46 > bytes.size() || bytes.substr(at, 4) != "PK\x01\x02") fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    if (at + 46 > bytes.size() || bytes.substr(at, 4) != "PK\x01\x02")
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
     uint32_t method = little(bytes, at + 10, 2), packed = little(bytes, at + 20, 4), size = little(bytes, at + 24, 4);
     uint32_t name = little(bytes, at + 28, 2), extra = little(bytes, at + 30, 2), comment = little(bytes, at + 32, 2);
     size_t local = little(bytes, at + 42, 4);
-    if (at + 46 + name > bytes.size() || local + 30 > bytes.size() || size > kMost) fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    if (at + 46 + name > bytes.size() || local + 30 > bytes.size() || size > kMost)
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
     size_t data = local + 30 + little(bytes, local + 26, 2) + little(bytes, local + 28, 2);
-    if (data > bytes.size() || packed > bytes.size() - data) fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    if (data > bytes.size() || packed > bytes.size() - data)
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
     std::string content;
     if (method == 0) {
       content = bytes.substr(data, packed);
@@ -99,7 +104,8 @@ std::map<std::string, std::string> unzip(std::string_view bytes, const std::stri
       inflateInit2(&stream, -MAX_WBITS);
       int status = inflate(&stream, Z_FINISH);
       inflateEnd(&stream);
-      if (status != Z_STREAM_END && !(status == Z_BUF_ERROR && stream.avail_out == 0)) fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+      if (status != Z_STREAM_END && !(status == Z_BUF_ERROR && stream.avail_out == 0))
+        fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
     }
     members[std::string(bytes.substr(at + 46, name))] = std::move(content);
     at += 46 + name + extra + comment;
@@ -108,7 +114,8 @@ std::map<std::string, std::string> unzip(std::string_view bytes, const std::stri
 }
 
 std::string unescape(std::string_view text) {
-  static constexpr std::pair<std::string_view, char> kEntities[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+  static constexpr std::pair<std::string_view, char> kEntities[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
   std::string plain;
   while (!text.empty()) {
     bool entity = false;
@@ -158,7 +165,8 @@ std::string all_text(std::string_view xml) {
 std::vector<std::vector<std::string>> xlsx_rows(std::string_view bytes, const std::string& where) {
   std::map<std::string, std::string> members = unzip(bytes, where);
   std::vector<std::string> shared;
-  each_element(members["xl/sharedStrings.xml"], "si", [&](std::string_view, std::string_view content) { shared.push_back(all_text(content)); });
+  each_element(members["xl/sharedStrings.xml"], "si",
+               [&](std::string_view, std::string_view content) { shared.push_back(all_text(content)); });
   std::vector<std::vector<std::string>> rows;
   each_element(members["xl/worksheets/sheet1.xml"], "row", [&](std::string_view, std::string_view row) {
     rows.emplace_back();
@@ -172,7 +180,8 @@ std::vector<std::vector<std::string>> xlsx_rows(std::string_view bytes, const st
       size_t column = rows.back().size();
       if (size_t at = attributes.find(" r=\""); at != attributes.npos) {
         column = 0;
-        for (at += 4; at < attributes.size() && attributes[at] >= 'A' && attributes[at] <= 'Z' && column < 1000; ++at) column = column * 26 + (attributes[at] - 'A' + 1);
+        for (at += 4; at < attributes.size() && attributes[at] >= 'A' && attributes[at] <= 'Z' && column < 1000; ++at)
+          column = column * 26 + (attributes[at] - 'A' + 1);
         column = column ? column - 1 : rows.back().size();
       }
       if (column < 64) {
@@ -189,11 +198,16 @@ std::vector<std::vector<std::string>> csv_rows(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') rows.back().back() += c, ++i;
-    else if (c == '"') quoted = !quoted;
-    else if (!quoted && c == ',') rows.back().emplace_back();
-    else if (!quoted && c == '\n') rows.emplace_back(1);
-    else if (c != '\r' || quoted) rows.back().back() += c;
+    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"')
+      rows.back().back() += c, ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && c == ',')
+      rows.back().emplace_back();
+    else if (!quoted && c == '\n')
+      rows.emplace_back(1);
+    else if (c != '\r' || quoted)
+      rows.back().back() += c;
   }
   return rows;
 }
@@ -210,18 +224,22 @@ SupportList SupportList::read(const std::string& path) {
       for (const ClassTitle& title : platform_classes()) {
         if (row[column] != title.id && row[column] != title.chinese && row[column] != title.english) continue;
         const std::string &module = row[column - 2], &api = row[column - 1];
-        if (!api.empty()) list.entries_.push_back({api.find('.') == std::string::npos && !module.empty() ? module + "." + api : api, std::string(title.id)});
+        if (!api.empty())
+          list.entries_.push_back({api.find('.') == std::string::npos && !module.empty() ? module + "." + api : api,
+                                   std::string(title.id)});
         column = row.size() - 1;
         break;
       }
   }
   if (list.entries_.empty()) fail(ErrorKind::invalid_argument, path, "no row holds a module, an API and a known class");
-  std::stable_sort(list.entries_.begin(), list.entries_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(list.entries_.begin(), list.entries_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   return list;
 }
 
 std::string_view SupportList::find(std::string_view name) const {
-  auto at = std::lower_bound(entries_.begin(), entries_.end(), name, [](const auto& entry, std::string_view wanted) { return entry.first < wanted; });
+  auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+                             [](const auto& entry, std::string_view wanted) { return entry.first < wanted; });
   return at != entries_.end() && at->first == name ? std::string_view(at->second) : std::string_view();
 }
 

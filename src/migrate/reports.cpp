@@ -18,34 +18,47 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Scripts hold any bytes; JSON holds UTF-8.
-std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string_view state_name(FileState state) {
   switch (state) {
-    case FileState::unchanged: return "unchanged";
-    case FileState::changed: return "changed";
-    case FileState::copied: return "copied";
-    case FileState::failed: return "failed";
+    case FileState::unchanged:
+      return "unchanged";
+    case FileState::changed:
+      return "changed";
+    case FileState::copied:
+      return "copied";
+    case FileState::failed:
+      return "failed";
   }
   return "copied";
 }
 
 std::string_view distribution_name(Distribution distribution) {
   switch (distribution) {
-    case Distribution::automatic: return "auto";
-    case Distribution::none: return "none";
-    case Distribution::horovod: return "horovod";
-    case Distribution::tf_strategy: return "tf_strategy";
+    case Distribution::automatic:
+      return "auto";
+    case Distribution::none:
+      return "none";
+    case Distribution::horovod:
+      return "horovod";
+    case Distribution::tf_strategy:
+      return "tf_strategy";
   }
   return "none";
 }
 
 Json finding_json(const Finding& finding) {
-  return {{"rule", finding.rule}, {"severity", to_string(finding.severity)}, {"line", finding.line}, {"column", finding.column},
+  return {{"rule", finding.rule},       {"severity", to_string(finding.severity)},
+          {"line", finding.line},       {"column", finding.column},
           {"message", finding.message}, {"advice", finding.advice}};
 }
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 }  // namespace
 
@@ -67,7 +80,8 @@ std::string text_report(const Result& result) {
       ++by_rule[change.change.rule];
     }
     for (const Finding& finding : file.findings)
-      findings[finding.severity][{finding.message, finding.advice}].push_back(finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path);
+      findings[finding.severity][{finding.message, finding.advice}].push_back(
+          finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path);
   }
   std::string text;
   for (Severity severity : {Severity::error, Severity::warning, Severity::note})
@@ -81,9 +95,14 @@ std::string text_report(const Result& result) {
     const Rule* row = find_rule(rule);
     text += fmt::format("{:>5}   {:<24}{}\n", count, rule, row ? row->title : "");
   }
-  size_t scripts = std::count_if(result.files.begin(), result.files.end(), [](const FileResult& file) { return file.state == FileState::changed || file.state == FileState::unchanged; });
-  text += fmt::format("\n{} files, {} of them scripts of a framework; {} changed by {} edits ({} to review), {} left out; TensorFlow {}, distribution {}\n",
-                      result.files.size(), scripts, result.changed(), edits, review, result.failed(), result.tf, distribution_name(result.distributed));
+  size_t scripts = std::count_if(result.files.begin(), result.files.end(), [](const FileResult& file) {
+    return file.state == FileState::changed || file.state == FileState::unchanged;
+  });
+  text += fmt::format(
+      "\n{} files, {} of them scripts of a framework; {} changed by {} edits ({} to review), {} left out; TensorFlow "
+      "{}, distribution {}\n",
+      result.files.size(), scripts, result.changed(), edits, review, result.failed(), result.tf,
+      distribution_name(result.distributed));
   text += fmt::format("{} lines in {:.2f} s; readiness {} %\n", result.lines, result.seconds, result.readiness());
   return text;
 }
@@ -95,51 +114,87 @@ std::string json_report(const Result& result) {
     Json entry = {{"path", file.path}, {"state", state_name(file.state)}, {"entry", file.entry}, {"lines", file.lines}};
     entry["changes"] = Json::array();
     for (const AppliedChange& change : file.changes)
-      entry["changes"].push_back({{"rule", change.change.rule}, {"tier", tier_name(change.change.tier)}, {"line", change.line}, {"column", change.column},
-                                  {"message", change.change.message}, {"old", change.old_text}, {"new", change.new_text}});
+      entry["changes"].push_back({{"rule", change.change.rule},
+                                  {"tier", tier_name(change.change.tier)},
+                                  {"line", change.line},
+                                  {"column", change.column},
+                                  {"message", change.change.message},
+                                  {"old", change.old_text},
+                                  {"new", change.new_text}});
     entry["edits"] = Json::array();
-    for (const Edit& edit : file.edits) entry["edits"].push_back({{"begin", edit.begin}, {"end", edit.end}, {"text", edit.text}});
+    for (const Edit& edit : file.edits)
+      entry["edits"].push_back({{"begin", edit.begin}, {"end", edit.end}, {"text", edit.text}});
     entry["findings"] = Json::array();
     for (const Finding& finding : file.findings) entry["findings"].push_back(finding_json(finding));
     entry["references"] = Json::array();
     for (const Reference& reference : file.references)
-      entry["references"].push_back({{"name", reference.name}, {"use", reference.use}, {"line", reference.line}, {"column", reference.column},
-                                     {"status", reference.status}, {"platform", reference.platform}, {"advice", reference.advice}});
+      entry["references"].push_back({{"name", reference.name},
+                                     {"use", reference.use},
+                                     {"line", reference.line},
+                                     {"column", reference.column},
+                                     {"status", reference.status},
+                                     {"platform", reference.platform},
+                                     {"advice", reference.advice}});
     files.push_back(std::move(entry));
   }
-  return dump({{"version", 1}, {"tf", result.tf}, {"distributed", distribution_name(result.distributed)}, {"entries", result.entries},
-               {"changed", result.changed()}, {"failed", result.failed()}, {"readiness", result.readiness()}, {"files", std::move(files)}});
+  return dump({{"version", 1},
+               {"tf", result.tf},
+               {"distributed", distribution_name(result.distributed)},
+               {"entries", result.entries},
+               {"changed", result.changed()},
+               {"failed", result.failed()},
+               {"readiness", result.readiness()},
+               {"files", std::move(files)}});
 }
 
 std::string sarif_report(const Result& result) {
   Json rules = Json::array(), results = Json::array();
   for (const Rule* rule : all_rules())
-    rules.push_back({{"id", rule->id}, {"shortDescription", {{"text", rule->title}}}, {"fullDescription", {{"text", rule->reason}}}});
-  auto location = [](const std::string& path, Json region) { return Json::array({{{"physicalLocation", {{"artifactLocation", {{"uri", path}}}, {"region", std::move(region)}}}}}); };
+    rules.push_back({{"id", rule->id},
+                     {"shortDescription", {{"text", rule->title}}},
+                     {"fullDescription", {{"text", rule->reason}}}});
+  auto location = [](const std::string& path, Json region) {
+    return Json::array(
+        {{{"physicalLocation", {{"artifactLocation", {{"uri", path}}}, {"region", std::move(region)}}}}});
+  };
   for (const FileResult& file : result.files) {
     LineIndex lines(file.before);
     auto region = [&](uint32_t begin, uint32_t end) -> Json {
-      return {{"startLine", lines.at(begin).line}, {"startColumn", utf16_column(file.before, lines, begin)}, {"endLine", lines.at(end).line}, {"endColumn", utf16_column(file.before, lines, end)}};
+      return {{"startLine", lines.at(begin).line},
+              {"startColumn", utf16_column(file.before, lines, begin)},
+              {"endLine", lines.at(end).line},
+              {"endColumn", utf16_column(file.before, lines, end)}};
     };
     bool notebook = file.path.ends_with(".ipynb");  // spans of changes are in its code there, not in its bytes
     for (const AppliedChange& change : file.changes) {
       if (notebook) continue;
       Json replacements = Json::array();
       for (const Edit& edit : change.change.edits)
-        replacements.push_back({{"deletedRegion", region(edit.begin, edit.end)}, {"insertedContent", {{"text", edit.text}}}});
+        replacements.push_back(
+            {{"deletedRegion", region(edit.begin, edit.end)}, {"insertedContent", {{"text", edit.text}}}});
       Json fixes = Json::array({{{"description", {{"text", change.change.message}}},
-                                 {"artifactChanges", Json::array({{{"artifactLocation", {{"uri", file.path}}}, {"replacements", std::move(replacements)}}})}}});
-      results.push_back({{"ruleId", change.change.rule}, {"level", change.change.tier == Tier::safe ? "note" : "warning"}, {"message", {{"text", change.change.message}}},
-                         {"locations", location(file.path, region(change.change.at.begin, change.change.at.end))}, {"fixes", std::move(fixes)}});
+                                 {"artifactChanges", Json::array({{{"artifactLocation", {{"uri", file.path}}},
+                                                                   {"replacements", std::move(replacements)}}})}}});
+      results.push_back({{"ruleId", change.change.rule},
+                         {"level", change.change.tier == Tier::safe ? "note" : "warning"},
+                         {"message", {{"text", change.change.message}}},
+                         {"locations", location(file.path, region(change.change.at.begin, change.change.at.end))},
+                         {"fixes", std::move(fixes)}});
     }
     for (const Finding& finding : file.findings) {
       Json at = {{"startLine", std::max(1u, finding.line)}};
-      results.push_back({{"ruleId", finding.rule}, {"level", to_string(finding.severity)}, {"message", {{"text", finding.advice.empty() ? finding.message : finding.message + "; " + finding.advice}}},
-                         {"locations", location(file.path, std::move(at))}});
+      results.push_back(
+          {{"ruleId", finding.rule},
+           {"level", to_string(finding.severity)},
+           {"message", {{"text", finding.advice.empty() ? finding.message : finding.message + "; " + finding.advice}}},
+           {"locations", location(file.path, std::move(at))}});
     }
   }
-  return dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"},
-               {"runs", Json::array({{{"tool", {{"driver", {{"name", "cairn migrate"}, {"rules", std::move(rules)}}}}}, {"columnKind", "utf16CodeUnits"}, {"results", std::move(results)}}})}});
+  return dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+               {"version", "2.1.0"},
+               {"runs", Json::array({{{"tool", {{"driver", {{"name", "cairn migrate"}, {"rules", std::move(rules)}}}}},
+                                      {"columnKind", "utf16CodeUnits"},
+                                      {"results", std::move(results)}}})}});
 }
 
 std::string csv_report(const Result& result) {
@@ -149,13 +204,22 @@ std::string csv_report(const Result& result) {
     return quoted + "\"";
   };
   std::string text = "kind,file,line,column,name,status,platform class,message,advice\n";
-  auto row = [&](std::string_view kind, const std::string& file, uint32_t line, uint32_t column, std::string_view name, std::string_view status, std::string_view platform, std::string_view message, std::string_view advice) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", kind, field(file), line, column, field(name), field(status), field(platform), field(message), field(advice));
+  auto row = [&](std::string_view kind, const std::string& file, uint32_t line, uint32_t column, std::string_view name,
+                 std::string_view status, std::string_view platform, std::string_view message,
+                 std::string_view advice) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", kind, field(file), line, column, field(name), field(status),
+                        field(platform), field(message), field(advice));
   };
   for (const FileResult& file : result.files) {
-    for (const AppliedChange& change : file.changes) row("change", file.path, change.line, change.column, change.change.rule, tier_name(change.change.tier), "", change.change.message, "");
-    for (const Finding& finding : file.findings) row("finding", file.path, finding.line, finding.column, finding.rule, to_string(finding.severity), "", finding.message, finding.advice);
-    for (const Reference& reference : file.references) row("reference", file.path, reference.line, reference.column, reference.name, reference.status, reference.platform, reference.use, reference.advice);
+    for (const AppliedChange& change : file.changes)
+      row("change", file.path, change.line, change.column, change.change.rule, tier_name(change.change.tier), "",
+          change.change.message, "");
+    for (const Finding& finding : file.findings)
+      row("finding", file.path, finding.line, finding.column, finding.rule, to_string(finding.severity), "",
+          finding.message, finding.advice);
+    for (const Reference& reference : file.references)
+      row("reference", file.path, reference.line, reference.column, reference.name, reference.status,
+          reference.platform, reference.use, reference.advice);
   }
   return text;
 }
@@ -166,11 +230,14 @@ void platform_reports(const Result& result, const SupportList& list, const std::
   std::map<std::string_view, size_t> total;
   std::map<std::string_view, std::set<std::string>> distinct;
   for (const FileResult& file : result.files) {
-    for (const AppliedChange& change : file.changes) success += fmt::format("{}:{} {}\n", file.path, change.line, change.change.message);
+    for (const AppliedChange& change : file.changes)
+      success += fmt::format("{}:{} {}\n", file.path, change.line, change.change.message);
     for (const Finding& finding : file.findings) {
       std::string line = fmt::format("{}:{} {}; {}\n", file.path, finding.line, finding.message, finding.advice);
-      if (finding.severity == Severity::error) failed += line;
-      else by_hand += line;
+      if (finding.severity == Severity::error)
+        failed += line;
+      else
+        by_hand += line;
     }
     for (const Reference& reference : file.references) {
       std::string_view given = list.find(reference.name);
@@ -200,15 +267,24 @@ void platform_reports(const Result& result, const SupportList& list, const std::
 }
 
 std::string rules_markdown() {
-  std::string text = "# Rules of `cairn migrate`\n\nGenerated by `cairn migrate --rules`. Tier *safe*: cannot change what the script computes. *review*: applied, and worth a look. "
-                     "*advice*: reported, never edited. Each example is a test.\n";
+  std::string text =
+      "# Rules of `cairn migrate`\n\nGenerated by `cairn migrate --rules`. Tier *safe*: cannot change what the script "
+      "computes. *review*: applied, and worth a look. "
+      "*advice*: reported, never edited. Each example is a test.\n";
   for (const Rule* rule : all_rules()) {
-    std::string_view when = rule->when == When::always ? "always" : rule->when == When::tf1 ? "scripts of TensorFlow 1" : rule->when == When::tf2 ? "scripts of TensorFlow 2"
-                            : rule->when == When::strategy ? "scripts of TensorFlow 1 distributed by a strategy" : "with `--platform`";
-    text += fmt::format("\n## {}\n\n{}: {}.\n\nTier {}, {}.\n", rule->id, rule->title, rule->reason, tier_name(rule->tier), when);
+    std::string_view when = rule->when == When::always     ? "always"
+                            : rule->when == When::tf1      ? "scripts of TensorFlow 1"
+                            : rule->when == When::tf2      ? "scripts of TensorFlow 2"
+                            : rule->when == When::strategy ? "scripts of TensorFlow 1 distributed by a strategy"
+                                                           : "with `--platform`";
+    text += fmt::format("\n## {}\n\n{}: {}.\n\nTier {}, {}.\n", rule->id, rule->title, rule->reason,
+                        tier_name(rule->tier), when);
     for (const Example& example : rule->examples) {
       if (example.after.empty()) continue;
-      text += fmt::format("\n```diff\n{}```\n", unified_diff(example.before, example.after, first_line(example.options.empty() ? "script.py" : example.options), 1).substr(0));
+      text += fmt::format("\n```diff\n{}```\n",
+                          unified_diff(example.before, example.after,
+                                       first_line(example.options.empty() ? "script.py" : example.options), 1)
+                              .substr(0));
     }
   }
   return text;

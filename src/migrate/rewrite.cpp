@@ -8,9 +8,15 @@
 
 namespace cairn::migrate {
 
-Context::Context(const Project& project, const Module& module, Resolver& resolver, const Options& options, const ProjectFacts& facts,
-                 FileResult& result)
-    : project(project), module(module), syntax(module.syntax()), resolver(resolver), options(options), facts(facts), result(result) {}
+Context::Context(const Project& project, const Module& module, Resolver& resolver, const Options& options,
+                 const ProjectFacts& facts, FileResult& result)
+    : project(project),
+      module(module),
+      syntax(module.syntax()),
+      resolver(resolver),
+      options(options),
+      facts(facts),
+      result(result) {}
 
 Arguments Context::bind(NodeId call, std::string_view parameters) const {
   Arguments bound;
@@ -33,20 +39,26 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
         bound.stars.push_back(argument);
         position = names.size();  // what follows cannot be told
         break;
-      case Kind::dictionary_splat: bound.double_stars.push_back(argument); break;
+      case Kind::dictionary_splat:
+        bound.double_stars.push_back(argument);
+        break;
       case Kind::keyword_argument: {
         std::string_view name = syntax.text(syntax.child(argument, Field::name));
         auto known = std::find(names.begin(), names.end(), name);
-        if (known == names.end()) bound.extra.push_back(argument);
-        else bound.given[*known] = {syntax.child(argument, Field::value), argument, true};
+        if (known == names.end())
+          bound.extra.push_back(argument);
+        else
+          bound.given[*known] = {syntax.child(argument, Field::value), argument, true};
         break;
       }
       case Kind::generator_expression:
         bound.plain = syntax.text(list).starts_with("((");
         [[fallthrough]];
       default:
-        if (position < names.size()) bound.given[names[position]] = {argument, argument, false};
-        else bound.extra.push_back(argument);
+        if (position < names.size())
+          bound.given[names[position]] = {argument, argument, false};
+        else
+          bound.extra.push_back(argument);
         ++position;
     }
   }
@@ -58,8 +70,10 @@ std::vector<ApiName> Context::targets(NodeId call) {
   NodeId callee = syntax.child(call, Field::function);
   if (callee == kNoNode) return found;
   auto add = [&](ApiName name) {
-    if (name.name.ends_with(":__init__")) name.name.resize(name.name.size() - 9);
-    else if (name.name.ends_with(".__init__")) return;
+    if (name.name.ends_with(":__init__"))
+      name.name.resize(name.name.size() - 9);
+    else if (name.name.ends_with(".__init__"))
+      return;
     if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(std::move(name));
   };
   for (const Value& value : Values(resolver.values(module, callee))) {
@@ -90,7 +104,8 @@ std::string Context::tensorflow() {
     if (import.star || syntax.ancestor(import.statement, Kind::function_definition) != kNoNode) continue;
     std::string dotted = import.member.empty() ? import.module : import.module + "." + import.member;
     if (!import.member.empty() && import.module.starts_with('.')) continue;
-    if (canonical(dotted).name == "tf" && (import.member.size() || import.alias == dotted || syntax.kind(import.entry) == Kind::aliased_import))
+    if (canonical(dotted).name == "tf" &&
+        (import.member.size() || import.alias == dotted || syntax.kind(import.entry) == Kind::aliased_import))
       return std::string(import.alias);
   }
   for (const Import& import : module.imports())
@@ -100,8 +115,8 @@ std::string Context::tensorflow() {
 
 void Context::find(const Rule& rule, NodeId node, Severity severity, std::string message, std::string advice) {
   Position from = module.lines().at(syntax[node].begin), to = module.lines().at(syntax[node].end);
-  result.findings.push_back({std::string(rule.id), severity, result.path, from.line, from.column, to.line, to.column, std::move(message),
-                             std::move(advice), suppressed(node, rule.id)});
+  result.findings.push_back({std::string(rule.id), severity, result.path, from.line, from.column, to.line, to.column,
+                             std::move(message), std::move(advice), suppressed(node, rule.id)});
 }
 
 bool Context::suppressed(NodeId node, std::string_view rule) const {
@@ -132,7 +147,8 @@ bool Context::sound(NodeId node) const {
   if (syntax.is_error(statement)) return false;
   auto is_error_at = [&](NodeId sibling) { return sibling != kNoNode && syntax.is_error(sibling); };
   NodeId next = syntax.next(statement);
-  if (is_error_at(next) && module.lines().at(syntax[next].begin).line == module.lines().at(syntax[statement].end).line) return false;
+  if (is_error_at(next) && module.lines().at(syntax[next].begin).line == module.lines().at(syntax[statement].end).line)
+    return false;
   return !is_error_at(syntax.parent(statement));
 }
 
@@ -155,15 +171,22 @@ std::string Context::spelling(const std::string& name) {
 }
 
 bool Context::is_enabled(const Rule& rule) const {
-  auto listed = [&](const std::vector<std::string>& ids) { return std::find(ids.begin(), ids.end(), rule.id) != ids.end(); };
+  auto listed = [&](const std::vector<std::string>& ids) {
+    return std::find(ids.begin(), ids.end(), rule.id) != ids.end();
+  };
   if (listed(options.disable)) return false;
   if (listed(options.enable)) return true;
   switch (rule.when) {
-    case When::always: return true;
-    case When::tf1: return facts.tf == 1;
-    case When::tf2: return facts.tf == 2;
-    case When::strategy: return facts.tf == 1 && facts.distributed == Distribution::tf_strategy;
-    case When::platform: return options.platform && facts.tf == 1;
+    case When::always:
+      return true;
+    case When::tf1:
+      return facts.tf == 1;
+    case When::tf2:
+      return facts.tf == 2;
+    case When::strategy:
+      return facts.tf == 1 && facts.distributed == Distribution::tf_strategy;
+    case When::platform:
+      return options.platform && facts.tf == 1;
   }
   return true;
 }
@@ -184,7 +207,10 @@ std::string Context::newline() const {
 
 // ---- Rewrite ----
 
-Rewrite::Rewrite(Context& file, const Rule& rule, NodeId at, std::string message) : file_(file), rule_(rule), node_(at) {
+Rewrite::Rewrite(Context& file, const Rule& rule, NodeId at, std::string message)
+    : file_(file),
+      rule_(rule),
+      node_(at) {
   change_.rule = rule.id;
   change_.tier = rule.tier;
   change_.at = file.syntax.span(at);
@@ -242,8 +268,10 @@ Rewrite& Rewrite::remove_argument(NodeId call, NodeId argument) {
   auto at = std::find(arguments.begin(), arguments.end(), argument);
   Span span = syntax.span(argument);
   std::string_view text = file_.module.text();
-  if (at + 1 != arguments.end() && is_blank(text, span.end, syntax[*(at + 1)].begin)) return replace(Span{span.begin, syntax[*(at + 1)].begin}, "");
-  if (at != arguments.begin() && is_blank(text, syntax[*(at - 1)].end, span.begin)) return replace(Span{syntax[*(at - 1)].end, span.end}, "");
+  if (at + 1 != arguments.end() && is_blank(text, span.end, syntax[*(at + 1)].begin))
+    return replace(Span{span.begin, syntax[*(at + 1)].begin}, "");
+  if (at != arguments.begin() && is_blank(text, syntax[*(at - 1)].end, span.begin))
+    return replace(Span{syntax[*(at - 1)].end, span.end}, "");
   // A comment stands beside it: take the argument and its comma, leave the comment.
   uint32_t end = span.end;
   while (end < text.size() && (text[end] == ' ' || text[end] == '\t')) ++end;
@@ -254,7 +282,9 @@ bool Rewrite::insert_lines(uint32_t offset, NodeId statement, const std::vector<
   const std::string& text = file_.module.text();
   uint32_t line_start = file_.module.lines().start(file_.module.lines().at(file_.syntax[statement].begin).line);
   std::string indent = text.substr(line_start, file_.syntax[statement].begin - line_start);
-  if (indent.find_first_not_of(" \t\f") != std::string::npos && !(line_start == 0 && indent.starts_with("\xEF\xBB\xBF"))) return false;
+  if (indent.find_first_not_of(" \t\f") != std::string::npos &&
+      !(line_start == 0 && indent.starts_with("\xEF\xBB\xBF")))
+    return false;
   if (indent.starts_with("\xEF\xBB\xBF")) {
     indent.erase(0, 3);
     line_start += 3;
@@ -293,7 +323,8 @@ std::string Rewrite::use(const std::string& name) {
 bool Rewrite::commit() {
   for (NodeId node : touched_)
     if (!file_.sound(node)) {
-      file_.find(rule_, node_, Severity::warning, change_.message, "the code around it does not parse; rewrite it by hand");
+      file_.find(rule_, node_, Severity::warning, change_.message,
+                 "the code around it does not parse; rewrite it by hand");
       return false;
     }
   if (file_.suppressed(node_, rule_.id)) return false;

@@ -22,7 +22,7 @@ struct Example {
 /// When a rule takes part without being asked for.
 enum class When : uint8_t {
   always,
-  tf1,       // scripts of the TensorFlow 1 interface
+  tf1,  // scripts of the TensorFlow 1 interface
   tf2,
   strategy,  // tf1 scripts distributed by a tf.distribute strategy
   platform,  // only with --platform or --enable: needed on the Ascend hardware, not here
@@ -35,9 +35,9 @@ struct Rule {
   std::string_view id;
   Tier tier;
   When when;
-  std::string_view title;   // what it rewrites
-  std::string_view reason;  // why
-  std::vector<std::string_view> calls;   // canonical names of callees; a final * stands for any rest
+  std::string_view title;               // what it rewrites
+  std::string_view reason;              // why
+  std::vector<std::string_view> calls;  // canonical names of callees; a final * stands for any rest
   void (*at_call)(Spot&) = nullptr;
   void (*at_file)(Context&, const Rule&) = nullptr;
   std::vector<Example> examples;
@@ -55,10 +55,10 @@ struct Arguments {
     bool keyword = false;
   };
   std::map<std::string_view, Given> given;
-  std::vector<NodeId> stars;        // *args
-  std::vector<NodeId> double_stars; // **kw
-  std::vector<NodeId> extra;        // positional beyond the list, or keywords not in it
-  bool plain = true;                // an ordinary argument list; false for f(x for x in y)
+  std::vector<NodeId> stars;         // *args
+  std::vector<NodeId> double_stars;  // **kw
+  std::vector<NodeId> extra;         // positional beyond the list, or keywords not in it
+  bool plain = true;                 // an ordinary argument list; false for f(x for x in y)
 
   bool has(std::string_view name) const { return given.contains(name); }
   NodeId value(std::string_view name) const {
@@ -80,8 +80,8 @@ struct ProjectFacts {
 /// One file under migration.
 class Context {
  public:
-  Context(const Project& project, const Module& module, Resolver& resolver, const Options& options, const ProjectFacts& facts,
-          FileResult& result);
+  Context(const Project& project, const Module& module, Resolver& resolver, const Options& options,
+          const ProjectFacts& facts, FileResult& result);
 
   const Project& project;
   const Module& module;

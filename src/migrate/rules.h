@@ -12,7 +12,8 @@ struct Wrapper {
 inline constexpr Wrapper kWrapConfig = {"npu_config_proto", "config_proto", "npu.done.config"};
 inline constexpr Wrapper kWrapRunConfig = {"npu_run_config_init", "run_config", "npu.done.run_config"};
 inline constexpr Wrapper kWrapGraphOptions = {"npu_graph_options", "graph_options", "npu.done.graph_options"};
-inline constexpr Wrapper kWrapOptimizerOptions = {"npu_optimizer_options", "optimizer_options", "npu.done.optimizer_options"};
+inline constexpr Wrapper kWrapOptimizerOptions = {"npu_optimizer_options", "optimizer_options",
+                                                  "npu.done.optimizer_options"};
 
 /// Hands argument `parameter` of the call through the wrapper, in place; adds it when absent and `add`. A ** argument that is
 /// a known dict is followed; one that is not is reported. False when nothing was to be done or could be.
@@ -39,13 +40,15 @@ std::string training_condition(Context& file, NodeId node);
 NodeId main_guard(const Syntax& syntax);
 
 extern const Rule kSessionConfig, kGraphOptions, kSessionNotClosed;
-extern const Rule kEstimatorConfig, kRunConfigDistribution, kRunConfigSummaries, kTpuEstimator, kNpuEstimator, kNpuRunConfig;
+extern const Rule kEstimatorConfig, kRunConfigDistribution, kRunConfigSummaries, kTpuEstimator, kNpuEstimator,
+    kNpuRunConfig;
 extern const Rule kDropout, kGelu, kKerasDropout, kClearSession, kKerasSession, kSkipLoop;
 extern const Rule kDropRemainder, kShard, kDatasetVariable, kLookupTable;
-extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope, kExperimentalOptions, kCudaEnvironment, kControlFlow, kHalfSum,
-    kParameterServer;
+extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope, kExperimentalOptions,
+    kCudaEnvironment, kControlFlow, kHalfSum, kParameterServer;
 extern const Rule kLossScale, kLossScaleOptimizer, kGraphRewrite;
-extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCollective, kHorovodImport, kHorovodOther;
+extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCollective, kHorovodImport,
+    kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
 extern const Rule kForeignFramework, kCudaPackage, kMissingApi, kUnknownReceiver;

@@ -51,7 +51,8 @@ void drop_remainder(Spot& spot) {
   if (phase == Phase::unknown && condition.empty() && shuffles(file, spot.call)) phase = Phase::train;
   if (phase == Phase::evaluate) {
     file.find(spot.rule, spot.call, Severity::note, "evaluation keeps its last, smaller batch",
-              "here nothing need be done; where shapes must be fixed, pad the last batch and mask the padding, so that no sample is lost");
+              "here nothing need be done; where shapes must be fixed, pad the last batch and mask the padding, so that "
+              "no sample is lost");
     return;
   }
   if (phase == Phase::unknown && condition.empty()) {
@@ -61,8 +62,10 @@ void drop_remainder(Spot& spot) {
   }
   std::string value = phase == Phase::train ? "True" : condition;
   Rewrite rewrite(spot);
-  if (given != kNoNode) rewrite.replace(given, value);
-  else rewrite.add_argument(spot.call, "drop_remainder=" + value);
+  if (given != kNoNode)
+    rewrite.replace(given, value);
+  else
+    rewrite.add_argument(spot.call, "drop_remainder=" + value);
   rewrite.commit();
 }
 
@@ -74,7 +77,8 @@ void shard(Spot& spot) {
 
 void lookup_table(Spot& spot) {
   spot.file.find(spot.rule, spot.call, Severity::note, "a lookup table is used",
-                 "here nothing need be done: a table has one owner; on the Ascend platform tables in data preprocessing need mix_compile_mode");
+                 "here nothing need be done: a table has one owner; on the Ascend platform tables in data "
+                 "preprocessing need mix_compile_mode");
 }
 
 void unknown_receiver(Context& file, const Rule& rule) {
@@ -87,8 +91,11 @@ void unknown_receiver(Context& file, const Rule& rule) {
       NodeId object = file.syntax.child(callee, Field::object);
       std::string_view name = file.syntax.text(object);
       bool looks = name == "ds" || name.find("dataset") != name.npos || name.find("data_set") != name.npos;
-      if (!looks || !file.resolver.values(file.module, object).empty() || file.syntax.text(call).find("drop_remainder") != std::string_view::npos) continue;
-      file.find(rule, call, Severity::note, fmt::format("cannot tell what {} is", name), "if it is a tf.data.Dataset for training on the Ascend platform, add drop_remainder=True");
+      if (!looks || !file.resolver.values(file.module, object).empty() ||
+          file.syntax.text(call).find("drop_remainder") != std::string_view::npos)
+        continue;
+      file.find(rule, call, Severity::note, fmt::format("cannot tell what {} is", name),
+                "if it is a tf.data.Dataset for training on the Ascend platform, add drop_remainder=True");
     }
 }
 
@@ -100,19 +107,31 @@ const Rule kDropRemainder = {
     .when = When::tf1,
     .title = "batches for training get drop_remainder=True",
     .reason = "fixed shapes; batches for evaluation and prediction keep all their samples",
-    .calls = {"tf.data.Dataset:batch", "tf.data.Dataset:padded_batch", "tf.data.experimental.map_and_batch", "tf.contrib.data.map_and_batch"},
+    .calls = {"tf.data.Dataset:batch", "tf.data.Dataset:padded_batch", "tf.data.experimental.map_and_batch",
+              "tf.contrib.data.map_and_batch"},
     .at_call = drop_remainder,
-    .examples = {
-        {"import tensorflow as tf\ndef train_input():\n    ds = tf.data.Dataset.range(9)\n    ds = ds.shuffle(9)\n    return ds.batch(4)\n",
-         "import tensorflow as tf\ndef train_input():\n    ds = tf.data.Dataset.range(9)\n    ds = ds.shuffle(9)\n    return ds.batch(4, drop_remainder=True)\n", "tf=1"},
-        {"import tensorflow as tf\ndef input_fn(is_training):\n    ds = tf.data.TFRecordDataset(f)\n    return ds.repeat().batch(4)\n",
-         "import tensorflow as tf\ndef input_fn(is_training):\n    ds = tf.data.TFRecordDataset(f)\n    return ds.repeat().batch(4, drop_remainder=is_training)\n", "tf=1"},
-        {"import tensorflow as tf\nfrom tensorflow.contrib.data import map_and_batch\ndef train():\n    return tf.data.Dataset.range(9).apply(map_and_batch(f, 32))\n",
-         "import tensorflow as tf\nfrom tensorflow.contrib.data import map_and_batch\ndef train():\n    return tf.data.Dataset.range(9).apply(map_and_batch(f, 32, drop_remainder=True))\n", "tf=1"},
-        {"import tensorflow as tf\ndef eval_input():\n    return tf.data.Dataset.range(9).batch(4)\n", "", "tf=1"},
-        {"import tensorflow as tf\ndef train():\n    return tf.data.Dataset.range(9).batch(32, True)\n", "", "tf=1"},
-        {"import tensorflow as tf\ndef train(loader):\n    return loader.batch(3)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ndef train_input():\n    ds = tf.data.Dataset.range(9)\n    ds = ds.shuffle(9)\n "
+             "   return ds.batch(4)\n",
+             "import tensorflow as tf\ndef train_input():\n    ds = tf.data.Dataset.range(9)\n    ds = ds.shuffle(9)\n "
+             "   return ds.batch(4, drop_remainder=True)\n",
+             "tf=1"},
+            {"import tensorflow as tf\ndef input_fn(is_training):\n    ds = tf.data.TFRecordDataset(f)\n    return "
+             "ds.repeat().batch(4)\n",
+             "import tensorflow as tf\ndef input_fn(is_training):\n    ds = tf.data.TFRecordDataset(f)\n    return "
+             "ds.repeat().batch(4, drop_remainder=is_training)\n",
+             "tf=1"},
+            {"import tensorflow as tf\nfrom tensorflow.contrib.data import map_and_batch\ndef train():\n    return "
+             "tf.data.Dataset.range(9).apply(map_and_batch(f, 32))\n",
+             "import tensorflow as tf\nfrom tensorflow.contrib.data import map_and_batch\ndef train():\n    return "
+             "tf.data.Dataset.range(9).apply(map_and_batch(f, 32, drop_remainder=True))\n",
+             "tf=1"},
+            {"import tensorflow as tf\ndef eval_input():\n    return tf.data.Dataset.range(9).batch(4)\n", "", "tf=1"},
+            {"import tensorflow as tf\ndef train():\n    return tf.data.Dataset.range(9).batch(32, True)\n", "",
+             "tf=1"},
+            {"import tensorflow as tf\ndef train(loader):\n    return loader.batch(3)\n", "", "tf=1"},
+        },
 };
 
 const Rule kShard = {
@@ -131,9 +150,11 @@ const Rule kDatasetVariable = {
     .tier = Tier::advice,
     .when = When::tf1,
     .title = "a tf.Variable in a dataset",
-    .reason = "on the Ascend platform the variable's initial value is on the device, its use in the dataset on the host",
+    .reason =
+        "on the Ascend platform the variable's initial value is on the device, its use in the dataset on the host",
     .calls = {},
-    .examples = {{"import tensorflow as tf\nn = tf.Variable(4)\nds = tf.data.Dataset.range(9).batch(n, True)\n", "", "tf=1"}},
+    .examples = {{"import tensorflow as tf\nn = tf.Variable(4)\nds = tf.data.Dataset.range(9).batch(n, True)\n", "",
+                  "tf=1"}},
 };
 
 const Rule kLookupTable = {
@@ -155,7 +176,9 @@ const Rule kUnknownReceiver = {
     .reason = "an unknown receiver is never edited",
     .calls = {},
     .at_file = unknown_receiver,
-    .examples = {{"import tensorflow as tf\nfrom tensorflow.data import Dataset\ndef f(dataset):\n    return dataset.batch(4)\n", "", "tf=1"}},
+    .examples = {{"import tensorflow as tf\nfrom tensorflow.data import Dataset\ndef f(dataset):\n    return "
+                  "dataset.batch(4)\n",
+                  "", "tf=1"}},
 };
 
 }  // namespace cairn::migrate

@@ -10,11 +10,14 @@ namespace {
 
 constexpr std::string_view kEstimator = "model_fn model_dir config params warm_start_from";
 constexpr std::string_view kTpuEstimatorParameters =
-    "model_fn model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size batch_axis eval_on_tpu "
+    "model_fn model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size batch_axis "
+    "eval_on_tpu "
     "export_to_tpu export_to_cpu warm_start_from";
 constexpr std::string_view kRunConfigParameters =
-    "model_dir tf_random_seed save_summary_steps save_checkpoints_steps save_checkpoints_secs session_config keep_checkpoint_max "
-    "keep_checkpoint_every_n_hours log_step_count_steps train_distribute device_fn protocol eval_distribute experimental_distribute "
+    "model_dir tf_random_seed save_summary_steps save_checkpoints_steps save_checkpoints_secs session_config "
+    "keep_checkpoint_max "
+    "keep_checkpoint_every_n_hours log_step_count_steps train_distribute device_fn protocol eval_distribute "
+    "experimental_distribute "
     "experimental_max_worker_delay_secs session_creation_timeout_secs";
 
 std::string_view parameters_of(std::string_view estimator) {
@@ -33,7 +36,8 @@ void estimator_config(Spot& spot) {
     for (NodeId argument : bound.extra) in_order -= spot.file.syntax.kind(argument) == Kind::keyword_argument;
     if (positional) bound.given.erase("config");
     if (in_order > 3) {
-      spot.file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} has {} positional arguments", spot.name.name, in_order),
+      spot.file.find(spot.rule, spot.call, Severity::warning,
+                     fmt::format("{} has {} positional arguments", spot.name.name, in_order),
                      "hand its config through npu_run_config_init by hand");
       return;
     }
@@ -48,7 +52,8 @@ void run_config_distribution(Spot& spot) {
     NodeId value = bound.value(name);
     if (value == kNoNode || file.syntax.kind(value) == Kind::none) continue;
     if (!bound.given[name].keyword) {
-      file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} is given by position", name), "take it out by hand");
+      file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} is given by position", name),
+                "take it out by hand");
       continue;
     }
     Rewrite(spot, fmt::format("{} is taken out of the RunConfig: the wrapped optimizer distributes", name))
@@ -100,7 +105,8 @@ void npu_run_config(Spot& spot) {
   Arguments bound = file.bind(spot.call, kRunConfigParameters);
   NodeId callee = file.syntax.child(spot.call, Field::function);
   if (!bound.stars.empty() || !bound.plain || !bound.extra.empty()) {
-    file.find(spot.rule, spot.call, Severity::warning, "this RunConfig cannot become an NPURunConfig by itself", "rewrite it by hand");
+    file.find(spot.rule, spot.call, Severity::warning, "this RunConfig cannot become an NPURunConfig by itself",
+              "rewrite it by hand");
     return;
   }
   Rewrite rewrite(spot);
@@ -108,11 +114,15 @@ void npu_run_config(Spot& spot) {
   std::string added;
   for (const auto& [name, given] : bound.given) {
     // NPURunConfig does not take these; the three distributions go by the rule run-config-distribution.
-    if (name == "device_fn" || name == "protocol") rewrite.remove_argument(spot.call, given.argument);
-    else if (!given.keyword) rewrite.insert(file.syntax[given.argument].begin, std::string(name) + "=");
+    if (name == "device_fn" || name == "protocol")
+      rewrite.remove_argument(spot.call, given.argument);
+    else if (!given.keyword)
+      rewrite.insert(file.syntax[given.argument].begin, std::string(name) + "=");
   }
-  if (!file.options.precision_mode.empty()) added += fmt::format(", precision_mode=\"{}\"", file.options.precision_mode);
-  if (file.options.iterations_per_loop > 0) added += fmt::format(", iterations_per_loop={}", file.options.iterations_per_loop);
+  if (!file.options.precision_mode.empty())
+    added += fmt::format(", precision_mode=\"{}\"", file.options.precision_mode);
+  if (file.options.iterations_per_loop > 0)
+    added += fmt::format(", iterations_per_loop={}", file.options.iterations_per_loop);
   if (!added.empty()) rewrite.add_argument(spot.call, added.substr(2));
   rewrite.commit();
 }
@@ -125,21 +135,28 @@ const Rule kEstimatorConfig = {
     .when = When::tf1,
     .title = "an Estimator's config goes through npu_run_config_init",
     .reason = "its sessions then run on the device; the RunConfig keeps all it says",
-    .calls = {"tf.estimator.Estimator", "tf.estimator.tpu.TPUEstimator", "tf.estimator.Baseline*", "tf.estimator.BoostedTrees*",
-              "tf.estimator.DNN*", "tf.estimator.Linear*"},
+    .calls = {"tf.estimator.Estimator", "tf.estimator.tpu.TPUEstimator", "tf.estimator.Baseline*",
+              "tf.estimator.BoostedTrees*", "tf.estimator.DNN*", "tf.estimator.Linear*"},
     .at_call = estimator_config,
-    .examples = {
-        {"import tensorflow as tf\ne = tf.estimator.Estimator(f, d, cfg)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\ne = tf.estimator.Estimator(f, d, npu_run_config_init(run_config=cfg))\n"},
-        {"import tensorflow as tf\nkw = dict(model_fn=f, config=c)\ne = tf.estimator.Estimator(**kw)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nkw = dict(model_fn=f, config=npu_run_config_init(run_config=c))\ne = tf.estimator.Estimator(**kw)\n"},
-        {"import tensorflow as tf\nclass E(tf.estimator.Estimator):\n    pass\ne = E(f, config=c)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nclass E(tf.estimator.Estimator):\n    pass\ne = E(f, config=npu_run_config_init(run_config=c))\n"},
-        {"import tensorflow as tf\nclass E(tf.estimator.Estimator):\n    def __init__(self, c):\n        super(E, self).__init__(model_fn=f, config=c)\ne = E(c)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nclass E(tf.estimator.Estimator):\n    def __init__(self, c):\n        super(E, self).__init__(model_fn=f, config=npu_run_config_init(run_config=c))\ne = E(c)\n"},
-        {"import tensorflow as tf\ndef make(**kw):\n    return tf.estimator.Estimator(**kw)\n", ""},
-        {"from sklearn.estimator import Estimator\nimport tensorflow as tf\ne = Estimator(config=c)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ne = tf.estimator.Estimator(f, d, cfg)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\ne = "
+             "tf.estimator.Estimator(f, d, npu_run_config_init(run_config=cfg))\n"},
+            {"import tensorflow as tf\nkw = dict(model_fn=f, config=c)\ne = tf.estimator.Estimator(**kw)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nkw = dict(model_fn=f, "
+             "config=npu_run_config_init(run_config=c))\ne = tf.estimator.Estimator(**kw)\n"},
+            {"import tensorflow as tf\nclass E(tf.estimator.Estimator):\n    pass\ne = E(f, config=c)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nclass "
+             "E(tf.estimator.Estimator):\n    pass\ne = E(f, config=npu_run_config_init(run_config=c))\n"},
+            {"import tensorflow as tf\nclass E(tf.estimator.Estimator):\n    def __init__(self, c):\n        super(E, "
+             "self).__init__(model_fn=f, config=c)\ne = E(c)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nclass "
+             "E(tf.estimator.Estimator):\n    def __init__(self, c):\n        super(E, self).__init__(model_fn=f, "
+             "config=npu_run_config_init(run_config=c))\ne = E(c)\n"},
+            {"import tensorflow as tf\ndef make(**kw):\n    return tf.estimator.Estimator(**kw)\n", ""},
+            {"from sklearn.estimator import Estimator\nimport tensorflow as tf\ne = Estimator(config=c)\n", ""},
+        },
 };
 
 const Rule kRunConfigDistribution = {
@@ -147,16 +164,20 @@ const Rule kRunConfigDistribution = {
     .tier = Tier::review,
     .when = When::tf1,
     .title = "distribution strategies are taken out of the RunConfig",
-    .reason = "a strategy of TensorFlow would place replicas by itself; here ranks are processes and the optimizer joins them",
+    .reason =
+        "a strategy of TensorFlow would place replicas by itself; here ranks are processes and the optimizer joins "
+        "them",
     .calls = {"tf.estimator.RunConfig", "tf.estimator.tpu.RunConfig"},
     .at_call = run_config_distribution,
-    .examples = {
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=s)\n",
-         "import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d)\n"},
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(\n    train_distribute=s,  # two GPUs\n    model_dir=d)\n",
-         "import tensorflow as tf\nc = tf.estimator.RunConfig(\n      # two GPUs\n    model_dir=d)\n"},
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=None)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=s)\n",
+             "import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d)\n"},
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(\n    train_distribute=s,  # two GPUs\n    "
+             "model_dir=d)\n",
+             "import tensorflow as tf\nc = tf.estimator.RunConfig(\n      # two GPUs\n    model_dir=d)\n"},
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=None)\n", ""},
+        },
 };
 
 const Rule kRunConfigSummaries = {
@@ -167,11 +188,13 @@ const Rule kRunConfigSummaries = {
     .reason = "on the Ascend hardware summaries interrupt a graph that runs there as a whole; here they do not",
     .calls = {"tf.estimator.RunConfig", "tf.estimator.tpu.RunConfig"},
     .at_call = run_config_summaries,
-    .examples = {
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n", "import tensorflow as tf\nc = tf.estimator.RunConfig(d, save_summary_steps=0)\n", "platform"},
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(d, None, 100)\n", "", "platform"},
-        {"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n",
+             "import tensorflow as tf\nc = tf.estimator.RunConfig(d, save_summary_steps=0)\n", "platform"},
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(d, None, 100)\n", "", "platform"},
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n", ""},
+        },
 };
 
 const Rule kTpuEstimator = {
@@ -182,12 +205,14 @@ const Rule kTpuEstimator = {
     .reason = "there is no TPU here",
     .calls = {"tf.estimator.tpu.TPUEstimator"},
     .at_call = tpu_estimator,
-    .examples = {
-        {"import tensorflow as tf\ne = tf.contrib.tpu.TPUEstimator(use_tpu=FLAGS.use_tpu, model_fn=f, config=c)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\n"
-         "e = tf.contrib.tpu.TPUEstimator(use_tpu=False, model_fn=f, config=npu_run_config_init(run_config=c), eval_on_tpu=False, export_to_tpu=False)\n"},
-        {"import tensorflow as tf\nclass TPUEstimator:\n    pass\ne = TPUEstimator(use_tpu=True)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ne = tf.contrib.tpu.TPUEstimator(use_tpu=FLAGS.use_tpu, model_fn=f, config=c)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\n"
+             "e = tf.contrib.tpu.TPUEstimator(use_tpu=False, model_fn=f, config=npu_run_config_init(run_config=c), "
+             "eval_on_tpu=False, export_to_tpu=False)\n"},
+            {"import tensorflow as tf\nclass TPUEstimator:\n    pass\ne = TPUEstimator(use_tpu=True)\n", ""},
+        },
 };
 
 const Rule kNpuEstimator = {
@@ -198,12 +223,14 @@ const Rule kNpuEstimator = {
     .reason = "asked for by --npu-estimator: the way of the platform's porting guide",
     .calls = {"tf.estimator.Estimator"},
     .at_call = npu_estimator,
-    .examples = {
-        {"import tensorflow as tf\ne = tf.estimator.Estimator(model_fn=f, config=tf.estimator.RunConfig(d))\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUEstimator, NPURunConfig\n"
-         "e = NPUEstimator(model_fn=f, config=NPURunConfig(model_dir=d, precision_mode=\"allow_mix_precision\", iterations_per_loop=10))\n",
-         "npu_estimator precision_mode=allow_mix_precision iterations_per_loop=10"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ne = tf.estimator.Estimator(model_fn=f, config=tf.estimator.RunConfig(d))\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUEstimator, NPURunConfig\n"
+             "e = NPUEstimator(model_fn=f, config=NPURunConfig(model_dir=d, precision_mode=\"allow_mix_precision\", "
+             "iterations_per_loop=10))\n",
+             "npu_estimator precision_mode=allow_mix_precision iterations_per_loop=10"},
+        },
 };
 
 const Rule kNpuRunConfig = {

@@ -15,21 +15,30 @@ void left(Spot& spot, const std::string& why, const std::string& advice) {
 void init(Spot& spot) {
   Context& file = spot.file;
   NodeId statement = file.syntax.parent(spot.call);
-  if (file.syntax.kind(statement) != Kind::expression_statement) return left(spot, "is not a statement of its own", "call init_resource() by hand");
+  if (file.syntax.kind(statement) != Kind::expression_statement)
+    return left(spot, "is not a statement of its own", "call init_resource() by hand");
   Rewrite rewrite(spot);
-  std::string close = rewrite.use("close_session"), shutdown = rewrite.use("shutdown_resource"), exits = rewrite.use("atexit");
+  std::string close = rewrite.use("close_session"), shutdown = rewrite.use("shutdown_resource"),
+              exits = rewrite.use("atexit");
   rewrite.replace(spot.call, "npu_sess, npu_shutdown = " + rewrite.use("init_resource") + "()");
-  if (!rewrite.insert_after(statement, {fmt::format("{}.register({}, npu_sess)", exits, close), fmt::format("{}.register({}, npu_sess, npu_shutdown)", exits, shutdown)}))
+  if (!rewrite.insert_after(statement, {fmt::format("{}.register({}, npu_sess)", exits, close),
+                                        fmt::format("{}.register({}, npu_sess, npu_shutdown)", exits, shutdown)}))
     return left(spot, "shares its line with other statements", "put it on a line of its own");
   rewrite.commit();
 }
 
-void shutdown(Spot& spot) { neutralise(spot, "hvd.shutdown is taken out: what init_resource began ends with the process"); }
+void shutdown(Spot& spot) {
+  neutralise(spot, "hvd.shutdown is taken out: what init_resource began ends with the process");
+}
 
 void query(Spot& spot) {
   if (spot.name.name == "hvd.shutdown") return shutdown(spot);
   Rewrite rewrite(spot, fmt::format("{} asks the platform's collectives", spot.name.name));
-  rewrite.replace(spot.file.syntax.child(spot.call, Field::function), rewrite.use("get_npu_" + (spot.name.name == "hvd.rank" ? "rank_id" : spot.name.name == "hvd.size" ? std::string("rank_size") : spot.name.name == "hvd.local_rank" ? "local_rank_id" : "local_rank_size")));
+  rewrite.replace(spot.file.syntax.child(spot.call, Field::function),
+                  rewrite.use("get_npu_" + (spot.name.name == "hvd.rank"         ? "rank_id"
+                                            : spot.name.name == "hvd.size"       ? std::string("rank_size")
+                                            : spot.name.name == "hvd.local_rank" ? "local_rank_id"
+                                                                                 : "local_rank_size")));
   rewrite.commit();
 }
 
@@ -46,14 +55,21 @@ std::string reduction(Context& file, NodeId value) {
 
 void optimizer(Spot& spot) {
   Context& file = spot.file;
-  Arguments bound = file.bind(spot.call, "optimizer name use_locking device_dense device_sparse compression sparse_as_dense backward_passes_per_step op");
+  Arguments bound = file.bind(
+      spot.call,
+      "optimizer name use_locking device_dense device_sparse compression sparse_as_dense backward_passes_per_step op");
   NodeId value = bound.value("optimizer");
-  if (bound.open() || !bound.plain || value == kNoNode) return left(spot, "gets its arguments through * or **", "wrap the optimizer with npu_distributed_optimizer_wrapper by hand");
+  if (bound.open() || !bound.plain || value == kNoNode)
+    return left(spot, "gets its arguments through * or **",
+                "wrap the optimizer with npu_distributed_optimizer_wrapper by hand");
   double passes = 1;
-  if (NodeId given = bound.value("backward_passes_per_step"); given != kNoNode && (!number_value(file.syntax, given, passes) || passes != 1))
+  if (NodeId given = bound.value("backward_passes_per_step");
+      given != kNoNode && (!number_value(file.syntax, given, passes) || passes != 1))
     return left(spot, "accumulates gradients over several steps", "accumulate by hand before apply_gradients");
   std::string op = reduction(file, bound.value("op"));
-  if (op != "" && op != "Average") return left(spot, fmt::format("reduces by {}", op == "?" ? "an unknown operation" : op), "the platform's optimizer averages; reduce by hand with hccl_ops.allreduce");
+  if (op != "" && op != "Average")
+    return left(spot, fmt::format("reduces by {}", op == "?" ? "an unknown operation" : op),
+                "the platform's optimizer averages; reduce by hand with hccl_ops.allreduce");
   Rewrite rewrite(spot);
   rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("npu_distributed_optimizer_wrapper"));
   std::string dropped;
@@ -61,18 +77,21 @@ void optimizer(Spot& spot) {
     if (name == "optimizer") continue;
     dropped += fmt::format("{}{}", dropped.empty() ? "" : ", ", name);
     for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
-      if (Kind kind = file.syntax.kind(node); kind == Kind::attribute || kind == Kind::identifier) file.rewritten.insert(node);
+      if (Kind kind = file.syntax.kind(node); kind == Kind::attribute || kind == Kind::identifier)
+        file.rewritten.insert(node);
   }
   // Everything behind the optimizer goes at once, so that no comma is left between two removals.
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
   NodeId kept = bound.given["optimizer"].argument;
   if (arguments.size() > 1) {
-    if (arguments.front() != kept) return left(spot, "gets its optimizer behind other arguments", "put the optimizer first");
+    if (arguments.front() != kept)
+      return left(spot, "gets its optimizer behind other arguments", "put the optimizer first");
     rewrite.replace(Span{file.syntax[kept].end, file.syntax[arguments.back()].end}, "");
   }
   if (bound.given["optimizer"].keyword) rewrite.replace(Span{file.syntax[kept].begin, file.syntax[value].begin}, "");
   if (rewrite.commit() && !dropped.empty())
-    file.find(spot.rule, spot.call, Severity::note, fmt::format("{} of DistributedOptimizer left out", dropped), "compression and fusion are options of the platform's collectives");
+    file.find(spot.rule, spot.call, Severity::note, fmt::format("{} of DistributedOptimizer left out", dropped),
+              "compression and fusion are options of the platform's collectives");
 }
 
 void broadcast_hook(Spot& spot) {
@@ -81,29 +100,41 @@ void broadcast_hook(Spot& spot) {
   Arguments bound = file.bind(spot.call, "root_rank device");
   if (bound.open() || !bound.plain) return left(spot, "gets its arguments through * or **", "write it by hand");
   Rewrite rewrite(spot);
-  rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use(callback ? "NPUBroadcastGlobalVariablesCallback" : "NPUBroadcastGlobalVariablesHook"));
+  rewrite.replace(file.syntax.child(spot.call, Field::function),
+                  rewrite.use(callback ? "NPUBroadcastGlobalVariablesCallback" : "NPUBroadcastGlobalVariablesHook"));
   if (bound.has("device")) rewrite.remove_argument(spot.call, bound.given["device"].argument);
   std::string rank = callback ? "" : rewrite.use("get_npu_rank_id") + "()";
-  if (!bound.has("root_rank")) rewrite.add_argument(spot.call, callback ? "0" : "0, " + rank);
-  else if (!callback) rewrite.insert(file.syntax[bound.given["root_rank"].argument].end, ", " + std::string(bound.given["root_rank"].keyword ? "index=" : "") + rank, 1);
+  if (!bound.has("root_rank"))
+    rewrite.add_argument(spot.call, callback ? "0" : "0, " + rank);
+  else if (!callback)
+    rewrite.insert(file.syntax[bound.given["root_rank"].argument].end,
+                   ", " + std::string(bound.given["root_rank"].keyword ? "index=" : "") + rank, 1);
   rewrite.commit();
 }
 
 void allreduce(Spot& spot, Rewrite& rewrite) {
   Context& file = spot.file;
-  Arguments bound = file.bind(spot.call, "tensor average device_dense device_sparse compression op prescale_factor postscale_factor name");
+  Arguments bound = file.bind(
+      spot.call, "tensor average device_dense device_sparse compression op prescale_factor postscale_factor name");
   NodeId tensor = bound.value("tensor");
-  if (bound.open() || !bound.plain || tensor == kNoNode || bound.has("prescale_factor") || bound.has("postscale_factor"))
+  if (bound.open() || !bound.plain || tensor == kNoNode || bound.has("prescale_factor") ||
+      bound.has("postscale_factor"))
     return left(spot, "has arguments without a peer", "write it with hccl_ops.allreduce by hand");
   std::string op = reduction(file, bound.value("op"));
   NodeId average = bound.value("average");
-  if (average != kNoNode && file.syntax.kind(average) != Kind::true_ && file.syntax.kind(average) != Kind::false_ && file.syntax.kind(average) != Kind::none)
+  if (average != kNoNode && file.syntax.kind(average) != Kind::true_ && file.syntax.kind(average) != Kind::false_ &&
+      file.syntax.kind(average) != Kind::none)
     return left(spot, "decides at run time whether to average", "write it with hccl_ops.allreduce by hand");
   bool mean = op == "Average" || (op.empty() && (average == kNoNode || file.syntax.kind(average) != Kind::false_));
-  std::string name = op.empty() || mean || op == "Sum" ? "sum" : op == "Min" ? "min" : op == "Max" ? "max" : op == "Product" ? "prod" : "";
+  std::string name = op.empty() || mean || op == "Sum" ? "sum"
+                     : op == "Min"                     ? "min"
+                     : op == "Max"                     ? "max"
+                     : op == "Product"                 ? "prod"
+                                                       : "";
   if (name.empty()) return left(spot, fmt::format("reduces by {}", op), "the platform has sum, min, max and prod");
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
-  if (arguments.front() != bound.given["tensor"].argument) return left(spot, "gets its tensor behind other arguments", "put the tensor first");
+  if (arguments.front() != bound.given["tensor"].argument)
+    return left(spot, "gets its tensor behind other arguments", "put the tensor first");
   rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("hccl_ops") + ".allreduce");
   for (const auto& [parameter, given] : bound.given)
     if (parameter != "tensor")
@@ -111,15 +142,19 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
   bool keyword = bound.given["tensor"].keyword;
   uint32_t end = file.syntax[bound.given["tensor"].argument].end;
   std::string text = keyword ? ", reduction=\"" + name + "\"" : ", \"" + name + "\"";
-  if (arguments.size() > 1) rewrite.replace(Span{end, file.syntax[arguments.back()].end}, text);
-  else rewrite.insert(end, text, 1);
+  if (arguments.size() > 1)
+    rewrite.replace(Span{end, file.syntax[arguments.back()].end}, text);
+  else
+    rewrite.insert(end, text, 1);
   if (mean) {
     // The quotient stands in parentheses wherever something could bind tighter than its division.
     Kind parent = file.syntax.kind(file.syntax.parent(spot.call));
-    bool bare = parent == Kind::assignment || parent == Kind::argument_list || parent == Kind::keyword_argument || parent == Kind::return_statement ||
-                parent == Kind::expression_statement || parent == Kind::list || parent == Kind::tuple || parent == Kind::expression_list ||
-                parent == Kind::list_comprehension || parent == Kind::parenthesized_expression;
-    rewrite.wrap(spot.call, bare ? "" : "(", fmt::format(" / {}(){}", rewrite.use("get_npu_rank_size"), bare ? "" : ")"));
+    bool bare = parent == Kind::assignment || parent == Kind::argument_list || parent == Kind::keyword_argument ||
+                parent == Kind::return_statement || parent == Kind::expression_statement || parent == Kind::list ||
+                parent == Kind::tuple || parent == Kind::expression_list || parent == Kind::list_comprehension ||
+                parent == Kind::parenthesized_expression;
+    rewrite.wrap(spot.call, bare ? "" : "(",
+                 fmt::format(" / {}(){}", rewrite.use("get_npu_rank_size"), bare ? "" : ")"));
   }
   rewrite.commit();
 }
@@ -132,16 +167,21 @@ void collective(Spot& spot) {
   NodeId callee = syntax.child(spot.call, Field::function);
   if (spot.name.name == "hvd.allgather") {
     Arguments bound = file.bind(spot.call, "tensor name");
-    if (bound.open() || !bound.plain || !bound.has("tensor")) return left(spot, "gets its arguments through * or **", "write it with hccl_ops.allgather by hand");
+    if (bound.open() || !bound.plain || !bound.has("tensor"))
+      return left(spot, "gets its arguments through * or **", "write it with hccl_ops.allgather by hand");
     rewrite.replace(callee, rewrite.use("hccl_ops") + ".allgather");
     if (bound.has("name")) rewrite.remove_argument(spot.call, bound.given["name"].argument);
-    rewrite.insert(syntax[bound.given["tensor"].argument].end, fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", rewrite.use("get_npu_rank_size")), 1);
+    rewrite.insert(
+        syntax[bound.given["tensor"].argument].end,
+        fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", rewrite.use("get_npu_rank_size")),
+        1);
     rewrite.commit();
     return;
   }
   if (spot.name.name == "hvd.broadcast") {
     Arguments bound = file.bind(spot.call, "tensor root_rank name");
-    if (bound.open() || !bound.plain || !bound.has("tensor") || !bound.has("root_rank")) return left(spot, "gets its arguments through * or **", "write it with hccl_ops.broadcast by hand");
+    if (bound.open() || !bound.plain || !bound.has("tensor") || !bound.has("root_rank"))
+      return left(spot, "gets its arguments through * or **", "write it with hccl_ops.broadcast by hand");
     rewrite.replace(callee, rewrite.use("hccl_ops") + ".broadcast");
     if (bound.has("name")) rewrite.remove_argument(spot.call, bound.given["name"].argument);
     rewrite.wrap(bound.value("tensor"), "[", "]").insert(syntax[spot.call].end, "[0]", -(int64_t{1} << 41));
@@ -155,7 +195,8 @@ void collective(Spot& spot) {
   if (tf.empty() || bound.open() || !bound.has("root_rank") || (!global && !bound.has("variables")))
     return left(spot, "cannot be rewritten here", "broadcast with hccl_ops.broadcast and assign");
   std::string variables = global ? tf + ".global_variables()" : file.text(bound.value("variables"));
-  rewrite.replace(spot.call, fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])", tf, variables, rewrite.use("hccl_ops"), file.text(bound.value("root_rank"))));
+  rewrite.replace(spot.call, fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])",
+                                         tf, variables, rewrite.use("hccl_ops"), file.text(bound.value("root_rank"))));
   rewrite.commit();
 }
 
@@ -173,9 +214,14 @@ void other(Context& file, const Rule& rule) {
     }
     bool all_mapped = true, any = false;
     for (NodeId node = 0; node < syntax.size(); ++node) {
-      if (syntax.kind(node) != Kind::identifier || syntax.text(node) != import.alias || syntax[node].field == Field::attribute) continue;
-      if (syntax.ancestor(node, Kind::import_statement) != kNoNode || syntax.ancestor(node, Kind::import_from_statement) != kNoNode) continue;
-      if (Kind up = syntax.kind(syntax.parent(node)); up == Kind::keyword_argument && syntax[node].field == Field::name) continue;
+      if (syntax.kind(node) != Kind::identifier || syntax.text(node) != import.alias ||
+          syntax[node].field == Field::attribute)
+        continue;
+      if (syntax.ancestor(node, Kind::import_statement) != kNoNode ||
+          syntax.ancestor(node, Kind::import_from_statement) != kNoNode)
+        continue;
+      if (Kind up = syntax.kind(syntax.parent(node)); up == Kind::keyword_argument && syntax[node].field == Field::name)
+        continue;
       uint32_t scope = kNoScope;
       bool ours = false;
       for (uint32_t binding : file.module.lookup(import.alias, node, scope)) {
@@ -196,10 +242,12 @@ void other(Context& file, const Rule& rule) {
       for (const ApiName& name : file.resolver.names(file.module, chain)) use = name.name;
       bool reported = false;
       Position at = file.module.lines().at(syntax[chain].begin);
-      for (const Finding& finding : file.result.findings) reported = reported || (finding.line == at.line && finding.rule.starts_with("horovod"));
+      for (const Finding& finding : file.result.findings)
+        reported = reported || (finding.line == at.line && finding.rule.starts_with("horovod"));
       if (!reported && !use.empty())
         file.find(rule, chain, Severity::error, fmt::format("{} has no peer on the platform", use),
-                  use.ends_with("Compression") ? "leave it out: compression is an option of the collectives" : "rewrite it by hand; the import of Horovod stays until then");
+                  use.ends_with("Compression") ? "leave it out: compression is an option of the collectives"
+                                               : "rewrite it by hand; the import of Horovod stays until then");
     }
     if (!all_mapped || (!any && file.module.path().ends_with("__init__.py"))) continue;
     Rewrite rewrite(file, rule, import.entry, "the import of Horovod goes: nothing of it is left");
@@ -207,7 +255,8 @@ void other(Context& file, const Rule& rule) {
     std::erase_if(entries, [&](NodeId entry) { return syntax[entry].field == Field::module_name; });
     if (entries.size() > 1) {
       auto at = std::find(entries.begin(), entries.end(), import.entry);
-      Span span = at + 1 != entries.end() ? Span{syntax[*at].begin, syntax[*(at + 1)].begin} : Span{syntax[*(at - 1)].end, syntax[*at].end};
+      Span span = at + 1 != entries.end() ? Span{syntax[*at].begin, syntax[*(at + 1)].begin}
+                                          : Span{syntax[*(at - 1)].end, syntax[*at].end};
       rewrite.replace(span, "").commit();
       continue;
     }
@@ -215,10 +264,13 @@ void other(Context& file, const Rule& rule) {
     NodeId block = syntax.parent(import.statement);
     uint32_t line = file.module.lines().at(syntax[import.statement].begin).line;
     std::string_view text = file.module.lines().line(file.module.text(), line);
-    bool whole_line = text.find_first_not_of(" \t") != text.npos && text.substr(text.find_first_not_of(" \t")) == syntax.text(import.statement);
+    bool whole_line = text.find_first_not_of(" \t") != text.npos &&
+                      text.substr(text.find_first_not_of(" \t")) == syntax.text(import.statement);
     bool only = syntax.kind(block) == Kind::block && syntax.children(block).size() == 1;
-    if (only || !whole_line || line == file.module.lines().count()) rewrite.replace(import.statement, "pass");
-    else rewrite.replace(Span{file.module.lines().start(line), file.module.lines().start(line + 1)}, "");
+    if (only || !whole_line || line == file.module.lines().count())
+      rewrite.replace(import.statement, "pass");
+    else
+      rewrite.replace(Span{file.module.lines().start(line), file.module.lines().start(line + 1)}, "");
     rewrite.commit();
   }
 }
@@ -233,12 +285,18 @@ const Rule kHorovodInit = {
     .reason = "ranks and collectives come from the platform",
     .calls = {"hvd.init"},
     .at_call = init,
-    .examples = {
-        {"import tensorflow as tf\nimport os, sys, horovod.tensorflow as hvd\nhvd.init()\nprint(hvd.rank(), os.name)\n",
-         "import tensorflow as tf\nimport atexit\nfrom npu_bridge.npu_init import close_session, get_npu_rank_id, init_resource, shutdown_resource\nimport os, sys\n"
-         "npu_sess, npu_shutdown = init_resource()\natexit.register(close_session, npu_sess)\natexit.register(shutdown_resource, npu_sess, npu_shutdown)\nprint(get_npu_rank_id(), os.name)\n", "tf=1"},
-        {"import horovod.torch as hvd\nhvd.init()\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport os, sys, horovod.tensorflow as hvd\nhvd.init()\nprint(hvd.rank(), "
+             "os.name)\n",
+             "import tensorflow as tf\nimport atexit\nfrom npu_bridge.npu_init import close_session, get_npu_rank_id, "
+             "init_resource, shutdown_resource\nimport os, sys\n"
+             "npu_sess, npu_shutdown = init_resource()\natexit.register(close_session, "
+             "npu_sess)\natexit.register(shutdown_resource, npu_sess, npu_shutdown)\nprint(get_npu_rank_id(), "
+             "os.name)\n",
+             "tf=1"},
+            {"import horovod.torch as hvd\nhvd.init()\n", "", "tf=1"},
+        },
 };
 
 const Rule kHorovodQuery = {
@@ -249,11 +307,14 @@ const Rule kHorovodQuery = {
     .reason = "ranks come from the platform",
     .calls = {"hvd.rank", "hvd.size", "hvd.local_rank", "hvd.local_size", "hvd.shutdown"},
     .at_call = query,
-    .examples = {
-        {"import tensorflow as tf\nimport horovod.tensorflow as hv\nn = hv.size() * hv.local_rank()\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_local_rank_id, get_npu_rank_size\nn = get_npu_rank_size() * get_npu_local_rank_id()\n", "tf=1"},
-        {"import tensorflow as tf\nn = comm.size()\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hv\nn = hv.size() * hv.local_rank()\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_local_rank_id, get_npu_rank_size\nn = "
+             "get_npu_rank_size() * get_npu_local_rank_id()\n",
+             "tf=1"},
+            {"import tensorflow as tf\nn = comm.size()\n", "", "tf=1"},
+        },
 };
 
 const Rule kHorovodOptimizer = {
@@ -264,11 +325,17 @@ const Rule kHorovodOptimizer = {
     .reason = "gradients are averaged over the ranks by the platform's collectives",
     .calls = {"hvd.DistributedOptimizer"},
     .at_call = optimizer,
-    .examples = {
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, compression=hvd.Compression.fp16)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nopt = npu_distributed_optimizer_wrapper(opt)\n", "tf=1"},
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, op=hvd.Adasum)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, "
+             "compression=hvd.Compression.fp16)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nopt = "
+             "npu_distributed_optimizer_wrapper(opt)\n",
+             "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, "
+             "op=hvd.Adasum)\n",
+             "", "tf=1"},
+        },
 };
 
 const Rule kHorovodBroadcast = {
@@ -279,13 +346,19 @@ const Rule kHorovodBroadcast = {
     .reason = "all ranks start from the root's values",
     .calls = {"hvd.BroadcastGlobalVariablesHook", "hvd.callbacks.BroadcastGlobalVariablesCallback"},
     .at_call = broadcast_hook,
-    .examples = {
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nh = [hvd.BroadcastGlobalVariablesHook(2)]\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUBroadcastGlobalVariablesHook, get_npu_rank_id\nh = [NPUBroadcastGlobalVariablesHook(2, get_npu_rank_id())]\n", "tf=1"},
-        {"import tensorflow as tf\nfrom horovod.keras.callbacks import BroadcastGlobalVariablesCallback\nc = BroadcastGlobalVariablesCallback(1)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUBroadcastGlobalVariablesCallback\nc = NPUBroadcastGlobalVariablesCallback(1)\n", "tf=1"},
-        {"import tensorflow as tf\nh = hooks.BroadcastGlobalVariablesHook(0)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nh = [hvd.BroadcastGlobalVariablesHook(2)]\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUBroadcastGlobalVariablesHook, "
+             "get_npu_rank_id\nh = [NPUBroadcastGlobalVariablesHook(2, get_npu_rank_id())]\n",
+             "tf=1"},
+            {"import tensorflow as tf\nfrom horovod.keras.callbacks import BroadcastGlobalVariablesCallback\nc = "
+             "BroadcastGlobalVariablesCallback(1)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import NPUBroadcastGlobalVariablesCallback\nc = "
+             "NPUBroadcastGlobalVariablesCallback(1)\n",
+             "tf=1"},
+            {"import tensorflow as tf\nh = hooks.BroadcastGlobalVariablesHook(0)\n", "", "tf=1"},
+        },
 };
 
 const Rule kHorovodCollective = {
@@ -294,18 +367,30 @@ const Rule kHorovodCollective = {
     .when = When::tf1,
     .title = "Horovod's collectives become hccl_ops",
     .reason = "an average is a sum divided by the number of ranks; other reductions keep their operation",
-    .calls = {"hvd.allreduce", "hvd.allgather", "hvd.broadcast", "hvd.broadcast_global_variables", "hvd.broadcast_variables"},
+    .calls = {"hvd.allreduce", "hvd.allgather", "hvd.broadcast", "hvd.broadcast_global_variables",
+              "hvd.broadcast_variables"},
     .at_call = collective,
-    .examples = {
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.allreduce(x, op=hvd.Average)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\ny = hccl_ops.allreduce(x, \"sum\") / get_npu_rank_size()\n", "tf=1"},
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = 2 ** hvd.allreduce(x)\nz = hvd.allreduce(x, average=False)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\ny = 2 ** (hccl_ops.allreduce(x, \"sum\") / get_npu_rank_size())\nz = hccl_ops.allreduce(x, \"sum\")\n", "tf=1"},
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\na = hvd.broadcast(x, 3)\nb = hvd.allgather(x)\nc = hvd.broadcast_global_variables(1)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\na = hccl_ops.broadcast([x], 3)[0]\nb = hccl_ops.allgather(x, get_npu_rank_size())\n"
-         "c = tf.group(*[tf.assign(v, b) for v, b in zip(tf.global_variables(), hccl_ops.broadcast(tf.global_variables(), 1))])\n", "tf=1"},
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.allreduce(x, op=hvd.Adasum)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.allreduce(x, op=hvd.Average)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\ny = "
+             "hccl_ops.allreduce(x, \"sum\") / get_npu_rank_size()\n",
+             "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = 2 ** hvd.allreduce(x)\nz = "
+             "hvd.allreduce(x, average=False)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\ny = 2 ** "
+             "(hccl_ops.allreduce(x, \"sum\") / get_npu_rank_size())\nz = hccl_ops.allreduce(x, \"sum\")\n",
+             "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\na = hvd.broadcast(x, 3)\nb = "
+             "hvd.allgather(x)\nc = hvd.broadcast_global_variables(1)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\na = "
+             "hccl_ops.broadcast([x], 3)[0]\nb = hccl_ops.allgather(x, get_npu_rank_size())\n"
+             "c = tf.group(*[tf.assign(v, b) for v, b in zip(tf.global_variables(), "
+             "hccl_ops.broadcast(tf.global_variables(), 1))])\n",
+             "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.allreduce(x, op=hvd.Adasum)\n", "",
+             "tf=1"},
+        },
 };
 
 const Rule kHorovodOther = {
@@ -316,9 +401,10 @@ const Rule kHorovodOther = {
     .reason = "a name without its import, or an import without its package, would fail at run time",
     .calls = {},
     .at_file = other,
-    .examples = {
-        {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.alltoall(x)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.alltoall(x)\n", "", "tf=1"},
+        },
 };
 
 }  // namespace cairn::migrate

@@ -22,12 +22,18 @@ void loss_scale(Spot& spot) {
   bool fixed = spot.name.name.ends_with("FixedLossScale");
   Arguments bound = file.bind(spot.call, fixed ? "loss_scale_value" : "initial_loss_scale increment_period multiplier");
   if (bound.open() || !bound.plain) {
-    file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} gets its arguments through * or **", spot.name.name), "rewrite it as a loss scale manager by hand");
+    file.find(spot.rule, spot.call, Severity::warning,
+              fmt::format("{} gets its arguments through * or **", spot.name.name),
+              "rewrite it as a loss scale manager by hand");
     return;
   }
-  struct Renamed { std::string_view from, to, value; };
+  struct Renamed {
+    std::string_view from, to, value;
+  };
   static constexpr Renamed kFixed[] = {{"loss_scale_value", "loss_scale", ""}};
-  static constexpr Renamed kDynamic[] = {{"initial_loss_scale", "init_loss_scale", "2 ** 15"}, {"increment_period", "incr_every_n_steps", "2000"}, {"multiplier", "incr_ratio", "2"}};
+  static constexpr Renamed kDynamic[] = {{"initial_loss_scale", "init_loss_scale", "2 ** 15"},
+                                         {"increment_period", "incr_every_n_steps", "2000"},
+                                         {"multiplier", "incr_ratio", "2"}};
   rewrite.replace(callee, rewrite.use(fixed ? "FixedLossScaleManager" : "ExponentialUpdateLossScaleManager"));
   std::string added;
   for (const Renamed& row : fixed ? std::span<const Renamed>(kFixed) : std::span<const Renamed>(kDynamic)) {
@@ -57,11 +63,14 @@ void loss_scale_optimizer(Spot& spot) {
   std::string text;
   double number = 0;
   if (!contrib) {
-    if (given.keyword) rewrite.replace(syntax.child(given.argument, Field::name), "loss_scale_manager");
-    else rewrite.insert(syntax[given.argument].begin, "loss_scale_manager=");
+    if (given.keyword)
+      rewrite.replace(syntax.child(given.argument, Field::name), "loss_scale_manager");
+    else
+      rewrite.insert(syntax[given.argument].begin, "loss_scale_manager=");
   }
   if (string_value(syntax, scale, text) && text == "dynamic")
-    rewrite.replace(scale, rewrite.use("ExponentialUpdateLossScaleManager") + "(init_loss_scale=2 ** 15, incr_every_n_steps=2000, incr_ratio=2)");
+    rewrite.replace(scale, rewrite.use("ExponentialUpdateLossScaleManager") +
+                               "(init_loss_scale=2 ** 15, incr_every_n_steps=2000, incr_ratio=2)");
   else if (number_value(syntax, scale, number))
     rewrite.wrap(scale, rewrite.use("FixedLossScaleManager") + "(loss_scale=", ")");
   if (file.facts.distributed != Distribution::none) rewrite.add_argument(spot.call, "is_distributed=True");
@@ -70,7 +79,8 @@ void loss_scale_optimizer(Spot& spot) {
 
 void graph_rewrite(Spot& spot) {
   spot.file.find(spot.rule, spot.call, Severity::warning, "mixed precision by graph rewrite",
-                 "take it out and set precision_mode (--precision-mode allow_mix_precision) with NPULossScaleOptimizer (--loss-scale dynamic)");
+                 "take it out and set precision_mode (--precision-mode allow_mix_precision) with NPULossScaleOptimizer "
+                 "(--loss-scale dynamic)");
 }
 
 }  // namespace
@@ -81,16 +91,22 @@ const Rule kLossScale = {
     .when = When::tf1,
     .title = "loss scales become loss scale managers",
     .reason = "the managers know the device's way of seeing an overflow; defaults are written out because they differ",
-    .calls = {"tf.train.experimental.FixedLossScale", "tf.train.experimental.DynamicLossScale", "tf.contrib.mixed_precision.FixedLossScaleManager",
+    .calls = {"tf.train.experimental.FixedLossScale", "tf.train.experimental.DynamicLossScale",
+              "tf.contrib.mixed_precision.FixedLossScaleManager",
               "tf.contrib.mixed_precision.ExponentialUpdateLossScaleManager"},
     .at_call = loss_scale,
-    .examples = {
-        {"import tensorflow as tf\ns = tf.train.experimental.FixedLossScale(128)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import FixedLossScaleManager\ns = FixedLossScaleManager(loss_scale=128)\n", "tf=1"},
-        {"import tensorflow as tf\ns = tf.train.experimental.DynamicLossScale(increment_period=5)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import ExponentialUpdateLossScaleManager\ns = ExponentialUpdateLossScaleManager(incr_every_n_steps=5, init_loss_scale=2 ** 15, incr_ratio=2)\n", "tf=1"},
-        {"import tensorflow as tf\ns = scales.FixedLossScale(128)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ns = tf.train.experimental.FixedLossScale(128)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import FixedLossScaleManager\ns = "
+             "FixedLossScaleManager(loss_scale=128)\n",
+             "tf=1"},
+            {"import tensorflow as tf\ns = tf.train.experimental.DynamicLossScale(increment_period=5)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import ExponentialUpdateLossScaleManager\ns = "
+             "ExponentialUpdateLossScaleManager(incr_every_n_steps=5, init_loss_scale=2 ** 15, incr_ratio=2)\n",
+             "tf=1"},
+            {"import tensorflow as tf\ns = scales.FixedLossScale(128)\n", "", "tf=1"},
+        },
 };
 
 const Rule kLossScaleOptimizer = {
@@ -99,16 +115,25 @@ const Rule kLossScaleOptimizer = {
     .when = When::tf1,
     .title = "loss scaling optimizers become NPULossScaleOptimizer",
     .reason = "it unscales, tests and skips on the device, over all ranks",
-    .calls = {"tf.train.experimental.MixedPrecisionLossScaleOptimizer", "tf.contrib.mixed_precision.LossScaleOptimizer"},
+    .calls = {"tf.train.experimental.MixedPrecisionLossScaleOptimizer",
+              "tf.contrib.mixed_precision.LossScaleOptimizer"},
     .at_call = loss_scale_optimizer,
-    .examples = {
-        {"import tensorflow as tf\no = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 'dynamic')\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import ExponentialUpdateLossScaleManager, NPULossScaleOptimizer\n"
-         "o = NPULossScaleOptimizer(opt, loss_scale_manager=ExponentialUpdateLossScaleManager(init_loss_scale=2 ** 15, incr_every_n_steps=2000, incr_ratio=2))\n", "tf=1"},
-        {"import tensorflow as tf\no = tf.contrib.mixed_precision.LossScaleOptimizer(opt, m)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import NPULossScaleOptimizer\no = NPULossScaleOptimizer(opt, m, is_distributed=True)\n", "tf=1 distributed=tf_strategy"},
-        {"from npu_bridge.npu_init import NPULossScaleOptimizer\nimport tensorflow as tf\no = NPULossScaleOptimizer(opt, m)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\no = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 'dynamic')\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import ExponentialUpdateLossScaleManager, "
+             "NPULossScaleOptimizer\n"
+             "o = NPULossScaleOptimizer(opt, loss_scale_manager=ExponentialUpdateLossScaleManager(init_loss_scale=2 ** "
+             "15, incr_every_n_steps=2000, incr_ratio=2))\n",
+             "tf=1"},
+            {"import tensorflow as tf\no = tf.contrib.mixed_precision.LossScaleOptimizer(opt, m)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import NPULossScaleOptimizer\no = "
+             "NPULossScaleOptimizer(opt, m, is_distributed=True)\n",
+             "tf=1 distributed=tf_strategy"},
+            {"from npu_bridge.npu_init import NPULossScaleOptimizer\nimport tensorflow as tf\no = "
+             "NPULossScaleOptimizer(opt, m)\n",
+             "", "tf=1"},
+        },
 };
 
 const Rule kGraphRewrite = {
@@ -117,9 +142,11 @@ const Rule kGraphRewrite = {
     .when = When::tf1,
     .title = "enable_mixed_precision_graph_rewrite",
     .reason = "the graph's precision is an option of the session here",
-    .calls = {"tf.train.experimental.enable_mixed_precision_graph_rewrite", "tf.mixed_precision.enable_mixed_precision_graph_rewrite"},
+    .calls = {"tf.train.experimental.enable_mixed_precision_graph_rewrite",
+              "tf.mixed_precision.enable_mixed_precision_graph_rewrite"},
     .at_call = graph_rewrite,
-    .examples = {{"import tensorflow as tf\no = tf.train.experimental.enable_mixed_precision_graph_rewrite(o)\n", "", "tf=1"}},
+    .examples = {{"import tensorflow as tf\no = tf.train.experimental.enable_mixed_precision_graph_rewrite(o)\n", "",
+                  "tf=1"}},
 };
 
 }  // namespace cairn::migrate

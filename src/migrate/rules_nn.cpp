@@ -20,7 +20,8 @@ void turn_rate(Context& file, Rewrite& rewrite, NodeId rate) {
     rewrite.replace(rate, text);
   } else if (kind == Kind::binary_operator && text == syntax.text(syntax.unwrap(syntax.child(inner, Field::right)))) {
     NodeId keep = syntax.unwrap(syntax.child(inner, Field::right));
-    rewrite.replace(Span{syntax[rate].begin, syntax[keep].begin}, "").replace(Span{syntax[keep].end, syntax[rate].end}, "");
+    rewrite.replace(Span{syntax[rate].begin, syntax[keep].begin}, "")
+        .replace(Span{syntax[keep].end, syntax[rate].end}, "");
   } else {
     bool parens = text.size() > 5 + file.text(rate).size();
     rewrite.wrap(rate, parens ? "1 - (" : "1 - ", parens ? ")" : "");
@@ -30,20 +31,25 @@ void turn_rate(Context& file, Rewrite& rewrite, NodeId rate) {
 void dropout(Spot& spot) {
   Context& file = spot.file;
   const bool second_is_rate = spot.name.compat == 2;
-  Arguments bound = file.bind(spot.call, second_is_rate ? "x rate noise_shape seed name" : "x keep_prob noise_shape seed name rate");
+  Arguments bound =
+      file.bind(spot.call, second_is_rate ? "x rate noise_shape seed name" : "x keep_prob noise_shape seed name rate");
   NodeId noise = bound.value("noise_shape"), keep = bound.value("keep_prob"), rate = bound.value("rate");
   bool keep_given = keep != kNoNode && file.syntax.kind(keep) != Kind::none;
   if (noise != kNoNode && file.syntax.kind(noise) != Kind::none) return;
   if (bound.open() || !bound.plain || keep_given == (rate != kNoNode)) {
     if (bound.open())
-      file.find(spot.rule, spot.call, Severity::note, "tf.nn.dropout gets its arguments through * or **", "it runs as it is; npu_ops.dropout(x, keep_prob) is the platform's own");
+      file.find(spot.rule, spot.call, Severity::note, "tf.nn.dropout gets its arguments through * or **",
+                "it runs as it is; npu_ops.dropout(x, keep_prob) is the platform's own");
     return;
   }
   Rewrite rewrite(spot);
   rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("npu_ops") + ".dropout");
   if (rate != kNoNode) {
     const Arguments::Given& given = bound.given["rate"];
-    if (given.keyword) rewrite.replace(Span{file.syntax[given.argument].begin, file.syntax[file.syntax.child(given.argument, Field::name)].end}, "keep_prob");
+    if (given.keyword)
+      rewrite.replace(
+          Span{file.syntax[given.argument].begin, file.syntax[file.syntax.child(given.argument, Field::name)].end},
+          "keep_prob");
     turn_rate(file, rewrite, rate);
     if (keep != kNoNode) rewrite.remove_argument(spot.call, bound.given["keep_prob"].argument);
   }
@@ -54,14 +60,17 @@ void dropout(Spot& spot) {
 
 class Formula {
  public:
-  Formula(Context& file, std::string_view parameter, double x) : file_(file), syntax_(file.syntax) { known_[parameter] = x; }
+  Formula(Context& file, std::string_view parameter, double x) : file_(file), syntax_(file.syntax) {
+    known_[parameter] = x;
+  }
 
   /// The value the statements of a block return; nothing when they do anything but compute.
   std::optional<double> block(NodeId block) {
     for (NodeId statement : syntax_.children(block)) {
       NodeId inner = syntax_.first(statement);
       switch (syntax_.kind(statement)) {
-        case Kind::return_statement: return inner == kNoNode ? std::nullopt : value(inner);
+        case Kind::return_statement:
+          return inner == kNoNode ? std::nullopt : value(inner);
         case Kind::with_statement: {
           NodeId body = syntax_.child(statement, Field::body);
           if (body == kNoNode || syntax_.text(statement).find("scope(") == std::string_view::npos) return {};
@@ -73,12 +82,14 @@ class Formula {
           if (inner == kNoNode || syntax_.kind(inner) == Kind::string) break;  // the docstring
           NodeId left = syntax_.child(inner, Field::left), right = syntax_.child(inner, Field::right);
           std::optional<double> assigned;
-          if (syntax_.kind(inner) == Kind::assignment && syntax_.kind(left) == Kind::identifier && right != kNoNode) assigned = value(right);
+          if (syntax_.kind(inner) == Kind::assignment && syntax_.kind(left) == Kind::identifier && right != kNoNode)
+            assigned = value(right);
           if (!assigned) return failed_ = true, std::nullopt;
           known_[syntax_.text(left)] = *assigned;
           break;
         }
-        default: return failed_ = true, std::nullopt;
+        default:
+          return failed_ = true, std::nullopt;
       }
     }
     return {};
@@ -91,7 +102,8 @@ class Formula {
     double number = 0;
     switch (syntax_.kind(node)) {
       case Kind::integer:
-      case Kind::float_: return number_value(syntax_, node, number) ? std::optional(number) : std::nullopt;
+      case Kind::float_:
+        return number_value(syntax_, node, number) ? std::optional(number) : std::nullopt;
       case Kind::identifier: {
         auto found = known_.find(syntax_.text(node));
         return found == known_.end() ? std::nullopt : std::optional(found->second);
@@ -108,7 +120,8 @@ class Formula {
         return syntax_.text(node)[0] == '-' ? -*inner : *inner;
       }
       case Kind::binary_operator: {
-        NodeId a = syntax_.child(node, Field::left), b = syntax_.child(node, Field::right), op = syntax_.child(node, Field::operator_);
+        NodeId a = syntax_.child(node, Field::left), b = syntax_.child(node, Field::right),
+               op = syntax_.child(node, Field::operator_);
         if (a == kNoNode || b == kNoNode || op == kNoNode) return {};
         auto left = value(a, depth + 1), right = value(b, depth + 1);
         if (!left || !right) return {};
@@ -120,8 +133,10 @@ class Formula {
         if (sign == "**") return std::pow(*left, *right);
         return {};
       }
-      case Kind::call: return call(node, depth);
-      default: return {};
+      case Kind::call:
+        return call(node, depth);
+      default:
+        return {};
     }
   }
 
@@ -141,7 +156,8 @@ class Formula {
         if (name == "tf.tanh" || name == "np.tanh" || name == "math.tanh") return std::tanh(values[0]);
         if (name == "tf.erf" || name == "math.erf") return std::erf(values[0]);
         if (name == "tf.sqrt" || name == "np.sqrt" || name == "math.sqrt") return std::sqrt(values[0]);
-        if (name == "tf.constant" || name == "tf.cast" || name == "tf.convert_to_tensor" || name == "np.float32") return values[0];
+        if (name == "tf.constant" || name == "tf.cast" || name == "tf.convert_to_tensor" || name == "np.float32")
+          return values[0];
         if (name == "tf.square" || name == "tf.math.square") return values[0] * values[0];
       }
       if (values.size() == 2) {
@@ -159,8 +175,12 @@ class Formula {
   bool failed_ = false;
 };
 
-double gelu_by_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-double gelu_by_erf(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+double gelu_by_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double gelu_by_erf(double x) {
+  return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+}
 
 bool is_formula(Context& file, NodeId body, std::string_view parameter, double (*formula)(double)) {
   for (double x : {-2.0, -0.7, 0.3, 1.9}) {
@@ -186,10 +206,12 @@ void gelu(Context& file, const Rule& rule) {
       if (!is_formula(file, body, parameter.name, gelu_by_tanh)) continue;
       std::vector<NodeId> statements = syntax.children(body);
       NodeId first = statements[0];
-      bool docstring = syntax.kind(first) == Kind::expression_statement && syntax.kind(syntax.first(first)) == Kind::string;
+      bool docstring =
+          syntax.kind(first) == Kind::expression_statement && syntax.kind(syntax.first(first)) == Kind::string;
       if (docstring) first = statements[1];
       Rewrite rewrite(file, rule, syntax.child(function, Field::name));
-      rewrite.replace(Span{syntax[first].begin, syntax[statements.back()].end}, fmt::format("return {}.gelu({})", rewrite.use("npu_unary_ops"), parameter.name));
+      rewrite.replace(Span{syntax[first].begin, syntax[statements.back()].end},
+                      fmt::format("return {}.gelu({})", rewrite.use("npu_unary_ops"), parameter.name));
       rewrite.commit();
       break;
     }
@@ -223,8 +245,10 @@ void keras_session(Context& file, const Rule& rule) {
   NodeId first = kNoNode;
   for (NodeId statement : statements) {
     Kind kind = syntax.kind(statement);
-    bool import = kind == Kind::import_statement || kind == Kind::import_from_statement || kind == Kind::future_import_statement;
-    if (guard == kNoNode && (import || (kind == Kind::expression_statement && syntax.kind(syntax.first(statement)) == Kind::string))) {
+    bool import =
+        kind == Kind::import_statement || kind == Kind::import_from_statement || kind == Kind::future_import_statement;
+    if (guard == kNoNode &&
+        (import || (kind == Kind::expression_statement && syntax.kind(syntax.first(statement)) == Kind::string))) {
       first = kNoNode;
       continue;
     }
@@ -243,7 +267,8 @@ void keras_session(Context& file, const Rule& rule) {
 
 void skip_loop(Spot& spot) {
   spot.file.find(spot.rule, spot.call, Severity::note, "gradients or losses are tested for being finite",
-                 "when this skips a step after an overflow, NPULossScaleOptimizer with a loss scale manager does it on the device");
+                 "when this skips a step after an overflow, NPULossScaleOptimizer with a loss scale manager does it on "
+                 "the device");
 }
 
 }  // namespace
@@ -256,15 +281,22 @@ const Rule kDropout = {
     .reason = "the device's own kernel; it draws other random numbers. A rate becomes the probability to keep",
     .calls = {"tf.nn.dropout"},
     .at_call = dropout,
-    .examples = {
-        {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=1 - keep)\n", "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, keep_prob=keep)\n"},
-        {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=0.1 if train else 0.0)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, keep_prob=1 - (0.1 if train else 0.0))\n"},
-        {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=.1, seed=3)\n", "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, keep_prob=0.9, seed=3)\n"},
-        {"from tensorflow import nn\ny = nn.dropout(x, 0.5)\n", "from tensorflow import nn\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, 0.5)\n"},
-        {"import tensorflow as tf\ny = tf.nn.dropout(x, 0.5, noise_shape=[1, 2])\n", ""},
-        {"import nn\nimport tensorflow\ny = nn.dropout(x, rate=0.5)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=1 - keep)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, "
+             "keep_prob=keep)\n"},
+            {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=0.1 if train else 0.0)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, keep_prob=1 - "
+             "(0.1 if train else 0.0))\n"},
+            {"import tensorflow as tf\ny = tf.nn.dropout(x, rate=.1, seed=3)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, keep_prob=0.9, "
+             "seed=3)\n"},
+            {"from tensorflow import nn\ny = nn.dropout(x, 0.5)\n",
+             "from tensorflow import nn\nfrom npu_bridge.npu_init import npu_ops\ny = npu_ops.dropout(x, 0.5)\n"},
+            {"import tensorflow as tf\ny = tf.nn.dropout(x, 0.5, noise_shape=[1, 2])\n", ""},
+            {"import nn\nimport tensorflow\ny = nn.dropout(x, rate=0.5)\n", ""},
+        },
 };
 
 const Rule kGelu = {
@@ -275,12 +307,15 @@ const Rule kGelu = {
     .reason = "one fused kernel instead of eight operators; the body is recognised by its values, not by its name",
     .calls = {},
     .at_file = gelu,
-    .examples = {
-        {"import tensorflow as tf\nimport numpy as np\ndef gelu(x):\n    \"\"\"GELU.\"\"\"\n    cdf = 0.5 * (1.0 + tf.tanh(\n        (np.sqrt(2 / np.pi)) * (x + 0.044715 * tf.pow(x, 3))))\n    return x * cdf\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_unary_ops\nimport numpy as np\ndef gelu(x):\n    \"\"\"GELU.\"\"\"\n    return npu_unary_ops.gelu(x)\n"},
-        {"import tensorflow as tf\ndef gelu(x):\n    return x * tf.tanh(x)\n", ""},
-        {"import tensorflow as tf\ndef gelu(x):\n    return 0.5 * x * (1.0 + tf.erf(x / tf.sqrt(2.0)))\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nimport numpy as np\ndef gelu(x):\n    \"\"\"GELU.\"\"\"\n    cdf = 0.5 * (1.0 + "
+             "tf.tanh(\n        (np.sqrt(2 / np.pi)) * (x + 0.044715 * tf.pow(x, 3))))\n    return x * cdf\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_unary_ops\nimport numpy as np\ndef "
+             "gelu(x):\n    \"\"\"GELU.\"\"\"\n    return npu_unary_ops.gelu(x)\n"},
+            {"import tensorflow as tf\ndef gelu(x):\n    return x * tf.tanh(x)\n", ""},
+            {"import tensorflow as tf\ndef gelu(x):\n    return 0.5 * x * (1.0 + tf.erf(x / tf.sqrt(2.0)))\n", ""},
+        },
 };
 
 const Rule kKerasDropout = {
@@ -292,11 +327,14 @@ const Rule kKerasDropout = {
     .calls = {"tf.layers.dropout", "tf.layers.Dropout", "tf.keras.layers.Dropout", "tf.keras.layers.SpatialDropout1D",
               "tf.keras.layers.SpatialDropout2D", "tf.keras.layers.SpatialDropout3D"},
     .at_call = keras_dropout,
-    .examples = {
-        {"import tensorflow as tf\nl = tf.layers.Dropout(0.5)\nm = tf.layers.dropout(x)\n",
-         "import tensorflow as tf\nfrom npu_bridge.estimator.npu import npu_convert_dropout\nl = tf.layers.Dropout(0.5)\nm = tf.layers.dropout(x)\n", "platform"},
-        {"import tensorflow as tf\nl = tf.layers.Dropout(0.5)\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nl = tf.layers.Dropout(0.5)\nm = tf.layers.dropout(x)\n",
+             "import tensorflow as tf\nfrom npu_bridge.estimator.npu import npu_convert_dropout\nl = "
+             "tf.layers.Dropout(0.5)\nm = tf.layers.dropout(x)\n",
+             "platform"},
+            {"import tensorflow as tf\nl = tf.layers.Dropout(0.5)\n", ""},
+        },
 };
 
 const Rule kClearSession = {
@@ -307,11 +345,13 @@ const Rule kClearSession = {
     .reason = "the new session has to be the device's again",
     .calls = {"tf.keras.backend.clear_session"},
     .at_call = clear_session,
-    .examples = {
-        {"import tensorflow as tf\nfrom keras import backend as K\nK.clear_session()\ntf.placeholder(1)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_clear_session\nfrom keras import backend as K\nnpu_clear_session()\ntf.placeholder(1)\n"},
-        {"import tensorflow as tf\ntf.placeholder(1)\nstore.clear_session()\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nfrom keras import backend as K\nK.clear_session()\ntf.placeholder(1)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_clear_session\nfrom keras import backend as "
+             "K\nnpu_clear_session()\ntf.placeholder(1)\n"},
+            {"import tensorflow as tf\ntf.placeholder(1)\nstore.clear_session()\n", ""},
+        },
 };
 
 const Rule kKerasSession = {
@@ -322,12 +362,15 @@ const Rule kKerasSession = {
     .reason = "Keras makes its session by itself, out of reach of the other rules",
     .calls = {},
     .at_file = keras_session,
-    .examples = {
-        {"import tensorflow as tf\nif '__main__' == __name__:\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import close_session, set_keras_session_npu_config\nif '__main__' == __name__:\n    npu_keras_sess = set_keras_session_npu_config()\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n    close_session(npu_keras_sess)\n",
-         "tf=1"},
-        {"import tensorflow as tf\nif __name__ == '__main__':\n    clf.fit(x, y)\n", "", "tf=1"},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nif '__main__' == __name__:\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import close_session, set_keras_session_npu_config\nif "
+             "'__main__' == __name__:\n    npu_keras_sess = set_keras_session_npu_config()\n    m = "
+             "tf.keras.Sequential()\n    m.fit(x, y)\n    close_session(npu_keras_sess)\n",
+             "tf=1"},
+            {"import tensorflow as tf\nif __name__ == '__main__':\n    clf.fit(x, y)\n", "", "tf=1"},
+        },
 };
 
 const Rule kSkipLoop = {

@@ -30,14 +30,16 @@ constexpr Package kCudaPackages[] = {
     {"byteps", "use the platform's collectives"},
     {"deepspeed", "use the platform's collectives"},
 };
-constexpr Package kFrameworks[] = {
-    {"torch", "PyTorch"}, {"torchvision", "PyTorch"}, {"mindspore", "MindSpore"}, {"paddle", "PaddlePaddle"}, {"mxnet", "MXNet"}, {"jax", "JAX"}};
+constexpr Package kFrameworks[] = {{"torch", "PyTorch"},       {"torchvision", "PyTorch"}, {"mindspore", "MindSpore"},
+                                   {"paddle", "PaddlePaddle"}, {"mxnet", "MXNet"},         {"jax", "JAX"}};
 
 void cuda_packages(Context& file, const Rule& rule) {
   for (const Import& import : file.module.imports()) {
     std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
     for (const auto& [name, advice] : kCudaPackages)
-      if (dotted == name || dotted.starts_with(std::string(name) + ".")) file.find(rule, import.entry, Severity::error, fmt::format("{} needs CUDA", import.module), std::string(advice));
+      if (dotted == name || dotted.starts_with(std::string(name) + "."))
+        file.find(rule, import.entry, Severity::error, fmt::format("{} needs CUDA", import.module),
+                  std::string(advice));
   }
 }
 
@@ -47,15 +49,18 @@ struct Foreign {
 };
 constexpr Foreign kTorch[] = {
     {"torch.cuda.default_generators", "torch_npu.npu.default_generators"},
-    {"torch.cuda.get_device_properties", "attributes such as major do not exist on an NPU: take capability branches out"},
+    {"torch.cuda.get_device_properties",
+     "attributes such as major do not exist on an NPU: take capability branches out"},
     {"torch.cuda.get_device_capability", "it gives None on an NPU: take capability branches out"},
     {"torch.cuda", "torch_npu.npu has the same names"},
-    {"torch.nn.DataParallel", "use torch.nn.parallel.DistributedDataParallel with the hccl backend, one process a device"},
+    {"torch.nn.DataParallel",
+     "use torch.nn.parallel.DistributedDataParallel with the hccl backend, one process a device"},
     {"torch.channels_last", "leave it out: the device chooses its own layout"},
     {"torch.jit.script", "not supported on an NPU: take the decorator out"},
     {"torch.compile", "not supported on an NPU: take it out"},
     {"torch.utils.cpp_extension.CUDAExtension", "write the kernel as a custom operator"},
-    {"torch.utils.data.DataLoader", "one process a device: give it DistributedSampler(dataset) unless it has a sampler"},
+    {"torch.utils.data.DataLoader",
+     "one process a device: give it DistributedSampler(dataset) unless it has a sampler"},
     {"torch.distributed.init_process_group", "the backend is hccl"},
     {"apex", "use torch.npu.amp"},
 };
@@ -65,37 +70,47 @@ void foreign(Context& file, const Rule& rule) {
   NodeId first = kNoNode;
   for (const Import& import : file.module.imports())
     for (const auto& [name, title] : kFrameworks)
-      if (import.module == name || import.module.starts_with(std::string(name) + ".") || import.module == "horovod." + std::string(name)) {
+      if (import.module == name || import.module.starts_with(std::string(name) + ".") ||
+          import.module == "horovod." + std::string(name)) {
         if (frameworks.insert(title).second && first == kNoNode) first = import.statement;
         if (import.module.starts_with("horovod."))
-          file.find(rule, import.entry, Severity::note, fmt::format("Horovod for {}", title), "left as it is: only Horovod for TensorFlow and Keras is rewritten");
+          file.find(rule, import.entry, Severity::note, fmt::format("Horovod for {}", title),
+                    "left as it is: only Horovod for TensorFlow and Keras is rewritten");
       }
   if (frameworks.empty()) return;
   std::string titles;
   for (std::string_view title : frameworks) titles += (titles.empty() ? "" : ", ") + std::string(title);
-  file.find(rule, first, Severity::warning, fmt::format("a script of {}", titles), "its uses are listed and left as they are");
+  file.find(rule, first, Severity::warning, fmt::format("a script of {}", titles),
+            "its uses are listed and left as they are");
   if (!frameworks.contains("PyTorch")) return;
   const Syntax& syntax = file.syntax;
   for (NodeId node = 0; node < syntax.size(); ++node) {
     Kind kind = syntax.kind(node);
     if (kind == Kind::call) {  // x.cuda(), x.to("cuda"), device="cuda"
       NodeId callee = syntax.child(node, Field::function);
-      if (syntax.kind(callee) == Kind::attribute && syntax.text(syntax.child(callee, Field::attribute)) == "cuda" && file.resolver.names(file.module, callee).empty())
-        file.find(rule, callee, Severity::note, ".cuda()", "if this is a tensor or a module: .npu() with the same arguments");
+      if (syntax.kind(callee) == Kind::attribute && syntax.text(syntax.child(callee, Field::attribute)) == "cuda" &&
+          file.resolver.names(file.module, callee).empty())
+        file.find(rule, callee, Severity::note, ".cuda()",
+                  "if this is a tensor or a module: .npu() with the same arguments");
     }
     if (kind == Kind::string) {
       std::string text;
       NodeId up = syntax.parent(node);
-      bool argument = syntax.kind(up) == Kind::argument_list || syntax.kind(up) == Kind::keyword_argument || syntax.kind(up) == Kind::comparison_operator;
-      if (argument && string_value(syntax, node, text) && (text == "cuda" || text.starts_with("cuda:") || text == "nccl"))
-        file.find(rule, node, Severity::note, fmt::format("the device or backend \"{}\"", text), text == "nccl" ? "hccl" : "npu" + text.substr(4));
+      bool argument = syntax.kind(up) == Kind::argument_list || syntax.kind(up) == Kind::keyword_argument ||
+                      syntax.kind(up) == Kind::comparison_operator;
+      if (argument && string_value(syntax, node, text) &&
+          (text == "cuda" || text.starts_with("cuda:") || text == "nccl"))
+        file.find(rule, node, Severity::note, fmt::format("the device or backend \"{}\"", text),
+                  text == "nccl" ? "hccl" : "npu" + text.substr(4));
     }
     if (kind != Kind::attribute && kind != Kind::identifier) continue;
     if (syntax.kind(syntax.parent(node)) == Kind::attribute || syntax[node].field == Field::attribute) continue;
     for (const ApiName& name : file.resolver.names(file.module, node))
       for (const auto& [prefix, advice] : kTorch)
         if (name.name == prefix || name.name.starts_with(std::string(prefix) + ".")) {
-          if (syntax.ancestor(node, Kind::import_statement) != kNoNode || syntax.ancestor(node, Kind::import_from_statement) != kNoNode) break;
+          if (syntax.ancestor(node, Kind::import_statement) != kNoNode ||
+              syntax.ancestor(node, Kind::import_from_statement) != kNoNode)
+            break;
           file.find(rule, node, Severity::warning, name.name, std::string(advice));
           break;
         }

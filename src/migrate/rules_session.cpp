@@ -17,27 +17,34 @@ constexpr Site kSessions[] = {
     {"tf.Session", "target graph config", "config"},
     {"tf.InteractiveSession", "target graph config", "config"},
     {"tf.train.MonitoredTrainingSession",
-     "master is_chief checkpoint_dir scaffold hooks chief_only_hooks save_checkpoint_secs save_summaries_steps save_summaries_secs "
+     "master is_chief checkpoint_dir scaffold hooks chief_only_hooks save_checkpoint_secs save_summaries_steps "
+     "save_summaries_secs "
      "config stop_grace_period_secs log_step_count_steps max_wait_secs save_checkpoint_steps summary_dir",
      "config"},
     {"tf.train.SingularMonitoredSession", "hooks scaffold master config checkpoint_dir", "config"},
     {"tf.train.ChiefSessionCreator", "scaffold master config checkpoint_dir checkpoint_filename_with_path", "config"},
     {"tf.train.WorkerSessionCreator", "scaffold master config max_wait_secs", "config"},
     {"tf.train.Supervisor:managed_session", "master config start_standard_services close_summary_writer", "config"},
-    {"tf.train.Supervisor:prepare_or_wait_for_session", "master config wait_for_checkpoint max_wait_secs start_standard_services", "config"},
+    {"tf.train.Supervisor:prepare_or_wait_for_session",
+     "master config wait_for_checkpoint max_wait_secs start_standard_services", "config"},
     {"tf.train.SessionManager:prepare_session",
-     "master init_op saver checkpoint_dir checkpoint_filename_with_path wait_for_checkpoint max_wait_secs config", "config"},
+     "master init_op saver checkpoint_dir checkpoint_filename_with_path wait_for_checkpoint max_wait_secs config",
+     "config"},
     {"tf.contrib.slim.learning.train",
-     "train_op logdir train_step_fn train_step_kwargs log_every_n_steps graph master is_chief global_step number_of_steps init_op "
-     "init_feed_dict local_init_op init_fn ready_op summary_op save_summaries_secs summary_writer startup_delay_steps saver "
+     "train_op logdir train_step_fn train_step_kwargs log_every_n_steps graph master is_chief global_step "
+     "number_of_steps init_op "
+     "init_feed_dict local_init_op init_fn ready_op summary_op save_summaries_secs summary_writer startup_delay_steps "
+     "saver "
      "save_interval_secs sync_optimizer session_config",
      "session_config"},
     {"tf.contrib.slim.evaluation.evaluate_once",
-     "master checkpoint_path logdir num_evals initial_op initial_op_feed_dict eval_op eval_op_feed_dict final_op final_op_feed_dict "
+     "master checkpoint_path logdir num_evals initial_op initial_op_feed_dict eval_op eval_op_feed_dict final_op "
+     "final_op_feed_dict "
      "summary_op summary_op_feed_dict variables_to_restore session_config",
      "session_config"},
     {"tf.contrib.slim.evaluation.evaluation_loop",
-     "master checkpoint_dir logdir num_evals initial_op initial_op_feed_dict eval_op eval_op_feed_dict final_op final_op_feed_dict "
+     "master checkpoint_dir logdir num_evals initial_op initial_op_feed_dict eval_op eval_op_feed_dict final_op "
+     "final_op_feed_dict "
      "summary_op summary_op_feed_dict variables_to_restore eval_interval_secs max_number_of_evaluations session_config",
      "session_config"},
 };
@@ -62,7 +69,9 @@ std::vector<std::string> parameter_lines(const Options& options, const std::stri
   auto bytes = [&](std::string_view key, const std::string& value) {
     lines.push_back(fmt::format("npu_options.parameter_map[\"{}\"].s = {}.compat.as_bytes(\"{}\")", key, tf, value));
   };
-  auto flag = [&](std::string_view key) { lines.push_back(fmt::format("npu_options.parameter_map[\"{}\"].b = True", key)); };
+  auto flag = [&](std::string_view key) {
+    lines.push_back(fmt::format("npu_options.parameter_map[\"{}\"].b = True", key));
+  };
   if (!options.precision_mode.empty()) bytes("precision_mode", options.precision_mode);
   if (!options.dump_path.empty()) {
     flag("enable_dump");
@@ -84,17 +93,22 @@ bool hoist_config(Spot& spot, NodeId config, Rewrite& rewrite) {
   Context& file = spot.file;
   std::string tf = file.tensorflow();
   if (tf.empty()) return false;
-  std::string made = rewrite.use("npu_config_proto") + (config == kNoNode ? "()" : "(config_proto=" + file.text(config) + ")");
+  std::string made =
+      rewrite.use("npu_config_proto") + (config == kNoNode ? "()" : "(config_proto=" + file.text(config) + ")");
   std::vector<std::string> lines = {
       "npu_config = " + made,
-      "npu_options = next(o for o in npu_config.graph_options.rewrite_options.custom_optimizers if o.name == \"NpuOptimizer\")"};
+      "npu_options = next(o for o in npu_config.graph_options.rewrite_options.custom_optimizers if o.name == "
+      "\"NpuOptimizer\")"};
   for (std::string& line : parameter_lines(file.options, tf)) lines.push_back(std::move(line));
   NodeId statement = file.syntax.statement(spot.call);
   Kind kind = file.syntax.kind(statement);
-  if (kind != Kind::expression_statement && kind != Kind::with_statement && kind != Kind::return_statement) return false;
+  if (kind != Kind::expression_statement && kind != Kind::with_statement && kind != Kind::return_statement)
+    return false;
   if (!rewrite.insert_before(statement, lines)) return false;
-  if (config != kNoNode) rewrite.replace(config, "npu_config");
-  else rewrite.add_argument(spot.call, std::string(site_of(spot.name.name).config) + "=npu_config");
+  if (config != kNoNode)
+    rewrite.replace(config, "npu_config");
+  else
+    rewrite.add_argument(spot.call, std::string(site_of(spot.name.name).config) + "=npu_config");
   return true;
 }
 
@@ -119,9 +133,12 @@ void graph_options(Spot& spot) {
   const Wrapper& wrapper = graph ? kWrapGraphOptions : kWrapOptimizerOptions;
   NodeId parent = file.syntax.parent(spot.call);
   if (file.syntax.kind(parent) == Kind::keyword_argument) parent = file.syntax.parent(parent);
-  if (file.syntax.kind(parent) == Kind::argument_list && file.calls(file.syntax.parent(parent), "npu." + std::string(wrapper.function))) return;
+  if (file.syntax.kind(parent) == Kind::argument_list &&
+      file.calls(file.syntax.parent(parent), "npu." + std::string(wrapper.function)))
+    return;
   Rewrite rewrite(spot);
-  rewrite.wrap(spot.call, fmt::format("{}({}=", rewrite.use(std::string(wrapper.function)), wrapper.keyword), ")").commit();
+  rewrite.wrap(spot.call, fmt::format("{}({}=", rewrite.use(std::string(wrapper.function)), wrapper.keyword), ")")
+      .commit();
 }
 
 void not_closed(Context& file, const Rule& rule) {
@@ -131,10 +148,13 @@ void not_closed(Context& file, const Rule& rule) {
     NodeId assignment = file.syntax.parent(call);
     if (file.syntax.kind(assignment) != Kind::assignment || !file.calls(call, "tf.Session")) continue;
     std::string name = file.text(file.syntax.child(assignment, Field::left));
-    if (file.module.text().find(name + ".close()") != std::string::npos || file.module.text().find("with " + name) != std::string::npos) continue;
+    if (file.module.text().find(name + ".close()") != std::string::npos ||
+        file.module.text().find("with " + name) != std::string::npos)
+      continue;
     if (file.module.text().find("close_session(" + name) != std::string::npos) continue;
-    file.find(rule, call, Severity::note, fmt::format("the session {} is never closed", name),
-              fmt::format("here nothing need be done; on the Ascend platform call {}.close() when the work is done", name));
+    file.find(
+        rule, call, Severity::note, fmt::format("the session {} is never closed", name),
+        fmt::format("here nothing need be done; on the Ascend platform call {}.close() when the work is done", name));
   }
 }
 
@@ -146,31 +166,46 @@ const Rule kSessionConfig = {
     .when = When::tf1,
     .title = "a session's config goes through npu_config_proto",
     .reason = "the session's graph then runs on the device; whatever the config already says is kept",
-    .calls = {"tf.Session", "tf.InteractiveSession", "tf.train.MonitoredTrainingSession", "tf.train.SingularMonitoredSession",
-              "tf.train.ChiefSessionCreator", "tf.train.WorkerSessionCreator", "tf.train.Supervisor:managed_session",
-              "tf.train.Supervisor:prepare_or_wait_for_session", "tf.train.SessionManager:prepare_session",
-              "tf.contrib.slim.learning.train", "tf.contrib.slim.evaluation.evaluate_once", "tf.contrib.slim.evaluation.evaluation_loop"},
+    .calls = {"tf.Session", "tf.InteractiveSession", "tf.train.MonitoredTrainingSession",
+              "tf.train.SingularMonitoredSession", "tf.train.ChiefSessionCreator", "tf.train.WorkerSessionCreator",
+              "tf.train.Supervisor:managed_session", "tf.train.Supervisor:prepare_or_wait_for_session",
+              "tf.train.SessionManager:prepare_session", "tf.contrib.slim.learning.train",
+              "tf.contrib.slim.evaluation.evaluate_once", "tf.contrib.slim.evaluation.evaluation_loop"},
     .at_call = session_config,
-    .examples = {
-        {"import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(op)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith tf.Session(config=npu_config_proto()) as sess:\n    sess.run(op)\n"},
-        {"import tensorflow as tf\nsess = tf.Session('', None, cfg)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nsess = tf.Session('', None, npu_config_proto(config_proto=cfg))\n"},
-        {"from tensorflow.compat.v1 import InteractiveSession as S\ns = S(config=c)\n",
-         "from tensorflow.compat.v1 import InteractiveSession as S\nfrom npu_bridge.npu_init import npu_config_proto\ns = S(config=npu_config_proto(config_proto=c))\n"},
-        {"import tensorflow as tf\nwith tf.train.MonitoredTrainingSession(config=c) as sess:\n    pass\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith tf.train.MonitoredTrainingSession(config=npu_config_proto(config_proto=c)) as sess:\n    pass\n"},
-        {"import tensorflow as tf\nsv = tf.train.Supervisor(logdir='d')\nwith sv.managed_session(config=c) as sess:\n    pass\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nsv = tf.train.Supervisor(logdir='d')\nwith sv.managed_session(config=npu_config_proto(config_proto=c)) as sess:\n    pass\n"},
-        {"import tensorflow as tf\nsess = tf.Session(config=c)\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nnpu_config = npu_config_proto(config_proto=c)\n"
-         "npu_options = next(o for o in npu_config.graph_options.rewrite_options.custom_optimizers if o.name == \"NpuOptimizer\")\n"
-         "npu_options.parameter_map[\"precision_mode\"].s = tf.compat.as_bytes(\"allow_mix_precision\")\nsess = tf.Session(config=npu_config)\n",
-         "precision_mode=allow_mix_precision"},
-        {"import requests\ns = requests.Session()\n", ""},
-        {"import tensorflow as tf\nc = tf.ConfigProto()\no = c.graph_options.rewrite_options.custom_optimizers.add()\no.name = 'NpuOptimizer'\ns = tf.Session(config=c)\n", ""},
-        {"import tensorflow as tf\nclass tf2:\n    pass\ndef f(tf):\n    return tf.Session()\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(op)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
+             "tf.Session(config=npu_config_proto()) as sess:\n    sess.run(op)\n"},
+            {"import tensorflow as tf\nsess = tf.Session('', None, cfg)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nsess = tf.Session('', None, "
+             "npu_config_proto(config_proto=cfg))\n"},
+            {"from tensorflow.compat.v1 import InteractiveSession as S\ns = S(config=c)\n",
+             "from tensorflow.compat.v1 import InteractiveSession as S\nfrom npu_bridge.npu_init import "
+             "npu_config_proto\ns = S(config=npu_config_proto(config_proto=c))\n"},
+            {"import tensorflow as tf\nwith tf.train.MonitoredTrainingSession(config=c) as sess:\n    pass\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
+             "tf.train.MonitoredTrainingSession(config=npu_config_proto(config_proto=c)) as sess:\n    pass\n"},
+            {"import tensorflow as tf\nsv = tf.train.Supervisor(logdir='d')\nwith sv.managed_session(config=c) as "
+             "sess:\n    pass\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nsv = "
+             "tf.train.Supervisor(logdir='d')\nwith sv.managed_session(config=npu_config_proto(config_proto=c)) as "
+             "sess:\n    pass\n"},
+            {"import tensorflow as tf\nsess = tf.Session(config=c)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nnpu_config = "
+             "npu_config_proto(config_proto=c)\n"
+             "npu_options = next(o for o in npu_config.graph_options.rewrite_options.custom_optimizers if o.name == "
+             "\"NpuOptimizer\")\n"
+             "npu_options.parameter_map[\"precision_mode\"].s = tf.compat.as_bytes(\"allow_mix_precision\")\nsess = "
+             "tf.Session(config=npu_config)\n",
+             "precision_mode=allow_mix_precision"},
+            {"import requests\ns = requests.Session()\n", ""},
+            {"import tensorflow as tf\nc = tf.ConfigProto()\no = "
+             "c.graph_options.rewrite_options.custom_optimizers.add()\no.name = 'NpuOptimizer'\ns = "
+             "tf.Session(config=c)\n",
+             ""},
+            {"import tensorflow as tf\nclass tf2:\n    pass\ndef f(tf):\n    return tf.Session()\n", ""},
+        },
 };
 
 const Rule kGraphOptions = {
@@ -181,12 +216,16 @@ const Rule kGraphOptions = {
     .reason = "two compilers for one graph get in each other's way",
     .calls = {"tf.GraphOptions", "tf.OptimizerOptions"},
     .at_call = graph_options,
-    .examples = {
-        {"import tensorflow as tf\nc = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=0)))\n",
-         "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_graph_options, npu_optimizer_options\n"
-         "c = tf.ConfigProto(graph_options=npu_graph_options(graph_options=tf.GraphOptions(optimizer_options=npu_optimizer_options(optimizer_options=tf.OptimizerOptions(opt_level=0)))))\n"},
-        {"class GraphOptions:\n    pass\nimport tensorflow\ng = GraphOptions()\n", ""},
-    },
+    .examples =
+        {
+            {"import tensorflow as tf\nc = "
+             "tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=0)))\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_graph_options, npu_optimizer_options\n"
+             "c = "
+             "tf.ConfigProto(graph_options=npu_graph_options(graph_options=tf.GraphOptions(optimizer_options=npu_"
+             "optimizer_options(optimizer_options=tf.OptimizerOptions(opt_level=0)))))\n"},
+            {"class GraphOptions:\n    pass\nimport tensorflow\ng = GraphOptions()\n", ""},
+        },
 };
 
 const Rule kSessionNotClosed = {
@@ -198,7 +237,8 @@ const Rule kSessionNotClosed = {
     .calls = {},
     .at_file = not_closed,
     .examples = {{"import tensorflow as tf\nwith tf.Session(config=c) as s:\n    pass\n",
-                  "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith tf.Session(config=npu_config_proto(config_proto=c)) as s:\n    pass\n"}},
+                  "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
+                  "tf.Session(config=npu_config_proto(config_proto=c)) as s:\n    pass\n"}},
 };
 
 }  // namespace cairn::migrate

@@ -16,15 +16,21 @@ NodeId dict_of(Context& file, NodeId splat) {
   if (literals.size() != 1 || literals[0].first != &file.module) return kNoNode;
   NodeId node = literals[0].second;
   Kind kind = file.syntax.kind(node);
-  return kind == Kind::dictionary || (kind == Kind::call && file.syntax.text(file.syntax.child(node, Field::function)) == "dict") ? node : kNoNode;
+  return kind == Kind::dictionary ||
+                 (kind == Kind::call && file.syntax.text(file.syntax.child(node, Field::function)) == "dict")
+             ? node
+             : kNoNode;
 }
 
 NodeId dict_value(const Syntax& syntax, NodeId dict, std::string_view key) {
-  std::vector<NodeId> entries = syntax.children(syntax.kind(dict) == Kind::call ? syntax.child(dict, Field::arguments) : dict);
+  std::vector<NodeId> entries =
+      syntax.children(syntax.kind(dict) == Kind::call ? syntax.child(dict, Field::arguments) : dict);
   for (NodeId entry : entries) {
     std::string name;
-    if (syntax.kind(entry) == Kind::pair) string_value(syntax, syntax.child(entry, Field::key), name);
-    else if (syntax.kind(entry) == Kind::keyword_argument) name = syntax.text(syntax.child(entry, Field::name));
+    if (syntax.kind(entry) == Kind::pair)
+      string_value(syntax, syntax.child(entry, Field::key), name);
+    else if (syntax.kind(entry) == Kind::keyword_argument)
+      name = syntax.text(syntax.child(entry, Field::name));
     if (name == key) return syntax.child(entry, Field::value);
   }
   return kNoNode;
@@ -35,10 +41,13 @@ bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view paramete
   NodeId value = bound.value(parameter);
   std::string message = fmt::format("{}({}=...) goes through {}", spot.name.name, parameter, wrapper.function);
   if (value == kNoNode && bound.open()) {
-    NodeId dict = bound.double_stars.size() == 1 && bound.stars.empty() ? dict_of(file, bound.double_stars[0]) : kNoNode;
+    NodeId dict =
+        bound.double_stars.size() == 1 && bound.stars.empty() ? dict_of(file, bound.double_stars[0]) : kNoNode;
     if (dict == kNoNode) {
-      file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} may get its {} through * or **", spot.name.name, parameter),
-                fmt::format("hand the {} through {} where those arguments are put together", parameter, wrapper.function));
+      file.find(
+          spot.rule, spot.call, Severity::warning,
+          fmt::format("{} may get its {} through * or **", spot.name.name, parameter),
+          fmt::format("hand the {} through {} where those arguments are put together", parameter, wrapper.function));
       return false;
     }
     value = dict_value(file.syntax, dict, parameter);
@@ -51,8 +60,10 @@ bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view paramete
     return rewrite.commit();
   }
   if (file.resolver.is_instance(file.module, value, wrapper.done)) return false;
-  if (file.syntax.kind(value) == Kind::none) rewrite.replace(value, rewrite.use(std::string(wrapper.function)) + "()");
-  else rewrite.wrap(value, fmt::format("{}({}=", rewrite.use(std::string(wrapper.function)), wrapper.keyword), ")");
+  if (file.syntax.kind(value) == Kind::none)
+    rewrite.replace(value, rewrite.use(std::string(wrapper.function)) + "()");
+  else
+    rewrite.wrap(value, fmt::format("{}({}=", rewrite.use(std::string(wrapper.function)), wrapper.keyword), ")");
   return rewrite.commit();
 }
 
@@ -63,7 +74,8 @@ bool append_to_list(Spot& spot, const Arguments& bound, std::string_view paramet
   NodeId value = bound.value(parameter);
   if (!bound.plain) return false;
   if (value == kNoNode && bound.open()) {
-    file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} may get its {} through * or **", spot.name.name, parameter),
+    file.find(spot.rule, spot.call, Severity::warning,
+              fmt::format("{} may get its {} through * or **", spot.name.name, parameter),
               fmt::format("add {}() to them by hand", function));
     return false;
   }
@@ -113,11 +125,14 @@ bool names_one_of(std::string_view name, std::initializer_list<std::string_view>
   for (std::string_view word : words) {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
       size_t end = at + word.size();
-      bool starts = at == 0 || !std::isalpha(static_cast<unsigned char>(text[at - 1])) || std::isupper(static_cast<unsigned char>(name[at]));
+      bool starts = at == 0 || !std::isalpha(static_cast<unsigned char>(text[at - 1])) ||
+                    std::isupper(static_cast<unsigned char>(name[at]));
       // "training", "evaluation", "tests", "validating" count; "trainable", "testament" hardly occur in names of code.
-      bool ends = end == text.size() || !std::isalpha(static_cast<unsigned char>(text[end])) || std::isupper(static_cast<unsigned char>(name[end])) ||
-                  text.substr(end).starts_with("ing") || text.substr(end).starts_with("uat") || text.substr(end).starts_with("id") ||
-                  text.substr(end).starts_with("s") || text.substr(end).starts_with("ion") || text.substr(end).starts_with("er");
+      bool ends = end == text.size() || !std::isalpha(static_cast<unsigned char>(text[end])) ||
+                  std::isupper(static_cast<unsigned char>(name[end])) || text.substr(end).starts_with("ing") ||
+                  text.substr(end).starts_with("uat") || text.substr(end).starts_with("id") ||
+                  text.substr(end).starts_with("s") || text.substr(end).starts_with("ion") ||
+                  text.substr(end).starts_with("er");
       if (starts && ends) return true;
     }
   }
@@ -126,7 +141,8 @@ bool names_one_of(std::string_view name, std::initializer_list<std::string_view>
 
 Phase phase_of_name(std::string_view name) {
   bool train = names_one_of(name, {"train", "fit"});
-  bool evaluate = names_one_of(name, {"eval", "predict", "test", "val", "valid", "validation", "infer", "inference", "dev"});
+  bool evaluate =
+      names_one_of(name, {"eval", "predict", "test", "val", "valid", "validation", "infer", "inference", "dev"});
   if (train == evaluate) return Phase::unknown;
   return train ? Phase::train : Phase::evaluate;
 }
@@ -135,12 +151,15 @@ Phase phase_of_name(std::string_view name) {
 Phase phase_of_condition(std::string_view condition) {
   std::string text = lower(condition);
   bool negated = text.find("not ") != std::string::npos || text.find("!=") != std::string::npos;
-  Phase phase = phase_of_name(text.find("modekeys.") == std::string::npos ? text : text.substr(text.find("modekeys.") + 9));
+  Phase phase =
+      phase_of_name(text.find("modekeys.") == std::string::npos ? text : text.substr(text.find("modekeys.") + 9));
   if (phase == Phase::unknown || !negated) return phase;
   return phase == Phase::train ? Phase::evaluate : Phase::train;
 }
 
-Phase opposite(Phase phase) { return phase == Phase::train ? Phase::evaluate : phase == Phase::evaluate ? Phase::train : phase; }
+Phase opposite(Phase phase) {
+  return phase == Phase::train ? Phase::evaluate : phase == Phase::evaluate ? Phase::train : phase;
+}
 
 }  // namespace
 
@@ -151,8 +170,12 @@ Phase phase_of(Context& file, NodeId node) {
   for (NodeId up = syntax.parent(node); up != kNoNode; from = up, up = syntax.parent(up)) {
     Phase phase = Phase::unknown;
     switch (syntax.kind(up)) {
-      case Kind::assignment: phase = phase_of_name(syntax.text(syntax.child(up, Field::left))); break;
-      case Kind::keyword_argument: phase = phase_of_name(syntax.text(syntax.child(up, Field::name))); break;
+      case Kind::assignment:
+        phase = phase_of_name(syntax.text(syntax.child(up, Field::left)));
+        break;
+      case Kind::keyword_argument:
+        phase = phase_of_name(syntax.text(syntax.child(up, Field::name)));
+        break;
       case Kind::if_statement:
       case Kind::elif_clause:
         if (syntax[from].field == Field::consequence && syntax.child(up, Field::condition) != kNoNode)
@@ -172,7 +195,8 @@ Phase phase_of(Context& file, NodeId node) {
       case Kind::class_definition:
         if (NodeId name = syntax.child(up, Field::name); name != kNoNode) phase = phase_of_name(syntax.text(name));
         break;
-      default: break;
+      default:
+        break;
     }
     if (phase != Phase::unknown) return phase;
   }
@@ -185,7 +209,8 @@ std::string training_condition(Context& file, NodeId node) {
   NodeId function = file.syntax.ancestor(node, Kind::function_definition);
   if (function == kNoNode) return "";
   for (const Parameter& parameter : file.module.parameters(function)) {
-    if (parameter.name == "is_training" || parameter.name == "training" || parameter.name == "train" || parameter.name == "is_train")
+    if (parameter.name == "is_training" || parameter.name == "training" || parameter.name == "train" ||
+        parameter.name == "is_train")
       return std::string(parameter.name);
     if (parameter.name == "mode" && file.text(function).find("ModeKeys") != std::string::npos)
       if (std::string tf = file.tensorflow(); !tf.empty()) return "mode == " + tf + ".estimator.ModeKeys.TRAIN";

@@ -18,7 +18,9 @@ NodeId main_guard(const Syntax& syntax) {
   for (NodeId statement : syntax.children(0)) {
     if (syntax.kind(statement) != Kind::if_statement) continue;
     NodeId condition = syntax.unwrap(syntax.child(statement, Field::condition));
-    if (syntax.kind(condition) != Kind::comparison_operator || syntax.text(condition).find("==") == std::string_view::npos) continue;
+    if (syntax.kind(condition) != Kind::comparison_operator ||
+        syntax.text(condition).find("==") == std::string_view::npos)
+      continue;
     bool name = false, main = false;
     for (NodeId part : syntax.children(condition)) {
       std::string text;
@@ -31,11 +33,13 @@ NodeId main_guard(const Syntax& syntax) {
 }
 
 size_t Result::changed() const {
-  return std::count_if(files.begin(), files.end(), [](const FileResult& file) { return file.state == FileState::changed; });
+  return std::count_if(files.begin(), files.end(),
+                       [](const FileResult& file) { return file.state == FileState::changed; });
 }
 
 size_t Result::failed() const {
-  return std::count_if(files.begin(), files.end(), [](const FileResult& file) { return file.state == FileState::failed; });
+  return std::count_if(files.begin(), files.end(),
+                       [](const FileResult& file) { return file.state == FileState::failed; });
 }
 
 int Result::readiness() const {
@@ -43,7 +47,8 @@ int Result::readiness() const {
   for (const FileResult& file : files)
     for (const Reference& reference : file.references) {
       ++all;
-      good += reference.status == "runs" || reference.status == "migrated" || reference.status == "runs under another name";
+      good +=
+          reference.status == "runs" || reference.status == "migrated" || reference.status == "runs under another name";
     }
   return all == 0 ? 100 : static_cast<int>(100 * good / all);
 }
@@ -94,7 +99,9 @@ std::vector<std::string> imported_modules(std::string_view text) {
   return found;
 }
 
-bool has_suffix(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
+bool has_suffix(const std::string& path, std::string_view suffix) {
+  return path.ends_with(suffix);
+}
 
 struct Script {
   size_t file;         // index into files
@@ -113,8 +120,10 @@ std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const
     if (files[i].before.empty()) continue;
     index[files[i].path] = i;
     taken[i] = names_a_framework(files[i].before);
-    if (taken[i]) chosen.push_back(i);
-    else if (has_suffix(files[i].path, ".py")) candidates.push_back(i);
+    if (taken[i])
+      chosen.push_back(i);
+    else if (has_suffix(files[i].path, ".py"))
+      candidates.push_back(i);
   }
   for (size_t i : candidates)
     for (const std::string& module : imported_modules(files[i].before))
@@ -153,7 +162,9 @@ std::string_view use_of(const Syntax& syntax, NodeId node) {
   return "value";
 }
 
-bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.starts_with("hvd."); }
+bool is_ours(std::string_view name) {
+  return name.starts_with("tf.") || name.starts_with("hvd.");
+}
 
 // Outermost attribute chains and names that stand for a framework's name.
 template <class Visit>
@@ -166,7 +177,8 @@ void each_reference(Resolver& resolver, const Module& module, Visit visit) {
     if (at.parent != kNoNode && syntax.kind(at.parent) == Kind::attribute) continue;
     if (kind == Kind::identifier) {
       Kind parent = syntax.kind(at.parent);
-      bool binds = (parent == Kind::keyword_argument && at.field == Field::name) || (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters;
+      bool binds = (parent == Kind::keyword_argument && at.field == Field::name) ||
+                   (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters;
       if (binds || parent == Kind::dotted_name) continue;
     }
     for (const Value& value : resolver.values(module, node)) {
@@ -188,23 +200,28 @@ Votes votes_of(const Project& project, const Module& module) {
   Resolver resolver(project);
   each_reference(resolver, module, [&](NodeId, const ApiName& name) {
     bool exists1 = api_exists(name.name, 1), exists2 = api_exists(name.name, 2);
-    bool old = name.name.starts_with("tf.contrib.") || name.name == "tf.Session" || name.name == "tf.placeholder" || name.name == "tf.disable_v2_behavior" ||
-               name.name == "tf.disable_eager_execution" || name.name == "tf.estimator.Estimator" || name.name == "tf.train.MonitoredTrainingSession";
+    bool old = name.name.starts_with("tf.contrib.") || name.name == "tf.Session" || name.name == "tf.placeholder" ||
+               name.name == "tf.disable_v2_behavior" || name.name == "tf.disable_eager_execution" ||
+               name.name == "tf.estimator.Estimator" || name.name == "tf.train.MonitoredTrainingSession";
     votes.v1 += old || (exists1 && !exists2 && name.compat != 1);
     votes.v2 += (exists2 && !exists1) || name.name == "tf.function" || name.name == "tf.GradientTape";
     votes.horovod += name.name == "hvd.DistributedOptimizer" || name.name == "hvd.init";
-    votes.strategies += name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
+    votes.strategies +=
+        name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
   });
   for (std::string_view method : {"fit", "fit_generator", "train_on_batch"})
     for (NodeId call : module.calls_of(method)) {
       NodeId callee = module.syntax().child(call, Field::function);
-      NodeId object = module.syntax().kind(callee) == Kind::attribute ? module.syntax().child(callee, Field::object) : kNoNode;
+      NodeId object =
+          module.syntax().kind(callee) == Kind::attribute ? module.syntax().child(callee, Field::object) : kNoNode;
       if (object != kNoNode && resolver.is_instance(module, object, "tf.keras.Model")) ++votes.keras_fit;
     }
   return votes;
 }
 
-bool is_entry(const Module& module) { return main_guard(module.syntax()) != kNoNode; }
+bool is_entry(const Module& module) {
+  return main_guard(module.syntax()) != kNoNode;
+}
 
 // ---- imports that the new text needs ----
 
@@ -217,15 +234,20 @@ NodeId import_anchor(const Module& module) {
     Kind kind = syntax.kind(statement);
     bool import = kind == Kind::import_statement || kind == Kind::import_from_statement;
     for (const Import& entry : module.imports()) {
-      if (entry.statement < statement || entry.statement >= syntax[statement].after || entry.module.starts_with('.')) continue;
+      if (entry.statement < statement || entry.statement >= syntax[statement].after || entry.module.starts_with('.'))
+        continue;
       std::string api = canonical(entry.module).name;
       // Not the import of Horovod, which may go.
-      if ((import || kind == Kind::try_statement) && (api == "tf" || is_ours(api)) && !api.starts_with("hvd")) return statement;
+      if ((import || kind == Kind::try_statement) && (api == "tf" || is_ours(api)) && !api.starts_with("hvd"))
+        return statement;
     }
     bool docstring = kind == Kind::expression_statement && syntax.kind(syntax.first(statement)) == Kind::string;
-    if (kind == Kind::future_import_statement || (docstring && lead == kNoNode)) lead = statement;
-    else if (import && leading) lead = statement;
-    else leading = false;
+    if (kind == Kind::future_import_statement || (docstring && lead == kNoNode))
+      lead = statement;
+    else if (import && leading)
+      lead = statement;
+    else
+      leading = false;
   }
   return lead;
 }
@@ -245,7 +267,8 @@ bool add_imports(Context& file, std::vector<Edit>& edits) {
       }
       bool present = false;
       for (const Import& import : file.module.imports())
-        present = present || (import.module.starts_with(module.substr(0, 10)) && (import.member == name || (import.star && star_exports(import.module, name))));
+        present = present || (import.module.starts_with(module.substr(0, 10)) &&
+                              (import.member == name || (import.star && star_exports(import.module, name))));
       std::string spelled = colon == std::string::npos ? file.spelling(name) : name;
       if (!present) from[module].insert(spelled == name ? name : name + " as " + spelled);
     }
@@ -271,7 +294,8 @@ bool add_imports(Context& file, std::vector<Edit>& edits) {
   Edit edit = file.changes.back().edits[0];
   file.changes.pop_back();
   // Before whatever else starts there.
-  auto at = std::lower_bound(edits.begin(), edits.end(), edit, [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  auto at = std::lower_bound(edits.begin(), edits.end(), edit,
+                             [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
   for (const Edit& other : edits)
     if (other.begin < edit.begin && other.end > edit.begin) return false;
   edits.insert(at, edit);
@@ -297,7 +321,14 @@ void note_references(Context& file) {
   auto add = [&](NodeId node, const ApiName& name, std::string_view use) {
     ApiSupport support = api_support(name.name);
     Position at = file.module.lines().at(file.syntax[node].begin);
-    Reference reference{result.path, at.line, at.column, name.name, use, std::string(here_title(support.here)), std::string(support.platform), support.note};
+    Reference reference{result.path,
+                        at.line,
+                        at.column,
+                        name.name,
+                        use,
+                        std::string(here_title(support.here)),
+                        std::string(support.platform),
+                        support.note};
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
     // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
     int generation = name.compat ? name.compat : file.facts.tf;
@@ -308,27 +339,34 @@ void note_references(Context& file) {
     auto by_hand = hand_work.find(at.line);
     if (handled.contains(node)) {
       reference.status = "migrated";
-    } else if (by_hand != hand_work.end() && support.here != ApiSupport::Here::missing && name.name.starts_with("hvd.")) {
+    } else if (by_hand != hand_work.end() && support.here != ApiSupport::Here::missing &&
+               name.name.starts_with("hvd.")) {
       reference.status = "needs hand work";
       reference.advice = by_hand->second;
     } else if (name.name.starts_with("hvd.") && support.here == ApiSupport::Here::unknown) {
       reference.status = "needs hand work";
     }
-    if (support.here == ApiSupport::Here::missing && use != "import" && !handled.contains(node) && !file.suppressed(node, kMissingApi.id))
+    if (support.here == ApiSupport::Here::missing && use != "import" && !handled.contains(node) &&
+        !file.suppressed(node, kMissingApi.id))
       file.find(kMissingApi, node, Severity::error, name.name + " does not exist in TensorFlow 2.15", support.note);
     result.references.push_back(std::move(reference));
   };
-  each_reference(file.resolver, file.module, [&](NodeId node, const ApiName& name) { add(node, name, use_of(file.syntax, node)); });
+  each_reference(file.resolver, file.module,
+                 [&](NodeId node, const ApiName& name) { add(node, name, use_of(file.syntax, node)); });
   for (const Import& import : file.module.imports()) {
     if (import.module.starts_with('.') || !is_reported_framework(import.module)) continue;
-    ApiName name = canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
+    ApiName name =
+        canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
     if (is_ours(name.name)) {
       if (api_support(name.name).here == ApiSupport::Here::missing)
-        file.find(kMissingApi, import.entry, Severity::error, name.name + " does not exist in TensorFlow 2.15", api_support(name.name).note);
+        file.find(kMissingApi, import.entry, Severity::error, name.name + " does not exist in TensorFlow 2.15",
+                  api_support(name.name).note);
       add(import.entry, name, "import");
     }
   }
-  std::stable_sort(result.references.begin(), result.references.end(), [](const Reference& a, const Reference& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  std::stable_sort(result.references.begin(), result.references.end(), [](const Reference& a, const Reference& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
 }
 
 void apply_rules(Context& file) {
@@ -340,8 +378,10 @@ void apply_rules(Context& file) {
     if (!file.is_enabled(*rule)) continue;
     enabled.push_back(rule);
     for (std::string_view name : rule->calls)
-      if (name.ends_with('*') || name.find(':') != name.npos) patterns.push_back({name, rule});
-      else exact[name].push_back(rule);
+      if (name.ends_with('*') || name.find(':') != name.npos)
+        patterns.push_back({name, rule});
+      else
+        exact[name].push_back(rule);
   }
   std::map<const Rule*, std::vector<std::pair<NodeId, ApiName>>> spots;
   for (NodeId call = 0; call < syntax.size(); ++call) {
@@ -349,7 +389,8 @@ void apply_rules(Context& file) {
     std::vector<ApiName> targets = file.targets(call);
     for (const ApiName& target : targets) {
       std::set<const Rule*> fired;
-      if (auto found = exact.find(target.name); found != exact.end()) fired.insert(found->second.begin(), found->second.end());
+      if (auto found = exact.find(target.name); found != exact.end())
+        fired.insert(found->second.begin(), found->second.end());
       for (const auto& [pattern, rule] : patterns)
         if (matches(pattern, target.name)) fired.insert(rule);
       for (const Rule* rule : fired)
@@ -360,9 +401,13 @@ void apply_rules(Context& file) {
     if (auto found = spots.find(rule); found != spots.end() && rule->at_call)
       for (auto& [call, name] : found->second) {
         std::vector<ApiName> targets = file.targets(call);
-        Spot spot{file, *rule, call, name, targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1};
-        if (is_subclass(name.name.substr(0, name.name.find(':')), rule->calls[0].substr(0, rule->calls[0].find(':'))) && name.name.find(':') != std::string::npos)
-          spot.name.name = std::string(rule->calls[0].substr(0, rule->calls[0].find(':'))) + name.name.substr(name.name.find(':'));
+        Spot spot{
+            file, *rule, call, name,
+            targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1};
+        if (is_subclass(name.name.substr(0, name.name.find(':')), rule->calls[0].substr(0, rule->calls[0].find(':'))) &&
+            name.name.find(':') != std::string::npos)
+          spot.name.name =
+              std::string(rule->calls[0].substr(0, rule->calls[0].find(':'))) + name.name.substr(name.name.find(':'));
         rule->at_call(spot);
       }
     if (rule->at_file) rule->at_file(file, *rule);
@@ -382,13 +427,16 @@ void show(const Module& module, const Change& change, AppliedChange& shown) {
   shown.old_text = text.substr(begin, end - begin);
   std::vector<Edit> edits = change.edits;
   std::stable_sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) {
-    return a.begin != b.begin ? a.begin < b.begin : (a.begin == a.end) != (b.begin == b.end) ? a.begin == a.end : a.order < b.order;
+    return a.begin != b.begin                         ? a.begin < b.begin
+           : (a.begin == a.end) != (b.begin == b.end) ? a.begin == a.end
+                                                      : a.order < b.order;
   });
   for (Edit& edit : edits) edit.begin -= begin, edit.end -= begin;
   shown.new_text = apply_edits(shown.old_text, edits);
 }
 
-void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options, const ProjectFacts& facts, FileResult& result) {
+void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options,
+                    const ProjectFacts& facts, FileResult& result) {
   result.lines = module.lines().count();
   result.entry = facts.entries.contains(result.path);
   Resolver resolver(project);
@@ -397,7 +445,8 @@ void migrate_module(const Project& project, const Module& module, const Notebook
   if (module.syntax().error_count()) {
     Position at = module.lines().at(module.syntax()[module.syntax().first_error()].begin);
     result.findings.push_back({"syntax", Severity::warning, result.path, at.line, at.column, at.line, at.column,
-                               fmt::format("{} place{} cannot be parsed", module.syntax().error_count(), module.syntax().error_count() == 1 ? "" : "s"),
+                               fmt::format("{} place{} cannot be parsed", module.syntax().error_count(),
+                                           module.syntax().error_count() == 1 ? "" : "s"),
                                "statements around them are left as they are", false});
   }
   apply_rules(file);
@@ -405,11 +454,14 @@ void migrate_module(const Project& project, const Module& module, const Notebook
   std::vector<Edit> edits = merge(file.changes, dropped);
   for (const Change& change : dropped) {
     Position at = module.lines().at(change.at.begin);
-    result.findings.push_back({change.rule, Severity::warning, result.path, at.line, at.column, at.line, at.column, change.message,
+    result.findings.push_back({change.rule, Severity::warning, result.path, at.line, at.column, at.line, at.column,
+                               change.message,
                                "not made, because another edit changes the same text; run again on the result", false});
   }
   if (!add_imports(file, edits)) {
-    result.findings.push_back({"imports", Severity::error, result.path, 1, 1, 1, 1, "no place was found for the new imports", "the file is left as it is; give it an import of TensorFlow on a line of its own", false});
+    result.findings.push_back(
+        {"imports", Severity::error, result.path, 1, 1, 1, 1, "no place was found for the new imports",
+         "the file is left as it is; give it an import of TensorFlow on a line of its own", false});
     file.changes.clear();
     edits.clear();
   }
@@ -417,7 +469,9 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     std::string after = apply_edits(module.text(), edits);
     Syntax check(after, module.encoding());
     if (check.error_count() > module.syntax().error_count()) {
-      result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1, "the rewritten text would not parse", "the file is left as it is; please report this", false});
+      result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1,
+                                 "the rewritten text would not parse", "the file is left as it is; please report this",
+                                 false});
       file.changes.clear();
       edits.clear();
     }
@@ -428,9 +482,13 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     show(module, shown.change, shown);
     result.changes.push_back(std::move(shown));
   }
-  std::stable_sort(result.changes.begin(), result.changes.end(), [](const AppliedChange& a, const AppliedChange& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  std::stable_sort(result.changes.begin(), result.changes.end(), [](const AppliedChange& a, const AppliedChange& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
   std::erase_if(result.findings, [](const Finding& finding) { return finding.suppressed; });
-  std::stable_sort(result.findings.begin(), result.findings.end(), [](const Finding& a, const Finding& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  std::stable_sort(result.findings.begin(), result.findings.end(), [](const Finding& a, const Finding& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
   result.edits = notebook ? notebook->translate(edits) : std::move(edits);
   if (!result.edits.empty()) {
     result.after = apply_edits(result.before, result.edits);
@@ -440,7 +498,9 @@ void migrate_module(const Project& project, const Module& module, const Notebook
 
 // Launchers and their configuration: reported by their words.
 void note_launcher(FileResult& file) {
-  struct Word { std::string_view word, advice; };
+  struct Word {
+    std::string_view word, advice;
+  };
   static constexpr Word words[] = {
       {"horovodrun", "start one process a rank with RANK_ID and RANK_SIZE, or with mpirun"},
       {"CUDA_VISIBLE_DEVICES", "it does nothing here; use ASCEND_DEVICE_ID"},
@@ -454,7 +514,9 @@ void note_launcher(FileResult& file) {
     std::string_view text = lines.line(file.before, line);
     for (const auto& [word, advice] : words)
       if (size_t at = text.find(word); at != text.npos && text.find_first_not_of(" \t") != text.find('#'))
-        file.findings.push_back({"launcher", Severity::note, file.path, line, static_cast<uint32_t>(at + 1), line, static_cast<uint32_t>(at + 1 + word.size()), fmt::format("{} in a launcher", word), std::string(advice), false});
+        file.findings.push_back({"launcher", Severity::note, file.path, line, static_cast<uint32_t>(at + 1), line,
+                                 static_cast<uint32_t>(at + 1 + word.size()), fmt::format("{} in a launcher", word),
+                                 std::string(advice), false});
   }
 }
 
@@ -470,7 +532,8 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
     file.path = input.path;
     if (!input.problem.empty()) {
       file.state = FileState::failed;
-      file.findings.push_back({"file", Severity::error, input.path, 0, 0, 0, 0, input.problem, "the file is left out; the others are not affected", false});
+      file.findings.push_back({"file", Severity::error, input.path, 0, 0, 0, 0, input.problem,
+                               "the file is left out; the others are not affected", false});
     } else {
       file.before = std::move(input.text);
       if (has_suffix(file.path, ".py")) project.add_path(file.path);
@@ -482,8 +545,10 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
   std::vector<Script> scripts;
   for (size_t i : scripts_to_parse(result.files, project)) {
     FileResult& file = result.files[i];
-    if (has_suffix(file.path, ".py") || has_suffix(file.path, ".pyw") || has_suffix(file.path, ".ipynb")) scripts.push_back({i, {}, nullptr, nullptr});
-    else note_launcher(file);
+    if (has_suffix(file.path, ".py") || has_suffix(file.path, ".pyw") || has_suffix(file.path, ".ipynb"))
+      scripts.push_back({i, {}, nullptr, nullptr});
+    else
+      note_launcher(file);
   }
   for (const FileResult& file : result.files) result.lines += std::count(file.before.begin(), file.before.end(), '\n');
   parallel(*executor, scripts.size(), [&](size_t i) {
@@ -513,12 +578,15 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
   parallel(*executor, parsed.size(), [&](size_t i) { votes[i] = votes_of(project, *modules[i]); });
   Votes total;
   for (const Votes& one : votes) {
-    total.v1 += one.v1, total.v2 += one.v2, total.horovod += one.horovod, total.strategies += one.strategies, total.keras_fit += one.keras_fit;
+    total.v1 += one.v1, total.v2 += one.v2, total.horovod += one.horovod, total.strategies += one.strategies,
+        total.keras_fit += one.keras_fit;
   }
   ProjectFacts facts;
   facts.tf = options.tf ? options.tf : total.v1 > 0 ? 1 : total.v2 > 0 || total.keras_fit > 0 ? 2 : 1;
   facts.distributed = options.distributed != Distribution::automatic ? options.distributed
-                      : total.horovod ? Distribution::horovod : total.strategies ? Distribution::tf_strategy : Distribution::none;
+                      : total.horovod                                ? Distribution::horovod
+                      : total.strategies                             ? Distribution::tf_strategy
+                                                                     : Distribution::none;
   facts.keras_training = total.keras_fit > 0;
   for (const auto& module : modules)
     if (options.main.empty() ? is_entry(*module) : module->path() == options.main) facts.entries.insert(module->path());

@@ -45,7 +45,9 @@ std::string declared_encoding(std::string_view text) {
     if (name >= content.size() || (content[name] != ':' && content[name] != '=')) continue;
     name = content.find_first_not_of(" \t", name + 1);
     std::string found;
-    for (; name < content.size() && (std::isalnum(static_cast<unsigned char>(content[name])) || std::strchr("-_.", content[name])); ++name)
+    for (; name < content.size() &&
+           (std::isalnum(static_cast<unsigned char>(content[name])) || std::strchr("-_.", content[name]));
+         ++name)
       found += content[name] == '_' ? '-' : static_cast<char>(std::tolower(content[name]));
     if (!found.empty()) return found;
   }
@@ -56,8 +58,10 @@ std::string parsable_copy(std::string_view text, const std::string& encoding) {
   std::string copy(text);
   if (encoding == "utf-8" || encoding == "utf8" || encoding.starts_with("utf-8")) return copy;
   // In these a byte >= 0x80 opens a two-byte character whose second byte may look like ASCII (a quote, a backslash).
-  static constexpr std::array pairs = {"gbk", "cp936", "gb18030", "gb2312", "big5", "shift-jis", "sjis", "cp932", "johab"};
-  bool two_bytes = std::any_of(pairs.begin(), pairs.end(), [&](const char* name) { return encoding.starts_with(name); });
+  static constexpr std::array pairs = {"gbk",       "cp936", "gb18030", "gb2312", "big5",
+                                       "shift-jis", "sjis",  "cp932",   "johab"};
+  bool two_bytes =
+      std::any_of(pairs.begin(), pairs.end(), [&](const char* name) { return encoding.starts_with(name); });
   for (size_t i = 0; i < copy.size(); ++i) {
     if (static_cast<unsigned char>(copy[i]) < 0x80) continue;
     copy[i] = 'x';
@@ -67,10 +71,12 @@ std::string parsable_copy(std::string_view text, const std::string& encoding) {
 }
 
 bool names_a_framework(std::string_view text) {
-  static constexpr std::array names = {"tensorflow", "horovod", "npu_bridge", "npu_device", "keras",  "torch",
-                                       "mindspore",  "tf_slim", "cupy",       "pynvml",     "pycuda", "CUDA_VISIBLE_DEVICES"};
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return memmem(text.data(), text.size(), name.data(), name.size()) != nullptr; });
+  static constexpr std::array names = {"tensorflow", "horovod", "npu_bridge", "npu_device",
+                                       "keras",      "torch",   "mindspore",  "tf_slim",
+                                       "cupy",       "pynvml",  "pycuda",     "CUDA_VISIBLE_DEVICES"};
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return memmem(text.data(), text.size(), name.data(), name.size()) != nullptr;
+  });
 }
 
 uint32_t utf16_column(std::string_view text, const LineIndex& lines, uint32_t offset) {

@@ -25,18 +25,21 @@ struct Grammar {
 #define CAIRN_ENTRY(name) {#name, Kind::name},
         CAIRN_SYNTAX_KINDS(CAIRN_ENTRY)
 #undef CAIRN_ENTRY
-        {"true", Kind::true_}, {"false", Kind::false_}, {"float", Kind::float_}};
+            {"true", Kind::true_},
+        {"false", Kind::false_},
+        {"float", Kind::float_}};
     kind_of.erase("op");
     for (uint32_t symbol = 0; symbol < ts_language_symbol_count(language); ++symbol) {
       bool named = ts_language_symbol_type(language, static_cast<TSSymbol>(symbol)) == TSSymbolTypeRegular;
-      auto found = named ? kind_of.find(ts_language_symbol_name(language, static_cast<TSSymbol>(symbol))) : kind_of.end();
+      auto found =
+          named ? kind_of.find(ts_language_symbol_name(language, static_cast<TSSymbol>(symbol))) : kind_of.end();
       kinds.push_back(found == kind_of.end() ? Kind::other : found->second);
     }
     std::unordered_map<std::string_view, Field> field_of = {
 #define CAIRN_ENTRY(name) {#name, Field::name},
         CAIRN_SYNTAX_FIELDS(CAIRN_ENTRY)
 #undef CAIRN_ENTRY
-        {"operator", Field::operator_}};
+            {"operator", Field::operator_}};
     fields.push_back(Field::none);
     for (uint32_t field = 1; field <= ts_language_field_count(language); ++field) {
       auto found = field_of.find(ts_language_field_name_for_id(language, static_cast<TSFieldId>(field)));
@@ -81,8 +84,10 @@ Syntax::Syntax(std::string_view text, const std::string& encoding) : text_(text)
         open.push_back(kNoNode);
       } else {
         TSSymbol symbol = ts_node_symbol(node);
-        Kind kind = operator_token ? Kind::op : ts_node_is_error(node) || missing ? Kind::ERROR
-                    : symbol < known.kinds.size() ? known.kinds[symbol] : Kind::other;
+        Kind kind = operator_token                      ? Kind::op
+                    : ts_node_is_error(node) || missing ? Kind::ERROR
+                    : symbol < known.kinds.size()       ? known.kinds[symbol]
+                                                        : Kind::other;
         NodeId parent = kNoNode;
         for (size_t i = open.size(); i-- > 0 && parent == kNoNode;) parent = open[i];
         open.push_back(size());
@@ -90,7 +95,8 @@ Syntax::Syntax(std::string_view text, const std::string& encoding) : text_(text)
           ++errors_;
           if (first_error_ == kNoNode) first_error_ = size();
         }
-        nodes_.push_back({ts_node_start_byte(node), ts_node_end_byte(node), parent, 0, kind, field, ts_node_has_error(node) || missing});
+        nodes_.push_back({ts_node_start_byte(node), ts_node_end_byte(node), parent, 0, kind, field,
+                          ts_node_has_error(node) || missing});
       }
       if (ts_tree_cursor_goto_first_child(&cursor)) continue;
     }

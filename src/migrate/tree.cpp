@@ -15,11 +15,14 @@ namespace cairn::migrate {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kSkipped = {".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", "node_modules"};
+constexpr std::array kSkipped = {".git",        ".hg",           ".svn",        "__pycache__", ".ipynb_checkpoints",
+                                 ".mypy_cache", ".pytest_cache", "node_modules"};
 constexpr std::array kRead = {".py", ".pyw", ".ipynb", ".sh", ".bash", ".yaml", ".yml"};
 constexpr std::string_view kManifest = ".cairn-migrate.json";
 
-bool one_of(std::string_view name, const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool one_of(std::string_view name, const auto& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::string digest(std::string_view bytes) {
   Sha256 sha;
@@ -65,15 +68,18 @@ Input read_input(const fs::path& path, const std::string& relative, const Option
     return input.problem = failure.message(), input;
   }
   if (!script) return input;
-  if (input.text.starts_with("\xFF\xFE") || input.text.starts_with("\xFE\xFF")) input.problem = "is UTF-16, which is no encoding of Python source";
-  else if (input.text.find('\0') != std::string::npos) input.problem = "is no text: it holds a zero byte";
+  if (input.text.starts_with("\xFF\xFE") || input.text.starts_with("\xFE\xFF"))
+    input.problem = "is UTF-16, which is no encoding of Python source";
+  else if (input.text.find('\0') != std::string::npos)
+    input.problem = "is no text: it holds a zero byte";
   if (!input.problem.empty()) input.text.clear();
   return input;
 }
 
 bool wanted(const std::string& relative, const Options& options) {
   auto any = [&](const std::vector<std::string>& globs) {
-    return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_matches(glob, relative); });
+    return std::any_of(globs.begin(), globs.end(),
+                       [&](const std::string& glob) { return glob_matches(glob, relative); });
   };
   return (options.include.empty() || any(options.include)) && !any(options.exclude);
 }
@@ -85,16 +91,20 @@ void walk(const fs::path& folder, const std::string& prefix, const Options& opti
   if (error) tree.inputs.push_back({prefix.empty() ? "." : prefix, "", "cannot be listed: " + error.message()});
   std::sort(entries.begin(), entries.end());
   for (const fs::directory_entry& entry : entries) {
-    std::string name = entry.path().filename().string(), relative = prefix + name, extension = entry.path().extension().string();
+    std::string name = entry.path().filename().string(), relative = prefix + name,
+                extension = entry.path().extension().string();
     std::error_code ignored;
     if (entry.is_symlink(ignored)) {
       tree.links.push_back(relative);
-      if (one_of(extension, kRead) && !fs::exists(entry.path(), ignored)) tree.inputs.push_back({relative, "", "is a symbolic link to nothing"});
+      if (one_of(extension, kRead) && !fs::exists(entry.path(), ignored))
+        tree.inputs.push_back({relative, "", "is a symbolic link to nothing"});
     } else if (entry.is_directory(ignored)) {
       if (!one_of(name, kSkipped)) walk(entry.path(), relative + "/", options, tree);
     } else if (entry.is_regular_file(ignored)) {
-      if (one_of(extension, kRead) && wanted(relative, options)) tree.inputs.push_back(read_input(entry.path(), relative, options));
-      else tree.rest.push_back(relative);
+      if (one_of(extension, kRead) && wanted(relative, options))
+        tree.inputs.push_back(read_input(entry.path(), relative, options));
+      else
+        tree.rest.push_back(relative);
     }
   }
 }
@@ -103,7 +113,8 @@ nlohmann::json read_manifest(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return {{"version", 1}, {"runs", nlohmann::json::array()}};
   nlohmann::json manifest = nlohmann::json::parse(read_file(path, 1 << 30), nullptr, false);
-  if (!manifest.is_object() || !manifest.contains("runs") || !manifest["runs"].is_array()) fail(ErrorKind::invalid_argument, path, "is no manifest of cairn migrate");
+  if (!manifest.is_object() || !manifest.contains("runs") || !manifest["runs"].is_array())
+    fail(ErrorKind::invalid_argument, path, "is no manifest of cairn migrate");
   return manifest;
 }
 
@@ -115,7 +126,8 @@ std::string hex(std::string_view bytes) {
 
 std::string from_hex(const std::string& text) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16));
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16));
   return bytes;
 }
 
@@ -154,7 +166,8 @@ std::vector<std::string> write_tree(const Tree& tree, const Result& result, cons
   std::error_code error;
   fs::path target = fs::weakly_canonical(out, error), source = fs::weakly_canonical(tree.root, error);
   auto [differs, unused] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
-  if (differs == source.end() && !tree.single) fail(ErrorKind::invalid_argument, out, "the output must not lie inside the scripts' own folder");
+  if (differs == source.end() && !tree.single)
+    fail(ErrorKind::invalid_argument, out, "the output must not lie inside the scripts' own folder");
   std::vector<std::string> problems;
   auto try_to = [&](const std::string& path, const std::function<void()>& action) {
     try {
@@ -165,7 +178,10 @@ std::vector<std::string> write_tree(const Tree& tree, const Result& result, cons
     }
   };
   auto copy = [&](const std::string& path) {
-    try_to(path, [&] { fs::copy(fs::path(tree.root) / path, target / path, fs::copy_options::overwrite_existing | fs::copy_options::copy_symlinks); });
+    try_to(path, [&] {
+      fs::copy(fs::path(tree.root) / path, target / path,
+               fs::copy_options::overwrite_existing | fs::copy_options::copy_symlinks);
+    });
   };
   for (const std::string& path : tree.rest) copy(path);
   for (const std::string& path : tree.links)
@@ -195,10 +211,13 @@ std::vector<std::string> write_in_place(const Tree& tree, const Result& result) 
     nlohmann::json edits = nlohmann::json::array();
     int64_t shift = 0;
     for (const Edit& edit : file.edits) {
-      edits.push_back({{"at", edit.begin + shift}, {"length", edit.text.size()}, {"old", hex(std::string_view(file.before).substr(edit.begin, edit.end - edit.begin))}});
+      edits.push_back({{"at", edit.begin + shift},
+                       {"length", edit.text.size()},
+                       {"old", hex(std::string_view(file.before).substr(edit.begin, edit.end - edit.begin))}});
       shift += static_cast<int64_t>(edit.text.size()) - (edit.end - edit.begin);
     }
-    run["files"].push_back({{"path", file.path}, {"before", digest(file.before)}, {"after", digest(file.after)}, {"edits", edits}});
+    run["files"].push_back(
+        {{"path", file.path}, {"before", digest(file.before)}, {"after", digest(file.after)}, {"edits", edits}});
   }
   if (run["files"].empty()) return problems;
   // The manifest first: a run that is stopped half-way can be taken back.
@@ -235,7 +254,8 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
     for (const auto& file : run.at("files")) {
       std::string name = file.at("path");
       fs::path relative = fs::path(name).lexically_normal();
-      if (relative.is_absolute() || *relative.begin() == "..") fail(ErrorKind::invalid_argument, manifest_path, "names a file outside of its folder");
+      if (relative.is_absolute() || *relative.begin() == "..")
+        fail(ErrorKind::invalid_argument, manifest_path, "names a file outside of its folder");
       fs::path target = manifest_path.parent_path() / relative;
       try {
         std::string text = read_file(target, 1 << 30);
@@ -247,7 +267,8 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
         std::vector<Edit> edits;
         for (const auto& edit : file.at("edits")) {
           uint32_t at = edit.at("at"), length = edit.at("length");
-          if (at > text.size() || length > text.size() - at || (!edits.empty() && at < edits.back().end)) fail(ErrorKind::invalid_argument, manifest_path, "holds an edit outside of {}", name);
+          if (at > text.size() || length > text.size() - at || (!edits.empty() && at < edits.back().end))
+            fail(ErrorKind::invalid_argument, manifest_path, "holds an edit outside of {}", name);
           edits.push_back({at, at + length, from_hex(edit.at("old")), 0});
         }
         std::string old = apply_edits(text, edits);
@@ -264,8 +285,10 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
       }
     }
     if (problems.empty()) manifest["runs"].erase(manifest["runs"].size() - 1);
-    if (manifest["runs"].empty()) fs::remove(manifest_path);
-    else write_file(manifest_path, manifest.dump(1) + "\n");
+    if (manifest["runs"].empty())
+      fs::remove(manifest_path);
+    else
+      write_file(manifest_path, manifest.dump(1) + "\n");
   } catch (const nlohmann::json::exception&) {
     fail(ErrorKind::invalid_argument, manifest_path, "is no manifest of cairn migrate");
   }

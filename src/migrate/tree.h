@@ -9,11 +9,11 @@
 namespace cairn::migrate {
 
 struct Tree {
-  std::string root;              // the folder that paths are relative to
-  bool single = false;           // one file was named
-  std::vector<Input> inputs;     // scripts, notebooks and launchers
-  std::vector<std::string> rest; // every other file
-  std::vector<std::string> links;// symbolic links, never followed into folders
+  std::string root;                // the folder that paths are relative to
+  bool single = false;             // one file was named
+  std::vector<Input> inputs;       // scripts, notebooks and launchers
+  std::vector<std::string> rest;   // every other file
+  std::vector<std::string> links;  // symbolic links, never followed into folders
 };
 
 /// Reads PATH, a file or a folder. Throws Error when it does not exist; what is wrong with one file stays with that file.

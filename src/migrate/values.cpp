@@ -8,20 +8,27 @@
 namespace cairn::migrate {
 namespace {
 
-constexpr int kMaxDepth = 60;     // of nested evaluation; beyond it nothing is claimed
+constexpr int kMaxDepth = 60;      // of nested evaluation; beyond it nothing is claimed
 constexpr size_t kMaxValues = 16;  // an expression that may be more than this is unknown
 
 void add(Values& into, Value value) {
-  if (into.size() < kMaxValues && std::find(into.begin(), into.end(), value) == into.end()) into.push_back(std::move(value));
+  if (into.size() < kMaxValues && std::find(into.begin(), into.end(), value) == into.end())
+    into.push_back(std::move(value));
 }
 
 void add_all(Values& into, const Values& from) {
   for (const Value& value : from) add(into, value);
 }
 
-Value named(std::string name) { return {Value::Is::named, std::move(name), {}, nullptr, kNoNode}; }
-Value instance(std::string name) { return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode}; }
-Value defined(Value::Is is, const Module& module, NodeId node) { return {is, {}, {}, &module, node}; }
+Value named(std::string name) {
+  return {Value::Is::named, std::move(name), {}, nullptr, kNoNode};
+}
+Value instance(std::string name) {
+  return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode};
+}
+Value defined(Value::Is is, const Module& module, NodeId node) {
+  return {is, {}, {}, &module, node};
+}
 
 }  // namespace
 
@@ -38,9 +45,12 @@ const Values& Resolver::values(const Module& module, NodeId expression) {
 Values Resolver::evaluate(const Module& module, NodeId node) {
   const Syntax& syntax = module.syntax();
   switch (syntax.kind(node)) {
-    case Kind::identifier: return of_identifier(module, node);
-    case Kind::attribute: return of_attribute(module, node);
-    case Kind::call: return of_call(module, node);
+    case Kind::identifier:
+      return of_identifier(module, node);
+    case Kind::attribute:
+      return of_attribute(module, node);
+    case Kind::call:
+      return of_call(module, node);
     case Kind::parenthesized_expression: {
       NodeId inner = syntax.unwrap(node);
       return inner == node ? Values{} : values(module, inner);
@@ -67,7 +77,8 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
       for (NodeId part : syntax.children(node)) add_all(found, values(module, part));
       return found;
     }
-    case Kind::lambda: return {defined(Value::Is::function, module, node)};
+    case Kind::lambda:
+      return {defined(Value::Is::function, module, node)};
     case Kind::string:
     case Kind::concatenated_string:
     case Kind::integer:
@@ -82,8 +93,10 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
     case Kind::expression_list:
     case Kind::list_comprehension:
     case Kind::dictionary_comprehension:
-    case Kind::set_comprehension: return {defined(Value::Is::literal, module, node)};
-    default: return {};
+    case Kind::set_comprehension:
+      return {defined(Value::Is::literal, module, node)};
+    default:
+      return {};
   }
 }
 
@@ -105,8 +118,10 @@ void Resolver::star_member(const Module& module, std::string_view name, Values& 
     if (path.empty()) {
       if (star_exports(import.module, name)) {
         // The star import of npu_init brings in TensorFlow under its usual name.
-        if (import.module.starts_with("npu_") && name == "tf") add(found, named("tensorflow"));
-        else add(found, named(import.module + "." + std::string(name)));
+        if (import.module.starts_with("npu_") && name == "tf")
+          add(found, named("tensorflow"));
+        else
+          add(found, named(import.module + "." + std::string(name)));
       }
     } else if (const Module* other = project_.module(path); other && other != &module && !name.starts_with('_')) {
       add_all(found, module_member(*other, std::string(name)));
@@ -116,17 +131,23 @@ void Resolver::star_member(const Module& module, std::string_view name, Values& 
 
 Values Resolver::of_binding(const Module& module, const Binding& binding) {
   switch (binding.how) {
-    case Bound::import: return of_import(module, binding.module);
-    case Bound::from_import: return of_member(module, binding.module, binding.member);
+    case Bound::import:
+      return of_import(module, binding.module);
+    case Bound::from_import:
+      return of_member(module, binding.module, binding.member);
     case Bound::assigned:
-    case Bound::with: return binding.value == kNoNode ? Values{} : values(module, binding.value);
+    case Bound::with:
+      return binding.value == kNoNode ? Values{} : values(module, binding.value);
     case Bound::function: {
       // A property or a wrapped function is not simply called; static and class methods and tf.function are.
       return {defined(Value::Is::function, module, binding.value)};
     }
-    case Bound::class_: return {defined(Value::Is::class_, module, binding.value)};
-    case Bound::parameter: return of_parameter(module, binding);
-    default: return {};
+    case Bound::class_:
+      return {defined(Value::Is::class_, module, binding.value)};
+    case Bound::parameter:
+      return of_parameter(module, binding);
+    default:
+      return {};
   }
 }
 
@@ -145,11 +166,15 @@ Values Resolver::of_parameter(const Module& module, const Binding& binding) {
   NodeId function = binding.owner;
   NodeId owner = syntax.kind(function) == Kind::function_definition ? enclosing_class(module, function) : kNoNode;
   NodeId decorated = syntax.parent(function);
-  bool is_static = syntax.kind(decorated) == Kind::decorated_definition && syntax.text(decorated).find("@staticmethod") != std::string_view::npos;
+  bool is_static = syntax.kind(decorated) == Kind::decorated_definition &&
+                   syntax.text(decorated).find("@staticmethod") != std::string_view::npos;
   bool bound_self = owner != kNoNode && !is_static;
   if (bound_self && binding.index == 0) return {defined(Value::Is::object, module, owner)};
-  if (binding.value != kNoNode && syntax.kind(binding.value) != Kind::none) add_all(found, values(module, binding.value));
-  NodeId annotation = syntax.kind(syntax.parent(binding.site)) == Kind::typed_parameter ? syntax.child(syntax.parent(binding.site), Field::type) : kNoNode;
+  if (binding.value != kNoNode && syntax.kind(binding.value) != Kind::none)
+    add_all(found, values(module, binding.value));
+  NodeId annotation = syntax.kind(syntax.parent(binding.site)) == Kind::typed_parameter
+                          ? syntax.child(syntax.parent(binding.site), Field::type)
+                          : kNoNode;
   if (annotation != kNoNode && syntax.first(annotation) != kNoNode)
     for (const Value& value : Values(values(module, syntax.first(annotation)))) {
       if (value.is == Value::Is::named) add(found, instance(value.name));
@@ -172,7 +197,8 @@ Values Resolver::of_parameter(const Module& module, const Binding& binding) {
       Kind kind = syntax.kind(argument);
       if (kind == Kind::list_splat || kind == Kind::dictionary_splat) break;
       if (kind == Kind::keyword_argument) {
-        if (syntax.text(syntax.child(argument, Field::name)) == parameter && syntax.child(argument, Field::value) != kNoNode)
+        if (syntax.text(syntax.child(argument, Field::name)) == parameter &&
+            syntax.child(argument, Field::value) != kNoNode)
           add_all(found, values(module, syntax.child(argument, Field::value)));
       } else if (at++ == position) {
         add_all(found, values(module, argument));
@@ -215,7 +241,8 @@ const Values& Resolver::module_member(const Module& module, const std::string& m
   } else {
     star_member(module, member, found);
     if (found.empty() && module.path().ends_with("__init__.py"))
-      if (const Module* inner = project_.module(project_.find(module.path(), "." + member))) found.push_back(defined(Value::Is::module, *inner, 0));
+      if (const Module* inner = project_.module(project_.find(module.path(), "." + member)))
+        found.push_back(defined(Value::Is::module, *inner, 0));
   }
   --depth_;
   return kept = std::move(found);
@@ -234,18 +261,25 @@ Values Resolver::of_attribute(const Module& module, NodeId node) {
 
 Values Resolver::attribute_of(const Value& value, const std::string& name) {
   switch (value.is) {
-    case Value::Is::named: return {named(value.name + "." + name)};
-    case Value::Is::instance: return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
-    case Value::Is::module: return module_member(*value.module, name);
+    case Value::Is::named:
+      return {named(value.name + "." + name)};
+    case Value::Is::instance:
+      return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
+    case Value::Is::module:
+      return module_member(*value.module, name);
     case Value::Is::class_:
-    case Value::Is::object: return own_or_inherited(*value.module, value.node, name);
-    case Value::Is::super: return class_attribute(*value.module, value.node, name, true, 0);
-    default: return {};
+    case Value::Is::object:
+      return own_or_inherited(*value.module, value.node, name);
+    case Value::Is::super:
+      return class_attribute(*value.module, value.node, name, true, 0);
+    default:
+      return {};
   }
 }
 
 const Values& Resolver::own_or_inherited(const Module& module, NodeId class_node, const std::string& name) {
-  auto [entry, fresh] = members_.try_emplace(std::to_string(project_.index_of(&module)) + ":" + std::to_string(class_node) + "." + name);
+  auto [entry, fresh] =
+      members_.try_emplace(std::to_string(project_.index_of(&module)) + ":" + std::to_string(class_node) + "." + name);
   Values& kept = entry->second;
   if (!fresh || depth_ >= kMaxDepth) return kept;
   ++depth_;
@@ -254,7 +288,8 @@ const Values& Resolver::own_or_inherited(const Module& module, NodeId class_node
   return kept = std::move(found);
 }
 
-Values Resolver::class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth) {
+Values Resolver::class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own,
+                                 int depth) {
   Values found;
   if (depth > 20) return found;
   if (!skip_own) {
@@ -310,9 +345,14 @@ Values Resolver::of_call(const Module& module, NodeId node) {
         if (!given.empty()) add(found, instance(given));
         break;
       }
-      case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;
-      case Value::Is::function: add_all(found, returned(*value.module, value.node)); break;
-      default: break;
+      case Value::Is::class_:
+        add(found, defined(Value::Is::object, *value.module, value.node));
+        break;
+      case Value::Is::function:
+        add_all(found, returned(*value.module, value.node));
+        break;
+      default:
+        break;
     }
   }
   return found;
@@ -364,7 +404,8 @@ std::vector<std::string> Resolver::external_bases(const Module& module, NodeId c
       for (const Value& value : Values(values(*at, base))) {
         std::pair<const Module*, NodeId> next{value.module, value.node};
         if (value.is == Value::Is::named) found.push_back(canonical(value.name).name);
-        if (value.is == Value::Is::class_ && std::find(todo.begin(), todo.end(), next) == todo.end()) todo.push_back(next);
+        if (value.is == Value::Is::class_ && std::find(todo.begin(), todo.end(), next) == todo.end())
+          todo.push_back(next);
       }
     }
   }
@@ -378,7 +419,8 @@ bool Resolver::is_instance(const Module& module, NodeId expression, std::string_
     if (value.is == Value::Is::instance) {
       matches = is_subclass(canonical(value.name).name, klass);
     } else if (value.is == Value::Is::object) {
-      for (const std::string& base : external_bases(*value.module, value.node)) matches = matches || is_subclass(base, klass);
+      for (const std::string& base : external_bases(*value.module, value.node))
+        matches = matches || is_subclass(base, klass);
     } else if (value.is == Value::Is::literal && value.module->syntax().kind(value.node) == Kind::none) {
       continue;
     }

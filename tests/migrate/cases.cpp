@@ -31,7 +31,9 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
   std::string line;
   std::string* into = nullptr;
   while (std::getline(stream, line)) {
-    auto rest = [&](std::string_view key) { return line.size() > key.size() ? line.substr(key.size() + 1) : std::string(); };
+    auto rest = [&](std::string_view key) {
+      return line.size() > key.size() ? line.substr(key.size() + 1) : std::string();
+    };
     if (line.starts_with("== ")) {
       cases.push_back({});
       cases.back().file = path.filename();
@@ -74,7 +76,8 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
 
 std::string all_findings(const FileResult& file) {
   std::string text;
-  for (const Finding& finding : file.findings) text += finding.rule + ": " + finding.message + " | " + finding.advice + "\n";
+  for (const Finding& finding : file.findings)
+    text += finding.rule + ": " + finding.message + " | " + finding.advice + "\n";
   return text;
 }
 
@@ -82,7 +85,8 @@ bool found(const FileResult& file, const std::string& wanted) {
   size_t colon = wanted.find(": ");
   std::string rule = wanted.substr(0, colon), words = colon == std::string::npos ? "" : wanted.substr(colon + 2);
   for (const Finding& finding : file.findings)
-    if (finding.rule == rule && (finding.message + " | " + finding.advice).find(words) != std::string::npos) return true;
+    if (finding.rule == rule && (finding.message + " | " + finding.advice).find(words) != std::string::npos)
+      return true;
   return false;
 }
 
@@ -108,7 +112,8 @@ TEST(cases, scripts_give_the_wanted_text_and_findings_and_a_second_run_changes_n
       FileResult result = run(one, one.in);
       std::string got = result.state == FileState::changed ? result.after : result.before;
       EXPECT_EQ(got, one.unchanged ? one.in : one.out);
-      for (const std::string& wanted : one.finds) EXPECT_TRUE(found(result, wanted)) << wanted << "\namong\n" << all_findings(result);
+      for (const std::string& wanted : one.finds)
+        EXPECT_TRUE(found(result, wanted)) << wanted << "\namong\n" << all_findings(result);
       for (const std::string& unwanted : one.forbidden) EXPECT_FALSE(found(result, unwanted)) << unwanted;
       FileResult again = run(one, got);
       EXPECT_NE(again.state, FileState::changed) << again.after;

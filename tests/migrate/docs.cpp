@@ -23,7 +23,8 @@ TEST(examples, each_script_is_migrated_without_an_error_and_a_second_run_changes
   std::vector<Input> outputs;
   for (const FileResult& file : result.files) {
     EXPECT_EQ(file.state, FileState::changed) << file.path;
-    for (const Finding& finding : file.findings) EXPECT_NE(finding.severity, Severity::error) << file.path << ": " << finding.message;
+    for (const Finding& finding : file.findings)
+      EXPECT_NE(finding.severity, Severity::error) << file.path << ": " << finding.message;
     outputs.push_back({file.path, file.after, ""});
   }
   EXPECT_GE(outputs.size(), 6u);

@@ -27,7 +27,9 @@ std::string migrated(std::string text) {
 // A folder that goes with the test.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("cairn_migrate_" + std::to_string(std::random_device{}()))) { fs::create_directories(path_); }
+  Folder() : path_(fs::temp_directory_path() / ("cairn_migrate_" + std::to_string(std::random_device{}()))) {
+    fs::create_directories(path_);
+  }
   ~Folder() {
     std::error_code error;
     fs::remove_all(path_, error);
@@ -44,22 +46,30 @@ class Folder {
 };
 
 const std::string kScript = "import tensorflow as tf\ns = tf.Session()\n";
-const std::string kMigrated = "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\ns = tf.Session(config=npu_config_proto())\n";
+const std::string kMigrated =
+    "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\ns = "
+    "tf.Session(config=npu_config_proto())\n";
 
 TEST(bytes, line_ends_marks_tabs_form_feeds_and_a_missing_last_line_end_stay) {
   EXPECT_EQ(migrated("\xEF\xBB\xBFimport tensorflow as tf\r\nif 1:\r\n\ts = tf.Session()  # x\r\n\f\r\nx = 1"),
-            "\xEF\xBB\xBFimport tensorflow as tf\r\nfrom npu_bridge.npu_init import npu_config_proto\r\nif 1:\r\n\ts = tf.Session(config=npu_config_proto())  # x\r\n\f\r\nx = 1");
-  EXPECT_EQ(migrated("import tensorflow as tf; s = tf.Session()"), "from npu_bridge.npu_init import npu_config_proto\nimport tensorflow as tf; s = tf.Session(config=npu_config_proto())");
+            "\xEF\xBB\xBFimport tensorflow as tf\r\nfrom npu_bridge.npu_init import npu_config_proto\r\nif 1:\r\n\ts = "
+            "tf.Session(config=npu_config_proto())  # x\r\n\f\r\nx = 1");
+  EXPECT_EQ(migrated("import tensorflow as tf; s = tf.Session()"),
+            "from npu_bridge.npu_init import npu_config_proto\nimport tensorflow as tf; s = "
+            "tf.Session(config=npu_config_proto())");
 }
 
 TEST(bytes, declared_encodings_are_kept_byte_for_byte) {
   // Latin-1, and Shift-JIS whose second bytes look like backslashes and quotes.
   EXPECT_EQ(migrated("# -*- coding: latin-1 -*-\nimport tensorflow as tf\nx = 'caf\xE9'\ns = tf.Session()\n"),
-            "# -*- coding: latin-1 -*-\nimport tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = 'caf\xE9'\ns = tf.Session(config=npu_config_proto())\n");
+            "# -*- coding: latin-1 -*-\nimport tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = "
+            "'caf\xE9'\ns = tf.Session(config=npu_config_proto())\n");
   EXPECT_EQ(migrated("# coding: shift_jis\nimport tensorflow as tf\nx = '\x95\x5C\x83\x27'\ns = tf.Session()\n"),
-            "# coding: shift_jis\nimport tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = '\x95\x5C\x83\x27'\ns = tf.Session(config=npu_config_proto())\n");
+            "# coding: shift_jis\nimport tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = "
+            "'\x95\x5C\x83\x27'\ns = tf.Session(config=npu_config_proto())\n");
   EXPECT_EQ(migrated("import tensorflow as tf\nx = '\xE9\xFF'  # not UTF-8, not declared\ns = tf.Session()\n"),
-            "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = '\xE9\xFF'  # not UTF-8, not declared\ns = tf.Session(config=npu_config_proto())\n");
+            "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nx = '\xE9\xFF'  # not UTF-8, "
+            "not declared\ns = tf.Session(config=npu_config_proto())\n");
 }
 
 TEST(notebook, cells_are_edited_in_place_and_magics_stay) {
@@ -78,12 +88,15 @@ TEST(notebook, cells_are_edited_in_place_and_magics_stay) {
   Result result = migrate(inputs, {});
   ASSERT_EQ(result.files[0].state, FileState::changed);
   const std::string& after = result.files[0].after;
-  EXPECT_NE(after.find(R"json("source": "s = tf.Session(target=\"\u00e9\", config=npu_config_proto())\ns.run(1)")json"), std::string::npos) << after;
+  EXPECT_NE(after.find(R"json("source": "s = tf.Session(target=\"\u00e9\", config=npu_config_proto())\ns.run(1)")json"),
+            std::string::npos)
+      << after;
   EXPECT_NE(after.find("from npu_bridge.npu_init import npu_config_proto\\n"), std::string::npos) << after;
   EXPECT_NE(after.find(R"json(["%%bash\n", "tf.Session()"])json"), std::string::npos);
   EXPECT_NE(after.find(R"json(["# tf.Session()"])json"), std::string::npos);
   bool cell_reported = false;
-  for (const Finding& finding : result.files[0].findings) cell_reported = cell_reported || finding.message == "cell 4 cannot be parsed";
+  for (const Finding& finding : result.files[0].findings)
+    cell_reported = cell_reported || finding.message == "cell 4 cannot be parsed";
   EXPECT_TRUE(cell_reported);
   inputs[0].text = after;
   EXPECT_NE(migrate(inputs, {}).files[0].state, FileState::changed);
@@ -105,12 +118,14 @@ TEST(tree, one_bad_file_never_stops_the_run) {
   std::map<std::string, FileState> states;
   for (const FileResult& file : result.files) states[file.path] = file.state;
   EXPECT_EQ(states["good.py"], FileState::changed);
-  for (const char* bad : {"zero.py", "utf16.py", "broken.ipynb", "big.py", "dangling.py"}) EXPECT_EQ(states[bad], FileState::failed) << bad;
+  for (const char* bad : {"zero.py", "utf16.py", "broken.ipynb", "big.py", "dangling.py"})
+    EXPECT_EQ(states[bad], FileState::failed) << bad;
   EXPECT_EQ(states["broken.py"], FileState::unchanged);
   Folder out;
   EXPECT_TRUE(write_tree(tree, result, out / "o").empty());
   EXPECT_EQ(out.read("o/good.py"), kMigrated);
-  for (const char* path : {"zero.py", "utf16.py", "broken.py", "broken.ipynb", "big.py", "data/weights.bin"}) EXPECT_EQ(out.read(std::string("o/") + path), folder.read(path)) << path;
+  for (const char* path : {"zero.py", "utf16.py", "broken.py", "broken.ipynb", "big.py", "data/weights.bin"})
+    EXPECT_EQ(out.read(std::string("o/") + path), folder.read(path)) << path;
   EXPECT_TRUE(fs::is_symlink(out / "o/dangling.py") && fs::is_symlink(out / "o/data/loop"));
   EXPECT_THROW(write_tree(tree, result, folder / "data/out"), Error);
 }
@@ -135,7 +150,9 @@ TEST(tree, an_edit_in_place_is_taken_back_to_the_byte_and_never_over_later_work)
 TEST(tree, a_manifest_cannot_reach_outside_or_do_harm) {
   Folder folder;
   folder.write("x.py", "x");
-  for (const char* manifest : {"", "[]", "{\"runs\": [{}]}", "{\"runs\": [{\"files\": [{\"path\": \"../x.py\"}]}]}", "{\"runs\": [{\"files\": [{\"path\": \"/etc/passwd\"}]}]}", "{\"runs\": [{\"files\": [{\"path\": \"\"}]}]}"}) {
+  for (const char* manifest :
+       {"", "[]", "{\"runs\": [{}]}", "{\"runs\": [{\"files\": [{\"path\": \"../x.py\"}]}]}",
+        "{\"runs\": [{\"files\": [{\"path\": \"/etc/passwd\"}]}]}", "{\"runs\": [{\"files\": [{\"path\": \"\"}]}]}"}) {
     folder.write("d/.cairn-migrate.json", manifest);
     size_t restored = 0;
     EXPECT_THROW(undo(folder / "d", restored), Error) << manifest;
@@ -153,7 +170,11 @@ TEST(tree, globs) {
 
 TEST(result, is_the_same_for_any_number_of_threads) {
   std::vector<Input> inputs;
-  for (int i = 0; i < 40; ++i) inputs.push_back({"m" + std::to_string(i) + ".py", "from m" + std::to_string((i + 1) % 40) + " import tf\nimport tensorflow as tf\ns = tf.Session()\nx = tf.contrib.foo\n", ""});
+  for (int i = 0; i < 40; ++i)
+    inputs.push_back({"m" + std::to_string(i) + ".py",
+                      "from m" + std::to_string((i + 1) % 40) +
+                          " import tf\nimport tensorflow as tf\ns = tf.Session()\nx = tf.contrib.foo\n",
+                      ""});
   std::string first;
   for (int jobs : {1, 2, 5}) {
     Options options;
@@ -171,8 +192,12 @@ TEST(reports, hold_what_was_found_and_a_list_of_classes_is_read_back) {
   Result result = migrate(inputs, {});
   SupportList none;
   platform_reports(result, none, folder / "r");
-  EXPECT_EQ(folder.read("r/success_report.txt"), "sub/train.py:2 tf.Session(config=...) goes through npu_config_proto\n");
-  EXPECT_NE(folder.read("r/api_brief_report.txt").find("1.In brief: Total API: 2, in which Support: 1, API support after migration: 0, Network training support after migration: 1"), std::string::npos);
+  EXPECT_EQ(folder.read("r/success_report.txt"),
+            "sub/train.py:2 tf.Session(config=...) goes through npu_config_proto\n");
+  EXPECT_NE(folder.read("r/api_brief_report.txt")
+                .find("1.In brief: Total API: 2, in which Support: 1, API support after migration: 0, Network training "
+                      "support after migration: 1"),
+            std::string::npos);
   EXPECT_NE(folder.read("r/failed_report.txt").find("cupy needs CUDA"), std::string::npos);
   SupportList list = SupportList::read(folder / "r/api_analysis_report.xlsx");
   EXPECT_EQ(list.find("tf.Session"), "tool_train");
@@ -180,7 +205,8 @@ TEST(reports, hold_what_was_found_and_a_list_of_classes_is_read_back) {
 
 TEST(reports, list_formats) {
   Folder folder;
-  folder.write("list.csv", "module,API,class,note\ntf.nn,relu,supported,\"a, b\"\ntf,tf.Session,工具迁移后训练功能打通\n");
+  folder.write("list.csv",
+               "module,API,class,note\ntf.nn,relu,supported,\"a, b\"\ntf,tf.Session,工具迁移后训练功能打通\n");
   SupportList list = SupportList::read(folder / "list.csv");
   EXPECT_EQ(list.find("tf.nn.relu"), "supported");
   EXPECT_EQ(list.find("tf.Session"), "tool_train");
@@ -191,7 +217,9 @@ TEST(reports, list_formats) {
 
 TEST(options, wrong_ones_are_said_in_a_sentence) {
   Options options;
-  for (const char* words : {"nonsense", "tf=x", "distributed=mpi", "loss_scale=0", "jobs=-1", "disable=no-such-rule", "precision_mode=a\"b", "platform=maybe"}) EXPECT_THROW(set_options(options, words), Error) << words;
+  for (const char* words : {"nonsense", "tf=x", "distributed=mpi", "loss_scale=0", "jobs=-1", "disable=no-such-rule",
+                            "precision_mode=a\"b", "platform=maybe"})
+    EXPECT_THROW(set_options(options, words), Error) << words;
   set_options_json(options, "{\"tf\": 2, \"exclude\": [\"a\", \"b\"], \"platform\": true}", "c.json");
   EXPECT_EQ(options.tf, 2);
   EXPECT_EQ(options.exclude.size(), 2u);
@@ -243,15 +271,20 @@ TEST(hostile, random_bytes_truncations_and_mutations_never_crash_or_lose_bytes) 
       text = "tensorflow ";
       for (int i = 0; i < 300; ++i) text += static_cast<char>(random());
     } else {
-      text = "import tensorflow as tf\nimport horovod.tensorflow as hvd\n" + seed.substr(random() % seed.size(), 50 + random() % 1500);
+      text = "import tensorflow as tf\nimport horovod.tensorflow as hvd\n" +
+             seed.substr(random() % seed.size(), 50 + random() % 1500);
       for (int i = 0; i < static_cast<int>(random() % 8); ++i) {
         size_t at = random() % text.size();
-        if (random() % 2) text[at] = "()[]{},.=:\n\\'\"#*"[random() % 16];
-        else text.erase(at, 1 + random() % 5);
+        if (random() % 2)
+          text[at] = "()[]{},.=:\n\\'\"#*"[random() % 16];
+        else
+          text.erase(at, 1 + random() % 5);
       }
     }
     std::string path = round % 5 == 4 ? "a.ipynb" : "a.py";
-    if (path == "a.ipynb" && round % 2) text = "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"import tensorflow as tf\\n\", \"tf.Session(" + text.substr(0, random() % 20) + "\"]}]}";
+    if (path == "a.ipynb" && round % 2)
+      text = "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"import tensorflow as tf\\n\", \"tf.Session(" +
+             text.substr(0, random() % 20) + "\"]}]}";
     std::vector<Input> inputs;
     inputs.push_back({path, text, ""});
     Options options;

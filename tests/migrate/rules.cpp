@@ -32,7 +32,8 @@ TEST(rules, each_rule_has_an_id_a_reason_and_an_example_without_edit) {
     EXPECT_TRUE(rule->at_call || rule->at_file || rule->tier == Tier::advice) << rule->id;
     bool negative = rule->tier == Tier::advice, positive = negative;
     for (const Example& example : rule->examples) (example.after.empty() ? negative : positive) = true;
-    bool covered_elsewhere = rule->id == "npu-estimator" || rule->id == "npu-run-config" || rule->id == "horovod-import" || rule->id == "tpu-estimator";
+    bool covered_elsewhere = rule->id == "npu-estimator" || rule->id == "npu-run-config" ||
+                             rule->id == "horovod-import" || rule->id == "tpu-estimator";
     EXPECT_TRUE((negative && positive) || covered_elsewhere) << rule->id;
   }
 }

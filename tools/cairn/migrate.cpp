@@ -57,17 +57,24 @@ void declare(CLI::App& app, Command& command) {
     if (name == "main") flags = "-m," + flags;
     if (name == "distributed") flags = "-d,--distributed_mode," + flags;
     auto set = [&command, name](const std::string& value) { command.options.push_back({name, value}); };
-    if (row.values.empty()) app.add_flag_callback(flags, [set] { set("true"); }, std::string(row.meaning));
-    else app.add_option_function<std::string>(flags, set, std::string(row.meaning))->type_name(std::string(row.values));
+    if (row.values.empty())
+      app.add_flag_callback(
+          flags, [set] { set("true"); }, std::string(row.meaning));
+    else
+      app.add_option_function<std::string>(flags, set, std::string(row.meaning))->type_name(std::string(row.values));
   }
   const char* form = "The converter's own form";
-  app.add_option("-i,--input", command.input, "folder of scripts; reports and names as the platform's converter writes them")->group(form);
+  app.add_option("-i,--input", command.input,
+                 "folder of scripts; reports and names as the platform's converter writes them")
+      ->group(form);
   app.add_option("-l,--list", command.list, "list of API classes, .xlsx or .csv")->group(form);
   app.add_option("-r,--report-root", command.report_root, "folder for the report folder")->group(form);
   app.add_flag("-c,--compat", command.compat, "scripts run TensorFlow 2 in its compat.v1 mode")->group(form);
 }
 
-void emit(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void emit(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 bool has_findings(const Result& result) {
   for (const FileResult& file : result.files) {
@@ -109,18 +116,24 @@ int say_problems(const std::vector<std::string>& problems) {
 
 int run_migrate(const Command& command) {
   std::error_code error;
-  Options options = gather(command, fs::is_directory(command.path, error) ? command.path : fs::path(command.path).parent_path().string());
+  Options options = gather(
+      command, fs::is_directory(command.path, error) ? command.path : fs::path(command.path).parent_path().string());
   SupportList list;
   if (!command.list.empty()) list = SupportList::read(command.list);
   Tree tree = read_tree(command.path, options);
   Result result = migrate(std::move(tree.inputs), options);
   int code = has_findings(result) ? 1 : 0;
-  if (command.in_place) code = std::max(code, say_problems(write_in_place(tree, result)));
-  else if (!command.out.empty()) code = std::max(code, say_problems(write_tree(tree, result, command.out)));
-  else if (result.changed()) code = 1;
+  if (command.in_place)
+    code = std::max(code, say_problems(write_in_place(tree, result)));
+  else if (!command.out.empty())
+    code = std::max(code, say_problems(write_tree(tree, result, command.out)));
+  else if (result.changed())
+    code = 1;
   write_reports(command, result, list);
-  if (command.json) emit(json_report(result));
-  else if (!command.in_place && command.out.empty()) emit(diff_report(result));
+  if (command.json)
+    emit(json_report(result));
+  else if (!command.in_place && command.out.empty())
+    emit(diff_report(result));
   if (!command.quiet && !command.json) fmt::print(stderr, "{}", text_report(result));
   return code;
 }
@@ -137,13 +150,17 @@ int run_converter_form(Command command) {
   std::string name = input.has_filename() ? input.filename() : input.parent_path().filename();
   std::string out = command.out.empty() ? "output_npu_" + stamp : command.out + "/" + name + "_npu_" + stamp;
   std::string report = (command.report_root.empty() ? "" : command.report_root + "/") + "report_npu_" + stamp;
-  if (!fs::is_directory(command.input)) fail(ErrorKind::not_found, command.input, "-i takes a folder, and this is none");
+  if (!fs::is_directory(command.input))
+    fail(ErrorKind::not_found, command.input, "-i takes a folder, and this is none");
   for (const std::string& folder : {out, report})
-    if (lies_inside(folder, command.input)) fail(ErrorKind::invalid_argument, folder, "must not lie inside the input folder {}", command.input);
+    if (lies_inside(folder, command.input))
+      fail(ErrorKind::invalid_argument, folder, "must not lie inside the input folder {}", command.input);
   for (auto& [option, value] : command.options) {
-    if (option == "distributed" && value != "horovod" && value != "tf_strategy") fail(ErrorKind::invalid_argument, "-d", "expected horovod or tf_strategy, found '{}'", value);
+    if (option == "distributed" && value != "horovod" && value != "tf_strategy")
+      fail(ErrorKind::invalid_argument, "-d", "expected horovod or tf_strategy, found '{}'", value);
     if (option == "main") {
-      if (!value.ends_with(".py") || !fs::is_regular_file(value)) fail(ErrorKind::not_found, value, "-m takes the program's entry script, and this is none");
+      if (!value.ends_with(".py") || !fs::is_regular_file(value))
+        fail(ErrorKind::not_found, value, "-m takes the program's entry script, and this is none");
       value = fs::relative(value, command.input).generic_string();
     }
   }
@@ -171,7 +188,8 @@ int dispatch(const Command& command, const CLI::App& app) {
   }
   if (!command.input.empty()) return run_converter_form(command);
   if (command.path.empty()) return fmt::print(stderr, "{}", app.help()), 2;
-  if (command.in_place + !command.out.empty() + command.diff > 1) fail(ErrorKind::invalid_argument, "", "-o, --in-place and --diff exclude each other");
+  if (command.in_place + !command.out.empty() + command.diff > 1)
+    fail(ErrorKind::invalid_argument, "", "-o, --in-place and --diff exclude each other");
   return run_migrate(command);
 }
 
@@ -181,7 +199,8 @@ int dispatch(const Command& command, const CLI::App& app) {
 int migrate_main(int argc, char** argv) {
   using namespace cairn::migrate;
   Command command;
-  CLI::App app("Makes TensorFlow training scripts run on the platform: shows, writes and reports what they need.", "cairn migrate");
+  CLI::App app("Makes TensorFlow training scripts run on the platform: shows, writes and reports what they need.",
+               "cairn migrate");
   declare(app, command);
   try {
     app.parse(argc, argv);
