@@ -141,8 +141,13 @@ class Inputs {
   void add(nb::handle value, const std::string& name, const std::string& like) {
     nb::object object = nb::borrow(value);
     bool bfloat = false;
-    if (!nb::ndarray_check(object))
-      object = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = like);
+    if (!nb::ndarray_check(object)) {
+      try {
+        object = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = like);
+      } catch (nb::python_error& error) {
+        raise_error("invalid_argument", name, std::string("is no array: ") + error.what());
+      }
+    }
     if (nb::hasattr(object, "dtype") && nb::hasattr(object, "view") &&
         nb::cast<std::string>(nb::str(nb::object(object.attr("dtype")))) == "bfloat16") {
       bfloat = true;

@@ -43,9 +43,9 @@ class Commands : public testing::Test {
 
   /// Runs "cairn", "atc", ... with a shell's words in the test's folder.
   Done run(const std::string& command) const {
-    std::string line = fmt::format("cd {} && {}/{} >out 2>errors", folder_.string(), CAIRN_BIN, command);
+    std::string line = fmt::format("cd {} && {}/{} >.out 2>.errors", folder_.string(), CAIRN_BIN, command);
     int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "out"), read_file(folder_ / "errors")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / ".out"), read_file(folder_ / ".errors")};
   }
   Json json(const std::string& command) const {
     Done done = run(command);

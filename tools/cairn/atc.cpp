@@ -54,6 +54,8 @@ class Tool {
       return failed(report_of(code_of(error), error.where(), error.what()));
     } catch (const std::bad_alloc&) {
       return failed(report_of("E10044", "", "memory ran out"));
+    } catch (const std::filesystem::filesystem_error& error) {
+      return failed(report_of("E13001", "", error.what()));
     }
   }
 

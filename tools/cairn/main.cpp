@@ -93,7 +93,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
     return run();
   } catch (const std::bad_alloc&) {
     return report_error(Error(ErrorKind::out_of_memory, "", "memory ran out"), verb, json);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // Error, or the file system's
     return report_error(error, verb, json);
   }
 }

@@ -78,8 +78,11 @@ int explain(const Why& why) {
                        {"refused", refusals}});
       continue;
     }
-    fmt::print("{}  {}  {}, {}\n", bold(step_sources(module, step)), step.kernel, count_text(step.cost.flops, "FLOPs"),
-               bytes_text(step.cost.bytes));
+    std::string sources = step_sources(module, step);
+    std::string kernel =
+        fmt::format("{}  {}, {}", step.kernel, count_text(step.cost.flops, "FLOPs"), bytes_text(step.cost.bytes));
+    bool fits = sources.size() + 2 + kernel.size() <= kColumns;
+    fmt::print("{}{}{}\n", bold(sources), fits ? "  " : "\n  by  ", kernel);
     for (const auto& other : others) fmt::print("  not {}  {}\n", other.kernel, other.refusal);
   }
   for (const auto& [id, removal] : module.removed) {
