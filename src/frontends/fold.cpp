@@ -17,7 +17,8 @@ bool small(const Type& type) {
 
 Value* folded(Value* value, Builder& builder) {
   const Node* node = value->producer;
-  if (node == nullptr || node->results.size() != 1 || node->op->reference == nullptr || !node->regions.empty()) return value;
+  if (node == nullptr || node->results.size() != 1 || node->op->reference == nullptr || !node->regions.empty())
+    return value;
   if (!node->op->pure() || node->op->has(kNotFoldable | kControl | kHostValue) || !small(value->type)) return value;
   std::vector<HostValue> inputs;
   for (const Value* input : node->inputs) {

@@ -36,13 +36,15 @@ std::vector<std::string> graph_ends(const tensorflow::GraphDef& graph) {
     for (std::string_view input : node.inputs) read.insert(tensorflow::parse_tensor_name(input, "graph").node);
   std::vector<std::string> ends;
   for (const tensorflow::Node& node : graph.nodes)
-    if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert" && !is_placeholder(node))
+    if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert" &&
+        !is_placeholder(node))
       ends.emplace_back(node.name);
   return ends;
 }
 
 /// What a graph needs above some nodes.
-std::unordered_set<std::string_view> reachable(const tensorflow::GraphDef& graph, const std::vector<std::string>& roots) {
+std::unordered_set<std::string_view> reachable(const tensorflow::GraphDef& graph,
+                                               const std::vector<std::string>& roots) {
   auto index = tensorflow::index_nodes(graph.nodes, graph.model->name());
   std::unordered_set<std::string_view> seen;
   std::vector<std::string_view> pending(roots.begin(), roots.end());
@@ -157,8 +159,10 @@ Module import_model(const std::string& path, const ImportOptions& options) {
       rest.out_nodes.clear();
       return import_tensorflow(frozen.graph, rest, frozen.signature);
     }
-    case ModelFormat::graph_def: return import_tensorflow(tensorflow::read_graph_def(path), options);
-    case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
+    case ModelFormat::graph_def:
+      return import_tensorflow(tensorflow::read_graph_def(path), options);
+    case ModelFormat::onnx:
+      return import_onnx(onnx::read_model(path), options);
   }
   CHECK(false, "format");
 }

@@ -40,7 +40,8 @@ void Problems::raise(const std::string& file) const {
     unknown += entry.unknown;
     report.add(std::move(problem));
   }
-  std::string headline = fmt::format("{} operator{} cannot be converted", entries_.size(), entries_.size() == 1 ? "" : "s");
+  std::string headline =
+      fmt::format("{} operator{} cannot be converted", entries_.size(), entries_.size() == 1 ? "" : "s");
   throw ReportError(unknown > 0 ? ErrorKind::unsupported : ErrorKind::invalid_model, file, headline, std::move(report));
 }
 

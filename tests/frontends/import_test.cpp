@@ -16,9 +16,9 @@ namespace {
 
 /// A little-endian, row-major .npy file of the dtypes that the tests use.
 Tensor read_npy(const std::string& path) {
-  static const std::map<std::string, DType> kTypes = {
-      {"<f2", kF16}, {"<f4", kF32}, {"<f8", kF64}, {"|i1", kI8},  {"<i2", kI16}, {"<i4", kI32},
-      {"<i8", kI64}, {"|u1", kU8},  {"<u2", kU16}, {"<u4", kU32}, {"<u8", kU64}, {"|b1", kBool}};
+  static const std::map<std::string, DType> kTypes = {{"<f2", kF16}, {"<f4", kF32}, {"<f8", kF64}, {"|i1", kI8},
+                                                      {"<i2", kI16}, {"<i4", kI32}, {"<i8", kI64}, {"|u1", kU8},
+                                                      {"<u2", kU16}, {"<u4", kU32}, {"<u8", kU64}, {"|b1", kBool}};
   std::string bytes = test::read_file(path);
   size_t header_bytes = static_cast<uint8_t>(bytes.at(8)) + 256 * static_cast<uint8_t>(bytes.at(9));
   std::string header = bytes.substr(10, header_bytes);
@@ -50,7 +50,8 @@ std::string case_problem(const std::string& folder, Module module, double tolera
     double largest = 1;
     for (double element : want) largest = std::isfinite(element) ? std::max(largest, std::abs(element)) : largest;
     for (size_t k = 0; k < got.size(); ++k)
-      if (!(std::abs(got[k] - want[k]) <= tolerance * largest) && got[k] != want[k] && !(std::isnan(got[k]) && std::isnan(want[k])))
+      if (!(std::abs(got[k] - want[k]) <= tolerance * largest) && got[k] != want[k] &&
+          !(std::isnan(got[k]) && std::isnan(want[k])))
         return fmt::format("{}[{}] is {}, expected {}", name, k, got[k], want[k]);
   }
   return "";
@@ -62,9 +63,15 @@ void expect_saved_model(const std::string& name) {
   EXPECT_EQ(case_problem(models + "/" + name, import_model(models + "/" + name)), "");
 }
 
-TEST(ImportTensorFlow, KerasCnn) { expect_saved_model("keras_cnn"); }
-TEST(ImportTensorFlow, BranchLoopAndGather) { expect_saved_model("control"); }
-TEST(ImportTensorFlow, KerasLstm) { expect_saved_model("keras_lstm"); }
+TEST(ImportTensorFlow, KerasCnn) {
+  expect_saved_model("keras_cnn");
+}
+TEST(ImportTensorFlow, BranchLoopAndGather) {
+  expect_saved_model("control");
+}
+TEST(ImportTensorFlow, KerasLstm) {
+  expect_saved_model("keras_lstm");
+}
 
 TEST(ImportTensorFlow, EveryOpAnswersAsInTensorFlow) {
   std::string root = test::made_by("make_ops");
@@ -178,7 +185,8 @@ TEST(ImportOnnx, NodeTestsOfOnnxItself) {
     try {
       module = import_model(folder + "/model.onnx");
     } catch (const Error& error) {
-      if (std::getenv("CAIRN_TEST_VERBOSE")) fmt::print("refused {}: {}\n", entry.path().filename().string(), error.what());
+      if (std::getenv("CAIRN_TEST_VERBOSE"))
+        fmt::print("refused {}: {}\n", entry.path().filename().string(), error.what());
       ++refused;
       continue;
     }

@@ -26,7 +26,9 @@ inline std::string python_of(const std::string& environment) {
   std::string path = std::string(CAIRN_SOURCE_DIR) + "/" + environment + "/bin/python";
   return std::filesystem::exists(path) ? path : std::string();
 }
-inline std::string tensorflow_python() { return python_of(".venv"); }
+inline std::string tensorflow_python() {
+  return python_of(".venv");
+}
 
 /// The folder that a script of this folder fills, on first use; empty without its Python. CAIRN_TEST_MODELS names a place
 /// to keep them between runs.
@@ -34,11 +36,13 @@ inline std::string made_by(const std::string& script, const std::string& environ
   std::string python = python_of(environment);
   if (python.empty()) return {};
   const char* given = std::getenv("CAIRN_TEST_MODELS");
-  std::filesystem::path root = given ? std::filesystem::path(given) : std::filesystem::temp_directory_path() / "cairn-test-models";
+  std::filesystem::path root =
+      given ? std::filesystem::path(given) : std::filesystem::temp_directory_path() / "cairn-test-models";
   std::filesystem::create_directories(root);
   std::string path = (root / script).string();
   std::string command = python + " " + CAIRN_SOURCE_DIR + "/tests/frontends/" + script + ".py " + path;
-  if (std::system((command + " > " + path + ".log 2>&1").c_str()) != 0) throw std::runtime_error(read_file(path + ".log"));
+  if (std::system((command + " > " + path + ".log 2>&1").c_str()) != 0)
+    throw std::runtime_error(read_file(path + ".log"));
   return path;
 }
 

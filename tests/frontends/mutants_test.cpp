@@ -21,7 +21,9 @@ constexpr size_t kSlack = size_t{256} << 20;
 
 using Random = std::mt19937_64;
 
-size_t below(Random& random, size_t limit) { return limit == 0 ? 0 : random() % limit; }
+size_t below(Random& random, size_t limit) {
+  return limit == 0 ? 0 : random() % limit;
+}
 
 std::string varint(uint64_t value) {
   std::string text;
@@ -81,11 +83,22 @@ std::string mutate_structure(const std::string& bytes, Random& random, int depth
     std::string inner = mutate_structure(bytes.substr(field.value, field.end - field.value), random, depth + 1);
     return before + tag + varint(inner.size()) + inner + after;
   }
-  static constexpr uint64_t kNumbers[] = {0, 1, 2, 0x7f, 0xffff, 0x7fffffff, 0xffffffff, uint64_t{1} << 40,
-                                          uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 1};
+  static constexpr uint64_t kNumbers[] = {0,
+                                          1,
+                                          2,
+                                          0x7f,
+                                          0xffff,
+                                          0x7fffffff,
+                                          0xffffffff,
+                                          uint64_t{1} << 40,
+                                          uint64_t{1} << 62,
+                                          ~uint64_t{0},
+                                          ~uint64_t{0} - 1};
   switch (below(random, 5)) {
-    case 0: return before + after;
-    case 1: return before + whole + whole + after;
+    case 0:
+      return before + after;
+    case 1:
+      return before + whole + whole + after;
     case 2: {  // another field in its place: references to other nodes, cycles
       const Field& other = fields[below(random, fields.size())];
       return before + bytes.substr(other.start, other.end - other.start) + after;
@@ -108,11 +121,16 @@ std::string mutate_structure(const std::string& bytes, Random& random, int depth
 
 std::string mutate_bytes(std::string bytes, Random& random) {
   switch (below(random, 4)) {
-    case 0: bytes.resize(below(random, bytes.size())); break;
-    case 1:
-      for (size_t n = 1 + below(random, 4); n > 0; --n) bytes[below(random, bytes.size())] = static_cast<char>(random());
+    case 0:
+      bytes.resize(below(random, bytes.size()));
       break;
-    case 2: bytes[below(random, bytes.size())] ^= static_cast<char>(1 << below(random, 8)); break;
+    case 1:
+      for (size_t n = 1 + below(random, 4); n > 0; --n)
+        bytes[below(random, bytes.size())] = static_cast<char>(random());
+      break;
+    case 2:
+      bytes[below(random, bytes.size())] ^= static_cast<char>(1 << below(random, 8));
+      break;
     default: {
       size_t from = below(random, bytes.size()), to = below(random, bytes.size());
       size_t size = below(random, std::min<size_t>(64, bytes.size() - std::max(from, to)));
@@ -124,7 +142,8 @@ std::string mutate_bytes(std::string bytes, Random& random) {
 
 /// Text: a word or bracket replaced by another one of the same file.
 std::string mutate_text(std::string text, Random& random) {
-  static constexpr const char* kWords[] = {"{", "}", "[", ":", "\"", "node {", "size: -1", "size: 4611686018427387904", "#", "-9223372036854775808", "\\x"};
+  static constexpr const char* kWords[] = {
+      "{", "}", "[", ":", "\"", "node {", "size: -1", "size: 4611686018427387904", "#", "-9223372036854775808", "\\x"};
   size_t at = below(random, text.size());
   text.replace(at, below(random, 12), kWords[below(random, std::size(kWords))]);
   return text;
@@ -184,7 +203,9 @@ const Reader kReaders[] = {
     {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
 };
 
-std::ostream& operator<<(std::ostream& stream, const Reader& reader) { return stream << reader.name; }
+std::ostream& operator<<(std::ostream& stream, const Reader& reader) {
+  return stream << reader.name;
+}
 
 class Mutants : public testing::TestWithParam<Reader> {};
 
@@ -245,7 +266,8 @@ TEST_P(Mutants, GiveAValueOrOneSentence) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status) << " at mutant " << last;
-  EXPECT_EQ(WEXITSTATUS(status), 0) << "at mutant " << last << "; 2: another exception, 4: message, 5: memory, 6: all read";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "at mutant " << last
+                                    << "; 2: another exception, 4: message, 5: memory, 6: all read";
 }
 INSTANTIATE_TEST_SUITE_P(Readers, Mutants, testing::ValuesIn(kReaders),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -1,3 +1,4 @@
+// Readers of foreign files on sound files, and on the attacks that are known: escapes, nesting, expansion, damage.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -143,9 +144,10 @@ TEST(Functions, ExponentialInliningIsRefused) {
   // f0 calls f1 twice, f1 calls f2 twice, ...: 2^40 nodes if nobody counted.
   std::string text = "node { name: \"y\" op: \"f0\" }\nlibrary {\n";
   for (int i = 0; i < 40; ++i)
-    text += fmt::format("function {{ signature {{ name: \"f{0}\" }} node_def {{ name: \"a\" op: \"f{1}\" }} "
-                        "node_def {{ name: \"b\" op: \"f{1}\" }} }}\n",
-                        i, i + 1);
+    text += fmt::format(
+        "function {{ signature {{ name: \"f{0}\" }} node_def {{ name: \"a\" op: \"f{1}\" }} "
+        "node_def {{ name: \"b\" op: \"f{1}\" }} }}\n",
+        i, i + 1);
   std::string path = testing::TempDir() + "bomb.pbtxt";
   std::ofstream(path) << text << "}\n";
   tensorflow::GraphDef graph = tensorflow::read_graph_def(path);

@@ -40,7 +40,8 @@ void constant(OpContext& c) {
 void constant_of_shape(OpContext& c) {
   c.expect_inputs(1, 1);
   Tensor value = c.tensor("value").value_or(Tensor::scalar_f32(0));
-  if (value.count() != 1) fail(ErrorKind::invalid_model, "", "attribute value has {} elements, expected 1", value.count());
+  if (value.count() != 1)
+    fail(ErrorKind::invalid_model, "", "attribute value has {} elements, expected 1", value.count());
   c.out = {c.b.add("broadcast_to", {c.b.constant(value.reshaped({})), c.in[0]})};
 }
 
@@ -182,9 +183,11 @@ void slice(OpContext& c) {
     ends = c.in[2];
   }
   const Shape& length = begins->type.shape;
-  if (!length.known() || length.rank() != 1 || ends->type.shape != length) c.refuse("starts and ends must be vectors of one known length");
+  if (!length.known() || length.rank() != 1 || ends->type.shape != length)
+    c.refuse("starts and ends must be vectors of one known length");
   std::vector<int64_t> axes;
-  if (auto given = c.opset < 10 ? (c.has("axes") ? std::optional(c.integers("axes")) : std::nullopt) : c.integers_of("axes", 3)) {
+  if (auto given = c.opset < 10 ? (c.has("axes") ? std::optional(c.integers("axes")) : std::nullopt)
+                                : c.integers_of("axes", 3)) {
     axes = *given;
   } else {
     for (int64_t i = 0; i < length.sizes()[0]; ++i) axes.push_back(i);
@@ -194,7 +197,8 @@ void slice(OpContext& c) {
   std::vector<int64_t> steps(rank, 1);
   if (c.given(4)) {
     std::vector<int64_t> given = c.constant_integers(4, "the steps");
-    if (given.size() != axes.size()) fail(ErrorKind::invalid_model, "", "has {} steps for {} axes", given.size(), axes.size());
+    if (given.size() != axes.size())
+      fail(ErrorKind::invalid_model, "", "has {} steps for {} axes", given.size(), axes.size());
     for (size_t i = 0; i < axes.size(); ++i) steps[static_cast<size_t>(axes[i])] = given[i];
   }
   if (static_cast<int64_t>(axes.size()) != length.sizes()[0])
@@ -265,7 +269,8 @@ void pad(OpContext& c) {
   std::vector<int64_t> pads = c.opset < 11 ? c.integers("pads") : c.constant_integers(1, "the pads");
   if (c.given(3)) {
     std::vector<int64_t> axes = c.constant_integers(3, "the axes"), all(2 * rank, 0);
-    if (pads.size() != 2 * axes.size()) fail(ErrorKind::invalid_model, "", "has {} pads for {} axes", pads.size(), axes.size());
+    if (pads.size() != 2 * axes.size())
+      fail(ErrorKind::invalid_model, "", "has {} pads for {} axes", pads.size(), axes.size());
     for (size_t i = 0; i < axes.size(); ++i) {
       auto axis = static_cast<size_t>(normal_axis(axes[i], rank));
       all[axis] = pads[i];
@@ -278,7 +283,8 @@ void pad(OpContext& c) {
   bool cuts = false;
   for (size_t i = 0; i < rank; ++i) {
     for (size_t side : {i, i + rank}) {
-      if (pads[side] == std::numeric_limits<int64_t>::min()) fail(ErrorKind::invalid_model, "", "a pad is out of range");
+      if (pads[side] == std::numeric_limits<int64_t>::min())
+        fail(ErrorKind::invalid_model, "", "a pad is out of range");
       pairs.push_back(std::max<int64_t>(pads[side], 0));
       cuts |= pads[side] < 0;
     }
@@ -287,7 +293,8 @@ void pad(OpContext& c) {
   }
   Value* x = cuts ? c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}) : c.in[0];
   std::string mode = c.text("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge") c.refuse("mode '{}' is not supported", printable(mode));
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    c.refuse("mode '{}' is not supported", printable(mode));
   Attributes attributes{{"mode", mode}};
   if (c.opset < 11) {
     attributes.set("value", c.real("value", 0));
@@ -296,7 +303,8 @@ void pad(OpContext& c) {
     if (!value || value->count() != 1) c.refuse("the padding value must be one constant number");
     attributes.set("value", value->as_f64()[0]);
   }
-  c.out = {c.b.add("pad", {x, c.b.constant(Tensor::of_i64(pairs).reshaped({static_cast<int64_t>(rank), 2}))}, attributes)};
+  c.out = {
+      c.b.add("pad", {x, c.b.constant(Tensor::of_i64(pairs).reshaped({static_cast<int64_t>(rank), 2}))}, attributes)};
 }
 
 void where(OpContext& c) {
@@ -322,7 +330,8 @@ void top_k(OpContext& c) {
   auto moved = [&](Value* x) { return axis == rank - 1 ? x : c.b.add("transpose", {x}, {{"permutation", swap}}); };
   Value* x = moved(c.in[0]);
   if (!largest && !x->type.dtype.is_float()) c.refuse("the smallest integers are not supported");
-  auto* made = c.b.add_node(op_named("top_k"), {largest ? x : c.b.add("neg", {x}), k}, {{"sorted", c.integer("sorted", 1) != 0}});
+  auto* made = c.b.add_node(op_named("top_k"), {largest ? x : c.b.add("neg", {x}), k},
+                            {{"sorted", c.integer("sorted", 1) != 0}});
   Value* values = largest ? made->result(0) : c.b.add("neg", {made->result(0)});
   c.out = {moved(values), cast_to(moved(made->result(1)), kI64, c.b)};
 }
@@ -344,7 +353,9 @@ void one_hot(OpContext& c) {
   Value* indices = cast_to(c.in[0], kI64, c.b);
   Value* negative = c.b.add("less", {indices, c.b.constant(Tensor::scalar_i64(0))});
   indices = c.b.add("select", {negative, c.b.add("add", {indices, depth}), indices});
-  auto value = [&](int64_t i) { return folded(c.b.add("reshape", {part_of(c.in[2], i, i + 1, c.b), c.b.ints({})}), c.b); };
+  auto value = [&](int64_t i) {
+    return folded(c.b.add("reshape", {part_of(c.in[2], i, i + 1, c.b), c.b.ints({})}), c.b);
+  };
   c.out = {c.b.add("one_hot", {indices, depth, value(1), value(0)}, {{"axis", c.integer("axis", -1)}})};
 }
 
@@ -389,6 +400,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() { return kRows; }
+std::span<const Row> array_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::onnx

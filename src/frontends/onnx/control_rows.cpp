@@ -30,7 +30,8 @@ class Outer {
     Names names{{}, c_.names().frame, c_.name(), &builder};
     for (size_t i = 0; i < names_.size(); ++i) names.values[names_[i]] = inside[i];
     if (graph.inputs.size() != given.size())
-      fail(ErrorKind::invalid_model, "", "the subgraph takes {} inputs, expected {}", graph.inputs.size(), given.size());
+      fail(ErrorKind::invalid_model, "", "the subgraph takes {} inputs, expected {}", graph.inputs.size(),
+           given.size());
     for (size_t i = 0; i < given.size(); ++i) names.values[graph.inputs[i].name] = given[i];
     std::vector<std::string_view> outputs;
     for (const ValueInfo& output : graph.outputs) outputs.push_back(output.name);
@@ -176,7 +177,9 @@ class Loop {
   std::vector<Type> types_, elements_;
 };
 
-void loop(OpContext& c) { c.out = Loop(c).run(); }
+void loop(OpContext& c) {
+  c.out = Loop(c).run();
+}
 
 constexpr Row kRows[] = {
     {"If", branch},
@@ -185,6 +188,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::onnx

@@ -54,7 +54,8 @@ std::shared_ptr<ModelBytes> open_external(const std::string& directory, std::str
     }
     int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
     int next = ::openat(at.get(), part.c_str(), flags);
-    if (next < 0 && (errno == ELOOP || (errno == ENOTDIR && !last))) refuse("goes through a symbolic link or no directory");
+    if (next < 0 && (errno == ELOOP || (errno == ENOTDIR && !last)))
+      refuse("goes through a symbolic link or no directory");
     if (next < 0)
       fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, where, "external data '{}' cannot be opened: {}",
            printable(location), std::strerror(errno));

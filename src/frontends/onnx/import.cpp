@@ -26,7 +26,8 @@ void check_opset(const onnx::Model& model) {
 /// Names that the text form can write; others say nothing that is worth keeping.
 bool is_symbol(std::string_view name) {
   auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) && std::all_of(name.begin(), name.end(), word);
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), word);
 }
 
 Type type_of(const ValueInfo& info, InputTypes& types) {

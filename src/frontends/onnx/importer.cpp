@@ -64,8 +64,7 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
   for (const TensorProto& tensor : graph.initializers) {
     if (names.values.contains(tensor.name)) continue;  // an input of that name was asked for
     try {
-      names.values[tensor.name] =
-          names.builder->constant(read_tensor(tensor, model_, ""), clean(tensor.name));
+      names.values[tensor.name] = names.builder->constant(read_tensor(tensor, model_, ""), clean(tensor.name));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
       problems_.refused("initializer", clean(tensor.name), error);
@@ -83,7 +82,8 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
   return results;
 }
 
-void Importer::import_nodes(const std::vector<Node>& nodes, Names& names, const std::vector<std::string_view>& outputs) {
+void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
+                            const std::vector<std::string_view>& outputs) {
   // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
   std::unordered_set<std::string_view> needed(outputs.begin(), outputs.end());
   std::vector<bool> keep(nodes.size(), false);
@@ -138,7 +138,8 @@ void Importer::import_node(const Node& node, Names& names) {
       return record(node, {}, names);
     }
     int64_t version = opset(names.frame, node.domain);
-    if (version < 1) fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
+    if (version < 1)
+      fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
     SourceId id = module_.add_source({"onnx", name, clean(node.op), ""});
     builder.sources = {id};
     size_t nodes_before = builder.block().nodes.size();
@@ -168,7 +169,8 @@ void Importer::import_node(const Node& node, Names& names) {
 void Importer::call_function(const Function& function, const Node& node, Names& names, const std::string& name,
                              const std::vector<Value*>& inputs) {
   Frame frame{&function, &node, names.frame, names.frame ? names.frame->level + 1 : 1};
-  if (frame.level > kMostLevels) fail(ErrorKind::unsupported, "", "function calls are nested deeper than {}", kMostLevels);
+  if (frame.level > kMostLevels)
+    fail(ErrorKind::unsupported, "", "function calls are nested deeper than {}", kMostLevels);
   if (inputs.size() > function.inputs.size())
     fail(ErrorKind::invalid_model, "", "gives {} inputs to a function that takes {}", inputs.size(),
          function.inputs.size());
@@ -190,7 +192,8 @@ const Row* find_row(std::string_view domain, std::string_view op) {
   static const auto table = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Row*> rows;
     for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
-      for (const Row& row : family) CHECK(rows.emplace(std::pair(row.domain, row.op), &row).second, "two rows for {}", row.op);
+      for (const Row& row : family)
+        CHECK(rows.emplace(std::pair(row.domain, row.op), &row).second, "two rows for {}", row.op);
     return rows;
   }();
   auto found = table.find({domain, op});

@@ -37,14 +37,20 @@ struct Names {
 /// What a row sees of one node. Everything throws Error with the reason alone; the importer adds node and op.
 class OpContext {
  public:
-  OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs, int64_t opset)
-      : b(*names.builder), in(std::move(inputs)), opset(opset), importer_(importer), node_(node), name_(std::move(name)),
+  OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs,
+            int64_t opset)
+      : b(*names.builder),
+        in(std::move(inputs)),
+        opset(opset),
+        importer_(importer),
+        node_(node),
+        name_(std::move(name)),
         names_(names) {}
 
   Builder& b;
   std::vector<Value*> in;  // null: left out
   std::vector<Value*> out;
-  int64_t opset;           // version of the operator set that the node is from
+  int64_t opset;  // version of the operator set that the node is from
   const char* target = nullptr;
 
   const Node& node() const { return node_; }

@@ -67,8 +67,9 @@ void cast_like(OpContext& c) {
 void clip(OpContext& c) {
   c.expect_inputs(1, 3);
   if (c.opset < 11) {
-    c.out = {c.b.add("clip", c.in, {{"low", c.real("min", std::numeric_limits<float>::lowest())},
-                                    {"high", c.real("max", std::numeric_limits<float>::max())}})};
+    c.out = {c.b.add("clip", c.in,
+                     {{"low", c.real("min", std::numeric_limits<float>::lowest())},
+                      {"high", c.real("max", std::numeric_limits<float>::max())}})};
     return;
   }
   auto low = c.constant(1), high = c.constant(2);
@@ -225,8 +226,9 @@ void cum_sum(OpContext& c) {
   c.expect_inputs(2, 2);
   std::vector<int64_t> axis = c.constant_integers(1, "the axis");
   if (axis.size() != 1) fail(ErrorKind::invalid_model, "", "the axis must be one integer");
-  c.out = {c.b.add("cumsum", {c.in[0]}, {{"axis", axis[0]}, {"exclusive", c.integer("exclusive", 0) != 0},
-                                         {"reverse", c.integer("reverse", 0) != 0}})};
+  c.out = {c.b.add(
+      "cumsum", {c.in[0]},
+      {{"axis", axis[0]}, {"exclusive", c.integer("exclusive", 0) != 0}, {"reverse", c.integer("reverse", 0) != 0}})};
 }
 
 constexpr Row kRows[] = {
@@ -300,6 +302,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::onnx

@@ -48,8 +48,21 @@ struct TensorProto {
 struct Graph;
 
 struct Attribute {
-  enum class Type : int32_t { none = 0, real = 1, integer = 2, text = 3, tensor = 4, graph = 5, reals = 6, integers = 7,
-                              texts = 8, tensors = 9, graphs = 10, sparse = 11, other = 12 };
+  enum class Type : int32_t {
+    none = 0,
+    real = 1,
+    integer = 2,
+    text = 3,
+    tensor = 4,
+    graph = 5,
+    reals = 6,
+    integers = 7,
+    texts = 8,
+    tensors = 9,
+    graphs = 10,
+    sparse = 11,
+    other = 12
+  };
   std::string_view name;
   std::string_view reference;  // inside a function: the function's attribute that gives the value
   Type type = Type::none;

@@ -64,7 +64,8 @@ void conv(OpContext& c) {
   c.expect_inputs(2, 3);
   Image image(c);
   if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
-  Attributes attributes{{"strides", image.spatial("strides", 1)}, {"dilations", image.spatial("dilations", 1)},
+  Attributes attributes{{"strides", image.spatial("strides", 1)},
+                        {"dilations", image.spatial("dilations", 1)},
                         {"groups", c.integer("group", 1)}};
   image.set_padding(attributes);
   Value* y = c.b.add("conv2d", {image.in(c.in[0]), image.kernel(c.in[1])}, attributes);
@@ -76,7 +77,8 @@ void pool(OpContext& c) {
   c.expect_inputs(1, 1);
   Image image(c);
   if (!c.has("kernel_shape")) fail(ErrorKind::invalid_model, "", "attribute kernel_shape is missing");
-  Attributes attributes{{"window", image.spatial("kernel_shape", 1)}, {"strides", image.spatial("strides", 1)},
+  Attributes attributes{{"window", image.spatial("kernel_shape", 1)},
+                        {"strides", image.spatial("strides", 1)},
                         {"ceil_mode", c.integer("ceil_mode", 0) != 0}};
   image.set_padding(attributes);
   bool maximum = std::string_view(c.target) == "max_pool2d";
@@ -119,7 +121,8 @@ void instance_normalization(OpContext& c) {
   Value* mean = c.b.add("reduce_mean", {c.in[0]}, reduction);
   Value* centred = c.b.add("sub", {c.in[0], mean});
   Value* variance = c.b.add("reduce_mean", {c.b.add("square", {centred})}, reduction);
-  Value* epsilon = cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {c.real("epsilon", 1e-5f)})), c.in[0]->type.dtype, c.b);
+  Value* epsilon =
+      cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {c.real("epsilon", 1e-5f)})), c.in[0]->type.dtype, c.b);
   Value* scaled = c.b.add("mul", {centred, c.b.add("rsqrt", {c.b.add("add", {variance, epsilon})})});
   c.out = {c.b.add("add", {c.b.add("mul", {scaled, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
 }
@@ -215,6 +218,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> network_rows() { return kRows; }
+std::span<const Row> network_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::onnx

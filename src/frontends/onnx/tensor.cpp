@@ -41,9 +41,14 @@ void read_external(Wire wire, External& external, const std::string& where) {
   std::string_view key, value;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::entry::key: key = wire.bytes(); break;
-      case field::entry::value: value = wire.bytes(); break;
-      default: wire.skip();
+      case field::entry::key:
+        key = wire.bytes();
+        break;
+      case field::entry::value:
+        value = wire.bytes();
+        break;
+      default:
+        wire.skip();
     }
   }
   if (key == "location") external.location = value;
@@ -56,10 +61,18 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
   Wire wire(tensor.bytes, "TensorProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::tensor::dims: wire.append_integers(parts.dims); break;
-      case field::tensor::data_type: parts.type = static_cast<int32_t>(wire.integer()); break;
-      case field::tensor::segment: parts.segment = true, wire.skip(); break;
-      case field::tensor::raw_data: parts.raw = wire.bytes(), parts.has_raw = true; break;
+      case field::tensor::dims:
+        wire.append_integers(parts.dims);
+        break;
+      case field::tensor::data_type:
+        parts.type = static_cast<int32_t>(wire.integer());
+        break;
+      case field::tensor::segment:
+        parts.segment = true, wire.skip();
+        break;
+      case field::tensor::raw_data:
+        parts.raw = wire.bytes(), parts.has_raw = true;
+        break;
       case field::tensor::float_data:
       case field::tensor::double_data:
         parts.fixed_field = wire.field();
@@ -67,7 +80,9 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
         break;
       case field::tensor::int32_data:
       case field::tensor::int64_data:
-      case field::tensor::uint64_data: wire.append_integers(parts.integers); break;
+      case field::tensor::uint64_data:
+        wire.append_integers(parts.integers);
+        break;
       case field::tensor::string_data:
         model.charge(2 * sizeof(std::string_view));
         parts.texts.push_back(wire.bytes());
@@ -75,15 +90,18 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
       case field::tensor::external_data:
         read_external(wire.message("StringStringEntryProto"), parts.where, where);
         break;
-      case field::tensor::data_location: parts.external = wire.integer() == 1; break;
-      default: wire.skip();
+      case field::tensor::data_location:
+        parts.external = wire.integer() == 1;
+        break;
+      default:
+        wire.skip();
     }
   }
   return parts;
 }
 
-Tensor from_bytes(const Parts& parts, DType dtype, std::string_view bytes, std::shared_ptr<ModelBytes> owner, bool charge,
-                  const std::string& where) {
+Tensor from_bytes(const Parts& parts, DType dtype, std::string_view bytes, std::shared_ptr<ModelBytes> owner,
+                  bool charge, const std::string& where) {
   uint64_t expected = static_cast<uint64_t>(*element_count(parts.dims)) * dtype.size();
   if (bytes.size() != expected)
     fail(ErrorKind::invalid_model, where, "tensor data has {} bytes, expected {}", bytes.size(), expected);
@@ -112,8 +130,7 @@ Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std
   uint32_t fixed_field = 0;
   if (dtype == kF32 || dtype == kC64) fixed_field = field::tensor::float_data;
   if (dtype == kF64) fixed_field = field::tensor::double_data;
-  if (given != count)
-    fail(ErrorKind::invalid_model, where, "tensor has {} values for {} elements", given, count);
+  if (given != count) fail(ErrorKind::invalid_model, where, "tensor has {} values for {} elements", given, count);
   bool wrong = dtype != kString && (fixed_field == 0 ? !parts.fixed.empty() : !parts.integers.empty());
   if (wrong || (!parts.fixed.empty() && parts.fixed_field != fixed_field))
     fail(ErrorKind::invalid_model, where, "tensor of {} has values of another type", type_name(parts.type));
@@ -126,10 +143,17 @@ Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std
   }
   if (!parts.fixed.empty()) std::memcpy(tensor.mutable_data(), parts.fixed.data(), tensor.bytes());
   switch (dtype.size()) {
-    case 1: put_integers<uint8_t>(tensor, parts.integers); break;
-    case 2: put_integers<uint16_t>(tensor, parts.integers); break;
-    case 4: put_integers<uint32_t>(tensor, parts.integers); break;
-    default: put_integers<uint64_t>(tensor, parts.integers);
+    case 1:
+      put_integers<uint8_t>(tensor, parts.integers);
+      break;
+    case 2:
+      put_integers<uint16_t>(tensor, parts.integers);
+      break;
+    case 4:
+      put_integers<uint32_t>(tensor, parts.integers);
+      break;
+    default:
+      put_integers<uint64_t>(tensor, parts.integers);
   }
   return tensor;
 }

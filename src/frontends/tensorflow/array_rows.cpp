@@ -12,7 +12,9 @@ namespace {
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kPastTheFirst = std::numeric_limits<int64_t>::min();
 
-void identity(OpContext& c) { c.out = c.in; }
+void identity(OpContext& c) {
+  c.out = c.in;
+}
 
 void placeholder(OpContext& c) {
   c.refuse("is an input that the signature does not name; name the graph's inputs");
@@ -138,7 +140,8 @@ void split_v(OpContext& c) {
   int64_t axis = normal_axis(c.constant_integer(2, "the axis"), c.rank(0)), sum = 0;
   const Dim& dim = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
   for (int64_t size : sizes) {
-    if (size < -1 || __builtin_add_overflow(sum, size, &sum)) fail(ErrorKind::invalid_model, "", "a part has size {}", size);
+    if (size < -1 || __builtin_add_overflow(sum, size, &sum))
+      fail(ErrorKind::invalid_model, "", "a part has size {}", size);
   }
   auto rest = std::find(sizes.begin(), sizes.end(), -1);
   if (rest != sizes.end()) {
@@ -146,7 +149,8 @@ void split_v(OpContext& c) {
     *rest = dim.size - (sum + 1);
     sum = dim.size;
   }
-  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }) || (dim.known() && sum != dim.size))
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }) ||
+      (dim.known() && sum != dim.size))
     fail(ErrorKind::invalid_model, "", "the parts do not add up to {}", to_string(dim));
   split_parts(c, c.in[0], axis, sizes);
 }
@@ -279,7 +283,9 @@ class StridedSlice {
   std::vector<NewDim> result_;
 };
 
-void strided_slice(OpContext& c) { c.out = {StridedSlice(c).run()}; }
+void strided_slice(OpContext& c) {
+  c.out = {StridedSlice(c).run()};
+}
 
 /// Slice: sizes of -1 go to the end.
 void slice(OpContext& c) {
@@ -287,7 +293,8 @@ void slice(OpContext& c) {
   if (constant_of(c.in[1]) && constant_of(c.in[2])) {
     std::vector<int64_t> begins = c.constant_integers(1, "begin"), sizes = c.constant_integers(2, "size"), ends;
     if (begins.size() != c.rank(0) || sizes.size() != begins.size())
-      fail(ErrorKind::invalid_model, "", "has {} begins and {} sizes for {} dims", begins.size(), sizes.size(), c.rank(0));
+      fail(ErrorKind::invalid_model, "", "has {} begins and {} sizes for {} dims", begins.size(), sizes.size(),
+           c.rank(0));
     for (size_t i = 0; i < begins.size(); ++i) {
       int64_t end = kToTheEnd;
       if (begins[i] < 0 || sizes[i] < -1 || (sizes[i] >= 0 && __builtin_add_overflow(begins[i], sizes[i], &end)))
@@ -348,7 +355,8 @@ void pad(OpContext& c) {
 void mirror_pad(OpContext& c) {
   c.expect_inputs(2);
   std::string mode = c.text("mode", "");
-  if (mode != "REFLECT" && mode != "SYMMETRIC") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  if (mode != "REFLECT" && mode != "SYMMETRIC")
+    fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
   c.out = {c.b.add("pad", c.in, {{"mode", std::string(mode == "REFLECT" ? "reflect" : "symmetric")}})};
 }
 
@@ -360,7 +368,8 @@ void reverse(OpContext& c) {
 void gather(OpContext& c) {
   c.expect_inputs(2, 3);
   int64_t axis = c.in.size() > 2 ? c.constant_integer(2, "the axis") : 0;
-  c.out = {folded(c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", axis}, {"batch_dims", c.integer("batch_dims", 0)}}), c.b)};
+  c.out = {
+      folded(c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", axis}, {"batch_dims", c.integer("batch_dims", 0)}}), c.b)};
 }
 
 void gather_nd(OpContext& c) {
@@ -449,6 +458,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() { return kRows; }
+std::span<const Row> array_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::tensorflow

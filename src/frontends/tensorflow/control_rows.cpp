@@ -21,7 +21,7 @@ std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const Cap
 }
 
 void choose(OpContext& c, Value* condition, std::unique_ptr<Block> yes, std::unique_ptr<Block> no,
-              const Captures& captures) {
+            const Captures& captures) {
   std::vector<Value*> inputs = captures.inputs();
   inputs.insert(inputs.begin(), condition);
   std::vector<std::unique_ptr<Block>> regions;
@@ -126,14 +126,17 @@ class Loop {
   std::vector<Type> types_;
 };
 
-void loop(OpContext& c) { c.out = Loop(c).run(); }
+void loop(OpContext& c) {
+  c.out = Loop(c).run();
+}
 
 /// The element shape that an input tells: a vector with -1 for unknown dims, or a scalar -1 for unknown rank.
 Shape element_shape(OpContext& c, size_t input) {
   const Tensor* tensor = constant_of(c.in[input]);
   if (tensor == nullptr || tensor->rank() != 1) {
     const Shape& own = c.in[input]->type.shape;
-    if (tensor == nullptr && own.known() && own.rank() == 1) return Shape(std::vector<Dim>(own.sizes()[0] > 64 ? 0 : own.sizes()[0]));
+    if (tensor == nullptr && own.known() && own.rank() == 1)
+      return Shape(std::vector<Dim>(own.sizes()[0] > 64 ? 0 : own.sizes()[0]));
     return Shape::unranked();
   }
   std::vector<Dim> dims;
@@ -149,7 +152,9 @@ void list_reserve(OpContext& c) {
   c.out = {c.b.add("list_make", {size}, {{"element", element}})};
 }
 
-void list_plain(OpContext& c) { c.out = {c.b.add(c.target, c.in)}; }
+void list_plain(OpContext& c) {
+  c.out = {c.b.add(c.target, c.in)};
+}
 
 void list_set(OpContext& c) {
   c.expect_inputs(3);
@@ -160,7 +165,8 @@ void list_set(OpContext& c) {
 /// What the list says of its elements, and what the node says.
 Type element_type(OpContext& c, size_t shape_input) {
   const Type& list = c.in[0]->type;
-  if (list.kind != Type::Kind::list) fail(ErrorKind::invalid_model, "", "input 0 is {}, expected a list", to_string(list));
+  if (list.kind != Type::Kind::list)
+    fail(ErrorKind::invalid_model, "", "input 0 is {}, expected a list", to_string(list));
   Type told = Type::tensor(c.dtype("element_dtype"), element_shape(c, shape_input));
   if (!compatible(told, list.elements[0]))
     fail(ErrorKind::invalid_model, "", "elements are {}, told {}", to_string(list.elements[0]), to_string(told));
@@ -210,6 +216,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::tensorflow

@@ -11,8 +11,7 @@ constexpr int kMostCallLevels = 64;
 /// How many tensors the result "name*attr" of a node has: a number, or the length of a list of types.
 int64_t repeated_results(const Node& node, std::string_view attr_name, ModelBytes& model) {
   const Attr* attr = node.find(attr_name);
-  if (attr == nullptr)
-    fail(ErrorKind::invalid_model, printable(node.name), "attribute {} is missing", attr_name);
+  if (attr == nullptr) fail(ErrorKind::invalid_model, printable(node.name), "attribute {} is missing", attr_name);
   AttrValue value = decode(*attr, model);
   int64_t count = value.kind == AttrValue::Kind::integer ? value.integer : static_cast<int64_t>(value.integers.size());
   if (count < 0 || count > 1'000'000)
@@ -50,7 +49,10 @@ struct Call {
 class Expansion {
  public:
   Expansion(const Call& call, const FunctionDef& function, const Library& library)
-      : call_(call), function_(function), library_(library), model_(library.model()) {
+      : call_(call),
+        function_(function),
+        library_(library),
+        model_(library.model()) {
     index_ = index_nodes(function.nodes, printable(function.name));
     std::vector<std::string_view> inputs;
     for (std::string_view input : call.node.inputs)
@@ -183,8 +185,7 @@ void prune(GraphDef& graph, const std::vector<std::string>& roots) {
   while (!pending.empty()) {
     const Node& node = graph.nodes[pending.back()];
     pending.pop_back();
-    for (std::string_view input : node.inputs)
-      reach(parse_tensor_name(input, std::string(node.name)).node, node.name);
+    for (std::string_view input : node.inputs) reach(parse_tensor_name(input, std::string(node.name)).node, node.name);
   }
   std::vector<Node> kept;
   for (size_t i = 0; i < keep.size(); ++i)

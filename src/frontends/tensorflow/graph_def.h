@@ -123,8 +123,6 @@ struct GraphDef {
   std::vector<FunctionDef> functions;
   int32_t producer = 0;
   int32_t min_consumer = 0;
-
-  const FunctionDef* find_function(std::string_view name) const;
 };
 
 /// Reads a GraphDef, binary or text, told apart by content. Throws Error.

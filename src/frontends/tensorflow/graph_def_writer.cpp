@@ -11,9 +11,13 @@ namespace {
 
 using protozero::pbf_writer;
 
-protozero::data_view view(std::string_view text) { return {text.data(), text.size()}; }
+protozero::data_view view(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
-void put_varint(std::string& to, uint64_t value) { protozero::add_varint_to_buffer(&to, value); }
+void put_varint(std::string& to, uint64_t value) {
+  protozero::add_varint_to_buffer(&to, value);
+}
 
 void put_head(std::string& to, uint32_t field, uint64_t length) {
   put_varint(to, (field << 3) | static_cast<uint32_t>(protozero::pbf_wire_type::length_delimited));
@@ -166,7 +170,8 @@ std::string message(Fill&& fill) {
 std::string shape_message(const ShapeProto& shape) {
   return message([&](pbf_writer& writer) {
     for (int64_t size : shape.dims)
-      writer.add_message(field::tensor_shape::dim, message([&](pbf_writer& dim) { dim.add_int64(field::dim::size, size); }));
+      writer.add_message(field::tensor_shape::dim,
+                         message([&](pbf_writer& dim) { dim.add_int64(field::dim::size, size); }));
     if (shape.unknown_rank) writer.add_bool(field::tensor_shape::unknown_rank, true);
   });
 }

@@ -61,8 +61,8 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
            user.empty() ? model()->name() : printable(user), "'{}' is no node of the graph", printable(name.node));
     Scope::State state = scope.states[found->second];
     if (state == Scope::State::open)
-      fail(ErrorKind::unsupported, printable(user),
-           "is part of a circle through '{}'; loops must be While nodes", printable(name.node));
+      fail(ErrorKind::unsupported, printable(user), "is part of a circle through '{}'; loops must be While nodes",
+           printable(name.node));
     if (state == Scope::State::untouched) stack.push_back(found->second);
   };
   std::vector<Value*> values;
@@ -133,15 +133,15 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
 }
 
 std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tensors,
-                                           const std::unordered_map<std::string_view, Value*>& inputs, Builder& builder) {
+                                           const std::unordered_map<std::string_view, Value*>& inputs,
+                                           Builder& builder) {
   Scope scope{graph_.nodes, index_nodes(graph_.nodes, model()->name()), false, "", 0, builder, inputs, {}, {}};
   return run(scope, {tensors.begin(), tensors.end()});
 }
 
 const FunctionDef& Importer::find_function(std::string_view name) const {
   const FunctionDef* function = library_.find(name);
-  if (function == nullptr)
-    fail(ErrorKind::invalid_model, "", "function '{}' is not in the file", printable(name));
+  if (function == nullptr) fail(ErrorKind::invalid_model, "", "function '{}' is not in the file", printable(name));
   return *function;
 }
 
@@ -188,7 +188,9 @@ std::vector<std::string_view> supported_ops() {
   return ops;
 }
 
-void OpContext::expect_inputs(size_t count) const { expect_inputs(count, count); }
+void OpContext::expect_inputs(size_t count) const {
+  expect_inputs(count, count);
+}
 
 void OpContext::expect_inputs(size_t least, size_t most) const {
   if (in.size() < least || in.size() > most)

@@ -23,12 +23,18 @@ struct AlreadyReported {};
 /// importer adds node and op.
 class OpContext {
  public:
-  OpContext(Importer& importer, const Node& node, std::string name, Builder& builder, std::vector<Value*> inputs, int level)
-      : b(builder), in(std::move(inputs)), importer_(importer), node_(node), name_(std::move(name)), level_(level) {}
+  OpContext(Importer& importer, const Node& node, std::string name, Builder& builder, std::vector<Value*> inputs,
+            int level)
+      : b(builder),
+        in(std::move(inputs)),
+        importer_(importer),
+        node_(node),
+        name_(std::move(name)),
+        level_(level) {}
 
   Builder& b;
-  std::vector<Value*> in;    // data inputs
-  std::vector<Value*> out;   // results, in order
+  std::vector<Value*> in;        // data inputs
+  std::vector<Value*> out;       // results, in order
   const char* target = nullptr;  // the row's op name
 
   const Node& node() const { return node_; }

@@ -204,6 +204,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::tensorflow

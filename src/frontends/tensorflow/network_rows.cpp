@@ -27,7 +27,8 @@ class Image {
   std::vector<int64_t> spatial(std::string_view attr) const {
     std::vector<int64_t> list = c_.integers(attr);
     if (list.empty()) list = {1, 1, 1, 1};
-    if (list.size() != 4) fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected 4", attr, list.size());
+    if (list.size() != 4)
+      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected 4", attr, list.size());
     size_t height = channels_first() ? 2 : 1;
     if (list[0] != 1 || list[channels_first() ? 1 : 3] != 1)
       c_.refuse("{} over batch or channels is not supported", attr);
@@ -42,7 +43,8 @@ class Image {
     }
     if (padding != "EXPLICIT") fail(ErrorKind::invalid_model, "", "padding '{}' is unknown", printable(padding));
     std::vector<int64_t> pads = c_.integers("explicit_paddings");
-    if (pads.size() != 8) fail(ErrorKind::invalid_model, "", "explicit_paddings has {} numbers, expected 8", pads.size());
+    if (pads.size() != 8)
+      fail(ErrorKind::invalid_model, "", "explicit_paddings has {} numbers, expected 8", pads.size());
     size_t height = channels_first() ? 4 : 2;
     attributes.set("padding", std::string("explicit"));
     attributes.set("pads", std::vector<int64_t>(pads.begin() + static_cast<int64_t>(height),
@@ -65,7 +67,8 @@ void conv2d(OpContext& c) {
   // A kernel with fewer input channels than the image means groups.
   if (channels.known() && kernel.dims[2].known() && kernel.dims[2].size > 0 && channels.size != kernel.dims[2].size) {
     if (channels.size % kernel.dims[2].size != 0)
-      fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel.dims[2].size, channels.size);
+      fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel.dims[2].size,
+           channels.size);
     attributes.set("groups", channels.size / kernel.dims[2].size);
   }
   c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), c.in[1]}, attributes))};
@@ -81,8 +84,8 @@ void depthwise_conv2d(OpContext& c) {
   std::optional<int64_t> made = element_count({channels, kernel.dims[3].size});
   if (!made) fail(ErrorKind::invalid_model, "", "the kernel makes too many channels");
   Value* grouped = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {*made, -1}}, c.b);
-  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")},
-                        {"groups", channels}};
+  Attributes attributes{
+      {"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}, {"groups", channels}};
   image.set_padding(attributes);
   c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), grouped}, attributes))};
 }
@@ -97,8 +100,7 @@ void pool2d(OpContext& c) {
 
 void fused_batch_norm(OpContext& c) {
   c.expect_inputs(5);
-  if (c.boolean("is_training", true))
-    c.refuse("batch normalisation in training mode; export the model for inference");
+  if (c.boolean("is_training", true)) c.refuse("batch normalisation in training mode; export the model for inference");
   Image image(c);
   Value* y = c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]},
                      {{"epsilon", c.real("epsilon", 0.0001)}, {"axis", int64_t{image.channels_first() ? 1 : -1}}});
@@ -109,13 +111,15 @@ void fused_batch_norm(OpContext& c) {
 
 void matmul(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {c.b.add("matmul", c.in,
-                   {{"transpose_a", c.boolean("transpose_a", false)}, {"transpose_b", c.boolean("transpose_b", false)}})};
+  c.out = {
+      c.b.add("matmul", c.in,
+              {{"transpose_a", c.boolean("transpose_a", false)}, {"transpose_b", c.boolean("transpose_b", false)}})};
 }
 
 void batch_matmul(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {c.b.add("matmul", c.in, {{"transpose_a", c.boolean("adj_x", false)}, {"transpose_b", c.boolean("adj_y", false)}})};
+  c.out = {c.b.add("matmul", c.in,
+                   {{"transpose_a", c.boolean("adj_x", false)}, {"transpose_b", c.boolean("adj_y", false)}})};
 }
 
 void softmax(OpContext& c) {
@@ -141,6 +145,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> network_rows() { return kRows; }
+std::span<const Row> network_rows() {
+  return kRows;
+}
 
 }  // namespace cairn::tensorflow

@@ -22,9 +22,15 @@ Parts read_parts(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "TensorProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::tensor::dtype: parts.dtype = static_cast<DataType>(wire.integer()); break;
-      case field::tensor::shape: parts.shape = read_shape(wire.message("TensorShapeProto")); break;
-      case field::tensor::content: parts.content = wire.bytes(); break;
+      case field::tensor::dtype:
+        parts.dtype = static_cast<DataType>(wire.integer());
+        break;
+      case field::tensor::shape:
+        parts.shape = read_shape(wire.message("TensorShapeProto"));
+        break;
+      case field::tensor::content:
+        parts.content = wire.bytes();
+        break;
       case field::tensor::float_val:
       case field::tensor::double_val:
       case field::tensor::scomplex_val:
@@ -36,12 +42,15 @@ Parts read_parts(std::string_view bytes, ModelBytes& model) {
       case field::tensor::bool_val:
       case field::tensor::half_val:
       case field::tensor::uint32_val:
-      case field::tensor::uint64_val: wire.append_integers(parts.integers); break;
+      case field::tensor::uint64_val:
+        wire.append_integers(parts.integers);
+        break;
       case field::tensor::string_val:
         model.charge(2 * sizeof(std::string_view));
         parts.texts.push_back(wire.bytes());
         break;
-      default: wire.skip();
+      default:
+        wire.skip();
     }
   }
   return parts;
@@ -76,7 +85,8 @@ Tensor read_texts(const Parts& parts, ModelBytes& model, int64_t count, const st
   model.charge(bytes);
   Tensor tensor = Tensor::zeros(kString, parts.shape.dims);
   auto to = tensor.mutable_values<std::string>();
-  for (size_t i = 0; i < to.size() && !parts.texts.empty(); ++i) to[i] = parts.texts[std::min(i, parts.texts.size() - 1)];
+  for (size_t i = 0; i < to.size() && !parts.texts.empty(); ++i)
+    to[i] = parts.texts[std::min(i, parts.texts.size() - 1)];
   return tensor;
 }
 
@@ -96,10 +106,17 @@ Tensor read_values(const Parts& parts, DType dtype, const std::string& where) {
     fail(ErrorKind::invalid_model, where, "tensor of {} has integer values", to_string(parts.dtype));
   if (!parts.fixed.empty()) std::memcpy(tensor.mutable_data(), parts.fixed.data(), parts.fixed.size());
   switch (size) {
-    case 1: put_integers<uint8_t>(tensor, parts.integers); break;
-    case 2: put_integers<uint16_t>(tensor, parts.integers); break;
-    case 4: put_integers<uint32_t>(tensor, parts.integers); break;
-    default: put_integers<uint64_t>(tensor, parts.integers);
+    case 1:
+      put_integers<uint8_t>(tensor, parts.integers);
+      break;
+    case 2:
+      put_integers<uint16_t>(tensor, parts.integers);
+      break;
+    case 4:
+      put_integers<uint32_t>(tensor, parts.integers);
+      break;
+    default:
+      put_integers<uint64_t>(tensor, parts.integers);
   }
   splat(tensor, given);
   return tensor;
@@ -126,7 +143,8 @@ Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& mo
   }
   if (parts.content.size() != bytes)
     fail(ErrorKind::invalid_model, where, "tensor content has {} bytes, expected {}", parts.content.size(), bytes);
-  if (*dtype == kBool && std::any_of(parts.content.begin(), parts.content.end(), [](char c) { return c != 0 && c != 1; }))
+  if (*dtype == kBool &&
+      std::any_of(parts.content.begin(), parts.content.end(), [](char c) { return c != 0 && c != 1; }))
     fail(ErrorKind::invalid_model, where, "boolean tensor has values other than 0 and 1");
   if (reinterpret_cast<uintptr_t>(parts.content.data()) % size == 0)
     return Tensor::view(*dtype, parts.shape.dims, parts.content.data(), model);

@@ -21,9 +21,14 @@ TensorBundle::Slice read_slice(Wire wire) {
     Wire fields = wire.message("TensorSliceProto.Extent");
     while (fields.next()) {
       switch (fields.field()) {
-        case field::extent::start: extent.start = fields.integer(); break;
-        case field::extent::length: extent.length = fields.integer(); break;
-        default: fields.skip();
+        case field::extent::start:
+          extent.start = fields.integer();
+          break;
+        case field::extent::length:
+          extent.length = fields.integer();
+          break;
+        default:
+          fields.skip();
       }
     }
     wire.model().charge(2 * sizeof(extent));
@@ -37,17 +42,30 @@ TensorBundle::Entry read_entry(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "BundleEntryProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::bundle_entry::dtype: entry.dtype = static_cast<DataType>(wire.integer()); break;
-      case field::bundle_entry::shape: entry.shape = read_shape(wire.message("TensorShapeProto")); break;
-      case field::bundle_entry::shard_id: entry.shard = wire.integer(); break;
-      case field::bundle_entry::offset: entry.offset = wire.integer(); break;
-      case field::bundle_entry::size: entry.size = wire.integer(); break;
-      case field::bundle_entry::crc32c: entry.checksum = wire.fixed32(); break;
+      case field::bundle_entry::dtype:
+        entry.dtype = static_cast<DataType>(wire.integer());
+        break;
+      case field::bundle_entry::shape:
+        entry.shape = read_shape(wire.message("TensorShapeProto"));
+        break;
+      case field::bundle_entry::shard_id:
+        entry.shard = wire.integer();
+        break;
+      case field::bundle_entry::offset:
+        entry.offset = wire.integer();
+        break;
+      case field::bundle_entry::size:
+        entry.size = wire.integer();
+        break;
+      case field::bundle_entry::crc32c:
+        entry.checksum = wire.fixed32();
+        break;
       case field::bundle_entry::slice:
         model.charge(2 * sizeof(TensorBundle::Slice));
         entry.slices.push_back(read_slice(wire.message("TensorSliceProto")));
         break;
-      default: wire.skip();
+      default:
+        wire.skip();
     }
   }
   return entry;
@@ -58,12 +76,15 @@ int64_t read_header(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "BundleHeaderProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::bundle_header::num_shards: shards = wire.integer(); break;
+      case field::bundle_header::num_shards:
+        shards = wire.integer();
+        break;
       case field::bundle_header::endianness:
         if (wire.integer() != 0)
           fail(ErrorKind::unsupported, model.name(), "is a big-endian checkpoint, only little-endian ones can be read");
         break;
-      default: wire.skip();
+      default:
+        wire.skip();
     }
   }
   constexpr int64_t kMostShards = 100000;  // five digits in the file names
@@ -158,7 +179,9 @@ void copy_box(char* whole, const std::vector<int64_t>& dims, char* box_data, con
 
 }  // namespace
 
-TensorBundle::TensorBundle(std::string prefix) : prefix_(std::move(prefix)), index_(ModelBytes::open(prefix_ + ".index")) {
+TensorBundle::TensorBundle(std::string prefix)
+    : prefix_(std::move(prefix)),
+      index_(ModelBytes::open(prefix_ + ".index")) {
   bool header = false;
   read_table(*index_, [&](std::string_view key, std::string_view value) {
     if (key.empty()) {
@@ -187,8 +210,8 @@ std::string_view TensorBundle::stored_bytes(const std::string& name, const Entry
   uint64_t size = shard->bytes().size();
   if (entry.offset < 0 || entry.size < 0 || static_cast<uint64_t>(entry.offset) > size ||
       static_cast<uint64_t>(entry.size) > size - static_cast<uint64_t>(entry.offset))
-    fail(ErrorKind::invalid_model, shard->name(), "tensor {} lies at {} with {} bytes, the file has {}", printable(name),
-         entry.offset, entry.size, size);
+    fail(ErrorKind::invalid_model, shard->name(), "tensor {} lies at {} with {} bytes, the file has {}",
+         printable(name), entry.offset, entry.size, size);
   return shard->bytes().substr(static_cast<size_t>(entry.offset), static_cast<size_t>(entry.size));
 }
 
@@ -286,8 +309,7 @@ Tensor TensorBundle::assemble(const std::string& name, const Entry& entry) {
 
 Tensor TensorBundle::read(std::string_view name) {
   auto found = entries_.find(name);
-  if (found == entries_.end())
-    fail(ErrorKind::not_found, index_->name(), "has no tensor {}", printable(name));
+  if (found == entries_.end()) fail(ErrorKind::not_found, index_->name(), "has no tensor {}", printable(name));
   return found->second.slices.empty() ? read_stored(found->first, found->second)
                                       : assemble(found->first, found->second);
 }

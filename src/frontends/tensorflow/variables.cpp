@@ -28,19 +28,19 @@ struct NewFunction {
 };
 
 bool writes(std::string_view op) {
-  for (std::string_view start : {"Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter", "ResourceStrided",
-                                 "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterUpdate", "ScatterMin",
-                                 "ScatterMax", "ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub", "Apply",
-                                 "SparseApply", "CountUpTo", "ResourceCountUpTo", "DestroyResource"})
+  for (std::string_view start :
+       {"Assign",     "ResourceApply", "ResourceSparseApply", "ResourceScatter",   "ResourceStrided",
+        "ScatterAdd", "ScatterSub",    "ScatterMul",          "ScatterDiv",        "ScatterUpdate",
+        "ScatterMin", "ScatterMax",    "ScatterNdUpdate",     "ScatterNdAdd",      "ScatterNdSub",
+        "Apply",      "SparseApply",   "CountUpTo",           "ResourceCountUpTo", "DestroyResource"})
     if (op.starts_with(start)) return true;
   return false;
 }
 
 /// Ops that hand the variable itself on, result i being input i unless told otherwise.
 bool hands_on(std::string_view op) {
-  for (std::string_view name :
-       {"Identity", "IdentityN", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch", "RefIdentity",
-        "NextIteration", "RefNextIteration", "While", "StatelessWhile"})
+  for (std::string_view name : {"Identity", "IdentityN", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch",
+                                "RefIdentity", "NextIteration", "RefNextIteration", "While", "StatelessWhile"})
     if (op == name) return true;
   return false;
 }
@@ -61,7 +61,10 @@ void drop_attr(Node& node, std::string_view name) {
 class Freezer {
  public:
   Freezer(GraphDef& graph, const VariableValue& value)
-      : graph_(graph), model_(*graph.model), library_(graph), value_(value) {}
+      : graph_(graph),
+        model_(*graph.model),
+        library_(graph),
+        value_(value) {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -227,8 +230,7 @@ class Freezer {
     constant.name = model_.keep(fmt::format("{}/axis", node.name));
     constant.op = "Const";
     std::string_view content = model_.keep(std::string(reinterpret_cast<const char*>(&axis), sizeof(axis)));
-    constant.attrs = {{"dtype", model_.keep(attr_type(kDtInt32))},
-                      attr_tensor(model_, "value", kDtInt32, {}, content)};
+    constant.attrs = {{"dtype", model_.keep(attr_type(kDtInt32))}, attr_tensor(model_, "value", kDtInt32, {}, content)};
     auto control = std::find_if(node.inputs.begin(), node.inputs.end(), [](auto in) { return in.starts_with('^'); });
     node.inputs.insert(control, body ? model_.keep(fmt::format("{}:output:0", constant.name)) : constant.name);
     extra.push_back(std::move(constant));
@@ -341,6 +343,8 @@ bool is_variable(const Node& node) {
   return node.op == "VarHandleOp" || node.op == "VariableV2" || node.op == "Variable";
 }
 
-void freeze_variables(GraphDef& graph, const VariableValue& value) { Freezer(graph, value).run(); }
+void freeze_variables(GraphDef& graph, const VariableValue& value) {
+  Freezer(graph, value).run();
+}
 
 }  // namespace cairn::tensorflow
