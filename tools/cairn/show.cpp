@@ -3,7 +3,9 @@
 #include <map>
 
 #include "frontends/tensorflow/saved_model.h"
+#include "ir/text.h"
 #include "model/foreign_om.h"
+#include "passes/pipeline.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -13,6 +15,7 @@ namespace {
 struct Show {
   ModelArguments model;
   bool json = false, text = false;
+  std::string print_after;
 };
 
 // SavedModel signatures in the words of `saved_model_cli show --all` -------------------------------------------------
@@ -175,9 +178,30 @@ void show_om(const OmFile& file, Json* json) {
   fmt::print("\nmade by {} from {}\nsha256  {}\n\n", text("/producer"), text("/source/file"), text("/source/sha256"));
 }
 
+// The module as read, and after each asked pass that changed it.
+int print_module(const Show& show, Module module) {
+  std::string before = cairn::print(module).text;
+  if (show.text) fmt::print("{}", before);
+  if (show.print_after.empty()) return 0;
+  auto passes = list_passes();
+  bool known = show.print_after == "all" || std::any_of(passes.begin(), passes.end(), [&](const PassInfo& pass) {
+                 return !pass.rule && pass.name == show.print_after;
+               });
+  if (!known) fail(ErrorKind::invalid_argument, "--print-after", "no pass is called {}", show.print_after);
+  PipelineOptions options;
+  options.print_after = show.print_after;
+  options.print = [&](const std::string& pass, const std::string& text) {
+    if (text != before) fmt::print("// after {}\n{}", pass, text);
+    before = text;
+  };
+  optimise(module, options);
+  return 0;
+}
+
 int show_model(const Show& show) {
   FileKind kind = kind_of(show.model.path);
   if (kind == FileKind::foreign_om) return show_foreign(show);
+  if (show.text || !show.print_after.empty()) return print_module(show, open(show.model));
   Json json = {{"format", format_name(show.model.path)}};
   if (tensorflow::is_saved_model(show.model.path)) {
     auto model = tensorflow::read_saved_model(show.model.path);
@@ -188,12 +212,7 @@ int show_model(const Show& show) {
   }
   if (kind == FileKind::om) show_om(*OmFile::open(show.model.path), show.json ? &json : nullptr);
   try {
-    Module module = open(show.model);
-    if (show.text) {
-      fmt::print("{}", cairn::print(module).text);
-      return 0;
-    }
-    Facts facts = facts_of(show, std::move(module));
+    Facts facts = facts_of(show, open(show.model));
     if (!show.json) {
       print_facts(facts);
       return 0;
@@ -237,9 +256,11 @@ void add_show(CLI::App& app, Run& run) {
   CLI::App* verb = app.add_subcommand("show", "what a model is: signatures, operators, size, what is not supported");
   add_model_options(*verb, show->model, show->json);
   verb->add_flag("--text", show->text, "print the module in text form instead");
+  verb->add_option("--print-after,--print_after", show->print_after, "the text after this pass, or after `all` that change something");
   verb->footer(
       "\nExamples:\n  cairn show saved_model/\n  cairn show model.om --input-shape=\"x:8,224,224,3\"\n"
-      "  cairn show frozen.pb --out_nodes=\"conv1/Relu:0\" --text");
+      "  cairn show frozen.pb --out_nodes=\"conv1/Relu:0\" --text\n"
+      "  cairn show saved_model/ --print-after=simplify");
   verb->callback([show, &run] {
     run = [show] {
       show->model.path = expand_home(show->model.path);
