@@ -56,9 +56,9 @@ void Module::bind(std::string_view name, Binding binding, uint32_t scope) {
   };
   if (listed(at->globals)) {
     scope = 0;
-  } else if (listed(at->nonlocals)) {
+  } else if (listed(at->nonlocals) && scope != 0) {
     do scope = scopes_[scope].parent;
-    while (scopes_[scope].kind == ScopeKind::class_ && scope != 0);
+    while (scope != 0 && scopes_[scope].kind == ScopeKind::class_);
   }
   scopes_[scope].names[name].push_back(static_cast<uint32_t>(bindings_.size()));
   bindings_.push_back(std::move(binding));
@@ -355,7 +355,7 @@ std::vector<uint32_t> Module::lookup(std::string_view name, NodeId use, uint32_t
   while (scope != kNoScope) {
     const Scope& at = scopes_[scope];
     bool visible = at.kind != ScopeKind::class_ || scope == start;
-    if (visible && std::find(at.globals.begin(), at.globals.end(), name) != at.globals.end()) {
+    if (scope != 0 && visible && std::find(at.globals.begin(), at.globals.end(), name) != at.globals.end()) {
       scope = 0;
       crossed_function = true;
       continue;

@@ -32,6 +32,17 @@ std::string Project::find_under(const std::string& folder, std::string_view dott
   return paths_.contains(path + "/") ? path + "/" : "";
 }
 
+std::string_view Project::top_package(std::string_view folder) const {
+  std::string_view top;
+  while (!folder.empty() && paths_.contains(std::string(folder) + "__init__.py")) {
+    size_t above = folder.size() < 2 ? folder.npos : folder.rfind('/', folder.size() - 2);
+    size_t begin = above == folder.npos ? 0 : above + 1;
+    top = folder.substr(begin, folder.size() - 1 - begin);
+    folder = folder.substr(0, begin);
+  }
+  return top;
+}
+
 std::string Project::find(const std::string& importer, std::string_view name) const {
   size_t slash = importer.rfind('/');
   std::string folder = slash == std::string::npos ? "" : importer.substr(0, slash + 1);
@@ -46,10 +57,8 @@ std::string Project::find(const std::string& importer, std::string_view name) co
     if (dots == name.size()) return paths_.contains(folder + "__init__.py") ? folder + "__init__.py" : folder;
     return find_under(folder, name.substr(dots));
   }
-  // A framework's name is the framework's, but not inside a package of that name: its own source.
-  if (is_framework(name) &&
-      ("/" + folder).find("/" + std::string(name.substr(0, name.find('.'))) + "/") == std::string::npos)
-    return "";
+  // A framework's name is the framework's, but not inside the package of that name: its own source.
+  if (is_framework(name) && top_package(folder) != name.substr(0, name.find('.'))) return "";
   while (true) {
     std::string found = find_under(folder, name);
     if (!found.empty() || folder.empty()) return found;

@@ -27,6 +27,8 @@ class Project {
   const Module* module(const std::string& path) const;
 
  private:
+  /// The name of the outermost package that holds `folder` (with its final '/'), "" when it is no package.
+  std::string_view top_package(std::string_view folder) const;
   std::string find_under(const std::string& folder, std::string_view dotted) const;
 
   std::vector<std::unique_ptr<Module>> modules_;
