@@ -1,3 +1,4 @@
+// Writer of the .om container: lays out the sections, then writes the whole file atomically.
 #include <nlohmann/json.hpp>
 
 #include "frontends/crc32c.h"
