@@ -195,27 +195,28 @@ void Module::bind_parameters(NodeId function) {
         scope);
 }
 
+// The scope that a node's names are looked up in: its parent's, or the one that the parent opens for its inside.
+uint32_t Module::scope_under_parent(NodeId node) const {
+  const Node& at = syntax_[node];
+  if (at.parent == kNoNode) return 0;
+  uint32_t scope = scope_of_[at.parent];
+  if (auto opened = opened_.find(at.parent); opened != opened_.end()) {
+    Kind opener = syntax_.kind(at.parent);
+    bool inside = at.field == Field::body || at.field == Field::parameters ||
+                  (opener != Kind::function_definition && opener != Kind::class_definition && opener != Kind::lambda);
+    if (inside) scope = opened->second;
+  }
+  Kind parent = syntax_.kind(at.parent);
+  if (at.field == Field::value && (parent == Kind::default_parameter || parent == Kind::typed_default_parameter))
+    scope = scopes_[scope].parent == kNoScope ? scope : scopes_[scope].parent;
+  return scope;
+}
+
 void Module::build() {
-  const NodeId count = syntax_.size();
-  scope_of_.resize(count);
-  for (NodeId node = 0; node < count; ++node) {
+  scope_of_.resize(syntax_.size());
+  for (NodeId node = 0; node < syntax_.size(); ++node) {
     const Node& at = syntax_[node];
-    uint32_t scope = 0;
-    if (at.parent != kNoNode) {
-      scope = scope_of_[at.parent];
-      auto opened = opened_.find(at.parent);
-      if (opened != opened_.end()) {
-        Kind opener = syntax_.kind(at.parent);
-        bool inside =
-            at.field == Field::body || at.field == Field::parameters ||
-            (opener != Kind::function_definition && opener != Kind::class_definition && opener != Kind::lambda);
-        if (inside) scope = opened->second;
-      }
-      Kind parent = syntax_.kind(at.parent);
-      if (at.field == Field::value && (parent == Kind::default_parameter || parent == Kind::typed_default_parameter))
-        scope = scopes_[scope].parent == kNoScope ? scope : scopes_[scope].parent;
-    }
-    scope_of_[node] = scope;
+    const uint32_t scope = scope_of_[node] = scope_under_parent(node);
     if (opens_scope(at.kind) && (at.kind != Kind::module || node == 0)) {
       opened_[node] = static_cast<uint32_t>(scopes_.size());
       scopes_.push_back({scope_kind(at.kind), node, scopes_.empty() ? kNoScope : scope, {}, {}, {}});
@@ -248,7 +249,7 @@ void Module::build() {
         break;
     }
   }
-  for (NodeId node = 0; node < count; ++node) {
+  for (NodeId node = 0; node < syntax_.size(); ++node) {
     const Node& at = syntax_[node];
     switch (at.kind) {
       case Kind::import_statement:

@@ -98,6 +98,7 @@ class Module {
   std::vector<Parameter> parameters(NodeId function) const;
 
  private:
+  uint32_t scope_under_parent(NodeId node) const;
   void build();
   void bind(std::string_view name, Binding binding, uint32_t scope);
   void bind_target(NodeId target, NodeId value, Bound how, uint32_t since);
