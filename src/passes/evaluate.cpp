@@ -6,12 +6,6 @@ namespace {
 
 constexpr int kMaxDepth = 200;  // calls inside calls
 
-bool truth(const HostValue& value) {
-  if (value.tensor.dtype() != kBool || value.tensor.count() != 1)
-    fail(ErrorKind::invalid_model, "", "a condition must be one bool, found {}", to_string(value.tensor.type()));
-  return value.tensor.values<uint8_t>()[0] != 0;
-}
-
 class Evaluator {
  public:
   explicit Evaluator(const Module* module) : module_(module) {}
@@ -88,6 +82,12 @@ class Evaluator {
 };
 
 }  // namespace
+
+bool truth(const HostValue& value) {
+  if (value.tensor.dtype() != kBool || value.tensor.count() != 1)
+    fail(ErrorKind::invalid_model, "", "a condition must be one bool, found {}", to_string(value.tensor.type()));
+  return value.tensor.values<uint8_t>()[0] != 0;
+}
 
 std::vector<HostValue> evaluate(const Node& node, std::span<const HostValue> inputs, const Module* module,
                                 size_t largest_bytes) {

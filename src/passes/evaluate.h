@@ -18,4 +18,7 @@ std::vector<HostValue> evaluate(const Node& node, std::span<const HostValue> inp
 /// Results of a block for concrete params.
 std::vector<HostValue> evaluate(const Block& block, std::span<const HostValue> params, const Module* module = nullptr);
 
+/// The condition of an `if` or `while`. Throws Error invalid_model unless it is one bool.
+bool truth(const HostValue& value);
+
 }  // namespace cairn

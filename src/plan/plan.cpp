@@ -331,9 +331,7 @@ class Planner {
     for (const auto& region : step.control->regions) {
       auto function = std::make_unique<Function>();
       function->name = step.control->op->name;
-      Node holder;  // clone() copies whole nodes; the region is all we keep of it
-      holder.op = step.control->op;
-      std::unordered_map<const Value*, Value*> map;
+      std::unordered_map<const Value*, Value*> map;  // clone() copies whole nodes; the region is all we keep of it
       for (const Value* input : step.control->inputs) map.emplace(input, nullptr);
       auto copy = clone(*step.control, map);
       function->body = std::move(*copy->regions[static_cast<size_t>(&region - step.control->regions.data())]);

@@ -1,5 +1,6 @@
 #include "runtime/execute.h"
 
+#include "passes/evaluate.h"
 #include "plan/context.h"
 
 namespace cairn {
@@ -39,12 +40,6 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
     from.space->copy_out(target, source, to.bytes);
   else
     CHECK(false, "copy from {} to {}", from.space->name(), to.space->name());
-}
-
-bool truth(const HostValue& value) {
-  if (value.tensor.dtype() != kBool || value.tensor.count() != 1)
-    fail(ErrorKind::invalid_model, "", "a condition must be one bool, found {}", to_string(value.tensor.type()));
-  return value.tensor.values<uint8_t>()[0] != 0;
 }
 
 void check_cancelled(const RunOptions& options) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engines/cpu/engine.h"
 #include "engines/null/engine.h"
 #include "engines/reference/engine.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
-#if __has_include("engines/cpu/engine.h")
-#include "engines/cpu/engine.h"
-#endif
 
 namespace cairn {
 
@@ -46,8 +44,7 @@ std::vector<const Engine*> engines_of(const ModelOptions& options) {
     if (!engine) fail(ErrorKind::invalid_argument, "", "no engine is called {}", name);
     engines.push_back(engine);
   }
-  if (engines.empty())
-    if (const Engine* cpu = find_engine("cpu")) engines.push_back(cpu);
+  if (engines.empty()) engines.push_back(&cpu_engine());
   if (engines.empty() || engines.back() != &reference_engine()) engines.push_back(&reference_engine());
   return engines;
 }
@@ -265,9 +262,7 @@ std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs, const RunOptio
 }
 
 const Engine* find_engine(const std::string& name) {
-#if __has_include("engines/cpu/engine.h")
   if (name == "cpu") return &cpu_engine();
-#endif
   if (name == "reference") return &reference_engine();
   if (name == "remote") return &remote_engine();
   if (name == "null") return &null_engine();
