@@ -1,4 +1,4 @@
-// Normalisations along axes. Sums are kept in f64.
+// Normalisations along axes, and batch normalisation's training form. Sums are kept in f64.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -68,21 +68,57 @@ void check_epsilon(const InferContext& context) {
   if (!(epsilon >= 0)) context.fail("epsilon must not be negative, found {}", epsilon);
 }
 
-void infer_batch_norm(InferContext& context) {
+// Inputs `first` and later are parameters: vectors of one number for every position of x (input `x`) along the axis.
+// Answers the shape of x with what they tell of its channels.
+Shape channels_and_parameters(const InferContext& context, size_t x, size_t first) {
   check_epsilon(context);
-  for (size_t i = 1; i < 5; ++i) {
-    if (context.dtype(i) != context.dtype(0) && context.dtype(i) != kF32)
-      context.fail("parameters must be f32 or {}, found {}", to_string(context.dtype(0)), to_string(context.dtype(i)));
-    ranked(context, i, 1);
-  }
-  Shape shape = context.shape(0);
-  if (shape.ranked) {
+  number_type(context, x);
+  Shape shape = context.shape(x);
+  for (size_t i = first; i < context.input_count(); ++i) {
+    if (context.dtype(i) != context.dtype(x) && context.dtype(i) != kF32)
+      context.fail("parameters must be f32 or {}, found {}", to_string(context.dtype(x)), to_string(context.dtype(i)));
+    if (!ranked(context, i, 1) || !shape.ranked) continue;
     Dim& channels = shape.dims[axis_of(context, context.attr.integer("axis"), shape.rank())];
-    for (size_t i = 1; i < 5; ++i)
-      if (context.shape(i).ranked)
-        channels = same_size(context, channels, context.shape(i).dims[0], "channels and parameters");
+    channels = same_size(context, channels, context.shape(i).dims[0], "channels and parameters");
   }
-  context.result(number_type(context, 0), std::move(shape));
+  if (shape.ranked) axis_of(context, context.attr.integer("axis"), shape.rank());
+  return shape;
+}
+
+void infer_batch_norm(InferContext& context) {
+  context.result(context.dtype(0), channels_and_parameters(context, 0, 1));
+}
+
+// The channels' vector of parameters: in their element type.
+void parameter_result(InferContext& context, size_t parameter, const Shape& x) {
+  Dim channels;
+  if (context.shape(parameter).ranked) channels = context.shape(parameter).dims[0];
+  if (x.ranked) channels = x.dims[axis_of(context, context.attr.integer("axis"), x.rank())];
+  context.result(context.dtype(parameter), Shape{channels});
+}
+
+void infer_batch_norm_training(InferContext& context) {
+  const Shape x = channels_and_parameters(context, 0, 1);
+  context.result(context.dtype(0), x);
+  for (int i = 0; i < 2; ++i) parameter_result(context, 1, x);
+}
+
+void infer_batch_norm_gradient(InferContext& context) {
+  if (context.dtype(1) != context.dtype(0))
+    context.fail("x must be {}, found {}", to_string(context.dtype(0)), to_string(context.dtype(1)));
+  Shape x = channels_and_parameters(context, 1, 2);
+  const Shape& dy = context.shape(0);
+  if (x.ranked && ranked(context, 0, x.rank()))
+    for (size_t i = 0; i < x.rank(); ++i) x.dims[i] = same_size(context, x.dims[i], dy.dims[i], "sizes of x and dy");
+  context.result(context.dtype(0), x);
+  for (int i = 0; i < 2; ++i) parameter_result(context, 2, x);
+}
+
+void store(Tensor& to, const std::vector<double>& values) {
+  with_floats(to.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    for (size_t i = 0; i < values.size(); ++i) data<T>(to)[i] = T(static_cast<Compute<T>>(values[i]));
+  });
 }
 
 void batch_norm(KernelContext& context) {
@@ -120,6 +156,115 @@ std::vector<Value*> batch_norm_by_mul(Builder& b, const Node& node) {
   auto [x, scale, offset, mean, variance] = values;
   Value* deviation = b.add("sqrt", {b.add("add", {variance, scalar_like(b, variance, node.attr().number("epsilon"))})});
   return {b.add("add", {b.add("mul", {b.add("div", {b.add("sub", {x, mean}), deviation}), scale}), offset})};
+}
+
+// Mean over all positions of each channel of f(position, channel); NaN where there are none.
+template <class F>
+std::vector<double> channel_means(const Rows& rows, F&& f) {
+  std::vector<double> sums(static_cast<size_t>(rows.size));
+  for (int64_t i = 0; i < rows.outer * rows.size * rows.inner; ++i) {
+    const auto c = static_cast<size_t>(i / rows.inner % rows.size);
+    sums[c] += f(static_cast<size_t>(i), c);
+  }
+  for (double& sum : sums) sum /= static_cast<double>(rows.outer * rows.inner);
+  return sums;
+}
+
+void batch_norm_training(KernelContext& context) {
+  allocate_results(context);
+  const Rows rows = rows_of(context.input(0).dims(), context.attr.integer("axis"));
+  const std::vector<double> x = context.input(0).as_f64(), scale = context.input(1).as_f64(),
+                            offset = context.input(2).as_f64();
+  const auto mean = channel_means(rows, [&](size_t i, size_t) { return x[i]; });
+  const auto variance = channel_means(rows, [&](size_t i, size_t c) { return (x[i] - mean[c]) * (x[i] - mean[c]); });
+  std::vector<double> y(x.size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / rows.inner % rows.size);
+    y[i] = (x[i] - mean[c]) / std::sqrt(variance[c] + context.attr.number("epsilon")) * scale[c] + offset[c];
+  }
+  store(context.output(0), y);
+  store(context.output(1), mean);
+  store(context.output(2), variance);
+}
+
+void batch_norm_gradient(KernelContext& context) {
+  allocate_results(context);
+  const Rows rows = rows_of(context.input(0).dims(), context.attr.integer("axis"));
+  const auto count = static_cast<double>(rows.outer * rows.inner);
+  std::vector<double> inputs[5];
+  for (size_t i = 0; i < 5; ++i) inputs[i] = context.input(i).as_f64();
+  const auto& [dy, x, scale, mean, variance] = inputs;
+  std::vector<double> factor = variance;  // 1 / deviation
+  for (double& each : factor) each = 1 / std::sqrt(each + context.attr.number("epsilon"));
+  // Means of dy, and of dy times the normalised x.
+  const auto level = channel_means(rows, [&](size_t i, size_t) { return dy[i]; });
+  const auto slope = channel_means(rows, [&](size_t i, size_t c) { return dy[i] * (x[i] - mean[c]) * factor[c]; });
+  std::vector<double> dx(x.size()), dscale(scale.size()), doffset(scale.size());
+  for (size_t i = 0; i < dx.size(); ++i) {
+    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / rows.inner % rows.size);
+    dx[i] = scale[c] * factor[c] * (dy[i] - level[c] - (x[i] - mean[c]) * factor[c] * slope[c]);
+  }
+  for (size_t c = 0; c < dscale.size() && count > 0; ++c) dscale[c] = slope[c] * count, doffset[c] = level[c] * count;
+  store(context.output(0), dx);
+  store(context.output(1), dscale);
+  store(context.output(2), doffset);
+}
+
+// Batch normalisation in simpler ops, computed in the parameters' element type.
+class Channels {
+ public:
+  Channels(Builder& b, const Node& node, const Value* x, const Value* parameter) : b_(b), dtype_(parameter->type.dtype) {
+    const int64_t rank = static_cast<int64_t>(x->type.shape.rank()), axis = node.attr().integer("axis");
+    const int64_t channel = axis < 0 ? axis + rank : axis;
+    for (int64_t i = 0; i < rank; ++i)
+      if (i != channel) axes_.push_back(i);
+    column_.assign(static_cast<size_t>(rank - channel), 1);
+    column_[0] = -1;
+    epsilon_ = node.attr().number("epsilon");
+  }
+  Value* cast(Value* x) { return cast(x, dtype_); }
+  Value* cast(Value* x, DType dtype) { return x->type.dtype == dtype ? x : b_.add("cast", {x}, {{"dtype", dtype}}); }
+  /// A vector over channels so that it broadcasts.
+  Value* column(Value* vector) { return b_.add("reshape", {cast(vector), b_.ints(column_)}); }
+  Value* mean(Value* x) { return b_.add("reduce_mean", {x}, {{"axes", axes_}}); }
+  Value* sum(Value* x) { return b_.add("reduce_sum", {x}, {{"axes", axes_}}); }
+  Value* mul(Value* a, Value* b) { return b_.add("mul", {a, b}); }
+  Value* sub(Value* a, Value* b) { return b_.add("sub", {a, b}); }
+  Value* add(Value* a, Value* b) { return b_.add("add", {a, b}); }
+  /// 1 / deviation.
+  Value* factor(Value* variance) {
+    Value* one = scalar_like(b_, variance, 1);
+    return b_.add("div", {one, b_.add("sqrt", {add(variance, scalar_like(b_, variance, epsilon_))})});
+  }
+
+ private:
+  Builder& b_;
+  DType dtype_;
+  std::vector<int64_t> axes_, column_;
+  double epsilon_ = 0;
+};
+
+std::vector<Value*> batch_norm_training_by_means(Builder& b, const Node& node) {
+  Value *scale = node.inputs[1], *offset = node.inputs[2];
+  Channels c(b, node, node.inputs[0], scale);
+  Value* x = c.cast(node.inputs[0]);
+  Value* mean = c.mean(x);
+  Value* centred = c.sub(x, c.column(mean));
+  Value* variance = c.mean(c.mul(centred, centred));
+  Value* normal = c.mul(centred, c.column(c.factor(variance)));
+  Value* y = c.add(c.mul(normal, c.column(scale)), c.column(offset));
+  return {c.cast(y, node.inputs[0]->type.dtype), mean, variance};
+}
+
+std::vector<Value*> batch_norm_gradient_by_means(Builder& b, const Node& node) {
+  Channels c(b, node, node.inputs[1], node.inputs[2]);
+  Value *dy = c.cast(node.inputs[0]), *x = c.cast(node.inputs[1]);
+  Value* factor = c.factor(c.cast(node.inputs[4]));
+  Value* normal = c.mul(c.sub(x, c.column(node.inputs[3])), c.column(factor));
+  Value* steep = c.mul(dy, normal);
+  Value* rest = c.sub(c.sub(dy, c.column(c.mean(dy))), c.mul(normal, c.column(c.mean(steep))));
+  Value* dx = c.mul(rest, c.column(c.mul(c.cast(node.inputs[2]), factor)));
+  return {c.cast(dx, node.inputs[0]->type.dtype), c.sum(steep), c.sum(dy)};
 }
 
 void infer_layer_norm(InferContext& context) {
@@ -241,6 +386,45 @@ std::vector<OpDef> make_rows() {
                  "f32[5, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
                  "f32[0, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
                  "f16[3, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
+      {.name = "batch_norm_training",
+       .summary = "batch_norm with the mean and the biased variance of x itself for every position along the axis, and "
+                  "these two (of no elements NaN); parameters are of x's element type or f32, and so are the statistics",
+       .inputs = {{"x", Accepts::floats}, {"scale", Accepts::floats}, {"offset", Accepts::floats}},
+       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
+       .results = {"y", "mean", "variance"},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_batch_norm_training,
+       .flops = [](const InferContext& context) { return element_flops(context, 6); },
+       .decompose = batch_norm_training_by_means,
+       .reference = batch_norm_training,
+       .oracle = {"batch_norm_training(x, scale, offset, epsilon, axis)"},
+       .cases = {"f32[2, 3, 3, 4], f32[4], f32[4] {epsilon = 0.001}",
+                 "f32[2, 4, 3, 3], f32[4], f32[4] {epsilon = 0.001, axis = 1}",
+                 "f32[5, 2], f32[2], f32[2] {epsilon = 0.00001}", "f32[8, 7, 7, 37], f32[37], f32[37] {epsilon = 0.001}",
+                 "f32[0, 2], f32[2], f32[2] {epsilon = 0.1}", "f16[3, 2], f32[2], f32[2] {epsilon = 0.001}"}},
+      {.name = "batch_norm_gradient",
+       .summary = "gradients of batch_norm_training by x, scale and offset, for the gradient dy of its y and with its "
+                  "mean and variance; of no elements those by scale and offset are 0",
+       .inputs = {{"dy", Accepts::floats},
+                  {"x", Accepts::floats},
+                  {"scale", Accepts::floats},
+                  {"mean", Accepts::floats},
+                  {"variance", Accepts::floats}},
+       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
+       .results = {"dx", "dscale", "doffset"},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_batch_norm_gradient,
+       .flops = [](const InferContext& context) { return element_flops(context, 10); },
+       .decompose = batch_norm_gradient_by_means,
+       .reference = batch_norm_gradient,
+       .oracle = {"batch_norm_gradient(dy, x, scale, mean, variance, epsilon, axis)"},
+       .cases = {"f32[2, 3, 3, 4], f32[2, 3, 3, 4], f32[4], f32[4], f32[4]=[0.5, 1, 2, 0.01] {epsilon = 0.001}",
+                 "f32[2, 4, 3, 3], f32[2, 4, 3, 3], f32[4], f32[4], f32[4]=[0.5, 1, 2, 3] {epsilon = 0.1, axis = 1}",
+                 "f32[5, 2], f32[5, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
+                 "f32[0, 2], f32[0, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
+                 "f16[3, 2], f16[3, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
       {.name = "layer_norm",
        .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset, mean and biased variance taken over the "
                   "dims from the axis to the last; scale "

@@ -1,4 +1,4 @@
-// Pooling over windows of NHWC images.
+// Pooling over windows of NHWC images, and its gradients.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -7,29 +7,59 @@ namespace cairn {
 
 namespace {
 
-void infer_pool(InferContext& context) {
-  DType dtype = number_type(context, 0);
+// Dims of the pooled image.
+std::vector<Dim> pooled_dims(const InferContext& context, const std::vector<Dim>& x) {
   check_windows(context);
   const auto& window = context.attr.integers("window");
   if (window.size() != 2) context.fail("window must have 2 values, found {}", window.size());
-  bool known = ranked(context, 0, 4);
-  std::vector<Dim> x = known ? context.shape(0).dims : std::vector<Dim>(4);
-  Shape result{x[0], Dim(), Dim(), x[3]};
+  std::vector<Dim> y = {x[0], Dim(), Dim(), x[3]};
   for (size_t i : {0, 1}) {
     WindowSpec spec = window_spec(context.attr, window[i], i);
-    result.dims[1 + i] = slide(context, x[1 + i], spec);
+    y[1 + i] = slide(context, x[1 + i], spec);
     if (spec.before >= spec.reach() || spec.after >= spec.reach())
       context.fail("padding {} and {} must be less than the window of {}", spec.before, spec.after, spec.reach());
   }
-  context.result(dtype, std::move(result));
+  return y;
 }
 
+std::vector<Dim> four_dims(const InferContext& context, size_t i) {
+  return ranked(context, i, 4) ? context.shape(i).dims : std::vector<Dim>(4);
+}
+
+void infer_pool(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  context.result(dtype, Shape(pooled_dims(context, four_dims(context, 0))));
+}
+
+// The gradient by an image of dims x, when dy is operand `at`.
+void infer_gradient(InferContext& context, std::vector<Dim> x, size_t at) {
+  const std::vector<Dim> y = pooled_dims(context, x), dy = four_dims(context, at);
+  for (size_t i = 0; i < 4; ++i) {
+    const Dim size = same_size(context, y[i], dy[i], "sizes of dy and of the pooled image");
+    if (i == 0 || i == 3) x[i] = size;
+  }
+  context.result(number_type(context, at), Shape(std::move(x)));
+}
+void infer_max_pool_gradient(InferContext& context) {
+  equal_types(context);
+  infer_gradient(context, four_dims(context, 0), 1);
+}
+void infer_avg_pool_gradient(InferContext& context) {
+  Shape shape = shape_operand(context, 1);
+  if (!shape.ranked) shape = Shape(std::vector<Dim>(4));
+  if (shape.rank() != 4) context.fail("shape must have 4 sizes, found {}", shape.rank());
+  infer_gradient(context, std::move(shape.dims), 0);
+}
+
+double window_flops(const InferContext& context, const Shape& y) {
+  const auto& window = context.attr.integers("window");
+  return static_cast<double>(known_count(y).value_or(0)) * static_cast<double>(window[0]) *
+         static_cast<double>(window[1]);
+}
 double pool_flops(const InferContext& context) {
   InferContext copy = context;
   infer_pool(copy);
-  const auto& window = context.attr.integers("window");
-  return static_cast<double>(known_count(copy.results()[0].shape).value_or(0)) * static_cast<double>(window[0]) *
-         static_cast<double>(window[1]);
+  return window_flops(context, copy.results()[0].shape);
 }
 
 // The part of one window along one axis: taps first, first + step, ... before last lie inside the image.
@@ -100,6 +130,51 @@ void avg_pool2d(KernelContext& context) {
   });
 }
 
+// All of a window's gradient goes to its first largest element; one with nothing but padding has none.
+void max_pool2d_gradient(KernelContext& context) {
+  allocate_results(context);
+  const Tensor &x = context.input(0), &dy = context.input(1);
+  Tensor& dx = context.output(0);
+  const Dims& in = x.dims();
+  std::vector<double> sums(static_cast<size_t>(dx.count()));
+  with_floats(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const T *xs = data<T>(x), *dys = data<T>(dy);
+    for_each_window(context, in, dy.dims(), [&](int64_t n, int64_t base, const Taps& rows, const Taps& columns) {
+      int64_t most = -1;
+      for (int64_t h = rows.first; h < rows.last; h += rows.step)
+        for (int64_t w = columns.first; w < columns.last; w += columns.step) {
+          const int64_t at = base + (h * in[2] + w) * in[3];
+          if (most < 0 || static_cast<Compute<T>>(xs[most]) < static_cast<Compute<T>>(xs[at])) most = at;
+        }
+      if (most >= 0) sums[static_cast<size_t>(most)] += static_cast<double>(dys[n]);
+    });
+    for (size_t i = 0; i < sums.size(); ++i) data<T>(dx)[i] = T(static_cast<Compute<T>>(sums[i]));
+  });
+}
+
+void avg_pool2d_gradient(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& dy = context.input(0);
+  Tensor& dx = context.output(0);
+  const Dims& in = dx.dims();
+  const bool count_padding = context.attr.boolean("count_padding");
+  std::vector<double> sums(static_cast<size_t>(dx.count()));
+  with_floats(dy.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* dys = data<T>(dy);
+    for_each_window(context, in, dy.dims(), [&](int64_t n, int64_t base, const Taps& rows, const Taps& columns) {
+      const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
+      const double share = static_cast<double>(dys[n]) /
+                           static_cast<double>(count_padding ? rows.padded * columns.padded : inside);
+      for (int64_t h = rows.first; h < rows.last; ++h)
+        for (int64_t w = columns.first; w < columns.last; ++w)
+          sums[static_cast<size_t>(base + (h * in[2] + w) * in[3])] += share;
+    });
+    for (size_t i = 0; i < sums.size(); ++i) data<T>(dx)[i] = T(static_cast<Compute<T>>(sums[i]));
+  });
+}
+
 std::vector<AttrDef> window_attributes(std::vector<AttrDef> more) {
   std::vector<AttrDef> all = {{"window", AttrKind::integers},
                               integers("strides", {1, 1}),
@@ -148,6 +223,50 @@ std::vector<OpDef> make_rows() {
                  "f32[1, 6, 6, 3] {window = [3, 3], strides = [2, 2], ceil_mode = true}",
                  "f32[0, 4, 4, 1] {window = [2, 2]}", "f32[1, 7, 7, 65] {window = [7, 7]}",
                  "f32[1, 5, 6, 2] {window = [2, 2], padding = same_lower}", "f16[1, 4, 4, 3] {window = [2, 2]}"}},
+      {.name = "max_pool2d_gradient",
+       .summary = "gradient of max_pool2d by its image x: each element of dy goes to the first largest element of its "
+                  "window in row-major order (a NaN only when it comes first); a window all in padding gives nothing",
+       .inputs = {{"x", Accepts::floats}, {"dy", Accepts::floats}},
+       .attributes = window_attributes({integers("dilations", {1, 1})}),
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_max_pool_gradient,
+       .flops = [](const InferContext& context) { return window_flops(context, context.shape(1)); },
+       .reference = max_pool2d_gradient,
+       .oracle = {"pool2d_gradient('MAX', x, dy, window, strides, dilations, padding, pads, False)"},
+       .cases = {"f32[1, 4, 4, 1], f32[1, 2, 2, 1] {window = [2, 2], strides = [2, 2]}",
+                 "f32[2, 7, 8, 19], f32[2, 4, 4, 19] {window = [3, 3], strides = [2, 2], padding = same}",
+                 "f32[1, 7, 8, 3], f32[1, 4, 4, 3] {window = [3, 2], padding = explicit, pads = [1, 1, 0, 1], "
+                 "strides = [2, 2]}",
+                 "f32[1, 9, 9, 2], f32[1, 6, 5, 2] {window = [2, 3], dilations = [3, 2]}",
+                 "f32[1, 6, 6, 3], f32[1, 3, 3, 3] {window = [3, 3], strides = [2, 2], ceil_mode = true}",
+                 "f32[0, 4, 4, 1], f32[0, 3, 3, 1] {window = [2, 2]}",
+                 "f32[1, 5, 6, 2], f32[1, 5, 6, 2] {window = [2, 2], padding = same_lower}",
+                 "f32[1, 3, 3, 1]=[1, 1, 1, 1, 1, 1, 1, 1, 1], f32[1, 2, 2, 1] {window = [2, 2]}",
+                 "f16[1, 4, 4, 3], f16[1, 3, 3, 3] {window = [2, 2]}"}},
+      {.name = "avg_pool2d_gradient",
+       .summary = "gradient of avg_pool2d by its image of the given shape: each element of dy in equal parts to the "
+                  "elements of its window inside the image",
+       .inputs = {{"dy", Accepts::floats}, {"shape", Accepts::shape_integers}},
+       .attributes = window_attributes({flag("count_padding")}),
+       .traits = kReduction | kShapeOperands,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_avg_pool_gradient,
+       .flops = [](const InferContext& context) { return window_flops(context, context.shape(0)); },
+       .reference = avg_pool2d_gradient,
+       .oracle = {"pool2d_gradient('AVG', np.zeros(shape, dy.dtype), dy, window, strides, [1, 1], padding, pads, "
+                  "count_padding)"},
+       .cases = {"f32[1, 2, 2, 1], i64[4]=[1, 4, 4, 1] {window = [2, 2], strides = [2, 2]}",
+                 "f32[2, 4, 4, 19], i64[4]=[2, 7, 8, 19] {window = [3, 3], strides = [2, 2], padding = same}",
+                 "f32[1, 4, 4, 3], i32[4]=[1, 7, 8, 3] {window = [3, 2], padding = explicit, pads = [1, 1, 0, 1], "
+                 "strides = [2, 2]}",
+                 "f32[1, 7, 8, 3], i64[4]=[1, 7, 8, 3] {window = [3, 2], padding = explicit, pads = [1, 1, 0, 1], "
+                 "count_padding = true}",
+                 "f32[1, 3, 3, 3], i64[4]=[1, 6, 6, 3] {window = [3, 3], strides = [2, 2], ceil_mode = true}",
+                 "f32[0, 3, 3, 1], i64[4]=[0, 4, 4, 1] {window = [2, 2]}",
+                 "f32[1, 1, 1, 65], i64[4]=[1, 7, 7, 65] {window = [7, 7]}",
+                 "f32[1, 5, 6, 2], i64[4]=[1, 5, 6, 2] {window = [2, 2], padding = same_lower}",
+                 "f16[1, 3, 3, 3], i64[4]=[1, 4, 4, 3] {window = [2, 2]}"}},
   };
 }
 

@@ -87,6 +87,90 @@ def pool2d(kind, x, window, strides, dilations, padding, pads, ceil_mode, count_
     return pool(np.pad(x, borders), kind) / pool(inside, kind)
 
 
+def spatial_steps(size, kernel, count, strides, dilations, padding, pads):
+    """For height and width: padding before, padded size, and for each tap the padded positions that windows put it on."""
+    axes = []
+    for a in (0, 1):
+        reach = (count[a] - 1) * strides[a] + (kernel[a] - 1) * dilations[a] + 1
+        total = max(reach - size[a], 0)
+        before = {"valid": 0, "same": total // 2, "same_lower": total - total // 2, "explicit": pads[2 * a]}[padding]
+        last = (count[a] - 1) * strides[a] + 1
+        taps = [slice(t * dilations[a], t * dilations[a] + last, strides[a]) for t in range(kernel[a])]
+        axes.append((before, max(reach, before + size[a]), taps))
+    return axes
+
+
+def conv2d_gradients(x, kernel, dy, strides, dilations, padding, pads, groups):
+    """By the image and by the kernel, one tap at a time over the whole padded image."""
+    dx, dkernel = np.zeros_like(x), np.zeros_like(kernel)
+    if dy.size == 0:
+        return dx, dkernel
+    (top, height, rows), (left, width, columns) = spatial_steps(
+        x.shape[1:3], kernel.shape, dy.shape[1:3], strides, dilations, padding, pads
+    )
+    padded = np.zeros((x.shape[0], height, width, x.shape[3]))
+    padded[:, top : top + x.shape[1], left : left + x.shape[2]] = x
+    dpadded = np.zeros_like(padded)
+    inputs, outputs = np.split(np.arange(x.shape[3]), groups), np.split(np.arange(dy.shape[3]), groups)
+    for i, part_of_rows in enumerate(rows):
+        for j, part_of_columns in enumerate(columns):
+            for c, o in zip(inputs, outputs):
+                image = padded[:, part_of_rows, part_of_columns][..., c]
+                dkernel[i, j][:, o] = np.einsum("nhwc,nhwo->co", image, dy[..., o])
+                dimage = np.einsum("nhwo,co->nhwc", dy[..., o].astype(np.float64), kernel[i, j][:, o])
+                dpadded[:, part_of_rows, part_of_columns, c[0] : c[-1] + 1] += dimage
+    return dpadded[:, top : top + x.shape[1], left : left + x.shape[2]].astype(x.dtype), dkernel
+
+
+def pool2d_gradient(kind, x, dy, window, strides, dilations, padding, pads, count_padding):
+    """One window at a time."""
+    dx = np.zeros(x.shape)
+    if dy.size == 0:
+        return dx.astype(x.dtype)
+    axes = spatial_steps(x.shape[1:3], window, dy.shape[1:3], strides, dilations, padding, pads)
+    positions = []  # per axis and window: the taps inside the image, and how many lie inside the padded image
+    for a, (before, _, taps) in enumerate(axes):
+        after = pads[2 * a + 1] if padding == "explicit" else 0 if padding == "valid" else 1 << 30
+        starts = [t.start - before + i * strides[a] for i in range(dy.shape[1 + a]) for t in taps]
+        grouped = np.reshape(starts, (dy.shape[1 + a], window[a]))
+        size = x.shape[1 + a]
+        positions.append([([t for t in row if 0 <= t < size], sum(t < size + after for t in row)) for row in grouped])
+    for n, h, w, c in np.ndindex(dy.shape):
+        (rows, padded_rows), (columns, padded_columns) = positions[0][h], positions[1][w]
+        taps = [(n, r, s, c) for r in rows for s in columns]
+        if kind == "MAX":
+            dx[taps[int(np.argmax([x[t] for t in taps]))]] += dy[n, h, w, c]
+        for t in taps if kind == "AVG" else []:
+            dx[t] += dy[n, h, w, c] / (padded_rows * padded_columns if count_padding else len(taps))
+    return dx.astype(x.dtype)
+
+
+def batch_norm_training(x, scale, offset, epsilon, axis):
+    last = np.moveaxis(x, axis, -1).astype(np.float64)
+    others = tuple(range(x.ndim - 1))
+    mean, variance = last.mean(others), last.var(others)
+    y = (last - mean) / np.sqrt(variance + epsilon) * scale + offset
+    return np.moveaxis(y, -1, axis).astype(x.dtype), mean.astype(scale.dtype), variance.astype(scale.dtype)
+
+
+def batch_norm_gradient(dy, x, scale, mean, variance, epsilon, axis):
+    """The derivative of (x - m(x)) / sqrt(v(x) + epsilon) * scale + offset, with m and v taken as the given ones."""
+    dy_last, x_last = (np.moveaxis(each, axis, -1).astype(np.float64) for each in (dy, x))
+    others = tuple(range(x.ndim - 1))
+    centred, power = x_last - mean, variance.astype(np.float64) + epsilon
+    dscale, doffset = (dy_last * centred / np.sqrt(power)).sum(others), dy_last.sum(others)
+    count = max(x_last[..., 0].size, 1)
+    dx = scale / np.sqrt(power) * (dy_last - doffset / count - centred / power * (dy_last * centred).sum(others) / count)
+    return np.moveaxis(dx, -1, axis).astype(x.dtype), dscale.astype(scale.dtype), doffset.astype(scale.dtype)
+
+
+def cross_entropy(logits, labels):
+    wide = logits.astype(np.float64)
+    logs = wide - np.logaddexp.reduce(wide, -1, keepdims=True)
+    loss = -np.where(labels == 0, 0, labels * logs).sum(-1)
+    return loss.astype(logits.dtype), (np.exp(logs) - labels).astype(logits.dtype)
+
+
 def philox(draw, rng, shape, dtype):
     """TensorFlow's stateless generator with explicit key and counter, and the state after it."""
     y = draw(shape=shape, key=rng[:1], counter=rng[1:], alg=1, dtype=dtype).numpy()
@@ -95,7 +179,11 @@ def philox(draw, rng, shape, dtype):
     return np.array([rng[0], low, (int(rng[2]) + (low < int(rng[1]))) % 2**64], np.uint64), y
 
 
-HELPERS = {"np": np, "conv2d": conv2d, "pool2d": pool2d, "philox": philox}
+HELPERS = {
+    each.__name__: each
+    for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
+    + (cross_entropy, philox)
+} | {"np": np}
 
 
 @pytest.fixture(scope="session")

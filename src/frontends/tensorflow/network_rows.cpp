@@ -3,58 +3,10 @@
 #include <algorithm>
 
 #include "frontends/reshape.h"
-#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/image.h"
 
 namespace cairn::tensorflow {
 namespace {
-
-Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
-  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
-}
-
-/// An image in NHWC whatever the node's data_format, and numbers given for each of its dims as height and width.
-class Image {
- public:
-  explicit Image(OpContext& c) : c_(c), format_(c.text("data_format", "NHWC")) {
-    if (format_ != "NHWC" && format_ != "NCHW") c.refuse("data_format {} is not supported", printable(format_));
-    if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
-  }
-  bool channels_first() const { return format_ == "NCHW"; }
-  Value* in(Value* x) { return channels_first() ? transpose(c_, x, {0, 2, 3, 1}) : x; }
-  Value* out(Value* y) { return channels_first() ? transpose(c_, y, {0, 3, 1, 2}) : y; }
-
-  /// Height and width of a list of four; the others must be 1.
-  std::vector<int64_t> spatial(std::string_view attr) const {
-    std::vector<int64_t> list = c_.integers(attr);
-    if (list.empty()) list = {1, 1, 1, 1};
-    if (list.size() != 4)
-      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected 4", attr, list.size());
-    size_t height = channels_first() ? 2 : 1;
-    if (list[0] != 1 || list[channels_first() ? 1 : 3] != 1)
-      c_.refuse("{} over batch or channels is not supported", attr);
-    return {list[height], list[height + 1]};
-  }
-
-  void set_padding(Attributes& attributes) const {
-    std::string padding = c_.text("padding", "");
-    if (padding == "VALID" || padding == "SAME") {
-      attributes.set("padding", std::string(padding == "SAME" ? "same" : "valid"));
-      return;
-    }
-    if (padding != "EXPLICIT") fail(ErrorKind::invalid_model, "", "padding '{}' is unknown", printable(padding));
-    std::vector<int64_t> pads = c_.integers("explicit_paddings");
-    if (pads.size() != 8)
-      fail(ErrorKind::invalid_model, "", "explicit_paddings has {} numbers, expected 8", pads.size());
-    size_t height = channels_first() ? 4 : 2;
-    attributes.set("padding", std::string("explicit"));
-    attributes.set("pads", std::vector<int64_t>(pads.begin() + static_cast<int64_t>(height),
-                                                pads.begin() + static_cast<int64_t>(height) + 4));
-  }
-
- private:
-  OpContext& c_;
-  std::string format_;
-};
 
 void conv2d(OpContext& c) {
   c.expect_inputs(2);
