@@ -10,6 +10,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import numpy as np
 import tensorflow as tf
 
+import training_ops
 from make_models import save_case
 
 tf1 = tf.compat.v1
@@ -107,13 +108,15 @@ def main():
     root = sys.argv[1]
     if os.path.exists(os.path.join(root, "done")):
         return
-    for name, (function, arrays) in CASES.items():
+    for name, (function, arrays) in (CASES | training_ops.CASES).items():
+        fixed = training_ops.FIXED.get(name, ())
         for batch in ("static", "free"):  # free: the first dim of each input is only known in the run
             if (name, batch) == ("SqueezeAll", "free"):
                 continue  # its rank would be, too
             folder = os.path.join(root, f"{name}.{batch}")
             with tf1.Graph().as_default() as graph:
-                shapes = [(None,) + a.shape[1:] if batch == "free" and a.ndim else a.shape for a in map(np.asarray, arrays)]
+                shapes = [(None,) + a.shape[1:] if batch == "free" and a.ndim and n not in fixed else a.shape
+                          for n, a in enumerate(map(np.asarray, arrays))]
                 inputs = [tf1.placeholder(np.asarray(a).dtype, s, f"x{n}") for n, (a, s) in enumerate(zip(arrays, shapes))]
                 tf.identity(function(*inputs), name="y")
                 with tf1.Session(graph=graph) as session:

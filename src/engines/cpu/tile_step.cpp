@@ -234,7 +234,8 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
 }
 
 Refusal read_pool(const Group& group, SlideSpec& spec) {
-  if (group.nodes.size() != 1 || !group.last().op->find_attribute("window")) return "is no pooling";
+  if (group.nodes.size() != 1 || !group.last().op->find_attribute("window") || group.last().inputs.size() != 1)
+    return "is no pooling";
   if (auto reason = not_f32(group)) return reason;
   const Node& node = group.last();
   const auto& window = node.attr().integers("window");

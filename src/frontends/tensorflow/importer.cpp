@@ -169,10 +169,19 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
   return results;
 }
 
+namespace {
+
+std::vector<std::span<const Row>> row_families() {
+  return {array_rows(),    control_rows(), math_rows(), network_rows(),
+          training_rows(), gradient_rows(), fused_rows()};
+}
+
+}  // namespace
+
 const Row* find_row(std::string_view op) {
   static const auto table = [] {
     std::unordered_map<std::string_view, const Row*> rows;
-    for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+    for (std::span<const Row> family : row_families())
       for (const Row& row : family) CHECK(rows.emplace(row.op, &row).second, "two rows for {}", row.op);
     return rows;
   }();
@@ -182,7 +191,7 @@ const Row* find_row(std::string_view op) {
 
 std::vector<std::string_view> supported_ops() {
   std::vector<std::string_view> ops;
-  for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+  for (std::span<const Row> family : row_families())
     for (const Row& row : family) ops.push_back(row.op);
   std::sort(ops.begin(), ops.end());
   return ops;
@@ -239,6 +248,11 @@ std::string OpContext::text(std::string_view name, std::string_view fallback) co
 
 std::vector<int64_t> OpContext::integers(std::string_view name) const {
   return attr(name, AttrValue::Kind::list).integers;
+}
+
+std::vector<std::string> OpContext::texts(std::string_view name) const {
+  const AttrValue value = attr(name, AttrValue::Kind::list);
+  return {value.texts.begin(), value.texts.end()};
 }
 
 DType OpContext::dtype(std::string_view name, DataType fallback) const {

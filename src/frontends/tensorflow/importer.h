@@ -53,6 +53,7 @@ class OpContext {
   double real(std::string_view attr, double fallback) const;
   std::string text(std::string_view attr, std::string_view fallback) const;
   std::vector<int64_t> integers(std::string_view attr) const;  // empty when absent
+  std::vector<std::string> texts(std::string_view attr) const;
   /// Element type; `fallback` kDtInvalid: required.
   DType dtype(std::string_view attr, DataType fallback = kDtInvalid) const;
   std::optional<ShapeProto> shape(std::string_view attr) const;
@@ -91,6 +92,9 @@ std::span<const Row> array_rows();
 std::span<const Row> control_rows();
 std::span<const Row> math_rows();
 std::span<const Row> network_rows();
+std::span<const Row> training_rows();
+std::span<const Row> gradient_rows();
+std::span<const Row> fused_rows();
 
 class Importer {
  public:

@@ -50,12 +50,37 @@ void pool2d(OpContext& c) {
   c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
 }
 
+/// y by the statistics of the batch; the variance handed out is that of a sample, the one kept for the gradient biased.
+void batch_norm_training(OpContext& c, double epsilon, int64_t axis) {
+  auto* made = c.b.add_node(op_named("batch_norm_training"), {c.in[0], c.in[1], c.in[2]},
+                            {{"epsilon", epsilon}, {"axis", axis}});
+  Value *mean = made->result(1), *variance = made->result(2);
+  auto scalar = [&](double value) {
+    return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), mean->type.dtype, c.b);
+  };
+  auto blended = [&](Value* old, Value* fresh) {
+    const double part = c.real("exponential_avg_factor", 1);
+    if (part == 1) return fresh;
+    return c.b.add("add", {c.b.add("mul", {old, scalar(1 - part)}), c.b.add("mul", {fresh, scalar(part)})});
+  };
+  // n / (n - 1) for n elements of a channel; 1 for one.
+  Value* elements = cast_to(folded(c.b.add("size_of", {c.in[0]}), c.b), mean->type.dtype, c.b);
+  Value* channels = cast_to(folded(c.b.add("size_of", {mean}), c.b), mean->type.dtype, c.b);
+  Value* count = folded(c.b.add("div", {elements, channels}), c.b);
+  Value* rest = folded(c.b.add("maximum", {c.b.add("sub", {count, scalar(1)}), scalar(1)}), c.b);
+  Value* sample = c.b.add("mul", {variance, folded(c.b.add("div", {count, rest}), c.b)});
+  c.out = {made->result(0), blended(c.in[3], mean), blended(c.in[4], sample), mean, variance};
+  if (c.node().op == "FusedBatchNormV3") c.out.push_back(c.b.constant(Tensor::zeros(mean->type.dtype, {0})));
+}
+
 void fused_batch_norm(OpContext& c) {
   c.expect_inputs(5);
-  if (c.boolean("is_training", true)) c.refuse("batch normalisation in training mode; export the model for inference");
   Image image(c);
-  Value* y = c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]},
-                     {{"epsilon", c.real("epsilon", 0.0001)}, {"axis", int64_t{image.channels_first() ? 1 : -1}}});
+  const double epsilon = c.real("epsilon", 0.0001);
+  const int64_t axis = image.channels_first() ? 1 : -1;
+  if (c.boolean("is_training", true)) return batch_norm_training(c, epsilon, axis);
+  Value* y =
+      c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]}, {{"epsilon", epsilon}, {"axis", axis}});
   // In inference the statistics are handed on; what is kept for the gradient has no meaning.
   c.out = {y, c.in[3], c.in[4], c.in[3], c.in[4]};
   if (c.node().op == "FusedBatchNormV3") c.out.push_back(c.in[4]);

@@ -1,0 +1,347 @@
+// TensorFlow's gradients of element-wise and array ops, as compositions of simpler ones.
+#include <algorithm>
+#include <limits>
+
+#include "frontends/fold.h"
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/training.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+/// Writes formulas: operators make nodes, numbers become scalars of the element type of the other side.
+class Formula {
+ public:
+  Formula(OpContext& c, Value* value) : c_(&c), value_(value) {}
+  Value* value() const { return value_; }
+  Formula of(const char* op) const { return {*c_, c_->b.add(op, {value_})}; }
+  Formula with(const char* op, const Formula& other) const { return {*c_, c_->b.add(op, {value_, other.value_})}; }
+  Formula with(const char* op, double other) const { return with(op, number(other)); }
+  Formula number(double value) const { return {*c_, number_like(*c_, value_, value)}; }
+
+  friend Formula operator+(const Formula& a, const Formula& b) { return a.with("add", b); }
+  friend Formula operator-(const Formula& a, const Formula& b) { return a.with("sub", b); }
+  friend Formula operator*(const Formula& a, const Formula& b) { return a.with("mul", b); }
+  friend Formula operator/(const Formula& a, const Formula& b) { return a.with("div", b); }
+  friend Formula operator+(const Formula& a, double b) { return a.with("add", b); }
+  friend Formula operator*(const Formula& a, double b) { return a.with("mul", b); }
+  friend Formula operator-(double a, const Formula& b) { return b.number(a) - b; }
+  Formula choose(const Formula& yes, const Formula& no) const {
+    return {*c_, c_->b.add("select", {value_, yes.value_, no.value_})};
+  }
+
+ private:
+  OpContext* c_;
+  Value* value_;
+};
+
+/// A row whose result is kFunction(context, first input, second input); which of both is the gradient is TensorFlow's
+/// order, different from op to op.
+template <Formula (*kFunction)(OpContext&, const Formula&, const Formula&)>
+void formula(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {kFunction(c, {c, c.in[0]}, {c, c.in[1]}).value()};
+}
+
+Formula relu(OpContext&, const Formula& dy, const Formula& x) {
+  return x.with("greater", 0).choose(dy, dy.number(0));
+}
+Formula relu6(OpContext&, const Formula& dy, const Formula& x) {
+  return x.with("greater", 0).with("and", x.with("less", 6)).choose(dy, dy.number(0));
+}
+Formula leaky_relu(OpContext& c, const Formula& dy, const Formula& x) {
+  return x.with("greater", 0).choose(dy, dy * c.real("alpha", 0.2));
+}
+Formula elu(OpContext&, const Formula& dy, const Formula& y) {
+  return y.with("less", 0).choose((y + 1) * dy, dy);
+}
+Formula selu(OpContext&, const Formula& dy, const Formula& y) {
+  return y.with("less", 0).choose(dy * (y + 1.7580993408473768), dy * 1.0507009873554805);
+}
+Formula softplus(OpContext&, const Formula& dy, const Formula& x) {
+  return dy / (x.of("neg").of("exp") + 1);
+}
+Formula softsign(OpContext&, const Formula& dy, const Formula& x) {
+  return dy / (x.of("abs") + 1).of("square");
+}
+Formula tanh(OpContext&, const Formula& y, const Formula& dy) {
+  return dy * (1 - y * y);
+}
+Formula sigmoid(OpContext&, const Formula& y, const Formula& dy) {
+  return dy * (1 - y) * y;
+}
+Formula rsqrt(OpContext&, const Formula& y, const Formula& dy) {
+  return (dy * y) * (y * y) * -0.5;
+}
+Formula sqrt(OpContext&, const Formula& y, const Formula& dy) {
+  return (dy * 0.5) / y;
+}
+Formula reciprocal(OpContext&, const Formula& y, const Formula& dy) {
+  return (y * y * dy).of("neg");
+}
+
+void l2_loss(OpContext& c) {
+  c.expect_inputs(1);
+  std::vector<int64_t> axes(c.rank(0));
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+  Value* sum = c.b.add("reduce_sum", {c.b.add("square", c.in)}, {{"axes", axes}});
+  c.out = {(Formula(c, sum) * 0.5).value()};
+}
+
+/// Which axes of two shapes broadcasting repeats. One of size 1 in both may be reduced or not, so unknown sizes matter
+/// only against each other.
+void broadcast_axes(OpContext& c) {
+  c.expect_inputs(2);
+  std::optional<std::vector<Dim>> shapes[2] = {dims_told(c.in[0]), dims_told(c.in[1])};
+  if (!shapes[0] || !shapes[1]) c.refuse("the shapes must be known while importing");
+  const size_t rank = std::max(shapes[0]->size(), shapes[1]->size());
+  for (auto& shape : shapes) shape->insert(shape->begin(), rank - shape->size(), Dim(1));
+  std::vector<int64_t> axes[2];
+  for (size_t i = 0; i < rank; ++i) {
+    const Dim &a = (*shapes[0])[i], &b = (*shapes[1])[i];
+    const bool one[2] = {a == Dim(1), b == Dim(1)};
+    const bool told = one[0] || one[1] || (a.known() && b.known()) || a.surely_equals(b);
+    if (!told) c.refuse("whether sizes {} and {} broadcast is known in the run only", to_string(a), to_string(b));
+    for (size_t side : {0, 1})
+      if (one[side]) axes[side].push_back(static_cast<int64_t>(i));
+  }
+  for (const auto& list : axes) c.out.push_back(cast_to(c.b.ints(list), c.in[0]->type.dtype, c.b));
+}
+
+void invert_permutation(OpContext& c) {
+  c.expect_inputs(1);
+  if (c.rank(0) != 1) fail(ErrorKind::invalid_model, "", "the permutation has {} dims, expected 1", c.rank(0));
+  const Dim& size = c.in[0]->type.shape.dims[0];
+  if (!size.known()) c.refuse("the length of the permutation is not known");
+  if (size.size > (1 << 20)) c.refuse("a permutation of {} numbers", size.size);
+  std::vector<int64_t> places(static_cast<size_t>(size.size));
+  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
+  Value* indices = folded(c.b.add("reshape", {c.in[0], c.b.ints({size.size, 1})}), c.b);
+  Value* numbers = cast_to(c.b.ints(places), c.in[0]->type.dtype, c.b);
+  c.out = {folded(c.b.add("scatter_nd", {indices, numbers, c.b.ints({size.size})}), c.b)};
+}
+
+/// Where each part of a concatenation starts.
+void concat_offset(OpContext& c) {
+  if (c.in.size() < 2) c.expect_inputs(2);
+  std::optional<std::vector<Dim>> first = dims_told(c.in[1]);
+  if (!first) c.refuse("the shapes must be known while importing");
+  const auto axis = static_cast<size_t>(normal_axis(c.constant_integer(0, "the axis"), first->size()));
+  int64_t offset = 0;
+  for (size_t i = 1; i < c.in.size(); ++i) {
+    std::optional<std::vector<Dim>> dims = dims_told(c.in[i]);
+    if (!dims || dims->size() != first->size()) c.refuse("the shapes must be known while importing");
+    std::vector<int64_t> offsets(dims->size(), 0);
+    offsets[axis] = offset;
+    c.out.push_back(cast_to(c.b.ints(offsets), c.in[i]->type.dtype, c.b));
+    const Dim& size = (*dims)[axis];
+    if (i + 1 == c.in.size()) break;
+    if (!size.known()) c.refuse("the sizes along axis {} are not known", axis);
+    if (__builtin_add_overflow(offset, size.size, &offset))
+      fail(ErrorKind::invalid_model, "", "the parts are too large");
+  }
+}
+
+/// Numbers before and after every dim, for `pad`.
+Value* padded(OpContext& c, Value* x, const std::vector<int64_t>& pads) {
+  if (std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad == 0; })) return x;
+  Tensor table = Tensor::of<int64_t>(kI64, {static_cast<int64_t>(pads.size() / 2), 2}, pads);
+  return c.b.add("pad", {x, c.b.constant(std::move(table))});
+}
+
+Value* part(OpContext& c, Value* x, size_t axis, int64_t begin, int64_t end) {
+  std::vector<int64_t> begins(x->type.shape.rank(), 0), ends(begins.size(), std::numeric_limits<int64_t>::max());
+  begins[axis] = begin;
+  ends[axis] = end;
+  return c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)});
+}
+
+/// The gradient of a strided slice: dy put back where the slice took it from, zeros elsewhere.
+class StridedSliceGradient {
+ public:
+  explicit StridedSliceGradient(OpContext& c) : c_(c) {
+    c.expect_inputs(5);
+    std::optional<std::vector<Dim>> dims = dims_told(c.in[0]);
+    if (!dims) c.refuse("the shape of the sliced tensor must be known while importing");
+    dims_ = *dims;
+    begins_ = c.constant_integers(1, "begin");
+    ends_ = c.constant_integers(2, "end");
+    steps_ = c.constant_integers(3, "the strides");
+    if (begins_.size() != steps_.size() || ends_.size() != steps_.size() || steps_.size() > 62)
+      fail(ErrorKind::invalid_model, "", "has {}, {} and {} bounds and strides", begins_.size(), ends_.size(),
+           steps_.size());
+    for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
+      masks_.push_back(c.integer(mask, 0));
+  }
+
+  Value* run() {
+    read_entries();
+    // dy with a dim for each dim of the sliced tensor.
+    const Shape& dy = c_.in[4]->type.shape;
+    c_.rank(4);
+    if (static_cast<int64_t>(dy.rank()) != results_)
+      fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected {}", dy.rank(), results_);
+    std::vector<NewDim> full;
+    for (const Entry& entry : entries_)
+      full.push_back(entry.result < 0 ? NewDim{1, -1} : NewDim{-1, static_cast<int>(entry.result)});
+    Value* x = entries_.empty() ? c_.in[4] : reshape_to(c_.in[4], full, c_.b);
+    std::vector<int64_t> pads, turned;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& entry = entries_[i];
+      if (entry.step < 0) turned.push_back(static_cast<int64_t>(i));
+      if (entry.step != 1 && entry.step != -1) x = spread(x, i, entry);
+      pads.insert(pads.end(), {entry.before, entry.after});
+    }
+    if (!turned.empty()) x = c_.b.add("reverse", {x}, {{"axes", turned}});
+    return padded(c_, x, pads);
+  }
+
+ private:
+  struct Entry {
+    int64_t step = 1, count = -1;       // count: of the slice, where known
+    int64_t before = 0, after = 0;      // elements of the sliced tensor outside the first and last one taken
+    int64_t result = -1;                // dim of dy, -1: taken out by an index
+  };
+
+  bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
+
+  void read_entries() {
+    size_t named = 0;
+    for (size_t i = 0; i < steps_.size(); ++i) named += !masked(2, i) && !masked(3, i);
+    if (named > dims_.size()) fail(ErrorKind::invalid_model, "", "slices {} dims of {}", named, dims_.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (masked(2, i))
+        for (size_t skipped = named; skipped < dims_.size() && entries_.size() < dims_.size(); ++skipped) keep();
+      else if (masked(3, i))
+        ++results_;
+      else if (entries_.size() < dims_.size())
+        cut(i);
+    }
+    while (entries_.size() < dims_.size()) keep();
+  }
+
+  void keep() {
+    Entry entry;
+    entry.result = results_++;
+    entries_.push_back(entry);
+  }
+
+  void cut(size_t i) {
+    const Dim& dim = dims_[entries_.size()];
+    const bool shrink = masked(4, i), from_start = masked(0, i) && !shrink, to_end = masked(1, i) && !shrink;
+    Entry entry;
+    entry.step = shrink ? 1 : steps_[i];
+    if (entry.step == 0) fail(ErrorKind::invalid_model, "", "stride {} is 0", i);
+    if (!shrink && from_start && to_end && entry.step == 1) return keep();
+    if (!dim.known()) c_.refuse("slices dim {}, whose size is not known", entries_.size());
+    const int64_t n = dim.size, low = entry.step > 0 ? 0 : -1, high = entry.step > 0 ? n : n - 1;
+    auto bound = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
+    const int64_t begin = from_start ? (entry.step > 0 ? low : high) : bound(begins_[i]);
+    const int64_t end = shrink ? begin + 1 : to_end ? (entry.step > 0 ? high : low) : bound(ends_[i]);
+    if (shrink && (begin < 0 || begin >= n))
+      fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", begins_[i], n);
+    const int64_t distance = entry.step > 0 ? end - begin : begin - end, stride = std::max<int64_t>(std::abs(entry.step), 1);
+    entry.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
+    if (entry.count == 0) {
+      entry.before = n;
+    } else {
+      const int64_t last = begin + (entry.count - 1) * entry.step;
+      entry.before = std::min(begin, last);
+      entry.after = n - 1 - std::max(begin, last);
+    }
+    if (!shrink) entry.result = results_++;
+    entries_.push_back(entry);
+  }
+
+  /// Zeros between the elements along one axis, so that they stand a stride apart.
+  Value* spread(Value* x, size_t axis, const Entry& entry) {
+    if (entry.count < 2) return x;
+    const int64_t stride = std::abs(entry.step);
+    const size_t rank = x->type.shape.rank();
+    Value* single = expand_dims(x, {static_cast<int64_t>(axis) + 1}, c_.b);
+    std::vector<int64_t> pads(2 * (rank + 1), 0);
+    pads[2 * (axis + 1) + 1] = stride - 1;
+    Value* wide = padded(c_, single, pads);
+    std::vector<NewDim> merged;
+    for (size_t i = 0; i < rank; ++i)
+      merged.push_back(i == axis ? NewDim{entry.count * stride, -1} : NewDim{-1, static_cast<int>(i < axis ? i : i + 1)});
+    return part(c_, reshape_to(wide, merged, c_.b), axis, 0, (entry.count - 1) * stride + 1);
+  }
+
+  OpContext& c_;
+  std::vector<Dim> dims_;
+  std::vector<int64_t> begins_, ends_, steps_, masks_;
+  std::vector<Entry> entries_;
+  int64_t results_ = 0;
+};
+
+void strided_slice_gradient(OpContext& c) {
+  c.out = {StridedSliceGradient(c).run()};
+}
+
+/// The mirrored borders are added, turned round, to the elements that they are copies of.
+void mirror_pad_gradient(OpContext& c) {
+  c.expect_inputs(2);
+  const size_t rank = c.rank(0);
+  const std::vector<int64_t> pads = c.constant_integers(1, "the paddings");
+  const std::string mode = c.text("mode", "");
+  if (mode != "REFLECT" && mode != "SYMMETRIC")
+    fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  if (pads.size() != 2 * rank)
+    fail(ErrorKind::invalid_model, "", "has {} paddings for {} dims", pads.size(), rank);
+  const int64_t edge = mode == "REFLECT" ? 1 : 0;
+  Value* x = c.in[0];
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const int64_t before = pads[2 * axis], after = pads[2 * axis + 1];
+    if (before == 0 && after == 0) continue;
+    const Dim dim = x->type.shape.dims[axis];
+    if (!dim.known()) c.refuse("dim {} of the gradient is not known", axis);
+    const int64_t size = dim.size - before - after;
+    if (before < 0 || after < 0 || size < std::max(before, after) + edge)
+      fail(ErrorKind::invalid_model, "", "paddings {} and {} do not fit {} elements", before, after, dim.size);
+    Value* sum = part(c, x, axis, before, before + size);
+    auto add = [&](int64_t begin, int64_t count, int64_t offset) {
+      if (count == 0) return;
+      Value* turned =
+          c.b.add("reverse", {part(c, x, axis, begin, begin + count)}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
+      std::vector<int64_t> around(2 * rank, 0);
+      around[2 * axis] = offset;
+      around[2 * axis + 1] = size - count - offset;
+      sum = c.b.add("add", {sum, padded(c, turned, around)});
+    };
+    add(0, before, edge);
+    add(before + size, after, size - after - edge);
+    x = sum;
+  }
+  c.out = {x};
+}
+
+constexpr Row kRows[] = {
+    {"BroadcastGradientArgs", broadcast_axes},
+    {"ConcatOffset", concat_offset},
+    {"EluGrad", formula<elu>},
+    {"InvGrad", formula<reciprocal>},
+    {"InvertPermutation", invert_permutation},
+    {"L2Loss", l2_loss},
+    {"LeakyReluGrad", formula<leaky_relu>},
+    {"MirrorPadGrad", mirror_pad_gradient},
+    {"ReciprocalGrad", formula<reciprocal>},
+    {"Relu6Grad", formula<relu6>},
+    {"ReluGrad", formula<relu>},
+    {"RsqrtGrad", formula<rsqrt>},
+    {"SeluGrad", formula<selu>},
+    {"SigmoidGrad", formula<sigmoid>},
+    {"SoftplusGrad", formula<softplus>},
+    {"SoftsignGrad", formula<softsign>},
+    {"SqrtGrad", formula<sqrt>},
+    {"StridedSliceGrad", strided_slice_gradient},
+    {"TanhGrad", formula<tanh>},
+};
+
+}  // namespace
+
+std::span<const Row> gradient_rows() {
+  return kRows;
+}
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,332 @@
+// TensorFlow's gradients of layers: convolution, pooling, normalisation, losses, and what its graph optimiser fuses.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/image.h"
+#include "frontends/tensorflow/training.h"
+
+namespace cairn::tensorflow {
+
+Value* number_like(OpContext& c, const Value* like, double value) {
+  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
+}
+
+std::optional<std::vector<Dim>> dims_told(const Value* vector) {
+  if (const Tensor* sizes = constant_of(vector)) {
+    if (sizes->rank() != 1 || !sizes->dtype().is_integer()) return std::nullopt;
+    std::vector<Dim> dims;
+    for (int64_t size : sizes->as_i64()) dims.push_back(size < 0 ? Dim() : Dim(size));
+    return dims;
+  }
+  const auto* node = vector->producer;
+  while (node != nullptr && node->is("cast")) node = node->inputs[0]->producer;
+  if (node == nullptr || !node->is("shape_of") || !node->inputs[0]->type.shape.ranked) return std::nullopt;
+  return node->inputs[0]->type.shape.dims;
+}
+
+namespace {
+
+Attributes convolution(const Image& image) {
+  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}};
+  image.set_padding(attributes);
+  return attributes;
+}
+
+/// A kernel with fewer input channels than the image means groups.
+void set_groups(Attributes& attributes, const Dim& channels, const Dim& kernel_channels) {
+  if (!channels.known() || !kernel_channels.known() || kernel_channels.size == 0) return;
+  if (channels.size % kernel_channels.size != 0)
+    fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel_channels.size,
+         channels.size);
+  attributes.set("groups", channels.size / kernel_channels.size);
+}
+
+/// Sizes that an input tells; refuses another number of them.
+std::vector<Dim> four_sizes(OpContext& c, size_t input, const char* what) {
+  std::optional<std::vector<Dim>> dims = dims_told(c.in[input]);
+  if (!dims) return std::vector<Dim>(4);
+  if (dims->size() != 4) fail(ErrorKind::invalid_model, "", "{} has {} sizes, expected 4", what, dims->size());
+  return *dims;
+}
+
+void conv2d_by_input(OpContext& c) {
+  c.expect_inputs(3);
+  Image image(c, 2);
+  if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected 4", c.rank(1));
+  Attributes attributes = convolution(image);
+  const std::vector<Dim> sizes = four_sizes(c, 0, "the image");
+  set_groups(attributes, sizes[image.channels_first() ? 1 : 3], c.in[1]->type.shape.dims[2]);
+  c.out = {image.out(
+      c.b.add("conv2d_input_gradient", {image.in(c.in[2]), c.in[1], image.sizes(c.in[0])}, attributes))};
+}
+
+void conv2d_by_kernel(OpContext& c) {
+  c.expect_inputs(3);
+  Image image(c, 0);
+  Attributes attributes = convolution(image);
+  set_groups(attributes, c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3],
+             four_sizes(c, 1, "the kernel")[2]);
+  c.out = {c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), c.in[1]}, attributes)};
+}
+
+/// Our kernel of a depthwise convolution has the sizes [height, width, 1, channels * multiplier].
+struct Depthwise {
+  int64_t channels, made;
+};
+Depthwise depthwise_of(OpContext& c, const std::vector<Dim>& kernel) {
+  if (kernel.size() != 4 || !kernel[2].known() || !kernel[3].known())
+    c.refuse("the kernel must have 4 dims and a known number of channels");
+  std::optional<int64_t> made = element_count({kernel[2].size, kernel[3].size});
+  if (!made || *made == 0) fail(ErrorKind::invalid_model, "", "the kernel makes no or too many channels");
+  return {kernel[2].size, *made};
+}
+
+void depthwise_by_input(OpContext& c) {
+  c.expect_inputs(3);
+  Image image(c, 2);
+  c.rank(1);
+  const Depthwise sizes = depthwise_of(c, c.in[1]->type.shape.dims);
+  Attributes attributes = convolution(image);
+  attributes.set("groups", sizes.channels);
+  Value* kernel = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {sizes.made, -1}}, c.b);
+  c.out = {image.out(
+      c.b.add("conv2d_input_gradient", {image.in(c.in[2]), kernel, image.sizes(c.in[0])}, attributes))};
+}
+
+void depthwise_by_kernel(OpContext& c) {
+  c.expect_inputs(3);
+  Image image(c, 0);
+  const std::vector<Dim> kernel = four_sizes(c, 1, "the kernel");
+  const Depthwise sizes = depthwise_of(c, kernel);
+  if (!kernel[0].known() || !kernel[1].known()) c.refuse("the kernel's sizes are not known");
+  Attributes attributes = convolution(image);
+  attributes.set("groups", sizes.channels);
+  Value* shape = c.b.ints({kernel[0].size, kernel[1].size, 1, sizes.made});
+  Value* gradient =
+      c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), shape}, attributes);
+  c.out = {reshape_to(gradient, {{-1, 0}, {-1, 1}, {kernel[2].size, -1}, {kernel[3].size, -1}}, c.b)};
+}
+
+/// MaxPoolGradV2 has window and strides as inputs.
+void max_pool_gradient(OpContext& c) {
+  const bool inputs = c.node().op == "MaxPoolGradV2";
+  c.expect_inputs(inputs ? 5 : 3);
+  Image image(c, 0);
+  Attributes attributes{
+      {"window", inputs ? image.spatial(c.constant_integers(3, "the window"), "ksize") : image.spatial("ksize")},
+      {"strides", inputs ? image.spatial(c.constant_integers(4, "the strides"), "strides") : image.spatial("strides")}};
+  image.set_padding(attributes);
+  c.out = {image.out(c.b.add("max_pool2d_gradient", {image.in(c.in[0]), image.in(c.in[2])}, attributes))};
+}
+
+void avg_pool_gradient(OpContext& c) {
+  c.expect_inputs(2);
+  Image image(c, 1);
+  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
+  image.set_padding(attributes);
+  c.out = {image.out(c.b.add("avg_pool2d_gradient", {image.in(c.in[1]), image.sizes(c.in[0])}, attributes))};
+}
+
+/// In training form the reserves are the mean and the biased variance; the third of FusedBatchNormGradV3 is not used.
+void batch_norm_gradient(OpContext& c) {
+  const bool third = c.node().op == "FusedBatchNormGradV3";
+  c.expect_inputs(third ? 6 : 5);
+  Image image(c, 1);
+  const int64_t axis = image.channels_first() ? 1 : 3;
+  const double epsilon = c.real("epsilon", 0.0001);
+  Value *dy = c.in[0], *x = c.in[1], *scale = c.in[2], *mean = c.in[3], *variance = c.in[4];
+  if (c.boolean("is_training", true)) {
+    auto* made = c.b.add_node(op_named("batch_norm_gradient"), {dy, x, scale, mean, variance},
+                              {{"epsilon", epsilon}, {"axis", axis}});
+    c.out = {made->result(0), made->result(1), made->result(2)};
+  } else {  // the statistics are constants: dx = dy * scale / deviation
+    const DType dtype = scale->type.dtype;
+    std::vector<int64_t> axes = {0, 1, 2, 3}, column(static_cast<size_t>(4 - axis), 1);
+    axes.erase(axes.begin() + axis);
+    column[0] = -1;
+    auto add = [&](const char* op, std::vector<Value*> in) { return c.b.add(op, std::move(in)); };
+    auto spread = [&](Value* vector) { return add("reshape", {vector, c.b.ints(column)}); };
+    Value* wide = cast_to(dy, dtype, c.b);
+    Value* factor = add("rsqrt", {add("add", {variance, number_like(c, variance, epsilon)})});
+    Value* centred = add("sub", {cast_to(x, dtype, c.b), spread(mean)});
+    Value* dx = add("mul", {wide, spread(add("mul", {scale, factor}))});
+    Value* steep = c.b.add("reduce_sum", {add("mul", {wide, centred})}, {{"axes", axes}});
+    c.out = {cast_to(dx, dy->type.dtype, c.b), add("mul", {steep, factor}),
+             c.b.add("reduce_sum", {wide}, {{"axes", axes}})};
+  }
+  Value* nothing = c.b.constant(Tensor::zeros(scale->type.dtype, {0}));
+  c.out.insert(c.out.end(), {nothing, nothing});
+}
+
+/// Logits and labels of two dims broadcast.
+void softmax_cross_entropy(OpContext& c) {
+  c.expect_inputs(2);
+  Value *logits = c.in[0], *labels = c.in[1];
+  if (c.rank(0) != 2 || c.rank(1) != 2) fail(ErrorKind::invalid_model, "", "logits and labels must have 2 dims");
+  auto widened = [&](Value* x, Value* other) {
+    bool same = true;
+    for (size_t i = 0; i < 2; ++i) same &= x->type.shape.dims[i] != Dim(1) || other->type.shape.dims[i] == Dim(1);
+    if (same) return x;
+    // Adding zeros of the other's shape repeats x by the rules of broadcasting.
+    return c.b.add("add", {x, c.b.add("mul", {other, number_like(c, other, 0)})});
+  };
+  auto* made = c.b.add_node(op_named("softmax_cross_entropy"), {widened(logits, labels), widened(labels, logits)});
+  c.out = {made->result(0), made->result(1)};
+}
+
+void sparse_softmax_cross_entropy(OpContext& c) {
+  c.expect_inputs(2);
+  if (c.rank(0) != 2 || c.rank(1) != 1)
+    fail(ErrorKind::invalid_model, "", "logits must have 2 dims and labels 1, found {} and {}", c.rank(0), c.rank(1));
+  auto* made = c.b.add_node(op_named("sparse_softmax_cross_entropy"), c.in);
+  c.out = {made->result(0), made->result(1)};
+}
+
+void bias_gradient(OpContext& c) {
+  c.expect_inputs(1);
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  if (rank < 2) fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected at least 2", rank);
+  const int64_t channels = c.text("data_format", "NHWC").starts_with("NC") ? 1 : rank - 1;
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != channels) axes.push_back(i);
+  c.out = {c.b.add("reduce_sum", c.in, {{"axes", axes}})};
+}
+
+/// Sum over a window of `radius` neighbours on both sides along the last dim.
+Value* window_sum(OpContext& c, Value* x, int64_t radius) {
+  const Dim& channels = x->type.shape.dims[3];
+  if (!channels.known()) c.refuse("the number of channels is not known");
+  radius = std::min(radius, channels.size);
+  Value* padded = c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, 0, 0, 0, 0, radius, radius}))});
+  Value* sum = nullptr;
+  for (int64_t shift = 0; shift <= 2 * radius; ++shift) {
+    constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+    Value* part = c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}), c.b.ints({kEnd, kEnd, kEnd, shift + channels.size})});
+    sum = sum ? c.b.add("add", {sum, part}) : part;
+  }
+  return sum;
+}
+
+/// Local response normalisation: y = x * n^-beta with n = bias + alpha * sum of squares of the neighbouring channels.
+struct Response {
+  explicit Response(OpContext& c, Value* x) : alpha(c.real("alpha", 1)), beta(c.real("beta", 0.5)) {
+    radius = c.integer("depth_radius", 5);
+    if (x->type.shape.rank() != 4 || radius < 0 || radius > 1024)
+      fail(ErrorKind::invalid_model, "", "must have images of 4 dims and a depth_radius of 0 to 1024, found {} and {}",
+           x->type.shape.rank(), radius);
+    Value* squares = window_sum(c, c.b.add("mul", {x, x}), radius);
+    level = c.b.add("add", {c.b.add("mul", {squares, number_like(c, x, alpha)}), number_like(c, x, c.real("bias", 1))});
+    factor = c.b.add("pow", {level, number_like(c, x, -beta)});
+  }
+  double alpha, beta;
+  int64_t radius;
+  Value *level, *factor;
+};
+
+void local_response(OpContext& c) {
+  c.expect_inputs(1);
+  c.rank(0);
+  c.out = {c.b.add("mul", {c.in[0], Response(c, c.in[0]).factor})};
+}
+
+/// dx = dy n^-beta - 2 alpha beta x * sum over the neighbours of dy y / n.
+void local_response_gradient(OpContext& c) {
+  c.expect_inputs(3);
+  c.rank(1);
+  Value *dy = c.in[0], *x = c.in[1], *y = c.in[2];
+  const Response response(c, x);
+  Value* shares = c.b.add("div", {c.b.add("mul", {dy, y}), response.level});
+  Value* others = c.b.add("mul", {x, window_sum(c, shares, response.radius)});
+  Value* scale = number_like(c, x, 2 * response.alpha * response.beta);
+  c.out = {c.b.add("sub", {c.b.add("mul", {dy, response.factor}), c.b.add("mul", {others, scale})})};
+}
+
+/// Weights of a resize along one axis: rows for the resized size, columns for the original one. The positions are those
+/// of TensorFlow's kernels, computed in f32.
+Tensor resize_weights(OpContext& c, int64_t from, int64_t to) {
+  if (from < 1 || to < 1 || from > (1 << 20) || to > (1 << 20) || from * to > (1 << 26))
+    c.refuse("resizes {} to {} elements", from, to);
+  const bool bilinear = c.node().op.starts_with("ResizeBilinear"), corners = c.boolean("align_corners", false),
+             centres = c.boolean("half_pixel_centers", false);
+  const float scale = corners && to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1)
+                                        : static_cast<float>(from) / static_cast<float>(to);
+  Tensor weights = Tensor::zeros(kF32, {to, from});
+  auto add = [&](int64_t row, int64_t column, float weight) {
+    weights.mutable_values<float>()[static_cast<size_t>(row * from + std::clamp<int64_t>(column, 0, from - 1))] += weight;
+  };
+  for (int64_t i = 0; i < to; ++i) {
+    const float at = centres ? (static_cast<float>(i) + 0.5f) * scale - (bilinear ? 0.5f : 0.f)
+                             : static_cast<float>(i) * scale;
+    if (bilinear) {
+      const float low = std::floor(at), part = at - low;
+      add(i, static_cast<int64_t>(low), 1 - part);
+      add(i, static_cast<int64_t>(std::ceil(at)), part);
+    } else {
+      add(i, static_cast<int64_t>(corners ? std::round(at) : std::floor(at)), 1);
+    }
+  }
+  return weights;
+}
+
+/// Resizing is linear and separable, so its gradient is the product with the transposed weights along both axes.
+Value* resize_gradient(OpContext& c, Value* dy, int64_t rows, int64_t columns) {
+  const auto& dims = dy->type.shape.dims;
+  if (!dims[1].known() || !dims[2].known() || !dims[3].known()) c.refuse("the sizes of the gradient are not known");
+  Value* x = cast_to(dy, kF32, c.b);
+  // [n, h, w * c], then [n, h, w, c] with w last but one.
+  Value* flat = reshape_to(x, {{-1, 0}, {-1, 1}, {dims[2].size * dims[3].size, -1}}, c.b);
+  Value* tall = c.b.constant(resize_weights(c, rows, dims[1].size));
+  Value* wide = c.b.constant(resize_weights(c, columns, dims[2].size));
+  Value* by_rows = c.b.add("matmul", {tall, flat}, {{"transpose_a", true}});
+  Value* image = reshape_to(by_rows, {{-1, 0}, {rows, -1}, {dims[2].size, -1}, {dims[3].size, -1}}, c.b);
+  return c.b.add("matmul", {wide, image}, {{"transpose_a", true}});
+}
+
+/// ResizeBilinearGrad has the original image as its second input, ResizeNearestNeighborGrad its height and width.
+void resize_gradient_row(OpContext& c) {
+  c.expect_inputs(2);
+  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected 4", c.rank(0));
+  std::vector<int64_t> size;
+  if (c.node().op == "ResizeBilinearGrad") {
+    if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(1));
+    const auto& dims = c.in[1]->type.shape.dims;
+    if (!dims[1].known() || !dims[2].known()) c.refuse("the size of the image is not known");
+    size = {dims[1].size, dims[2].size};
+  } else {
+    size = c.constant_integers(1, "the size");
+    if (size.size() != 2) fail(ErrorKind::invalid_model, "", "the size has {} numbers, expected 2", size.size());
+  }
+  const DType dtype = c.node().op == "ResizeBilinearGrad" ? c.in[1]->type.dtype : c.in[0]->type.dtype;
+  c.out = {cast_to(resize_gradient(c, c.in[0], size[0], size[1]), dtype, c.b)};
+}
+
+constexpr Row kRows[] = {
+    {"AvgPoolGrad", avg_pool_gradient},
+    {"BiasAddGrad", bias_gradient},
+    {"Conv2DBackpropFilter", conv2d_by_kernel},
+    {"Conv2DBackpropInput", conv2d_by_input},
+    {"DepthwiseConv2dNativeBackpropFilter", depthwise_by_kernel},
+    {"DepthwiseConv2dNativeBackpropInput", depthwise_by_input},
+    {"FusedBatchNormGrad", batch_norm_gradient},
+    {"FusedBatchNormGradV2", batch_norm_gradient},
+    {"FusedBatchNormGradV3", batch_norm_gradient},
+    {"LRN", local_response},
+    {"LRNGrad", local_response_gradient},
+    {"MaxPoolGrad", max_pool_gradient},
+    {"MaxPoolGradV2", max_pool_gradient},
+    {"ResizeBilinearGrad", resize_gradient_row},
+    {"ResizeNearestNeighborGrad", resize_gradient_row},
+    {"SoftmaxCrossEntropyWithLogits", softmax_cross_entropy},
+    {"SparseSoftmaxCrossEntropyWithLogits", sparse_softmax_cross_entropy},
+};
+
+}  // namespace
+
+std::span<const Row> training_rows() {
+  return kRows;
+}
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,127 @@
+"""Cases of make_ops.py for the ops of training: gradients, updates of variables, random numbers."""
+import numpy as np
+import tensorflow as tf
+
+raw = tf.raw_ops
+R = np.random.default_rng(12)
+
+
+def f(*shape):
+    return R.normal(size=shape).astype(np.float32)
+
+
+def positive(*shape):
+    return np.abs(f(*shape)) + np.float32(0.5)
+
+
+def flat(*results):
+    """Several results as one."""
+    return tf.concat([tf.reshape(tf.cast(each, tf.float32), [-1]) for each in results], 0)
+
+
+def conv(name, image, kernel, **more):
+    """The two gradients of a convolution whose image sizes are computed, as they are in scripts."""
+    op, of_kernel = getattr(raw, name + "BackpropInput"), getattr(raw, name + "BackpropFilter")
+    forward = getattr(raw, name)(input=image, filter=kernel, **more)
+    dy = (forward.numpy() if hasattr(forward, "numpy") else forward) * np.float32(0.5)
+    return {
+        "Input": (lambda x, k, d: op(input_sizes=tf.shape(x), filter=k, out_backprop=d, **more), [image, kernel, dy]),
+        "Filter": (lambda x, k, d: of_kernel(input=x, filter_sizes=tf.shape(k), out_backprop=d, **more), [image, kernel, dy]),
+    }
+
+
+IMAGE, KERNEL = f(2, 9, 8, 4), f(3, 3, 4, 6)
+X, DY = f(2, 3, 4), f(2, 3, 4)
+SAME = dict(strides=[1, 2, 2, 1], padding="SAME")
+CONVOLUTIONS = {
+    "Conv2DSame": conv("Conv2D", IMAGE, KERNEL, **SAME),
+    "Conv2DValid": conv("Conv2D", IMAGE, KERNEL, strides=[1, 1, 2, 1], padding="VALID"),
+    "Conv2DExplicit": conv("Conv2D", IMAGE, KERNEL, strides=[1, 2, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0]),
+    "Conv2DPointwise": conv("Conv2D", IMAGE, f(1, 1, 4, 3), **SAME),
+    "DepthwiseConv2dNative": conv("DepthwiseConv2dNative", IMAGE, f(3, 3, 4, 2), **SAME),
+}
+POOL = dict(ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1])
+POOLED, POOLED_VALID = f(2, 5, 4, 4), f(2, 4, 3, 4)
+MAXIMA = raw.MaxPool(input=IMAGE, padding="SAME", **POOL).numpy()
+SCALE, OFFSET, MEAN, VARIANCE = f(4), f(4), f(4), positive(4)
+
+
+def batch_norm(**more):
+    return lambda x, s, o, m, v: flat(*raw.FusedBatchNormV3(x=x, scale=s, offset=o, mean=m, variance=v, epsilon=1e-3, is_training=True, **more)[:5])
+
+
+def batch_norm_gradient(training):
+    return lambda d, x, s, m, v: flat(*raw.FusedBatchNormGradV3(
+        y_backprop=d, x=x, scale=s, reserve_space_1=m, reserve_space_2=v, reserve_space_3=tf.constant([], tf.float32),
+        epsilon=1e-3, is_training=training)[:3])
+
+
+def fused(op, inputs, fused_ops=None, **attributes):
+    """An op that TensorFlow's graph optimiser makes; it has no function in Python."""
+    from tensorflow.python.framework import op_def_library, op_def_registry
+
+    if fused_ops:
+        attributes["fused_ops"] = fused_ops
+    definition = op_def_registry.get(op)
+    names = [each.name for each in definition.input_arg]
+    wanted = {each.name for each in definition.attr}
+    defaults = {"transpose_a": False, "transpose_b": False, "epsilon": 1e-3, "leakyrelu_alpha": 0.2, "data_format": "NHWC",
+                "dilations": [1, 1, 1, 1], "explicit_paddings": [], "use_cudnn_on_gpu": True, "filter_format": "HWIO"}
+    if "num_host_args" in wanted:
+        defaults["num_args"] = len(inputs[2])
+    attributes = {name: value for name, value in defaults.items() if name in wanted} | attributes
+    return op_def_library.apply_op(op, name=op[1:], **dict(zip(names, inputs)), **attributes)
+
+
+LABELS = np.abs(f(5, 7))
+LABELS /= LABELS.sum(1, keepdims=True)
+
+CASES = {
+    **{name + "Backprop" + which: case for name, both in CONVOLUTIONS.items() for which, case in both.items()},
+    "MaxPoolGrad": (lambda x, y, d: raw.MaxPoolGrad(orig_input=x, orig_output=y, grad=d, padding="SAME", **POOL), [IMAGE, MAXIMA, POOLED]),
+    "MaxPoolGradV2": (lambda x, y, d: raw.MaxPoolGradV2(orig_input=x, orig_output=y, grad=d, padding="SAME", **POOL), [IMAGE, MAXIMA, POOLED]),
+    "AvgPoolGrad": (lambda x, d: raw.AvgPoolGrad(orig_input_shape=tf.shape(x), grad=d, padding="SAME", **POOL), [IMAGE, POOLED]),
+    "AvgPoolGradValid": (lambda x, d: raw.AvgPoolGrad(orig_input_shape=tf.shape(x), grad=d, padding="VALID", **POOL), [IMAGE, POOLED_VALID]),
+    "BatchNormTraining": (batch_norm(), [IMAGE, SCALE, OFFSET, MEAN, VARIANCE]),
+    "BatchNormTrainingBlended": (batch_norm(exponential_avg_factor=0.25), [IMAGE, SCALE, OFFSET, MEAN, VARIANCE]),
+    "FusedBatchNormGradV3": (batch_norm_gradient(True), [f(2, 9, 8, 4), IMAGE, SCALE, MEAN, VARIANCE]),
+    "FusedBatchNormGradInference": (batch_norm_gradient(False), [f(2, 9, 8, 4), IMAGE, SCALE, MEAN, VARIANCE]),
+    "SoftmaxCrossEntropy": (lambda x, y: flat(*raw.SoftmaxCrossEntropyWithLogits(features=x, labels=y)), [3 * f(5, 7), LABELS]),
+    "SoftmaxCrossEntropyBroadcast": (lambda x, y: flat(*raw.SoftmaxCrossEntropyWithLogits(features=x, labels=y)), [f(5, 7), LABELS[:1]]),
+    "SparseSoftmaxCrossEntropy": (lambda x, y: flat(*raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=y)), [3 * f(5, 7), np.int32([0, 6, 3, 3, 1])]),
+    "BiasAddGrad": (lambda d: raw.BiasAddGrad(out_backprop=d), [IMAGE]),
+    "BiasAddGradNchw": (lambda d: raw.BiasAddGrad(out_backprop=d, data_format="NCHW"), [IMAGE]),
+    **{name: ((lambda op: lambda d, x: op(gradients=d, features=x))(getattr(raw, name)), [DY, 4 * X])
+       for name in ("ReluGrad", "Relu6Grad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad")},
+    **{name: ((lambda op: lambda d, y: op(gradients=d, outputs=y))(getattr(raw, name)), [DY, X]) for name in ("EluGrad", "SeluGrad")},
+    **{name: ((lambda op: lambda y, d: op(y=y, dy=d))(getattr(raw, name)), [positive(2, 3, 4), DY])
+       for name in ("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad")},
+    "L2Loss": (lambda x: raw.L2Loss(t=x), [X]),
+    "BroadcastGradientArgs": (lambda x, y: tf.reduce_sum(x * y, raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y))[1]), [X, f(3, 1)]),
+    "InvertPermutation": (lambda x: tf.transpose(x, tf.math.invert_permutation([2, 0, 1])), [X]),
+    "ConcatOffset": (lambda x, y: tf.slice(tf.concat([x, y], 1), raw.ConcatOffset(concat_dim=1, shape=[tf.shape(x), tf.shape(y)])[1], [-1, 2, 4]), [X, f(2, 2, 4)]),
+    "MirrorPadGradReflect": (lambda d: raw.MirrorPadGrad(input=d, paddings=[[0, 0], [1, 2], [2, 3]], mode="REFLECT"), [f(2, 7, 9)]),
+    "MirrorPadGradSymmetric": (lambda d: raw.MirrorPadGrad(input=d, paddings=[[0, 0], [3, 2], [0, 4]], mode="SYMMETRIC"), [f(2, 8, 9)]),
+    "ResizeBilinearGrad": (lambda d, x: raw.ResizeBilinearGrad(grads=d, original_image=x), [f(2, 9, 5, 3), f(2, 4, 3, 3)]),
+    "ResizeBilinearGradCorners": (lambda d, x: raw.ResizeBilinearGrad(grads=d, original_image=x, align_corners=True), [f(2, 9, 5, 3), f(2, 4, 7, 3)]),
+    "ResizeBilinearGradCentres": (lambda d, x: raw.ResizeBilinearGrad(grads=d, original_image=x, half_pixel_centers=True), [f(2, 9, 5, 3), f(2, 4, 7, 3)]),
+    "ResizeNearestNeighborGrad": (lambda d: raw.ResizeNearestNeighborGrad(grads=d, size=[4, 3]), [f(2, 9, 5, 3)]),
+    "ResizeNearestNeighborGradCentres": (lambda d: raw.ResizeNearestNeighborGrad(grads=d, size=[4, 3], half_pixel_centers=True), [f(2, 9, 5, 3)]),
+    "LRN": (lambda x: raw.LRN(input=x, depth_radius=2, bias=1.5, alpha=0.3, beta=0.6), [f(2, 3, 4, 7)]),
+    "LRNGrad": (lambda d, x, y: raw.LRNGrad(input_grads=d, input_image=x, output_image=y, depth_radius=2, bias=1.5, alpha=0.3, beta=0.6), [f(2, 3, 4, 7), f(2, 3, 4, 7), f(2, 3, 4, 7)]),
+    **{f"StridedSliceGrad{n}": ((lambda cut: lambda x, k: tf.gradients(cut(x), x, k * cut(x))[0])(cut), [f(6, 7, 5), np.float32(3)]) for n, cut in enumerate([
+        lambda x: x[0, 1:, ::-2], lambda x: x[..., tf.newaxis, 1:3], lambda x: x[1:4, -1, ::3], lambda x: x[5:1:-3, 1:1], lambda x: x[:, 2:6:2, tf.newaxis]])},
+    "FusedMatMul": (lambda x, y, b: fused("_FusedMatMul", [x, y, [b]], ["BiasAdd", "Relu"]), [f(4, 5), f(5, 3), f(3)]),
+    "FusedConv2DBiasElu": (lambda x, k, b: fused("_FusedConv2D", [x, k, [b], []], ["BiasAdd", "Elu"], **SAME), [IMAGE, KERNEL, f(6)]),
+    "FusedConv2DNorm": (lambda x, k, s, o, m, v: fused("_FusedConv2D", [x, k, [s, o, m, v], []], ["FusedBatchNorm", "Relu6"], **SAME),
+                        [IMAGE, KERNEL, f(6), f(6), f(6), positive(6)]),
+    "UnaryOpsComposition": (lambda x: fused("_UnaryOpsComposition", [x], op_names=["Tanh", "Abs", "Sqrt"]), [X]),
+}
+
+# Inputs whose first dim is no batch: kernels, what broadcasts, what an index picks from.
+FIXED = {
+    **{name + "Backprop" + which: (1,) for name, both in CONVOLUTIONS.items() for which in both},
+    "SoftmaxCrossEntropyBroadcast": (1,),
+    "BroadcastGradientArgs": (1,),
+    **{f"StridedSliceGrad{n}": (0,) for n in (0, 2, 3)},
+}
