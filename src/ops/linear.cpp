@@ -151,7 +151,8 @@ void infer_conv2d_gradient(InferContext& context) {
   shape.dims[kOfKernel ? 3 : 0] = same_size(context, shape.dims[kOfKernel ? 3 : 0], dy[kOfKernel ? 3 : 0],
                                             kOfKernel ? "output channels" : "batch sizes");
   const std::vector<Dim> other = four_dims(context, kOfKernel ? 0 : 1);
-  const std::vector<Dim> y = kOfKernel ? conv2d_dims(context, other, shape.dims) : conv2d_dims(context, shape.dims, other);
+  const std::vector<Dim> y =
+      kOfKernel ? conv2d_dims(context, other, shape.dims) : conv2d_dims(context, shape.dims, other);
   for (size_t i = 0; i < 4; ++i) same_size(context, y[i], dy[i], "sizes of dy and of the convolution");
   context.result(dtype, std::move(shape));
 }
@@ -210,17 +211,14 @@ void conv2d(KernelContext& context) {
     using T = decltype(tag);
     const T *as = data<T>(a), *bs = data<T>(b);
     if constexpr (kWanted == Wanted::y)
-      for_each_product(context.attr, a.dims(), b.dims(), result.dims(), [&](int64_t y, int64_t x, int64_t k) {
-        sums[static_cast<size_t>(y)] += product(as[x], bs[k]);
-      });
+      for_each_product(context.attr, a.dims(), b.dims(), result.dims(),
+                       [&](int64_t y, int64_t x, int64_t k) { sums[static_cast<size_t>(y)] += product(as[x], bs[k]); });
     else if constexpr (kWanted == Wanted::x)
-      for_each_product(context.attr, result.dims(), b.dims(), a.dims(), [&](int64_t y, int64_t x, int64_t k) {
-        sums[static_cast<size_t>(x)] += product(as[y], bs[k]);
-      });
+      for_each_product(context.attr, result.dims(), b.dims(), a.dims(),
+                       [&](int64_t y, int64_t x, int64_t k) { sums[static_cast<size_t>(x)] += product(as[y], bs[k]); });
     else
-      for_each_product(context.attr, a.dims(), result.dims(), b.dims(), [&](int64_t y, int64_t x, int64_t k) {
-        sums[static_cast<size_t>(k)] += product(as[x], bs[y]);
-      });
+      for_each_product(context.attr, a.dims(), result.dims(), b.dims(),
+                       [&](int64_t y, int64_t x, int64_t k) { sums[static_cast<size_t>(k)] += product(as[x], bs[y]); });
     for (size_t i = 0; i < sums.size(); ++i) data<T>(result)[i] = rounded<T>(sums[i]);
   });
 }
@@ -275,8 +273,9 @@ std::vector<OpDef> make_rows() {
                  "f32[1, 2, 2, 1], f32[3, 3, 1, 2]", "f32[1, 14, 14, 32], f32[3, 3, 32, 32] {padding = same}",
                  "f64[1, 5, 5, 2], f64[3, 3, 2, 2]", "f16[1, 5, 5, 8], f16[3, 3, 8, 4]"}},
       {.name = "conv2d_input_gradient",
-       .summary = "gradient of conv2d by its image of the given shape (NHWC), for the gradient dy of its result and with "
-                  "its attributes; also the transposed convolution of dy",
+       .summary =
+           "gradient of conv2d by its image of the given shape (NHWC), for the gradient dy of its result and with "
+           "its attributes; also the transposed convolution of dy",
        .inputs = {{"dy", Accepts::floats}, {"kernel", Accepts::floats}, {"shape", Accepts::shape_integers}},
        .attributes = conv2d_attributes(),
        .traits = kContraction | kShapeOperands,
@@ -284,7 +283,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_conv2d_gradient<false>,
        .flops = conv2d_input_gradient_flops,
        .reference = conv2d<Wanted::x>,
-       .oracle = {"conv2d_gradients(np.zeros(shape, dy.dtype), kernel, dy, strides, dilations, padding, pads, groups)[0]"},
+       .oracle =
+           {"conv2d_gradients(np.zeros(shape, dy.dtype), kernel, dy, strides, dilations, padding, pads, groups)[0]"},
        .cases = {"f32[1, 3, 3, 1], f32[3, 3, 1, 1], i64[4]=[1, 5, 5, 1]",
                  "f32[2, 8, 9, 16], f32[3, 3, 3, 16], i64[4]=[2, 8, 9, 3] {padding = same}",
                  "f32[1, 5, 4, 8], f32[3, 3, 4, 8], i32[4]=[1, 9, 8, 4] {strides = [2, 2], padding = same}",
@@ -301,8 +301,9 @@ std::vector<OpDef> make_rows() {
                  "f64[1, 3, 3, 2], f64[3, 3, 2, 2], i64[4]=[1, 5, 5, 2]",
                  "f16[1, 3, 3, 4], f16[3, 3, 8, 4], i64[4]=[1, 5, 5, 8]"}},
       {.name = "conv2d_kernel_gradient",
-       .summary = "gradient of conv2d by its kernel of the given shape, for the gradient dy of its result on the image x "
-                  "and with its attributes",
+       .summary =
+           "gradient of conv2d by its kernel of the given shape, for the gradient dy of its result on the image x "
+           "and with its attributes",
        .inputs = {{"x", Accepts::floats}, {"dy", Accepts::floats}, {"shape", Accepts::shape_integers}},
        .attributes = conv2d_attributes(),
        .traits = kContraction | kShapeOperands,

@@ -73,8 +73,7 @@ void dense_cross_entropy(KernelContext& context) {
     using T = decltype(tag);
     const int64_t classes = context.input(0).dims().back();
     const T* labels = data<T>(context.input(1));
-    cross_entropy<T>(context,
-                     [=](int64_t row, int64_t c) { return static_cast<double>(labels[row * classes + c]); });
+    cross_entropy<T>(context, [=](int64_t row, int64_t c) { return static_cast<double>(labels[row * classes + c]); });
   });
 }
 

@@ -213,7 +213,9 @@ void batch_norm_gradient(KernelContext& context) {
 // Batch normalisation in simpler ops, computed in the parameters' element type.
 class Channels {
  public:
-  Channels(Builder& b, const Node& node, const Value* x, const Value* parameter) : b_(b), dtype_(parameter->type.dtype) {
+  Channels(Builder& b, const Node& node, const Value* x, const Value* parameter)
+      : b_(b),
+        dtype_(parameter->type.dtype) {
     const int64_t rank = static_cast<int64_t>(x->type.shape.rank()), axis = node.attr().integer("axis");
     const int64_t channel = axis < 0 ? axis + rank : axis;
     for (int64_t i = 0; i < rank; ++i)
@@ -328,7 +330,53 @@ std::vector<Value*> layer_norm_by_mean(Builder& b, const Node& node) {
   return {b.add("add", {b.add("mul", {b.add("div", {difference, deviation}), node.inputs[1]}), node.inputs[2]})};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> training_rows() {
+  return {
+      {.name = "batch_norm_training",
+       .summary =
+           "batch_norm with the mean and the biased variance of x itself for every position along the axis, and "
+           "these two (of no elements NaN); parameters are of x's element type or f32, and so are the statistics",
+       .inputs = {{"x", Accepts::floats}, {"scale", Accepts::floats}, {"offset", Accepts::floats}},
+       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
+       .results = {"y", "mean", "variance"},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_batch_norm_training,
+       .flops = [](const InferContext& context) { return element_flops(context, 6); },
+       .decompose = batch_norm_training_by_means,
+       .reference = batch_norm_training,
+       .oracle = {"batch_norm_training(x, scale, offset, epsilon, axis)"},
+       .cases = {"f32[2, 3, 3, 4], f32[4], f32[4] {epsilon = 0.001}",
+                 "f32[2, 4, 3, 3], f32[4], f32[4] {epsilon = 0.001, axis = 1}",
+                 "f32[5, 2], f32[2], f32[2] {epsilon = 0.00001}",
+                 "f32[8, 7, 7, 37], f32[37], f32[37] {epsilon = 0.001}", "f32[0, 2], f32[2], f32[2] {epsilon = 0.1}",
+                 "f16[3, 2], f32[2], f32[2] {epsilon = 0.001}"}},
+      {.name = "batch_norm_gradient",
+       .summary = "gradients of batch_norm_training by x, scale and offset, for the gradient dy of its y and with its "
+                  "mean and variance; of no elements those by scale and offset are 0",
+       .inputs = {{"dy", Accepts::floats},
+                  {"x", Accepts::floats},
+                  {"scale", Accepts::floats},
+                  {"mean", Accepts::floats},
+                  {"variance", Accepts::floats}},
+       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
+       .results = {"dx", "dscale", "doffset"},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_batch_norm_gradient,
+       .flops = [](const InferContext& context) { return element_flops(context, 10); },
+       .decompose = batch_norm_gradient_by_means,
+       .reference = batch_norm_gradient,
+       .oracle = {"batch_norm_gradient(dy, x, scale, mean, variance, epsilon, axis)"},
+       .cases = {"f32[2, 3, 3, 4], f32[2, 3, 3, 4], f32[4], f32[4], f32[4]=[0.5, 1, 2, 0.01] {epsilon = 0.001}",
+                 "f32[2, 4, 3, 3], f32[2, 4, 3, 3], f32[4], f32[4], f32[4]=[0.5, 1, 2, 3] {epsilon = 0.1, axis = 1}",
+                 "f32[5, 2], f32[5, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
+                 "f32[0, 2], f32[0, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
+                 "f16[3, 2], f16[3, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
+  };
+}
+
+std::vector<OpDef> inference_rows() {
   const std::vector<const char*> softmax_cases = {"f32[2, 3]",
                                                   "f32[3, 5, 4] {axis = 1}",
                                                   "f32[2, 67]",
@@ -386,45 +434,6 @@ std::vector<OpDef> make_rows() {
                  "f32[5, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
                  "f32[0, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
                  "f16[3, 2], f32[2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
-      {.name = "batch_norm_training",
-       .summary = "batch_norm with the mean and the biased variance of x itself for every position along the axis, and "
-                  "these two (of no elements NaN); parameters are of x's element type or f32, and so are the statistics",
-       .inputs = {{"x", Accepts::floats}, {"scale", Accepts::floats}, {"offset", Accepts::floats}},
-       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
-       .results = {"y", "mean", "variance"},
-       .traits = kReduction,
-       .precision = Precision::accumulate_f32,
-       .infer = infer_batch_norm_training,
-       .flops = [](const InferContext& context) { return element_flops(context, 6); },
-       .decompose = batch_norm_training_by_means,
-       .reference = batch_norm_training,
-       .oracle = {"batch_norm_training(x, scale, offset, epsilon, axis)"},
-       .cases = {"f32[2, 3, 3, 4], f32[4], f32[4] {epsilon = 0.001}",
-                 "f32[2, 4, 3, 3], f32[4], f32[4] {epsilon = 0.001, axis = 1}",
-                 "f32[5, 2], f32[2], f32[2] {epsilon = 0.00001}", "f32[8, 7, 7, 37], f32[37], f32[37] {epsilon = 0.001}",
-                 "f32[0, 2], f32[2], f32[2] {epsilon = 0.1}", "f16[3, 2], f32[2], f32[2] {epsilon = 0.001}"}},
-      {.name = "batch_norm_gradient",
-       .summary = "gradients of batch_norm_training by x, scale and offset, for the gradient dy of its y and with its "
-                  "mean and variance; of no elements those by scale and offset are 0",
-       .inputs = {{"dy", Accepts::floats},
-                  {"x", Accepts::floats},
-                  {"scale", Accepts::floats},
-                  {"mean", Accepts::floats},
-                  {"variance", Accepts::floats}},
-       .attributes = {{"epsilon", AttrKind::number}, integer("axis", -1)},
-       .results = {"dx", "dscale", "doffset"},
-       .traits = kReduction,
-       .precision = Precision::accumulate_f32,
-       .infer = infer_batch_norm_gradient,
-       .flops = [](const InferContext& context) { return element_flops(context, 10); },
-       .decompose = batch_norm_gradient_by_means,
-       .reference = batch_norm_gradient,
-       .oracle = {"batch_norm_gradient(dy, x, scale, mean, variance, epsilon, axis)"},
-       .cases = {"f32[2, 3, 3, 4], f32[2, 3, 3, 4], f32[4], f32[4], f32[4]=[0.5, 1, 2, 0.01] {epsilon = 0.001}",
-                 "f32[2, 4, 3, 3], f32[2, 4, 3, 3], f32[4], f32[4], f32[4]=[0.5, 1, 2, 3] {epsilon = 0.1, axis = 1}",
-                 "f32[5, 2], f32[5, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.00001}",
-                 "f32[0, 2], f32[0, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.1}",
-                 "f16[3, 2], f16[3, 2], f32[2], f32[2], f32[2]=[1, 3] {epsilon = 0.001}"}},
       {.name = "layer_norm",
        .summary = "(x - mean) / sqrt(variance + epsilon) * scale + offset, mean and biased variance taken over the "
                   "dims from the axis to the last; scale "
@@ -444,6 +453,12 @@ std::vector<OpDef> make_rows() {
                  "f32[2, 3, 4], f32[3, 4], f32[3, 4] {epsilon = 0.001, axis = 1}",
                  "f32[0, 4], f32[4], f32[4] {epsilon = 0.001}", "f32[2, 6], f32[], f32[6] {epsilon = 0.001}"}},
   };
+}
+
+std::vector<OpDef> make_rows() {
+  std::vector<OpDef> rows = inference_rows(), rows_of_training = training_rows();
+  for (OpDef& row : rows_of_training) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace

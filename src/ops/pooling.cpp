@@ -165,8 +165,8 @@ void avg_pool2d_gradient(KernelContext& context) {
     const T* dys = data<T>(dy);
     for_each_window(context, in, dy.dims(), [&](int64_t n, int64_t base, const Taps& rows, const Taps& columns) {
       const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
-      const double share = static_cast<double>(dys[n]) /
-                           static_cast<double>(count_padding ? rows.padded * columns.padded : inside);
+      const double share =
+          static_cast<double>(dys[n]) / static_cast<double>(count_padding ? rows.padded * columns.padded : inside);
       for (int64_t h = rows.first; h < rows.last; ++h)
         for (int64_t w = columns.first; w < columns.last; ++w)
           sums[static_cast<size_t>(base + (h * in[2] + w) * in[3])] += share;

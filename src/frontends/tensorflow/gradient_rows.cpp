@@ -198,9 +198,9 @@ class StridedSliceGradient {
 
  private:
   struct Entry {
-    int64_t step = 1, count = -1;       // count: of the slice, where known
-    int64_t before = 0, after = 0;      // elements of the sliced tensor outside the first and last one taken
-    int64_t result = -1;                // dim of dy, -1: taken out by an index
+    int64_t step = 1, count = -1;   // count: of the slice, where known
+    int64_t before = 0, after = 0;  // elements of the sliced tensor outside the first and last one taken
+    int64_t result = -1;            // dim of dy, -1: taken out by an index
   };
 
   bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
@@ -240,7 +240,8 @@ class StridedSliceGradient {
     const int64_t end = shrink ? begin + 1 : to_end ? (entry.step > 0 ? high : low) : bound(ends_[i]);
     if (shrink && (begin < 0 || begin >= n))
       fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", begins_[i], n);
-    const int64_t distance = entry.step > 0 ? end - begin : begin - end, stride = std::max<int64_t>(std::abs(entry.step), 1);
+    const int64_t distance = entry.step > 0 ? end - begin : begin - end,
+                  stride = std::max<int64_t>(std::abs(entry.step), 1);
     entry.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
     if (entry.count == 0) {
       entry.before = n;
@@ -264,7 +265,8 @@ class StridedSliceGradient {
     Value* wide = padded(c_, single, pads);
     std::vector<NewDim> merged;
     for (size_t i = 0; i < rank; ++i)
-      merged.push_back(i == axis ? NewDim{entry.count * stride, -1} : NewDim{-1, static_cast<int>(i < axis ? i : i + 1)});
+      merged.push_back(i == axis ? NewDim{entry.count * stride, -1}
+                                 : NewDim{-1, static_cast<int>(i < axis ? i : i + 1)});
     return part(c_, reshape_to(wide, merged, c_.b), axis, 0, (entry.count - 1) * stride + 1);
   }
 
@@ -287,8 +289,7 @@ void mirror_pad_gradient(OpContext& c) {
   const std::string mode = c.text("mode", "");
   if (mode != "REFLECT" && mode != "SYMMETRIC")
     fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
-  if (pads.size() != 2 * rank)
-    fail(ErrorKind::invalid_model, "", "has {} paddings for {} dims", pads.size(), rank);
+  if (pads.size() != 2 * rank) fail(ErrorKind::invalid_model, "", "has {} paddings for {} dims", pads.size(), rank);
   const int64_t edge = mode == "REFLECT" ? 1 : 0;
   Value* x = c.in[0];
   for (size_t axis = 0; axis < rank; ++axis) {
@@ -302,8 +303,8 @@ void mirror_pad_gradient(OpContext& c) {
     Value* sum = part(c, x, axis, before, before + size);
     auto add = [&](int64_t begin, int64_t count, int64_t offset) {
       if (count == 0) return;
-      Value* turned =
-          c.b.add("reverse", {part(c, x, axis, begin, begin + count)}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
+      Value* turned = c.b.add("reverse", {part(c, x, axis, begin, begin + count)},
+                              {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
       std::vector<int64_t> around(2 * rank, 0);
       around[2 * axis] = offset;
       around[2 * axis + 1] = size - count - offset;

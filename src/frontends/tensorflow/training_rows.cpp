@@ -58,16 +58,14 @@ void conv2d_by_input(OpContext& c) {
   Attributes attributes = convolution(image);
   const std::vector<Dim> sizes = four_sizes(c, 0, "the image");
   set_groups(attributes, sizes[image.channels_first() ? 1 : 3], c.in[1]->type.shape.dims[2]);
-  c.out = {image.out(
-      c.b.add("conv2d_input_gradient", {image.in(c.in[2]), c.in[1], image.sizes(c.in[0])}, attributes))};
+  c.out = {image.out(c.b.add("conv2d_input_gradient", {image.in(c.in[2]), c.in[1], image.sizes(c.in[0])}, attributes))};
 }
 
 void conv2d_by_kernel(OpContext& c) {
   c.expect_inputs(3);
   Image image(c, 0);
   Attributes attributes = convolution(image);
-  set_groups(attributes, c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3],
-             four_sizes(c, 1, "the kernel")[2]);
+  set_groups(attributes, c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3], four_sizes(c, 1, "the kernel")[2]);
   c.out = {c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), c.in[1]}, attributes)};
 }
 
@@ -91,8 +89,7 @@ void depthwise_by_input(OpContext& c) {
   Attributes attributes = convolution(image);
   attributes.set("groups", sizes.channels);
   Value* kernel = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {sizes.made, -1}}, c.b);
-  c.out = {image.out(
-      c.b.add("conv2d_input_gradient", {image.in(c.in[2]), kernel, image.sizes(c.in[0])}, attributes))};
+  c.out = {image.out(c.b.add("conv2d_input_gradient", {image.in(c.in[2]), kernel, image.sizes(c.in[0])}, attributes))};
 }
 
 void depthwise_by_kernel(OpContext& c) {
@@ -104,8 +101,7 @@ void depthwise_by_kernel(OpContext& c) {
   Attributes attributes = convolution(image);
   attributes.set("groups", sizes.channels);
   Value* shape = c.b.ints({kernel[0].size, kernel[1].size, 1, sizes.made});
-  Value* gradient =
-      c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), shape}, attributes);
+  Value* gradient = c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), shape}, attributes);
   c.out = {reshape_to(gradient, {{-1, 0}, {-1, 1}, {kernel[2].size, -1}, {kernel[3].size, -1}}, c.b)};
 }
 
@@ -200,11 +196,13 @@ Value* window_sum(OpContext& c, Value* x, int64_t radius) {
   const Dim& channels = x->type.shape.dims[3];
   if (!channels.known()) c.refuse("the number of channels is not known");
   radius = std::min(radius, channels.size);
-  Value* padded = c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, 0, 0, 0, 0, radius, radius}))});
+  Value* padded =
+      c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, 0, 0, 0, 0, radius, radius}))});
   Value* sum = nullptr;
   for (int64_t shift = 0; shift <= 2 * radius; ++shift) {
     constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-    Value* part = c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}), c.b.ints({kEnd, kEnd, kEnd, shift + channels.size})});
+    Value* part =
+        c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}), c.b.ints({kEnd, kEnd, kEnd, shift + channels.size})});
     sum = sum ? c.b.add("add", {sum, part}) : part;
   }
   return sum;
@@ -255,11 +253,12 @@ Tensor resize_weights(OpContext& c, int64_t from, int64_t to) {
                                         : static_cast<float>(from) / static_cast<float>(to);
   Tensor weights = Tensor::zeros(kF32, {to, from});
   auto add = [&](int64_t row, int64_t column, float weight) {
-    weights.mutable_values<float>()[static_cast<size_t>(row * from + std::clamp<int64_t>(column, 0, from - 1))] += weight;
+    weights.mutable_values<float>()[static_cast<size_t>(row * from + std::clamp<int64_t>(column, 0, from - 1))] +=
+        weight;
   };
   for (int64_t i = 0; i < to; ++i) {
-    const float at = centres ? (static_cast<float>(i) + 0.5f) * scale - (bilinear ? 0.5f : 0.f)
-                             : static_cast<float>(i) * scale;
+    const float at =
+        centres ? (static_cast<float>(i) + 0.5f) * scale - (bilinear ? 0.5f : 0.f) : static_cast<float>(i) * scale;
     if (bilinear) {
       const float low = std::floor(at), part = at - low;
       add(i, static_cast<int64_t>(low), 1 - part);
