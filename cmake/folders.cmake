@@ -22,6 +22,8 @@ function(cairn_precompile target kind)
     list(FILTER headers INCLUDE REGEX "^<")
     target_precompile_headers(cairn_precompiled_${kind} PRIVATE ${CAIRN_PRECOMPILED} ${headers})
     target_link_libraries(cairn_precompiled_${kind} PRIVATE fmt::fmt ${libraries})
+    file(WRITE ${PROJECT_BINARY_DIR}/CMakeFiles/cairn_precompiled_${kind}.dir/cmake_pch.hxx.gch.sum
+         "${CMAKE_CXX_COMPILER_VERSION} ${CAIRN_PRECOMPILED} ${ARGN}")
   endif()
   target_precompile_headers(${target} REUSE_FROM cairn_precompiled_${kind})
 endfunction()
