@@ -99,7 +99,9 @@ typedef enum CairnFormat {
   CAIRN_FORMAT_GRAPHDEF = 2,
   CAIRN_FORMAT_SAVEDMODEL = 3, /* a folder: cairn_module_open only */
   CAIRN_FORMAT_ONNX = 4,
-  CAIRN_FORMAT_OM = 5
+  CAIRN_FORMAT_OM = 5,
+  /* A part of a running TensorFlow graph: a GraphDef whose inputs are `_Arg` and results `_Retval` nodes. */
+  CAIRN_FORMAT_CLUSTER = 6
 } CairnFormat;
 
 /* `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes": {"x": [1, -1]},
@@ -109,6 +111,8 @@ CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, C
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
                                               const char* options, CairnModule** module);
 CAIRN_API void cairn_module_free(CairnModule* module);
+/* Which nodes of a GraphDef cannot be part of a cluster: JSON, {"node": "reason"}. */
+CAIRN_API CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals);
 
 typedef struct CairnLocation {
   const char* node;     /* source node, "conv1/Conv2D" */
@@ -129,6 +133,8 @@ typedef struct CairnModelOptions {
   int32_t threads;          /* 0: all that the process may use */
   const char* engines;      /* "cpu,reference", best first; NULL: the default */
   int32_t keep_graph;       /* 1: run the graph as it is, without optimising it */
+  int32_t lent_threads;     /* 1: every run brings parallel_for, of `threads` threads; none are started */
+  int32_t bind_state;       /* 1: variables and random states are inputs, whose memory a run updates in place */
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */
@@ -147,6 +153,16 @@ CAIRN_API size_t cairn_model_input_count(const CairnModel* model);
 CAIRN_API size_t cairn_model_output_count(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port);
 CAIRN_API CairnStatus cairn_model_output(const CairnModel* model, size_t index, CairnPort* port);
+
+/* Flags of how a run uses an input. */
+enum {
+  CAIRN_INPUT_READ = 1,    /* its content matters */
+  CAIRN_INPUT_UPDATED = 2, /* a run leaves the new content in its memory, which no other input or output may share */
+  CAIRN_INPUT_RANDOM = 4   /* a random state, u64[3] */
+};
+CAIRN_API int32_t cairn_model_input_use(const CairnModel* model, size_t index);
+/* What the random state of that name is before the first run; CAIRN_NOT_FOUND when the model's maker set no seed. */
+CAIRN_API CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index, uint64_t state[3]);
 CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
 
 /* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:

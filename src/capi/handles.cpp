@@ -153,14 +153,22 @@ DType from_c(CairnDType given) {
        given.lanes);
 }
 
-Inputs::Inputs(const CairnTensor* tensors, size_t count) : count_(count) {
+namespace {
+thread_local std::vector<TensorRef> spare_refs;  // of the call before: calls in a row allocate once
+}  // namespace
+
+Inputs::Inputs(const CairnTensor* tensors, size_t count) : refs_(std::move(spare_refs)) {
   if (count) require(tensors, "inputs");
-  if (count > kFew) many_.resize(count);
+  refs_.resize(count);
   for (size_t i = 0; i < count; ++i) {
     Tensor copy;
-    (count > kFew ? many_.data() : few_)[i] = read_tensor(tensors[i], i, copy);
+    refs_[i] = read_tensor(tensors[i], i, copy);
     if (copy.defined()) copies_.push_back(std::move(copy));
   }
+}
+
+Inputs::~Inputs() {
+  spare_refs = std::move(refs_);
 }
 
 Outputs::Outputs(CairnAllocate allocate, void* user) : allocate_(allocate), user_(user) {
@@ -175,6 +183,14 @@ void* Outputs::operator()(size_t index, DType dtype, std::span<const int64_t> di
   return data;
 }
 
+namespace {
+
+void run_in_order(void*, int count, void (*call)(void* data, int chunk), void* data) {
+  for (int i = 0; i < count; ++i) call(data, i);
+}
+
+}  // namespace
+
 ModelOptions model_options(const CairnModelOptions* given) {
   CairnModelOptions known = checked(given, "options");
   ModelOptions options;
@@ -183,6 +199,9 @@ ModelOptions model_options(const CairnModelOptions* given) {
     fail(ErrorKind::invalid_argument, "threads", "is {}, expected 0 to 1024", known.threads);
   if (known.engines) options.engines = split_list(known.engines, ',');
   options.optimise = !known.keep_graph;
+  options.bind_state = known.bind_state != 0;
+  // Plans are made for as many threads as the executor has; runs bring the one that is used.
+  if (known.lent_threads) options.pool = make_lent_executor(nullptr, run_in_order, std::max(known.threads, 1));
   return options;
 }
 

@@ -90,19 +90,17 @@ CairnDType to_c(DType dtype);
 /// Throws Error unsupported.
 DType from_c(CairnDType dtype);
 
-/// The callers' tensors as row-major elements: in place where they lie so, else copied. Allocates nothing for few inputs
-/// that lie in place.
+/// The callers' tensors as row-major elements: in place where they lie so, else copied.
 class Inputs {
  public:
   /// Throws Error invalid_argument, unsupported.
   Inputs(const CairnTensor* tensors, size_t count);
-  std::span<const TensorRef> refs() const { return {count_ > kFew ? many_.data() : few_, count_}; }
+  ~Inputs();
+  Inputs(const Inputs&) = delete;
+  std::span<const TensorRef> refs() const { return refs_; }
 
  private:
-  static constexpr size_t kFew = 16;
-  size_t count_;
-  TensorRef few_[kFew];
-  std::vector<TensorRef> many_;
+  std::vector<TensorRef> refs_;
   std::vector<Tensor> copies_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <tuple>
 
 #include "capi/handles.h"
 
@@ -85,6 +87,33 @@ class Watcher final : public Observer {
   std::vector<int64_t> begins_;
 };
 
+// A host's threads as an executor. The thread keeps the one of its last run, so that equal runs in a row make one.
+class Lent {
+ public:
+  Executor& executor(const CairnRunOptions& options) {
+    Key key{options.parallel_for, options.host, options.width};
+    std::swap(mine_, kept());
+    if (!mine_.executor || mine_.key != key)
+      mine_ = {key, make_lent_executor(options.host, options.parallel_for, options.width)};
+    return *mine_.executor;
+  }
+  ~Lent() {
+    if (mine_.executor) kept() = std::move(mine_);
+  }
+
+ private:
+  using Key = std::tuple<CairnParallelFor, void*, int32_t>;
+  struct Entry {
+    Key key;
+    std::unique_ptr<Executor> executor;
+  };
+  static Entry& kept() {
+    thread_local Entry last;
+    return last;
+  }
+  Entry mine_;
+};
+
 Json describe(const Module& module, const Plan& plan) {
   Json steps = Json::array();
   for (const PlannedStep& step : plan.steps) {
@@ -138,6 +167,27 @@ size_t cairn_model_input_count(const CairnModel* model) {
 size_t cairn_model_output_count(const CairnModel* model) {
   return model ? model->outputs.size() : 0;
 }
+int32_t cairn_model_input_use(const CairnModel* model, size_t index) {
+  if (!model || index >= model->inputs.size()) return 0;
+  Model::InputUse use = model->model->input_use(index);
+  return (use.reads ? CAIRN_INPUT_READ : 0) | (use.updates ? CAIRN_INPUT_UPDATED : 0) |
+         (use.random ? CAIRN_INPUT_RANDOM : 0);
+}
+
+CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index, uint64_t state[3]) {
+  return guarded([&] {
+    require(model, "model");
+    require(state, "state");
+    if (index >= model->inputs.size()) fail(ErrorKind::invalid_argument, "index", "is {}", index);
+    const auto& metadata = model->model->module().metadata;
+    auto found = metadata.find("random:" + model->inputs[index].name);
+    if (found == metadata.end()) fail(ErrorKind::not_found, model->inputs[index].name, "has no seed");
+    std::istringstream text(found->second);
+    if (!(text >> state[0] >> state[1] >> state[2]))
+      fail(ErrorKind::invalid_model, model->inputs[index].name, "has the seed '{}'", found->second);
+  });
+}
+
 int32_t cairn_model_threads(const CairnModel* model) {
   return model ? model->model->threads() : 0;
 }
@@ -180,12 +230,11 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
     Inputs read(inputs, input_count);
     Outputs outputs(allocate, user);
     RunOptions run;
-    std::unique_ptr<Executor> lent;
+    Lent lent;
     if (options.parallel_for) {
       if (options.width < 1 || options.width > 256)
         fail(ErrorKind::invalid_argument, "width", "is {}, expected 1 to 256", options.width);
-      lent = make_lent_executor(options.host, options.parallel_for, options.width);
-      run.executor = lent.get();
+      run.executor = &lent.executor(options);
     }
     std::optional<Watcher> watcher;
     if (options.observe) {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "capi/handles.h"
+#include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
 #include "support/files.h"
 #include "support/sha256.h"
@@ -70,6 +71,8 @@ BytesFormat bytes_format(CairnFormat format) {
       return BytesFormat::onnx;
     case CAIRN_FORMAT_OM:
       return BytesFormat::om;
+    case CAIRN_FORMAT_CLUSTER:
+      return BytesFormat::cluster;
     case CAIRN_FORMAT_SAVEDMODEL:
       break;
   }
@@ -105,6 +108,18 @@ CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const 
 
 void cairn_module_free(CairnModule* module) {
   delete module;
+}
+
+CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals) {
+  return guarded([&] {
+    require(refusals, "refusals");
+    *refusals = nullptr;
+    if (size) require(graph, "graph");
+    auto bytes = ModelBytes::from_memory("graph", std::string(static_cast<const char*>(graph), size));
+    Json reasons = refused_nodes(tensorflow::read_graph_def(bytes, bytes->bytes()));
+    if (reasons.is_null()) reasons = Json::object();
+    *refusals = copy_text(reasons.dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
 }
 
 CairnStatus cairn_module_set_locations(CairnModule* module, const CairnLocation* locations, size_t count) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
 #include "model/foreign_om.h"
 #include "support/files.h"
@@ -106,7 +107,8 @@ Module open_bytes(BytesFormat format, const std::string& name, std::string_view 
   }
   auto model = ModelBytes::from_memory(name, std::string(bytes));
   if (format == BytesFormat::onnx) return import_onnx(onnx::read_model(model, ""), options);
-  return import_tensorflow(tensorflow::read_graph_def(model, model->bytes()), options);
+  auto graph = tensorflow::read_graph_def(model, model->bytes());
+  return format == BytesFormat::cluster ? import_cluster(graph, options) : import_tensorflow(graph, options);
 }
 
 OmOrigin origin_of(const std::string& path) {

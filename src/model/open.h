@@ -25,7 +25,7 @@ std::string format_name(const std::string& path);
 /// for foreign formats; giving shapes, outputs or a signature for others is an Error.
 Module open_model(const std::string& path, const ImportOptions& options = {});
 
-enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om };
+enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om, cluster };
 /// The same from memory; the bytes are copied.
 Module open_bytes(BytesFormat format, const std::string& name, std::string_view bytes,
                   const ImportOptions& options = {});

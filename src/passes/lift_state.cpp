@@ -28,15 +28,16 @@ class Lifter {
     Block& body = function_.body;
     for (auto& param : body.params) {
       if (!is_handle(param.get())) continue;
-      Type content = param->type.elements.empty() ? Type::token() : param->type.elements[0];
+      auto content = std::make_unique<Value>(*param);  // takes the handle's place among the params
+      content->type = param->type.elements.empty() ? Type::token() : param->type.elements[0];
       handles_[param.get()] = variables_.size();
-      variables_.push_back({param->name, content, false});
-      contents_.push_back(param.get());
+      variables_.push_back({content->name, content->type, false});
+      contents_.push_back(content.get());
+      std::swap(param, content);
+      gone_params_.push_back(std::move(content));
     }
     find_variables(body);
     if (variables_.empty()) return 0;
-    for (auto& param : body.params)
-      if (is_handle(param.get())) param->type = variables_[handles_.at(param.get())].type;
     block(body, contents_);
     if (std::any_of(body.results.begin(), body.results.end(), is_handle))
       fail(ErrorKind::unsupported, "", "a result of the model is a variable, not its value");

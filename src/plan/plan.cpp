@@ -51,6 +51,10 @@ std::unique_ptr<Function> cut_rest(Function& function) {
   std::for_each(function.body.results.begin(), function.body.results.end(), pass);
   for (const auto& node : rest_nodes) rest->body.nodes.push_back(clone(*node, map));
   for (const Value* result : function.body.results) rest->body.results.push_back(map.at(result));
+  for (auto [result, param] : function.updates)
+    if (auto inner = map.find(function.body.params[param].get()); inner != map.end())
+      rest->updates.emplace_back(result, inner->second->index);
+  function.updates.clear();
   function.body.results = std::move(passed);
   return rest;
 }
@@ -143,11 +147,12 @@ class Planner {
       followers[earlier].push_back(later);
       ++waits[later];
     };
+    readers_.clear();
     for (size_t i = 0; i < items_.size(); ++i)
       for (const Value* input : items_[i].group.inputs) {
-        const Node* producer = input->producer;
-        while (producer && is_view(*producer) && !item_of.count(producer)) producer = producer->inputs[0]->producer;
-        if (producer && item_of.count(producer)) after(item_of.at(producer), i);
+        const Value* made = behind_views(input, item_of);
+        if (!made->producer) readers_[made].push_back(i);
+        if (made->producer && item_of.count(made->producer)) after(item_of.at(made->producer), i);
       }
     for (const auto& node : body_->nodes) {  // effects keep their order
       if (node->op->pure() && node->regions.empty()) continue;
@@ -156,6 +161,7 @@ class Planner {
         last_effect = found->second;
       }
     }
+    order_updates(followers, after, item_of);
     auto later = [&](size_t a, size_t b) { return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last()); };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < items_.size(); ++i)
@@ -173,8 +179,45 @@ class Planner {
       return;
     }
     std::vector<Item> sorted;
-    for (size_t i : order) sorted.push_back(std::move(items_[i]));
+    std::vector<size_t> place(items_.size());
+    for (size_t i : order) {
+      place[i] = sorted.size();
+      sorted.push_back(std::move(items_[i]));
+    }
+    for (auto& [param, list] : readers_)
+      for (size_t& i : list) i = place[i];
     items_ = std::move(sorted);
+  }
+
+  template <class ItemOf>
+  const Value* behind_views(const Value* value, const ItemOf& item_of) const {
+    while (value->producer && is_view(*value->producer) && !item_of.count(value->producer)) value = value->producer->inputs[0];
+    return value;
+  }
+
+  // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one.
+  template <class After, class ItemOf>
+  void order_updates(const std::vector<std::vector<size_t>>& followers, After& after, const ItemOf& item_of) {
+    for (auto [result, param] : plan_->function->updates) {
+      const Value* made = behind_views(body_->results[result], item_of);
+      auto readers = readers_.find(body_->params[param].get());
+      if (!made->producer || !item_of.count(made->producer) || readers == readers_.end()) continue;
+      size_t writer = item_of.at(made->producer);
+      std::vector<bool> reached(items_.size(), false);
+      std::vector<size_t> pending{writer};
+      while (!pending.empty()) {
+        size_t i = pending.back();
+        pending.pop_back();
+        for (size_t follower : followers[i])
+          if (!reached[follower]) {
+            reached[follower] = true;
+            pending.push_back(follower);
+          }
+      }
+      auto late = [&](size_t reader) { return reader != writer && reached[reader]; };
+      if (std::none_of(readers->second.begin(), readers->second.end(), late))
+        for (size_t reader : readers->second) after(reader, writer);
+    }
   }
 
   void dissolve_stuck(const std::vector<size_t>& waits) {
@@ -231,13 +274,46 @@ class Planner {
     return buffer_[value] = add_buffer(std::move(buffer));
   }
 
-  // Results made by a step on the host go straight into the caller's memory.
+  // Results made by a step on the host go straight into the caller's memory. An update's memory is that of its param,
+  // which nobody may need after the step.
   void make_outputs() {
+    for (auto [result, param] : plan_->function->updates) replaces_[result] = body_->params[param].get();
     if (has_rest_) return;
     const auto& results = body_->results;
+    std::unordered_set<const Value*> handed_out;
+    for (const Value* result : results) handed_out.insert(root(result));
     for (size_t i = 0; i < results.size(); ++i) {
       const Value* value = root(results[i]);
-      if (value->producer && !constant_of(value) && !is_host_object(value->type)) direct_.try_emplace(value, i);
+      if (!value->producer || constant_of(value) || is_host_object(value->type)) continue;
+      auto replaced = replaces_.find(i);
+      if (replaced == replaces_.end() || (!handed_out.count(replaced->second) && read_last_by_writer(value, replaced->second)))
+        direct_.try_emplace(value, i);
+    }
+  }
+
+  bool read_last_by_writer(const Value* made, const Value* param) const {
+    auto readers = readers_.find(param);
+    if (readers == readers_.end()) return true;
+    size_t last = *std::max_element(readers->second.begin(), readers->second.end());
+    for (size_t i = 0; i < last; ++i)
+      for (const Value* output : items_[i].group.outputs)
+        if (root(output) == made) return false;
+    return true;
+  }
+
+  // The step that makes a param's new content reads the old one as well: in place only where the step can.
+  void keep_apart(const Group& group, const PlannedStep& step) {
+    for (size_t i = 0; i < group.outputs.size(); ++i) {
+      auto direct = direct_.find(root(group.outputs[i]));
+      auto replaced = direct == direct_.end() ? replaces_.end() : replaces_.find(direct->second);
+      if (replaced == replaces_.end()) continue;
+      std::vector<size_t> same;
+      for (size_t j = 0; j < group.inputs.size(); ++j)
+        if (root(group.inputs[j]) == replaced->second) same.push_back(j);
+      if (same.empty()) continue;
+      std::vector<size_t> able = i == 0 && step.step ? step.step->in_place() : std::vector<size_t>();
+      bool fits = same.size() == 1 && std::count(able.begin(), able.end(), same[0]);
+      if (!fits) direct_.erase(direct);
     }
   }
 
@@ -298,6 +374,7 @@ class Planner {
       for (const Value* input : step.control->inputs) step.inputs.push_back(in_space(input, space));
     }
     for (size_t buffer : step.inputs) touch(buffer);
+    keep_apart(item.group, step);
     if (step.step) share_in_place(item.group, step);
     if (item.engine) {
       for (const Value* output : item.group.outputs) step.outputs.push_back(output_buffer(output, space));
@@ -377,28 +454,52 @@ class Planner {
     }
   }
 
+  // Copies to outputs come last; those that replace a param after those that may read it.
   void finish_outputs() {
     const auto& results = body_->results;
-    for (size_t i = 0; i < results.size(); ++i) {
-      size_t buffer = buffer_of(results[i]);
-      const Buffer& made = plan_->buffers[buffer];
-      bool direct = made.kind == Buffer::Kind::output && made.index == i;
-      if (!has_rest_ && !direct && !is_host_object(results[i]->type)) {
-        Buffer target;
-        target.kind = Buffer::Kind::output;
-        target.value = results[i];
-        target.index = i;
-        target.bytes = made.bytes;
-        size_t to = add_buffer(std::move(target));
-        add_copy(buffer, to);
-        buffer = to;
-      } else if (has_rest_) {
-        buffer = in_space(results[i], &host_memory());
-      }
-      plan_->outputs.push_back(buffer);
-      plan_->output_dims.push_back(results[i]->type.is_static() ? results[i]->type.shape.sizes() : Dims());
-    }
+    plan_->outputs.resize(results.size());
+    if (!has_rest_) set_params_aside();
+    for (bool replacing : {false, true})
+      for (size_t i = 0; i < results.size(); ++i)
+        if (replaces_.count(i) == replacing) plan_->outputs[i] = finished_output(i);
+    for (const Value* result : results)
+      plan_->output_dims.push_back(result->type.is_static() ? result->type.shape.sizes() : Dims());
     for (size_t buffer : plan_->outputs) touch(buffer);
+  }
+
+  // A param that becomes another's content is read before anything is replaced.
+  void set_params_aside() {
+    for (auto [i, param] : replaces_) {
+      const Value* value = root(body_->results[i]);
+      if (value->producer || value == param || is_host_object(value->type)) continue;
+      size_t from = buffer_of(value);
+      Buffer buffer;
+      buffer.value = value;
+      buffer.bytes = plan_->buffers[from].bytes;
+      buffer.first = plan_->steps.size();
+      size_t to = add_buffer(std::move(buffer));
+      add_copy(from, to);
+      set_aside_[i] = to;
+    }
+  }
+
+  size_t finished_output(size_t i) {
+    const Value* result = body_->results[i];
+    auto replaced = replaces_.find(i);
+    bool unchanged = replaced != replaces_.end() && root(result) == replaced->second;
+    if (unchanged && !has_rest_) return buffer_of(result);
+    if (has_rest_) return in_space(result, &host_memory());
+    size_t buffer = set_aside_.count(i) ? set_aside_.at(i) : buffer_of(result);
+    const Buffer& made = plan_->buffers[buffer];
+    if ((made.kind == Buffer::Kind::output && made.index == i) || is_host_object(result->type)) return buffer;
+    Buffer target;
+    target.kind = Buffer::Kind::output;
+    target.value = result;
+    target.index = i;
+    target.bytes = made.bytes;
+    size_t to = add_buffer(std::move(target));
+    add_copy(buffer, to);
+    return to;
   }
 
   void place_buffers() {
@@ -434,6 +535,9 @@ class Planner {
   std::unordered_map<const Value*, size_t> buffer_;
   std::unordered_map<const Value*, size_t> direct_;  // root of a result -> which output
   std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
+  std::unordered_map<const Value*, std::vector<size_t>> readers_;  // param -> items that read it
+  std::map<size_t, const Value*> replaces_;                        // result -> the param whose content it becomes
+  std::map<size_t, size_t> set_aside_;                             // such a result -> the buffer it waits in
 };
 
 }  // namespace

@@ -56,40 +56,71 @@ void copy_elements(const Tensor& from, void* to) {
     std::memcpy(to, from.data(), from.bytes());
 }
 
-// A result of @main is an output of the model, or the new content of a state.
+// A result of @main is an output of the model, the new content of a state, or that of an input.
 struct Result {
-  bool is_state = false;
+  enum class Kind : uint8_t { output, state, input };
+  Kind kind = Kind::output;
   size_t index = 0;
 };
 
-// Hands results on: outputs to the caller, allocated up front when dims are known, else when they come; state aside.
+// Hands results on: outputs to the caller, allocated up front when dims are known, else when they come; state aside;
+// inputs over what they held.
 class CallerSink final : public ResultSink {
  public:
-  CallerSink(const std::vector<Result>& results, OutputAllocator allocate, std::vector<HostValue>& state)
-      : results_(results), allocate_(allocate), state_(state) {}
+  CallerSink(const std::vector<Result>& results, std::span<const TensorRef> inputs, OutputAllocator allocate,
+             std::vector<HostValue>& state)
+      : results_(results), inputs_(inputs), allocate_(allocate), state_(state) {}
 
   void* allocate(size_t result, DType dtype, const std::vector<int64_t>& dims) override {
     const Result& target = results_[result];
-    if (!target.is_state) return allocate_(target.index, dtype, dims);
+    if (target.kind == Result::Kind::output) return allocate_(target.index, dtype, dims);
+    if (target.kind == Result::Kind::input) return input(target.index, dims);
     state_[target.index].tensor = Tensor::uninitialized(dtype, dims);
     return state_[target.index].tensor.mutable_data();
   }
 
   void take(size_t result, const HostValue& value) override {
     const Result& target = results_[result];
-    if (target.is_state) {
+    if (target.kind == Result::Kind::state) {
       state_[target.index] = {value.tensor.owned(), value.list};
     } else if (value.list) {
-      fail(ErrorKind::unsupported, "", "output {} is a list; only tensors can leave a model", target.index);
+      fail(ErrorKind::unsupported, "", "result {} is a list; only tensors can leave a model", result);
+    } else if (target.kind == Result::Kind::input) {
+      copy_elements(value.tensor, input(target.index, value.tensor.dims()));
     } else {
       copy_elements(value.tensor, allocate_(target.index, value.tensor.dtype(), value.tensor.dims()));
     }
   }
 
  private:
+  void* input(size_t index, const std::vector<int64_t>& dims) const {
+    const TensorRef& given = inputs_[index];
+    if (!std::equal(dims.begin(), dims.end(), given.dims.begin(), given.dims.end()))
+      fail(ErrorKind::unsupported, "", "variable {} changes its shape to {}", index, to_string(Shape::of(dims)));
+    return const_cast<void*>(given.data);
+  }
+
   const std::vector<Result>& results_;
+  std::span<const TensorRef> inputs_;
   OutputAllocator allocate_;
   std::vector<HostValue>& state_;
+};
+
+// Memory of earlier calls on this thread, so that calls with many inputs allocate nothing in the long run.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(size_t count) : list_(std::move(spare())) { list_.resize(count); }
+  ~Scratch() { spare() = std::move(list_); }
+  Scratch(const Scratch&) = delete;
+  T* data() { return list_.data(); }
+
+ private:
+  static std::vector<T>& spare() {
+    thread_local std::vector<T> list;
+    return list;
+  }
+  std::vector<T> list_;
 };
 
 constexpr size_t kNone = SIZE_MAX;
@@ -104,32 +135,42 @@ struct Model::Impl {
   std::mutex state_mutex;
   std::vector<HostValue> values;  // of the state
 
-  void read_signature() {
+  std::vector<InputUse> uses;              // of inputs
+
+  void read_signature(bool bind_state) {
     const Function& main = module->main();
+    Uses uses_of(main.body);
     results.resize(main.body.results.size());
     std::vector<size_t> updated(main.body.params.size(), kNone);
     for (auto [result, param] : main.updates) updated[param] = result;
     for (const auto& param : main.body.params) {
-      bool is_state = updated[param->index] != kNone;
+      bool is_updated = updated[param->index] != kNone;
+      bool is_state = is_updated && !bind_state;
       input_of.push_back(is_state ? kNone : inputs.size());
       state_of.push_back(is_state ? state.size() : kNone);
-      if (is_state) results[updated[param->index]] = {true, state.size()};
-      (is_state ? state : inputs).push_back({param->name, param->type});
-      if (!is_state) continue;
       bool random = param->type.kind == Type::Kind::rng;
+      if (is_state) {
+        results[updated[param->index]] = {Result::Kind::state, state.size()};
+        state.push_back({param->name, param->type});
+      } else {
+        if (is_updated) results[updated[param->index]] = {Result::Kind::input, inputs.size()};
+        inputs.push_back({param->name, random ? Type::tensor(kU64, {3}) : param->type});
+        bool reads = !uses_of.users(param.get()).empty() || uses_of.is_result(param.get());
+        uses.push_back({reads, is_updated, random});
+      }
+      if (!is_state) continue;
       values.push_back({random ? Tensor::zeros(kU64, {3}) : Tensor(), nullptr});
     }
     for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].is_state) continue;
+      if (results[i].kind != Result::Kind::output) continue;
       results[i].index = outputs.size();
       outputs.push_back({main.result_names[i], main.body.results[i]->type});
     }
   }
 
   std::span<const int64_t> dims_of(size_t param, std::span<const TensorRef> given) const {
+    if (!module->main().body.params[param]->type.is_tensor()) return {};
     if (input_of[param] != kNone) return given[input_of[param]].dims;
-    const Type& type = state[state_of[param]].type;
-    if (!type.is_tensor()) return {};
     return values[state_of[param]].tensor.dims();
   }
 
@@ -146,7 +187,7 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   auto impl = std::make_unique<Impl>();
   if (options.optimise) optimise(module, {.disabled = options.disabled_passes});
   impl->module = std::make_shared<const Module>(std::move(module));
-  impl->read_signature();
+  impl->read_signature(options.bind_state);
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
   impl->plan_options = {engines_of(options), impl->pool->width(), options.reuse_memory};
   impl->program = std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
@@ -157,6 +198,7 @@ const Module& Model::module() const { return *impl_->module; }
 const std::vector<Port>& Model::inputs() const { return impl_->inputs; }
 const std::vector<Port>& Model::outputs() const { return impl_->outputs; }
 const std::vector<Port>& Model::state() const { return impl_->state; }
+Model::InputUse Model::input_use(size_t i) const { return impl_->uses[i]; }
 
 Tensor Model::state_value(size_t i) const {
   std::lock_guard lock(impl_->state_mutex);
@@ -181,7 +223,9 @@ std::shared_ptr<const Plan> Model::plan(std::span<const Dims> dims) const {
   std::lock_guard lock(impl_->state_mutex);
   std::vector<Dims> all;
   for (size_t i = 0; i < impl_->input_of.size(); ++i) {
-    if (impl_->input_of[i] != kNone) {
+    if (!impl_->module->main().body.params[i]->type.is_tensor()) {
+      all.emplace_back();
+    } else if (impl_->input_of[i] != kNone) {
       all.push_back(dims[impl_->input_of[i]]);
     } else {
       auto state = impl_->dims_of(i, {});
@@ -219,10 +263,8 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     }
     plan = impl.program->plan(dims);
   }
-  constexpr size_t kFew = 16;  // inputs whose pointers need no allocation
-  const void* few[kFew];
-  std::vector<const void*> many(count > kFew ? count : 0);
-  const void** pointers = count > kFew ? many.data() : few;
+  Scratch<const void*> scratch(count);
+  const void** pointers = scratch.data();
   std::vector<HostValue> objects;
   const auto& params = plan->function->body.params;
   for (size_t i = 0; i < count; ++i) {
@@ -242,7 +284,7 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
   RunOptions with_pool = options;
   if (!with_pool.executor) with_pool.executor = impl.pool.get();
   std::vector<HostValue> next(impl.state.size());
-  CallerSink sink(impl.results, allocate, next);
+  CallerSink sink(impl.results, inputs, allocate, next);
   execute(*plan, {pointers, count}, sink, *impl.module, with_pool);
   if (!next.empty()) impl_->values = std::move(next);
 }

@@ -21,6 +21,7 @@ struct ModelOptions {
   bool reuse_memory = true;
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Executor> pool;    // shared with others; null: a pool of the model's own
+  bool bind_state = false;           // the caller keeps the state and hands it in as inputs, which run() updates in place
 };
 
 /// A tensor of the caller's: row-major elements that stay valid during the call.
@@ -63,6 +64,12 @@ class Model {
   const Module& module() const;  // after optimisation
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  /// How a run uses an input: whether it looks at the content, and whether it replaces it (`bind_state`). The memory of
+  /// an input that is replaced must not be that of another input or output.
+  struct InputUse {
+    bool reads = false, updates = false, random = false;
+  };
+  InputUse input_use(size_t i) const;
   /// What the model keeps between runs: variables that it updates, and random states (type rng, held as u64[3], zero at
   /// first). Runs of a model with state take turns.
   const std::vector<Port>& state() const;

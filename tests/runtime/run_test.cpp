@@ -47,6 +47,61 @@ TEST(Run, AnyBatchWithoutOptions) {
   }
 }
 
+// Runs a model whose variables stay with the caller; returns the outputs, `variables` hold the new contents.
+std::vector<Tensor> run_bound(const Model& model, std::vector<Tensor>& variables) {
+  std::vector<TensorRef> refs;
+  for (Tensor& tensor : variables) refs.push_back({tensor.dtype(), tensor.dims(), tensor.mutable_data()});
+  std::vector<Tensor> outputs(model.outputs().size());
+  model.run(refs, [&](size_t i, DType dtype, std::span<const int64_t> dims) {
+    outputs[i] = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+    return outputs[i].mutable_data();
+  });
+  return outputs;
+}
+
+TEST(Run, VariablesOfTheCallerAreUpdatedWhereTheyLie) {
+  // %a and %b change places, %c is read after its successor is known, %d is handed out as it was.
+  const char* text = R"(
+  func @main(%a: f32[3], %b: f32[3], %c: f32[3], %d: f32[3]) -> (%y: f32[3], %z: f32[3], %a2: f32[3], %b2: f32[3],
+                                                                 %c2: f32[3], %d2: f32[3]) updates [2 = 0, 3 = 1, 4 = 2, 5 = 3] {
+    %c2 = add %c, %a : f32[3]
+    %y = mul %c2, %c : f32[3]
+    %d2 = neg %d : f32[3]
+    return %y, %d, %b, %a, %c2, %d2
+  })";
+  for (const char* engine : {"reference", "cpu", "remote"}) {
+    auto made = model(with_main(text), {.engines = {engine}, .bind_state = true});
+    ASSERT_EQ(made->inputs().size(), 4u);
+    EXPECT_TRUE(made->input_use(0).updates);
+    std::vector<Tensor> variables;
+    for (int i = 0; i < 4; ++i) variables.push_back(Tensor::of<float>(kF32, {3}, {1.f + i, 2.f + i, 3.f + i}));
+    const void* where = variables[2].data();
+    auto outputs = run_bound(*made, variables);
+    EXPECT_EQ(variables[2].data(), where);
+    EXPECT_EQ(floats(outputs[0]), (std::vector<float>{12, 24, 40})) << engine;
+    EXPECT_EQ(floats(outputs[1]), (std::vector<float>{4, 5, 6})) << engine;
+    EXPECT_EQ(floats(variables[0]), (std::vector<float>{2, 3, 4})) << engine;
+    EXPECT_EQ(floats(variables[1]), (std::vector<float>{1, 2, 3})) << engine;
+    EXPECT_EQ(floats(variables[2]), (std::vector<float>{4, 6, 8})) << engine;
+    EXPECT_EQ(floats(variables[3]), (std::vector<float>{-4, -5, -6})) << engine;
+  }
+}
+
+TEST(Run, ARandomStateOfTheCallerAdvances) {
+  auto made = model(with_main(R"(
+  func @main(%state: rng) -> (%y: f32[4], %next: rng) updates [1 = 0] {
+    %shape = constant {value = i64[1] (4)} : i64[1]
+    %next, %y = random_uniform %state, %shape {dtype = f32} : rng, f32[4]
+    return %y, %next
+  })"), {.bind_state = true});
+  EXPECT_TRUE(made->input_use(0).random);
+  std::vector<Tensor> state{Tensor::of<uint64_t>(kU64, {3}, {7, 0, 0})};
+  auto first = run_bound(*made, state);
+  EXPECT_EQ(state[0].values<uint64_t>()[1], 1u);
+  auto second = run_bound(*made, state);
+  EXPECT_FALSE(first[0].same_bits(second[0]));
+}
+
 TEST(Run, EveryEngineAgrees) {
   Tensor x = counting({5, 2});
   auto expected = model(kMlp, {.engines = {"reference"}})->run({x});

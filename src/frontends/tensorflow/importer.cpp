@@ -38,6 +38,7 @@ TensorName Importer::resolve(const Scope& scope, std::string_view input) const {
 }
 
 Value* Importer::value(const Scope& scope, const TensorName& name) const {
+  if (name.index == kControl) return nullptr;
   if (auto given = scope.given.find(name.node); given != scope.given.end()) return given->second;
   const std::vector<Value*>& results = scope.results[scope.index.at(name.node)];
   if (results.empty()) return nullptr;
@@ -54,7 +55,7 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
   std::vector<size_t> stack;
   auto visit = [&](std::string_view input, std::string_view user) {
     TensorName name = resolve(scope, input);
-    if (name.index == kControl || scope.given.contains(name.node)) return;
+    if ((name.index == kControl && !effects_) || scope.given.contains(name.node)) return;
     auto found = scope.index.find(name.node);
     if (found == scope.index.end())
       fail(user.empty() ? ErrorKind::not_found : ErrorKind::invalid_model,
@@ -120,6 +121,7 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
   size_t before = scope.builder.block().nodes.size();
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
   context.target = row.target;
+  read_references(context.in, row, scope.builder);
   row.build(context);
   for (Value*& result : context.out) result = folded(result, scope.builder);
   const auto& nodes = scope.builder.block().nodes;
@@ -130,6 +132,11 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
   for (Value* result : context.out)
     if (result->name.empty()) result->name = name;
   return std::move(context.out);
+}
+
+void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const {
+  for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
+    if (references_.contains(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
 }
 
 std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tensors,
@@ -164,7 +171,12 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
            printable(output.name));
     wanted.push_back(found->second);
   }
+  std::vector<std::string> effects;
+  if (effects_)
+    for (const auto& [name, node] : function.control_returns) effects.push_back(fmt::format("^{}", node));
+  wanted.insert(wanted.end(), effects.begin(), effects.end());
   std::vector<Value*> results = run(scope, wanted);
+  results.resize(function.outputs.size());
   if (std::find(results.begin(), results.end(), nullptr) != results.end()) throw AlreadyReported();
   return results;
 }
@@ -172,8 +184,8 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),    control_rows(), math_rows(), network_rows(),
-          training_rows(), gradient_rows(), fused_rows()};
+  return {array_rows(),   cluster_rows(),  control_rows(),  math_rows(),
+          network_rows(), training_rows(), gradient_rows(), fused_rows()};
 }
 
 }  // namespace

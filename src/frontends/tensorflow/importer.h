@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "frontends/problems.h"
@@ -83,12 +84,14 @@ struct Row {
   std::string_view op;
   void (*build)(OpContext& context);
   const char* target = nullptr;
+  int handles = 0;  // so many leading inputs are variables, not their values
 };
 const Row* find_row(std::string_view op);
 /// All rows, sorted by op.
 std::vector<std::string_view> supported_ops();
 
 std::span<const Row> array_rows();
+std::span<const Row> cluster_rows();
 std::span<const Row> control_rows();
 std::span<const Row> math_rows();
 std::span<const Row> network_rows();
@@ -110,6 +113,11 @@ class Importer {
   const FunctionDef& find_function(std::string_view name) const;
   bool is_function(std::string_view name) const { return library_.find(name) != nullptr; }
 
+  /// From here on control edges order nodes, and functions run for their effects as well as for their results.
+  void keep_effects() { effects_ = true; }
+  /// The handle is a TF1 reference: where an op takes a value, its content is read.
+  void add_reference(const Value* handle) { references_.insert(handle); }
+
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
 
@@ -121,11 +129,14 @@ class Importer {
   std::vector<Value*> build(Scope& scope, const Row& row, const Node& node, const std::string& name,
                             std::vector<Value*> inputs);
   Value* value(const Scope& scope, const TensorName& name) const;
+  void read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const;
 
   const GraphDef& graph_;
   Library library_;
   Module& module_;
   Problems problems_;
+  bool effects_ = false;
+  std::unordered_set<const Value*> references_;
 };
 
 }  // namespace cairn::tensorflow

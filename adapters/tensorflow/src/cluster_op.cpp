@@ -1,0 +1,336 @@
+// The operator CairnCluster: a part of a graph that the engine runs on TensorFlow's tensors, threads and variables.
+#include <algorithm>
+#include <array>
+#include <random>
+#include <unordered_map>
+
+#include "engine.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/lib/core/threadpool.h"
+
+namespace cairn_tf {
+namespace {
+
+namespace tf = tensorflow;
+
+tf::Status to_status(const Failure& failure, const std::string& cluster) {
+  // TensorFlow's Python side finds the node by this mark and adds the script lines that made it.
+  std::string node = failure.node.substr(0, failure.node.find(" ("));
+  std::string text = "Cairn: " + (failure.node.empty() ? cluster : failure.node) + ": " + failure.message;
+  if (!node.empty()) text += "\n\t [[{{node " + node + "}}]]";
+  switch (failure.status) {
+    case CAIRN_INVALID_ARGUMENT:
+    case CAIRN_INVALID_MODEL:
+      return tf::errors::InvalidArgument(text);
+    case CAIRN_UNSUPPORTED:
+      return tf::errors::Unimplemented(text);
+    case CAIRN_NOT_FOUND:
+      return tf::errors::NotFound(text);
+    case CAIRN_OUT_OF_MEMORY:
+      return tf::errors::ResourceExhausted(text);
+    case CAIRN_CANCELLED:
+      return tf::errors::Cancelled(text);
+    default:
+      return tf::errors::Internal(text);
+  }
+}
+
+CairnDType to_cairn(tf::DataType type) {
+  switch (type) {
+    case tf::DT_FLOAT:
+      return {CAIRN_FLOAT, 32, 1};
+    case tf::DT_DOUBLE:
+      return {CAIRN_FLOAT, 64, 1};
+    case tf::DT_HALF:
+      return {CAIRN_FLOAT, 16, 1};
+    case tf::DT_BFLOAT16:
+      return {CAIRN_BFLOAT, 16, 1};
+    case tf::DT_INT8:
+      return {CAIRN_INT, 8, 1};
+    case tf::DT_INT16:
+      return {CAIRN_INT, 16, 1};
+    case tf::DT_INT32:
+      return {CAIRN_INT, 32, 1};
+    case tf::DT_INT64:
+      return {CAIRN_INT, 64, 1};
+    case tf::DT_UINT8:
+      return {CAIRN_UINT, 8, 1};
+    case tf::DT_UINT16:
+      return {CAIRN_UINT, 16, 1};
+    case tf::DT_UINT32:
+      return {CAIRN_UINT, 32, 1};
+    case tf::DT_UINT64:
+      return {CAIRN_UINT, 64, 1};
+    case tf::DT_BOOL:
+      return {CAIRN_BOOL, 8, 1};
+    default:
+      return {0, 0, 0};  // refused by the engine
+  }
+}
+
+/// Random states of a session, by source node: another fetch set continues the same stream.
+class RandomStates : public tf::ResourceBase {
+ public:
+  std::string DebugString() const override { return "random states of Cairn"; }
+  std::mutex& mutex() { return mutex_; }
+
+  /// The node's state, at its start when it is new; the address stays.
+  std::array<uint64_t, 3>& state(const Compiled::Random& random) {
+    auto [entry, fresh] = states_.try_emplace(random.name);
+    if (fresh && random.seeded) std::copy_n(random.first, 3, entry->second.begin());
+    if (fresh && !random.seeded) {
+      std::random_device source;
+      for (uint64_t& word : entry->second) word = uint64_t{source()} << 32 | source();
+    }
+    return entry->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::array<uint64_t, 3>> states_;
+};
+
+/// Memory of one run, kept for the next.
+struct Scratch {
+  std::vector<CairnTensor> tensors;
+  std::vector<int64_t> dims;
+  std::vector<tf::Tensor> held;
+  std::vector<tf::core::RefCountPtr<tf::Var>> variables;
+  std::vector<tf::mutex*> locks;
+};
+
+class ScratchPool {
+ public:
+  std::unique_ptr<Scratch> take() {
+    std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Scratch>();
+    auto scratch = std::move(idle_.back());
+    idle_.pop_back();
+    return scratch;
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+class ClusterOp : public tf::AsyncOpKernel {
+ public:
+  explicit ClusterOp(tf::OpKernelConstruction* construction) : AsyncOpKernel(construction) {
+    std::string graph;
+    std::vector<int> written;
+    OP_REQUIRES_OK(construction, construction->GetAttr("graph", &graph));
+    OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
+    OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
+    std::string why;
+    library_ = library(why);
+    OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
+    written_.resize(static_cast<size_t>(construction->num_inputs()));
+    for (int i : written) written_[static_cast<size_t>(i)] = true;
+    program_ = program(*library_, name(), graph);
+  }
+
+  void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
+    auto scratch = scratches_.take();
+    tf::Status status = Run(context, *this, *scratch).status();
+    scratches_.give_back(std::move(scratch));
+    if (!status.ok()) context->SetStatus(status);
+    done();
+  }
+
+ private:
+  /// One run: variables locked while it lasts.
+  class Run {
+   public:
+    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch) : context_(context), op_(op), scratch_(scratch) {
+      const auto count = static_cast<size_t>(context->num_inputs());
+      scratch.tensors.resize(count);
+      scratch.locks.clear();
+      status_ = run(count);
+    }
+    ~Run() {
+      scratch_.held.clear();  // before others may write: a variable held by two is copied
+      for (tf::mutex* lock : scratch_.locks) lock->unlock();
+      scratch_.variables.clear();
+    }
+    Run(const Run&) = delete;
+    const tf::Status& status() const { return status_; }
+
+   private:
+    tf::Status run(size_t count) {
+      TF_RETURN_IF_ERROR(lock_variables(count));
+      scratch_.held.reserve(count);
+      for (size_t i = 0; i < count; ++i) {
+        TF_RETURN_IF_ERROR(hold(i));
+        if (!scratch_.held.back().IsInitialized()) return uninitialised(i);
+      }
+      size_t total = 0;
+      for (const tf::Tensor& tensor : scratch_.held) total += static_cast<size_t>(tensor.dims());
+      scratch_.dims.resize(total + 1);
+      int64_t* dims = scratch_.dims.data();
+      for (size_t i = 0; i < count; ++i) describe(scratch_.held[i], scratch_.tensors[i], dims);
+      const auto& threads = *context_->device()->tensorflow_cpu_worker_threads();
+      Failure failure;
+      auto code = op_.program_->compiled(scratch_.tensors.data(), count, threads.num_threads, failure);
+      if (!code) return to_status(failure, op_.name());
+      return run(*code, threads);
+    }
+
+    tf::Status run(const Compiled& code, const tf::DeviceBase::CpuWorkerThreads& threads) {
+      tf::core::RefCountPtr<RandomStates> states;
+      std::unique_lock<std::mutex> drawing;
+      if (!code.random().empty()) TF_RETURN_IF_ERROR(bind_random(code, states, drawing));
+      CairnRunOptions options{};
+      options.struct_size = sizeof options;
+      options.host = threads.workers;
+      options.width = threads.num_threads;
+      options.parallel_for = &parallel_for;
+      CairnStatus result = op_.library_->model_run(code.model(), scratch_.tensors.data(), scratch_.tensors.size(),
+                                                   &allocate, this, &options);
+      TF_RETURN_IF_ERROR(allocation_);
+      return result == CAIRN_OK ? tf::OkStatus() : to_status(last_failure(*op_.library_), op_.name());
+    }
+
+    /// Variables of the run, those written locked in the order of their addresses: two runs cannot wait for each other.
+    tf::Status lock_variables(size_t count) {
+      scratch_.variables.resize(count);
+      for (size_t i = 0; i < count; ++i) {
+        const int input = static_cast<int>(i);
+        if (context_->input_is_ref(input)) {
+          if (op_.written_[i]) scratch_.locks.push_back(context_->input_ref_mutex(input));
+        } else if (context_->input_dtype(input) == tf::DT_RESOURCE) {
+          if (!tf::LookupResource(context_, tf::HandleFromInput(context_, input), &scratch_.variables[i]).ok())
+            return uninitialised(i);
+          if (op_.written_[i]) scratch_.locks.push_back(scratch_.variables[i]->mu());
+        }
+      }
+      auto& locks = scratch_.locks;
+      std::sort(locks.begin(), locks.end());
+      bool shared = std::adjacent_find(locks.begin(), locks.end()) != locks.end();
+      if (shared) locks.clear();
+      for (tf::mutex* lock : locks) lock->lock();
+      return shared ? tf::errors::Unimplemented("Cairn: one variable comes into a cluster twice and is written")
+                    : tf::OkStatus();
+    }
+
+    /// Keeps the tensor of input i alive; a variable that will be written gets memory of its own.
+    tf::Status hold(size_t i) {
+      const int input = static_cast<int>(i);
+      if (context_->input_is_ref(input)) {
+        scratch_.held.push_back(context_->mutable_input(input, op_.written_[i]));
+        return tf::OkStatus();
+      }
+      tf::Var* variable = scratch_.variables[i].get();
+      if (!variable) {
+        scratch_.held.push_back(context_->input(input));
+        return tf::OkStatus();
+      }
+      if (!op_.written_[i]) {
+        tf::tf_shared_lock lock(*variable->mu());
+        scratch_.held.push_back(*variable->tensor());
+        return tf::OkStatus();
+      }
+      tf::Tensor* tensor = variable->tensor();
+      if (tensor->IsInitialized() && !tensor->RefCountIsOne()) {
+        tf::Tensor copy;
+        TF_RETURN_IF_ERROR(context_->allocate_temp(tensor->dtype(), tensor->shape(), &copy));
+        std::memcpy(copy.data(), tensor->data(), tensor->TotalBytes());
+        *tensor = copy;
+      }
+      scratch_.held.push_back(*tensor);
+      return tf::OkStatus();
+    }
+
+    static void describe(const tf::Tensor& tensor, CairnTensor& described, int64_t*& dims) {
+      described = {tensor.data(), {1, 0}, tensor.dims(), to_cairn(tensor.dtype()), dims, nullptr, 0};
+      for (int axis = 0; axis < tensor.dims(); ++axis) *dims++ = tensor.dim_size(axis);
+    }
+
+    tf::Status uninitialised(size_t i) const {
+      return tf::errors::FailedPrecondition("Attempting to use uninitialized value ", op_.names_[i],
+                                            ". Run its initializer first.\n\t [[{{node ", op_.names_[i], "}}]]");
+    }
+
+    tf::Status bind_random(const Compiled& code, tf::core::RefCountPtr<RandomStates>& states,
+                           std::unique_lock<std::mutex>& drawing) {
+      tf::ResourceMgr* manager = context_->resource_manager();
+      RandomStates* found = nullptr;
+      TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states", &found,
+                                                               [](RandomStates** made) {
+                                                                 *made = new RandomStates;
+                                                                 return tf::OkStatus();
+                                                               }));
+      states.reset(found);
+      drawing = std::unique_lock(states->mutex());
+      static int64_t three = 3;
+      for (const Compiled::Random& random : code.random())
+        scratch_.tensors.push_back({states->state(random).data(), {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
+      return tf::OkStatus();
+    }
+
+    static void* allocate(void* user, size_t index, CairnDType, int32_t ndim, const int64_t* shape) {
+      Run& run = *static_cast<Run*>(user);
+      tf::TensorShape dims;
+      for (int32_t axis = 0; axis < ndim; ++axis) dims.AddDim(shape[axis]);
+      tf::Tensor* tensor = nullptr;
+      run.allocation_ = run.context_->allocate_output(static_cast<int>(index), dims, &tensor);
+      if (!run.allocation_.ok()) return nullptr;
+      static char nothing[64];
+      return tensor->data() ? tensor->data() : nothing;  // an empty tensor has no memory
+    }
+
+    static void parallel_for(void* host, int32_t count, void (*call)(void* data, int32_t index), void* data) {
+      constexpr int64_t kAllAtOnce = 1 << 20;  // a cost that gives every index a shard of its own
+      static_cast<tf::thread::ThreadPool*>(host)->ParallelFor(count, kAllAtOnce, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) call(data, static_cast<int32_t>(i));
+      });
+    }
+
+    tf::OpKernelContext* context_;
+    ClusterOp& op_;
+    Scratch& scratch_;
+    tf::Status allocation_, status_;
+  };
+
+  const Library* library_ = nullptr;
+  std::vector<std::string> names_;  // of the variables among the inputs; "" for others
+  std::vector<bool> written_;
+  std::shared_ptr<Program> program_;
+  ScratchPool scratches_;
+};
+
+REGISTER_OP("CairnCluster")
+    .Input("args: Tin")
+    .Input("floats: Ref(n_float * float)")
+    .Input("halves: Ref(n_half * half)")
+    .Input("bfloats: Ref(n_bfloat16 * bfloat16)")
+    .Input("ints: Ref(n_int32 * int32)")
+    .Input("longs: Ref(n_int64 * int64)")
+    .Input("bools: Ref(n_bool * bool)")
+    .Output("outs: Tout")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 0")
+    .Attr("n_float: int >= 0")
+    .Attr("n_half: int >= 0")
+    .Attr("n_bfloat16: int >= 0")
+    .Attr("n_int32: int >= 0")
+    .Attr("n_int64: int >= 0")
+    .Attr("n_bool: int >= 0")
+    .Attr("graph: string")
+    .Attr("written: list(int) >= 0")
+    .Attr("names: list(string) >= 0")
+    .SetIsStateful()
+    .SetShapeFn(tf::shape_inference::UnknownShape)
+    .Doc("Runs a part of a graph on the Cairn engine. Made by graph passes, never by hand.");
+REGISTER_KERNEL_BUILDER(Name("CairnCluster").Device(tf::DEVICE_CPU), ClusterOp);
+
+}  // namespace
+}  // namespace cairn_tf

@@ -1,0 +1,178 @@
+#include "engine.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <unordered_map>
+
+namespace cairn_tf {
+
+namespace {
+
+constexpr size_t kMostShapes = 24;    // compiled sets of shapes of one program
+constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like the last one
+
+template <class Function>
+bool look_up(void* handle, const char* name, Function& function, std::string& why) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  if (!function) why = std::string("libcairn.so has no function ") + name + "; install the cairn package of this adapter's version";
+  return function != nullptr;
+}
+
+std::string library_path() {
+  if (const char* given = std::getenv("CAIRN_LIBRARY"); given && *given) return given;
+  Dl_info self{};
+  dladdr(reinterpret_cast<void*>(&argument_name), &self);
+  std::string path = self.dli_fname ? self.dli_fname : "";
+  return path.substr(0, path.rfind('/') + 1) + "../cairn/libcairn.so";
+}
+
+bool load(Library& found, std::string& why) {
+  const std::string path = library_path();
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    why = std::string("the engine cannot be loaded: ") + dlerror() + "; install the package cairn, or set CAIRN_LIBRARY";
+    return false;
+  }
+  auto one = [&](const char* name, auto& function) { return look_up(handle, name, function, why); };
+  if (!one("cairn_abi_version", found.abi_version)) return false;
+  if (found.abi_version() != CAIRN_ABI_VERSION) {
+    why = "the engine " + path + " has interface version " + std::to_string(found.abi_version()) + ", expected " +
+          std::to_string(CAIRN_ABI_VERSION);
+    return false;
+  }
+  return one("cairn_version", found.version) && one("cairn_last_error", found.last_error) &&
+         one("cairn_free_text", found.free_text) && one("cairn_cluster_refusals", found.cluster_refusals) &&
+         one("cairn_module_from_bytes", found.module_from_bytes) && one("cairn_module_free", found.module_free) &&
+         one("cairn_model_prepare", found.model_prepare) && one("cairn_model_free", found.model_free) &&
+         one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
+         one("cairn_model_input_use", found.model_input_use) &&
+         one("cairn_model_first_random_state", found.model_first_random_state) && one("cairn_model_run", found.model_run);
+}
+
+bool same_shapes(const std::vector<int64_t>& shapes, const CairnTensor* arguments, size_t count) {
+  size_t at = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const CairnTensor& tensor = arguments[i];
+    if (at >= shapes.size() || shapes[at++] != tensor.ndim) return false;
+    for (int32_t axis = 0; axis < tensor.ndim; ++axis)
+      if (shapes[at++] != tensor.shape[axis]) return false;
+  }
+  return at == shapes.size();
+}
+
+std::string import_options(const CairnTensor* arguments, size_t count) {
+  std::string json = "{\"input_shapes\":{";
+  for (size_t i = 0; i < count; ++i) {
+    json += (i ? ",\"" : "\"") + argument_name(i) + "\":[";
+    for (int32_t axis = 0; axis < arguments[i].ndim; ++axis)
+      json += (axis ? "," : "") + std::to_string(arguments[i].shape[axis]);
+    json += "]";
+  }
+  return json + "}}";
+}
+
+}  // namespace
+
+std::string argument_name(size_t index) {
+  return "__argument_" + std::to_string(index);
+}
+
+const Library* library(std::string& why) {
+  struct Loaded {
+    Library library;
+    std::string why;
+    bool ok = load(library, why);
+  };
+  static const Loaded loaded;
+  why = loaded.why;
+  return loaded.ok ? &loaded.library : nullptr;
+}
+
+Failure last_failure(const Library& library) {
+  CairnError error{};
+  error.struct_size = sizeof error;
+  library.last_error(&error);
+  Failure failure{error.status, error.where, error.message};
+  return failure;
+}
+
+Compiled::Compiled(const Library& library, CairnModel* model) : library_(library), model_(model) {
+  for (size_t i = 0; i < library.model_input_count(model); ++i) {
+    if (!(library.model_input_use(model, i) & CAIRN_INPUT_RANDOM)) continue;
+    CairnPort port{};
+    port.struct_size = sizeof port;
+    library.model_input(model, i, &port);
+    Random random{port.name, false, {}};
+    random.seeded = library.model_first_random_state(model, i, random.first) == CAIRN_OK;
+    random_.push_back(std::move(random));
+  }
+}
+
+Compiled::~Compiled() {
+  library_.model_free(model_);
+}
+
+std::shared_ptr<const Compiled> Program::find(const CairnTensor* arguments, size_t count, int threads) const {
+  std::shared_lock lock(mutex_);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    if (entry->threads == threads && same_shapes(entry->shapes, arguments, count)) return entry->code;
+  return nullptr;
+}
+
+std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, size_t count, int threads,
+                                                  Failure& failure) {
+  if (auto code = find(arguments, count, threads)) return code;
+  std::lock_guard one_at_a_time(compiling_);
+  if (auto code = find(arguments, count, threads)) return code;
+  auto code = compile(arguments, count, threads, failure);
+  if (!code) return nullptr;
+  Entry entry{{}, threads, code};
+  for (size_t i = 0; i < count; ++i) {
+    entry.shapes.push_back(arguments[i].ndim);
+    entry.shapes.insert(entry.shapes.end(), arguments[i].shape, arguments[i].shape + arguments[i].ndim);
+  }
+  std::unique_lock lock(mutex_);
+  entries_.push_back(std::move(entry));
+  if (entries_.size() > kMostShapes) entries_.erase(entries_.begin());
+  return code;
+}
+
+std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, size_t count, int threads,
+                                                 Failure& failure) const {
+  CairnModule* module = nullptr;
+  std::string options = import_options(arguments, count);
+  if (library_.module_from_bytes(CAIRN_FORMAT_CLUSTER, name_.c_str(), graph_.data(), graph_.size(), options.c_str(),
+                                 &module) != CAIRN_OK) {
+    failure = last_failure(library_);
+    return nullptr;
+  }
+  CairnModelOptions model_options{};
+  model_options.struct_size = sizeof model_options;
+  model_options.threads = threads;
+  model_options.lent_threads = 1;
+  model_options.bind_state = 1;
+  CairnModel* model = nullptr;
+  if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) failure = last_failure(library_);
+  library_.module_free(module);
+  return model ? std::make_shared<const Compiled>(library_, model) : nullptr;
+}
+
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const std::string& graph) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::weak_ptr<Program>> programs;  // by graph bytes
+  static std::deque<std::shared_ptr<Program>> latest;
+  std::lock_guard lock(mutex);
+  auto& entry = programs[graph];
+  auto found = entry.lock();
+  if (!found) entry = found = std::make_shared<Program>(library, name, graph);
+  std::erase(latest, found);
+  latest.push_back(found);
+  if (latest.size() > kMostPrograms) latest.pop_front();
+  if (programs.size() > 4 * kMostPrograms) std::erase_if(programs, [](const auto& each) { return each.second.expired(); });
+  return found;
+}
+
+}  // namespace cairn_tf

@@ -1,0 +1,175 @@
+#include "partition.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace cairn_tf {
+
+namespace {
+
+bool is_enter(const Node& node) { return node.op == "Enter" || node.op == "RefEnter"; }
+bool is_switch(const Node& node) { return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN"; }
+bool is_exit(const Node& node) { return node.op == "Exit" || node.op == "RefExit"; }
+bool is_merge(const Node& node) { return node.op == "Merge" || node.op == "RefMerge"; }
+bool ends_round(const Node& node) { return node.op == "NextIteration" || node.op == "RefNextIteration"; }
+
+class Partitioner {
+ public:
+  explicit Partitioner(const std::vector<Node>& nodes) : nodes_(nodes) {
+    for (const Node& node : nodes) result_.host.push_back(node.host);
+    users_.resize(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i)
+      for (const Input& input : nodes[i].inputs) users_[at(input.node)].push_back({static_cast<int>(i), input});
+    sort();
+  }
+
+  Partition run() {
+    do {
+      keep_references_together();
+      find_levels();
+      sink();
+    } while (part_references() || dissolve_small());
+    std::map<int, std::vector<int>> clusters;
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (on_engine(i)) clusters[levels_[i]].push_back(static_cast<int>(i));
+    for (auto& [level, members] : clusters) result_.clusters.push_back(std::move(members));
+    return std::move(result_);
+  }
+
+ private:
+  struct User {
+    int node;
+    Input input;
+  };
+
+  static size_t at(int node) { return static_cast<size_t>(node); }
+  bool on_engine(size_t i) const { return result_.host[i].empty() && !nodes_[i].constant; }
+
+  void sort() {
+    std::vector<int> waits(nodes_.size(), 0);
+    std::deque<int> ready;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      for (const Input& input : nodes_[i].inputs) waits[i] += !ends_round(nodes_[at(input.node)]);
+      if (waits[i] == 0) ready.push_back(static_cast<int>(i));
+    }
+    while (!ready.empty()) {
+      int node = ready.front();
+      ready.pop_front();
+      order_.push_back(node);
+      if (ends_round(nodes_[at(node)])) continue;
+      for (const User& user : users_[at(node)])
+        if (--waits[at(user.node)] == 0) ready.push_back(user.node);
+    }
+  }
+
+  // A variable's reference cannot leave a cluster: what makes one for a host node stays on the host.
+  void keep_references_together() {
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+      if (!on_engine(at(*node))) continue;
+      for (const User& user : users_[at(*node)])
+        if (user.input.reference && !on_engine(at(user.node)))
+          result_.host[at(*node)] = "hands a reference of a variable to " + nodes_[at(user.node)].op;
+    }
+  }
+
+  // Both ends of a reference are in one cluster, or both on the host.
+  bool part_references() {
+    bool parted = false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!on_engine(i)) continue;
+      for (const User& user : users_[i]) {
+        if (!user.input.reference || !on_engine(at(user.node)) || levels_[at(user.node)] == levels_[i]) continue;
+        result_.host[i] = result_.host[at(user.node)] = "uses a reference of a variable across a host operator";
+        parted = true;
+        break;
+      }
+    }
+    return parted;
+  }
+
+  void find_levels() {
+    levels_.assign(nodes_.size(), 0);
+    for (int node : order_) {
+      if (nodes_[at(node)].constant) continue;
+      bool engine = on_engine(at(node));
+      int level = engine ? 1 : 0;
+      for (const Input& input : nodes_[at(node)].inputs) {
+        const Node& from = nodes_[at(input.node)];
+        if (from.constant || ends_round(from)) continue;
+        level = std::max(level, levels_[at(input.node)] + (engine && !on_engine(at(input.node)) ? 1 : 0));
+      }
+      levels_[at(node)] = level;
+    }
+  }
+
+  // A node whose users all come later joins them instead of sending its result there, unless a variable that it reads
+  // could be written in between.
+  void sink() {
+    int first_write = std::numeric_limits<int>::max();
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].writes) first_write = std::min(first_write, levels_[i]);
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+      if (!on_engine(at(*node)) || nodes_[at(*node)].writes || users_[at(*node)].empty()) continue;
+      int level = std::numeric_limits<int>::max();
+      for (const User& user : users_[at(*node)]) level = std::min(level, on_engine(at(user.node)) ? levels_[at(user.node)] : 0);
+      if (nodes_[at(*node)].reads) level = std::min(level, first_write);
+      levels_[at(*node)] = std::max(levels_[at(*node)], level);
+    }
+  }
+
+  bool dissolve_small() {
+    std::map<int, int> work;
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (on_engine(i)) work[levels_[i]] += nodes_[i].work;
+    bool dissolved = false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!on_engine(i) || work[levels_[i]] >= kLeastWork) continue;
+      result_.host[i] = "too little work for a cluster of its own";
+      dissolved = true;
+    }
+    return dissolved;
+  }
+
+  const std::vector<Node>& nodes_;
+  std::vector<std::vector<User>> users_;
+  std::vector<int> order_;
+  std::vector<int> levels_;
+  Partition result_;
+};
+
+}  // namespace
+
+Partition partition(const std::vector<Node>& nodes) {
+  return Partitioner(nodes).run();
+}
+
+void keep_frames_on_host(std::vector<Node>& nodes) {
+  std::vector<std::vector<int>> users(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const Input& input : nodes[i].inputs) users[static_cast<size_t>(input.node)].push_back(static_cast<int>(i));
+  std::set<std::pair<int, bool>> seen;
+  std::vector<std::pair<int, bool>> pending;  // node, inside a loop
+  auto of_loop = [&](const Node& node) {  // what Enter and Exit stand around already
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](const Input& input) { return nodes[static_cast<size_t>(input.node)].op == "LoopCond"; });
+  };
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (is_enter(nodes[i]) || (is_switch(nodes[i]) && !of_loop(nodes[i])))
+      pending.emplace_back(static_cast<int>(i), is_enter(nodes[i]));
+  while (!pending.empty()) {
+    auto [number, loop] = pending.back();
+    pending.pop_back();
+    if (!seen.insert({number, loop}).second) continue;
+    Node& node = nodes[static_cast<size_t>(number)];
+    if (node.op == "_Retval") continue;
+    node.constant = false;
+    if (node.host.empty()) node.host = "stands inside TF1 control flow";
+    if (loop ? is_exit(node) : is_merge(node)) continue;
+    for (int user : users[static_cast<size_t>(number)]) pending.emplace_back(user, loop);
+  }
+}
+
+}  // namespace cairn_tf

@@ -1,0 +1,69 @@
+#include "report.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace cairn_tf {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostNames = 20;     // of nodes that stay for the same reason
+constexpr size_t kMostGraphs = 1000;  // the first ones of a long run
+
+Json describe(const std::vector<Node>& nodes, const std::vector<bool>& numeric, const Partition& partition,
+              const std::vector<std::string>& names) {
+  Json clusters = Json::array();
+  size_t on_engine = 0, of_numbers = 0;
+  std::set<size_t> inside;
+  for (size_t i = 0; i < partition.clusters.size(); ++i) {
+    std::map<std::string, int> ops;
+    for (int member : partition.clusters[i]) {
+      ++ops[nodes[static_cast<size_t>(member)].op];
+      inside.insert(static_cast<size_t>(member));
+    }
+    clusters.push_back({{"name", names[i]}, {"nodes", partition.clusters[i].size()}, {"ops", ops}});
+  }
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> host;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (numeric[i]) {
+      ++of_numbers;
+      on_engine += inside.count(i);
+    }
+    if (!inside.count(i) && !nodes[i].constant) host[{nodes[i].op, partition.host[i]}].push_back(nodes[i].name);
+  }
+  Json stays = Json::array();
+  for (auto& [what, list] : host) {
+    size_t count = list.size();
+    list.resize(std::min(count, kMostNames));
+    stays.push_back({{"op", what.first}, {"reason", what.second}, {"count", count}, {"nodes", list}});
+  }
+  return {{"nodes", nodes.size()}, {"numeric", of_numbers}, {"numeric_on_engine", on_engine},
+          {"clusters", clusters},  {"host", stays}};
+}
+
+}  // namespace
+
+bool report_wanted() {
+  const char* path = std::getenv("CAIRN_REPORT");
+  return path && *path;
+}
+
+void report(const std::string& title, const std::vector<Node>& nodes, const std::vector<bool>& numeric,
+            const Partition& partition, const std::vector<std::string>& clusters) {
+  static std::mutex mutex;
+  static Json graphs = Json::array();
+  std::lock_guard lock(mutex);
+  if (graphs.size() >= kMostGraphs) return;
+  Json graph = describe(nodes, numeric, partition, clusters);
+  graph["function"] = title;
+  graphs.push_back(std::move(graph));
+  std::ofstream(std::getenv("CAIRN_REPORT"), std::ios::trunc) << Json{{"graphs", graphs}}.dump(1) << '\n';
+}
+
+}  // namespace cairn_tf

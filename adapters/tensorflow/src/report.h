@@ -1,0 +1,18 @@
+// What became of each graph: clusters, and why every other node stayed with TensorFlow. Written as JSON to the file that
+// CAIRN_REPORT names, after each graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "partition.h"
+
+namespace cairn_tf {
+
+/// True when CAIRN_REPORT is set.
+bool report_wanted();
+/// `numeric[i]`: node i computes on numbers, so that it counts for the engine's share. `title`: of the function, or "".
+void report(const std::string& title, const std::vector<Node>& nodes, const std::vector<bool>& numeric,
+            const Partition& partition, const std::vector<std::string>& clusters);
+
+}  // namespace cairn_tf

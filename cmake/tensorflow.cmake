@@ -1,0 +1,35 @@
+# The TensorFlow door: _cairn_tf.so, loaded by the package npu_bridge into the process of stock TensorFlow 2.15, and the
+# tests of its part that needs no TensorFlow. The engine is loaded by it at run time, never linked.
+option(CAIRN_TENSORFLOW "build the TensorFlow adapter against the Python environment's TensorFlow" OFF)
+set(adapter ${PROJECT_SOURCE_DIR}/adapters/tensorflow)
+
+add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/partition.cpp ${adapter}/src/report.cpp)
+target_include_directories(cairn_tf_core PUBLIC ${adapter}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(cairn_tf_core PUBLIC nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+
+if(CAIRN_TESTS)
+  find_package(GTest REQUIRED)
+  add_executable(test_door ${PROJECT_SOURCE_DIR}/tests/door/partition_test.cpp)
+  set_target_properties(test_door PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(test_door PRIVATE cairn_tf_core GTest::gtest GTest::gtest_main)
+endif()
+
+if(CAIRN_TENSORFLOW)
+  if(NOT Python_EXECUTABLE)
+    set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  endif()
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} -c
+            "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
+    OUTPUT_VARIABLE tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  add_library(cairn_tf MODULE ${adapter}/src/cluster_op.cpp ${adapter}/src/passes.cpp)
+  target_include_directories(cairn_tf SYSTEM PRIVATE ${tensorflow}/include)
+  # NDEBUG: reference counts of TensorFlow behave differently without it. The headers' own warnings are not ours.
+  target_compile_definitions(cairn_tf PRIVATE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
+  target_compile_options(cairn_tf PRIVATE -Wno-unused-parameter -Wno-sign-compare -Wno-deprecated-declarations)
+  target_link_libraries(cairn_tf PRIVATE cairn_tf_core ${tensorflow}/libtensorflow_framework.so.2)
+  set(tf_exports ${adapter}/src/exports.map)
+  target_link_options(cairn_tf PRIVATE -Wl,-z,defs -Wl,--version-script=${tf_exports} -Wl,-rpath,$ORIGIN/../tensorflow)
+  set_target_properties(cairn_tf PROPERTIES PREFIX "" OUTPUT_NAME _cairn_tf SKIP_BUILD_RPATH ON LINK_DEPENDS ${tf_exports})
+  install(TARGETS cairn_tf LIBRARY DESTINATION npu_bridge COMPONENT cairn_tensorflow_wheel)
+endif()

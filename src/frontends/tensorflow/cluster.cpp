@@ -1,0 +1,237 @@
+#include "frontends/tensorflow/cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <set>
+
+#include "frontends/inputs.h"
+#include "frontends/tensorflow/importer.h"
+#include "ir/text.h"
+
+namespace cairn {
+namespace tensorflow {
+namespace {
+
+using Kind = AttrValue::Kind;
+
+void read_variable(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("read_variable", c.in)};
+}
+
+void assign(OpContext& c, Value* value) {
+  c.b.add_node(op_named("assign_variable"), {c.in[0], value});
+  if (!c.node().op.starts_with("Resource") && c.node().op != "AssignVariableOp") c.out = {c.in[0]};
+}
+
+void assign_value(OpContext& c) {
+  c.expect_inputs(2);
+  assign(c, c.in[1]);
+}
+
+void gradient_descent(OpContext& c) {
+  c.expect_inputs(3);
+  Value* step = c.b.add("mul", {c.in[2], c.in[1]});
+  assign(c, c.b.add("sub", {c.b.add("read_variable", {c.in[0]}), step}));
+}
+
+void retval(OpContext& c) {
+  c.expect_inputs(1);
+  if (!c.in[0]->type.is_tensor()) c.refuse("hands out a {}", to_string(c.in[0]->type));
+  c.out = c.in;
+}
+
+void nothing(OpContext&) {}
+
+constexpr Row kRows[] = {
+    {"_Retval", retval},
+    {"ApplyGradientDescent", gradient_descent, nullptr, 1},
+    {"Assign", assign_value, nullptr, 1},
+    {"AssignVariableOp", assign_value, nullptr, 1},
+    {"NoOp", nothing},
+    {"ReadVariableOp", read_variable, nullptr, 1},
+    {"ResourceApplyGradientDescent", gradient_descent, nullptr, 1},
+};
+
+bool only_reads(std::string_view op) {
+  constexpr std::array kOps = {"ReadVariableOp",   "ResourceGather",     "ResourceGatherNd",
+                               "VariableShape",    "VarIsInitializedOp", "IsVariableInitialized"};
+  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+}
+
+/// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
+/// nobody reads a content that TensorFlow would have handed out before.
+std::vector<std::string> readers_first(const GraphDef& graph) {
+  NodeIndex index = index_nodes(graph.nodes, graph.model->name());
+  std::vector<std::vector<size_t>> followers(graph.nodes.size());
+  std::vector<size_t> waits(graph.nodes.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (std::string_view input : graph.nodes[i].inputs) {
+      auto found = index.find(parse_tensor_name(input, "graph").node);
+      if (found == index.end())
+        fail(ErrorKind::invalid_model, printable(graph.nodes[i].name), "'{}' is no node of the graph", printable(input));
+      followers[found->second].push_back(i);
+      ++waits[i];
+    }
+  }
+  std::deque<size_t> ready, writers;
+  auto release = [&](size_t i) {
+    const Row* row = find_row(graph.nodes[i].op);
+    bool writes = row != nullptr && row->handles > 0 && !only_reads(graph.nodes[i].op);
+    (writes ? writers : ready).push_back(i);
+  };
+  for (size_t i = 0; i < waits.size(); ++i)
+    if (waits[i] == 0) release(i);
+  std::vector<std::string> order;
+  while (!ready.empty() || !writers.empty()) {
+    std::deque<size_t>& next = ready.empty() ? writers : ready;
+    size_t i = next.front();
+    next.pop_front();
+    order.emplace_back(graph.nodes[i].name);
+    for (size_t follower : followers[i])
+      if (--waits[follower] == 0) release(follower);
+  }
+  if (order.size() != graph.nodes.size())
+    fail(ErrorKind::unsupported, graph.model->name(), "has a circle; loops must be While nodes");
+  return order;
+}
+
+struct Ports {
+  std::vector<const Node*> args, results;
+};
+
+Ports find_ports(const GraphDef& graph) {
+  Ports ports;
+  for (const Node& node : graph.nodes) {
+    if (node.op != "_Arg" && node.op != "_Retval") continue;
+    auto& list = node.op == "_Arg" ? ports.args : ports.results;
+    auto index = static_cast<size_t>(attr_of(node, "index", Kind::integer, *graph.model).integer);
+    if (index >= graph.nodes.size()) fail(ErrorKind::invalid_model, printable(node.name), "has index {}", index);
+    if (list.size() <= index) list.resize(index + 1);
+    if (list[index]) fail(ErrorKind::invalid_model, printable(node.name), "has the index of another");
+    list[index] = &node;
+  }
+  for (const auto& list : {ports.args, ports.results})
+    if (std::find(list.begin(), list.end(), nullptr) != list.end())
+      fail(ErrorKind::invalid_model, graph.model->name(), "an argument or result is missing");
+  return ports;
+}
+
+/// Why elements of this attribute's types cannot be taken, or nothing.
+std::string refused_type(const Attr& attr, ModelBytes& model) {
+  AttrValue value = decode(attr, model);
+  std::vector<int64_t> types;
+  if (value.kind == Kind::type) types = {value.integer};
+  if (value.kind == Kind::list && (attr.name == "Tin" || attr.name == "Tout" || attr.name == "T")) types = value.integers;
+  for (int64_t type : types) {
+    auto plain = static_cast<DataType>(type >= kDtRef ? type - kDtRef : type);
+    auto dtype = dtype_of(plain);
+    bool handle = plain == kDtResource || plain == kDtVariant;
+    if ((!dtype && !handle) || dtype == kString) return fmt::format("elements of {}", to_string(plain));
+  }
+  return {};
+}
+
+class Refusals {
+ public:
+  explicit Refusals(const GraphDef& graph) : graph_(graph), library_(graph) {}
+
+  std::string of(const Node& node, int level) {
+    if (node.op == "_Arg" || node.op == "_Retval") return {};
+    bool call = library_.find(node.op) != nullptr;
+    if (!call && find_row(node.op) == nullptr) return "there is no such operator yet";
+    if (level > kMostLevels) return "functions are nested too deeply";
+    for (const Attr& attr : node.attrs)
+      if (std::string why = refused_type(attr, *graph_.model); !why.empty()) return why;
+    if (call) return of_function(node.op, level);
+    for (const Attr& attr : node.attrs) {
+      AttrValue value = decode(attr, *graph_.model);
+      std::vector<NameAttrList> callees = value.functions;
+      if (value.kind == Kind::function) callees.push_back(value.function);
+      for (const NameAttrList& callee : callees)
+        if (std::string why = of_function(callee.name, level); !why.empty()) return why;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kMostLevels = 64;
+
+  std::string of_function(std::string_view name, int level) {
+    const FunctionDef* function = library_.find(name);
+    if (function == nullptr) return fmt::format("function {} is not in the library", printable(name));
+    auto [entry, fresh] = functions_.try_emplace(name);
+    if (!fresh) return entry->second;
+    std::string why;
+    for (const Node& node : function->nodes) {
+      why = of(node, level + 1);
+      if (!why.empty()) {
+        why = fmt::format("{} {} inside: {}", printable(node.op), printable(node.name), why);
+        break;
+      }
+    }
+    return functions_[name] = why;
+  }
+
+  const GraphDef& graph_;
+  Library library_;
+  std::map<std::string_view, std::string> functions_;
+};
+
+}  // namespace
+
+std::span<const Row> cluster_rows() {
+  return kRows;
+}
+
+}  // namespace tensorflow
+
+Module import_cluster(const tensorflow::GraphDef& graph, const ImportOptions& options) {
+  using tensorflow::attr_of;
+  using Kind = tensorflow::AttrValue::Kind;
+  tensorflow::Ports ports = tensorflow::find_ports(graph);
+  Module module;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  InputTypes types(options);
+  tensorflow::Importer importer(graph, module);
+  importer.keep_effects();
+  std::unordered_map<std::string_view, Value*> inputs;
+  for (const tensorflow::Node* arg : ports.args) {
+    auto given = static_cast<tensorflow::DataType>(attr_of(*arg, "T", Kind::type, *graph.model).integer);
+    auto dtype = tensorflow::dtype_of(given);
+    if (!dtype) fail(ErrorKind::unsupported, printable(arg->name), "is {}", to_string(given));
+    std::string name = clean(arg->name);
+    Type type = types.type({name}, *dtype, Shape::unranked());
+    std::string_view handle = attr_of(*arg, "handle", Kind::text, *graph.model).text;
+    Value* param = main.body.add_param(handle.empty() ? type : Type::resource(type), name);
+    if (handle == "ref") importer.add_reference(param);
+    inputs[arg->name] = param;
+  }
+  types.refuse_unused(graph.model->name(), main.body);
+  Builder builder(main.body);
+  std::vector<std::string> order = tensorflow::readers_first(graph);
+  std::unordered_map<std::string_view, Value*> values;
+  std::vector<Value*> results = importer.import_graph(order, inputs, builder);
+  importer.problems().raise(graph.model->name());
+  for (size_t i = 0; i < order.size(); ++i) values[order[i]] = results[i];
+  for (const tensorflow::Node* result : ports.results) {
+    main.body.results.push_back(values.at(result->name));
+    main.result_names.push_back(clean(result->name));
+  }
+  module.metadata["format"] = "tensorflow";
+  verify(module);
+  return module;
+}
+
+std::map<std::string, std::string> refused_nodes(const tensorflow::GraphDef& graph) {
+  tensorflow::Refusals refusals(graph);
+  std::map<std::string, std::string> reasons;
+  for (const tensorflow::Node& node : graph.nodes)
+    if (std::string why = refusals.of(node, 0); !why.empty()) reasons[clean(node.name)] = why;
+  return reasons;
+}
+
+}  // namespace cairn

@@ -1,0 +1,98 @@
+// How a graph is cut into clusters: by names and edges, without TensorFlow.
+#include "partition.h"
+
+#include <gtest/gtest.h>
+
+namespace cairn_tf {
+namespace {
+
+Node node(const std::string& name, std::vector<Input> inputs, const std::string& host = "") {
+  Node made;
+  made.name = made.op = name;
+  made.inputs = std::move(inputs);
+  made.host = host;
+  made.work = host.empty() ? kHeavy : 0;
+  return made;
+}
+
+using Clusters = std::vector<std::vector<int>>;
+
+TEST(Partition, OneClusterWhereNothingStaysBehind) {
+  EXPECT_EQ(partition({node("a", {}), node("b", {{0}}), node("c", {{1}})}).clusters, (Clusters{{0, 1, 2}}));
+}
+
+TEST(Partition, AHostNodeInBetweenCutsInTwo) {
+  auto parts = partition({node("a", {}), node("h", {{0}}, "text"), node("b", {{1}}), node("c", {{0}})});
+  EXPECT_EQ(parts.clusters, (Clusters{{0, 3}, {2}}));
+  EXPECT_EQ(parts.host[1], "text");
+}
+
+TEST(Partition, ControlEdgesCountAsWell) {
+  auto parts = partition({node("a", {}), node("h", {{0, -1, true}}, "print"), node("b", {{1, -1, true}})});
+  EXPECT_EQ(parts.clusters, (Clusters{{0}, {2}}));
+}
+
+TEST(Partition, ConstantsJoinNobody) {
+  Node constant = node("k", {});
+  constant.constant = true;
+  EXPECT_EQ(partition({constant, node("a", {{0}}), node("b", {{0}, {1}})}).clusters, (Clusters{{1, 2}}));
+}
+
+TEST(Partition, WhatHasTooLittleWorkStays) {
+  Node small = node("small", {});
+  small.work = kLeastWork - 1;
+  auto parts = partition({small});
+  EXPECT_TRUE(parts.clusters.empty());
+  EXPECT_EQ(parts.host[0], "too little work for a cluster of its own");
+}
+
+TEST(Partition, AnEarlyReadJoinsItsOnlyUser) {
+  Node read = node("read", {});
+  read.reads = true;
+  read.work = 0;
+  std::vector<Node> nodes{read, node("a", {}), node("h", {{1}}, "text"), node("b", {{0}, {2}})};
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{1}, {0, 3}}));
+}
+
+TEST(Partition, AReadDoesNotMovePastAWrite) {
+  Node read = node("read", {});
+  read.reads = true;
+  Node write = node("write", {});
+  write.writes = true;
+  std::vector<Node> nodes{read, write, node("h", {{1}}, "text"), node("b", {{0}, {2}})};
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{0, 1}, {3}}));
+}
+
+TEST(Partition, AReferenceForAHostNodeIsMadeThere) {
+  auto parts = partition({node("assign", {}), node("h", {{0, 0, false, true}}, "text"), node("b", {{1}})});
+  EXPECT_EQ(parts.clusters, (Clusters{{2}}));
+  EXPECT_EQ(parts.host[0], "hands a reference of a variable to h");
+}
+
+TEST(Partition, AReferenceAcrossAHostNodeLeavesBothEndsThere) {
+  std::vector<Node> nodes{node("assign", {}), node("h", {{0}}, "text"), node("add", {{0, 0, false, true}, {1}})};
+  EXPECT_TRUE(partition(nodes).clusters.empty());
+}
+
+TEST(Partition, FramesOfOldControlFlowStayWhole) {
+  std::vector<Node> nodes{node("x", {}), node("Switch", {{0}}), node("inside", {{1}}), node("Merge", {{2}, {1}}),
+                          node("after", {{3}})};
+  keep_frames_on_host(nodes);
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{0}, {4}}));
+}
+
+TEST(Partition, ALoopOfNextIterationIsNoCircle) {
+  std::vector<Node> nodes{node("Enter", {}), node("Merge", {{0}, {4}}), node("LoopCond", {{1}}), node("Switch", {{1}, {2}}),
+                          node("NextIteration", {{3}}), node("Exit", {{3}}), node("after", {{5}})};
+  keep_frames_on_host(nodes);
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{6}}));
+}
+
+TEST(Partition, AHundredThousandNodesTakeOneSweep) {
+  std::vector<Node> nodes{node("a", {})};
+  for (int i = 1; i < 100000; ++i) nodes.push_back(node("n", {{i - 1}}, i % 1000 ? "" : "text"));
+  EXPECT_EQ(partition(nodes).clusters.size(), 100u);
+}
+
+}  // namespace
+}  // namespace cairn_tf
