@@ -1,10 +1,13 @@
 // The operator CairnCluster: a part of a graph that the engine runs on TensorFlow's tensors, threads and variables.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <random>
 #include <unordered_map>
 
 #include "engine.h"
+#include "report.h"
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -130,6 +133,8 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("graph", &graph));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
     std::string why;
     library_ = library(why);
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
@@ -140,17 +145,54 @@ class ClusterOp : public tf::AsyncOpKernel {
 
   void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
     auto scratch = scratches_.take();
-    tf::Status status = Run(context, *this, *scratch).status();
+    Failure refusal;
+    tf::Status status = Run(context, *this, *scratch, refusal).status();
     scratches_.give_back(std::move(scratch));
+    if (refusal.status == CAIRN_UNSUPPORTED && !stock_.name().empty()) {
+      tell_once(refusal);
+      return run_stock(context, std::move(done));
+    }
     if (!status.ok()) context->SetStatus(status);
     done();
   }
 
  private:
+  void tell_once(const Failure& refusal) {
+    if (told_.exchange(true)) return;
+    report_stock_run(name(), refusal.node + ": " + refusal.message);
+    LOG(WARNING) << "Cairn: " << name() << " runs on stock TensorFlow, because the engine refuses it: " << refusal.node
+                 << ": " << refusal.message;
+  }
+
+  /// What the engine refuses when it sees the shapes, TensorFlow runs itself: the same nodes as a function.
+  void run_stock(tf::OpKernelContext* context, DoneCallback done) {
+    tf::FunctionLibraryRuntime* functions = context->function_library();
+    OP_REQUIRES_ASYNC(context, functions, tf::errors::Internal("Cairn: no function library"), done);
+    tf::FunctionLibraryRuntime::Handle handle = 0;
+    OP_REQUIRES_OK_ASYNC(context, functions->Instantiate(stock_.name(), tf::AttrSlice(&stock_.attr()), &handle), done);
+    tf::FunctionLibraryRuntime::Options options(context->step_id());
+    options.runner = context->runner();
+    options.cancellation_manager = context->cancellation_manager();
+    options.rendezvous = context->rendezvous();
+    options.step_container = context->step_container();
+    options.stats_collector = context->stats_collector();
+    options.collective_executor = context->collective_executor();
+    std::vector<tf::Tensor> inputs;
+    for (int i : stock_inputs_) inputs.push_back(context->input(i));
+    auto results = std::make_shared<std::vector<tf::Tensor>>();
+    functions->Run(options, handle, inputs, results.get(), [context, results, done](const tf::Status& status) {
+      if (!status.ok()) context->SetStatus(status);
+      for (size_t i = 0; status.ok() && i < results->size(); ++i) context->set_output(static_cast<int>(i), (*results)[i]);
+      done();
+    });
+  }
+
   /// One run: variables locked while it lasts.
   class Run {
    public:
-    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch) : context_(context), op_(op), scratch_(scratch) {
+    /// `refusal` tells when the engine does not take the cluster in these shapes; nothing has been changed then.
+    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal)
+        : context_(context), op_(op), scratch_(scratch), refusal_(refusal) {
       const auto count = static_cast<size_t>(context->num_inputs());
       scratch.tensors.resize(count);
       scratch.locks.clear();
@@ -178,9 +220,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       int64_t* dims = scratch_.dims.data();
       for (size_t i = 0; i < count; ++i) describe(scratch_.held[i], scratch_.tensors[i], dims);
       const auto& threads = *context_->device()->tensorflow_cpu_worker_threads();
-      Failure failure;
-      auto code = op_.program_->compiled(scratch_.tensors.data(), count, threads.num_threads, failure);
-      if (!code) return to_status(failure, op_.name());
+      auto code = op_.program_->compiled(scratch_.tensors.data(), count, threads.num_threads, refusal_);
+      if (!code) return to_status(refusal_, op_.name());
       return run(*code, threads);
     }
 
@@ -215,10 +256,13 @@ class ClusterOp : public tf::AsyncOpKernel {
       auto& locks = scratch_.locks;
       std::sort(locks.begin(), locks.end());
       bool shared = std::adjacent_find(locks.begin(), locks.end()) != locks.end();
-      if (shared) locks.clear();
+      if (shared) {
+        locks.clear();
+        refusal_ = {CAIRN_UNSUPPORTED, op_.name(), "one variable comes in twice and is written"};
+        return to_status(refusal_, op_.name());
+      }
       for (tf::mutex* lock : locks) lock->lock();
-      return shared ? tf::errors::Unimplemented("Cairn: one variable comes into a cluster twice and is written")
-                    : tf::OkStatus();
+      return tf::OkStatus();
     }
 
     /// Keeps the tensor of input i alive; a variable that will be written gets memory of its own.
@@ -297,6 +341,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     tf::OpKernelContext* context_;
     ClusterOp& op_;
     Scratch& scratch_;
+    Failure& refusal_;
     tf::Status allocation_, status_;
   };
 
@@ -305,6 +350,9 @@ class ClusterOp : public tf::AsyncOpKernel {
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
   ScratchPool scratches_;
+  tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
+  std::vector<int> stock_inputs_;  // all but TF1 variables, which the function finds by name
+  std::atomic<bool> told_{false};
 };
 
 REGISTER_OP("CairnCluster")
@@ -327,6 +375,8 @@ REGISTER_OP("CairnCluster")
     .Attr("graph: string")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")
+    .Attr("stock: func")
+    .Attr("stock_inputs: list(int) >= 0")
     .SetIsStateful()
     .SetShapeFn(tf::shape_inference::UnknownShape)
     .Doc("Runs a part of a graph on the Cairn engine. Made by graph passes, never by hand.");

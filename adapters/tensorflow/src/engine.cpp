@@ -115,21 +115,26 @@ Compiled::~Compiled() {
   library_.model_free(model_);
 }
 
-std::shared_ptr<const Compiled> Program::find(const CairnTensor* arguments, size_t count, int threads) const {
+bool Program::find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
+                   Failure& failure) const {
   std::shared_lock lock(mutex_);
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
-    if (entry->threads == threads && same_shapes(entry->shapes, arguments, count)) return entry->code;
-  return nullptr;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (entry->threads != threads || !same_shapes(entry->shapes, arguments, count)) continue;
+    code = entry->code;
+    if (!code) failure = entry->failure;
+    return true;
+  }
+  return false;
 }
 
 std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, size_t count, int threads,
                                                   Failure& failure) {
-  if (auto code = find(arguments, count, threads)) return code;
+  std::shared_ptr<const Compiled> code;
+  if (find(arguments, count, threads, code, failure)) return code;
   std::lock_guard one_at_a_time(compiling_);
-  if (auto code = find(arguments, count, threads)) return code;
-  auto code = compile(arguments, count, threads, failure);
-  if (!code) return nullptr;
-  Entry entry{{}, threads, code};
+  if (find(arguments, count, threads, code, failure)) return code;
+  code = compile(arguments, count, threads, failure);
+  Entry entry{{}, threads, code, failure};
   for (size_t i = 0; i < count; ++i) {
     entry.shapes.push_back(arguments[i].ndim);
     entry.shapes.insert(entry.shapes.end(), arguments[i].shape, arguments[i].shape + arguments[i].ndim);

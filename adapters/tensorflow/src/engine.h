@@ -79,9 +79,11 @@ class Program {
   struct Entry {
     std::vector<int64_t> shapes;  // per argument: rank, dims
     int threads;
-    std::shared_ptr<const Compiled> code;
+    std::shared_ptr<const Compiled> code;  // null: refused
+    Failure failure;
   };
-  std::shared_ptr<const Compiled> find(const CairnTensor* arguments, size_t count, int threads) const;
+  bool find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
+            Failure& failure) const;
   std::shared_ptr<const Compiled> compile(const CairnTensor* arguments, size_t count, int threads, Failure& failure) const;
 
   const Library& library_;

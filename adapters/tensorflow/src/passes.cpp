@@ -12,6 +12,7 @@
 #include "report.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/graph_to_functiondef.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/graph/graph.h"
@@ -144,7 +145,7 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
 /// A graph as the partitioner sees it, and back.
 class Clusterer {
  public:
-  Clusterer(tf::Graph& graph, const Library& library, const tf::FunctionLibraryDefinition* functions)
+  Clusterer(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions)
       : graph_(graph), library_(library), functions_(functions) {}
 
   tf::Status run(const std::string& title) {
@@ -282,6 +283,11 @@ class Clusterer {
     bool written = false;
   };
   using Port = std::pair<tf::Node*, int>;
+  struct Made {
+    std::string graph;
+    tf::NameAttrList stock;
+    std::vector<int> stock_inputs;
+  };
 
   tf::Status build(const std::vector<tf::Node*>& members, std::string& name) {
     std::set<tf::Node*> inside(members.begin(), members.end());
@@ -332,8 +338,11 @@ class Clusterer {
             result_number.emplace(Port(node, edge->src_output()), static_cast<int>(results.size())).second)
           results.push_back({node, edge->src_output()});
 
-    std::string bytes = content(members, constants, arguments, results, behind);
-    return replace(members, inside, waits, arguments, results, result_number, bytes, name);
+    static std::atomic<int> made{0};
+    name = "CairnCluster_" + std::to_string(made++);  // kernels are kept by node name
+    Made cluster{content(members, constants, arguments, results, behind), {}, {}};
+    TF_RETURN_IF_ERROR(add_stock_function(name, members, constants, arguments, results, behind, cluster));
+    return replace(members, inside, waits, arguments, results, result_number, cluster, name);
   }
 
   static std::vector<const tf::Edge*> sorted_inputs(const tf::Node& node) {
@@ -413,12 +422,88 @@ class Clusterer {
     return bytes;
   }
 
+  /// The same nodes as a function of TensorFlow's own, for shapes that the engine refuses. A TF1 variable cannot be an
+  /// argument: the function has a node that finds it by name. Without a name for it there is no such function.
+  tf::Status add_stock_function(const std::string& name, const std::vector<tf::Node*>& members,
+                                const std::vector<tf::Node*>& constants, const std::vector<Argument>& arguments,
+                                const std::vector<Port>& results, const std::map<Port, Port>& behind, Made& made) {
+    if (!functions_) return tf::OkStatus();
+    for (const Argument& argument : arguments)
+      if (tf::IsRefType(argument.type) && !argument.node->IsVariable()) return tf::OkStatus();
+    tf::Graph body(functions_);
+    std::map<const tf::Node*, tf::Node*> copies;
+    std::map<Port, tf::Node*> sources;
+    auto add = [&](const tf::NodeDef& def, tf::Node*& node) {
+      tf::Status status;
+      node = body.AddNode(def, &status);
+      return status;
+    };
+    auto copy = [&](const tf::Node& node) {
+      tf::NodeDef def = node.def();
+      def.clear_input();
+      def.clear_device();
+      if (node.IsVariable() && node.attrs().Find("shared_name")->s().empty())
+        (*def.mutable_attr())["shared_name"].set_s(node.name());
+      return add(def, copies[&node]);
+    };
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      tf::Node*& source = sources[{argument.node, argument.port}];
+      if (tf::IsRefType(argument.type)) {
+        TF_RETURN_IF_ERROR(copy(*argument.node));
+        source = copies.at(argument.node);
+        continue;
+      }
+      tf::NodeDef def;
+      TF_RETURN_IF_ERROR(tf::NodeDefBuilder(argument_name(i), "_Arg")
+                             .Attr("T", argument.type)
+                             .Attr("index", static_cast<int>(made.stock_inputs.size()))
+                             .Finalize(&def));
+      TF_RETURN_IF_ERROR(add(def, source));
+      made.stock_inputs.push_back(static_cast<int>(i));
+    }
+    for (const auto& [port, variable] : behind) sources[port] = sources.at(variable);
+    for (const tf::Node* node : constants) TF_RETURN_IF_ERROR(copy(*node));
+    for (const tf::Node* node : members) TF_RETURN_IF_ERROR(copy(*node));
+    for (const tf::Node* node : members)
+      for (const tf::Edge* edge : sorted_inputs(*node)) {
+        tf::Node* to = copies.at(node);
+        auto source = sources.find({edge->src(), edge->src_output()});
+        auto from = copies.find(edge->src());
+        if (edge->IsControlEdge()) {
+          if (from != copies.end()) body.AddControlEdge(from->second, to);
+        } else if (source != sources.end()) {
+          body.AddEdge(source->second, 0, to, edge->dst_input());
+        } else {
+          body.AddEdge(from->second, edge->src_output(), to, edge->dst_input());
+        }
+      }
+    for (size_t i = 0; i < results.size(); ++i) {
+      tf::NodeDef def;
+      tf::Node* from = copies.at(results[i].first);
+      TF_RETURN_IF_ERROR(tf::NodeDefBuilder("__result_" + std::to_string(i), "_Retval")
+                             .Input(from->name(), results[i].second, tf::BaseType(from->output_type(results[i].second)))
+                             .Attr("index", static_cast<int>(i))
+                             .Finalize(&def));
+      tf::Node* result = nullptr;
+      TF_RETURN_IF_ERROR(add(def, result));
+      body.AddEdge(from, results[i].second, result, 0);
+    }
+    tf::FixupSourceAndSinkEdges(&body);
+    auto effect = [&](const tf::Node* node) -> std::optional<std::string> {
+      bool ends = node->IsArg() || node->IsRetval();
+      return !ends && (node->op_def().is_stateful() || node->num_outputs() == 0) ? std::optional(node->name()) : std::nullopt;
+    };
+    tf::FunctionDef function;
+    TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name + "_stock", effect, &function));
+    made.stock.set_name(name + "_stock");
+    return functions_->AddFunctionDef(function);
+  }
+
   tf::Status replace(const std::vector<tf::Node*>& members, const std::set<tf::Node*>& inside,
                      const std::set<tf::Node*>& waits, const std::vector<Argument>& arguments,
                      const std::vector<Port>& results, const std::map<Port, int>& result_number,
-                     const std::string& bytes, std::string& name) {
-    static std::atomic<int> made{0};
-    name = "CairnCluster_" + std::to_string(made++);  // kernels are kept by node name
+                     const Made& made, const std::string& name) {
     constexpr size_t kGroups = 6;
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
     tf::DataTypeVector input_types, output_types;
@@ -442,7 +527,9 @@ class Clusterer {
     tf::NodeDef def;
     TF_RETURN_IF_ERROR(builder.Attr("Tin", input_types)
                            .Attr("Tout", output_types)
-                           .Attr("graph", bytes)
+                           .Attr("graph", made.graph)
+                           .Attr("stock", made.stock)
+                           .Attr("stock_inputs", made.stock_inputs)
                            .Attr("written", written)
                            .Attr("names", names)
                            .Device(members[0]->requested_device())
@@ -475,7 +562,7 @@ class Clusterer {
 
   tf::Graph& graph_;
   const Library& library_;
-  const tf::FunctionLibraryDefinition* functions_;
+  tf::FunctionLibraryDefinition* functions_;
   std::vector<tf::Node*> order_;
   std::map<const tf::Node*, int> number_;
   std::vector<Node> nodes_;

@@ -54,16 +54,40 @@ bool report_wanted() {
   return path && *path;
 }
 
+namespace {
+
+struct File {
+  std::mutex mutex;
+  Json graphs = Json::array(), stock = Json::array();
+
+  void write() const {
+    std::ofstream(std::getenv("CAIRN_REPORT"), std::ios::trunc)
+        << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  }
+};
+File& file() {
+  static File the_file;
+  return the_file;
+}
+
+}  // namespace
+
 void report(const std::string& title, const std::vector<Node>& nodes, const std::vector<bool>& numeric,
             const Partition& partition, const std::vector<std::string>& clusters) {
-  static std::mutex mutex;
-  static Json graphs = Json::array();
-  std::lock_guard lock(mutex);
-  if (graphs.size() >= kMostGraphs) return;
+  std::lock_guard lock(file().mutex);
+  if (file().graphs.size() >= kMostGraphs) return;
   Json graph = describe(nodes, numeric, partition, clusters);
   graph["function"] = title;
-  graphs.push_back(std::move(graph));
-  std::ofstream(std::getenv("CAIRN_REPORT"), std::ios::trunc) << Json{{"graphs", graphs}}.dump(1) << '\n';
+  file().graphs.push_back(std::move(graph));
+  file().write();
+}
+
+void report_stock_run(const std::string& cluster, const std::string& reason) {
+  if (!report_wanted()) return;
+  std::lock_guard lock(file().mutex);
+  if (file().stock.size() >= kMostGraphs) return;
+  file().stock.push_back({{"cluster", cluster}, {"reason", reason}});
+  file().write();
 }
 
 }  // namespace cairn_tf
