@@ -14,6 +14,7 @@ std::span<const OpDef> linear_ops();
 std::span<const OpDef> pooling_ops();
 std::span<const OpDef> normalisation_ops();
 std::span<const OpDef> loss_ops();
+std::span<const OpDef> segment_ops();
 std::span<const OpDef> reduction_ops();
 std::span<const OpDef> shape_ops();
 std::span<const OpDef> slicing_ops();

@@ -171,6 +171,26 @@ def cross_entropy(logits, labels):
     return loss.astype(logits.dtype), (np.exp(logs) - labels).astype(logits.dtype)
 
 
+def segment_reduce(x, segments, count, mode, empty_is_zero):
+    rows = x.reshape((segments.size,) + x.shape[segments.ndim :]).astype(np.float64 if x.dtype.kind == "f" else x.dtype)
+    y = np.zeros((count,) + rows.shape[1:], rows.dtype)
+    limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    empty = 0 if empty_is_zero else {"prod": 1, "max": limits.min, "min": limits.max}.get(mode, 0)
+    for segment in range(count):
+        members = rows[segments.reshape(-1) == segment]
+        divisor = {"mean": len(members), "sqrt_n": len(members) ** 0.5}.get(mode, 1)
+        combined = {"prod": np.prod, "max": np.max, "min": np.min}.get(mode, np.sum)
+        y[segment] = combined(members, 0) / divisor if len(members) and divisor != 1 else combined(members, 0) if len(members) else empty
+    return y.astype(x.dtype)
+
+
+def scatter_reduce(x, indices, updates, mode):
+    combined = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.minimum, "max": np.maximum}
+    y = x.copy()
+    combined[mode].at(y, indices, updates)
+    return y
+
+
 def philox(draw, rng, shape, dtype):
     """TensorFlow's stateless generator with explicit key and counter, and the state after it."""
     y = draw(shape=shape, key=rng[:1], counter=rng[1:], alg=1, dtype=dtype).numpy()
@@ -182,7 +202,7 @@ def philox(draw, rng, shape, dtype):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, philox)
+    + (cross_entropy, segment_reduce, scatter_reduce, philox)
 } | {"np": np}
 
 

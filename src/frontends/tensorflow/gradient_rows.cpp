@@ -9,32 +9,6 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// Writes formulas: operators make nodes, numbers become scalars of the element type of the other side.
-class Formula {
- public:
-  Formula(OpContext& c, Value* value) : c_(&c), value_(value) {}
-  Value* value() const { return value_; }
-  Formula of(const char* op) const { return {*c_, c_->b.add(op, {value_})}; }
-  Formula with(const char* op, const Formula& other) const { return {*c_, c_->b.add(op, {value_, other.value_})}; }
-  Formula with(const char* op, double other) const { return with(op, number(other)); }
-  Formula number(double value) const { return {*c_, number_like(*c_, value_, value)}; }
-
-  friend Formula operator+(const Formula& a, const Formula& b) { return a.with("add", b); }
-  friend Formula operator-(const Formula& a, const Formula& b) { return a.with("sub", b); }
-  friend Formula operator*(const Formula& a, const Formula& b) { return a.with("mul", b); }
-  friend Formula operator/(const Formula& a, const Formula& b) { return a.with("div", b); }
-  friend Formula operator+(const Formula& a, double b) { return a.with("add", b); }
-  friend Formula operator*(const Formula& a, double b) { return a.with("mul", b); }
-  friend Formula operator-(double a, const Formula& b) { return b.number(a) - b; }
-  Formula choose(const Formula& yes, const Formula& no) const {
-    return {*c_, c_->b.add("select", {value_, yes.value_, no.value_})};
-  }
-
- private:
-  OpContext* c_;
-  Value* value_;
-};
-
 /// A row whose result is kFunction(context, first input, second input); which of both is the gradient is TensorFlow's
 /// order, different from op to op.
 template <Formula (*kFunction)(OpContext&, const Formula&, const Formula&)>

@@ -184,8 +184,8 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),   cluster_rows(),  control_rows(),  math_rows(),
-          network_rows(), training_rows(), gradient_rows(), fused_rows()};
+  return {array_rows(),    cluster_rows(),  control_rows(), math_rows(),   network_rows(),
+          training_rows(), gradient_rows(), fused_rows(),   update_rows(), sparse_rows()};
 }
 
 }  // namespace

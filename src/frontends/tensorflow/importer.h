@@ -98,6 +98,8 @@ std::span<const Row> network_rows();
 std::span<const Row> training_rows();
 std::span<const Row> gradient_rows();
 std::span<const Row> fused_rows();
+std::span<const Row> update_rows();
+std::span<const Row> sparse_rows();
 
 class Importer {
  public:

@@ -1,0 +1,200 @@
+// Reductions over groups of rows that indices form: segments, and updates of parts of a tensor.
+#include <algorithm>
+
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+void infer_segment_reduce(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  if (!dtype.is_float() && (context.attr.text("mode") == "mean" || context.attr.text("mode") == "sqrt_n"))
+    context.fail("the mean of {} is not supported", to_string(dtype));
+  require_scalar(context, 2);
+  const Shape &x = context.shape(0), &segments = context.shape(1);
+  Dim count;
+  if (auto value = constant_integers(context, 2)) {
+    if ((*value)[0] < 0) context.fail("count must not be negative, found {}", (*value)[0]);
+    count = (*value)[0];
+  }
+  if (!x.ranked || !segments.ranked) return context.result(dtype, Shape::unranked());
+  if (segments.rank() > x.rank())
+    context.fail("segments have {} dims, x has {}", segments.rank(), x.rank());
+  for (size_t i = 0; i < segments.rank(); ++i) same_size(context, x.dims[i], segments.dims[i], "sizes of x and segments");
+  Shape result = x;
+  result.dims.erase(result.dims.begin(), result.dims.begin() + static_cast<int64_t>(segments.rank()));
+  result.dims.insert(result.dims.begin(), count);
+  context.result(dtype, std::move(result));
+}
+
+double count_flops(const InferContext& context) {
+  return static_cast<double>(known_count(context.shape(0)).value_or(0));
+}
+
+// How two elements become one, by the word of the attribute.
+template <class S>
+S combine(std::string_view mode, S a, S b) {
+  if (mode == "prod" || mode == "mul") {
+    if constexpr (std::is_floating_point_v<S>) return a * b;
+    else return wrapped(a, b, std::multiplies<>());
+  }
+  if (mode == "max") return maximum(a, b);
+  if (mode == "min") return minimum(a, b);
+  if (mode == "div") {
+    if constexpr (std::is_floating_point_v<S>) return a / b;
+  }
+  if constexpr (std::is_floating_point_v<S>) return mode == "sub" ? a - b : a + b;
+  else return mode == "sub" ? wrapped(a, b, std::minus<>()) : wrapped(a, b, std::plus<>());
+}
+
+template <class T>
+Sum<T> neutral(std::string_view mode) {
+  using Limits = std::numeric_limits<Compute<T>>;
+  if (mode == "prod") return 1;
+  if (mode == "max") return std::is_same_v<T, Half> ? Sum<T>(-65504) : Sum<T>(Limits::lowest());
+  if (mode == "min") return std::is_same_v<T, Half> ? Sum<T>(65504) : Sum<T>(Limits::max());
+  return 0;
+}
+
+void segment_reduce(KernelContext& context) {
+  allocate_results(context);
+  const Tensor &x = context.input(0), &segments = context.input(1);
+  Tensor& y = context.output(0);
+  const std::string& mode = context.attr.text("mode");
+  const int64_t count = y.dims()[0], inner = count_between(y.dims(), 1, y.rank());
+  const Dims places = segments.as_i64();
+  for (int64_t place : places)
+    if (place >= count) context.fail("segment {} is out of range for {} segments", place, count);
+  std::vector<int64_t> members(static_cast<size_t>(y.count() ? count : 0));
+  with_numbers(y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::vector<Sum<T>> sums(static_cast<size_t>(y.count()), neutral<T>(mode));
+    for (size_t i = 0; i < places.size() && y.count() > 0; ++i) {
+      if (places[i] < 0) continue;
+      ++members[static_cast<size_t>(places[i])];
+      const T* from = data<T>(x) + static_cast<int64_t>(i) * inner;
+      for (int64_t j = 0; j < inner; ++j) {
+        Sum<T>& sum = sums[static_cast<size_t>(places[i] * inner + j)];
+        sum = combine(mode, sum, static_cast<Sum<T>>(from[j]));
+      }
+    }
+    for (int64_t i = 0; i < y.count(); ++i) {
+      const int64_t size = members[static_cast<size_t>(i / inner)];
+      Sum<T> sum = sums[static_cast<size_t>(i)];
+      if constexpr (kIsFloat<T>) {
+        if (size > 0 && mode == "mean") sum /= static_cast<double>(size);
+        if (size > 0 && mode == "sqrt_n") sum /= std::sqrt(static_cast<double>(size));
+      }
+      if (size == 0 && context.attr.boolean("empty_is_zero")) sum = 0;
+      data<T>(y)[i] = T(static_cast<Compute<T>>(sum));
+    }
+  });
+}
+
+void infer_scatter_reduce(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  if (context.dtype(2) != dtype)
+    context.fail("updates must be {}, found {}", to_string(dtype), to_string(context.dtype(2)));
+  if (!dtype.is_float() && context.attr.text("mode") == "div") context.fail("{} cannot be divided", to_string(dtype));
+  const Shape &x = context.shape(0), &indices = context.shape(1), &updates = context.shape(2);
+  if (x.ranked && x.rank() == 0) context.fail("x must have rows, found {}", to_string(context.input(0)));
+  if (x.ranked && indices.ranked && updates.ranked) {
+    if (updates.rank() != indices.rank() + x.rank() - 1)
+      context.fail("updates must have {} dims, found {}", indices.rank() + x.rank() - 1, to_string(context.input(2)));
+    for (size_t i = 0; i < updates.rank(); ++i)
+      same_size(context, updates.dims[i], i < indices.rank() ? indices.dims[i] : x.dims[i - indices.rank() + 1],
+                "sizes of updates");
+  }
+  context.result(dtype, x);
+}
+
+void scatter_reduce(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& updates = context.input(2);
+  const Dims rows = context.input(1).as_i64();
+  Tensor& y = context.output(0);
+  const int64_t count = y.dims()[0], inner = count_between(y.dims(), 1, y.rank());
+  for (int64_t row : rows)
+    if (row < 0 || row >= count) context.fail("index {} is out of range for {} rows", row, count);
+  const std::string& mode = context.attr.text("mode");
+  copy_elements(context.input(0), y);
+  if (updates.count() == 0) return;
+  with_numbers(y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      T* to = data<T>(y) + rows[i] * inner;
+      const T* from = data<T>(updates) + static_cast<int64_t>(i) * inner;
+      for (int64_t j = 0; j < inner; ++j)
+        to[j] = T(combine(mode, static_cast<Compute<T>>(to[j]), static_cast<Compute<T>>(from[j])));
+    }
+  });
+}
+
+void require_distinct(KernelContext& context) {
+  allocate_results(context);
+  Dims values = context.input(0).as_i64();
+  std::sort(values.begin(), values.end());
+  auto twice = std::adjacent_find(values.begin(), values.end());
+  if (twice != values.end()) context.fail("{} is there twice", *twice);
+  copy_elements(context.input(0), context.output(0));
+}
+
+std::vector<OpDef> make_rows() {
+  return {
+      {.name = "segment_reduce",
+       .summary = "the rows of x (what stands under each element of segments) with equal segment combined, for segments "
+                  "0 to count - 1; rows of negative segments are left out, one at or above count is an error; sqrt_n "
+                  "divides the sum by the root of the number of rows; an empty segment gives 0, of prod 1, of max the "
+                  "lowest finite number, of min the largest, all 0 with empty_is_zero",
+       .inputs = {{"x", Accepts::numbers}, {"segments", Accepts::shape_integers}, {"count", Accepts::shape_integers}},
+       .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n", "prod", "max", "min"}), flag("empty_is_zero")},
+       .traits = kReduction | kShapeOperands,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_segment_reduce,
+       .flops = count_flops,
+       .reference = segment_reduce,
+       .oracle = {"segment_reduce(x, segments, int(count), mode, empty_is_zero)"},
+       .cases = {"f32[4, 3], i64[4]=[1, 0, 1, 3], i64[]=[5]", "f32[4, 3], i32[4]=[1, -1, 1, 3], i32[]=[4] {mode = max}",
+                 "f32[6], i64[6]=[0, 0, 2, 2, 2, 3], i64[]=[4] {mode = mean}",
+                 "f32[6, 2], i64[6]=[0, 0, 2, 2, 2, 3], i64[]=[4] {mode = sqrt_n}",
+                 "f32[2, 2, 3], i64[2, 2]=[0, 1, 1, 4], i64[]=[5] {mode = prod}",
+                 "f32[4], i64[4]=[0, 0, 2, 2], i64[]=[4] {mode = min}",
+                 "f32[4], i64[4]=[0, 0, 2, 2], i64[]=[4] {mode = max, empty_is_zero = true}",
+                 "f32[0, 3], i64[0]=[], i64[]=[2]", "f32[3], i64[3]=[-1, -1, -1], i64[]=[0]",
+                 "i32[4], i64[4]=[1, 1, 0, 1], i64[]=[2]", "f16[5], i64[5]=[1, 1, 0, 1, 0], i64[]=[2]"}},
+      {.name = "scatter_reduce",
+       .summary = "x with each row of updates combined into the row of x that its index names, in their order; an index "
+                  "that is no row is an error; integers wrap",
+       .inputs = {{"x", Accepts::numbers}, {"indices", Accepts::shape_integers}, {"updates", Accepts::numbers}},
+       .attributes = {word("mode", "add", {"add", "sub", "mul", "div", "min", "max"})},
+       .traits = kInPlace,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_scatter_reduce,
+       .reference = scatter_reduce,
+       .oracle = {"scatter_reduce(x, indices, updates, mode)"},
+       .cases = {"f32[6], i64[3]=[1, 4, 1], f32[3]", "f32[4, 3], i32[2]=[2, 0], f32[2, 3] {mode = sub}",
+                 "f32[4, 3], i64[2, 2]=[3, 0, 3, 1], f32[2, 2, 3] {mode = mul}",
+                 "f32[4, 3], i64[]=[3], f32[3] {mode = max}", "f32[4], i64[2]=[3, 1], f32[2] {mode = min}",
+                 "f32[4], i64[2]=[3, 1], f32[2]=[2, -0.5] {mode = div}", "f32[3, 2], i64[0]=[], f32[0, 2]",
+                 "i32[4], i64[2]=[3, 3], i32[2]", "f16[4], i64[2]=[3, 3], f16[2]"}},
+      {.name = "require_distinct",
+       .summary = "x itself; an error when a number is there twice",
+       .inputs = {{"x", Accepts::shape_integers}},
+       .infer = [](InferContext& context) { context.result(context.dtype(0), context.shape(0)); },
+       .reference = require_distinct,
+       .oracle = {"x"},
+       .cases = {"i64[3]=[3, 1, 2]", "i32[1]=[-1]", "i64[0]=[]"}},
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> segment_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn
