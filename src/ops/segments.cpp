@@ -21,9 +21,9 @@ void infer_segment_reduce(InferContext& context) {
     count = (*value)[0];
   }
   if (!x.ranked || !segments.ranked) return context.result(dtype, Shape::unranked());
-  if (segments.rank() > x.rank())
-    context.fail("segments have {} dims, x has {}", segments.rank(), x.rank());
-  for (size_t i = 0; i < segments.rank(); ++i) same_size(context, x.dims[i], segments.dims[i], "sizes of x and segments");
+  if (segments.rank() > x.rank()) context.fail("segments have {} dims, x has {}", segments.rank(), x.rank());
+  for (size_t i = 0; i < segments.rank(); ++i)
+    same_size(context, x.dims[i], segments.dims[i], "sizes of x and segments");
   Shape result = x;
   result.dims.erase(result.dims.begin(), result.dims.begin() + static_cast<int64_t>(segments.rank()));
   result.dims.insert(result.dims.begin(), count);
@@ -38,16 +38,20 @@ double count_flops(const InferContext& context) {
 template <class S>
 S combine(std::string_view mode, S a, S b) {
   if (mode == "prod" || mode == "mul") {
-    if constexpr (std::is_floating_point_v<S>) return a * b;
-    else return wrapped(a, b, std::multiplies<>());
+    if constexpr (std::is_floating_point_v<S>)
+      return a * b;
+    else
+      return wrapped(a, b, std::multiplies<>());
   }
   if (mode == "max") return maximum(a, b);
   if (mode == "min") return minimum(a, b);
   if (mode == "div") {
     if constexpr (std::is_floating_point_v<S>) return a / b;
   }
-  if constexpr (std::is_floating_point_v<S>) return mode == "sub" ? a - b : a + b;
-  else return mode == "sub" ? wrapped(a, b, std::minus<>()) : wrapped(a, b, std::plus<>());
+  if constexpr (std::is_floating_point_v<S>)
+    return mode == "sub" ? a - b : a + b;
+  else
+    return mode == "sub" ? wrapped(a, b, std::minus<>()) : wrapped(a, b, std::plus<>());
 }
 
 template <class T>
@@ -145,10 +149,11 @@ void require_distinct(KernelContext& context) {
 std::vector<OpDef> make_rows() {
   return {
       {.name = "segment_reduce",
-       .summary = "the rows of x (what stands under each element of segments) with equal segment combined, for segments "
-                  "0 to count - 1; rows of negative segments are left out, one at or above count is an error; sqrt_n "
-                  "divides the sum by the root of the number of rows; an empty segment gives 0, of prod 1, of max the "
-                  "lowest finite number, of min the largest, all 0 with empty_is_zero",
+       .summary =
+           "the rows of x (what stands under each element of segments) with equal segment combined, for segments "
+           "0 to count - 1; rows of negative segments are left out, one at or above count is an error; sqrt_n "
+           "divides the sum by the root of the number of rows; an empty segment gives 0, of prod 1, of max the "
+           "lowest finite number, of min the largest, all 0 with empty_is_zero",
        .inputs = {{"x", Accepts::numbers}, {"segments", Accepts::shape_integers}, {"count", Accepts::shape_integers}},
        .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n", "prod", "max", "min"}), flag("empty_is_zero")},
        .traits = kReduction | kShapeOperands,
@@ -166,8 +171,9 @@ std::vector<OpDef> make_rows() {
                  "f32[0, 3], i64[0]=[], i64[]=[2]", "f32[3], i64[3]=[-1, -1, -1], i64[]=[0]",
                  "i32[4], i64[4]=[1, 1, 0, 1], i64[]=[2]", "f16[5], i64[5]=[1, 1, 0, 1, 0], i64[]=[2]"}},
       {.name = "scatter_reduce",
-       .summary = "x with each row of updates combined into the row of x that its index names, in their order; an index "
-                  "that is no row is an error; integers wrap",
+       .summary =
+           "x with each row of updates combined into the row of x that its index names, in their order; an index "
+           "that is no row is an error; integers wrap",
        .inputs = {{"x", Accepts::numbers}, {"indices", Accepts::shape_integers}, {"updates", Accepts::numbers}},
        .attributes = {word("mode", "add", {"add", "sub", "mul", "div", "min", "max"})},
        .traits = kInPlace,

@@ -111,6 +111,21 @@ CASES = {
     "LRNGrad": (lambda d, x, y: raw.LRNGrad(input_grads=d, input_image=x, output_image=y, depth_radius=2, bias=1.5, alpha=0.3, beta=0.6), [f(2, 3, 4, 7), f(2, 3, 4, 7), f(2, 3, 4, 7)]),
     **{f"StridedSliceGrad{n}": ((lambda cut: lambda x, k: tf.gradients(cut(x), x, k * cut(x))[0])(cut), [f(6, 7, 5), np.float32(3)]) for n, cut in enumerate([
         lambda x: x[0, 1:, ::-2], lambda x: x[..., tf.newaxis, 1:3], lambda x: x[1:4, -1, ::3], lambda x: x[5:1:-3, 1:1], lambda x: x[:, 2:6:2, tf.newaxis]])},
+    **{"UnsortedSegment" + name: ((lambda op: lambda x, n: op(data=x, segment_ids=n, num_segments=4))(getattr(raw, "UnsortedSegment" + name)),
+                                  [f(6, 3), np.int32([2, 0, -1, 2, 2, 0])]) for name in ("Sum", "Prod", "Max", "Min")},
+    **{"Segment" + name: ((lambda op: lambda x, n: op(data=x, segment_ids=n))(getattr(raw, "Segment" + name)),
+                          [f(6, 3), np.int32([0, 0, 2, 2, 2, 4])]) for name in ("Sum", "Mean", "Prod", "Max", "Min")},
+    **{"SparseSegment" + name: ((lambda op: lambda x, i, n: op(data=x, indices=i, segment_ids=n))(getattr(raw, "SparseSegment" + name)),
+                                [f(6, 3), np.int32([5, 0, 5, 2, 1]), np.int32([0, 0, 2, 2, 2])]) for name in ("Sum", "Mean", "SqrtN")},
+    **{"SparseSegment" + name + "Grad": ((lambda op: lambda d, i, n: op(grad=d, indices=i, segment_ids=n, output_dim0=6))(getattr(raw, "SparseSegment" + name + "Grad")),
+                                         [f(3, 4), np.int32([5, 0, 5, 2, 1]), np.int32([0, 0, 2, 2, 2])]) for name in ("Sum", "Mean", "SqrtN")},
+    **{"SparseTensorDenseMatMul" + which: ((lambda more: lambda i, v, b: raw.SparseTensorDenseMatMul(
+        a_indices=i, a_values=v, a_shape=tf.constant([3, 4], tf.int64), b=b, **more))(more), [np.int64([[0, 1], [2, 0], [2, 3]]), f(3), b])
+       for which, more, b in (("", {}, f(4, 5)), ("AdjointA", {"adjoint_a": True}, f(3, 5)), ("AdjointB", {"adjoint_b": True}, f(5, 4)))},
+    "SparseToDense": (lambda i, v: raw.SparseToDense(sparse_indices=i, output_shape=[3, 4], sparse_values=v, default_value=0.5),
+                      [np.int64([[0, 1], [1, 0], [2, 3]]), f(3)]),
+    "SparseToDenseVector": (lambda i, v: raw.SparseToDense(sparse_indices=i, output_shape=[7], sparse_values=v, default_value=0.5), [np.int64([1, 4]), np.float32(3)]),
+    "CheckNumerics": (lambda x: raw.CheckNumerics(tensor=x, message="loss") + 0, [X]),
     "FusedMatMul": (lambda x, y, b: fused("_FusedMatMul", [x, y, [b]], ["BiasAdd", "Relu"]), [f(4, 5), f(5, 3), f(3)]),
     "FusedConv2DBiasElu": (lambda x, k, b: fused("_FusedConv2D", [x, k, [b], []], ["BiasAdd", "Elu"], **SAME), [IMAGE, KERNEL, f(6)]),
     "FusedConv2DNorm": (lambda x, k, s, o, m, v: fused("_FusedConv2D", [x, k, [s, o, m, v], []], ["FusedBatchNorm", "Relu6"], **SAME),
@@ -123,5 +138,7 @@ FIXED = {
     **{name + "Backprop" + which: (1,) for name, both in CONVOLUTIONS.items() for which in both},
     "SoftmaxCrossEntropyBroadcast": (1,),
     "BroadcastGradientArgs": (1,),
+    "SparseToDenseVector": (0,),
+    **{"SparseTensorDenseMatMul" + which: (2,) for which in ("", "AdjointA", "AdjointB")},
     **{f"StridedSliceGrad{n}": (0,) for n in (0, 2, 3)},
 }

@@ -68,7 +68,7 @@ void resource_gather_nd(OpContext& c) {
   c.out = {c.b.add("gather_nd", {c.b.add("read_variable", {c.in[0]}), c.in[1]})};
 }
 
-/// Sorted segments: there are as many as the last one tells.
+/// Sorted segments, of which an empty one gives 0, a product 1. There are as many as the last one tells.
 Value* last_and_one(OpContext& c, Value* segments) {
   Value* last = c.b.add("slice", {segments, c.b.ints({-1}), c.b.ints({std::numeric_limits<int64_t>::max()})});
   Value* count = c.b.add("add", {cast_to(last, kI64, c.b), c.b.ints({1})});
@@ -87,7 +87,7 @@ void unsorted_segments(OpContext& c) {
 
 void sorted_segments(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {reduced(c, c.in[0], c.in[1], last_and_one(c, c.in[1]), c.target, true)};
+  c.out = {reduced(c, c.in[0], c.in[1], last_and_one(c, c.in[1]), c.target, std::string_view(c.target) != "prod")};
 }
 
 /// Segments of rows that indices pick; with a number of segments or without.
@@ -109,8 +109,7 @@ void sparse_segments_gradient(OpContext& c) {
     c.rank(0);
     Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
     Value* ones = c.b.add("broadcast_to", {number_like(c, dy, 1), size});
-    Value* segment_count = folded(
-        c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
+    Value* segment_count = folded(c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
     const Formula members = Formula(c, reduced(c, ones, segments, segment_count, "sum", true)).with("maximum", 1);
     Value* divisor = (mode == "mean" ? members : members.of("sqrt")).value();
     std::vector<int64_t> column(c.rank(0), 1);
@@ -123,8 +122,8 @@ void sparse_segments_gradient(OpContext& c) {
 
 /// One column of the index vectors of a sparse matrix.
 Value* column_of(OpContext& c, Value* indices, int64_t column) {
-  Value* part = c.b.add("slice", {indices, c.b.ints({0, column}),
-                                  c.b.ints({std::numeric_limits<int64_t>::max(), column + 1})});
+  Value* part =
+      c.b.add("slice", {indices, c.b.ints({0, column}), c.b.ints({std::numeric_limits<int64_t>::max(), column + 1})});
   return c.b.add("reshape", {part, c.b.ints({-1})});
 }
 

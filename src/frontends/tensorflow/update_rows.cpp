@@ -105,8 +105,7 @@ void adam(OpContext& c) {
   const Formula alpha = rate * root(1 - power2) / (1 - power1);
   const Formula m = u.write(1, blended(u.read(1), gradient, beta1));
   const Formula v = u.write(2, blended(u.read(2), square(gradient), beta2));
-  const Formula step =
-      u.flag("use_nesterov") ? (gradient * (1 - beta1).folded() + beta1 * m) * alpha : m * alpha;
+  const Formula step = u.flag("use_nesterov") ? (gradient * (1 - beta1).folded() + beta1 * m) * alpha : m * alpha;
   u.write(0, u.read(0) - step / (root(v) + epsilon));
   u.done();
 }
@@ -125,7 +124,8 @@ void adam_with_maximum(OpContext& c) {
 
 void ada_max(OpContext& c) {
   Update u(c, 9, 8);
-  const Formula power1 = u.in(3), rate = u.in(4), beta1 = u.in(5), beta2 = u.in(6), epsilon = u.in(7), gradient = u.in(8);
+  const Formula power1 = u.in(3), rate = u.in(4), beta1 = u.in(5), beta2 = u.in(6), epsilon = u.in(7),
+                gradient = u.in(8);
   const Formula m = u.write(1, blended(u.read(1), gradient, beta1));
   const Formula v = u.write(2, (beta2 * u.read(2)).with("maximum", gradient.of("abs")));
   u.write(0, u.read(0) - rate / (1 - power1) * (m / (v + epsilon)));
@@ -214,8 +214,8 @@ void ftrl(OpContext& c) {
   const Formula used = second ? gradient + (u.in(7) * 2).folded() * var : gradient;
   const Formula fresh = accum + square(gradient);
   const Formula gain = power(fresh) - power(accum);
-  const Formula linear = u.write(
-      2, times_rate ? u.read(2) + (used * rate - gain * var) : u.read(2) + (used - gain / rate * var));
+  const Formula linear =
+      u.write(2, times_rate ? u.read(2) + (used * rate - gain * var) : u.read(2) + (used - gain / rate * var));
   const Formula bound = times_rate ? (l1 * rate).folded() : l1;
   const Formula x = bound * linear.of("sign") - linear;
   const Formula y = times_rate ? power(fresh) + (l2 * rate * 2).folded() : power(fresh) / rate + (l2 * 2).folded();

@@ -1,0 +1,63 @@
+// Updates of variables give what TensorFlow's kernels give, through references and through resources.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontends/tensorflow/cluster.h"
+#include "models.h"
+#include "npy.h"
+#include "runtime/model.h"
+#include "support/report.h"
+
+namespace cairn {
+namespace {
+
+Tensor array(const std::string& folder, const std::string& kind, const std::string& name) {
+  return test::read_npy(folder + "/case/" + kind + "." + name + ".npy");
+}
+
+/// "" or what is wrong after two runs.
+std::string update_problem(const std::string& folder, const std::string& form) {
+  const tensorflow::GraphDef graph = tensorflow::read_graph_def(folder + "/" + form + ".pb");
+  ImportOptions options;
+  for (const auto& node : graph.nodes)
+    if (node.op == "_Arg")
+      options.input_shapes[std::string(node.name)] = Shape::of(array(folder, "in", std::string(node.name)).dims());
+  auto model = Model::make(import_cluster(graph, options), {});
+  for (size_t i = 0; i < model->state().size(); ++i) model->set_state(i, array(folder, "in", model->state()[i].name));
+  std::vector<Tensor> inputs;
+  for (const Port& port : model->inputs()) inputs.push_back(array(folder, "in", port.name));
+  for (int run = 0; run < 2; ++run) model->run(inputs);
+  for (size_t i = 0; i < model->state().size(); ++i) {
+    const std::string& name = model->state()[i].name;
+    const std::vector<double> got = model->state_value(i).as_f64(), want = array(folder, "out", name).as_f64();
+    for (size_t k = 0; k < want.size(); ++k)
+      if (!(std::abs(got[k] - want[k]) <= 2e-6 * std::max(1.0, std::abs(want[k]))))
+        return fmt::format("{}[{}] is {}, expected {}", name, k, got[k], want[k]);
+  }
+  return model->state().empty() ? "nothing is updated" : "";
+}
+
+TEST(ImportTensorFlow, EveryUpdateLeavesWhatTensorFlowLeaves) {
+  const std::string root = test::made_by("make_updates");
+  if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  int tested = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    for (const char* form : {"resource", "ref"}) {
+      const std::string folder = entry.path();
+      if (!std::filesystem::exists(folder + "/" + form + ".pb")) continue;
+      std::string problem;
+      try {
+        problem = update_problem(folder, form);
+      } catch (const Error& error) {
+        problem = error.what();
+      }
+      EXPECT_EQ(problem, "") << entry.path().filename() << " " << form;
+      ++tested;
+    }
+  }
+  EXPECT_GT(tested, 80);
+}
+
+}  // namespace
+}  // namespace cairn
