@@ -68,8 +68,92 @@ TEST(CpuRows, softmax_rows_add_up_to_one_and_keep_nan) {
       for (int64_t i = 0; i < c; ++i) expected.push_back(std::exp(double{x[static_cast<size_t>(row * c + i)]}) / sum);
     }
     Guarded y(3 * c);
-    softmax(serial_executor(), 3, c, x.data(), y.data());
+    softmax(serial_executor(), false, 3, c, x.data(), y.data());
     EXPECT_LT(worst_difference(y.values(), expected, 1), 1e-6) << c;
+    EXPECT_TRUE(y.intact());
+  }
+}
+
+TEST(CpuRows, softmax_and_its_logarithm_along_any_axis) {
+  const auto pool = make_pool(3);
+  for (int64_t inner : {1, 3, 16, 37})
+    for (bool log : {false, true}) {
+      Random random(static_cast<unsigned>(inner));
+      const int64_t outer = 3, size = 21, count = outer * size * inner;
+      const auto x = random.floats(count, -20, 20);
+      std::vector<double> expected(static_cast<size_t>(count));
+      for (int64_t row = 0; row < outer * inner; ++row) {
+        const auto at = [&](int64_t i) {
+          return static_cast<size_t>(row / inner * size * inner + i * inner + row % inner);
+        };
+        double sum = 0;
+        for (int64_t i = 0; i < size; ++i) sum += std::exp(double{x[at(i)]});
+        for (int64_t i = 0; i < size; ++i)
+          expected[at(i)] = log ? x[at(i)] - std::log(sum) : std::exp(double{x[at(i)]}) / sum;
+      }
+      Guarded y(count);
+      if (inner == 1)
+        softmax(*pool, log, outer, size, x.data(), y.data());
+      else
+        softmax_middle(*pool, log, outer, size, inner, x.data(), y.data());
+      EXPECT_LT(worst_difference(y.values(), expected, 1), 2e-6) << inner << log;
+      EXPECT_TRUE(y.intact());
+    }
+}
+
+TEST(CpuRows, sums_a_long_middle_axis_in_parts) {
+  const auto pool = make_pool(3);
+  for (int64_t middle : {1, 511, 5000})
+    for (int64_t c : {8, 130}) {
+      Random random(static_cast<unsigned>(middle));
+      const auto x = random.floats(2 * middle * c);
+      std::vector<double> expected(static_cast<size_t>(2 * c));
+      for (int64_t i = 0; i < std::ssize(x); ++i)
+        expected[static_cast<size_t>(i / (middle * c) * c + i % c)] += 2.0 * x[static_cast<size_t>(i)];
+      std::vector<float> workspace(reduce_workspace(2, middle, c) / sizeof(float));
+      Guarded one(2 * c), three(2 * c);
+      reduce_middle(serial_executor(), false, 2, middle, c, 2, x.data(), one.data(), workspace.data());
+      reduce_middle(*pool, false, 2, middle, c, 2, x.data(), three.data(), workspace.data());
+      EXPECT_LT(worst_difference(one.values(), expected, 10), 1e-5) << middle;
+      EXPECT_EQ(one.values(), three.values());
+      EXPECT_TRUE(one.intact() && three.intact());
+    }
+}
+
+TEST(CpuRows, takes_any_positions_along_axes) {
+  const auto pool = make_pool(3);
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const int64_t rank = random.between(1, 4);
+    std::vector<int64_t> from;
+    std::vector<std::vector<int64_t>> sources;
+    int64_t count = 1;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t n = random.one_of({1, 2, 5, 17}), first = random.between(-2, n - 1), step = random.between(-2, 2);
+      from.push_back(n);
+      sources.emplace_back();
+      for (int64_t i = 0; i < random.one_of({1, 3, 9, n}); ++i) {
+        const int64_t at = random.between(0, 5) == 0 ? i : first + i * step;
+        sources.back().push_back(at < 0 || at >= n ? -1 : at);
+      }
+      count *= std::ssize(sources.back());
+    }
+    const auto x = random.floats(std::accumulate(from.begin(), from.end(), int64_t{1}, std::multiplies<>()));
+    std::vector<double> expected;
+    for (int64_t n = 0; n < count; ++n) {
+      int64_t rest = n, at = 0, stride = 1;
+      for (size_t d = from.size(); d-- > 0;) {
+        const auto& source = sources[d];
+        const int64_t position = source[static_cast<size_t>(rest % std::ssize(source))];
+        rest /= std::ssize(source);
+        at = at < 0 || position < 0 ? -1 : at + position * stride;
+        stride *= from[d];
+      }
+      expected.push_back(at < 0 ? 0.5 : x[static_cast<size_t>(at)]);
+    }
+    Guarded y(count);
+    AxisCopy(from, sources, 4, 0x3f000000).run(*pool, x.data(), y.data());
+    EXPECT_EQ(worst_difference(y.values(), expected, 1), 0) << "seed " << seed;
     EXPECT_TRUE(y.intact());
   }
 }

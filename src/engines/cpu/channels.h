@@ -7,8 +7,10 @@
 
 namespace cairn {
 
-/// y[o, c] = sum (times `scale`) or largest of x[o, :, c].
-void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale, const float* x, float* y);
+/// y[o, c] = sum (times `scale`) or largest of x[o, :, c]. `workspace`: reduce_workspace() bytes.
+void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
+                   const float* x, float* y, float* workspace);
+size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 
 /// y[row] = sum (times `scale`) or largest of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
@@ -16,7 +18,10 @@ void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, floa
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row.
 void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
 
-/// Along the last axis; rows of -inf give NaN.
-void softmax(Executor& executor, int64_t rows, int64_t c, const float* x, float* y);
+/// softmax, or its logarithm, of each row; rows of -inf give NaN. y may be x.
+void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y);
+
+/// The same of x[o, :, i] for x of [outer, size, inner].
+void softmax_middle(Executor& executor, bool log, int64_t outer, int64_t size, int64_t inner, const float* x, float* y);
 
 }  // namespace cairn

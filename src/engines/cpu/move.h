@@ -1,4 +1,4 @@
-// Moving elements of any type to other places: transposition of dims.
+// Moving elements of any type to other places: transposition of dims, and choice of positions axis by axis.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,31 @@ class Transpose {
   Axis columns_{1, 0, 0};    // consecutive in the result
   int64_t row_blocks_ = 1, blocks_ = 0;
   size_t element_bytes_;
+};
+
+/// y[i, j, ...] = x[sources[0][i], sources[1][j], ...], or the fill where a source is -1: slices, reversals, repetitions
+/// and borders. Elements of 1, 2, 4 or 8 bytes.
+class AxisCopy {
+ public:
+  /// `from` has as many dims as the result: leading ones are 1 when the input has fewer. `fill`: bytes of one element.
+  AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int64_t>> sources, size_t element_bytes,
+           uint64_t fill = 0);
+  void run(Executor& executor, const void* x, void* y) const;
+
+ private:
+  /// Positions of the last axis whose sources follow each other at one distance.
+  struct Piece {
+    int64_t count, from, step;  // bytes; from -1: the fill
+  };
+  void copy_piece(const Piece& piece, const char* x, char* y) const;
+  void fill(char* y, int64_t bytes) const;
+
+  std::vector<std::vector<int64_t>> outer_;  // byte offsets of each position of each axis but the last
+  std::vector<Piece> pieces_;                // of the last axis
+  int64_t rows_ = 1, row_bytes_ = 0;
+  int64_t item_bytes_;  // moved together: an element, or trailing dims that stay whole
+  size_t element_bytes_;
+  uint64_t fill_;
 };
 
 }  // namespace cairn

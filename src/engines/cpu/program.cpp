@@ -13,6 +13,7 @@ enum class ElementwiseProgram::Op : uint8_t {
   equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
   select, neg, abs, square, sqrt, rsqrt, reciprocal, exp, tanh, sigmoid, relu, clip, leaky_relu, floor, ceil, copy,
   erf, log, log1p, expm1, softplus, gelu, gelu_by_tanh, sign, round, elu,
+  sin, cos, pow, mod, truncate_mod, floor_div,
 };
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
@@ -25,6 +26,8 @@ const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
     {"leaky_relu", Op::leaky_relu}, {"floor", Op::floor}, {"ceil", Op::ceil}, {"identity", Op::copy},
     {"erf", Op::erf}, {"log", Op::log}, {"log1p", Op::log1p}, {"expm1", Op::expm1}, {"softplus", Op::softplus}, {"gelu", Op::gelu},
     {"sign", Op::sign}, {"round", Op::round}, {"elu", Op::elu},
+    {"sin", Op::sin}, {"cos", Op::cos}, {"pow", Op::pow}, {"mod", Op::mod}, {"truncate_mod", Op::truncate_mod},
+    {"floor_div", Op::floor_div},
 };
 
 namespace {
@@ -126,6 +129,28 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
   }
 }
 
+// What the C library does; positions beyond the tile's count are computed in vain.
+void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* b, float* to) {
+  const auto each = [&](auto f) {
+    for (int64_t i = 0; i < kTile; ++i) to[i] = f(a[i], b[i]);
+  };
+  if (op == Op::sin) each([](float x, float) { return std::sin(x); });
+  if (op == Op::cos) each([](float x, float) { return std::cos(x); });
+  if (op == Op::pow) each([](float x, float y) { return std::pow(x, y); });
+  if (op == Op::truncate_mod) each([](float x, float y) { return std::fmod(x, y); });
+  if (op == Op::floor_div)
+    each([](float x, float y) {  // a quotient that is denormal counts, though workers flush it to 0
+      const double quotient = static_cast<double>(x) / static_cast<double>(y);
+      const auto rounded = static_cast<float>(quotient);
+      return rounded == 0 && quotient < -0x1p-150 ? -1.f : std::floor(rounded);
+    });
+  if (op == Op::mod)
+    each([](float x, float y) {
+      const float rest = std::fmod(x, y);
+      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    });
+}
+
 // Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
 CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const float* a, const float* b, const float* c, float* to) {
 #define CAIRN_EACH(expression)                                \
@@ -190,6 +215,7 @@ CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const
     case Op::round:
       for (int64_t i = 0; i < kTile; ++i) to[i] = std::nearbyint(a[i]);
       break;
+    default: execute_one_by_one(code.op, a, b, to);
   }
 #undef CAIRN_EACH
 }

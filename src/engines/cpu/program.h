@@ -50,6 +50,7 @@ class ElementwiseProgram {
 
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
   void run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count, float* registers) const;
+  static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
   static void execute(const Instruction& code, const float* a, const float* b, const float* c, float* to);
 
   std::vector<int64_t> dims_;

@@ -1,0 +1,72 @@
+// Steps that are one call of a function, for kernels whose whole state fits its captures.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/engine.h"
+
+namespace cairn {
+
+using Refusal = std::optional<std::string>;
+
+struct CallOptions {
+  std::vector<size_t> in_place = {};
+  size_t workspace = 0;             // bytes
+  std::vector<size_t> unread = {};  // inputs whose constants were taken over when the step was made
+};
+
+template <class Run>
+class CallStep final : public Step {
+ public:
+  CallStep(std::string name, Run run, CallOptions options)
+      : name_(std::move(name)),
+        run_(std::move(run)),
+        options_(std::move(options)) {}
+  void run(const StepArgs& args) const override { run_(args); }
+  std::string kernel() const override { return "cpu/" + name_; }
+  size_t workspace() const override { return options_.workspace; }
+  bool reads(size_t input) const override {
+    for (size_t unread : options_.unread)
+      if (unread == input) return false;
+    return true;
+  }
+  std::vector<size_t> in_place() const override { return options_.in_place; }
+
+ private:
+  std::string name_;
+  Run run_;
+  CallOptions options_;
+};
+
+template <class Run>
+std::unique_ptr<Step> call(std::string name, Run run, CallOptions options = {}) {
+  return std::make_unique<CallStep<Run>>(std::move(name), std::move(run), std::move(options));
+}
+
+template <class T = float>
+const T* input(const StepArgs& args, size_t i) {
+  return static_cast<const T*>(args.inputs[i]);
+}
+template <class T = float>
+T* output(const StepArgs& args, size_t i = 0) {
+  return static_cast<T*>(args.outputs[i]);
+}
+
+/// The group's only node when it is the op of this name.
+inline const Node* single_node(const Group& group, std::string_view name) {
+  return group.nodes.size() == 1 && group.last().is(name) ? &group.last() : nullptr;
+}
+
+/// Calls body(i) for i in [0, count), several in a chunk so that a chunk has work enough; `work` is that of one i in
+/// elements touched or operations.
+template <class Body>
+void for_each(Executor& executor, int64_t count, int64_t work, Body&& body) {
+  constexpr int64_t kLeastWork = 16 << 10;
+  const int64_t least = std::max<int64_t>(1, kLeastWork / std::max<int64_t>(1, work));
+  const int64_t each = std::max(least, (count + executor.width() * 8 - 1) / (executor.width() * 8));
+  executor.run(static_cast<int>((count + each - 1) / each), [&](int chunk, int) {
+    for (int64_t i = chunk * each; i < std::min(count, (chunk + 1) * each); ++i) body(i);
+  });
+}
+
+}  // namespace cairn

@@ -1,0 +1,353 @@
+#include "engines/cpu/elements.h"
+
+#include <cmath>
+#include <functional>
+
+#include "engines/cpu/groups.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kBlock = 4096;  // positions of a chunk
+
+/// Operands of one node against its result: neighbouring dims that all operands walk alike are one.
+class Walk {
+ public:
+  Walk(const Node& node, const Group& group) {
+    const Dims to = node.result()->type.shape.sizes();
+    count_ = count_of(to);
+    std::vector<Dims> strides;
+    for (const Value* value : node.inputs) {
+      strides.push_back(broadcast_strides(value->type.shape.sizes(), to));
+      inputs_.push_back(index_of(group, value));
+    }
+    steps_.resize(strides.size());
+    for (size_t d = 0; d < to.size(); ++d) {
+      if (to[d] == 1) continue;
+      bool adjoins = !dims_.empty();
+      for (size_t k = 0; k < strides.size(); ++k) adjoins = adjoins && steps_[k].back() == strides[k][d] * to[d];
+      for (size_t k = 0; k < strides.size(); ++k) {
+        if (adjoins) steps_[k].pop_back();
+        steps_[k].push_back(strides[k][d]);
+      }
+      adjoins ? void(dims_.back() *= to[d]) : dims_.push_back(to[d]);
+    }
+    if (!dims_.empty()) return;
+    dims_.push_back(1);
+    for (Dims& steps : steps_) steps.push_back(0);
+  }
+
+  size_t input(size_t k) const { return inputs_[k]; }
+  bool full(size_t k) const { return dims_.size() == 1 && steps_[k][0] == 1; }
+  int64_t count() const { return count_; }
+
+  /// run(first position, how many, offset of each operand there, its step) along the last dim, in parallel.
+  template <size_t N, class Run>
+  void each(Executor& executor, Run&& run) const {
+    const int64_t inner = dims_.back();
+    for_each(executor, (count_ + kBlock - 1) / kBlock, kBlock, [&](int64_t block) {
+      for (int64_t at = block * kBlock; at < std::min(count_, (block + 1) * kBlock);) {
+        const int64_t column = at % inner, last = std::min(count_, (block + 1) * kBlock);
+        const int64_t many = std::min(inner - column, last - at);
+        std::array<int64_t, N> offsets, steps;
+        for (size_t k = 0; k < N; ++k) {
+          int64_t rest = at / inner;
+          steps[k] = steps_[k].back();
+          offsets[k] = column * steps[k];
+          for (size_t d = dims_.size() - 1; d-- > 0; rest /= dims_[d]) offsets[k] += rest % dims_[d] * steps_[k][d];
+        }
+        run(at, many, offsets, steps);
+        at += many;
+      }
+    });
+  }
+
+ private:
+  Dims dims_;
+  std::vector<Dims> steps_;  // of each operand
+  std::vector<size_t> inputs_;
+  int64_t count_ = 0;
+};
+
+using Run = std::function<void(const StepArgs&)>;
+
+// y = f(x) with elements From and To; f takes and gives elements.
+template <class From, class To, class F>
+Run unary(Walk walk, F f) {
+  return [walk = std::move(walk), f](const StepArgs& args) {
+    const From* x = input<From>(args, walk.input(0));
+    To* y = output<To>(args);
+    walk.each<1>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
+      for (int64_t i = 0; i < many; ++i) y[at + i] = f(x[offsets[0] + i * steps[0]]);
+    });
+  };
+}
+
+template <class From, class To, class F>
+Run binary(Walk walk, F f) {
+  return [walk = std::move(walk), f](const StepArgs& args) {
+    const From *a = input<From>(args, walk.input(0)), *b = input<From>(args, walk.input(1));
+    To* y = output<To>(args);
+    walk.each<2>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
+      const From *from = a + offsets[0], *other = b + offsets[1];
+      if (steps[0] == 1 && steps[1] == 1) {
+        for (int64_t i = 0; i < many; ++i) y[at + i] = f(from[i], other[i]);
+      } else {
+        for (int64_t i = 0; i < many; ++i) y[at + i] = f(from[i * steps[0]], other[i * steps[1]]);
+      }
+    });
+  };
+}
+
+// An operation on elements computed in their type, 16-bit floats in f32.
+template <class T, class F>
+Run arithmetic(Walk walk, F f) {
+  return binary<T, T>(std::move(walk), [f](T a, T b) {
+    return T(static_cast<Compute<T>>(f(static_cast<Compute<T>>(a), static_cast<Compute<T>>(b))));
+  });
+}
+template <class T, class F>
+Run comparison(Walk walk, F f) {
+  return binary<T, uint8_t>(
+      std::move(walk), [f](T a, T b) -> uint8_t { return f(static_cast<Compute<T>>(a), static_cast<Compute<T>>(b)); });
+}
+template <class T, class F>
+Run mapping(Walk walk, F f) {
+  return unary<T, T>(std::move(walk), [f](T x) { return T(static_cast<Compute<T>>(f(static_cast<Compute<T>>(x)))); });
+}
+
+template <class F>
+auto integers_wrap(F f) {
+  return [f](auto a, auto b) {
+    if constexpr (std::is_integral_v<decltype(a)>)
+      return wrapped(a, b, f);
+    else
+      return f(a, b);
+  };
+}
+
+// Integer division, rounded towards 0, after a check that no divisor is 0; the least integer by -1 wraps.
+struct Divided {
+  template <class T>
+  static T quotient(T x, T y) {
+    if constexpr (std::is_signed_v<T>)
+      if (y == -1) return wrapped(T(0), x, std::minus<>());
+    return static_cast<T>(x / y);
+  }
+  template <class T>
+  static T rest(T x, T y) {
+    if constexpr (std::is_signed_v<T>)
+      if (y == -1) return 0;
+    return static_cast<T>(x % y);
+  }
+};
+
+template <class T>
+Run integer_division(const Node& node, Walk walk) {
+  Run run;
+  const auto turns = [](T x, T y) { return Divided::rest(x, y) != 0 && (x < 0) != (y < 0); };
+  if (node.is("truncate_div")) run = arithmetic<T>(walk, [](T x, T y) { return Divided::quotient(x, y); });
+  if (node.is("truncate_mod")) run = arithmetic<T>(walk, [](T x, T y) { return Divided::rest(x, y); });
+  if (node.is("floor_div"))
+    run = arithmetic<T>(walk, [=](T x, T y) { return static_cast<T>(Divided::quotient(x, y) - turns(x, y)); });
+  if (node.is("mod"))
+    run = arithmetic<T>(walk, [=](T x, T y) { return static_cast<T>(Divided::rest(x, y) + (turns(x, y) ? y : T(0))); });
+  if (!run) return run;
+  const int64_t divisors = count_of(node.inputs[1]->type.shape.sizes());
+  return [run = std::move(run), name = node.op->name, divisors, walk](const StepArgs& args) {
+    const T* y = input<T>(args, walk.input(1));
+    for (int64_t i = 0; i < divisors && walk.count() > 0; ++i)
+      if (y[i] == 0) fail(ErrorKind::invalid_argument, name, "integer division by zero");
+    run(args);
+  };
+}
+
+template <class T>
+Run compare(const Node& node, Walk walk) {
+  if (node.is("equal")) return comparison<T>(std::move(walk), std::equal_to<>());
+  if (node.is("not_equal")) return comparison<T>(std::move(walk), std::not_equal_to<>());
+  if (node.is("less")) return comparison<T>(std::move(walk), std::less<>());
+  if (node.is("less_equal")) return comparison<T>(std::move(walk), std::less_equal<>());
+  if (node.is("greater")) return comparison<T>(std::move(walk), std::greater<>());
+  if (node.is("greater_equal")) return comparison<T>(std::move(walk), std::greater_equal<>());
+  return {};
+}
+
+template <class T>
+Run calculate(const Node& node, Walk walk) {
+  const auto difference = integers_wrap(std::minus<>());
+  if (node.is("add")) return arithmetic<T>(std::move(walk), integers_wrap(std::plus<>()));
+  if (node.is("sub")) return arithmetic<T>(std::move(walk), difference);
+  if (node.is("mul")) return arithmetic<T>(std::move(walk), integers_wrap(std::multiplies<>()));
+  if (node.is("maximum")) return arithmetic<T>(std::move(walk), [](auto a, auto b) { return maximum(a, b); });
+  if (node.is("minimum")) return arithmetic<T>(std::move(walk), [](auto a, auto b) { return minimum(a, b); });
+  if (node.is("squared_difference"))
+    return arithmetic<T>(std::move(walk), [difference](auto a, auto b) {
+      const decltype(a) rest = difference(a, b);
+      return integers_wrap(std::multiplies<>())(rest, rest);
+    });
+  if (node.is("neg"))
+    return mapping<T>(std::move(walk), [difference](auto x) {
+      if constexpr (kIsFloat<T>)
+        return -x;
+      else
+        return difference(decltype(x)(0), x);
+    });
+  if (node.is("abs"))
+    return mapping<T>(std::move(walk), [difference](auto x) {
+      if constexpr (kIsFloat<T>)
+        return std::abs(x);
+      else
+        return x < 0 ? difference(decltype(x)(0), x) : x;
+    });
+  if (node.is("square"))
+    return mapping<T>(std::move(walk), [](auto x) { return integers_wrap(std::multiplies<>())(x, x); });
+  if (node.is("relu")) return mapping<T>(std::move(walk), [](auto x) { return x < 0 ? decltype(x)(0) : x; });
+  if (node.is("sign"))
+    return mapping<T>(std::move(walk), [](auto x) { return static_cast<decltype(x)>(x > 0 ? 1 : x < 0 ? -1 : x); });
+  if (node.is("clip")) {
+    const double low = node.attr().number("low"), high = node.attr().number("high");
+    const auto least = static_cast<Compute<T>>(saturate<T>(kIsFloat<T> ? low : std::ceil(low)));
+    const auto most = static_cast<Compute<T>>(saturate<T>(kIsFloat<T> ? high : std::floor(high)));
+    return mapping<T>(std::move(walk), [=](auto x) { return minimum(maximum(x, least), most); });
+  }
+  if constexpr (!kIsFloat<T>)
+    return integer_division<T>(node, std::move(walk));
+  else
+    return {};
+}
+
+// 16-bit and 64-bit floats: the function in f64, rounded once.
+template <class T>
+Run evaluate(const Node& node, Walk walk) {
+  const auto with = [&](auto f) {
+    return unary<T, T>(std::move(walk), [f](T x) { return T(static_cast<Compute<T>>(f(static_cast<double>(x)))); });
+  };
+  if (node.is("div")) return arithmetic<T>(std::move(walk), std::divides<>());
+  if (node.is("sqrt")) return with([](double x) { return std::sqrt(x); });
+  if (node.is("rsqrt")) return with([](double x) { return 1 / std::sqrt(x); });
+  if (node.is("reciprocal")) return with([](double x) { return 1 / x; });
+  if (node.is("exp")) return with([](double x) { return std::exp(x); });
+  if (node.is("log")) return with([](double x) { return std::log(x); });
+  if (node.is("tanh")) return with([](double x) { return std::tanh(x); });
+  if (node.is("erf")) return with([](double x) { return std::erf(x); });
+  if (node.is("sigmoid")) return with([](double x) { return 1 / (1 + std::exp(-x)); });
+  if (node.is("floor")) return with([](double x) { return std::floor(x); });
+  if (node.is("ceil")) return with([](double x) { return std::ceil(x); });
+  if (node.is("round")) return with([](double x) { return std::nearbyint(x); });
+  return {};
+}
+
+template <class T>
+Run test(const Node& node, Walk walk) {
+  const auto with = [&](auto f) {
+    return unary<T, uint8_t>(std::move(walk), [f](T x) -> uint8_t { return f(static_cast<Compute<T>>(x)); });
+  };
+  if (node.is("is_nan")) return with([](auto x) { return std::isnan(x); });
+  if (node.is("is_inf")) return with([](auto x) { return std::isinf(x); });
+  if (node.is("is_finite")) return with([](auto x) { return std::isfinite(x); });
+  return {};
+}
+
+template <class From, class To>
+To cast_element(From x) {
+  if constexpr (kIsFloat<To>)
+    return To(static_cast<Compute<To>>(static_cast<Compute<From>>(x)));
+  else if constexpr (kIsFloat<From>)
+    return saturate<To>(static_cast<double>(x));
+  else
+    return static_cast<To>(x);
+}
+
+Run cast(const Node& node, Walk walk) {
+  const DType to = node.result()->type.dtype;
+  Run run;
+  with_numbers_or_bool(node.inputs[0]->type.dtype, [&](auto tag) {
+    using From = decltype(tag);
+    if (to == kBool) {
+      run = unary<From, uint8_t>(walk, [](From x) -> uint8_t { return static_cast<Compute<From>>(x) != 0; });
+      return;
+    }
+    with_numbers(to, [&](auto other) {
+      using To = decltype(other);
+      run = unary<From, To>(walk, [](From x) { return cast_element<From, To>(x); });
+    });
+  });
+  return run;
+}
+
+Run select(const Node& node, Walk walk) {
+  Run run;
+  with_elements(node.result()->type.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    run = [walk](const StepArgs& args) {
+      const auto* condition = input<uint8_t>(args, walk.input(0));
+      const T *a = input<T>(args, walk.input(1)), *b = input<T>(args, walk.input(2));
+      T* y = output<T>(args);
+      walk.each<3>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
+        for (int64_t i = 0; i < many; ++i)
+          y[at + i] =
+              condition[offsets[0] + i * steps[0]] ? a[offsets[1] + i * steps[1]] : b[offsets[2] + i * steps[2]];
+      });
+    };
+  });
+  return run;
+}
+
+Run logical(const Node& node, Walk walk) {
+  const auto with = [&](auto f) {
+    return binary<uint8_t, uint8_t>(std::move(walk),
+                                    [f](uint8_t a, uint8_t b) -> uint8_t { return f(a != 0, b != 0); });
+  };
+  if (node.is("and")) return with(std::logical_and<>());
+  if (node.is("or")) return with(std::logical_or<>());
+  if (node.is("xor")) return with(std::not_equal_to<>());
+  if (node.is("not")) return unary<uint8_t, uint8_t>(std::move(walk), [](uint8_t x) -> uint8_t { return x == 0; });
+  return compare<uint8_t>(node, std::move(walk));
+}
+
+// What computes the node, or nothing.
+Run run_of(const Node& node, const Walk& walk) {
+  if (node.is("cast")) return cast(node, walk);
+  if (node.is("select")) return select(node, walk);
+  const DType dtype = node.inputs[0]->type.dtype;
+  if (dtype == kBool) return logical(node, walk);
+  Run run;
+  with_numbers(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    run = compare<T>(node, walk);
+    if (!run && node.result()->type.dtype == dtype) run = calculate<T>(node, walk);
+    if constexpr (kIsFloat<T>) {
+      if (!run) run = test<T>(node, walk);
+      if (!run && !std::is_same_v<T, float>) run = evaluate<T>(node, walk);
+    }
+  });
+  return run;
+}
+
+}  // namespace
+
+Refusal refuses_elements(const Group& group) {
+  const Node& node = group.last();
+  if (group.nodes.size() != 1 || !node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1 ||
+      node.inputs.empty())
+    return "is another operation";
+  const auto plain = [](const Value* value) {
+    const DType dtype = value->type.dtype;
+    return value->type.is_static() && (dtype == kBool || dtype.is_float() || dtype.is_integer()) && dtype.bits >= 8;
+  };
+  if (!plain(node.result()) || !std::all_of(node.inputs.begin(), node.inputs.end(), plain))
+    return "elements are no numbers or bools";
+  if (!run_of(node, Walk(node, group))) return fmt::format("has no loop for {}", node.op->name);
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_elements(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Walk walk(node, group);
+  return call(fmt::format("elements {}", node.op->name), run_of(node, walk));
+}
+
+}  // namespace cairn

@@ -1,0 +1,11 @@
+// Element-wise nodes of any element type, one at a time: integers, bools, f64, 16-bit floats, and casts between all.
+#pragma once
+
+#include "engines/cpu/call_step.h"
+
+namespace cairn {
+
+Refusal refuses_elements(const Group& group);
+std::unique_ptr<Step> make_elements(const Group& group, MakeContext& context);
+
+}  // namespace cairn

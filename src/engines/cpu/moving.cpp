@@ -1,0 +1,267 @@
+#include "engines/cpu/moving.h"
+
+#include <cstring>
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/move.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+using Sources = std::vector<Dims>;
+
+Refusal refuses_elements(const Type& type) {
+  const size_t size = type.dtype.size();
+  if (type.dtype == kString) return "elements are strings";
+  if (size != 1 && size != 2 && size != 4 && size != 8) return "elements are not 1, 2, 4 or 8 bytes";
+  return std::nullopt;
+}
+
+Dims sizes(const Value* value) {
+  return value->type.shape.sizes();
+}
+
+size_t positive_axis(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+Dims count_up(int64_t first, int64_t step, int64_t count) {
+  Dims values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = first + i * step;
+  return values;
+}
+
+// Where slices start; their number is the result's size.
+Sources slice_sources(const Node& node, const Dims& from, const Dims& to) {
+  const Dims begin = constant_of(node.inputs[1])->as_i64();
+  const auto& steps = node.attr().integers("steps");
+  Sources sources;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t step = steps.empty() ? 1 : steps[i], n = from[i];
+    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+    const int64_t first = std::clamp(begin[i] < 0 ? begin[i] + n : begin[i], low, high);
+    sources.push_back(to[i] == 1 ? Dims{first} : count_up(first, step, to[i]));
+  }
+  return sources;
+}
+
+Sources reverse_sources(const Node& node, const Dims& from) {
+  Sources sources;
+  for (int64_t n : from) sources.push_back(count_up(0, 1, n));
+  for (int64_t axis : node.attr().integers("axes")) {
+    Dims& source = sources[positive_axis(axis, from.size())];
+    std::reverse(source.begin(), source.end());
+  }
+  return sources;
+}
+
+Sources pad_sources(const Node& node, const Dims& from, const Dims& to) {
+  const Dims pads = constant_of(node.inputs[1])->as_i64();
+  const std::string& mode = node.attr().text("mode");
+  const int64_t mirror = mode == "reflect" ? 1 : 0;
+  Sources sources;
+  for (size_t axis = 0; axis < from.size(); ++axis) {
+    const int64_t n = from[axis];
+    sources.push_back(count_up(-pads[2 * axis], 1, to[axis]));
+    for (int64_t& at : sources.back()) {
+      if (at >= 0 && at < n) continue;
+      if (mode == "constant")
+        at = -1;
+      else if (mode == "edge")
+        at = at < 0 ? 0 : n - 1;
+      else
+        at = at < 0 ? -at - 1 + mirror : 2 * n - 1 - at - mirror;
+    }
+  }
+  return sources;
+}
+
+// Repetition: by NumPy's rules, or each dim several times.
+Sources repeat_sources(const Dims& from, const Dims& to) {
+  Sources sources;
+  for (size_t axis = 0; axis < from.size(); ++axis) {
+    sources.push_back(count_up(0, 1, to[axis]));
+    for (int64_t& at : sources.back()) at %= from[axis];
+  }
+  return sources;
+}
+
+uint64_t fill_of(const Node& node) {
+  Tensor fill = Tensor::zeros(node.result()->type.dtype, {});
+  const double value = node.attr().number("value");
+  uint64_t bits = 0;
+  with_numbers_or_bool(fill.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    *data<T>(fill) = saturate<T>(fill.dtype() == kBool ? value != 0 : value);
+  });
+  std::memcpy(&bits, fill.data(), fill.bytes());
+  return bits;
+}
+
+/// Index i of a tensor of i32 or i64.
+int64_t index_at(const void* indices, bool wide, int64_t i) {
+  return wide ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
+}
+
+Refusal refuses_indices(const Value* indices) {
+  const DType dtype = indices->type.dtype;
+  if (dtype != kI32 && dtype != kI64) return fmt::format("indices are {}, takes i32 and i64", to_string(dtype));
+  return std::nullopt;
+}
+
+}  // namespace
+
+Refusal refuses_concat(const Group& group) {
+  if (!single_node(group, "concat")) return "is another operation";
+  if (group.last().result()->type.dtype.size() == 0) return "elements are not whole bytes";
+  if (group.last().result()->type.dtype == kString) return "elements are strings";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_concat(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.result());
+  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
+  const int64_t outer = count_between(dims, 0, axis);
+  struct Part {
+    size_t input;
+    int64_t bytes;  // of one outer index
+  };
+  std::vector<Part> parts;
+  int64_t row = 0;
+  for (const Value* value : node.inputs) {
+    const auto element = static_cast<int64_t>(value->type.dtype.size());
+    parts.push_back({index_of(group, value), count_between(sizes(value), axis, dims.size()) * element});
+    row += parts.back().bytes;
+  }
+  return call("concat", [=](const StepArgs& args) {
+    for_each(args.executor, outer, row / 4, [&](int64_t index) {
+      char* to = output<char>(args) + index * row;
+      for (const Part& part : parts) {
+        std::memcpy(to, input<char>(args, part.input) + index * part.bytes, static_cast<size_t>(part.bytes));
+        to += part.bytes;
+      }
+    });
+  });
+}
+
+Refusal refuses_transpose(const Group& group) {
+  if (group.nodes.size() != 1 || !group.last().op->find_attribute("permutation")) return "is another operation";
+  return refuses_elements(group.last().result()->type);
+}
+
+std::unique_ptr<Step> make_transpose(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  return call("transpose", [mover = Transpose(sizes(node.inputs[0]), node.attr().integers("permutation"),
+                                              node.result()->type.dtype.size())](const StepArgs& args) {
+    mover.run(args.executor, args.inputs[0], args.outputs[0]);
+  });
+}
+
+Refusal refuses_axis_copy(const Group& group) {
+  constexpr std::string_view kNames[] = {"slice", "reverse", "pad", "broadcast_to", "tile"};
+  const bool named = std::any_of(std::begin(kNames), std::end(kNames),
+                                 [&](std::string_view name) { return single_node(group, name) != nullptr; });
+  if (!named) return "is another operation";
+  const Node& node = group.last();
+  if (auto reason = refuses_elements(node.result()->type)) return reason;
+  if (node.is("pad") || node.is("slice"))
+    for (size_t i = 1; i < node.inputs.size(); ++i)
+      if (!constant_of(node.inputs[i])) return "bounds are no constants";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_axis_copy(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims to = sizes(node.result());
+  Dims from = sizes(node.inputs[0]);
+  from.insert(from.begin(), to.size() - from.size(), 1);
+  Sources sources = node.is("slice")     ? slice_sources(node, from, to)
+                    : node.is("reverse") ? reverse_sources(node, from)
+                    : node.is("pad")     ? pad_sources(node, from, to)
+                                         : repeat_sources(from, to);
+  const bool filled = node.is("pad") && node.attr().text("mode") == "constant";
+  AxisCopy copy(from, std::move(sources), node.result()->type.dtype.size(), filled ? fill_of(node) : 0);
+  const size_t x = index_of(group, node.inputs[0]);
+  CallOptions options;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != x) options.unread.push_back(i);
+  return call(
+      node.op->name,
+      [copy = std::move(copy), x](const StepArgs& args) { copy.run(args.executor, args.inputs[x], args.outputs[0]); },
+      std::move(options));
+}
+
+Refusal refuses_gather(const Group& group) {
+  const Node* node = single_node(group, "gather");
+  if (!node) return "is another operation";
+  if (auto reason = refuses_indices(node->inputs[1])) return reason;
+  return refuses_elements(node->result()->type);
+}
+
+std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.inputs[0]);
+  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
+  const auto batch = static_cast<size_t>(node.attr().integer("batch_dims"));
+  const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis), size = dims[axis];
+  const int64_t bytes =
+      count_between(dims, axis + 1, dims.size()) * static_cast<int64_t>(node.result()->type.dtype.size());
+  const int64_t indices = count_of(sizes(node.inputs[1])), picks = outer ? indices / outer : 0;
+  const bool nothing = count_of(sizes(node.result())) == 0, wide = node.inputs[1]->type.dtype == kI64;
+  const size_t x = index_of(group, node.inputs[0]), at = index_of(group, node.inputs[1]);
+  return call("gather", [=](const StepArgs& args) {
+    if (nothing) return;
+    for (int64_t i = 0; i < indices; ++i) {
+      const int64_t index = index_at(args.inputs[at], wide, i);
+      if (index < -size || index >= size)
+        fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", index, size);
+    }
+    for_each(args.executor, outer * middle * picks, bytes / 4, [&](int64_t row) {
+      const int64_t part = row / picks;
+      int64_t index = index_at(args.inputs[at], wide, part / middle * picks + row % picks);
+      if (index < 0) index += size;
+      std::memcpy(output<char>(args) + row * bytes, input<char>(args, x) + (part * size + index) * bytes,
+                  static_cast<size_t>(bytes));
+    });
+  });
+}
+
+Refusal refuses_one_hot(const Group& group) {
+  const Node* node = single_node(group, "one_hot");
+  if (!node) return "is another operation";
+  if (auto reason = refuses_indices(node->inputs[0])) return reason;
+  return refuses_elements(node->result()->type);
+}
+
+std::unique_ptr<Step> make_one_hot(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.result());
+  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
+  const int64_t depth = dims[axis], inner = count_between(dims, axis + 1, dims.size());
+  const int64_t indices = count_of(sizes(node.inputs[0]));
+  const size_t bytes = node.result()->type.dtype.size();
+  const bool wide = node.inputs[0]->type.dtype == kI64;
+  const size_t at = index_of(group, node.inputs[0]), on = index_of(group, node.inputs[2]),
+               off = index_of(group, node.inputs[3]);
+  return call("one_hot", [=](const StepArgs& args) {
+    const auto put = [&](auto element) {
+      using T = decltype(element);
+      if (depth == 0) return;
+      for_each(args.executor, indices, depth, [&](int64_t i) {
+        T* to = output<T>(args) + i / inner * depth * inner + i % inner;
+        for (int64_t k = 0; k < depth; ++k) to[k * inner] = *input<T>(args, off);
+        const int64_t index = index_at(args.inputs[at], wide, i);
+        if (index >= 0 && index < depth) to[index * inner] = *input<T>(args, on);
+      });
+    };
+    if (bytes == 1) put(uint8_t());
+    if (bytes == 2) put(uint16_t());
+    if (bytes == 4) put(uint32_t());
+    if (bytes == 8) put(uint64_t());
+  });
+}
+
+}  // namespace cairn

@@ -1,0 +1,24 @@
+// Kernels that move elements of any type: joining, taking apart, borders, repetition, look-up.
+#pragma once
+
+#include "engines/cpu/call_step.h"
+
+namespace cairn {
+
+Refusal refuses_concat(const Group& group);
+std::unique_ptr<Step> make_concat(const Group& group, MakeContext& context);
+
+Refusal refuses_transpose(const Group& group);
+std::unique_ptr<Step> make_transpose(const Group& group, MakeContext& context);
+
+/// slice, reverse, pad, broadcast_to and tile, whose bounds are constants.
+Refusal refuses_axis_copy(const Group& group);
+std::unique_ptr<Step> make_axis_copy(const Group& group, MakeContext& context);
+
+Refusal refuses_gather(const Group& group);
+std::unique_ptr<Step> make_gather(const Group& group, MakeContext& context);
+
+Refusal refuses_one_hot(const Group& group);
+std::unique_ptr<Step> make_one_hot(const Group& group, MakeContext& context);
+
+}  // namespace cairn

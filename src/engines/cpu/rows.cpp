@@ -1,0 +1,283 @@
+#include "engines/cpu/rows.h"
+
+#include <array>
+#include <functional>
+#include <limits>
+#include <variant>
+
+#include "engines/cpu/channels.h"
+#include "engines/cpu/groups.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+Dims sizes(const Value* value) {
+  return value->type.shape.sizes();
+}
+
+size_t positive_axis(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+// A tensor as rows along one axis.
+struct Rows {
+  int64_t outer, size, inner;
+};
+Rows rows_of(const Node& node) {
+  const Dims dims = sizes(node.inputs[0]);
+  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
+  return {count_between(dims, 0, axis), dims[axis], count_between(dims, axis + 1, dims.size())};
+}
+
+// Reductions of neighbouring axes: x as [outer, middle, inner].
+struct Middle {
+  int64_t outer = 1, middle = 1, inner = 1;
+  bool largest = false;
+  float scale = 1;
+};
+
+std::vector<bool> reduced_axes(const Node& node) {
+  std::vector<bool> reduced(node.inputs[0]->type.shape.rank(), false);
+  for (int64_t axis : node.attr().integers("axes")) reduced[positive_axis(axis, reduced.size())] = true;
+  return reduced;
+}
+
+bool is_reduction(const Group& group) {
+  return group.nodes.size() == 1 && group.last().op->find_attribute("keep_dims") &&
+         group.last().op->find_attribute("axes");
+}
+
+std::variant<Middle, std::string> read_reduction(const Group& group) {
+  if (!is_reduction(group)) return "is another operation";
+  if (auto reason = not_f32(group)) return *reason;
+  const Node& node = group.last();
+  Middle middle;
+  middle.largest = node.is("reduce_max");
+  if (!middle.largest && !node.is("reduce_mean") && !node.is("reduce_sum")) return "is another reduction";
+  const Dims dims = sizes(node.inputs[0]);
+  const std::vector<bool> reduced = reduced_axes(node);
+  size_t first = 0, last = dims.size();
+  const auto stays = [&](size_t axis) { return !reduced[axis] && dims[axis] != 1; };
+  while (first < dims.size() && !reduced[first]) middle.outer *= dims[first++];
+  while (last > first && !reduced[last - 1]) middle.inner *= dims[--last];
+  for (size_t i = first; i < last; ++i) {
+    if (stays(i)) return "axes are not neighbours";
+    middle.middle *= dims[i];
+  }
+  if (middle.inner < 8 && middle.inner != 1) return "few innermost elements stay";
+  if (middle.middle == 0) return "nothing to reduce";
+  if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
+  return middle;
+}
+
+// A reduction of any axes: where the first element of each result stands, and where its others stand from there.
+struct Fold {
+  Dims starts, others;
+};
+Fold fold_of(const Node& node) {
+  const Dims dims = sizes(node.inputs[0]), strides = strides_of(dims);
+  const std::vector<bool> reduced = reduced_axes(node);
+  Dims kept[2], steps[2];  // of the axes that stay, and of those that go
+  for (size_t i = 0; i < dims.size(); ++i) {
+    kept[reduced[i]].push_back(dims[i]);
+    steps[reduced[i]].push_back(strides[i]);
+  }
+  Fold fold;
+  walk<1>(kept[0], {steps[0]}, [&](int64_t, auto& at) { fold.starts.push_back(at[0]); });
+  walk<1>(kept[1], {steps[1]}, [&](int64_t, auto& at) { fold.others.push_back(at[0]); });
+  return fold;
+}
+
+// T: elements, A: what they are combined in.
+template <class T, class A, class Combine>
+void fold_elements(const StepArgs& args, const Fold& fold, A start, bool mean, Combine&& combine) {
+  const auto count = std::ssize(fold.others);
+  for_each(args.executor, std::ssize(fold.starts), count, [&](int64_t i) {
+    const T* x = input<T>(args, 0) + fold.starts[static_cast<size_t>(i)];
+    A sum = start;
+    for (int64_t at : fold.others) sum = combine(sum, static_cast<A>(x[at]));
+    if constexpr (std::is_same_v<A, double>)
+      if (mean) sum /= static_cast<double>(count);
+    output<T>(args)[i] = T(static_cast<Compute<T>>(sum));
+  });
+}
+
+template <class T>
+std::function<void(const StepArgs&)> fold_numbers(const Node& node, Fold fold) {
+  using C = Compute<T>;
+  using Limits = std::numeric_limits<C>;
+  constexpr C kInfinity = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  constexpr C kLeast = Limits::has_infinity ? static_cast<C>(-Limits::infinity()) : Limits::lowest();
+  const auto with = [&](auto start, auto combine) {
+    return [=, fold = std::move(fold), mean = node.is("reduce_mean")](const StepArgs& args) {
+      fold_elements<T>(args, fold, start, mean, combine);
+    };
+  };
+  if (node.is("reduce_max")) return with(kLeast, [](C a, C b) { return maximum(a, b); });
+  if (node.is("reduce_min")) return with(kInfinity, [](C a, C b) { return minimum(a, b); });
+  const bool product = node.is("reduce_prod");
+  if constexpr (kIsFloat<T>) {
+    if (product) return with(1.0, std::multiplies<>());
+    return with(0.0, std::plus<>());
+  } else {
+    if (product) return with(T(1), [](T a, T b) { return wrapped(a, b, std::multiplies<>()); });
+    return with(T(0), [](T a, T b) { return wrapped(a, b, std::plus<>()); });
+  }
+}
+
+}  // namespace
+
+Refusal refuses_reduction(const Group& group) {
+  const auto middle = read_reduction(group);
+  if (auto* reason = std::get_if<std::string>(&middle)) return *reason;
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
+  const Middle m = std::get<Middle>(read_reduction(group));
+  if (m.inner == 1)
+    return call("reduce_rows", [=](const StepArgs& args) {
+      reduce_rows(args.executor, m.largest, m.outer, m.middle, m.scale, input(args, 0), output(args));
+    });
+  const auto run = [=](const StepArgs& args) {
+    reduce_middle(args.executor, m.largest, m.outer, m.middle, m.inner, m.scale, input(args, 0), output(args),
+                  static_cast<float*>(args.workspace));
+  };
+  return call("reduce", run, {.workspace = reduce_workspace(m.outer, m.middle, m.inner)});
+}
+
+Refusal refuses_fold(const Group& group) {
+  constexpr int64_t kMost = 1 << 20;  // results or elements of one, whose places are listed
+  if (!is_reduction(group)) return "is another operation";
+  const Node& node = group.last();
+  const bool known = node.is("reduce_sum") || node.is("reduce_mean") || node.is("reduce_max") ||
+                     node.is("reduce_min") || node.is("reduce_prod") || node.is("reduce_all") || node.is("reduce_any");
+  if (!known) return "is another reduction";
+  const int64_t results = count_of(sizes(node.result())), elements = count_of(sizes(node.inputs[0]));
+  if (results > kMost || (results > 0 && elements / results > kMost)) return "has too many results or elements of one";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_fold(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  Fold fold = fold_of(node);
+  const DType dtype = node.result()->type.dtype;
+  std::function<void(const StepArgs&)> run;
+  if (dtype == kBool) {
+    const bool all = node.is("reduce_all");
+    run = [fold = std::move(fold), all](const StepArgs& args) {
+      fold_elements<uint8_t>(args, fold, static_cast<uint8_t>(all), false,
+                             [all](uint8_t a, uint8_t b) { return static_cast<uint8_t>(all ? a && b : a || b); });
+    };
+  } else {
+    with_numbers(dtype, [&](auto tag) { run = fold_numbers<decltype(tag)>(node, std::move(fold)); });
+  }
+  return call("fold", std::move(run));
+}
+
+Refusal refuses_softmax(const Group& group) {
+  if (!single_node(group, "softmax") && !single_node(group, "log_softmax")) return "is another operation";
+  return not_f32(group);
+}
+
+std::unique_ptr<Step> make_softmax(const Group& group, MakeContext&) {
+  const Rows rows = rows_of(group.last());
+  const bool log = group.last().is("log_softmax");
+  const auto run = [=](const StepArgs& args) {
+    if (rows.outer == 0 || rows.size == 0 || rows.inner == 0) return;
+    if (rows.inner == 1)
+      softmax(args.executor, log, rows.outer, rows.size, input(args, 0), output(args));
+    else
+      softmax_middle(args.executor, log, rows.outer, rows.size, rows.inner, input(args, 0), output(args));
+  };
+  return call(group.last().op->name, run, {.in_place = {0}});
+}
+
+Refusal refuses_layer_norm(const Group& group) {
+  const Node* node = single_node(group, "layer_norm");
+  if (!node) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  const Dims dims = sizes(node->result());
+  const size_t axis = positive_axis(node->attr().integer("axis"), dims.size());
+  const Dims own(dims.begin() + static_cast<int64_t>(axis), dims.end());
+  for (size_t i : {1, 2})
+    if (sizes(node->inputs[i]) != own) return "scale or offset is not one number an element of the axes";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const int64_t c = count_of(sizes(node.inputs[1]));
+  const int64_t rows = count_of(sizes(node.result())) / std::max<int64_t>(1, c);
+  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
+  const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
+               offset = index_of(group, node.inputs[2]);
+  const auto run = [=](const StepArgs& args) {
+    layer_norm(args.executor, rows, c, epsilon, input(args, x), input(args, scale), input(args, offset), output(args));
+  };
+  return call("layer_norm", run, {.in_place = {x}});
+}
+
+Refusal refuses_arg(const Group& group) {
+  if (!single_node(group, "arg_max") && !single_node(group, "arg_min")) return "is another operation";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_arg(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Rows rows = rows_of(node);
+  const bool most = node.is("arg_max"), wide = node.result()->type.dtype == kI64;
+  const DType dtype = node.inputs[0]->type.dtype;
+  return call(node.op->name, [=](const StepArgs& args) {
+    with_numbers(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      using C = Compute<T>;
+      for_each(args.executor, rows.outer * rows.inner, rows.size, [&](int64_t row) {
+        const T* x = input<T>(args, 0) + row / rows.inner * rows.size * rows.inner + row % rows.inner;
+        C best = most ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
+        int64_t index = 0;
+        for (int64_t i = 0; i < rows.size; ++i) {
+          const C value = static_cast<C>(x[i * rows.inner]);
+          if (most ? value > best : value < best) best = value, index = i;
+        }
+        if (wide)
+          output<int64_t>(args)[row] = index;
+        else
+          output<int32_t>(args)[row] = static_cast<int32_t>(index);
+      });
+    });
+  });
+}
+
+Refusal refuses_cumsum(const Group& group) {
+  return single_node(group, "cumsum") ? std::nullopt : Refusal("is another operation");
+}
+
+std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Rows rows = rows_of(node);
+  const bool exclusive = node.attr().boolean("exclusive"), backwards = node.attr().boolean("reverse");
+  const DType dtype = node.result()->type.dtype;
+  return call("cumsum", [=](const StepArgs& args) {
+    with_numbers(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      for_each(args.executor, rows.outer * rows.inner, rows.size, [&](int64_t row) {
+        const int64_t base = row / rows.inner * rows.size * rows.inner + row % rows.inner;
+        Sum<T> sum = 0;
+        for (int64_t i = 0; i < rows.size; ++i) {
+          const int64_t at = base + (backwards ? rows.size - 1 - i : i) * rows.inner;
+          const Sum<T> before = sum;
+          if constexpr (kIsFloat<T>)
+            sum += static_cast<double>(input<T>(args, 0)[at]);
+          else
+            sum = wrapped(sum, input<T>(args, 0)[at], std::plus<>());
+          output<T>(args)[at] = T(static_cast<Compute<T>>(exclusive ? before : sum));
+        }
+      });
+    });
+  });
+}
+
+}  // namespace cairn

@@ -1,0 +1,29 @@
+// Kernels along axes: reductions, softmax, normalisation of rows, running sums, index of the largest.
+#pragma once
+
+#include "engines/cpu/call_step.h"
+
+namespace cairn {
+
+/// Sums, means and largest elements of f32 along neighbouring axes.
+Refusal refuses_reduction(const Group& group);
+std::unique_ptr<Step> make_reduction(const Group& group, MakeContext& context);
+
+/// Every other reduction of numbers or bools: any axes, one result at a time.
+Refusal refuses_fold(const Group& group);
+std::unique_ptr<Step> make_fold(const Group& group, MakeContext& context);
+
+/// softmax and log_softmax along any axis.
+Refusal refuses_softmax(const Group& group);
+std::unique_ptr<Step> make_softmax(const Group& group, MakeContext& context);
+
+Refusal refuses_layer_norm(const Group& group);
+std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context);
+
+Refusal refuses_arg(const Group& group);
+std::unique_ptr<Step> make_arg(const Group& group, MakeContext& context);
+
+Refusal refuses_cumsum(const Group& group);
+std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext& context);
+
+}  // namespace cairn
