@@ -1,0 +1,1 @@
+"""The platform's collective library, for one rank."""

@@ -1,0 +1,1 @@
+"""How gradients are split between all-reduces."""

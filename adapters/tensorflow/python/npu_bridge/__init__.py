@@ -1,0 +1,24 @@
+"""The platform's TensorFlow 1 interface on stock TensorFlow 2.15: importing it loads the graph passes that hand a
+session's graph to Cairn's engine. Scripts start with `from npu_bridge.npu_init import *`."""
+
+import atexit as _atexit
+import logging as _logging
+import os as _os
+
+from npu_bridge import engine as _engine
+
+__version__ = "v1.15.0"
+
+_engine.load()
+_level = {"0": "DEBUG", "1": "INFO", "2": "WARNING", "3": "ERROR"}.get(_os.getenv("ASCEND_GLOBAL_LOG_LEVEL", ""))
+if _level:
+    _logging.getLogger("npu_bridge").setLevel(_level)
+
+
+def _close_at_exit():
+    from npu_bridge.estimator.npu import npu_plugin
+
+    npu_plugin.npu_close()
+
+
+_atexit.register(_close_at_exit)

@@ -1,0 +1,90 @@
+"""Which engine runs a session: Cairn's, through the op library beside this file, or stock TensorFlow when
+CAIRN_ENGINE=tensorflow asks for it. Nothing else decides it, and a missing library is an error, not a silent change."""
+
+import os
+import pathlib
+import sys
+
+import tensorflow.compat.v1 as tf
+
+SUPPORTED = "2.15."
+LIBRARY = pathlib.Path(__file__).with_name("_cairn_tf.so")
+OPTIMIZER = "NpuOptimizer"
+
+_state = {"library": None, "reason": "", "told": False}
+
+
+def selected():
+    """`cairn` or `tensorflow`, from CAIRN_ENGINE."""
+    name = os.environ.get("CAIRN_ENGINE", "") or "cairn"
+    if name not in ("cairn", "tensorflow"):
+        raise ValueError(f"CAIRN_ENGINE is {name}, should be cairn or tensorflow")
+    return name
+
+
+def load():
+    """Loads the op library once. What went wrong is kept for `require`, so that importing never fails for it."""
+    if _state["library"] or selected() == "tensorflow":
+        return
+    if not tf.version.VERSION.startswith(SUPPORTED):
+        _state["reason"] = f"needs TensorFlow {SUPPORTED}x, found {tf.version.VERSION}"
+    elif not LIBRARY.exists():
+        _state["reason"] = f"{LIBRARY.name} is not installed beside {__name__.split('.', maxsplit=1)[0]}"
+    else:
+        try:
+            _state["library"] = tf.load_op_library(str(LIBRARY))
+        except Exception as error:  # TensorFlow raises several kinds; the text is what helps
+            _state["reason"] = f"{LIBRARY.name} does not load: {error}"
+
+
+def library():
+    """The loaded op library's module, or None."""
+    return _state["library"]
+
+
+def require():
+    """Called for every session that wants the engine."""
+    if selected() == "tensorflow":
+        tell_once("CAIRN_ENGINE=tensorflow: sessions run on stock TensorFlow, not on Cairn's engine")
+    elif _state["library"] is None:
+        raise ImportError(
+            f"npu_bridge: no engine for this session: {_state['reason']}; set CAIRN_ENGINE=tensorflow, or use_off_line"
+            " to False, to run on stock TensorFlow"
+        )
+
+
+def tell_once(sentence):
+    if not _state["told"]:
+        _state["told"] = True
+        print(f"npu_bridge: {sentence}", file=sys.stderr)
+
+
+def entry_of(config):
+    """The NpuOptimizer entry of a ConfigProto, or None."""
+    for entry in config.graph_options.rewrite_options.custom_optimizers:
+        if entry.name == OPTIMIZER:
+            return entry
+    return None
+
+
+def add_to_functions(entry_fields=None):
+    """Lets tf.function and Keras' fit in eager mode see the entry: they take their options from the eager context."""
+    from tensorflow.python.eager import context
+
+    require()
+    if selected() == "tensorflow":
+        return
+    plain = getattr(context.Context, "_cairn_plain_config", None) or context.Context.config
+
+    def config(self):
+        value = plain.fget(self)
+        if entry_of(value) is None:
+            entry = value.graph_options.rewrite_options.custom_optimizers.add(name=OPTIMIZER)
+            for key, field in (entry_fields or {}).items():
+                entry.parameter_map[key].CopyFrom(field)
+        return value
+
+    context.Context._cairn_plain_config = plain
+    context.Context.config = property(config)
+    if context.context()._context_handle is not None:
+        raise RuntimeError("npu_bridge: import it, or open the device, before TensorFlow runs its first eager operation")

@@ -1,0 +1,1 @@
+"""Operators and Estimator of the platform."""

@@ -1,0 +1,1 @@
+"""Estimator, optimizers and helpers of the platform."""

@@ -1,0 +1,1 @@
+"""Experimental functions of the platform."""

@@ -1,0 +1,1 @@
+"""Operators of the platform's host processor."""

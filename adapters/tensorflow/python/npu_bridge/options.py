@@ -1,0 +1,305 @@
+"""The one table of the NpuOptimizer entry's keys: type, default, allowed values, what each does here. It checks sessions,
+gives NPURunConfig its rules and writes docs/reference/tensorflow-options.md (`python -m npu_bridge.options`)."""
+
+import difflib
+import logging
+from typing import NamedTuple
+
+ACTS, NOTED, OLD = "acts", "noted", "old"
+
+
+class Option(NamedTuple):
+    key: str
+    kind: str  # AttrValue field: s string, b bool, i int
+    default: object
+    allowed: tuple  # empty: any value of the kind
+    status: str
+    meaning: str
+
+
+PRECISION = (
+    "force_fp32", "allow_fp32_to_fp16", "force_fp16", "must_keep_origin_dtype", "allow_mix_precision",
+    "cube_fp16in_fp32out", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "allow_fp32_to_bf16",
+)  # fmt: skip
+PRECISION_V2 = ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16")
+MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "mixed_float16",
+         "mixed_bfloat16")  # fmt: skip
+ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
+NO_DEVICE = "there is no such device part here"
+NO_CLUSTER = "deployment over several devices is not done"
+ONE_RANK = "there is one rank here"
+
+TABLE = (
+    # Execution and placement
+    Option("use_off_line", "b", True, (), ACTS, "False: stock TensorFlow runs the session"),
+    Option("mix_compile_mode", "b", False, (), ACTS, "operators the engine lacks stay with TensorFlow; so they do always"),
+    Option("enable_data_pre_proc", "b", False, (), NOTED, "the input pipeline always stays with TensorFlow, ahead of the step"),
+    Option("iterations_per_loop", "i", 1, (), ACTS, "training steps in one run of the op named IterationOp"),
+    Option("lower_functional_ops", "b", False, (), NOTED, "conditions and loops stay whole where the engine takes them"),
+    Option("graph_run_mode", "i", 1, (0, 1), NOTED, "0 inference, 1 training: the graph itself says which it is"),
+    Option("job", "s", "localhost", (), NOTED, "role of the process: " + ONE_RANK),
+    Option("task_index", "i", 0, (), NOTED, "number of the process: " + ONE_RANK),
+    Option("frozen_variable", "b", False, (), NOTED, "variables are read where they lie, which costs nothing"),
+    Option("variable_placement", "s", "Device", ("Host", "Device"), NOTED, "variables always lie in TensorFlow's memory"),
+    Option("in_out_pair_flag", "b", True, (), ACTS, "whether in_out_pair names what goes to the engine or what stays away"),
+    Option("in_out_pair", "s", None, (), ACTS, "[[['in'], ['out']], ...]: node names around a part of the graph"),
+    Option("const_input", "s", None, (), NOTED, "inputs that never change: found from the graph"),
+    Option("session_device_id", "i", None, (), NOTED, "one device here: the processor"),
+    Option("deterministic", "i", 0, (0, 1), NOTED, "a step gives the same bits whatever the number of threads"),
+    Option("external_weight", "b", False, (), NOTED, "weights stay in TensorFlow's memory"),
+    Option("insert_op_file", "s", None, (), NOTED, "image preprocessing on the device: " + NO_DEVICE),
+    Option("local_rank_id", "i", None, tuple(range(8)), NOTED, ONE_RANK),
+    Option("local_device_list", "s", None, (), NOTED, ONE_RANK),
+    Option("experimental_logical_device_cluster_deploy_mode", "s", "LB", (), NOTED, NO_CLUSTER),
+    Option("experimental_logical_device_id", "s", None, (), NOTED, NO_CLUSTER),
+    Option("experimental_model_deploy_mode", "s", None, (), NOTED, NO_CLUSTER),
+    Option("experimental_model_deploy_devicelist", "s", None, (), NOTED, NO_CLUSTER),
+    Option("resource_config_path", "s", None, (), NOTED, NO_CLUSTER),
+    Option("enable_graph_parallel", "b", False, (), NOTED, NO_CLUSTER),
+    Option("graph_parallel_option_path", "s", None, (), NOTED, NO_CLUSTER),
+    Option("distribute_config", "s", None, (), NOTED, NO_CLUSTER),
+    Option("es_cluster_config", "s", None, (), NOTED, "there is no embedding service"),
+    Option("experimental_accelerate_train_mode", "s", None, (), NOTED, "computation keeps its types"),
+    # Precision
+    Option("precision_mode", "s", None, PRECISION, ACTS, "types of the computation; float32 where the engine has no narrower kernel"),
+    Option("precision_mode_v2", "s", None, PRECISION_V2, ACTS, "the same by its newer names"),
+    Option("modify_mixlist", "s", None, (), ACTS, "JSON file that moves operators between the lists of a mixed mode"),
+    Option("customize_dtypes", "s", None, (), NOTED, "file of types per node: computation keeps its types"),
+    Option("op_precision_mode", "s", None, (), NOTED, "kernels have one precision each"),
+    Option("op_select_implmode", "s", None,
+           ("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
+           NOTED, "kernels have one precision each"),
+    Option("optypelist_for_implmode", "s", None, (), NOTED, "kernels have one precision each"),
+    Option("enable_reduce_precision", "b", False, (), NOTED, "has no effect on the platform either"),
+    Option("enable_compress_weight", "b", False, (), NOTED, NO_DEVICE),
+    Option("compress_weight_conf", "s", None, (), NOTED, NO_DEVICE),
+    # Dynamic shape
+    Option("dynamic_input", "b", False, (), ACTS, ALWAYS_DYNAMIC),
+    Option("dynamic_graph_execute_mode", "s", "dynamic_execute", ("dynamic_execute", "lazy_recompile"), ACTS, ALWAYS_DYNAMIC),
+    Option("dynamic_inputs_shape_range", "s", None, (), NOTED, ALWAYS_DYNAMIC),
+    Option("input_shape", "s", None, (), NOTED, ALWAYS_DYNAMIC),
+    Option("dynamic_dims", "s", None, (), NOTED, ALWAYS_DYNAMIC),
+    Option("dynamic_node_type", "i", None, (0, 1), NOTED, ALWAYS_DYNAMIC),
+    Option("jit_compile", "s", "auto", ("true", "false", "auto"), NOTED, "a plan is made for each shape in milliseconds"),
+    # Compilation, tuning, caches
+    Option("fusion_switch_file", "s", None, (), NOTED, "fusions of this engine have other names"),
+    Option("enable_scope_fusion_passes", "s", None, (), NOTED, "fusions of this engine have other names"),
+    Option("op_compiler_cache_mode", "s", None, ("enable", "force", "disable"), NOTED, "kernels are not compiled to files"),
+    Option("op_compiler_cache_dir", "s", None, (), NOTED, "kernels are not compiled to files"),
+    Option("graph_compiler_cache_dir", "s", None, (), NOTED, "plans are made anew in each process"),
+    Option("aoe_mode", "s", None, ("1", "2", "4", "mdat"), NOTED, "there is no tuner yet"),
+    Option("work_path", "s", "./", (), NOTED, "there is no tuner yet"),
+    Option("aoe_config_file", "s", None, (), NOTED, "there is no tuner yet"),
+    Option("auto_tune_mode", "s", None, (), NOTED, "there is no tuner yet"),
+    Option("mstune_mode", "s", None, (), NOTED, "there is no tuner yet"),
+    Option("topo_sorting_mode", "i", None, (0, 1), NOTED, "the planner chooses the order"),
+    Option("variable_format_optimize", "b", None, (), NOTED, "variables keep TensorFlow's layout"),
+    Option("min_group_size", "i", None, (), NOTED, "clusters without benefit are dissolved by themselves"),
+    Option("graph_memory_max_size", "s", None, (), NOTED, "memory is taken as needed"),
+    Option("variable_memory_max_size", "s", None, (), NOTED, "memory is taken as needed"),
+    Option("buffer_optimize", "s", "l2_optimize", ("l2_optimize", "off_optimize"), NOTED, NO_DEVICE),
+    Option("enable_small_channel", "i", 0, (0, 1), NOTED, NO_DEVICE),
+    Option("soc_config", "s", None, (), NOTED, NO_DEVICE),
+    Option("device_type", "s", "default_device_type", (), NOTED, NO_DEVICE),
+    Option("stream_max_parallel_num", "s", None, (), NOTED, NO_DEVICE),
+    Option("ac_parallel_enable", "s", None, ("0", "1"), NOTED, NO_DEVICE),
+    # Memory, time limits, collectives
+    Option("static_memory_policy", "i", 0, (), NOTED, "the planner reuses memory by itself"),
+    Option("atomic_clean_policy", "i", 0, (), NOTED, NO_DEVICE),
+    Option("memory_optimization_policy", "s", None, (), NOTED, "nothing is recomputed to save memory"),
+    Option("graph_slice", "s", None, ("auto", "manual"), NOTED, "nothing is recomputed to save memory"),
+    Option("graph_exec_timeout", "i", 600000, (), NOTED, "a step runs to its end"),
+    Option("stream_sync_timeout", "i", -1, (), NOTED, "a step runs to its end"),
+    Option("event_sync_timeout", "i", -1, (), NOTED, "a step runs to its end"),
+    Option("op_wait_timeout", "i", None, (), NOTED, "a step runs to its end"),
+    Option("op_execute_timeout", "i", None, (), NOTED, "a step runs to its end"),
+    Option("hccl_timeout", "i", None, (), NOTED, ONE_RANK),
+    Option("hcom_parallel", "b", True, (), NOTED, ONE_RANK),
+    Option("hcom_multi_mode", "b", False, (), NOTED, ONE_RANK),
+    Option("is_tailing_optimization", "b", False, (), NOTED, ONE_RANK),
+    Option("HCCL_algorithm", "s", None, (), NOTED, ONE_RANK),
+    # Debugging
+    Option("enable_dump", "b", False, (), NOTED, "tensors are not dumped from training yet"),
+    Option("dump_path", "s", None, (), NOTED, "tensors are not dumped from training yet"),
+    Option("dump_step", "s", None, (), NOTED, "tensors are not dumped from training yet"),
+    Option("dump_mode", "s", "output", ("input", "output", "all"), NOTED, "tensors are not dumped from training yet"),
+    Option("dump_data", "s", "tensor", ("tensor", "stats"), NOTED, "tensors are not dumped from training yet"),
+    Option("dump_layer", "s", None, (), NOTED, "tensors are not dumped from training yet"),
+    Option("enable_dump_debug", "b", False, (), NOTED, "overflow is not watched for yet"),
+    Option("dump_debug_mode", "s", "all", ("aicore_overflow", "atomic_overflow", "all"), NOTED, "overflow is not watched for yet"),
+    Option("enable_exception_dump", "i", None, (0, 1, 2), NOTED, "inputs of a failing operator are not kept"),
+    Option("op_debug_level", "i", None, (0, 1, 2, 3, 4), NOTED, "there are no compiler files"),
+    Option("op_debug_config", "s", None, (), NOTED, "there are no compiler files"),
+    Option("debug_dir", "s", None, (), NOTED, "there are no compiler files"),
+    Option("profiling_mode", "b", False, (), NOTED, "steps are not profiled from a script yet"),
+    Option("profiling_options", "s", None, (), NOTED, "steps are not profiled from a script yet"),
+    # Of earlier versions of the platform
+    Option("enable_auto_mix_precision", "b", None, (), OLD, "precision_mode"),
+    Option("allow_mix_compile", "b", None, (), OLD, "mix_compile_mode"),
+    Option("master_slave_mode", "b", None, (), OLD, ""),
+    Option("optypelist", "s", None, (), OLD, "optypelist_for_implmode"),
+    Option("autotune_tune_mode", "s", None, (), OLD, "auto_tune_mode"),
+    Option("fp_point", "s", None, (), OLD, "profiling_options"),
+    Option("bp_point", "s", None, (), OLD, "profiling_options"),
+)  # fmt: skip
+BY_KEY = {option.key: option for option in TABLE}
+KIND_NAMES = {"s": "string", "b": "bool", "i": "int"}
+TYPES = {"s": (str, bytes), "b": (bool,), "i": (int,)}
+
+_told = set()
+
+
+def warn_once(sentence):
+    if sentence not in _told:
+        _told.add(sentence)
+        logging.getLogger("npu_bridge").warning(sentence)
+
+
+def nearest(key):
+    """The known key that `key` was most likely meant to be, or None."""
+    known = [option.key for option in TABLE if option.status != OLD]
+    lowered = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(key.lower(), lowered, 1, 0.6)
+    return lowered[close[0]] if close else None
+
+
+def check_entry(entry):
+    """Puts right and checks a NpuOptimizer entry: a value in the wrong field is moved to the right one, an unknown or old
+    key and an option without effect are told once, a value that is not allowed is an error."""
+    for key in sorted(entry.parameter_map):
+        field = entry.parameter_map[key]
+        option = BY_KEY.get(key)
+        if option is None or option.status == OLD:
+            _tell_unknown(key, option)
+            continue
+        value = _moved(option, field)
+        if value is not None:
+            check_value(option, value)
+            if option.status == NOTED and value != option.default:
+                note(option)
+    values = {key: value_of(entry, key) for key in entry.parameter_map if key in BY_KEY}
+    check_together(values)
+    return values
+
+
+def note(option):
+    warn_once(f"NpuOptimizer: {option.key} has no effect: {option.meaning}")
+
+
+def check_value(option, value):
+    if option.kind == "i" and option.key == "iterations_per_loop" and value < 1:
+        raise ValueError("iterator_per_loop should be int and must >= 1")
+    if option.kind == "i" and option.key == "session_device_id" and value < 0:
+        raise ValueError(f"session_device_id is {value}, should be >= 0")
+    if option.allowed and value not in option.allowed and value != option.default and value != "":
+        choices = ", ".join(map(str, option.allowed))
+        raise ValueError(f"{option.key} is {value}, should be one of: {choices}")
+
+
+def check_together(values):
+    """Rules between keys, with the platform's wording where users quote it."""
+    has = lambda key: values.get(key) not in (None, "", False)
+    if has("precision_mode") and has("precision_mode_v2"):
+        raise ValueError("'precision_mode' and 'precision_mode_v2' can not be assigned at the same time.")
+    if has("modify_mixlist") and values.get("precision_mode") not in MIXED and values.get("precision_mode_v2") not in MIXED:
+        raise ValueError(f"modify_mixlist needs a mixed precision_mode, one of: {', '.join(MIXED)}")
+    if has("optypelist_for_implmode") and not has("op_select_implmode"):
+        raise ValueError("when use optypelist_for_implmode, op_select_implmode must be set.")
+    together = ("input_shape", "dynamic_dims", "dynamic_node_type")
+    if any(values.get(key) not in (None, "") for key in together) and not all(
+        values.get(key) not in (None, "") for key in together
+    ):
+        raise ValueError("input_shape, dynamic_dims and dynamic_node_type should use together.")
+    if values.get("iterations_per_loop", 1) > 1 and values.get("dynamic_graph_execute_mode") == "lazy_recompile":
+        raise ValueError("iterations_per_loop only support 1 in lazy_recompile mode.")
+    if (values.get("enable_dump") or values.get("enable_dump_debug")) and not has("dump_path"):
+        raise ValueError("if use dump function, dump_path must be set.")
+    if has("in_out_pair") and values.get("mix_compile_mode") is False:
+        raise ValueError("mix_compile_mode must be True when use in_out_pair.")
+
+
+def value_of(entry, key):
+    """The value of a key as Python has it: str, bool or int; the table's default where the entry lacks it."""
+    option = BY_KEY[key]
+    if key not in entry.parameter_map:
+        return option.default
+    value = getattr(entry.parameter_map[key], option.kind)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def set_value(entry, key, value):
+    """Writes `value` (str, bool or int; None writes nothing) in the field of its key."""
+    if value is not None:
+        kind = BY_KEY[key].kind
+        setattr(entry.parameter_map[key], kind, str(value).encode() if kind == "s" else value)
+
+
+def _tell_unknown(key, option):
+    instead = option.meaning if option else nearest(key)
+    if option:
+        sentence = f"NpuOptimizer: {key} is a key of an earlier version and has no effect"
+        warn_once(sentence + (f"; use {instead}" if instead else ""))
+    else:
+        warn_once(f"NpuOptimizer: {key} is not a known key and has no effect" + (f"; is {instead} meant?" if instead else ""))
+
+
+def _moved(option, field):
+    """The value, moved to the option's own field when the script has set another; None when nothing can be made of it."""
+    found = field.WhichOneof("value")
+    if found == option.kind:
+        value = getattr(field, option.kind)
+        return value.decode() if isinstance(value, bytes) else value
+    if found is None:
+        return None
+    value = _converted(option.kind, getattr(field, found) if found in TYPES else None)
+    wanted, got = KIND_NAMES[option.kind], KIND_NAMES.get(found, found)
+    if value is None:
+        raise ValueError(f"{option.key} is set as {got}, should be {wanted}")
+    warn_once(f"NpuOptimizer: {option.key} is set as {got}, should be {wanted}; taken as {value}")
+    setattr(field, option.kind, value.encode() if option.kind == "s" else value)
+    return value
+
+
+def _converted(kind, value):
+    if isinstance(value, bytes):
+        value = value.decode()
+    if kind == "s" and isinstance(value, bool):
+        return "true" if value else "false"
+    if kind == "s" and isinstance(value, int):
+        return str(value)
+    if kind == "b" and isinstance(value, int):
+        return bool(value)
+    if kind == "b" and isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
+        return value.lower() in ("true", "1")
+    if kind == "i" and isinstance(value, (bool, int)):
+        return int(value)
+    if kind == "i" and isinstance(value, str) and value.lstrip("-").isdigit():
+        return int(value)
+    return None
+
+
+def markdown():
+    """The reference page of the table."""
+    lines = [
+        "# Options of a TensorFlow session",
+        "",
+        "<!-- Written by `python -m npu_bridge.options`; do not edit. -->",
+        "",
+        "Keys of the `NpuOptimizer` entry, and the arguments of `NPURunConfig` with the same names. A key that acts changes",
+        "something; one that is noted is accepted, checked, and said once to have no effect.",
+        "",
+        "| key | type | default | values | status | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for option in TABLE:
+        if option.status != OLD:
+            default = "" if option.default is None else option.default
+            values = ", ".join(map(str, option.allowed))
+            kind = KIND_NAMES[option.kind]
+            lines.append(f"| `{option.key}` | {kind} | {default} | {values} | {option.status} | {option.meaning} |")
+    lines += ["", "Keys of earlier versions, told once: " + ", ".join(f"`{o.key}`" for o in TABLE if o.status == OLD) + "."]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

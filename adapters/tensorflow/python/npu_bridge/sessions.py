@@ -1,0 +1,90 @@
+"""What every session gets: the NpuOptimizer entry with checked options, TensorFlow's own rewriting switched as the
+platform does, and several training steps in one run where the script asked for them."""
+
+import functools
+import weakref
+
+import tensorflow.compat.v1 as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+from tensorflow.python.client import session
+
+from npu_bridge import engine, options
+
+_steps = weakref.WeakKeyDictionary()  # graph -> {operation of a loop: steps in one run}
+
+
+def prepare(config):
+    """Edits a ConfigProto in place as the platform does and returns it. Keeps the script's log_device_placement."""
+    rewrite = config.graph_options.rewrite_options
+    if engine.entry_of(config) is None:
+        rewrite.custom_optimizers.add(name=engine.OPTIMIZER)
+        rewrite.memory_optimization = RewriterConfig.OFF
+    config.allow_soft_placement = True
+    rewrite.remapping = RewriterConfig.OFF
+    config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
+    return config
+
+
+def admit(config):
+    """Checks the entry's options and that its engine is there; called for each new session."""
+    entry = engine.entry_of(config)
+    values = options.check_entry(entry)
+    if values.get("use_off_line", True):
+        engine.require()
+
+
+def patch():
+    """Changes Session and InteractiveSession once, so that sessions made by TensorFlow's own code get the entry too."""
+    for cls in (session.Session, session.InteractiveSession):
+        if not hasattr(cls.__init__, "_npu_bridge"):
+            cls.__init__ = _with_entry(cls.__init__)
+    if not hasattr(session.BaseSession.run, "_npu_bridge"):
+        session.BaseSession.run = _with_steps(session.BaseSession.run)
+
+
+def _with_entry(plain):
+    @functools.wraps(plain)
+    def init(self, target="", graph=None, config=None):
+        given = config_pb2.ConfigProto()
+        if config is not None:
+            if not isinstance(config, config_pb2.ConfigProto):
+                raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+            given.CopyFrom(config)  # the script's own object stays as it was
+        admit(prepare(given))
+        plain(self, target=target, graph=graph, config=given)
+
+    init._npu_bridge = True
+    return init
+
+
+def set_steps(operation, count):
+    """`count` training steps whenever a run fetches `operation`."""
+    _steps.setdefault(operation.graph, {})[operation] = count
+
+
+def _with_steps(plain):
+    @functools.wraps(plain)
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        loops = _steps.get(self.graph)
+        if loops:
+            operation = next((item for item in _flat(self.graph, fetches) if item in loops), None)
+            for _ in range(loops.get(operation, 1) - 1):
+                plain(self, operation, feed_dict)
+        return plain(self, fetches, feed_dict, options, run_metadata)
+
+    run._npu_bridge = True
+    return run
+
+
+def _flat(graph, fetches):
+    """The operations among fetches, which may be nested (dicts of any keys, tuples with fields), and may be names."""
+    if isinstance(fetches, dict):
+        fetches = list(fetches.values())
+    if isinstance(fetches, (list, tuple)):
+        for item in fetches:
+            yield from _flat(graph, item)
+    elif isinstance(fetches, str) and ":" not in fetches:
+        yield graph.as_graph_element(fetches)
+    elif isinstance(fetches, tf.Operation):
+        yield fetches

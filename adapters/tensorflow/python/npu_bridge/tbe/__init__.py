@@ -1,0 +1,1 @@
+"""Operators that the platform wrote by hand."""

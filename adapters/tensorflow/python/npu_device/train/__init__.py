@@ -1,0 +1,5 @@
+"""Optimizers."""
+
+from npu_device.train import optimizer
+
+__all__ = ["optimizer"]
