@@ -1,0 +1,39 @@
+"""`python -m cairn_tf1 train.py args`: looks through the script and the modules beside it for names that nothing supplies, tells
+all of them with their lines, and runs the script when there are none."""
+
+import argparse
+import os
+import runpy
+import sys
+
+USAGE = "python -m cairn_tf1 [--anyway] script.py [arguments of the script]"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="cairn tf1", usage=USAGE, description="runs a TensorFlow 1 script on 2.15")
+    parser.add_argument("--anyway", action="store_true", help="run although names are missing")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    if not os.path.isfile(options.script):
+        parser.exit(2, f"cairn tf1: there is no file {options.script}\n")
+    folder = os.path.dirname(os.path.abspath(options.script))
+    sys.path[0] = folder  # as Python itself does for a script
+    sys.argv = [options.script, *options.arguments]
+
+    from cairn_tf1 import alias, scan
+
+    alias.install()
+    findings = scan.look_through(options.script)
+    if findings.missing:
+        lines = "".join(f"  {item}\n" for item in findings.missing)
+        count = len(findings.missing)
+        sys.stderr.write(f"cairn tf1: {count} name{'s' if count > 1 else ''} of TensorFlow 1 not supplied:\n{lines}")
+        if not options.anyway:
+            sys.stderr.write("cairn tf1: not run; --anyway runs it nevertheless\n")
+            sys.exit(3)
+    runpy.run_path(options.script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Puts a module named `tensorflow` in place whose names are compat.v1's, and an import hook behind it for the parts of TensorFlow
+1 that moved or went away."""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+
+from cairn_tf1 import moved
+
+VERSION = "1.15.0"  # what scripts that compare versions are to see
+REAL_ONLY = ("python", "core", "tools", "compiler", "lite", "distribute", "dtensor", "_api", "compat")
+_installed = {}
+
+
+class _TensorFlow1(types.ModuleType):
+    """compat.v1 first, then what only the real module has."""
+
+    def __getattr__(self, name):
+        if name in ("contrib", "examples"):
+            return importlib.import_module(f"tensorflow.{name}")
+        for module in (_installed["v1"], _installed["real"]):
+            try:
+                return getattr(module, name)
+            except AttributeError:
+                pass
+        raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")
+
+    def __dir__(self):
+        return sorted({*dir(_installed["v1"]), "contrib"})
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a module under another name: where `target` gives one, that module takes this name's place."""
+
+    def __init__(self, target):
+        self._target = target
+
+    def find_spec(self, name, path=None, target=None):
+        found = self._target(name)
+        return importlib.machinery.ModuleSpec(name, self, origin=found, is_package=True) if found else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        # The import system keeps what lies in sys.modules after this.
+        sys.modules[module.__name__] = importlib.import_module(module.__spec__.origin)
+
+
+def _tensorflow_part(name):
+    """`tensorflow.nn` is compat.v1's; `tensorflow.keras` Keras' first interface; `tensorflow.contrib` ours."""
+    if not name.startswith("tensorflow."):
+        return None
+    first, _, rest = name[len("tensorflow.") :].partition(".")
+    if first == "contrib":
+        return _contrib_part(rest)
+    if first == "examples":
+        return "cairn_tf1." + name[len("tensorflow.") :] if _exists("cairn_tf1." + name[len("tensorflow.") :]) else None
+    if name in moved.MODULES:
+        return moved.MODULES[name]
+    if name.startswith("tensorflow.python.estimator"):
+        return "tensorflow_estimator.python.estimator" + name[len("tensorflow.python.estimator") :]
+    if first == "keras":
+        return _first_that_exists("keras.api._v1." + name[len("tensorflow.") :], "keras.src" + "." * bool(rest) + rest)
+    if first == "estimator":
+        return "tensorflow_estimator.python.estimator.api._v1" + name[len("tensorflow") :]
+    if first in REAL_ONLY:
+        return None
+    return _first_that_exists("tensorflow._api.v2.compat.v1." + name[len("tensorflow.") :])
+
+
+def _contrib_part(rest):
+    if not rest:
+        return "cairn_tf1.contrib"
+    name = moved.CONTRIB.get(rest)
+    if name is None:
+        first = rest.split(".")[0]
+        exact = "cairn_tf1.contrib." + rest
+        # The private modules inside a part (contrib.rnn.python.ops.rnn_cell) are answered by the part.
+        name = exact if _exists(exact) else "cairn_tf1.contrib." + first if ".python" in rest + "." else None
+    return name if name and _exists(name) else None
+
+
+def _keras_part(name):
+    """TensorFlow's own layers look for Keras under a name that 2.15 does not have."""
+    return "keras.src" + name[len("tf_keras") :] if name == "tf_keras" or name.startswith("tf_keras.") else None
+
+
+def _exists(name):
+    try:
+        return name in sys.modules or importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _first_that_exists(*names):
+    return next((name for name in names if _exists(name)), None)
+
+
+def install():
+    """For the rest of the process; a second call does nothing."""
+    if _installed:
+        return
+    import tensorflow as real
+    import tensorflow.compat.v1 as v1
+
+    v1.disable_v2_behavior()
+    sys.meta_path.append(_Finder(_keras_part))  # last: a real tf_keras wins
+    moved.restore(v1)
+    module = _TensorFlow1("tensorflow")
+    module.__dict__.update({name: value for name, value in vars(real).items() if name.startswith("__")})
+    module.__dict__.update({name: getattr(real, name) for name in REAL_ONLY if hasattr(real, name)})
+    module.__dict__.update(__cairn_tf1__=True, __version__=VERSION, VERSION=VERSION)
+    module.compat = v1.compat
+    for part in [name for name in sys.modules if name.startswith("tensorflow.keras")]:
+        del sys.modules[part]  # Keras' second interface, when something has imported it before
+    _installed.update(real=real, v1=v1)
+    sys.meta_path.insert(0, _Finder(_tensorflow_part))
+    sys.modules["tensorflow"] = module

@@ -1,0 +1,10 @@
+"""tf.contrib: the parts that scripts use. A part is a module of this folder; what a part lacks, a script is told before it runs."""
+
+import importlib
+
+
+def __getattr__(name):
+    try:
+        return importlib.import_module(f"tensorflow.contrib.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module 'tensorflow.contrib' has no attribute '{name}'") from None
