@@ -6,6 +6,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 import types
+import warnings
 
 from cairn_tf1 import moved
 
@@ -46,7 +47,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         # The import system keeps what lies in sys.modules after this.
-        sys.modules[module.__name__] = importlib.import_module(module.__spec__.origin)
+        found = importlib.import_module(module.__spec__.origin)
+        if not hasattr(found, "__path__"):
+            found.__path__ = []  # so that the import system asks for names inside it
+        sys.modules[module.__name__] = found
 
 
 def _tensorflow_part(name):
@@ -99,6 +103,15 @@ def _first_that_exists(*names):
     return next((name for name in names if _exists(name)), None)
 
 
+def _quieten():
+    """A script that is run as TensorFlow 1 need not be told that its names are old."""
+    from tensorflow.python.util import deprecation
+
+    deprecation._PRINT_DEPRECATION_WARNINGS = False
+    warnings.filterwarnings("ignore", ".*(deprecated|will be removed).*", UserWarning, "__main__|keras.*|tf_slim.*")
+    warnings.filterwarnings("ignore", r"`tf\.(compat\.v1\.)?(layers|nn)\..* is deprecated", UserWarning)
+
+
 def install():
     """For the rest of the process; a second call does nothing."""
     if _installed:
@@ -106,6 +119,7 @@ def install():
     import tensorflow as real
     import tensorflow.compat.v1 as v1
 
+    _quieten()
     v1.disable_v2_behavior()
     sys.meta_path.append(_Finder(_keras_part))  # last: a real tf_keras wins
     moved.restore(v1)

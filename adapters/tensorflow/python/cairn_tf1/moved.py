@@ -28,6 +28,7 @@ CONTRIB = {
     "layers.python.layers.layers": "tf_slim.layers.layers",
     "framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
     "framework.python.ops.variables": "tf_slim.ops.variables",
+    "tensorboard.plugins": "tensorboard.plugins",
     "tensorboard.plugins.projector": "tensorboard.plugins.projector",
     **{
         f"slim{python}.nets.{net}": f"tf_slim.nets.{net}"

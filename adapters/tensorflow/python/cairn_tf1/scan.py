@@ -138,7 +138,7 @@ class _Reader(ast.NodeVisitor):
             if answer is None:
                 if not self._guarded:
                     self._findings.missing.append(Finding(self._path, node.lineno, place, ""))
-            elif answer != place:
+            elif answer != place and not place.endswith("__"):
                 self._findings.aliases.append(Finding(self._path, node.lineno, place, answer))
         return answer is not None
 

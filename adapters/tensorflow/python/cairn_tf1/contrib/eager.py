@@ -1,13 +1,6 @@
 """tf.contrib.eager: names that live in TensorFlow itself now."""
 
 import tensorflow.compat.v1 as tf
-from tensorflow.python.eager.backprop import (  # noqa: F401
-    gradients_function,
-    implicit_gradients,
-    implicit_value_and_gradients,
-    implicit_val_and_grad,
-    val_and_grad_function as value_and_gradients_function,
-)
 
 Variable = tf.Variable
 py_func, executing_eagerly = tf.py_function, tf.executing_eagerly

@@ -1,7 +1,6 @@
 """tf.contrib.layers: tf_slim's layers, initialisers, regularisers, optimizers and summaries, and what tf_slim left out."""
 
 import tensorflow.compat.v1 as tf
-import tf_slim
 from tensorflow.python.ops.init_ops import zeros_initializer  # noqa: F401
 from tf_slim.layers import *  # noqa: F403
 from tf_slim.layers import initializers, layers, normalization, optimizers, regularizers, summaries, utils  # noqa: F401
@@ -10,11 +9,7 @@ from tf_slim.layers.layers import *  # noqa: F403
 for _part in (layers, initializers, regularizers, normalization, optimizers, summaries):
     globals().update({name: value for name, value in vars(_part).items() if not name.startswith("_")})
 
-group_norm, instance_norm = normalization.group_norm, normalization.instance_norm
 optimize_loss, OPTIMIZER_CLS_NAMES = optimizers.optimize_loss, optimizers.OPTIMIZER_CLS_NAMES
-xavier_initializer = tf_slim.layers.xavier_initializer
-xavier_initializer_conv2d = tf_slim.layers.xavier_initializer_conv2d
-variance_scaling_initializer = tf_slim.layers.variance_scaling_initializer
 
 # The feature columns of contrib became those of tf.feature_column.
 real_valued_column = tf.feature_column.numeric_column

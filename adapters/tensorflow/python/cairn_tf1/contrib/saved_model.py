@@ -2,5 +2,11 @@
 
 import tensorflow.compat.v1 as tf
 
-save_keras_model = tf.keras.experimental.export_saved_model
-load_keras_model = tf.keras.experimental.load_from_saved_model
+
+def save_keras_model(model, saved_model_path, custom_objects=None, as_text=None, input_signature=None, serving_only=False):
+    tf.keras.models.save_model(model, saved_model_path, save_format="tf")
+    return saved_model_path
+
+
+def load_keras_model(saved_model_path, custom_objects=None):
+    return tf.keras.models.load_model(saved_model_path, custom_objects=custom_objects)

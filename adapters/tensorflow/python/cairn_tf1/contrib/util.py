@@ -3,7 +3,7 @@
 import types
 
 import tensorflow.compat.v1 as tf
-from tensorflow.python.framework.tensor_util import constant_value, make_ndarray, make_tensor_proto  # noqa: F401
 
+make_tensor_proto, make_ndarray, constant_value = tf.make_tensor_proto, tf.make_ndarray, tf.get_static_value
 ops_used_by_graph_def = lambda graph_def: sorted({node.op for node in graph_def.node})
 loader = types.SimpleNamespace(load_op_library=tf.load_op_library)
