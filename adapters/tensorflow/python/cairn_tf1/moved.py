@@ -28,6 +28,10 @@ CONTRIB = {
     "layers.python.layers.layers": "tf_slim.layers.layers",
     "framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
     "framework.python.ops.variables": "tf_slim.ops.variables",
+    "tpu.python.tpu.tpu_config": "cairn_tf1.contrib.tpu",
+    "tpu.python.tpu.tpu_estimator": "cairn_tf1.contrib.tpu",
+    "tpu.python.tpu.tpu_optimizer": "cairn_tf1.contrib.tpu",
+    "seq2seq.python.ops.attention_wrapper": "cairn_tf1.contrib.attention",
     "tensorboard.plugins": "tensorboard.plugins",
     "tensorboard.plugins.projector": "tensorboard.plugins.projector",
     **{

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import sys
+import types
 from typing import NamedTuple
 
 from cairn_tf1 import moved
@@ -179,13 +180,9 @@ def _look_up(name, module):
                 return None, place
         except Exception as error:  # a name that exists and explains why it cannot be used
             return None, f"{place}: {error}"
-        if not hasattr(value, "__path__") and not _is_module(value):
+        if not isinstance(value, types.ModuleType):  # nothing is asked of an object: flags would read the command line
             return _home(value, place), place  # methods and fields of a class or object are not looked at
     return _home(value, name), name
-
-
-def _is_module(value):
-    return type(value).__name__ in ("module", "LazyLoader", "TFModuleWrapper", "_TensorFlow1") or hasattr(value, "__file__")
 
 
 def _home(value, place):

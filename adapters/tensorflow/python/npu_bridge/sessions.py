@@ -46,6 +46,7 @@ def patch():
 def _with_entry(plain):
     @functools.wraps(plain)
     def init(self, target="", graph=None, config=None):
+        self._session = None  # what __del__ looks at when the checks below raise
         given = config_pb2.ConfigProto()
         if config is not None:
             if not isinstance(config, config_pb2.ConfigProto):

@@ -24,6 +24,7 @@ from tf_slim.ops.arg_scope import (  # noqa: F401
     has_arg_scope,
 )
 from tf_slim.ops.framework_ops import get_graph_from_inputs, get_name_scope  # noqa: F401
+from tf_slim.ops import variables  # noqa: F401
 from tf_slim.ops.variables import *  # noqa: F403
 
 arg_scope_func_key = tf_slim.arg_scope_func_key

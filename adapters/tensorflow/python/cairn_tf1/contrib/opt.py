@@ -1,5 +1,7 @@
 """tf.contrib.opt: optimizers with decoupled weight decay and relatives of Adam, from their papers' formulas."""
 
+import sys
+
 import tensorflow.compat.v1 as tf
 
 
@@ -107,20 +109,20 @@ class LazyAdamOptimizer(tf.train.AdamOptimizer):
 
 
 class _Own(tf.train.Optimizer):
-    """An optimizer given by one formula: `_slots` names its slots, `_new` gives (slot values, step)."""
+    """An optimizer given by one formula: `_kept` names its slots, `_new` gives (slot values, step)."""
 
-    _slots = ()
+    _kept = ()
 
     def __init__(self, use_locking, name):
         super().__init__(use_locking, name)
 
     def _create_slots(self, var_list):
         for var in var_list:
-            for slot in self._slots:
+            for slot in self._kept:
                 self._zeros_slot(var, slot, slot)
 
     def _update(self, grad, var):
-        slots = [self.get_slot(var, name) for name in self._slots]
+        slots = [self.get_slot(var, name) for name in self._kept]
         values, step = self._new(grad, var, *slots)
         with tf.control_dependencies([*values, step]):
             return tf.group(tf.assign_sub(var, step), *[tf.assign(slot, value) for slot, value in zip(slots, values)])
@@ -143,7 +145,7 @@ class _Own(tf.train.Optimizer):
 class LARSOptimizer(_Own):
     """Momentum with a rate per variable: eeta |w| / (|g| + weight_decay |w| + epsilon) (You et al., 2017)."""
 
-    _slots = ("momentum",)
+    _kept = ("momentum",)
 
     def __init__(self, learning_rate, momentum=0.9, weight_decay=0.0001, eeta=0.001, epsilon=0.0, name="LARSOptimizer",
                  skip_list=None, use_nesterov=False):  # fmt: skip
@@ -205,7 +207,7 @@ class AdaMaxOptimizer(tf.train.AdamOptimizer):
 class AddSignOptimizer(_Own):
     """Steps of (alpha + decay sign(g) sign(m)) g (Bello et al., 2017)."""
 
-    _slots = ("m",)
+    _kept = ("m",)
 
     def __init__(self, learning_rate=0.1, alpha=1.0, beta=0.9, sign_decay_fn=None, use_locking=False, name="AddSignOptimizer"):
         super().__init__(use_locking, name)
@@ -275,3 +277,6 @@ def clip_gradients_by_global_norm(gradients_variables, clip_norm=20.0):
     gradients, variables = zip(*gradients_variables)
     clipped, _ = tf.clip_by_global_norm(gradients, clip_norm)
     return list(zip(clipped, variables))
+
+
+lazy_adam_optimizer = weight_decay_optimizers = lars_optimizer = sys.modules[__name__]  # the private modules of contrib

@@ -1,6 +1,8 @@
 """tf.contrib.rnn: cells and wrappers. Those of TensorFlow itself come from there; the rest are written from their papers'
 formulas, with contrib's names, gate orders and variable names."""
 
+import sys
+
 import tensorflow.compat.v1 as tf
 
 from tensorflow.python.keras.layers.legacy_rnn.rnn_cell_impl import (  # noqa: F401
@@ -78,7 +80,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             gamma = tf.get_variable("gamma", size, value.dtype, tf.constant_initializer(self._gain))
             beta = tf.get_variable("beta", size, value.dtype, tf.constant_initializer(self._shift))
         mean, variance = tf.nn.moments(value, [-1], keep_dims=True)
-        return (value - mean) * tf.rsqrt(variance + 1e-12) * gamma + beta
+        return tf.nn.batch_normalization(value, mean, variance, beta, gamma, 1e-12)
 
     def call(self, inputs, state):
         c, h = state
@@ -324,3 +326,6 @@ def stack_bidirectional_dynamic_rnn(cells_fw, cells_bw, inputs, initial_states_f
             forward.append(state_fw)
             backward.append(state_bw)
     return inputs, tuple(forward), tuple(backward)
+
+
+core_rnn_cell = rnn_cell = sys.modules[__name__]  # the private modules of contrib

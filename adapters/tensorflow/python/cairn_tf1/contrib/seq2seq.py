@@ -4,6 +4,7 @@ import collections
 
 import tensorflow.compat.v1 as tf
 
+from cairn_tf1.contrib import attention as attention_wrapper  # noqa: F401  contrib's private name
 from cairn_tf1.contrib.attention import (  # noqa: F401
     AttentionWrapper,
     AttentionWrapperState,

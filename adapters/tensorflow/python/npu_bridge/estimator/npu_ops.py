@@ -95,7 +95,8 @@ def basic_lstm_cell(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activ
         return ct, tanhct * o, i, j, f, o, tanhct
 
 
-def _adam(gradient, v, m, weight, rate, mul, epsilon):
+def _adam(gradient, v, m, mul, epsilon):
+    gradient, v, m = (tf.convert_to_tensor(value) for value in (gradient, v, m))
     next_m = mul[0] * m + mul[1] * gradient
     next_v = mul[2] * v + mul[3] * tf.square(gradient)
     return next_v, next_m, next_m / (epsilon + tf.sqrt(next_v))
@@ -112,7 +113,7 @@ def adam_apply_one_assign(input0, input1, input2, input3, input4, mul0_x, mul1_x
     and writes those that are variables."""
     _graph_only("adam_apply_one_assign")
     with tf.name_scope(name, "AdamApplyOneAssign"):
-        v, m, step = _adam(input0, input1, input2, input3, input4, (mul0_x, mul1_x, mul2_x, mul3_x), add2_y)
+        v, m, step = _adam(input0, input1, input2, (mul0_x, mul1_x, mul2_x, mul3_x), add2_y)
         return _store((input1, input2, input3), (v, m, input3 - input4 * step))
 
 
@@ -121,7 +122,7 @@ def adam_apply_one_with_decay_assign(input0, input1, input2, input3, input4, mul
     """The same with weight decay `mul4_x` added to the step."""
     _graph_only("adam_apply_one_with_decay_assign")
     with tf.name_scope(name, "AdamApplyOneWithDecayAssign"):
-        v, m, step = _adam(input0, input1, input2, input3, input4, (mul0_x, mul1_x, mul2_x, mul3_x), add2_y)
+        v, m, step = _adam(input0, input1, input2, (mul0_x, mul1_x, mul2_x, mul3_x), add2_y)
         return _store((input1, input2, input3), (v, m, input3 - input4 * (step + mul4_x * input3)))
 
 
@@ -144,6 +145,7 @@ def k_means_centroids(x, y, sum_square_y, sum_square_x, use_actual_distance=Fals
     """One step of k-means: sums and counts of the points of `x` [n, d] nearest to each centroid of `y` [k, d], and the sum of
     the smallest distances (without |x|^2 unless `use_actual_distance`)."""
     with tf.name_scope(name, "KMeansCentroids"):
+        x, y = tf.convert_to_tensor(x), tf.convert_to_tensor(y)
         distance = tf.reshape(sum_square_y, [1, -1]) - 2.0 * tf.matmul(x, y, transpose_b=True)
         if use_actual_distance:
             distance += tf.reshape(sum_square_x, [-1, 1])

@@ -15,6 +15,7 @@ def deformable_conv2d(x, filter, offsets, strides=None, pads=None, data_format="
     if groups != 1:
         raise RuntimeError("tf.deformable_conv2d() only supports groups is 1 currently")
     with tf.name_scope(name, "DeformableConv2D"):
+        x, filter, offsets = (tf.convert_to_tensor(value) for value in (x, filter, offsets))
         first = data_format == "NCHW"
         if first:
             x, offsets = tf.transpose(x, [0, 2, 3, 1]), tf.transpose(offsets, [0, 2, 3, 1])

@@ -12,11 +12,12 @@ def lamb_apply_optimizer_assign(input0, input1, input2, input3, mul0_x, mul1_x, 
     writes v and m where they are variables."""
     _graph_only("lamb_apply_optimizer_assign")
     with tf.name_scope(name, "LambApplyOptimizerAssign"):
-        m = mul0_x * input2 + mul1_x * input0
-        v = mul2_x * input1 + mul3_x * tf.square(input0)
+        gradient, weight = tf.convert_to_tensor(input0), tf.convert_to_tensor(input3)
+        m = mul0_x * tf.convert_to_tensor(input2) + mul1_x * gradient
+        v = mul2_x * tf.convert_to_tensor(input1) + mul3_x * tf.square(gradient)
         corrected_m = m / (1.0 - tf.pow(mul0_x, steps))
         corrected_v = v / (1.0 - tf.pow(mul2_x, steps))
-        update = corrected_m / (tf.sqrt(corrected_v) + add2_y) + do_use_weight * weight_decay_rate * input3
+        update = corrected_m / (tf.sqrt(corrected_v) + add2_y) + do_use_weight * weight_decay_rate * weight
         with tf.control_dependencies([update]):
             v, m = _store((input1, input2), (v, m))
         return update, v, m
@@ -26,9 +27,10 @@ def lamb_apply_weight_assign(input0, input1, input2, input3, input4, name=None):
     """The weight after its step: |w|, |update|, rate, update, weight; written where it is a variable."""
     _graph_only("lamb_apply_weight_assign")
     with tf.name_scope(name, "LambApplyWeightAssign"):
+        input0, input1, update = (tf.convert_to_tensor(value) for value in (input0, input1, input3))
         both = tf.logical_and(input0 > 0, input1 > 0)
         ratio = tf.where(both, input0 / tf.where(both, input1, tf.ones_like(input1)), tf.ones_like(input0))
-        return _store((input4,), (input4 - ratio * input2 * input3,))[0]
+        return _store((input4,), (tf.convert_to_tensor(input4) - ratio * input2 * update,))[0]
 
 
 class PReLU(tf.keras.layers.Layer):

@@ -20,7 +20,10 @@ def model_to_npu_estimator(keras_model=None, keras_model_path=None, custom_objec
         keras_model=keras_model, custom_objects=custom_objects, model_dir=model_dir or config.model_dir,
         checkpoint_format=checkpoint_format, config=_plain_config(config),
     )  # fmt: skip
-    return NPUEstimator(plain._model_fn, plain.model_dir, config, plain.params, job_start_file, plain._warm_start_settings)
+    return NPUEstimator(
+        plain._model_fn, plain.model_dir, config.replace(model_dir=plain.model_dir), plain.params or None, job_start_file,
+        plain._warm_start_settings,
+    )  # fmt: skip
 
 
 def _plain_config(config):

@@ -1,0 +1,46 @@
+"""What the tests of the TensorFlow adapter share: how a script is run, and on which engines."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "adapters" / "tensorflow" / "python"
+EXAMPLES = ROOT / "examples" / "tensorflow"
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+def use_packages():
+    """The adapter's packages for this process: the installed ones, else those of the tree."""
+    if importlib.util.find_spec("npu_bridge") is None:
+        sys.path.insert(0, str(PACKAGES))
+
+
+def engine_is_there():
+    """Whether the installed npu_bridge carries the library that brings the engine."""
+    use_packages()
+    found = importlib.util.find_spec("npu_bridge")
+    return Path(found.origin).with_name("_cairn_tf.so").exists()
+
+
+def environment(engine, **more):
+    """For a subprocess. The packages of the tree come last, so that installed ones win."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if importlib.util.find_spec("npu_bridge") is None or str(PACKAGES) in sys.path:
+        paths.append(str(PACKAGES))
+    return {**os.environ, **QUIET, "CAIRN_ENGINE": engine, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
+def run_python(arguments, engine="tensorflow", timeout=600, **more):
+    """The finished process of .venv's Python with these arguments; `more` is added to its environment."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, env=environment(engine, **more), capture_output=True, text=True, timeout=timeout)
+
+
+def run_script(script, *arguments, engine="tensorflow", **more):
+    """A TensorFlow 1 script, which must end well; returns its output."""
+    done = run_python(["-m", "cairn_tf1", script, *arguments], engine, **more)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout

@@ -1,0 +1,539 @@
+"""The TensorFlow 1 layer: names, tf.contrib against values derived by hand, the look through a script before it runs."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from tensorflow_adapter import run_python, use_packages
+
+os.environ["CAIRN_ENGINE"] = "tensorflow"
+use_packages()
+
+import cairn_tf1  # noqa: E402
+
+cairn_tf1.install()
+
+import tensorflow as tf  # noqa: E402
+import tensorflow.contrib.slim as slim  # noqa: E402
+from tensorflow.contrib import layers, rnn, seq2seq  # noqa: E402
+
+contrib = tf.contrib
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    tf.reset_default_graph()
+    tf.set_random_seed(1)
+
+
+def value_of(tensors, feed=None):
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
+        return sess.run(tensors, feed)
+
+
+# Names
+
+
+def test_tensorflow_is_version_one():
+    assert tf.__version__ == "1.15.0" and tf.VERSION == "1.15.0"
+    assert tf.placeholder and tf.Session and tf.layers.dense and tf.app.flags and tf.get_variable
+    assert isinstance(tf.Variable(1.0), tf.Variable) and not tf.executing_eagerly()
+    with pytest.raises(AttributeError, match="module 'tensorflow' has no attribute 'nothing'"):
+        tf.nothing
+
+
+@pytest.mark.parametrize(
+    "line",
+    """from tensorflow.python.framework.ops import Tensor, IndexedSlices
+from tensorflow.python.ops.control_flow_ops import cond, while_loop, case, Assert
+from tensorflow.python.ops.variables import VariableV1, RefVariable
+from tensorflow.python.ops.rnn_cell_impl import _linear, RNNCell
+from tensorflow.python.training import moving_averages, training_util
+from tensorflow.python.framework.graph_util import convert_variables_to_constants
+from tensorflow.python.pywrap_tensorflow import NewCheckpointReader
+from tensorflow.python.estimator.run_config import RunConfig
+from tensorflow.python.layers.normalization import BatchNormalization
+from tensorflow.python.util.nest import is_sequence
+from tensorflow.keras.backend import get_session, set_session
+from tensorflow.keras.layers import Dense, CuDNNLSTM
+import tensorflow.keras.backend as K
+from tensorflow.nn import rnn_cell
+from tensorflow.contrib.slim.nets import resnet_v2, resnet_utils
+from tensorflow.contrib.slim.python.slim.nets import vgg
+from tensorflow.contrib.layers.python.layers import initializers, utils, batch_norm
+from tensorflow.contrib.framework.python.ops import arg_scope, add_arg_scope
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
+from tensorflow.contrib.training.python.training.hparam import HParams
+from tensorflow.contrib.opt.python.training.lazy_adam_optimizer import LazyAdamOptimizer
+from tensorflow.contrib.tpu import TPUEstimator, TPUEstimatorSpec, RunConfig, TPUConfig, CrossShardOptimizer
+from tensorflow.contrib.tpu.python.tpu import tpu_config
+from tensorflow.contrib.cluster_resolver import TPUClusterResolver
+from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets
+from tensorflow.contrib.learn import learn_runner
+from tensorflow.contrib.tensorboard.plugins import projector
+from tensorflow.contrib.data import AUTOTUNE, map_and_batch, parallel_interleave, shuffle_and_repeat
+from tensorflow.contrib.mixed_precision import FixedLossScaleManager, LossScaleOptimizer
+from tensorflow.contrib.quantize import create_training_graph
+from tensorflow.contrib.tfprof import model_analyzer
+from tensorflow.contrib.compiler import jit, xla
+from tensorflow.contrib import autograph, checkpoint, distributions, eager, predictor, summary, util
+from tensorflow.contrib.seq2seq.python.ops import attention_wrapper
+from tensorflow.examples.tutorials.mnist import input_data""".splitlines(),
+)
+def test_imports_of_scripts_work(line):
+    exec(line, {})
+
+
+def test_names_of_the_time_in_numpy_and_python():
+    import collections
+    import inspect
+    import time
+
+    assert np.int is int and np.float is float and np.bool is bool and collections.Mapping and time.clock() > 0
+    assert inspect.getargspec(lambda a, b=2: a).args == ["a", "b"]
+
+
+# tf.contrib.layers, slim, framework
+
+
+def test_layers_make_contribs_variables_and_values():
+    x = tf.constant(np.arange(12, dtype=np.float32).reshape(2, 6) / 10)
+    y = layers.fully_connected(x, 3, weights_initializer=tf.ones_initializer(), activation_fn=None, scope="fc")
+    n = layers.layer_norm(x, scope="ln")
+    c = layers.conv2d(tf.ones([1, 4, 4, 2]), 5, 3, padding="VALID", weights_initializer=tf.ones_initializer(), scope="conv")
+    s = layers.softmax(tf.constant([[1.0, 1.0, 2.0]]))
+    assert [v.op.name for v in tf.global_variables()] == ["fc/weights", "fc/biases", "ln/beta", "ln/gamma", "conv/weights", "conv/biases"]
+    y, n, c, s = value_of([y, n, c, s])
+    np.testing.assert_allclose(y, [[1.5] * 3, [5.1] * 3], rtol=1e-6)
+    row = np.arange(6) / 10
+    np.testing.assert_allclose(n[0], (row - row.mean()) / row.std(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(c, np.full([1, 2, 2, 5], 18))
+    np.testing.assert_allclose(s, [[0.2119416, 0.2119416, 0.5761169]], rtol=1e-5)
+
+
+def test_batch_norm_keeps_moving_averages():
+    x = tf.constant([[0.0], [2.0], [4.0]])
+    y = layers.batch_norm(x, decay=0.9, scale=True, epsilon=0.0, is_training=True, scope="bn")
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        got, *_ = sess.run([y, *updates])
+        mean, variance = (sess.run(v) for v in tf.global_variables() if "moving" in v.name)
+    np.testing.assert_allclose(got[:, 0], np.array([-2, 0, 2]) / np.sqrt(8 / 3), rtol=1e-4, atol=1e-6)
+    assert mean[0] == pytest.approx(0.2) and variance[0] == pytest.approx(0.9 + 0.1 * 8 / 3, rel=0.2)
+
+
+def test_initializers_have_contribs_spread():
+    shape = [3, 3, 40, 60]
+    fan_in, fan_out = 9 * 40, 9 * 60
+    xavier = layers.xavier_initializer()(shape)
+    scaled = layers.variance_scaling_initializer(factor=2.0, mode="FAN_IN", uniform=False)(shape)
+    xavier, scaled = value_of([xavier, scaled])
+    bound = np.sqrt(6 / (fan_in + fan_out))
+    assert np.abs(xavier).max() <= bound and xavier.std() == pytest.approx(bound / np.sqrt(3), rel=0.02)
+    # A normal of variance 1.3 * factor / n, cut at two deviations, has the deviation 0.8796 times that.
+    assert scaled.std() == pytest.approx(0.8796 * np.sqrt(1.3 * 2 / fan_in), rel=0.02)
+
+
+def test_regularizers_and_optimize_loss():
+    w = tf.Variable([3.0, 4.0])
+    penalty = layers.l2_regularizer(0.1)(w), layers.l1_regularizer(0.1)(w)
+    step = tf.train.get_or_create_global_step()
+    train = layers.optimize_loss(tf.reduce_sum(w * w), step, 0.5, "SGD", clip_gradients=1.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(sess.run(penalty), [0.1 * 25 / 2, 0.7], rtol=1e-6)
+        assert sess.run(train) == 25
+        np.testing.assert_allclose(sess.run(w), [3 - 0.3, 4 - 0.4], rtol=1e-6)  # the gradient (6, 8) clipped to length 1
+        assert sess.run(step) == 1
+
+
+def test_arg_scope_and_slim_training():
+    with slim.arg_scope([slim.conv2d], num_outputs=4, kernel_size=3, weights_regularizer=slim.l2_regularizer(0.5)):
+        net = slim.repeat(tf.ones([2, 8, 8, 3]), 2, slim.conv2d, scope="block")
+    net = slim.flatten(slim.max_pool2d(net, 2))
+    logits = slim.fully_connected(net, 2, activation_fn=None)
+    slim.losses.sparse_softmax_cross_entropy(logits, tf.constant([0, 1], tf.int64))
+    assert net.shape.as_list() == [2, 64] and len(slim.losses.get_regularization_losses()) == 2
+    train = slim.learning.create_train_op(slim.losses.get_total_loss(), tf.train.GradientDescentOptimizer(0.1))
+    assert value_of(train) > 0
+    assert {v.op.name for v in slim.get_model_variables()} >= {"block/block_1/weights", "fully_connected/biases"}
+
+
+def test_framework_restores_from_a_checkpoint(tmp_path):
+    a = contrib.framework.model_variable("net/a", initializer=tf.constant([5.0]))
+    tf.get_variable("b", initializer=tf.constant([7.0]))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(sess, str(tmp_path / "model"))
+        wanted = contrib.framework.get_variables_to_restore(exclude=["b"])
+        assert [v.op.name for v in wanted] == ["net/a"]
+        sess.run(a.assign([0.0]))
+        contrib.framework.assign_from_checkpoint_fn(path, wanted)(sess)
+        assert sess.run(a)[0] == 5
+    assert contrib.framework.list_variables(path) == [("b", [1]), ("net/a", [1])]
+    assert contrib.framework.load_variable(path, "b")[0] == 7
+
+
+def test_embed_sequence():
+    ids = tf.constant([[1, 0, 1]])
+    table = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    plain = layers.embed_sequence(ids, 2, 2, initializer=tf.constant_initializer(table), scope="e")
+    once = layers.embed_sequence(ids, 2, 2, unique=True, scope="e", reuse=True)
+    plain, once = value_of([plain, once])
+    np.testing.assert_array_equal(plain[0], table[[1, 0, 1]])
+    np.testing.assert_array_equal(once, plain)
+
+
+# tf.contrib.rnn
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def test_lstm_block_cell_by_hand():
+    x, h, c = np.array([[0.5, -1.0]]), np.array([[0.1, 0.2]]), np.array([[0.3, -0.4]])
+    cell = rnn.LSTMBlockCell(2)
+    output, state = cell(tf.constant(x, tf.float32), rnn.LSTMStateTuple(tf.constant(c, tf.float32), tf.constant(h, tf.float32)))
+    kernel = [v for v in tf.global_variables() if "kernel" in v.name][0]
+    output, state, w = value_of([output, state, kernel])
+    i, j, f, o = np.split(np.concatenate([x, h], 1) @ w, 4, 1)
+    new = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j)
+    np.testing.assert_allclose(output, sigmoid(o) * np.tanh(new), rtol=1e-5)
+    np.testing.assert_allclose(state.c, new, rtol=1e-5)
+
+
+def test_layer_norm_lstm_by_hand():
+    x, h, c = np.array([[0.5, -1.0]]), np.array([[0.1, 0.2]]), np.array([[0.3, -0.4]])
+    cell = rnn.LayerNormBasicLSTMCell(2)
+    output, _ = cell(tf.constant(x, tf.float32), rnn.LSTMStateTuple(tf.constant(c, tf.float32), tf.constant(h, tf.float32)))
+    kernel = [v for v in tf.global_variables() if "kernel" in v.name][0]
+    output, w = value_of([output, kernel])
+    norm = lambda v: (v - v.mean()) / np.sqrt(v.var() + 1e-12)
+    i, j, f, o = map(norm, np.split(np.concatenate([x, h], 1) @ w, 4, 1))
+    new = norm(c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j))
+    np.testing.assert_allclose(output, np.tanh(new) * sigmoid(o), rtol=1e-4)
+
+
+def test_stacked_directions_and_wrappers():
+    x = tf.ones([2, 5, 3])
+    cells = lambda: [rnn.GRUCell(4), rnn.GRUCell(4)]
+    outputs, forward, backward = rnn.stack_bidirectional_dynamic_rnn(cells(), cells(), x, dtype=tf.float32)
+    projected, _ = tf.nn.dynamic_rnn(rnn.OutputProjectionWrapper(rnn.LSTMCell(4), 7), x, dtype=tf.float32)
+    grid, _ = tf.nn.dynamic_rnn(rnn.Conv2DLSTMCell(input_shape=[4, 4, 1], output_channels=3, kernel_shape=[3, 3]),
+                                tf.ones([2, 3, 4, 4, 1]), dtype=tf.float32)  # fmt: skip
+    fused, state = rnn.LSTMBlockFusedCell(4)(tf.ones([5, 2, 3]), dtype=tf.float32)
+    shapes = [v.shape for v in value_of([outputs, projected, grid, fused])]
+    assert shapes == [(2, 5, 8), (2, 5, 7), (2, 3, 4, 4, 3), (5, 2, 4)] and len(forward) == len(backward) == 2
+
+
+# Optimizers
+
+
+def trained(optimizer, steps=1, start=(2.0, -4.0), gradient=(0.5, 1.0)):
+    w = tf.get_variable("w", initializer=tf.constant(start, tf.float32))
+    train = optimizer.minimize(tf.reduce_sum(w * tf.constant(gradient)))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(steps):
+            sess.run(train)
+        return sess.run(w)
+
+
+def test_decoupled_weight_decay():
+    expected = np.array([2.0, -4.0]) * (1 - 0.01) - 0.1 * np.sign([0.5, 1.0])  # Adam's first step is its rate
+    np.testing.assert_allclose(trained(contrib.opt.AdamWOptimizer(0.01, 0.1)), expected, rtol=1e-5)
+    tf.reset_default_graph()
+    made = contrib.opt.extend_with_decoupled_weight_decay(tf.train.GradientDescentOptimizer)(0.01, learning_rate=0.1)
+    np.testing.assert_allclose(trained(made), np.array([2.0, -4.0]) * 0.99 - 0.1 * np.array([0.5, 1.0]), rtol=1e-6)
+    tf.reset_default_graph()
+    np.testing.assert_allclose(trained(contrib.opt.MomentumWOptimizer(0.01, 0.1, 0.9)),
+                               np.array([2.0, -4.0]) * 0.99 - 0.1 * np.array([0.5, 1.0]), rtol=1e-6)  # fmt: skip
+
+
+def test_lazy_adam_touches_only_the_rows_of_the_gradient():
+    table = tf.get_variable("t", initializer=tf.ones([3, 2]))
+    which = tf.placeholder(tf.int32, [1])
+    train = contrib.opt.LazyAdamOptimizer(0.1).minimize(tf.reduce_sum(tf.gather(table, which)))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train, {which: [0]})
+        sess.run(train, {which: [2]})
+        np.testing.assert_array_equal(sess.run(table)[1], [1, 1])
+        np.testing.assert_allclose(sess.run(table)[0], [0.9, 0.9], rtol=1e-5)  # one step, and none by its moments after
+
+
+@pytest.mark.parametrize(
+    "name, arguments, first",
+    [
+        # For the gradient g = (0.5, 1): Nadam's first step is rate * (b1 (1 - b1) + 1 - b1) / (1 - b1) = 1.9 rate
+        ("NadamOptimizer", (0.1,), [2 - 0.19, -4 - 0.19]),
+        ("AdaMaxOptimizer", (0.1,), [2 - 0.1, -4 - 0.1]),
+        ("AddSignOptimizer", (0.1,), [2 - 0.1 * 2 * 0.5, -4 - 0.1 * 2 * 1.0]),
+        ("PowerSignOptimizer", (0.1, 2.0), [2 - 0.1 * 2 * 0.5, -4 - 0.1 * 2 * 1.0]),
+    ],
+)
+def test_relatives_of_adam(name, arguments, first):
+    np.testing.assert_allclose(trained(getattr(contrib.opt, name)(*arguments)), first, rtol=1e-5)
+
+
+def test_lars_optimizer_by_hand():
+    w, g = np.array([2.0, -4.0]), np.array([0.5, 1.0])
+    norm = np.linalg.norm
+    rate = 0.1 * 0.001 * norm(w) / (norm(g) + 1e-4 * norm(w))
+    np.testing.assert_allclose(trained(contrib.opt.LARSOptimizer(0.1)), w - rate * (g + 1e-4 * w), rtol=1e-5)
+
+
+def test_moving_average_optimizer_saves_the_averages(tmp_path):
+    w = tf.get_variable("w", initializer=tf.constant(1.0))
+    optimizer = contrib.opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(1.0), average_decay=0.5)
+    train = optimizer.minimize(w)
+    saver = optimizer.swapping_saver()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        path = saver.save(sess, str(tmp_path / "m"))
+    assert tf.train.load_variable(path, "w") == 0.5  # half of 1 and half of 0
+
+
+# Data, training, metrics, learn
+
+
+def test_data_functions():
+    data = tf.data.Dataset.range(10)
+    batches = data.apply(contrib.data.map_and_batch(lambda x: x * x, 4, drop_remainder=True))
+    cut = data.apply(contrib.data.batch_and_drop_remainder(3))
+    windows = data.apply(contrib.data.sliding_window_batch(3, window_shift=4))
+    again = data.apply(contrib.data.shuffle_and_repeat(10, 2, seed=1))
+    mixed = data.apply(contrib.data.parallel_interleave(lambda x: tf.data.Dataset.from_tensors(x).repeat(2), cycle_length=2))
+    unbatched = cut.apply(contrib.data.unbatch())
+    read = lambda d, n: [tf.data.make_one_shot_iterator(d).get_next() for _ in range(1)] and _all(d, n)
+    assert _all(batches, 2) == [[0, 1, 4, 9], [16, 25, 36, 49]]
+    assert len(_all(cut, None)) == 3 and _all(windows, None) == [[0, 1, 2], [4, 5, 6]]
+    assert sorted(_all(again, None)) == sorted([*range(10)] * 2)
+    assert _all(mixed, 4) == [0, 1, 0, 1] and _all(unbatched, None) == [*range(9)] and read
+
+
+def _all(dataset, count):
+    following = tf.data.make_one_shot_iterator(dataset).get_next()
+    found = []
+    with tf.Session() as sess:
+        while count is None or len(found) < count:
+            try:
+                found.append(np.asarray(sess.run(following)).tolist())
+            except tf.errors.OutOfRangeError:
+                break
+    return found
+
+
+def test_hparams():
+    params = contrib.training.HParams(rate=0.1, layers=[1, 2], name="a", flag=False, count=3)
+    params.parse("rate=0.5,layers=[4,5,6],name=deep,flag=true")
+    assert params.values() == {"rate": 0.5, "layers": [4, 5, 6], "name": "deep", "flag": True, "count": 3}
+    params.parse("layers[1]=9").set_hparam("count", 4)
+    params.override_from_dict({"rate": 1})
+    params.add_hparam("more", 2.5)
+    assert params.layers == [4, 9, 6] and params.count == 4 and params.get("none", 7) == 7 and "more" in params
+    assert json.loads(params.to_json())["rate"] == 1.0
+    for text, error in [("wrong=1", "Unknown hyperparameter type for wrong"), ("rate=x", "Could not parse hparam 'rate'"),
+                        ("rate", "Malformed hyperparameter value"), ("flag=maybe", "Could not parse hparam 'flag'")]:  # fmt: skip
+        with pytest.raises(ValueError, match=error):
+            params.parse(text)
+
+
+def test_metrics():
+    accuracy = contrib.metrics.accuracy(tf.constant([1, 0, 1, 1]), tf.constant([1, 1, 1, 0]))
+    mean, update = contrib.metrics.streaming_mean(tf.constant([1.0, 2.0, 6.0]))
+    assert value_of(accuracy) == 0.5
+    assert value_of([update])[0] == 3.0
+
+
+def test_vocabulary_processor(tmp_path):
+    processor = contrib.learn.preprocessing.VocabularyProcessor(4)
+    rows = [*processor.fit_transform(["this is a cat", "this must be boy's"])]
+    assert np.array(rows).tolist() == [[1, 2, 3, 4], [1, 5, 6, 7]] and len(processor.vocabulary_) == 8
+    processor.save(str(tmp_path / "v"))
+    again = contrib.learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "v"))
+    assert np.array([*again.transform(["a dog is this is"])]).tolist() == [[3, 0, 2, 1]]
+    assert [*again.reverse([[1, 2, 0]])] == ["this is <UNK>"]
+
+
+def idx(values, shape):
+    head = b"\0\0\x08" + bytes([len(shape)]) + b"".join(n.to_bytes(4, "big") for n in shape)
+    return head + np.asarray(values, np.uint8).tobytes()
+
+
+def test_mnist_comes_from_local_files(tmp_path):
+    from tensorflow.examples.tutorials.mnist import input_data
+
+    with pytest.raises(FileNotFoundError, match="train-images-idx3-ubyte is not there, and nothing is downloaded"):
+        input_data.read_data_sets(str(tmp_path))
+    for name, count in (("train", 6), ("t10k", 2)):
+        (tmp_path / f"{name}-images-idx3-ubyte").write_bytes(idx(np.arange(count * 4) * 5, (count, 2, 2)))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(range(count), (count,)))
+    mnist = input_data.read_data_sets(str(tmp_path), one_hot=True, validation_size=2)
+    assert (mnist.train.num_examples, mnist.validation.num_examples, mnist.test.num_examples) == (4, 2, 2)
+    images, labels = mnist.test.next_batch(2, shuffle=False)
+    np.testing.assert_allclose(images[1], np.array([20, 25, 30, 35]) / 255, rtol=1e-6)
+    assert labels[1].argmax() == 1
+    rows = np.concatenate([mnist.train.next_batch(3)[1].argmax(1) for _ in range(4)])
+    assert mnist.train.epochs_completed == 2 and sorted(rows[:4]) == [2, 3, 4, 5]
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(b"\0\0\x08\1\0\0\0\5a")
+    with pytest.raises(ValueError, match="has 1 values, its head says 5"):
+        input_data.read_data_sets(str(tmp_path))
+
+
+# Sequences
+
+
+def test_sequence_loss_by_hand():
+    logits = np.log([[[0.7, 0.3], [0.2, 0.8]], [[0.5, 0.5], [0.9, 0.1]]]).astype(np.float32)
+    targets, weights = [[0, 1], [1, 0]], [[1.0, 1.0], [1.0, 0.0]]
+    args = (tf.constant(logits), tf.constant(targets), tf.constant(weights))
+    loss = seq2seq.sequence_loss(*args)
+    by_batch = seq2seq.sequence_loss(*args, average_across_batch=False)
+    each = -np.log([[0.7, 0.8], [0.5, 0.9]]) * weights
+    loss, by_batch = value_of([loss, by_batch])
+    assert loss == pytest.approx(each.sum() / 3, rel=1e-5)
+    np.testing.assert_allclose(by_batch, each.sum(1) / [2, 1], rtol=1e-5)
+    steps = contrib.legacy_seq2seq.sequence_loss([tf.constant(logits[:, t]) for t in (0, 1)], [tf.constant([0, 1]), tf.constant([1, 0])],
+                                                 [tf.constant([1.0, 1.0]), tf.constant([1.0, 0.0])])  # fmt: skip
+    assert value_of(steps) == pytest.approx((each.sum(1) / [2, 1]).mean(), rel=1e-5)
+
+
+def test_decoding_with_attention_trains_and_infers():
+    memory = tf.random.normal([2, 4, 6], seed=1)
+    attention = seq2seq.BahdanauAttention(5, memory, memory_sequence_length=[4, 2])
+    cell = seq2seq.AttentionWrapper(rnn.GRUCell(5), attention, attention_layer_size=5, alignment_history=True)
+    layer = tf.layers.Dense(7, name="out")
+    inputs = tf.random.normal([2, 3, 8], seed=2)
+    helper = seq2seq.TrainingHelper(inputs, [3, 2])
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32), layer)
+    outputs, state, lengths = seq2seq.dynamic_decode(decoder, impute_finished=True)
+    weights = state.alignment_history.stack()
+    slopes = tf.gradients(tf.reduce_sum(outputs.rnn_output), tf.trainable_variables())
+    table = tf.get_variable("table", [7, 8])
+    greedy = seq2seq.GreedyEmbeddingHelper(table, [1, 1], 0)
+    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+        inferred, _, many = seq2seq.dynamic_decode(
+            seq2seq.BasicDecoder(cell, greedy, cell.zero_state(2, tf.float32), layer), maximum_iterations=5
+        )
+    output, lengths, weights, slopes, ids, many = value_of([outputs.rnn_output, lengths, weights, slopes, inferred.sample_id, many])
+    assert output.shape == (2, 3, 7) and lengths.tolist() == [3, 2]
+    np.testing.assert_array_equal(output[1, 2], 0)  # past its end
+    np.testing.assert_allclose(weights.sum(2)[:2], 1, rtol=1e-5)
+    np.testing.assert_array_equal(weights[:, 1, 2:], 0)  # past the memory's end
+    assert all(np.abs(slope).max() > 0 for slope in slopes) and ids.shape[0] == 2 and many.max() <= 5
+
+
+def test_luong_scores_and_tiling_by_hand():
+    memory = np.array([[[1.0, 0.0], [0.0, 2.0]]], np.float32)
+    attention = seq2seq.LuongAttention(2, tf.constant(memory))
+    kernel = tf.trainable_variables()[0]
+    alignments, _ = attention(tf.constant([[1.0, 1.0]]), None)
+    tiled = seq2seq.tile_batch(tf.constant([[1], [2]]), 2)
+    alignments, w, tiled = value_of([alignments, kernel, tiled])
+    scores = memory[0] @ w @ np.ones(2)
+    np.testing.assert_allclose(alignments[0], np.exp(scores) / np.exp(scores).sum(), rtol=1e-5)
+    assert tiled.tolist() == [[1], [1], [2], [2]]
+
+
+def test_crf_by_enumeration():
+    random = np.random.RandomState(3)
+    scores, moves = random.randn(2, 3, 2).astype(np.float32), random.randn(2, 2).astype(np.float32)
+    tags, lengths = np.array([[0, 1, 1], [1, 0, 0]]), np.array([3, 2])
+    likelihood, _ = contrib.crf.crf_log_likelihood(tf.constant(scores), tf.constant(tags), tf.constant(lengths), tf.constant(moves))
+    best, top = contrib.crf.crf_decode(tf.constant(scores), tf.constant(moves), tf.constant(lengths))
+    likelihood, best, top = value_of([likelihood, best, top])
+    for row, length in enumerate(lengths):
+        total = {}
+        for path in np.ndindex(*[2] * length):
+            total[path] = sum(scores[row, t, tag] for t, tag in enumerate(path)) + sum(moves[a, b] for a, b in zip(path, path[1:]))
+        norm = np.log(sum(np.exp(value) for value in total.values()))
+        assert likelihood[row] == pytest.approx(total[tuple(tags[row, :length])] - norm, rel=1e-4)
+        winner = max(total, key=total.get)
+        assert tuple(best[row, :length]) == winner and top[row] == pytest.approx(total[winner], rel=1e-5)
+    assert contrib.crf.viterbi_decode(scores[0], moves)[0] == best[0].tolist()
+
+
+# Images, tables
+
+
+def test_image_transforms():
+    image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    turned = contrib.image.rotate(image, np.pi / 2)
+    moved = contrib.image.translate(image, [1, 0])
+    turned, moved = value_of([turned, moved])
+    np.testing.assert_array_equal(turned[0, :, :, 0], np.rot90(np.arange(9).reshape(3, 3)))
+    np.testing.assert_array_equal(moved[0, :, :, 0], [[0, 0, 1], [0, 3, 4], [0, 6, 7]])
+
+
+def test_lookup_tables():
+    table = contrib.lookup.index_table_from_tensor(tf.constant(["a", "b"]), num_oov_buckets=1)
+    back = contrib.lookup.index_to_string_table_from_tensor(tf.constant(["a", "b"]))
+    numbers, words = table.lookup(tf.constant(["b", "x"])), back.lookup(tf.constant([1, 5], tf.int64))
+    numbers, words = value_of([numbers, words])
+    assert numbers.tolist() == [1, 2] and words.tolist() == [b"b", b"UNK"]
+
+
+def test_predictor_reads_a_saved_model(tmp_path):
+    x = tf.placeholder(tf.float32, [None])
+    with tf.Session() as sess:
+        tf.saved_model.simple_save(sess, str(tmp_path / "m"), {"x": x}, {"y": x * 2})
+    double = contrib.predictor.from_saved_model(str(tmp_path / "m"))
+    np.testing.assert_array_equal(double({"x": [1, 2]})["y"], [2, 4])
+    with pytest.raises(ValueError, match="unexpected keys"):
+        double({"z": [1]})
+
+
+# The runner
+
+
+def run_script(tmp_path, text, *arguments, **more):
+    (tmp_path / "train.py").write_text(text)
+    return run_python(["-m", "cairn_tf1", tmp_path / "train.py", *arguments], CAIRN_TF1_REPORT=str(tmp_path / "report.json"), **more)
+
+
+def test_everything_missing_is_told_at_once_before_the_script_runs(tmp_path):
+    (tmp_path / "helper.py").write_text("import tensorflow as tf\n\n\ndef f(x):\n    return tf.nn.no_such_layer(x)\n")
+    done = run_script(
+        tmp_path,
+        "import tensorflow as tf\nimport helper\nfrom tensorflow.contrib.gan import gan_model\nprint('started')\n"
+        "try:\n    from tensorflow.contrib import nothing\nexcept ImportError:\n    pass\n"
+        "if hasattr(tf, 'no_such'):\n    pass\ntf.contrib.layers.no_such_norm\n",
+    )
+    assert done.returncode == 3 and "started" not in done.stdout
+    lines = [line.strip().split("/")[-1] for line in done.stderr.splitlines()]
+    start = lines.index("cairn tf1: 3 names of TensorFlow 1 not supplied:")
+    assert lines[start + 1 : start + 4] == [
+        "helper.py:5: tensorflow.nn.no_such_layer",
+        "train.py:3: tensorflow.contrib.gan",
+        "train.py:11: tensorflow.contrib.layers.no_such_norm",
+    ]
+
+
+def test_a_script_runs_with_its_arguments_and_the_aliases_are_reported(tmp_path):
+    done = run_script(
+        tmp_path,
+        "import sys\nimport tensorflow as tf\nimport tensorflow.contrib.slim as slim\n"
+        "tf.app.flags.DEFINE_integer('n', 1, 'n')\n\n\ndef main(_):\n"
+        "    with tf.Session() as sess:\n        print(sess.run(tf.constant(2) * tf.app.flags.FLAGS.n), sys.argv[1:])\n\n\n"
+        "if __name__ == '__main__':\n    tf.app.run()\n",
+        "--n=21",
+    )
+    assert done.stdout.splitlines()[-1] == "42 ['--n=21']", done.stderr[-2000:]
+    report = json.loads((tmp_path / "report.json").read_text())
+    answers = {item["name"]: item["answer"] for item in report["aliases"]}
+    assert report["missing"] == [] and answers["tensorflow.contrib.slim"] == "cairn_tf1.contrib.slim"
+    assert answers["tensorflow.Session"] == "tensorflow.compat.v1.Session"
+    assert "tensorflow.python.ops.control_flow_ops.cond" in report["restored"]
+
+
+def test_a_missing_script_and_one_that_is_not_python_3_are_told(tmp_path):
+    done = run_python(["-m", "cairn_tf1", tmp_path / "none.py"])
+    assert done.returncode == 2 and "there is no file" in done.stderr
+    done = run_script(tmp_path, "print 'two'\n")
+    assert done.returncode == 3 and "train.py:1: not Python 3" in done.stderr
