@@ -325,6 +325,8 @@ std::vector<OpDef> make_rows() {
                       {number("alpha", 1)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35]", "f32[0]", "f16[5]"}),
                  elu_by_expm1),
       cast_row(),
+      rounded("erfc", "1 - erf(x), accurate where erf(x) is near 1; NaN stays NaN",
+              map_floats<[](double x) { return std::erfc(x); }>, {"tf.math.erfc(x)", kTensorFlow}),
   };
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "frontends/import.h"
 #include "ir/text.h"
 #include "runtime/model.h"
 
@@ -55,21 +56,35 @@ std::shared_ptr<const Model> network() {
   return Model::make(parse(kNetwork, weights), {.threads = 2});
 }
 
+// Allocations of `runs` runs after three to warm up.
+long allocations_of(const Model& model, const Tensor& x, std::span<float> y, int runs) {
+  TensorRef ref{kF32, x.dims(), x.data()};
+  auto run = [&] { model.run({&ref, 1}, [&](size_t, DType, std::span<const int64_t>) { return y.data(); }); };
+  for (int i = 0; i < 3; ++i) run();
+  long allocations = g_allocations;
+  for (int i = 0; i < runs; ++i) run();
+  return g_allocations - allocations;
+}
+
 TEST(Steady, AllocatesNothing) {
   auto model = network();
   Tensor x = Tensor::zeros(kF32, {2, 16, 16, 3});
   std::vector<float> y(20);
-  TensorRef ref{kF32, x.dims(), x.data()};
-  auto run = [&] { model->run({&ref, 1}, [&](size_t, DType, std::span<const int64_t>) { return y.data(); }); };
-  for (int i = 0; i < 3; ++i) run();
-  long allocations = g_allocations;
+  EXPECT_EQ(allocations_of(*model, x, y, 3), 0);
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);
-  for (int i = 0; i < 100; ++i) run();
+  EXPECT_EQ(allocations_of(*model, x, y, 100), 0);
   getrusage(RUSAGE_SELF, &after);
-  EXPECT_EQ(g_allocations - allocations, 0);
   EXPECT_EQ(after.ru_minflt - before.ru_minflt, 0);
   EXPECT_FLOAT_EQ(y[0], 0.1f);
+}
+
+TEST(Steady, ResNet50AllocatesNothing) {
+  const char* models = std::getenv("CAIRN_TEST_MODELS");
+  ASSERT_TRUE(models) << "CAIRN_TEST_MODELS names the folder that `python tools/dev/models.py` prints";
+  auto model = Model::make(import_model(std::string(models) + "/resnet50/saved_model"), {.threads = 2});
+  std::vector<float> y(1000);
+  EXPECT_EQ(allocations_of(*model, Tensor::zeros(kF32, {1, 224, 224, 3}), y, 20), 0);
 }
 
 TEST(Steady, TheCounterCounts) {

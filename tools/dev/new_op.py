@@ -23,7 +23,7 @@ ROW = """      {{.name = "{name}",
        .oracle = {{"np.{name}(x)"}},
        .cases = {{"f32[2, 3]", "f32[]", "f32[0, 4]", "f32[37]", "f16[9]"}}}},
 """
-TEST = """// {name}: values worked out by hand; everything general is tested from the row (tests/ops/conformance).
+TEST = """// {name}: values worked out by hand; everything general is tested from the row .
 #include <gtest/gtest.h>
 
 #include "ir/text.h"

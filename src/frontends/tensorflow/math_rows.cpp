@@ -145,6 +145,7 @@ constexpr Row kRows[] = {
     {"Elu", unary, "elu"},
     {"Equal", binary, "equal"},
     {"Erf", unary, "erf"},
+    {"Erfc", unary, "erfc"},
     {"Exp", unary, "exp"},
     {"Expm1", unary, "expm1"},
     {"Floor", unary, "floor"},
