@@ -1,4 +1,5 @@
-"""./dev demo: a CNN trained by stock Keras goes the whole way: show, freeze, convert, run, compare, time.
+"""./dev demo: a TensorFlow 1 script is migrated and trained on both engines, and a CNN trained by stock Keras goes the whole
+way to an .om: show, freeze, convert, run, compare, time.
 
 Every stage is a command as a user would type it; figures and pictures end up in out/demo/index.html."""
 
@@ -21,6 +22,7 @@ ROOT = HERE.parents[1]
 OUT = ROOT / "out" / "demo"
 BIN = Path(sys.executable).parent
 ROUNDS, ROUND_SECONDS = 10, 0.2
+TRAININGS, TRAINING_STEPS = 2, 200  # of the TensorFlow 1 script on each engine, in turn
 SPEED_BATCHES = (1, 32)
 
 
@@ -30,13 +32,14 @@ class Stages:
     def __init__(self):
         self.rows = []
 
-    def run(self, title, *words):
+    def run(self, title, *words, **environment):
         words = [str(word) for word in words]
         start = time.time()
         # The commands stand beside this Python, wherever PATH points.
-        done = subprocess.run([str(BIN / words[0]), *words[1:]], cwd=OUT, capture_output=True, text=True)
+        everything = {**os.environ, **environment}
+        done = subprocess.run([str(BIN / words[0]), *words[1:]], cwd=OUT, env=everything, capture_output=True, text=True)
         seconds = time.time() - start
-        shown = shlex.join(words).replace(str(ROOT) + "/", "")
+        shown = shlex.join([*(f"{name}={value}" for name, value in environment.items()), *words]).replace(str(ROOT) + "/", "")
         self.rows.append({"title": title, "command": shown, "seconds": seconds, "output": done.stdout.strip()})
         print(f"{seconds:6.1f} s {title:8} {shown}", flush=True)
         if done.returncode:
@@ -48,6 +51,7 @@ class Stages:
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     stages = Stages()
+    script = train_script(stages)
     stages.run("train", "python", HERE / "train.py", "saved_model")
     stages.run("show", "cairn", "show", "saved_model")
     frozen = json.loads(stages.run("freeze", "cairn", "freeze", "saved_model", "-o", "frozen.pb", "--json"))
@@ -68,12 +72,35 @@ def main():
     stages.run("run", "cairn", "run", "digits.om", "--input", f"{node}=test_images.npy", "--output", "results")
     verified = stages.run("verify", "cairn", "verify", "digits.om", "--against", "frozen.pb", "--json")
     profile = stages.run("bench", "cairn", "bench", "digits.om", "--batch", 32, "--per-op", "--json")
-    facts = compare(images, labels) | {"stages": stages.rows, "node": node}
+    facts = compare(images, labels) | {"stages": stages.rows, "node": node, "script": script}
     facts |= {"verified": json.loads(verified), "profile": json.loads(profile)}
     report(facts)
     (OUT / "facts.json").write_text(json.dumps(facts, indent=1))
     (OUT / "index.html").write_text(page.render(facts, images, labels))
     print(f"page: {(OUT / 'index.html').relative_to(ROOT)}")
+
+
+def train_script(stages):
+    """The TensorFlow 1 script: migrated, trained on both engines in turn, its weights taken to an .om and run."""
+    stages.run("migrate", "cairn", "migrate", HERE / "train_tf1.py", "-o", "migrated")
+    records = {"tensorflow": [], "cairn": []}
+    for turn in range(TRAININGS):
+        for engine in sorted(records, reverse=turn % 2 == 0):
+            words = ("migrated/train_tf1.py", "--steps", TRAINING_STEPS, "--output", f"tf1_{engine}")
+            stages.run("script", "cairn", "tf1", *words, CAIRN_ENGINE=engine)
+            records[engine].append(dict(np.load(OUT / f"tf1_{engine}" / "record.npz")))
+    stages.run("convert", "atc", "--model=tf1_cairn/frozen.pb", "--framework=3", "--output=digits_tf1",
+               "--input_shape=images:-1,8,8,1", "--soc_version=Ascend310")  # fmt: skip
+    stages.run("verify", "cairn", "verify", "digits_tf1.om", "--against", "tf1_cairn/frozen.pb")
+    losses = {engine: runs[0]["losses"].astype(float) for engine, runs in records.items()}
+    times = [[float(np.median(run["seconds"][10:])) for run in pair] for pair in zip(*records.values())]
+    return {
+        "losses": {engine: values.tolist() for engine, values in losses.items()},
+        "accuracy": {engine: float(runs[0]["accuracy"]) for engine, runs in records.items()},
+        "first_steps": float(np.abs(losses["cairn"] - losses["tensorflow"])[:20].max()),
+        "times": times,
+        "ratio": statistics.median(own / stock for stock, own in times),
+    }
 
 
 def compare(images, labels):
@@ -137,6 +164,16 @@ def interleaved(first, second):
 
 
 def report(facts):
+    script = facts["script"]
+    print()
+    print("training the TensorFlow 1 script on both engines:")
+    for step in (0, 1, 5, 20, 50, 100, TRAINING_STEPS - 1):
+        stock, own = (script["losses"][engine][step] for engine in ("tensorflow", "cairn"))
+        print(f"  loss of step {step + 1:<4}            TensorFlow {stock:.6f}   Cairn {own:.6f}")
+    stock, own = (statistics.median(column) * 1e3 for column in zip(*script["times"]))
+    print(f"  time of a step               TensorFlow {stock:5.2f} ms   Cairn {own:5.2f} ms   ratio {script['ratio']:.2f}")
+    accuracy = script["accuracy"]
+    print(f"  test accuracy                TensorFlow {accuracy['tensorflow']:.4f}   Cairn {accuracy['cairn']:.4f}")
     accuracy = facts["accuracy"]
     print()
     print(f"accuracy on {facts['images']} test images   TensorFlow {accuracy['tensorflow']:.4f}   Cairn {accuracy['cairn']:.4f}")

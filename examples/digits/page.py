@@ -39,6 +39,10 @@ def render(facts, images, labels):
         "<h1>From Keras to .om, and the same numbers</h1>",
         "<p>A CNN trained on scikit-learn's handwritten digits, converted and run by Cairn, beside the TensorFlow it came from.</p>",
         _figures(facts),
+        '<div class="row">',
+        _section("A TensorFlow 1 script trains on both engines", losses(facts["script"])),
+        _section("What became of it", outcome(facts["script"])),
+        "</div>",
         _section("The way of the model", workflow(facts["stages"])),
         '<div class="row">',
         _section("Accuracy on the test set", accuracy(facts)),
@@ -87,6 +91,8 @@ def _bar(x, y, width, height, colour):
 
 
 PRODUCTS = {
+    "migrate": "migrated/",
+    "script": "tf1_*/frozen.pb",
     "train": "saved_model/",
     "show": "signatures, sizes",
     "freeze": "frozen.pb",
@@ -109,6 +115,39 @@ def workflow(stages):
         parts.append(_text(x + 59, 56, f"{stage['seconds']:.1f} s", "soft", "middle"))
         parts.append(_text(x + 59, 92, PRODUCTS.get(stage["title"], ""), "soft mono", "middle"))
     return _svg(len(stages) * step - 20, 100, parts, "stages and their times")
+
+
+def losses(script):
+    """The losses of both engines over the steps, on a logarithmic scale."""
+    pairs = script["losses"]
+    low = math.log10(max(min(min(values) for values in pairs.values()), 1e-6))
+    high = math.log10(max(max(values) for values in pairs.values()))
+    parts = []
+    for exponent in range(math.ceil(low), math.floor(high) + 1):
+        y = 10 + 130 * (high - exponent) / (high - low)
+        parts.append(f'<path d="M40 {y:.1f} H430" stroke="var(--line)"/>')
+        parts.append(_text(34, y + 4, f"1e{exponent}", "soft mono", "end"))
+    for engine, colour, width in (("tensorflow", "--other", 4), ("cairn", "--own", 1.5)):
+        values = pairs[engine]
+        points = " ".join(
+            f"{40 + 390 * index / (len(values) - 1):.1f},{10 + 130 * (high - math.log10(max(value, 1e-6))) / (high - low):.1f}"
+            for index, value in enumerate(values)
+        )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="var({colour})" stroke-width="{width}"/>')
+    parts.append(LEGEND.format(x=40, y=152, x1=58, y1=163, x2=160, x3=178))
+    return _svg(430, 170, parts, "losses of both engines")
+
+
+def outcome(script):
+    pair, steps = script["accuracy"], len(script["losses"]["cairn"])
+    stock, own = (statistics.median(column) * 1e3 for column in zip(*script["times"]))
+    lines = [
+        f"{steps} steps; the first 20 losses differ by at most {script['first_steps']:.1e}",
+        f"test accuracy: TensorFlow {pair['tensorflow'] * 100:.2f} %, Cairn {pair['cairn'] * 100:.2f} %",
+        f"time of a step: TensorFlow {stock:.2f} ms, Cairn {own:.2f} ms, ratio {script['ratio']:.2f}",
+        "its weights went on: frozen.pb, digits_tf1.om, verified against TensorFlow",
+    ]
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
 def accuracy(facts):
