@@ -22,6 +22,7 @@ Examples:
   cairn run model.om --input x=image.npy       outputs as a table; -o FOLDER keeps them
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
   cairn verify model.om --against saved_model/ compares with the framework that made it
+  cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn VERB --help                            examples of each verb
 
 Also: atc, omg and msame, with the options of the platform's tools.)";
@@ -62,6 +63,14 @@ int cairn_main(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
 
+  if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port")) {
+    try {
+      return run_script_verb(arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port", {arguments.begin() + 1, arguments.end()});
+    } catch (const Error& error) {
+      return report_error(error, arguments[0], false);
+    }
+  }
+
   CLI::App app("Converts, runs and checks trained models.", "cairn");
   app.footer(kExamples);
   app.set_version_flag("--version", kProducer);
@@ -81,6 +90,8 @@ int cairn_main(const std::vector<std::string>& arguments) {
 #ifdef CAIRN_COMPARE
   app.add_subcommand("compare", "dump files against dump files")->prefix_command();
 #endif
+  app.add_subcommand("tf1", "run a TensorFlow 1 training script on the engine")->prefix_command();
+  app.add_subcommand("port", "migrate a training script, train it on both engines, compare")->prefix_command();
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);

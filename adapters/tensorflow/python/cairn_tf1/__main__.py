@@ -21,7 +21,7 @@ def main():
     sys.path[0] = folder  # as Python itself does for a script
     sys.argv = [options.script, *options.arguments]
 
-    from cairn_tf1 import alias, scan
+    from cairn_tf1 import alias, record, scan
 
     alias.install()
     findings = scan.look_through(options.script)
@@ -32,6 +32,7 @@ def main():
         if not options.anyway:
             sys.stderr.write("cairn tf1: not run; --anyway runs it nevertheless\n")
             sys.exit(3)
+    record.install()
     runpy.run_path(options.script, run_name="__main__")
 
 
