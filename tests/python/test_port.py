@@ -1,0 +1,61 @@
+"""cairn port: a script is migrated, trained on stock TensorFlow and on the engine, and the records are compared."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow_adapter
+from tensorflow_adapter import ROOT, run_python
+
+tensorflow_adapter.use_packages()
+from cairn_tf1 import port  # noqa: E402
+
+SCRIPT = """
+import numpy as np
+import tensorflow as tf
+
+{body}
+"""
+
+
+def port_of(tmp_path, body, *words):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(body=body))
+    return run_python(["-m", "cairn_tf1.port", script, "-o", tmp_path / "work", "--json", *words])
+
+
+def test_the_digits_script_is_equal_on_both_engines(tmp_path):
+    done = run_python(["-m", "cairn_tf1.port", ROOT / "examples/digits/train_tf1.py", "-o", tmp_path, "--steps", 5, "--json"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result["equal"] and result["variables"] >= 30 and result["compared"] >= 35
+    assert result["clusters"]["on_engine"] >= result["clusters"]["numeric"] / 2
+    assert "TensorFlow" in (tmp_path / "index.html").read_text()
+
+
+def test_without_training_nothing_is_called_equal(tmp_path):
+    done = port_of(tmp_path, "with tf.Session() as sess: print(sess.run(tf.constant(1) + 1))")
+    assert done.returncode == 3
+    assert "there is no training to compare" in done.stderr
+
+
+def test_a_script_that_fails_is_shown_with_its_last_lines(tmp_path):
+    done = port_of(tmp_path, "raise ValueError('no data here')")
+    assert done.returncode == 3
+    assert "does not run on tensorflow" in done.stderr and "no data here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "found", [np.array([1.0, 2.1]), np.array([1.0, np.nan]), np.array([1.0]), None], ids=["value", "nan", "shape", "missing"]
+)
+def test_what_differs_is_named(found):
+    stock = {"fetch:0:loss:0": np.array(0.5), "variable:w": np.array([1.0, 2.0])}
+    cairn = {"fetch:0:loss:0": np.array(0.5)} | ({} if found is None else {"variable:w": found})
+    result = port.compare({"stock": stock, "again": stock, "cairn": cairn}, port.parse(["."]))
+    assert not result["equal"]
+    assert [row["key"] for row in result["unequal"]] == ["variable:w"]
+
+
+def test_noise_of_the_framework_itself_is_allowed():
+    stock, again, cairn = ({"variable:w": np.array([1.0, value])} for value in (2.0, 2.01, 1.97))
+    assert port.compare({"stock": stock, "again": again, "cairn": cairn}, port.parse(["."]))["equal"]
