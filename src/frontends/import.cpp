@@ -6,6 +6,7 @@
 
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "ir/text.h"
 
@@ -29,17 +30,46 @@ bool is_placeholder(const tensorflow::Node& node) {
   return node.op == "Placeholder" || node.op == "PlaceholderWithDefault";
 }
 
-/// Outputs of a graph that names none: what no other node reads.
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+/// Nodes that depend on the elements of a placeholder, not on its shape alone.
+std::unordered_set<std::string_view> data_nodes(const tensorflow::GraphDef& graph) {
+  std::unordered_map<std::string_view, std::vector<const tensorflow::Node*>> users;
+  std::vector<const tensorflow::Node*> pending;
+  std::unordered_set<std::string_view> found;
+  for (const tensorflow::Node& node : graph.nodes) {
+    if (is_placeholder(node) && found.insert(node.name).second) pending.push_back(&node);
+    for (std::string_view input : node.inputs)
+      users[tensorflow::parse_tensor_name(input, "graph").node].push_back(&node);
+  }
+  while (!pending.empty()) {
+    const tensorflow::Node* node = pending.back();
+    pending.pop_back();
+    for (const tensorflow::Node* user : users[node->name])
+      if (!is_one_of(user->op, {"Shape", "ShapeN", "Size", "Rank"}) && found.insert(user->name).second)
+        pending.push_back(user);
+  }
+  return found;
+}
+
+/// Outputs of a graph that names none: what no other node reads. Nodes that act beside the model (checks, summaries,
+/// savers) are none, nor is what does not depend on an input while something else does.
 std::vector<std::string> graph_ends(const tensorflow::GraphDef& graph) {
-  std::unordered_set<std::string_view> read;
+  std::unordered_set<std::string_view> read, data = data_nodes(graph);
   for (const tensorflow::Node& node : graph.nodes)
-    for (std::string_view input : node.inputs) read.insert(tensorflow::parse_tensor_name(input, "graph").node);
-  std::vector<std::string> ends;
-  for (const tensorflow::Node& node : graph.nodes)
-    if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert" &&
-        !is_placeholder(node))
-      ends.emplace_back(node.name);
-  return ends;
+    for (std::string_view input : node.inputs)
+      if (!input.starts_with('^')) read.insert(tensorflow::parse_tensor_name(input, "graph").node);
+  std::vector<std::string> ends, others;
+  for (const tensorflow::Node& node : graph.nodes) {
+    if (read.contains(node.name) || is_placeholder(node) || node.op.find("Summary") != std::string_view::npos ||
+        is_one_of(node.op, {"NoOp", "Const", "Assert", "Print", "PrintV2", "SaveV2", "RestoreV2", "Switch", "Enter",
+                            "NextIteration", "LoopCond", "TensorArrayCloseV3"}))
+      continue;
+    (data.contains(node.name) ? ends : others).emplace_back(node.name);
+  }
+  return ends.empty() ? others : ends;
 }
 
 /// What a graph needs above some nodes.
@@ -82,6 +112,40 @@ tensorflow::Signature complete(const tensorflow::GraphDef& graph, const ImportOp
   return signature;
 }
 
+Module import_raised(const tensorflow::GraphDef& graph, const ImportOptions& options,
+                     const tensorflow::Signature& given) {
+  tensorflow::Signature signature = complete(graph, options, given);
+  const std::string& file = graph.model->name();
+  if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");
+  Module module;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  InputTypes types(options);
+  std::unordered_map<std::string_view, Value*> inputs;
+  for (const tensorflow::TensorInfo& info : signature.inputs) {
+    auto dtype = tensorflow::dtype_of(info.dtype);
+    if (!dtype)
+      fail(ErrorKind::unsupported, printable(info.key), "inputs of {} are not supported",
+           tensorflow::to_string(info.dtype));
+    Type type = types.type(names_of(info), *dtype, shape_of(info.shape));
+    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, clean(info.key));
+  }
+  types.refuse_unused(file, main.body);
+  name_unknown_dims(main.body);
+  Builder builder(main.body);
+  tensorflow::Importer importer(graph, module);
+  std::vector<std::string> wanted;
+  for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
+  main.body.results = importer.import_graph(wanted, inputs, builder);
+  importer.problems().raise(file);
+  for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
+  module.metadata["format"] = "tensorflow";
+  if (!signature.key.empty()) module.metadata["signature"] = clean(signature.key);
+  verify(module);
+  return module;
+}
+
 }  // namespace
 
 const char* to_string(ModelFormat format) {
@@ -118,36 +182,10 @@ ModelFormat detect_format(const std::string& path) {
 
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
                          const tensorflow::Signature& given) {
-  tensorflow::Signature signature = complete(graph, options, given);
-  const std::string& file = graph.model->name();
-  if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");
-  Module module;
-  module.functions.push_back(std::make_unique<Function>());
-  Function& main = *module.functions.back();
-  main.name = "main";
-  InputTypes types(options);
-  std::unordered_map<std::string_view, Value*> inputs;
-  for (const tensorflow::TensorInfo& info : signature.inputs) {
-    auto dtype = tensorflow::dtype_of(info.dtype);
-    if (!dtype)
-      fail(ErrorKind::unsupported, printable(info.key), "inputs of {} are not supported",
-           tensorflow::to_string(info.dtype));
-    Type type = types.type(names_of(info), *dtype, shape_of(info.shape));
-    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, clean(info.key));
-  }
-  types.refuse_unused(file, main.body);
-  name_unknown_dims(main.body);
-  Builder builder(main.body);
-  tensorflow::Importer importer(graph, module);
-  std::vector<std::string> wanted;
-  for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
-  main.body.results = importer.import_graph(wanted, inputs, builder);
-  importer.problems().raise(file);
-  for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
-  module.metadata["format"] = "tensorflow";
-  if (!signature.key.empty()) module.metadata["signature"] = clean(signature.key);
-  verify(module);
-  return module;
+  if (!tensorflow::has_switches(graph)) return import_raised(graph, options, given);
+  tensorflow::GraphDef raised = graph;
+  tensorflow::raise_control_flow(raised);
+  return import_raised(raised, options, given);
 }
 
 Module import_model(const std::string& path, const ImportOptions& options) {

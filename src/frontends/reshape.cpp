@@ -66,6 +66,95 @@ Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, b
   return folded(builder.add_node(op_named("reshape"), {x, shape}, {}, {}, type)->result(), builder);
 }
 
+std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size_t>* free) {
+  const Shape& own = vector->type.shape;
+  if (!vector->type.is_tensor() || !own.known() || own.rank() > 1) return std::nullopt;
+  const auto count = static_cast<size_t>(own.rank() == 0 ? 1 : own.dims[0].size);
+  constexpr size_t kMost = 64;
+  if (count > kMost) return std::nullopt;
+  std::vector<Dim> sizes(count);
+  if (const Tensor* constant = constant_of(vector)) {
+    std::vector<int64_t> numbers = constant->as_i64();
+    for (size_t i = 0; i < count; ++i) {
+      if (numbers[i] >= 0) sizes[i] = numbers[i];
+      if (numbers[i] == -1 && free != nullptr) *free = i;
+    }
+    return sizes;
+  }
+  const Node* node = vector->producer;
+  if (node == nullptr) return sizes;
+  if (node->is("shape_of") && node->inputs[0]->type.shape.ranked) return node->inputs[0]->type.shape.dims;
+  if (node->is("cast") || (node->is("reshape") && node->inputs[0]->type.shape.known()))
+    return sizes_in(node->inputs[0], free);
+  if (node->is("concat")) {
+    sizes.clear();
+    for (const Value* part : node->inputs) {
+      std::optional<size_t> free_here;
+      auto some = sizes_in(part, &free_here);
+      if (!some) return std::vector<Dim>(count);
+      if (free_here && free != nullptr) *free = sizes.size() + *free_here;
+      sizes.insert(sizes.end(), some->begin(), some->end());
+    }
+    return sizes;
+  }
+  if (node->is("slice") && node->attr().integers("steps").empty()) {
+    const Tensor* begin = constant_of(node->inputs[1]);
+    auto all = sizes_in(node->inputs[0]);
+    if (begin == nullptr || !all) return sizes;
+    int64_t first = begin->as_i64()[0];
+    if (first < 0) first += static_cast<int64_t>(all->size());
+    for (size_t i = 0; i < count && first >= 0 && static_cast<size_t>(first) + i < all->size(); ++i)
+      sizes[i] = (*all)[static_cast<size_t>(first) + i];
+  }
+  return sizes;
+}
+
+namespace {
+
+/// What -1 stands for: what the sizes of x leave when equal numbers and symbols are taken from both sides.
+Dim rest_of(const Shape& x, const std::vector<Dim>& others, size_t free) {
+  if (!x.ranked) return Dim();
+  std::vector<Dim> left;
+  int64_t elements = 1, divisor = 1;
+  for (const Dim& dim : x.dims) {
+    if (!dim.known()) left.push_back(dim);
+    if (dim.known() && __builtin_mul_overflow(elements, dim.size, &elements)) return Dim();
+  }
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (i == free) continue;
+    if (others[i].known()) {
+      if (__builtin_mul_overflow(divisor, others[i].size, &divisor)) return Dim();
+      continue;
+    }
+    auto same = std::find_if(left.begin(), left.end(), [&](const Dim& dim) { return dim.surely_equals(others[i]); });
+    if (same == left.end()) return Dim();
+    left.erase(same);
+  }
+  if (divisor == 0 || elements % divisor != 0) return Dim();
+  if (left.empty()) return elements / divisor;
+  return left.size() == 1 && elements == divisor ? left[0] : Dim();
+}
+
+}  // namespace
+
+Value* reshape_by(Value* x, Value* shape, Builder& builder) {
+  std::optional<size_t> free;
+  auto sizes = sizes_in(shape, &free);
+  if (!sizes || shape->type.shape.rank() != 1 || !x->type.is_tensor())
+    return folded(builder.add("reshape", {x, shape}), builder);
+  if (free) (*sizes)[*free] = rest_of(x->type.shape, *sizes, *free);
+  // One size that is not a number may as well be -1: the shape is a constant then.
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : *sizes) numbers.push_back(dim.known() ? dim.size : -1);
+  bool one = std::count(numbers.begin(), numbers.end(), -1) <= 1 && std::count(numbers.begin(), numbers.end(), 0) == 0;
+  std::vector<Type> type{Type::tensor(x->type.dtype, Shape(*sizes))};
+  if (one && constant_of(shape) == nullptr) {
+    for (const Dim& dim : *sizes) one = one && (dim.known() || dim.symbol != nullptr || free);
+    if (one) shape = builder.ints(numbers);
+  }
+  return folded(builder.add_node(op_named("reshape"), {x, shape}, {}, {}, type)->result(), builder);
+}
+
 Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder) {
   std::vector<NewDim> dims;
   const auto& from = x->type.shape.dims;

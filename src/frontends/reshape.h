@@ -1,6 +1,7 @@
 // Reshapes that frontends make: the new dims are numbers or dims of the input, which may be unknown until a run.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ir/module.h"
@@ -20,6 +21,12 @@ Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, b
 Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder);
 /// With dims of size 1 at `axes` of the result; axes count from 0 and differ.
 Value* expand_dims(Value* x, const std::vector<int64_t>& axes, Builder& builder);
+
+/// What is known of a vector of sizes: numbers, symbols of the tensors whose sizes they are, or nothing. No value at all
+/// when not even their number is known. `free` is set to the place of a constant -1.
+std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size_t>* free = nullptr);
+/// x under the dims that a vector gives, with what is known of them.
+Value* reshape_by(Value* x, Value* shape, Builder& builder);
 
 /// Axes counted from 0. Throws Error invalid_model for one out of range or named twice.
 std::vector<int64_t> normal_axes(std::vector<int64_t> axes, size_t rank);

@@ -254,6 +254,8 @@ std::vector<OpDef> make_rows() {
                  raise<binary<[](auto x, auto y) { return std::pow(static_cast<double>(x), static_cast<double>(y)); },
                               [](auto x, auto y) { return integer_power(x, y); }>>,
                  {"np.power(x, y)"}),
+      arithmetic("atan2", "angle of the point with height x and width y, between -pi and pi", 0,
+                 binary_floats<[](auto x, auto y) { return std::atan2(x, y); }>, {"np.arctan2(x, y)"}),
       arithmetic("maximum", "larger of x and y; NaN when either is NaN", kCommutative,
                  binary<[](auto x, auto y) { return maximum(x, y); }, [](auto x, auto y) { return maximum(x, y); }>,
                  {"np.maximum(x, y)"}),
@@ -291,7 +293,9 @@ std::vector<OpDef> make_rows() {
   };
   for (OpDef& row : rows) {
     std::string_view name = row.name;
-    if (name == "div") row.inputs = {{"x", Accepts::floats}, {"y", Accepts::floats}}, row.cases = kFloatCases;
+    if (name == "div" || name == "atan2")
+      row.inputs = {{"x", Accepts::floats}, {"y", Accepts::floats}}, row.cases = kFloatCases;
+    if (name == "atan2") row.precision = Precision::rounded;
     if (name == "truncate_div")
       row.inputs = {{"x", Accepts::integers}, {"y", Accepts::integers}}, row.cases = kDivisionCases;
     if (name == "pow")

@@ -96,10 +96,14 @@ Tensor kept(const Tensor& x) {
 
 void set(KernelContext& context) {
   const List& list = list_of(context);
-  const size_t index = index_of(context, list);
   check_element(context, list, context.input(2));
   auto copy = std::make_shared<List>(list);
-  copy->elements[index] = kept(context.input(2));
+  if (const int64_t index = context.input(1).as_i64()[0];
+      context.attr.boolean("grow") && index >= static_cast<int64_t>(list.elements.size())) {
+    check_length(context, index == std::numeric_limits<int64_t>::max() ? index : index + 1);
+    copy->elements.resize(static_cast<size_t>(index) + 1);
+  }
+  copy->elements[index_of(context, *copy)] = kept(context.input(2));
   context.result(0).list = std::move(copy);
 }
 
@@ -112,6 +116,23 @@ void push(KernelContext& context) {
   check_element(context, list_of(context), context.input(1));
   auto copy = std::make_shared<List>(list_of(context));
   copy->elements.push_back(kept(context.input(1)));
+  context.result(0).list = std::move(copy);
+}
+
+void infer_pop(InferContext& context) {
+  context.result(context.input(0));
+  context.result(element_type(context));
+}
+
+void pop(KernelContext& context) {
+  const List& list = list_of(context);
+  if (list.elements.empty()) context.fail("the list is empty");
+  const size_t last = list.elements.size() - 1;
+  Tensor element = list.elements[last];
+  if (!element.defined()) element = Tensor::zeros(list.element.dtype, unset_dims(context, list, last));
+  copy_elements(element, context.allocate(1, element.dtype(), element.dims()));
+  auto copy = std::make_shared<List>(list);
+  copy->elements.pop_back();
   context.result(0).list = std::move(copy);
 }
 
@@ -229,9 +250,13 @@ std::vector<OpDef> make_rows() {
                "an error",
                {{"size", Accepts::shape_integers}}, infer_make, make),
       list_row("list_get", "element `index`; out of range is an error", {list, index}, infer_get, get),
-      list_row("list_set", "the list with x in place of element `index`; out of range is an error", {list, index, x},
-               infer_set, set),
+      list_row("list_set",
+               "the list with x in place of element `index`; out of range is an error, or with `grow` behind the last "
+               "makes the list longer by unset elements",
+               {list, index, x}, infer_set, set),
       list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
+      list_row("list_pop", "the list without its last element, and that element; an empty list is an error", {list},
+               infer_pop, pop),
       list_row(
           "list_size", "number of elements, set or not", {list},
           [](InferContext& context) { context.result(kI64, Shape()); }, size),
@@ -241,6 +266,8 @@ std::vector<OpDef> make_rows() {
       list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
   };
   rows[0].attributes = {{"element", AttrKind::type}};
+  rows[2].attributes = {flag("grow")};
+  rows[4].results = {"list", "y"};
   for (OpDef& row : rows) row.traits |= kNotFoldable;
   return rows;
 }

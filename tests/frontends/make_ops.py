@@ -104,6 +104,82 @@ CASES = {
 }
 
 
+def image_cases():
+    resize = {}
+    for corners, half in ((False, False), (True, False), (False, True)):
+        for name in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic"):
+            resize[f"{name}{'Corners' * corners}{'Half' * half}"] = (
+                lambda x, op=getattr(raw, name), a=corners, h=half: op(images=x, size=[13, 5], align_corners=a, half_pixel_centers=h), [IMAGE])
+    boxes = np.sort(R.uniform(size=(12, 2, 2)).astype(np.float32), 1).reshape(12, 4)
+    scores = R.uniform(size=12).astype(np.float32)
+    return {
+        **resize,
+        "CropAndResize": (lambda x, b: tf.image.crop_and_resize(x, b, [0, 1, 1], [4, 5]), [IMAGE, boxes[:3]]),
+        "CropAndResizeNearest": (lambda x, b: tf.image.crop_and_resize(x, b, [0, 1, 1], [4, 5], "nearest", 2.0), [IMAGE, 2 * boxes[:3]]),
+        "NonMaxSuppression": (lambda b, s: raw.NonMaxSuppression(boxes=b, scores=s, max_output_size=5, iou_threshold=0.3), [boxes, scores]),
+        "NonMaxSuppressionV2": (lambda b, s: raw.NonMaxSuppressionV2(boxes=b, scores=s, max_output_size=5, iou_threshold=0.3), [boxes, scores]),
+        "NonMaxSuppressionV3": (lambda b, s: tf.gather(b, tf.image.non_max_suppression(b, s, 5, 0.3, 0.2)), [boxes, scores]),
+        "NonMaxSuppressionV4": (lambda b, s: raw.NonMaxSuppressionV4(boxes=b, scores=s, max_output_size=15, iou_threshold=0.3, score_threshold=0.1, pad_to_max_output_size=True)[0], [boxes, scores]),
+        "NonMaxSuppressionV5": (lambda b, s: raw.NonMaxSuppressionV5(boxes=b, scores=s, max_output_size=9, iou_threshold=0.6, score_threshold=0.1, soft_nms_sigma=0.5)[1], [boxes, scores]),
+        "CombinedNonMaxSuppression": (lambda b, s: tf.image.combined_non_max_suppression(b, s, 4, 10, 0.3, 0.1)[0], [boxes.reshape(2, 6, 1, 4), f(2, 6, 3)]),
+        "CombinedNonMaxSuppressionClasses": (lambda b, s: tf.image.combined_non_max_suppression(b, s, 4, 10, 0.3, 0.1, pad_per_class=True)[2], [boxes.reshape(2, 2, 3, 4), f(2, 2, 3)]),
+        "SpaceToDepth": (lambda x: tf.nn.space_to_depth(x, 2), [f(2, 6, 8, 3)]), "DepthToSpace": (lambda x: tf.nn.depth_to_space(x, 2), [f(2, 3, 4, 12)]),
+        "SpaceToBatchND": (lambda x: tf.space_to_batch(x, [2, 3], [[1, 0], [0, 1]]), [f(2, 7, 8, 3)]),
+        "BatchToSpaceND": (lambda x: tf.batch_to_space(x, [2, 3], [[1, 0], [0, 2]]), [f(12, 4, 3, 2)]),
+        "ExtractImagePatches": (lambda x: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 3, 1], [1, 2, 1, 1], "SAME"), [IMAGE]),
+        "ExtractImagePatchesValid": (lambda x: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 3, 1], [1, 1, 1, 1], "VALID"), [IMAGE]),
+    }
+
+
+VOLUME, KERNEL3 = f(2, 5, 6, 7, 3), f(3, 2, 3, 3, 4)
+
+
+def more_cases():
+    return {
+        **{name: ((lambda op: lambda x: op(x=x))(getattr(raw, name)), [np.clip(X, -0.9, 0.9)]) for name in
+           ("Acos", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan", "Erfc")},
+        "Acosh": (lambda x: raw.Acosh(x=x), [P + 1]), "Atan2": (lambda y, x: raw.Atan2(y=y, x=x), [np.round(3 * X), np.round(2 * f(2, 3, 4))]),
+        "ApproximateEqual": (lambda x, y: raw.ApproximateEqual(x=x, y=y, tolerance=0.5), [X, X + f(2, 3, 4)]),
+        **{name: ((lambda op: lambda x, y: op(x=x, y=y))(getattr(raw, name)), [np.float32([0, 0, 2]), np.float32([0, 1, 3])]) for name in
+           ("Xlogy", "Xdivy", "Xlog1py", "MulNoNan")},
+        "EuclideanNorm": (lambda x: tf.math.reduce_euclidean_norm(x, 1), [X]), "LinSpace": (lambda a, b: tf.linspace(a, b, 7), [np.float32(1), np.float32(4)]),
+        "MatrixBandPart": (lambda x: tf.linalg.band_part(x, 1, -1), [f(2, 4, 5)]), "MatrixBandPartLower": (lambda x: tf.linalg.band_part(x, -1, 0), [f(5, 5)]),
+        "MatrixDiagV3": (lambda x: tf.linalg.diag(x), [f(2, 4)]), "MatrixDiagPartV3": (lambda x: tf.linalg.diag_part(x), [f(2, 4, 4)]),
+        "MatrixSetDiagV3": (lambda x, d: tf.linalg.set_diag(x, d), [f(2, 4, 4), f(2, 4)]),
+        "FakeQuantWithMinMaxArgs": (lambda x: tf.quantization.fake_quant_with_min_max_args(x, -1.3, 2.1), [X]),
+        "FakeQuantWithMinMaxVars": (lambda x, a, b: tf.quantization.fake_quant_with_min_max_vars(x, a, b, 4, True), [X, np.float32(-0.9), np.float32(1.1)]),
+        "FakeQuantPerChannel": (lambda x: tf.quantization.fake_quant_with_min_max_vars_per_channel(x, np.float32([-1, -2, 0, -3]), np.float32([1, 2, 3, 0.5])), [X]),
+        "Roll": (lambda x: tf.roll(x, [1, -2], [0, 2]), [X]), "ReverseSequence": (lambda x, n: tf.reverse_sequence(x, n, 1, 0), [f(3, 4, 2), np.int32([2, 0, 4])]),
+        "ReverseSequenceTime": (lambda x, n: tf.reverse_sequence(x, n, 0, 2), [f(4, 2, 3), np.int32([2, 0, 4])]),
+        "TensorScatterAdd": (lambda x, n, u: tf.tensor_scatter_nd_add(x, n, u), [f(5, 2), np.int32([[4], [1], [4]]), f(3, 2)]),
+        "TensorScatterSub": (lambda x, n, u: tf.tensor_scatter_nd_sub(x, n, u), [f(5, 2), np.int32([[4], [1], [4]]), f(3, 2)]),
+        "BroadcastArgs": (lambda x, y: tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(y)), [X, f(3, 1)]),
+        "UniqueV2": (lambda x: raw.UniqueV2(x=x, axis=np.zeros(0, np.int32))[0], [np.int32([3, 1, 3, 2, 1])]),
+        "Conv3DSame": (lambda x: tf.nn.conv3d(x, KERNEL3, [1, 2, 1, 2, 1], "SAME"), [VOLUME]),
+        "Conv3DValid": (lambda x: tf.nn.conv3d(x, KERNEL3[:2], [1, 1, 1, 1, 1], "VALID"), [VOLUME]),
+        "MaxPool3D": (lambda x: tf.nn.max_pool3d(x, [3, 2, 2], [2, 2, 2], "SAME"), [VOLUME]),
+        "AvgPool3D": (lambda x: tf.nn.avg_pool3d(x, [3, 2, 3], [2, 2, 1], "SAME"), [VOLUME]),
+        "AvgPool3DValid": (lambda x: tf.nn.avg_pool3d(x, [2, 2, 2], [2, 2, 2], "VALID"), [VOLUME]),
+        **{f"Einsum{n}": (lambda *a, e=equation: tf.einsum(e, *a), arrays) for n, (equation, arrays) in enumerate([
+            ("ab,bc->ac", [f(3, 4), f(4, 5)]), ("abc,cde->abde", [f(2, 3, 4), f(4, 2, 5)]), ("aecd,abcd->acbe", [f(2, 3, 2, 4), f(2, 5, 2, 4)]),
+            ("acbe,aecd->abcd", [f(2, 2, 5, 3), f(2, 3, 2, 4)]), ("abcd,cde->abe", [f(2, 3, 2, 4), f(2, 4, 5)]), ("...ij,...jk->...ik", [f(2, 3, 4), f(2, 4, 2)]),
+            ("ab->ba", [f(3, 4)]), ("ab,ab->a", [f(3, 4), f(3, 4)]), ("i,j->ij", [f(3), f(4)]), ("abc->b", [X]), ("bhid,bhjd->bhij", [f(2, 2, 3, 4), f(2, 2, 5, 4)])])},
+        "Case": (lambda n, x: tf.switch_case(n, [lambda: x + 1, lambda: x * 2, lambda: -x]), [np.int32(1), X]),
+        "CaseLast": (lambda n, x: tf.switch_case(n, [lambda: x + 1, lambda: x * 2, lambda: -x]), [np.int32(7), X]),
+        "TensorListGrows": (lambda x: growing_list(x), [X]),
+    }
+
+
+def growing_list(x):
+    array = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[4])
+    return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, x[1, i] * 2)), [0, array])[1].stack()
+
+
+CASES.update(image_cases())
+CASES.update(more_cases())
+
+
+
 def main():
     root = sys.argv[1]
     if os.path.exists(os.path.join(root, "done")):

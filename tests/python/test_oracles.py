@@ -199,10 +199,29 @@ def philox(draw, rng, shape, dtype):
     return np.array([rng[0], low, (int(rng[2]) + (low < int(rng[1]))) % 2**64], np.uint64), y
 
 
+def resize2d(x, size, mode, coordinates):
+    import tensorflow as tf
+
+    names = {"nearest": "ResizeNearestNeighbor", "bilinear": "ResizeBilinear", "bicubic": "ResizeBicubic"}
+    if x.size == 0:
+        return np.zeros((x.shape[0], *map(int, size), x.shape[3]), x.dtype)
+    corners, half = coordinates == "align_corners", coordinates == "half_pixel"
+    return getattr(tf.raw_ops, names[mode])(images=x, size=size, align_corners=corners, half_pixel_centers=half).numpy()
+
+
+def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
+    import tensorflow as tf
+
+    indices, left, count = tf.raw_ops.NonMaxSuppressionV5(
+        boxes=boxes, scores=scores, max_output_size=int(most), iou_threshold=iou, score_threshold=least_score,
+        soft_nms_sigma=sigma, pad_to_max_output_size=pad)  # fmt: skip
+    return indices.numpy().astype(np.int64), left.numpy(), np.int64(count.numpy())
+
+
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, segment_reduce, scatter_reduce, philox)
+    + (cross_entropy, segment_reduce, scatter_reduce, philox, resize2d, non_max_suppression)
 } | {"np": np}
 
 

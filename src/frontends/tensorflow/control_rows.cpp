@@ -1,4 +1,4 @@
-// TensorFlow's functional control flow, calls, and lists of tensors.
+// TensorFlow's functional control flow and calls.
 #include "frontends/fold.h"
 #include "frontends/region.h"
 #include "frontends/tensorflow/importer.h"
@@ -76,6 +76,7 @@ class Loop {
     for (int round = 0; round < kMostRounds; ++round) {
       auto condition = region(cond_, true);
       auto body = region(body_, false);
+      if (name_elements(*body)) continue;
       std::vector<Type> wider;
       for (size_t i = 0; i < types_.size(); ++i) wider.push_back(joined_type(types_[i], body->results[i]->type, i));
       if (wider == types_) return finish(std::move(condition), std::move(body));
@@ -105,6 +106,38 @@ class Loop {
     return block;
   }
 
+  /// Lists that are made empty before the loop, of elements of whatever shape: the first element that the body puts into
+  /// one tells. Making the list refuses elements that do not fit.
+  bool name_elements(const Block& body) {
+    bool named = false;
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const cairn::Node* made = carried_[i]->producer;
+      if (made == nullptr || !made->is("list_make") || types_[i].elements[0].shape.ranked) continue;
+      std::optional<Type> element = element_put(body.results[i]);
+      if (!element || !element->shape.ranked || element->dtype != types_[i].elements[0].dtype) continue;
+      // Symbols of the body's own block mean nothing outside.
+      for (Dim& dim : element->shape.dims)
+        if (!dim.known()) dim = Dim();
+      carried_[i] = c_.b.add("list_make", {made->inputs[0]}, {{"element", *element}});
+      types_[i] = carried_[i]->type;
+      named = true;
+    }
+    return named;
+  }
+
+  /// Type of what is put into a list, through branches and inner loops.
+  static std::optional<Type> element_put(const Value* list) {
+    for (const cairn::Node* node = list->producer; node != nullptr; node = list->producer) {
+      if (node->is("list_set")) return node->inputs[2]->type;
+      if (node->is("list_push")) return node->inputs[1]->type;
+      if (node->regions.empty()) return std::nullopt;
+      if (node->regions.size() == 2 && node->is("if"))
+        if (auto found = element_put(node->regions[0]->results[list->index])) return found;
+      list = node->regions.back()->results[list->index];
+    }
+    return std::nullopt;
+  }
+
   std::vector<Value*> finish(std::unique_ptr<Block> condition, std::unique_ptr<Block> body) {
     std::vector<Value*> inputs = carried_;
     for (Value* input : Captures(captured_).inputs()) inputs.push_back(input);
@@ -130,88 +163,64 @@ void loop(OpContext& c) {
   c.out = Loop(c).run();
 }
 
-/// The element shape that an input tells: a vector with -1 for unknown dims, or a scalar -1 for unknown rank.
-Shape element_shape(OpContext& c, size_t input) {
-  const Tensor* tensor = constant_of(c.in[input]);
-  if (tensor == nullptr || tensor->rank() != 1) {
-    const Shape& own = c.in[input]->type.shape;
-    if (tensor == nullptr && own.known() && own.rank() == 1)
-      return Shape(std::vector<Dim>(own.sizes()[0] > 64 ? 0 : own.sizes()[0]));
-    return Shape::unranked();
+/// Branch `number` of a Case, or the ones behind it: an index that is out of range takes the last.
+std::vector<Value*> choose_from(OpContext& c, const std::vector<std::string_view>& branches, size_t number,
+                                const std::vector<Value*>& args, Builder& builder) {
+  auto run = [&](size_t branch, const std::vector<Value*>& inner, Builder& b) {
+    return c.importer().import_function(branches[branch], inner, b, c.name(), c.level() + 1);
+  };
+  std::vector<Value*> values(args.begin() + 1, args.end());
+  if (number + 1 == branches.size()) return run(number, values, builder);
+  Value* here =
+      cast_to(builder.constant(Tensor::scalar_i64(static_cast<int64_t>(number))), args[0]->type.dtype, builder);
+  std::vector<Value*> inputs{builder.add("equal", {args[0], here})};
+  Captures captures(args);
+  for (Value* input : captures.inputs()) inputs.push_back(input);
+  std::vector<std::unique_ptr<Block>> regions;
+  for (bool yes : {true, false}) {
+    std::vector<Value*> inside;
+    auto block = captures.open(inside);
+    Builder b(*block);
+    b.sources = builder.sources;
+    block->results =
+        yes ? run(number, {inside.begin() + 1, inside.end()}, b) : choose_from(c, branches, number + 1, inside, b);
+    regions.push_back(std::move(block));
   }
-  std::vector<Dim> dims;
-  for (int64_t size : tensor->as_i64()) dims.push_back(size < 0 ? Dim() : Dim(size));
-  return Shape(std::move(dims));
+  auto* made = builder.add_node(op_named("if"), std::move(inputs), {}, std::move(regions));
+  std::vector<Value*> results;
+  for (const auto& result : made->results) results.push_back(result.get());
+  return results;
 }
 
-void list_reserve(OpContext& c) {
+void branch_of_many(OpContext& c) {
+  constexpr size_t kMostBranches = 256;
+  c.expect_inputs(1, c.in.size());
+  std::vector<std::string_view> branches = c.functions("branches");
+  if (branches.empty() || branches.size() > kMostBranches)
+    fail(ErrorKind::invalid_model, "", "has {} branches, expected 1 to {}", branches.size(), kMostBranches);
+  c.out = choose_from(c, branches, 0, c.in, c.b);
+}
+
+/// A Switch that no Merge belongs to: only a condition that is known tells which way its value goes.
+void lone_switch(OpContext& c) {
   c.expect_inputs(2);
-  Type element = Type::tensor(c.dtype("element_dtype"), element_shape(c, 0));
-  bool empty = c.node().op == "EmptyTensorList";
-  Value* size = empty ? c.b.constant(Tensor::scalar_i64(0)) : c.in[1];
-  c.out = {c.b.add("list_make", {size}, {{"element", element}})};
+  if (constant_of(c.in[1]) == nullptr) c.refuse("leads to no Merge, and its condition is not known");
+  c.out = {c.in[0], c.in[0]};
 }
 
-void list_plain(OpContext& c) {
-  c.out = {c.b.add(c.target, c.in)};
-}
-
-void list_set(OpContext& c) {
-  c.expect_inputs(3);
-  if (c.boolean("resize_if_index_out_of_bounds", false)) c.refuse("lists that grow on writing are not supported");
-  list_plain(c);
-}
-
-/// What the list says of its elements, and what the node says.
-Type element_type(OpContext& c, size_t shape_input) {
-  const Type& list = c.in[0]->type;
-  if (list.kind != Type::Kind::list)
-    fail(ErrorKind::invalid_model, "", "input 0 is {}, expected a list", to_string(list));
-  Type told = Type::tensor(c.dtype("element_dtype"), element_shape(c, shape_input));
-  if (!compatible(told, list.elements[0]))
-    fail(ErrorKind::invalid_model, "", "elements are {}, told {}", to_string(list.elements[0]), to_string(told));
-  return meet(list.elements[0], told);
-}
-
-void list_get(OpContext& c) {
-  c.expect_inputs(3);
-  std::vector<Type> type{element_type(c, 2)};
-  c.out = {c.b.add_node(op_named("list_get"), {c.in[0], c.in[1]}, {}, {}, type)->result()};
-}
-
-void list_stack(OpContext& c) {
-  c.expect_inputs(2);
-  Type type = element_type(c, 1);
-  int64_t count = c.integer("num_elements", -1);
-  if (type.shape.ranked) type.shape.dims.insert(type.shape.dims.begin(), count < 0 ? Dim() : Dim(count));
-  c.out = {c.b.add_node(op_named("list_stack"), {c.in[0]}, {}, {}, {type})->result()};
-}
-
-void list_unstack(OpContext& c) {
-  c.expect_inputs(2);
-  c.out = {c.b.add("list_unstack", {c.in[0]})};
-}
-
-void list_length(OpContext& c) {
-  c.expect_inputs(1);
-  c.out = {cast_to(c.b.add("list_size", c.in), kI32, c.b)};
+/// Exit and Merge, raised: they hand on a value of the While or If.
+void hand_on(OpContext& c) {
+  c.out = c.in;
 }
 
 constexpr Row kRows[] = {
-    {"EmptyTensorList", list_reserve},
-    {"If", branch_of_two},
-    {"PartitionedCall", call},
-    {"StatefulPartitionedCall", call},
-    {"StatelessIf", branch_of_two},
-    {"StatelessWhile", loop},
-    {"TensorListFromTensor", list_unstack},
-    {"TensorListGetItem", list_get},
-    {"TensorListLength", list_length},
-    {"TensorListPushBack", list_plain, "list_push"},
-    {"TensorListReserve", list_reserve},
-    {"TensorListSetItem", list_set, "list_set"},
-    {"TensorListStack", list_stack},
-    {"While", loop},
+    {"Case", branch_of_many},       {"Exit", hand_on},
+    {"If", branch_of_two},          {"Merge", hand_on},
+    {"PartitionedCall", call},      {"StatefulPartitionedCall", call},
+    {"RefExit", hand_on},           {"RefMerge", hand_on},
+    {"RefSwitch", lone_switch},     {"StatelessCase", branch_of_many},
+    {"StatelessIf", branch_of_two}, {"StatelessWhile", loop},
+    {"Switch", lone_switch},        {"While", loop},
 };
 
 }  // namespace

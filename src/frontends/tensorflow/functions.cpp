@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 namespace cairn::tensorflow {
 namespace {
@@ -48,7 +49,8 @@ struct Call {
 /// Expands one call into `pending`, and returns the node that hands on the results.
 class Expansion {
  public:
-  Expansion(const Call& call, const FunctionDef& function, const Library& library)
+  Expansion(const Call& call, const FunctionDef& function, const Library& library,
+            std::unordered_set<std::string_view>& used)
       : call_(call),
         function_(function),
         library_(library),
@@ -61,6 +63,7 @@ class Expansion {
       fail(ErrorKind::invalid_model, printable(call.node.name), "gives {} arguments to function {}, which takes {}",
            inputs.size(), printable(function.name), function.inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) arguments_.emplace(function.inputs[i].name, inputs[i]);
+    for (const Node& inner : function.nodes) names_.emplace(inner.name, name_of(inner.name, used));
   }
 
   Node run(std::vector<Call>& pending) {
@@ -68,7 +71,7 @@ class Expansion {
       model_.charge(2 * sizeof(Call) + 2 * inner.inputs.size() * sizeof(std::string_view) +
                     2 * inner.attrs.size() * sizeof(Attr));
       Node node = inner;
-      node.name = model_.keep(prefixed(inner.name));
+      node.name = names_.at(inner.name);
       for (std::string_view& input : node.inputs) input = translate(input);
       pending.push_back({std::move(node), call_.level + 1});
     }
@@ -76,7 +79,13 @@ class Expansion {
   }
 
  private:
-  std::string prefixed(std::string_view name) const { return fmt::format("{}/{}", call_.node.name, name); }
+  /// An inner node's own name if no other node has it, else with the call's before it.
+  std::string_view name_of(std::string_view own, std::unordered_set<std::string_view>& used) {
+    if (used.insert(own).second) return own;
+    std::string name = fmt::format("{}/{}", call_.node.name, own);
+    while (used.contains(name)) name += "_";
+    return *used.insert(model_.keep(std::move(name))).first;
+  }
 
   /// The graph's name for a body input.
   std::string_view translate(std::string_view input) {
@@ -89,10 +98,9 @@ class Expansion {
       fail(ErrorKind::invalid_model, printable(function_.name), "input '{}' is neither a node nor an argument",
            printable(input));
     }
-    if (name.index == kControl) return model_.keep("^" + prefixed(name.node));
-    std::string text = prefixed(name.node);
-    if (name.index > 0) text += fmt::format(":{}", name.index);
-    return model_.keep(std::move(text));
+    std::string_view node = names_.at(name.node);
+    if (name.index == kControl) return model_.keep(fmt::format("^{}", node));
+    return name.index > 0 ? model_.keep(fmt::format("{}:{}", node, name.index)) : node;
   }
 
   Node hand_on() {
@@ -110,7 +118,7 @@ class Expansion {
     for (std::string_view input : call_.node.inputs)
       if (input.starts_with('^')) node.inputs.push_back(input);
     for (const auto& [name, inner] : function_.control_returns)
-      if (index_.contains(inner)) node.inputs.push_back(model_.keep("^" + prefixed(inner)));
+      if (index_.contains(inner)) node.inputs.push_back(model_.keep(fmt::format("^{}", names_.at(inner))));
     if (types.empty()) {
       node.op = "NoOp";
     } else if (types.size() == 1) {
@@ -129,6 +137,7 @@ class Expansion {
   ModelBytes& model_;
   NodeIndex index_;
   std::unordered_map<std::string_view, std::string_view> arguments_;
+  std::unordered_map<std::string_view, std::string_view> names_;  // in the graph
 };
 
 }  // namespace
@@ -195,6 +204,8 @@ void prune(GraphDef& graph, const std::vector<std::string>& roots) {
 
 void inline_calls(GraphDef& graph) {
   Library library(graph);
+  std::unordered_set<std::string_view> used;
+  for (const Node& node : graph.nodes) used.insert(node.name);
   std::vector<Call> pending;
   for (size_t i = graph.nodes.size(); i-- > 0;) pending.push_back({std::move(graph.nodes[i]), 0});
   std::vector<Node> nodes;
@@ -218,7 +229,7 @@ void inline_calls(GraphDef& graph) {
     if (call.level >= kMostCallLevels)
       fail(ErrorKind::unsupported, printable(call.node.name), "function calls are nested deeper than {}",
            kMostCallLevels);
-    nodes.push_back(Expansion(call, *function, library).run(pending));
+    nodes.push_back(Expansion(call, *function, library, used).run(pending));
   }
   graph.nodes = std::move(nodes);
 }

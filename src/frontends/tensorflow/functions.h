@@ -42,8 +42,9 @@ TensorName resolve_body_input(std::string_view input, const std::vector<Node>& n
 void prune(GraphDef& graph, const std::vector<std::string>& roots);
 
 /// Replaces every call (PartitionedCall, StatefulPartitionedCall, a library function used as op), and the calls inside,
-/// by the function's nodes, named "<call>/<node>". A node of the call's name stays and hands on the results, so that
-/// tensor names do not change. Functions that If and While name are left as they are.
+/// by the function's nodes, under their own names, or "<call>/<node>" where another has it. A node of the call's name
+/// stays and hands on the results, so that tensor names do not change. Functions that If and While name are left as they
+/// are.
 void inline_calls(GraphDef& graph);
 
 /// Drops the library's functions that no node leads to.

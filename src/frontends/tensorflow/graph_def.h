@@ -114,13 +114,16 @@ struct FunctionDef {
   std::vector<std::pair<std::string_view, std::string_view>> returns;
   std::vector<std::pair<std::string_view, std::string_view>> control_returns;
   std::vector<Attr> attrs;
-  std::string_view raw;  // the message as read; empty once changed
+  std::string_view raw;      // the message as read; empty once changed
+  bool graph_names = false;  // inputs are "node:index" as in a graph: made by raise_control_flow
 };
 
 struct GraphDef {
   std::shared_ptr<ModelBytes> model;  // owns all texts and keeps files of payloads alive
   std::vector<Node> nodes;
   std::vector<FunctionDef> functions;
+  /// Names and ops of the nodes that an If or While made by raise_control_flow stands for, by its name.
+  std::map<std::string_view, std::vector<std::pair<std::string_view, std::string_view>>> raised;
   int32_t producer = 0;
   int32_t min_consumer = 0;
 };

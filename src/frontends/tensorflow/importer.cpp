@@ -8,11 +8,10 @@ namespace cairn::tensorflow {
 namespace {
 
 constexpr int kMostLevels = 64;
-
 struct SourcesGuard {
   Builder& builder;
   std::vector<SourceId> before;
-  explicit SourcesGuard(Builder& b, SourceId id) : builder(b), before(std::exchange(b.sources, {id})) {}
+  SourcesGuard(Builder& b, std::vector<SourceId> ids) : builder(b), before(std::exchange(b.sources, std::move(ids))) {}
   ~SourcesGuard() { builder.sources = before; }
 };
 
@@ -89,7 +88,7 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
 
 void Importer::import_node(Scope& scope, size_t index) {
   const Node& node = scope.nodes[index];
-  std::string name = scope.prefix.empty() ? clean(node.name) : fmt::format("{}/{}", scope.prefix, clean(node.name));
+  std::string name = source_name(scope, node);
   std::string op = clean(node.op);
   model()->charge(1024);
   try {
@@ -116,8 +115,12 @@ void Importer::import_node(Scope& scope, size_t index) {
 
 std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& node, const std::string& name,
                                     std::vector<Value*> inputs) {
-  SourceId id = module_.add_source({"tf", name, clean(node.op), ""});
-  SourcesGuard guard(scope.builder, id);
+  std::vector<SourceId> ids;
+  if (auto raised = graph_.raised.find(node.name); raised != graph_.raised.end())
+    for (const auto& [own, op] : raised->second) ids.push_back(source(clean(own), op));
+  else
+    ids.push_back(source(name, node.op));
+  SourcesGuard guard(scope.builder, ids);
   size_t before = scope.builder.block().nodes.size();
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
   context.target = row.target;
@@ -125,10 +128,10 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
   row.build(context);
   for (Value*& result : context.out) result = folded(result, scope.builder);
   const auto& nodes = scope.builder.block().nodes;
-  bool present = std::any_of(nodes.begin() + static_cast<int64_t>(before), nodes.end(), [&](const auto& made) {
-    return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
-  });
-  if (!present) module_.removed[id] = Removal::identity;
+  bool present = std::any_of(nodes.begin() + static_cast<int64_t>(before), nodes.end(),
+                             [&](const auto& made) { return made->sources == ids; });
+  if (!present)
+    for (SourceId id : ids) module_.removed.emplace(id, Removal::identity);
   for (Value* result : context.out)
     if (result->name.empty()) result->name = name;
   return std::move(context.out);
@@ -137,6 +140,23 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
 void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const {
   for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
     if (references_.contains(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
+}
+
+Importer::Importer(const GraphDef& graph, Module& module) : graph_(graph), library_(graph), module_(module) {
+  for (const Node& node : graph.nodes) owners_.emplace(clean(node.name), clean(node.name));
+}
+
+std::string Importer::source_name(const Scope& scope, const Node& node) {
+  std::string own = clean(node.name);
+  if (scope.prefix.empty() || !scope.body) return own;
+  std::string whole = fmt::format("{}/{}", scope.prefix, own);
+  return owners_.try_emplace(own, whole).first->second == whole ? own : whole;
+}
+
+SourceId Importer::source(const std::string& name, std::string_view op) {
+  auto [found, fresh] = sources_.try_emplace(name, 0);
+  if (fresh) found->second = module_.add_source({"tf", name, clean(op), ""});
+  return found->second;
 }
 
 std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tensors,
@@ -160,7 +180,15 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
     fail(ErrorKind::invalid_model, "", "gives {} arguments to function '{}', which takes {}", args.size(),
          printable(name), function.inputs.size());
   model()->charge(64 * function.nodes.size());
-  Scope scope{function.nodes, index_nodes(function.nodes, printable(name)), true, prefix, level, builder, {}, {}, {}};
+  Scope scope{function.nodes,
+              index_nodes(function.nodes, printable(name)),
+              !function.graph_names,
+              prefix,
+              level,
+              builder,
+              {},
+              {},
+              {}};
   for (size_t i = 0; i < args.size(); ++i) scope.given.emplace(function.inputs[i].name, args[i]);
   std::unordered_map<std::string_view, std::string_view> returns(function.returns.begin(), function.returns.end());
   std::vector<std::string_view> wanted;
@@ -184,8 +212,9 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),    cluster_rows(),  control_rows(), math_rows(),   network_rows(),
-          training_rows(), gradient_rows(), fused_rows(),   update_rows(), sparse_rows()};
+  return {array_rows(),    cluster_rows(),   control_rows(), image_rows(),  list_rows(),
+          math_rows(),     more_math_rows(), network_rows(), volume_rows(), training_rows(),
+          gradient_rows(), fused_rows(),     update_rows(),  sparse_rows()};
 }
 
 }  // namespace
@@ -285,6 +314,12 @@ std::string_view OpContext::function(std::string_view name) const {
   AttrValue value = attr(name, AttrValue::Kind::function);
   if (value.function.name.empty()) fail(ErrorKind::invalid_model, "", "attribute {} names no function", name);
   return value.function.name;
+}
+
+std::vector<std::string_view> OpContext::functions(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (const NameAttrList& function : attr(name, AttrValue::Kind::list).functions) names.push_back(function.name);
+  return names;
 }
 
 Tensor OpContext::constant(size_t input, const char* what) const {

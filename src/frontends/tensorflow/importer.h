@@ -59,6 +59,7 @@ class OpContext {
   DType dtype(std::string_view attr, DataType fallback = kDtInvalid) const;
   std::optional<ShapeProto> shape(std::string_view attr) const;
   std::string_view function(std::string_view attr) const;
+  std::vector<std::string_view> functions(std::string_view attr) const;
 
   /// Values of an input that must be known while importing; `what` names it in the refusal.
   Tensor constant(size_t input, const char* what) const;
@@ -93,17 +94,21 @@ std::vector<std::string_view> supported_ops();
 std::span<const Row> array_rows();
 std::span<const Row> cluster_rows();
 std::span<const Row> control_rows();
+std::span<const Row> image_rows();
+std::span<const Row> list_rows();
 std::span<const Row> math_rows();
+std::span<const Row> more_math_rows();
 std::span<const Row> network_rows();
 std::span<const Row> training_rows();
 std::span<const Row> gradient_rows();
 std::span<const Row> fused_rows();
 std::span<const Row> update_rows();
 std::span<const Row> sparse_rows();
+std::span<const Row> volume_rows();
 
 class Importer {
  public:
-  Importer(const GraphDef& graph, Module& module) : graph_(graph), library_(graph), module_(module) {}
+  Importer(const GraphDef& graph, Module& module);
 
   /// Imports what `tensors` ("node:index") need into the builder's block; `inputs` are values for nodes by name. A null
   /// value stands where something above could not be imported.
@@ -132,6 +137,9 @@ class Importer {
                             std::vector<Value*> inputs);
   Value* value(const Scope& scope, const TensorName& name) const;
   void read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const;
+  /// The node's own name where no other node has it, else with the names of the calls that it is inside of.
+  std::string source_name(const Scope& scope, const Node& node);
+  SourceId source(const std::string& name, std::string_view op);
 
   const GraphDef& graph_;
   Library library_;
@@ -139,6 +147,8 @@ class Importer {
   Problems problems_;
   bool effects_ = false;
   std::unordered_set<const Value*> references_;
+  std::unordered_map<std::string, std::string> owners_;  // of a name of its own: the name with all calls
+  std::unordered_map<std::string, SourceId> sources_;    // bodies of loops are imported several times
 };
 
 }  // namespace cairn::tensorflow

@@ -1,0 +1,219 @@
+#include "frontends/einsum.h"
+
+#include <algorithm>
+
+#include "frontends/fold.h"
+#include "frontends/reshape.h"
+
+namespace cairn {
+namespace {
+
+/// A tensor whose dims have labels: letters, or digits for those of an ellipsis.
+struct Term {
+  Value* value;
+  std::string labels;
+};
+
+bool has(const std::string& labels, char label) {
+  return labels.find(label) != std::string::npos;
+}
+
+/// Labels of `a` that pass the test, in its order.
+template <class Test>
+std::string those(const std::string& a, Test&& test) {
+  std::string result;
+  for (char label : a)
+    if (test(label)) result += label;
+  return result;
+}
+
+class Equation {
+ public:
+  Equation(const std::string& text, const std::vector<Value*>& operands, Builder& builder) : b_(builder) {
+    std::string clean = those(text, [](char c) { return c != ' '; });
+    size_t arrow = clean.find("->");
+    std::string left = clean.substr(0, arrow);
+    std::vector<std::string> parts(1);
+    for (char c : left)
+      if (c == ',')
+        parts.emplace_back();
+      else
+        parts.back() += c;
+    if (parts.size() != operands.size())
+      fail(ErrorKind::invalid_model, "", "equation has {} terms for {} operands", parts.size(), operands.size());
+    size_t spread = 0;
+    for (size_t i = 0; i < operands.size(); ++i) spread = std::max(spread, spread_of(parts[i], operands[i]));
+    if (spread > 9) fail(ErrorKind::unsupported, "", "an ellipsis stands for {} dims", spread);
+    for (size_t i = 0; i < operands.size(); ++i)
+      terms_.push_back({operands[i], expanded(parts[i], spread_of(parts[i], operands[i]))});
+    result_ = arrow == std::string::npos ? implied() : expanded(clean.substr(arrow + 2), spread);
+    for (char label : result_)
+      if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& term) { return has(term.labels, label); }))
+        fail(ErrorKind::invalid_model, "", "label {} of the result is in no operand", label);
+  }
+
+  Value* run() {
+    Term sum = terms_[0];
+    for (size_t i = 1; i < terms_.size(); ++i) {
+      std::string later = result_;
+      for (size_t k = i + 1; k < terms_.size(); ++k) later += terms_[k].labels;
+      sum = product(sum, terms_[i], later);
+    }
+    return ordered(summed(sum, result_), result_).value;
+  }
+
+ private:
+  /// How many dims the ellipsis of an operand stands for.
+  static size_t spread_of(const std::string& part, const Value* operand) {
+    if (!operand->type.is_tensor() || !operand->type.shape.ranked)
+      fail(ErrorKind::unsupported, "", "the rank of an operand is not known");
+    size_t dots = part.find("..."), named = part.size() - (dots == std::string::npos ? 0 : 3);
+    size_t rank = operand->type.shape.rank();
+    if (named > rank || (dots == std::string::npos && named != rank))
+      fail(ErrorKind::invalid_model, "", "'{}' does not fit an operand with {} dims", part, rank);
+    return rank - named;
+  }
+
+  static std::string expanded(std::string part, size_t spread) {
+    size_t dots = part.find("...");
+    if (dots != std::string::npos) {
+      std::string digits;
+      for (size_t i = spread; i-- > 0;) digits += static_cast<char>('0' + i);
+      part.replace(dots, 3, digits);
+    }
+    for (size_t i = 0; i < part.size(); ++i) {
+      if (!std::isalnum(static_cast<unsigned char>(part[i])))
+        fail(ErrorKind::invalid_model, "", "equation has the character '{}'", part[i]);
+      if (part.find(part[i]) != i) fail(ErrorKind::unsupported, "", "label {} is twice in one term", part[i]);
+    }
+    return part;
+  }
+
+  /// Without "->": dims of the ellipsis, then the labels that occur once in their order.
+  std::string implied() const {
+    std::string digits, letters, all;
+    for (const Term& term : terms_) all += term.labels;
+    for (char c = '9'; c >= '0'; --c)
+      if (has(all, c)) digits += c;
+    for (char c : all)
+      if (!std::isdigit(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1) letters += c;
+    std::sort(letters.begin(), letters.end());
+    return digits + letters;
+  }
+
+  /// Without the labels that nothing later needs.
+  Term summed(const Term& term, const std::string& needed) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < term.labels.size(); ++i)
+      if (!has(needed, term.labels[i])) axes.push_back(static_cast<int64_t>(i));
+    if (axes.empty()) return term;
+    return {b_.add("reduce_sum", {term.value}, {{"axes", axes}}),
+            those(term.labels, [&](char label) { return has(needed, label); })};
+  }
+
+  Term ordered(const Term& term, const std::string& labels) {
+    if (term.labels == labels) return term;
+    std::vector<int64_t> permutation;
+    for (char label : labels) permutation.push_back(static_cast<int64_t>(term.labels.find(label)));
+    return {b_.add("transpose", {term.value}, {{"permutation", permutation}}), labels};
+  }
+
+  Dim dim(const Term& term, char label) const { return term.value->type.shape.dims[term.labels.find(label)]; }
+
+  /// Sizes of some dims of a term: where they are from.
+  struct Part {
+    const Term* term;
+    std::string labels;  // multiplied
+  };
+
+  /// x under dims that are products of dims of terms.
+  Value* shaped(Value* x, const std::vector<Part>& parts) {
+    std::vector<Dim> dims;
+    std::vector<int64_t> numbers;
+    for (const Part& part : parts) {
+      int64_t product = 1;
+      bool known = true;
+      for (char label : part.labels) {
+        Dim size = dim(*part.term, label);
+        known = known && size.known() && !__builtin_mul_overflow(product, size.size, &product);
+      }
+      dims.push_back(known ? Dim(product) : part.labels.size() == 1 ? dim(*part.term, part.labels[0]) : Dim());
+      numbers.push_back(known ? product : -1);
+    }
+    Value* shape = nullptr;
+    if (std::count(numbers.begin(), numbers.end(), -1) <= 1 && std::count(numbers.begin(), numbers.end(), 0) == 0) {
+      shape = b_.ints(numbers);
+    } else {
+      std::vector<Value*> sizes;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        if (numbers[i] >= 0) {
+          sizes.push_back(b_.ints({numbers[i]}));
+          continue;
+        }
+        Value* size = nullptr;
+        for (char label : parts[i].labels) {
+          Value* one = dim_of(parts[i].term->value, parts[i].term->labels.find(label), b_);
+          size = size == nullptr ? one : b_.add("mul", {size, one});
+        }
+        sizes.push_back(size);
+      }
+      shape = joined(sizes, b_);
+    }
+    std::vector<Type> type{Type::tensor(x->type.dtype, Shape(dims))};
+    return b_.add_node(op_named("reshape"), {x, shape}, {}, {}, type)->result();
+  }
+
+  /// Each label apart.
+  static std::vector<Part> each(const Term& term, const std::string& labels) {
+    std::vector<Part> parts;
+    for (char label : labels) parts.push_back({&term, std::string(1, label)});
+    return parts;
+  }
+
+  /// The product of two terms, summed over labels of both that nothing later needs.
+  Term product(Term x, Term y, const std::string& later) {
+    x = summed(x, later + y.labels);
+    y = summed(y, later + x.labels);
+    std::string batch = those(x.labels, [&](char c) { return has(y.labels, c) && has(later, c); });
+    std::string inner = those(x.labels, [&](char c) { return has(y.labels, c) && !has(later, c); });
+    std::string rows = those(x.labels, [&](char c) { return !has(y.labels, c); });
+    std::string columns = those(y.labels, [&](char c) { return !has(x.labels, c); });
+    x = ordered(x, batch + rows + inner);
+    y = ordered(y, batch + inner + columns);
+    // Rows of the product may stay apart where the other factor has no dims before its matrix.
+    bool apart = batch.empty() && !rows.empty();
+    std::vector<Part> of_x = each(x, batch), of_y = each(y, batch), of_result = each(x, batch);
+    if (apart)
+      of_x = each(x, rows);
+    else
+      of_x.push_back({&x, rows});
+    of_x.push_back({&x, inner});
+    of_y.push_back({&y, inner});
+    of_y.push_back({&y, columns});
+    auto shaped_unless = [&](const Term& term, const std::vector<Part>& parts) {
+      bool same = parts.size() == term.labels.size();
+      for (const Part& part : parts) same = same && part.labels.size() == 1;
+      return same ? term.value : shaped(term.value, parts);
+    };
+    Value* result = b_.add("matmul", {shaped_unless(x, of_x), shaped_unless(y, of_y)});
+    for (Part& part : each(x, rows)) of_result.push_back(part);
+    for (Part& part : each(y, columns)) of_result.push_back(part);
+    Term named{result, batch + rows + columns};
+    bool split = (apart || rows.size() == 1) && columns.size() == 1;
+    if (!split) named.value = shaped(result, of_result);
+    return named;
+  }
+
+  Builder& b_;
+  std::vector<Term> terms_;
+  std::string result_;
+};
+
+}  // namespace
+
+Value* einsum(const std::string& equation, const std::vector<Value*>& operands, Builder& builder) {
+  if (operands.empty()) fail(ErrorKind::invalid_model, "", "has no operand");
+  return Equation(equation, operands, builder).run();
+}
+
+}  // namespace cairn

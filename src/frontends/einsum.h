@@ -1,0 +1,15 @@
+// Einstein summation by transposes, reshapes and matrix products; TensorFlow and ONNX share it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+/// The sum that "ij,jk->ik" says; an ellipsis stands for leading dims. Throws Error unsupported for a label twice in one
+/// operand, invalid_model for an equation that does not fit the operands.
+Value* einsum(const std::string& equation, const std::vector<Value*>& operands, Builder& builder);
+
+}  // namespace cairn

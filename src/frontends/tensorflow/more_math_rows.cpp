@@ -1,0 +1,312 @@
+// TensorFlow's math beyond single ops: einsum, diagonals and bands of matrices, fake quantisation, rotations, scatters.
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/einsum.h"
+#include "frontends/fold.h"
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/importer.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+void binary(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+void unary(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add(c.target, c.in)};
+}
+
+/// A scalar of the element type of `like`.
+Value* scalar(OpContext& c, const Value* like, double value) {
+  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
+}
+
+void einsum_row(OpContext& c) {
+  c.out = {einsum(c.text("equation", ""), c.in, c.b)};
+}
+
+/// 0 where the first is 0, even if the second is not finite.
+void zero_times(OpContext& c) {
+  c.expect_inputs(2);
+  Value* zero = scalar(c, c.in[0], 0);
+  Value* second = c.in[1];
+  if (c.node().op == "Xlogy") second = c.b.add("log", {second});
+  if (c.node().op == "Xlog1py") second = c.b.add("log1p", {second});
+  Value* product = c.b.add(c.node().op == "Xdivy" ? "div" : "mul", {c.in[0], second});
+  c.out = {c.b.add("select", {c.b.add("equal", {c.in[0], zero}), zero, product})};
+}
+
+void multiply_no_nan(OpContext& c) {
+  c.expect_inputs(2);
+  Value* zero = scalar(c, c.in[1], 0);
+  c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, c.b.add("mul", c.in)})};
+}
+
+void erfc(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("sub", {scalar(c, c.in[0], 1), c.b.add("erf", c.in)})};
+}
+
+void approximate_equal(OpContext& c) {
+  c.expect_inputs(2);
+  Value* distance = c.b.add("abs", {c.b.add("sub", c.in)});
+  c.out = {c.b.add("less", {distance, scalar(c, distance, c.real("tolerance", 1e-5))})};
+}
+
+void euclidean_norm(OpContext& c) {
+  c.expect_inputs(2);
+  Value* sum =
+      c.b.add("reduce_sum", {c.b.add("square", {c.in[0]})},
+              {{"axes", c.constant_integers(1, "the reduction axes")}, {"keep_dims", c.boolean("keep_dims", false)}});
+  c.out = {c.b.add("sqrt", {sum})};
+}
+
+void lin_space(OpContext& c) {
+  c.expect_inputs(3);
+  int64_t count = c.constant_integer(2, "the number of values");
+  if (count < 1 || count > (1 << 24)) fail(ErrorKind::invalid_model, "", "makes {} values", count);
+  std::vector<double> parts;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(count == 1 ? 0 : static_cast<double>(i) / static_cast<double>(count - 1));
+  Value* steps = cast_to(c.b.constant(Tensor::of<double>(kF64, {count}, parts)), c.in[0]->type.dtype, c.b);
+  c.out = {c.b.add("add", {c.in[0], c.b.add("mul", {steps, c.b.add("sub", {c.in[1], c.in[0]})})})};
+}
+
+/// 0, 1, ... along dim `axis` of x, as i64.
+Value* places(OpContext& c, Value* x, size_t axis) {
+  const Dim& dim = x->type.shape.dims[axis];
+  Value* limit = dim.known() ? c.b.constant(Tensor::scalar_i64(dim.size))
+                             : c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})});
+  std::vector<Type> type{Type::tensor(kI64, Shape{dim})};
+  Value* zero = c.b.constant(Tensor::scalar_i64(0));
+  Value* one = c.b.constant(Tensor::scalar_i64(1));
+  return folded(c.b.add_node(op_named("iota"), {zero, limit, one}, {{"dtype", kI64}}, {}, type)->result(), c.b);
+}
+
+/// Columns less rows of the matrices in the last two dims of x.
+Value* diagonals(OpContext& c, Value* x) {
+  size_t rank = x->type.shape.rank();
+  Value* rows = expand_dims(places(c, x, rank - 2), {1}, c.b);
+  return c.b.add("sub", {places(c, x, rank - 1), rows});
+}
+
+void matrix_band_part(OpContext& c) {
+  c.expect_inputs(3);
+  if (c.rank(0) < 2) fail(ErrorKind::invalid_model, "", "takes matrices, found {} dims", c.rank(0));
+  Value* distance = diagonals(c, c.in[0]);
+  Value* zero = c.b.constant(Tensor::scalar_i64(0));
+  Value *lower = cast_to(c.in[1], kI64, c.b), *upper = cast_to(c.in[2], kI64, c.b);
+  auto within = [&](Value* bound, Value* beyond) {
+    return c.b.add("or", {c.b.add("less", {bound, zero}), c.b.add("less_equal", {beyond, bound})});
+  };
+  Value* inside = c.b.add("and", {within(lower, c.b.add("neg", {distance})), within(upper, distance)});
+  c.out = {c.b.add("select", {inside, c.in[0], scalar(c, c.in[0], 0)})};
+}
+
+/// Vectors as main diagonals of square matrices. The later versions may do more, and must not here.
+void matrix_diag(OpContext& c) {
+  bool plain = c.node().op == "MatrixDiag" || c.node().op == "BatchMatrixDiag";
+  plain ? c.expect_inputs(1) : c.expect_inputs(5);
+  if (!plain && (c.constant_integers(1, "the diagonal") != std::vector<int64_t>{0} ||
+                 c.constant_integers(2, "the number of rows") != std::vector<int64_t>{-1} ||
+                 c.constant_integers(3, "the number of columns") != std::vector<int64_t>{-1}))
+    c.refuse("only whole main diagonals are supported");
+  Value* x = c.in[0];
+  auto rank = static_cast<int64_t>(c.rank(0));
+  if (rank < 1) fail(ErrorKind::invalid_model, "", "takes vectors, found a scalar");
+  Value* places_of_x = places(c, x, static_cast<size_t>(rank - 1));
+  Value* main = c.b.add("equal", {places_of_x, expand_dims(places_of_x, {1}, c.b)});
+  Value* other = plain ? scalar(c, x, 0) : c.in[4];
+  c.out = {c.b.add("select", {main, expand_dims(x, {rank - 1}, c.b), other})};
+}
+
+void matrix_diag_part(OpContext& c) {
+  bool plain = c.node().op == "MatrixDiagPart" || c.node().op == "BatchMatrixDiagPart";
+  plain ? c.expect_inputs(1) : c.expect_inputs(3);
+  if (!plain && c.constant_integers(1, "the diagonal") != std::vector<int64_t>{0})
+    c.refuse("only main diagonals are supported");
+  Value* x = c.in[0];
+  size_t rank = c.rank(0);
+  if (rank < 2) fail(ErrorKind::invalid_model, "", "takes matrices, found {} dims", rank);
+  const Dim &rows = x->type.shape.dims[rank - 2], &columns = x->type.shape.dims[rank - 1];
+  if (!rows.surely_equals(columns)) c.refuse("only the diagonals of square matrices are supported");
+  Value* main = c.b.add("equal", {diagonals(c, x), c.b.constant(Tensor::scalar_i64(0))});
+  Value* kept = c.b.add("select", {main, x, scalar(c, x, 0)});
+  c.out = {c.b.add("reduce_sum", {kept}, {{"axes", std::vector<int64_t>{-1}}})};
+}
+
+void matrix_set_diag(OpContext& c) {
+  c.node().op == "MatrixSetDiag" ? c.expect_inputs(2) : c.expect_inputs(3);
+  if (c.in.size() == 3 && c.constant_integers(2, "the diagonal") != std::vector<int64_t>{0})
+    c.refuse("only main diagonals are supported");
+  size_t rank = c.rank(0);
+  if (rank < 2 || c.rank(1) + 1 != rank) fail(ErrorKind::invalid_model, "", "takes matrices and their diagonals");
+  const Dim &rows = c.in[0]->type.shape.dims[rank - 2], &columns = c.in[0]->type.shape.dims[rank - 1];
+  if (!rows.surely_equals(columns)) c.refuse("only the diagonals of square matrices are supported");
+  Value* main = c.b.add("equal", {diagonals(c, c.in[0]), c.b.constant(Tensor::scalar_i64(0))});
+  c.out = {c.b.add("select", {main, expand_dims(c.in[1], {static_cast<int64_t>(rank) - 1}, c.b), c.in[0]})};
+}
+
+/// Rounds x to the steps between two bounds, which are first moved so that 0 is a step.
+Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
+  const int64_t bits = c.integer("num_bits", 8);
+  if (bits < 2 || bits > 16) fail(ErrorKind::invalid_model, "", "has {} bits", bits);
+  Value* least = scalar(c, x, c.boolean("narrow_range", false) ? 1 : 0);
+  Value* most = scalar(c, x, std::ldexp(1.0, static_cast<int>(bits)) - 1);
+  Value* scale = c.b.add("div", {c.b.add("sub", {high, low}), c.b.add("sub", {most, least})});
+  Value* offset = c.b.add("sub", {least, c.b.add("div", {low, scale})});
+  // Halves up, as std::round does for what is not negative.
+  Value* half = scalar(c, x, 0.5);
+  Value* zero =
+      c.b.add("minimum", {c.b.add("maximum", {c.b.add("floor", {c.b.add("add", {offset, half})}), least}), most});
+  Value* bottom = c.b.add("mul", {c.b.add("sub", {least, zero}), scale});
+  Value* top = c.b.add("mul", {c.b.add("sub", {most, zero}), scale});
+  Value* inside = c.b.add("sub", {c.b.add("minimum", {c.b.add("maximum", {x, bottom}), top}), bottom});
+  Value* step = c.b.add("floor", {c.b.add("add", {c.b.add("mul", {inside, c.b.add("reciprocal", {scale})}), half})});
+  return c.b.add("add", {c.b.add("mul", {step, scale}), bottom});
+}
+
+void fake_quant_args(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {quantised(c, c.in[0], scalar(c, c.in[0], c.real("min", -6)), scalar(c, c.in[0], c.real("max", 6)))};
+}
+
+void fake_quant_vars(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {quantised(c, c.in[0], c.in[1], c.in[2])};
+}
+
+/// x[i - shift], going round at the ends.
+void roll(OpContext& c) {
+  c.expect_inputs(3);
+  std::vector<int64_t> axes = c.constant_integers(2, "the axes");
+  Value* x = c.in[0];
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t axis = normal_axis(axes[i], c.rank(0));
+    Value* shift = cast_to(c.in[1], kI64, c.b);
+    if (shift->type.shape.ranked && shift->type.shape.rank() == 1)
+      shift = part_of(shift, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, c.b);
+    Value* from = c.b.add("sub", {places(c, x, static_cast<size_t>(axis)), shift});
+    from = c.b.add("mod", {from, cast_to(dim_of(x, static_cast<size_t>(axis), c.b), kI64, c.b)});
+    x = c.b.add("gather", {x, from}, {{"axis", axis}});
+  }
+  c.out = {x};
+}
+
+/// The first elements of each sequence in reverse order.
+void reverse_sequence(OpContext& c) {
+  c.expect_inputs(2);
+  size_t rank = c.rank(0);
+  int64_t time = normal_axis(c.integer("seq_dim"), rank), batch = normal_axis(c.integer("batch_dim", 0), rank);
+  if (time == batch) fail(ErrorKind::invalid_model, "", "dim {} is both sequence and batch", time);
+  std::vector<int64_t> there{batch, time}, back(rank);
+  for (size_t i = 0; i < rank; ++i)
+    if (static_cast<int64_t>(i) != batch && static_cast<int64_t>(i) != time) there.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(there[i])] = static_cast<int64_t>(i);
+  Value* x = c.b.add("transpose", {c.in[0]}, {{"permutation", there}});
+  Value* lengths = expand_dims(cast_to(c.in[1], kI64, c.b), {1}, c.b);
+  Value* at = places(c, x, 1);
+  Value* turned = c.b.add("sub", {c.b.add("sub", {lengths, at}), c.b.constant(Tensor::scalar_i64(1))});
+  Value* from = c.b.add("select", {c.b.add("less", {at, lengths}), turned, at});
+  x = c.b.add("gather", {x, from}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
+  c.out = {c.b.add("transpose", {x}, {{"permutation", back}})};
+}
+
+/// x with updates added to (or taken from) what is at the index vectors.
+void scatter_add(OpContext& c) {
+  c.expect_inputs(3);
+  Value* shape = c.in[0]->type.is_static() ? c.b.ints(c.in[0]->type.shape.sizes()) : c.b.add("shape_of", {c.in[0]});
+  Value* sums = c.b.add("scatter_nd", {c.in[1], c.in[2], shape});
+  c.out = {c.b.add(c.target, {c.in[0], sums})};
+}
+
+void broadcast_args(OpContext& c) {
+  c.expect_inputs(2);
+  std::vector<Value*> shapes{cast_to(c.in[0], kI64, c.b), cast_to(c.in[1], kI64, c.b)};
+  size_t longest = 0;
+  for (Value* shape : shapes) {
+    auto sizes = sizes_in(shape);
+    if (!sizes) c.refuse("the number of dims is not known");
+    longest = std::max(longest, sizes->size());
+  }
+  for (Value*& shape : shapes) {
+    std::vector<int64_t> ones(longest - sizes_in(shape)->size(), 1);
+    if (!ones.empty()) shape = folded(c.b.add("concat", {c.b.ints(ones), shape}, {{"axis", int64_t{0}}}), c.b);
+  }
+  Value* one = c.b.add("equal", {shapes[0], c.b.ints(std::vector<int64_t>(longest, 1))});
+  c.out = {cast_to(c.b.add("select", {one, shapes[1], shapes[0]}), c.in[0]->type.dtype, c.b)};
+}
+
+void fake_param(OpContext& c) {
+  auto shape = c.shape("shape");
+  if (!shape || shape->unknown_rank) c.refuse("its shape is not known");
+  std::vector<int64_t> dims;
+  for (int64_t size : shape->dims) dims.push_back(std::max<int64_t>(size, 0));
+  if (!element_count(dims) || *element_count(dims) > (1 << 26))
+    fail(ErrorKind::invalid_model, "", "its shape is too large");
+  c.out = {c.b.constant(Tensor::zeros(c.dtype("dtype"), dims))};
+}
+
+void unique_v2(OpContext& c) {
+  c.expect_inputs(2);
+  if (c.rank(0) != 1) c.refuse("only vectors are supported, found {} dims", c.rank(0));
+  auto* made = c.b.add_node(op_named("unique"), {c.in[0]});
+  c.out = {made->result(0), cast_to(made->result(1), c.dtype("out_idx", kDtInt32), c.b)};
+}
+
+constexpr Row kRows[] = {
+    {"Acos", unary, "acos"},
+    {"Acosh", unary, "acosh"},
+    {"ApproximateEqual", approximate_equal},
+    {"Asin", unary, "asin"},
+    {"Asinh", unary, "asinh"},
+    {"Atan", unary, "atan"},
+    {"Atan2", binary, "atan2"},
+    {"Atanh", unary, "atanh"},
+    {"BatchMatrixDiag", matrix_diag},
+    {"BatchMatrixDiagPart", matrix_diag_part},
+    {"BroadcastArgs", broadcast_args},
+    {"Cosh", unary, "cosh"},
+    {"Einsum", einsum_row},
+    {"Erfc", erfc},
+    {"EuclideanNorm", euclidean_norm},
+    {"FakeParam", fake_param},
+    {"FakeQuantWithMinMaxArgs", fake_quant_args},
+    {"FakeQuantWithMinMaxVars", fake_quant_vars},
+    {"FakeQuantWithMinMaxVarsPerChannel", fake_quant_vars},
+    {"LinSpace", lin_space},
+    {"MatrixBandPart", matrix_band_part},
+    {"MatrixDiag", matrix_diag},
+    {"MatrixDiagPart", matrix_diag_part},
+    {"MatrixDiagPartV2", matrix_diag_part},
+    {"MatrixDiagPartV3", matrix_diag_part},
+    {"MatrixDiagV2", matrix_diag},
+    {"MatrixDiagV3", matrix_diag},
+    {"MatrixSetDiag", matrix_set_diag},
+    {"MatrixSetDiagV2", matrix_set_diag},
+    {"MatrixSetDiagV3", matrix_set_diag},
+    {"MulNoNan", multiply_no_nan},
+    {"ReverseSequence", reverse_sequence},
+    {"Roll", roll},
+    {"ScatterNdNonAliasingAdd", scatter_add, "add"},
+    {"Sinh", unary, "sinh"},
+    {"Tan", unary, "tan"},
+    {"TensorScatterAdd", scatter_add, "add"},
+    {"TensorScatterSub", scatter_add, "sub"},
+    {"UniqueV2", unique_v2},
+    {"Xdivy", zero_times},
+    {"Xlog1py", zero_times},
+    {"Xlogy", zero_times},
+};
+
+}  // namespace
+
+std::span<const Row> more_math_rows() {
+  return kRows;
+}
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,105 @@
+"""Whole networks answer what TensorFlow answers: keras.applications, layers of Keras, graphs of TensorFlow 1."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import cairn
+
+from conftest import ROOT, spread_error
+
+sys.path.insert(0, str(ROOT / "tests" / "models"))
+TOLERANCE = 1e-4  # of the spread over the batch
+
+QUICK = {
+    "MobileNet": 64, "MobileNetV2": 64, "MobileNetV3Small": 64, "MobileNetV3Large": 64, "EfficientNetB0": 64, "EfficientNetV2B0": 64,
+    "DenseNet121": 64, "NASNetMobile": 64, "ResNet50": 64, "ResNet50V2": 64, "InceptionV3": 96, "Xception": 96, "ConvNeXtTiny": 64,
+    "RegNetX002": 64, "RegNetY002": 64,
+}  # fmt: skip
+OTHER_SIZE = ("MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121", "ResNet50", "VGG16",
+              "ConvNeXtTiny", "RegNetX002")  # fmt: skip
+NAMES = """ConvNeXtBase ConvNeXtLarge ConvNeXtSmall ConvNeXtTiny ConvNeXtXLarge DenseNet121 DenseNet169 DenseNet201 EfficientNetB0
+EfficientNetB1 EfficientNetB2 EfficientNetB3 EfficientNetB4 EfficientNetB5 EfficientNetB6 EfficientNetB7 EfficientNetV2B0
+EfficientNetV2B1 EfficientNetV2B2 EfficientNetV2B3 EfficientNetV2L EfficientNetV2M EfficientNetV2S InceptionResNetV2 InceptionV3
+MobileNet MobileNetV2 MobileNetV3Large MobileNetV3Small NASNetLarge NASNetMobile RegNetX002 RegNetX004 RegNetX006 RegNetX008
+RegNetX016 RegNetX032 RegNetX040 RegNetX064 RegNetX080 RegNetX120 RegNetX160 RegNetX320 RegNetY002 RegNetY004 RegNetY006 RegNetY008
+RegNetY016 RegNetY032 RegNetY040 RegNetY064 RegNetY080 RegNetY120 RegNetY160 RegNetY320 ResNet101 ResNet101V2 ResNet152
+ResNet152V2 ResNet50 ResNet50V2 ResNetRS101 ResNetRS152 ResNetRS200 ResNetRS270 ResNetRS350 ResNetRS420 ResNetRS50 VGG16 VGG19
+Xception""".split()
+
+
+def check(network):
+    loaded = cairn.load(network.file, outputs=list(network.expected))
+    found = loaded.run(network.inputs)
+    faults = []
+    for name, expected in network.expected.items():
+        value = found[name]
+        assert value.dtype == expected.dtype and value.shape == expected.shape, name
+        if expected.dtype.kind != "f":
+            assert (value == expected).all(), name
+            continue
+        spread = np.sqrt(np.var(np.asarray(expected, np.float64), axis=0).mean())
+        if name in network.outputs:
+            assert spread > 0.02, f"{name} hardly depends on the input: {spread}"
+        error = np.abs(np.asarray(value, np.float64) - expected).max(initial=0)
+        if not error <= max(TOLERANCE * spread, 4 * network.noise[name]):
+            faults.append(f"{name}: {error:.2e} of a spread of {spread:.2e}, TensorFlow itself {network.noise[name]:.1e}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_an_application_of_keras(name, tmp_path):
+    import networks
+
+    check(networks.application(name, QUICK[name], tmp_path / "frozen.pb"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in QUICK])
+def test_every_other_application_of_keras(name, tmp_path):
+    import networks
+
+    check(networks.application(name, 96, tmp_path / "frozen.pb"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OTHER_SIZE)
+def test_an_application_of_keras_at_another_size(name, tmp_path):
+    import networks
+
+    check(networks.application(name, 128, tmp_path / "frozen.pb"))
+
+
+def test_all_applications_are_named():
+    import tensorflow as tf
+
+    made = [name for name in dir(tf.keras.applications) if name[0].isupper()]
+    assert sorted(made) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("kind", ("bert", "distilbert", "gpt2", "t5", "vit"))
+def test_a_transformer(kind, tmp_path):
+    import networks
+
+    check(networks.transformer(kind, tmp_path / "frozen.pb"))
+
+
+def test_layers_of_keras(tmp_path):
+    import networks
+
+    faults = []
+    for name in networks.LAYERS:
+        try:
+            check(networks.layer(name, tmp_path / f"{name}.pb"))
+        except (AssertionError, cairn.Error) as fault:
+            faults.append(f"{name}: {fault}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", ("resnet_v2", "ssd_detection"))
+def test_a_graph_of_tensorflow_1(name, tmp_path):
+    import networks
+
+    check(networks.graph(name, tmp_path / "frozen.pb"))
