@@ -62,7 +62,6 @@ int cairn_main(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "atc") return atc_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
-  if (!arguments.empty() && arguments[0] == "tf1") return tf1_main({arguments.begin() + 1, arguments.end()});
 
   if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port")) {
     try {
@@ -85,7 +84,6 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_verify(app, run);
   add_why(app, run);
   add_check(app, run);
-  app.add_subcommand("tf1", "run a TensorFlow 1 script on TensorFlow 2.15")->prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_subcommand("migrate", "move training scripts to this platform")->prefix_command();
 #endif

@@ -27,11 +27,6 @@ int atc_main(const std::vector<std::string>& arguments);
 int omg_main(const std::vector<std::string>& arguments);
 int msame_main(const std::vector<std::string>& arguments);
 
-/// Runs a TensorFlow 1 script in the Python environment's TensorFlow 1 layer; returns only when that cannot be started.
-int tf1_main(const std::vector<std::string>& arguments);
-/// The interpreter asked for, $CAIRN_PYTHON, the one beside this program (a virtual environment), or python3.
-std::string find_python(const std::string& asked);
-
 /// Exit statuses beyond 0 and 1.
 inline constexpr int kExitDiffers = 2;
 inline constexpr int kExitNotVerified = 3;

@@ -90,6 +90,15 @@ class TemporaryFolder {
   fs::path path_;
 };
 
+/// The one asked for, the one beside this program (a virtual environment), or the first python3.
+std::string find_python(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  if (const char* given = std::getenv("CAIRN_PYTHON")) return given;
+  std::error_code none;
+  fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / "python";
+  return !none && fs::exists(beside) ? beside.string() : "python3";
+}
+
 /// Exit status of the program, its output going to `log`; 127 when it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> pointers;
@@ -251,14 +260,6 @@ int verify_model(const Verify& verify) {
 }
 
 }  // namespace
-
-std::string find_python(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  if (const char* given = std::getenv("CAIRN_PYTHON")) return given;
-  std::error_code none;
-  fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / "python";
-  return !none && fs::exists(beside) ? beside.string() : "python3";
-}
 
 void add_verify(CLI::App& app, Run& run) {
   auto verify = std::make_shared<Verify>();
