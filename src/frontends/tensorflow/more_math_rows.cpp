@@ -46,11 +46,6 @@ void multiply_no_nan(OpContext& c) {
   c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, c.b.add("mul", c.in)})};
 }
 
-void erfc(OpContext& c) {
-  c.expect_inputs(1);
-  c.out = {c.b.add("sub", {scalar(c, c.in[0], 1), c.b.add("erf", c.in)})};
-}
-
 void approximate_equal(OpContext& c) {
   c.expect_inputs(2);
   Value* distance = c.b.add("abs", {c.b.add("sub", c.in)});
@@ -272,7 +267,6 @@ constexpr Row kRows[] = {
     {"BroadcastArgs", broadcast_args},
     {"Cosh", unary, "cosh"},
     {"Einsum", einsum_row},
-    {"Erfc", erfc},
     {"EuclideanNorm", euclidean_norm},
     {"FakeParam", fake_param},
     {"FakeQuantWithMinMaxArgs", fake_quant_args},
