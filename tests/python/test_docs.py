@@ -1,5 +1,6 @@
 """What the documentation says to type is typed: shell and Python blocks of README.md and docs/ run, file by file, in a
-folder that holds the digits model as saved_model/ and test images as images.npy. Blocks marked `text` are not run."""
+folder that holds the digits model as saved_model/, test images as images.npy and a TensorFlow 1 script as train.py. Blocks
+marked `text` are not run."""
 
 import os
 import re
@@ -25,6 +26,7 @@ def folder(models, tmp_path):
     shutil.copytree(model.saved_model, tmp_path / "saved_model")
     inputs, _ = next(iter(model.cases()))
     np.save(tmp_path / "images.npy", inputs["x"][:1])
+    shutil.copy(ROOT / "examples/digits/train_tf1.py", tmp_path / "train.py")
     return tmp_path
 
 
