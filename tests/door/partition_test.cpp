@@ -82,8 +82,9 @@ TEST(Partition, FramesOfOldControlFlowStayWhole) {
 }
 
 TEST(Partition, ALoopOfNextIterationIsNoCircle) {
-  std::vector<Node> nodes{node("Enter", {}), node("Merge", {{0}, {4}}), node("LoopCond", {{1}}), node("Switch", {{1}, {2}}),
-                          node("NextIteration", {{3}}), node("Exit", {{3}}), node("after", {{5}})};
+  std::vector<Node> nodes{node("Enter", {}),          node("Merge", {{0}, {4}}),    node("LoopCond", {{1}}),
+                          node("Switch", {{1}, {2}}), node("NextIteration", {{3}}), node("Exit", {{3}}),
+                          node("after", {{5}})};
   keep_frames_on_host(nodes);
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{6}}));
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from steps import ROOT, run, step
 
 BUILD = ROOT / "build"
+TENSORFLOW = ROOT / "adapters" / "tensorflow"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 # A fixed clock makes equal contents equal bytes, so that an unchanged wheel is recognised.
 WHEEL_CLOCK = "1700000000"
@@ -26,25 +27,30 @@ def jobs():
 
 def build(tests, peers=False):
     """`tests` compiles the C++ tests too; `peers` installs into .venv-peers as well."""
-    wheels = BUILD / "wheel"
-    shutil.rmtree(wheels, ignore_errors=True)
-    with step("compile and pack the wheel"):
-        environment = {
-            "CAIRN_TESTS": "ON",  # one configuration, so that nothing is compiled twice
-            "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()),
-            "SOURCE_DATE_EPOCH": WHEEL_CLOCK,
-        }
-        run([PYTHON, "-c", MAKE_WHEEL, wheels, BUILD], **environment)
+    # One configuration, so that nothing is compiled twice.
+    wheel = _wheel("compile and pack the wheel", ROOT, BUILD, CAIRN_TESTS="ON")
     if tests:
         with step("compile the tests"):
             run(["cmake", "--build", BUILD, "-j", jobs()])
-    (wheel,) = wheels.glob("*.whl")
+    adapter = _wheel("compile and pack the TensorFlow adapter", TENSORFLOW, BUILD / "tensorflow")
     for name in [".venv", ".venv-peers"] if peers else [".venv"]:
         _install(wheel, ROOT / name)
+    _install(adapter, ROOT / ".venv")
+
+
+def _wheel(title, project, folder, **environment):
+    """The wheel of the project whose pyproject.toml is in `project`, compiled in `folder`."""
+    wheels = folder / "wheel"
+    shutil.rmtree(wheels, ignore_errors=True)
+    environment |= {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), "SOURCE_DATE_EPOCH": WHEEL_CLOCK}
+    with step(title):
+        run([PYTHON, "-c", MAKE_WHEEL, wheels, folder], cwd=project, **environment)
+    (wheel,) = wheels.glob("*.whl")
+    return wheel
 
 
 def _install(wheel, environment):
-    stamp = environment / "cairn-wheel"
+    stamp = environment / (wheel.name.partition("-")[0] + "-wheel")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return

@@ -182,7 +182,8 @@ class ClusterOp : public tf::AsyncOpKernel {
     auto results = std::make_shared<std::vector<tf::Tensor>>();
     functions->Run(options, handle, inputs, results.get(), [context, results, done](const tf::Status& status) {
       if (!status.ok()) context->SetStatus(status);
-      for (size_t i = 0; status.ok() && i < results->size(); ++i) context->set_output(static_cast<int>(i), (*results)[i]);
+      for (size_t i = 0; status.ok() && i < results->size(); ++i)
+        context->set_output(static_cast<int>(i), (*results)[i]);
       done();
     });
   }
@@ -192,7 +193,10 @@ class ClusterOp : public tf::AsyncOpKernel {
    public:
     /// `refusal` tells when the engine does not take the cluster in these shapes; nothing has been changed then.
     Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal)
-        : context_(context), op_(op), scratch_(scratch), refusal_(refusal) {
+        : context_(context),
+          op_(op),
+          scratch_(scratch),
+          refusal_(refusal) {
       const auto count = static_cast<size_t>(context->num_inputs());
       scratch.tensors.resize(count);
       scratch.locks.clear();
@@ -307,8 +311,8 @@ class ClusterOp : public tf::AsyncOpKernel {
                            std::unique_lock<std::mutex>& drawing) {
       tf::ResourceMgr* manager = context_->resource_manager();
       RandomStates* found = nullptr;
-      TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states", &found,
-                                                               [](RandomStates** made) {
+      TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states",
+                                                               &found, [](RandomStates** made) {
                                                                  *made = new RandomStates;
                                                                  return tf::OkStatus();
                                                                }));

@@ -17,7 +17,8 @@ constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like
 template <class Function>
 bool look_up(void* handle, const char* name, Function& function, std::string& why) {
   function = reinterpret_cast<Function>(dlsym(handle, name));
-  if (!function) why = std::string("libcairn.so has no function ") + name + "; install the cairn package of this adapter's version";
+  if (!function)
+    why = std::string("libcairn.so has no function ") + name + "; install the cairn package of this adapter's version";
   return function != nullptr;
 }
 
@@ -33,7 +34,8 @@ bool load(Library& found, std::string& why) {
   const std::string path = library_path();
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    why = std::string("the engine cannot be loaded: ") + dlerror() + "; install the package cairn, or set CAIRN_LIBRARY";
+    why =
+        std::string("the engine cannot be loaded: ") + dlerror() + "; install the package cairn, or set CAIRN_LIBRARY";
     return false;
   }
   auto one = [&](const char* name, auto& function) { return look_up(handle, name, function, why); };
@@ -49,7 +51,8 @@ bool load(Library& found, std::string& why) {
          one("cairn_model_prepare", found.model_prepare) && one("cairn_model_free", found.model_free) &&
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
          one("cairn_model_input_use", found.model_input_use) &&
-         one("cairn_model_first_random_state", found.model_first_random_state) && one("cairn_model_run", found.model_run);
+         one("cairn_model_first_random_state", found.model_first_random_state) &&
+         one("cairn_model_run", found.model_run);
 }
 
 bool same_shapes(const std::vector<int64_t>& shapes, const CairnTensor* arguments, size_t count) {
@@ -176,7 +179,8 @@ std::shared_ptr<Program> program(const Library& library, const std::string& name
   std::erase(latest, found);
   latest.push_back(found);
   if (latest.size() > kMostPrograms) latest.pop_front();
-  if (programs.size() > 4 * kMostPrograms) std::erase_if(programs, [](const auto& each) { return each.second.expired(); });
+  if (programs.size() > 4 * kMostPrograms)
+    std::erase_if(programs, [](const auto& each) { return each.second.expired(); });
   return found;
 }
 

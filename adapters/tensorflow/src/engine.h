@@ -69,7 +69,9 @@ class Compiled {
 class Program {
  public:
   Program(const Library& library, std::string name, std::string graph)
-      : library_(library), name_(std::move(name)), graph_(std::move(graph)) {}
+      : library_(library),
+        name_(std::move(name)),
+        graph_(std::move(graph)) {}
 
   /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled when it
   /// is the first time. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.
@@ -84,7 +86,8 @@ class Program {
   };
   bool find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
             Failure& failure) const;
-  std::shared_ptr<const Compiled> compile(const CairnTensor* arguments, size_t count, int threads, Failure& failure) const;
+  std::shared_ptr<const Compiled> compile(const CairnTensor* arguments, size_t count, int threads,
+                                          Failure& failure) const;
 
   const Library& library_;
   std::string name_, graph_;

@@ -10,11 +10,21 @@ namespace cairn_tf {
 
 namespace {
 
-bool is_enter(const Node& node) { return node.op == "Enter" || node.op == "RefEnter"; }
-bool is_switch(const Node& node) { return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN"; }
-bool is_exit(const Node& node) { return node.op == "Exit" || node.op == "RefExit"; }
-bool is_merge(const Node& node) { return node.op == "Merge" || node.op == "RefMerge"; }
-bool ends_round(const Node& node) { return node.op == "NextIteration" || node.op == "RefNextIteration"; }
+bool is_enter(const Node& node) {
+  return node.op == "Enter" || node.op == "RefEnter";
+}
+bool is_switch(const Node& node) {
+  return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN";
+}
+bool is_exit(const Node& node) {
+  return node.op == "Exit" || node.op == "RefExit";
+}
+bool is_merge(const Node& node) {
+  return node.op == "Merge" || node.op == "RefMerge";
+}
+bool ends_round(const Node& node) {
+  return node.op == "NextIteration" || node.op == "RefNextIteration";
+}
 
 class Partitioner {
  public:
@@ -114,7 +124,8 @@ class Partitioner {
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
       if (!on_engine(at(*node)) || nodes_[at(*node)].writes || users_[at(*node)].empty()) continue;
       int level = std::numeric_limits<int>::max();
-      for (const User& user : users_[at(*node)]) level = std::min(level, on_engine(at(user.node)) ? levels_[at(user.node)] : 0);
+      for (const User& user : users_[at(*node)])
+        level = std::min(level, on_engine(at(user.node)) ? levels_[at(user.node)] : 0);
       if (nodes_[at(*node)].reads) level = std::min(level, first_write);
       levels_[at(*node)] = std::max(levels_[at(*node)], level);
     }
@@ -152,7 +163,7 @@ void keep_frames_on_host(std::vector<Node>& nodes) {
     for (const Input& input : nodes[i].inputs) users[static_cast<size_t>(input.node)].push_back(static_cast<int>(i));
   std::set<std::pair<int, bool>> seen;
   std::vector<std::pair<int, bool>> pending;  // node, inside a loop
-  auto of_loop = [&](const Node& node) {  // what Enter and Exit stand around already
+  auto of_loop = [&](const Node& node) {      // what Enter and Exit stand around already
     return std::any_of(node.inputs.begin(), node.inputs.end(),
                        [&](const Input& input) { return nodes[static_cast<size_t>(input.node)].op == "LoopCond"; });
   };

@@ -47,7 +47,8 @@ bool acts_on(const Options& options) {
   if (!entry || !flag(*entry, "use_off_line", true)) return false;
   if (!options.is_function_graph || !options.function_def) return true;
   const std::string& name = options.function_def->signature().name();
-  return name.rfind("__wrapped__", 0) != 0 && name.rfind("Dataset_", 0) != 0 && name.find("_Dataset_") == std::string::npos;
+  return name.rfind("__wrapped__", 0) != 0 && name.rfind("Dataset_", 0) != 0 &&
+         name.find("_Dataset_") == std::string::npos;
 }
 
 class KeepFunctional : public tf::GraphOptimizationPass {
@@ -78,17 +79,57 @@ bool only_reads(const std::string& op) {
 }
 
 int work_of(const tf::Node& node) {
-  static const std::set<std::string> heavy = {
-      "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "Einsum",
-      "Conv2DBackpropInput", "Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropInput",
-      "DepthwiseConv2dNativeBackpropFilter", "FusedBatchNormV3", "FusedBatchNormGradV3", "_FusedMatMul", "_FusedConv2D",
-      "If", "While", "StatelessIf", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall", "MaxPoolGrad",
-      "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"};
-  static const std::set<std::string> free = {"NoOp", "Identity", "IdentityN", "Shape", "ShapeN", "Rank", "Size", "Reshape",
-                                             "Squeeze", "ExpandDims", "StopGradient", "ReadVariableOp", "Snapshot",
-                                             "PreventGradient", "Pack", "Fill", "BroadcastGradientArgs", "Assign",
-                                             "AssignVariableOp", "StridedSlice", "Cast", "Prod", "Range", "ZerosLike",
-                                             "OnesLike", "ConcatOffset"};
+  static const std::set<std::string> heavy = {"MatMul",
+                                              "BatchMatMul",
+                                              "BatchMatMulV2",
+                                              "BatchMatMulV3",
+                                              "Conv2D",
+                                              "Conv3D",
+                                              "DepthwiseConv2dNative",
+                                              "Einsum",
+                                              "Conv2DBackpropInput",
+                                              "Conv2DBackpropFilter",
+                                              "DepthwiseConv2dNativeBackpropInput",
+                                              "DepthwiseConv2dNativeBackpropFilter",
+                                              "FusedBatchNormV3",
+                                              "FusedBatchNormGradV3",
+                                              "_FusedMatMul",
+                                              "_FusedConv2D",
+                                              "If",
+                                              "While",
+                                              "StatelessIf",
+                                              "StatelessWhile",
+                                              "PartitionedCall",
+                                              "StatefulPartitionedCall",
+                                              "MaxPoolGrad",
+                                              "SoftmaxCrossEntropyWithLogits",
+                                              "SparseSoftmaxCrossEntropyWithLogits"};
+  static const std::set<std::string> free = {"NoOp",
+                                             "Identity",
+                                             "IdentityN",
+                                             "Shape",
+                                             "ShapeN",
+                                             "Rank",
+                                             "Size",
+                                             "Reshape",
+                                             "Squeeze",
+                                             "ExpandDims",
+                                             "StopGradient",
+                                             "ReadVariableOp",
+                                             "Snapshot",
+                                             "PreventGradient",
+                                             "Pack",
+                                             "Fill",
+                                             "BroadcastGradientArgs",
+                                             "Assign",
+                                             "AssignVariableOp",
+                                             "StridedSlice",
+                                             "Cast",
+                                             "Prod",
+                                             "Range",
+                                             "ZerosLike",
+                                             "OnesLike",
+                                             "ConcatOffset"};
   if (heavy.count(node.type_string())) return kHeavy;
   return free.count(node.type_string()) ? 0 : 1;
 }
@@ -99,7 +140,8 @@ bool computes(const tf::Node& node) {
     return false;
   auto numeric = [](DataType type) {
     type = tf::BaseType(type);
-    return tf::DataTypeIsFloating(type) || tf::DataTypeIsInteger(type) || type == tf::DT_BOOL || type == tf::DT_RESOURCE;
+    return tf::DataTypeIsFloating(type) || tf::DataTypeIsInteger(type) || type == tf::DT_BOOL ||
+           type == tf::DT_RESOURCE;
   };
   if (node.num_inputs() == 0 && node.num_outputs() == 0) return false;
   return std::all_of(node.input_types().begin(), node.input_types().end(), numeric) &&
@@ -110,10 +152,11 @@ bool computes(const tf::Node& node) {
 const std::vector<int>& known_inputs(const std::string& op) {
   static const std::vector<int> none, first{0}, second{1}, third{2}, last{-1};
   static const std::map<std::string, const std::vector<int>&> table = {
-      {"Sum", second},     {"Mean", second},   {"Max", second},       {"Min", second},    {"Prod", second},
-      {"Any", second},     {"All", second},    {"ArgMax", second},    {"ArgMin", second}, {"Transpose", second},
-      {"Cumsum", second},  {"Cumprod", second}, {"ReverseV2", second}, {"ExpandDims", second}, {"ConcatV2", last},
-      {"Concat", first},   {"Split", first},   {"SplitV", last},      {"GatherV2", third}, {"EuclideanNorm", second}};
+      {"Sum", second},       {"Mean", second},       {"Max", second},     {"Min", second},
+      {"Prod", second},      {"Any", second},        {"All", second},     {"ArgMax", second},
+      {"ArgMin", second},    {"Transpose", second},  {"Cumsum", second},  {"Cumprod", second},
+      {"ReverseV2", second}, {"ExpandDims", second}, {"ConcatV2", last},  {"Concat", first},
+      {"Split", first},      {"SplitV", last},       {"GatherV2", third}, {"EuclideanNorm", second}};
   auto found = table.find(op);
   return found == table.end() ? none : found->second;
 }
@@ -146,7 +189,9 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
 class Clusterer {
  public:
   Clusterer(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions)
-      : graph_(graph), library_(library), functions_(functions) {}
+      : graph_(graph),
+        library_(library),
+        functions_(functions) {}
 
   tf::Status run(const std::string& title) {
     TF_RETURN_IF_ERROR(read());
@@ -189,7 +234,8 @@ class Clusterer {
       for (const tf::Edge* edge : node->in_edges()) {
         if (!edge->src()->IsOp()) continue;
         bool variable = is_reference_input(*edge) || is_resource(*edge);
-        mine.inputs.push_back({number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge)});
+        mine.inputs.push_back(
+            {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge)});
         if (variable && !only_reads(mine.op)) mine.writes = true;
         if (variable || makes_reference(*edge)) mine.reads = true;
       }
@@ -201,19 +247,23 @@ class Clusterer {
   void keep_unknown_axes_on_host() {
     std::vector<bool> known(nodes_.size(), false);
     std::vector<tf::Node*> order;
-    tf::GetReversePostOrder(graph_, &order, tf::NodeComparatorName(), [](const tf::Edge& edge) { return !edge.src()->IsNextIteration(); });
+    tf::GetReversePostOrder(graph_, &order, tf::NodeComparatorName(),
+                            [](const tf::Edge& edge) { return !edge.src()->IsNextIteration(); });
     for (const tf::Node* node : order) {
       if (!node->IsOp()) continue;
       const auto i = static_cast<size_t>(number_.at(node));
       std::vector<bool> inputs(static_cast<size_t>(node->num_inputs()), false);
       for (const tf::Edge* edge : node->in_edges())
-        if (!edge->IsControlEdge()) inputs[static_cast<size_t>(edge->dst_input())] = known[static_cast<size_t>(number_.at(edge->src()))];
+        if (!edge->IsControlEdge())
+          inputs[static_cast<size_t>(edge->dst_input())] = known[static_cast<size_t>(number_.at(edge->src()))];
       for (int input : known_inputs(nodes_[i].op)) {
         auto at = static_cast<size_t>(input < 0 ? input + node->num_inputs() : input);
-        if (nodes_[i].host.empty() && at < inputs.size() && !inputs[at]) nodes_[i].host = "its axes are known at run time only";
+        if (nodes_[i].host.empty() && at < inputs.size() && !inputs[at])
+          nodes_[i].host = "its axes are known at run time only";
       }
       bool all = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](bool each) { return each; });
-      known[i] = nodes_[i].host.empty() && !nodes_[i].reads && (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
+      known[i] = nodes_[i].host.empty() && !nodes_[i].reads &&
+                 (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
     }
   }
 
@@ -270,7 +320,8 @@ class Clusterer {
   }
 
   static int reference_group(DataType type) {
-    constexpr DataType kGroups[] = {tf::DT_FLOAT, tf::DT_HALF, tf::DT_BFLOAT16, tf::DT_INT32, tf::DT_INT64, tf::DT_BOOL};
+    constexpr DataType kGroups[] = {tf::DT_FLOAT, tf::DT_HALF,  tf::DT_BFLOAT16,
+                                    tf::DT_INT32, tf::DT_INT64, tf::DT_BOOL};
     auto found = std::find(std::begin(kGroups), std::end(kGroups), type);
     return found == std::end(kGroups) ? -1 : static_cast<int>(found - std::begin(kGroups));
   }
@@ -327,8 +378,11 @@ class Clusterer {
     }
     std::vector<Argument> arguments;
     for (const Port& port : met) arguments.push_back(found.at(port));
-    auto group = [](const Argument& argument) { return tf::IsRefType(argument.type) ? reference_group(argument.content) : -1; };
-    std::stable_sort(arguments.begin(), arguments.end(), [&](const auto& a, const auto& b) { return group(a) < group(b); });
+    auto group = [](const Argument& argument) {
+      return tf::IsRefType(argument.type) ? reference_group(argument.content) : -1;
+    };
+    std::stable_sort(arguments.begin(), arguments.end(),
+                     [&](const auto& a, const auto& b) { return group(a) < group(b); });
 
     std::vector<Port> results;
     std::map<Port, int> result_number;
@@ -492,7 +546,8 @@ class Clusterer {
     tf::FixupSourceAndSinkEdges(&body);
     auto effect = [&](const tf::Node* node) -> std::optional<std::string> {
       bool ends = node->IsArg() || node->IsRetval();
-      return !ends && (node->op_def().is_stateful() || node->num_outputs() == 0) ? std::optional(node->name()) : std::nullopt;
+      return !ends && (node->op_def().is_stateful() || node->num_outputs() == 0) ? std::optional(node->name())
+                                                                                 : std::nullopt;
     };
     tf::FunctionDef function;
     TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name + "_stock", effect, &function));
@@ -502,8 +557,8 @@ class Clusterer {
 
   tf::Status replace(const std::vector<tf::Node*>& members, const std::set<tf::Node*>& inside,
                      const std::set<tf::Node*>& waits, const std::vector<Argument>& arguments,
-                     const std::vector<Port>& results, const std::map<Port, int>& result_number,
-                     const Made& made, const std::string& name) {
+                     const std::vector<Port>& results, const std::map<Port, int>& result_number, const Made& made,
+                     const std::string& name) {
     constexpr size_t kGroups = 6;
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
     tf::DataTypeVector input_types, output_types;
@@ -575,7 +630,8 @@ class MakeClusters : public tf::GraphOptimizationPass {
     std::string why;
     const Library* engine = library(why);
     if (!engine) return tf::errors::Unavailable("Cairn: ", why);
-    std::string title = options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
+    std::string title =
+        options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
     try {
       return Clusterer(**options.graph, *engine, options.flib_def).run(title);
     } catch (const std::exception& fault) {

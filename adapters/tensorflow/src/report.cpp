@@ -43,8 +43,11 @@ Json describe(const std::vector<Node>& nodes, const std::vector<bool>& numeric, 
     list.resize(std::min(count, kMostNames));
     stays.push_back({{"op", what.first}, {"reason", what.second}, {"count", count}, {"nodes", list}});
   }
-  return {{"nodes", nodes.size()}, {"numeric", of_numbers}, {"numeric_on_engine", on_engine},
-          {"clusters", clusters},  {"host", stays}};
+  return {{"nodes", nodes.size()},
+          {"numeric", of_numbers},
+          {"numeric_on_engine", on_engine},
+          {"clusters", clusters},
+          {"host", stays}};
 }
 
 }  // namespace
@@ -62,7 +65,8 @@ struct File {
 
   void write() const {
     std::ofstream(std::getenv("CAIRN_REPORT"), std::ios::trunc)
-        << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+        << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace)
+        << '\n';
   }
 };
 File& file() {

@@ -55,8 +55,8 @@ constexpr Row kRows[] = {
 };
 
 bool only_reads(std::string_view op) {
-  constexpr std::array kOps = {"ReadVariableOp",   "ResourceGather",     "ResourceGatherNd",
-                               "VariableShape",    "VarIsInitializedOp", "IsVariableInitialized"};
+  constexpr std::array kOps = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",
+                               "VariableShape",  "VarIsInitializedOp", "IsVariableInitialized"};
   return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
 }
 
@@ -70,7 +70,8 @@ std::vector<std::string> readers_first(const GraphDef& graph) {
     for (std::string_view input : graph.nodes[i].inputs) {
       auto found = index.find(parse_tensor_name(input, "graph").node);
       if (found == index.end())
-        fail(ErrorKind::invalid_model, printable(graph.nodes[i].name), "'{}' is no node of the graph", printable(input));
+        fail(ErrorKind::invalid_model, printable(graph.nodes[i].name), "'{}' is no node of the graph",
+             printable(input));
       followers[found->second].push_back(i);
       ++waits[i];
     }
@@ -123,7 +124,8 @@ std::string refused_type(const Attr& attr, ModelBytes& model) {
   AttrValue value = decode(attr, model);
   std::vector<int64_t> types;
   if (value.kind == Kind::type) types = {value.integer};
-  if (value.kind == Kind::list && (attr.name == "Tin" || attr.name == "Tout" || attr.name == "T")) types = value.integers;
+  if (value.kind == Kind::list && (attr.name == "Tin" || attr.name == "Tout" || attr.name == "T"))
+    types = value.integers;
   for (int64_t type : types) {
     auto plain = static_cast<DataType>(type >= kDtRef ? type - kDtRef : type);
     auto dtype = dtype_of(plain);
