@@ -74,6 +74,12 @@ TEST(Partition, AReferenceAcrossAHostNodeLeavesBothEndsThere) {
   EXPECT_TRUE(partition(nodes).clusters.empty());
 }
 
+TEST(Partition, AListNeitherLeavesNorEntersACluster) {
+  std::vector<Node> nodes{node("make", {}), node("push", {{0, 0, false, false, true}}),
+                          node("h", {{1, 0, false, false, true}}, "text"), node("b", {{0}})};
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{3}}));
+}
+
 TEST(Partition, FramesOfOldControlFlowStayWhole) {
   std::vector<Node> nodes{node("x", {}), node("Switch", {{0}}), node("inside", {{1}}), node("Merge", {{2}, {1}}),
                           node("after", {{3}})};

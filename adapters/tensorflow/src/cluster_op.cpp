@@ -148,7 +148,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     Failure refusal;
     tf::Status status = Run(context, *this, *scratch, refusal).status();
     scratches_.give_back(std::move(scratch));
-    if (refusal.status == CAIRN_UNSUPPORTED && !stock_.name().empty()) {
+    if (refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !stock_.name().empty()) {
       tell_once(refusal);
       return run_stock(context, std::move(done));
     }

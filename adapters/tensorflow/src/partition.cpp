@@ -75,15 +75,26 @@ class Partitioner {
     }
   }
 
-  // A variable's reference cannot leave a cluster: what makes one for a host node stays on the host.
+  // A variable's reference cannot leave a cluster: what makes one for a host node stays on the host. A list can neither
+  // leave nor enter.
   void keep_references_together() {
-    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
-      if (!on_engine(at(*node))) continue;
-      for (const User& user : users_[at(*node)])
-        if (user.input.reference && !on_engine(at(user.node)))
-          result_.host[at(*node)] = "hands a reference of a variable to " + nodes_[at(user.node)].op;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto node = order_.rbegin(); node != order_.rend(); ++node)
+        for (const User& user : users_[at(*node)]) {
+          bool here = on_engine(at(*node)), there = on_engine(at(user.node));
+          if (here && !there && (user.input.reference || user.input.list)) {
+            result_.host[at(*node)] = "hands a " + kind(user.input) + " to " + nodes_[at(user.node)].op;
+            changed = true;
+          } else if (!here && there && user.input.list) {
+            result_.host[at(user.node)] = "takes a list from " + nodes_[at(*node)].op;
+            changed = true;
+          }
+        }
     }
   }
+
+  static std::string kind(const Input& input) { return input.list ? "list" : "reference of a variable"; }
 
   // Both ends of a reference are in one cluster, or both on the host.
   bool part_references() {
@@ -91,8 +102,9 @@ class Partitioner {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (!on_engine(i)) continue;
       for (const User& user : users_[i]) {
-        if (!user.input.reference || !on_engine(at(user.node)) || levels_[at(user.node)] == levels_[i]) continue;
-        result_.host[i] = result_.host[at(user.node)] = "uses a reference of a variable across a host operator";
+        if (!(user.input.reference || user.input.list) || !on_engine(at(user.node))) continue;
+        if (levels_[at(user.node)] == levels_[i]) continue;
+        result_.host[i] = result_.host[at(user.node)] = "shares a " + kind(user.input) + " across a host operator";
         parted = true;
         break;
       }

@@ -12,6 +12,7 @@ struct Input {
   int port = 0;
   bool control = false;
   bool reference = false;  // the node takes the variable itself, not its content
+  bool list = false;       // what cannot cross between host and engine at all
 };
 
 struct Node {

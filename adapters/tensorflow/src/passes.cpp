@@ -166,6 +166,11 @@ bool tells_shapes(const std::string& op) {
   return op == "Shape" || op == "ShapeN" || op == "Rank" || op == "Size" || op == "VariableShape";
 }
 
+/// What TensorFlow's own passes note on nodes for each other, in forms of their own.
+bool is_note(const std::string& attribute) {
+  return attribute[0] == '_';
+}
+
 /// The graph without what constants hold, as the engine is asked about it.
 tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition* functions) {
   tf::GraphDef outline;
@@ -175,7 +180,7 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
     def->set_name(node->name());
     def->set_op(node->type_string());
     for (const auto& [name, value] : node->def().attr()) {
-      if (node->IsConstant() && name == "value") continue;
+      if ((node->IsConstant() && name == "value") || is_note(name)) continue;
       calls = calls || value.has_func() || value.list().func_size() > 0;
       (*def->mutable_attr())[name] = value;
     }
@@ -234,8 +239,9 @@ class Clusterer {
       for (const tf::Edge* edge : node->in_edges()) {
         if (!edge->src()->IsOp()) continue;
         bool variable = is_reference_input(*edge) || is_resource(*edge);
+bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output()) == tf::DT_VARIANT;
         mine.inputs.push_back(
-            {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge)});
+            {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
         if (variable && !only_reads(mine.op)) mine.writes = true;
         if (variable || makes_reference(*edge)) mine.reads = true;
       }
@@ -448,6 +454,8 @@ class Clusterer {
       def->clear_input();
       def->clear_device();
       def->clear_experimental_debug_info();
+      for (const auto& [name, value] : node.def().attr())
+        if (is_note(name)) def->mutable_attr()->erase(name);
       return def;
     };
     for (const tf::Node* node : constants) add(*node);
@@ -544,10 +552,10 @@ class Clusterer {
       body.AddEdge(from, results[i].second, result, 0);
     }
     tf::FixupSourceAndSinkEdges(&body);
-    auto effect = [&](const tf::Node* node) -> std::optional<std::string> {
-      bool ends = node->IsArg() || node->IsRetval();
-      return !ends && (node->op_def().is_stateful() || node->num_outputs() == 0) ? std::optional(node->name())
-                                                                                 : std::nullopt;
+    auto effect = [](const tf::Node* node) -> std::optional<std::string> {
+      if (node->IsArg() || node->IsRetval()) return std::nullopt;
+      bool writes = std::any_of(node->input_types().begin(), node->input_types().end(), tf::IsRefType);
+      return writes || node->op_def().is_stateful() || node->num_outputs() == 0 ? std::optional(node->name()) : std::nullopt;
     };
     tf::FunctionDef function;
     TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name + "_stock", effect, &function));

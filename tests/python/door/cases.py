@@ -1,0 +1,349 @@
+"""Scripts for the TensorFlow door, run by test_tensorflow_door.py in a process of their own: `cases.py NAME [ARGUMENT]`
+prints what the case found as one line of JSON. A session with entry(True) runs on the engine, with None on stock
+TensorFlow; entry(False) has the entry and says use_off_line=False."""
+
+import importlib.util
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def load():
+    library = os.environ.get("CAIRN_TF_LIBRARY")  # of a build that is not installed
+    if not library:
+        library = Path(importlib.util.find_spec("npu_bridge").origin).with_name("_cairn_tf.so")
+    return tf.load_op_library(str(library))
+
+
+def entry(engine):
+    """A session's configuration."""
+    config = tf.ConfigProto()
+    if engine is not None:
+        added = config.graph_options.rewrite_options.custom_optimizers.add()
+        added.name = "NpuOptimizer"
+        added.parameter_map["use_off_line"].b = engine
+    return config
+
+
+def session(engine):
+    return tf.Session(config=entry(engine))
+
+
+def fresh(resource=False, seed=1):
+    tf.reset_default_graph()
+    tf.set_random_seed(seed)
+    tf.get_variable_scope().set_use_resource(resource)
+
+
+def variable(name, *dims, scale=0.3):
+    seed = sum(map(ord, name))
+    value = np.random.RandomState(seed).randn(*dims) * scale
+    return tf.get_variable(name, initializer=value.astype(np.float32))
+
+
+def perceptron(optimizer):
+    """x, y, loss and train operation of a small classifier."""
+    x = tf.placeholder(tf.float32, [None, 8], name="x")
+    y = tf.placeholder(tf.int64, [None], name="y")
+    hidden = tf.nn.relu(tf.matmul(x, variable("w1", 8, 16)) + variable("b1", 16))
+    logits = tf.matmul(hidden, variable("w2", 16, 3)) + variable("b2", 3)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return x, y, loss, optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
+
+
+def data(count=64, seed=0):
+    random = np.random.RandomState(seed)
+    return random.rand(count, 8).astype(np.float32), random.randint(0, 3, count)
+
+
+def plain(values):
+    return [np.asarray(value).tolist() for value in values]
+
+
+def train(engine, resource, steps=30, optimizer=None):
+    fresh(resource)
+    x, y, loss, step = perceptron(optimizer or tf.train.GradientDescentOptimizer(0.5))
+    inputs, labels = data()
+    with session(engine) as run:
+        run.run(tf.global_variables_initializer())
+        losses = []
+        for i in range(steps):
+            n = 64 if i % 3 else 40
+            losses.append(float(run.run([loss, step], {x: inputs[:n], y: labels[:n]})[0]))
+        return losses, plain(run.run(tf.global_variables()))
+
+
+@case
+def training():
+    return {str(resource): [train(engine, resource) for engine in (None, True)] for resource in (False, True)}
+
+
+@case
+def mixed_variables():
+    def run(engine):
+        fresh()
+        x = tf.placeholder(tf.float32, [None, 8])
+        hidden = tf.keras.layers.Dense(16, activation="relu", kernel_initializer=tf.keras.initializers.Constant(0.1))(x)
+        out = tf.matmul(hidden, variable("w", 16, 2))
+        loss = tf.reduce_mean(tf.square(out))
+        step = tf.train.GradientDescentOptimizer(0.05).minimize(loss)
+        kinds = {each.op.type for each in tf.global_variables()}
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            losses = [float(s.run([loss, step], {x: data()[0]})[0]) for _ in range(10)]
+            return sorted(kinds), losses, plain(s.run(tf.global_variables()))
+
+    return [run(None), run(True)]
+
+
+@case
+def three_sessions():
+    fresh()
+    x, y, loss, step = perceptron(tf.train.MomentumOptimizer(0.1, 0.9))
+    inputs, labels = data()
+    sessions = [session(engine) for engine in (None, False, True)]
+    results = [[] for _ in sessions]
+    for s in sessions:
+        s.run(tf.global_variables_initializer())
+    for _ in range(10):
+        for s, losses in zip(sessions, results):
+            losses.append(float(s.run([loss, step], {x: inputs, y: labels})[0]))
+    return [(losses, plain(s.run(tf.trainable_variables()))) for s, losses in zip(sessions, results)]
+
+
+@case
+def feeds_and_fetches():
+    def run(engine):
+        fresh()
+        x = tf.placeholder(tf.float32, [2, 4])
+        left, right = tf.split(x, 2, 1)
+        product = tf.matmul(left, right) + 1.0
+        value = np.arange(8.0).reshape(2, 4)
+        eye = np.eye(2) * 7
+        with session(engine) as s:
+            return [
+                s.run(product, {x: value}).tolist(),
+                s.run(product, {x: value, right: eye}).tolist(),
+                plain(s.run([product, right], {x: value, right: eye})),
+                s.run(tf.matmul(value, value.T)).tolist(),
+                s.run(tf.constant(3.0)),
+            ]
+
+    return [plain(run(None)[:2]) == plain(run(True)[:2]), run(None)[2:] == run(True)[2:]]
+
+
+@case
+def save(folder):
+    for resource in (False, True):
+        fresh(resource)
+        x, y, loss, step = perceptron(tf.train.GradientDescentOptimizer(0.5))
+        inputs, labels = data()
+        with session(True) as s:
+            s.run(tf.global_variables_initializer())
+            for _ in range(5):
+                s.run(step, {x: inputs, y: labels})
+            tf.train.Saver().save(s, f"{folder}/{resource}")
+            result = float(s.run(loss, {x: inputs, y: labels}))
+        (Path(folder) / f"{resource}.json").write_text(json.dumps(result))
+    return True
+
+
+@case
+def restore(folder):
+    found = []
+    for resource in (False, True):
+        fresh(resource)
+        x, y, loss, step = perceptron(tf.train.GradientDescentOptimizer(0.5))
+        inputs, labels = data()
+        expected = json.loads((Path(folder) / f"{resource}.json").read_text())
+        for engine in (None, True):
+            with session(engine) as s:
+                tf.train.Saver().restore(s, f"{folder}/{resource}")
+                found.append(abs(float(s.run(loss, {x: inputs, y: labels})) - expected))
+    return found
+
+
+@case
+def control_flow():
+    def run(engine, new):
+        (tf.enable_control_flow_v2 if new else tf.disable_control_flow_v2)()
+        fresh()
+        x = tf.placeholder(tf.float32, [4, 4])
+        w = variable("w", 4, 4)
+        chosen = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.matmul(x, w), lambda: tf.matmul(x, w) * -3.0)
+        count, grown = tf.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, tf.matmul(y, x) * 0.3 + y), [0, x])
+        slope = tf.gradients(tf.reduce_sum(grown), x)[0]
+        power = tf.while_loop(lambda y: tf.reduce_sum(y) > 1.0, lambda y: [tf.matmul(y, x) * 0.1], [tf.exp(x)])
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            values = [np.full((4, 4), v) for v in (0.5, -0.5)]
+            return [[float(np.sum(v)) for v in s.run([chosen, count, grown, slope, power], {x: value})] for value in values]
+
+    return [[run(engine, new) for engine in (None, True)] for new in (False, True)]
+
+
+@case
+def uninitialised():
+    found = []
+    for resource in (False, True):
+        fresh(resource)
+        w = variable("layer/w", 4, 4)
+        product = tf.matmul(w, w)
+        with session(True) as s:
+            try:
+                s.run(product)
+            except tf.errors.FailedPreconditionError as error:
+                found.append(str(error))
+    return found
+
+
+@case
+def run_time_error():
+    fresh()
+    table = variable("table", 4, 4)
+    index = tf.placeholder(tf.int32, [None])
+    rows = tf.gather(table, index, name="layer/lookup")
+    product = tf.matmul(rows, table)
+    with session(True) as s:
+        s.run(tf.global_variables_initializer())
+        try:
+            s.run(product, {index: [1, 7]})
+        except tf.errors.OpError as error:
+            return [type(error).__name__, str(error)]
+
+
+@case
+def refused_at_run_time():
+    """Axes that only the run tells: TensorFlow runs the cluster, in place of its variables all the same."""
+
+    def run(engine):
+        fresh()
+        x = tf.placeholder(tf.float32, None)
+        w = variable("w", 4, 4)
+        y = tf.squeeze(tf.matmul(x, w))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.map_fn(tf.tanh, y)))
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            value = np.arange(16.0).reshape(4, 4) / 10
+            return plain([*[s.run([y, step], {x: value})[0] for _ in range(3)], s.run(w)])
+
+    return [run(None), run(True)]
+
+
+@case
+def missing_engine():
+    fresh()
+    try:
+        with session(True) as s:
+            s.run(tf.matmul(tf.ones([4, 4]), tf.ones([4, 4])))
+    except tf.errors.UnavailableError as error:
+        return str(error)
+
+
+@case
+def eight_threads():
+    fresh(resource=True)
+    x = tf.placeholder(tf.float32, [8, 8])
+    w = tf.get_variable("w", initializer=np.zeros((8, 8), np.float32))
+    step = tf.raw_ops.ResourceApplyGradientDescent(var=w.handle, alpha=1.0, delta=-tf.matmul(x, x))
+    with session(True) as s:
+        s.run(tf.global_variables_initializer())
+        work = [threading.Thread(target=lambda: [s.run(step, {x: np.eye(8)}) for _ in range(100)]) for _ in range(8)]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+        return float(s.run(w).sum())
+
+
+def resident():
+    """MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4 // 1024
+
+
+@case
+def a_thousand_sessions():
+    fresh()
+    x = tf.placeholder(tf.float32, [8, 8])
+    y = tf.matmul(x, x) + 1.0
+    sizes = []
+    for i in range(1000):
+        with session(True) as s:
+            s.run(y, {x: np.ones((8, 8))})
+        if i in (199, 999):
+            sizes.append(resident())
+    return sizes
+
+
+@case
+def changing_shapes():
+    fresh()
+    x = tf.placeholder(tf.float32, [None, 64])
+    y = tf.matmul(x, x, transpose_b=True)
+    sizes = []
+    with session(True) as s:
+        for i in range(500):
+            assert s.run(y, {x: np.ones((i + 1, 64))})[0, 0] == 64
+            if i in (99, 499):
+                sizes.append(resident())
+    return sizes
+
+
+@case
+def functions(engine):
+    """A tf.function that trains, and Keras' fit: their options come from the eager context."""
+    from tensorflow.python.eager import context
+
+    tf.enable_v2_behavior()
+    stock_config = context.Context.config
+    if engine == "cairn":
+
+        def config(self):
+            value = stock_config.fget(self)
+            value.MergeFrom(entry(True))
+            return value
+
+        context.Context.config = property(config)
+    inputs, labels = data()
+    w = tf.Variable(np.random.RandomState(0).randn(8, 3).astype(np.float32))
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            logits = tf.matmul(x, w)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+        w.assign_sub(0.5 * tape.gradient(loss, w))
+        return loss
+
+    losses = [float(step(inputs, labels)) for _ in range(10)]
+    from tensorflow.compat.v2 import keras
+
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.1), loss)
+    history = model.fit(inputs, labels, batch_size=16, epochs=3, shuffle=False, verbose=0)
+    return losses, history.history["loss"], plain([w, *model.weights])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] != "functions":
+        tf.disable_v2_behavior()
+    load()
+    started = time.time()
+    result = CASES[sys.argv[1]](*sys.argv[2:])
+    print(json.dumps(result))
+    print(f"{time.time() - started:.1f} s", file=sys.stderr)

@@ -1,0 +1,130 @@
+"""Stock TensorFlow scripts on the engine: each case of door/cases.py in a process of its own, against stock TensorFlow."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CASES = Path(__file__).parent / "door" / "cases.py"
+TOLERANCE = 1e-6
+
+
+@pytest.fixture
+def case(tmp_path):
+    """case(name, ...) -> (what it printed, the report of clusters)."""
+
+    def run(name, *arguments, **environment):
+        report = tmp_path / f"{name}{len(arguments)}.json"
+        env = {"TF_CPP_MIN_LOG_LEVEL": "2", "CAIRN_REPORT": str(report), **os.environ, **environment}
+        command = [sys.executable, CASES, name, *map(str, arguments)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-3000:]
+        graphs = json.loads(report.read_text()) if report.exists() else {"graphs": [], "run_by_tensorflow": []}
+        return json.loads(done.stdout.splitlines()[-1]), graphs
+
+    return run
+
+
+def flat(values):
+    if not isinstance(values, list):
+        return [values]
+    return [number for value in values for number in flat(value)]
+
+
+def assert_close(found, expected, tolerance=TOLERANCE):
+    found, expected = np.array(flat(found)), np.array(flat(expected))
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
+
+
+def on_engine(report, least=0.95, clusters=3):
+    """The training step of the report: the graph with most nodes on the engine."""
+    assert not report["run_by_tensorflow"]
+    step = max(report["graphs"], key=lambda graph: graph["numeric_on_engine"])
+    assert 1 <= len(step["clusters"]) <= clusters, step
+    assert step["numeric_on_engine"] >= least * step["numeric"], step["host"]
+    return step
+
+
+def test_training_steps_equal_those_of_stock_tensorflow(case):
+    found, report = case("training")
+    for stock, engine in found.values():
+        assert_close(engine, stock)
+    on_engine(report)
+
+
+def test_a_graph_may_hold_both_kinds_of_variables(case):
+    (stock, engine), report = case("mixed_variables")
+    assert stock[0] == ["VarHandleOp", "VariableV2"]
+    assert_close(engine[1:], stock[1:])
+    on_engine(report)
+
+
+def test_sessions_differ_by_their_own_entry(case):
+    (stock, off, engine), _ = case("three_sessions")
+    assert off == stock  # bit for bit
+    assert_close(engine, stock)
+
+
+def test_any_tensor_can_be_fed_and_fetched(case):
+    assert case("feeds_and_fetches")[0] == [True, True]
+
+
+def test_what_was_trained_is_saved_and_restored_in_another_process(case, tmp_path):
+    case("save", tmp_path)
+    assert max(case("restore", tmp_path)[0]) <= TOLERANCE
+
+
+def test_branches_and_loops_of_either_kind(case):
+    found, report = case("control_flow")
+    for stock, engine in found:
+        assert_close(engine, stock, 1e-5)
+    ops = {op for graph in report["graphs"] for cluster in graph["clusters"] for op in cluster["ops"]}
+    assert ops & {"If", "StatelessIf"} and ops & {"While", "StatelessWhile"}
+
+
+def test_an_uninitialised_variable_is_named(case):
+    found, _ = case("uninitialised")
+    assert len(found) == 2
+    assert all("layer/w" in text for text in found)
+
+
+def test_an_error_of_the_engine_names_node_and_script_line(case):
+    (kind, text), _ = case("run_time_error")
+    assert kind == "InvalidArgumentError"
+    assert "Cairn: layer/lookup" in text and "cases.py" in text
+
+
+def test_what_the_engine_refuses_at_run_time_runs_on_tensorflow(case):
+    (stock, engine), _ = case("refused_at_run_time")
+    assert_close(engine, stock)
+
+
+def test_a_missing_engine_is_said(case):
+    text = case("missing_engine", CAIRN_LIBRARY="/nowhere/libcairn.so")[0]
+    assert "Cairn: the engine cannot be loaded: /nowhere/libcairn.so" in text
+
+
+def test_eight_threads_share_one_session(case):
+    assert case("eight_threads")[0] == 8 * 100 * 8
+
+
+def test_a_thousand_sessions_leave_nothing_behind(case):
+    early, late = case("a_thousand_sessions")[0]
+    assert late - early < 30
+
+
+def test_changing_shapes_keep_a_bounded_number_of_plans(case):
+    early, late = case("changing_shapes")[0]
+    assert late - early < 60
+
+
+def test_functions_and_keras_fit(case):
+    stock, _ = case("functions", "stock")
+    engine, report = case("functions", "cairn")
+    assert_close(engine, stock)
+    assert any(graph["clusters"] for graph in report["graphs"])
