@@ -95,6 +95,16 @@ TEST(Partition, ALoopOfNextIterationIsNoCircle) {
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{6}}));
 }
 
+TEST(Partition, WhatALoopNeedsIsNotInOneClusterWithWhatItGives) {
+  // "w" enters the loop as an invariant that only the second round sees at the exit.
+  std::vector<Node> nodes{node("Enter", {}),         node("Merge", {{0}, {5}}), node("LoopCond", {{1}}),
+                          node("Switch", {{1}, {2}}), node("Add", {{3}, {8}}),    node("NextIteration", {{4}}),
+                          node("Exit", {{3}}),        node("w", {}),              node("Enter", {{7}}),
+                          node("after", {{6}, {7}})};
+  keep_frames_on_host(nodes);
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{7}, {9}}));
+}
+
 TEST(Partition, AHundredThousandNodesTakeOneSweep) {
   std::vector<Node> nodes{node("a", {})};
   for (int i = 1; i < 100000; ++i) nodes.push_back(node("n", {{i - 1}}, i % 1000 ? "" : "text"));

@@ -100,7 +100,13 @@ def test_an_error_of_the_engine_names_node_and_script_line(case):
 
 
 def test_what_the_engine_refuses_at_run_time_runs_on_tensorflow(case):
-    (stock, engine), _ = case("refused_at_run_time")
+    (stock, engine), report = case("refused_at_run_time")
+    assert_close(engine, stock)
+    assert "squeezes" in report["run_by_tensorflow"][0]["reason"]
+
+
+def test_a_loop_stands_between_clusters(case):
+    (stock, engine), _ = case("map_and_its_gradient")
     assert_close(engine, stock)
 
 

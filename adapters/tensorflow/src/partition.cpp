@@ -1,7 +1,6 @@
 #include "partition.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <map>
 #include <set>
@@ -21,9 +20,6 @@ bool is_exit(const Node& node) {
 }
 bool is_merge(const Node& node) {
   return node.op == "Merge" || node.op == "RefMerge";
-}
-bool ends_round(const Node& node) {
-  return node.op == "NextIteration" || node.op == "RefNextIteration";
 }
 
 class Partitioner {
@@ -58,20 +54,47 @@ class Partitioner {
   static size_t at(int node) { return static_cast<size_t>(node); }
   bool on_engine(size_t i) const { return result_.host[i].empty() && !nodes_[i].constant; }
 
+  // Tarjan's strongly connected components over the inputs, with a stack of our own: each component comes after all that
+  // it depends on. A loop of TF1 control flow is one component, everything else a component of one node.
   void sort() {
-    std::vector<int> waits(nodes_.size(), 0);
-    std::deque<int> ready;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      for (const Input& input : nodes_[i].inputs) waits[i] += !ends_round(nodes_[at(input.node)]);
-      if (waits[i] == 0) ready.push_back(static_cast<int>(i));
+    std::vector<int> number(nodes_.size(), -1), lowest(nodes_.size(), 0);
+    std::vector<size_t> next_input(nodes_.size(), 0);
+    std::vector<bool> open(nodes_.size(), false);
+    std::vector<int> path, unfinished;
+    int count = 0;
+    auto enter = [&](int node) {
+      number[at(node)] = lowest[at(node)] = count++;
+      open[at(node)] = true;
+      path.push_back(node);
+      unfinished.push_back(node);
+    };
+    for (size_t root = 0; root < nodes_.size(); ++root) {
+      if (number[root] < 0) enter(static_cast<int>(root));
+      while (!path.empty()) {
+        const int node = path.back();
+        const auto& inputs = nodes_[at(node)].inputs;
+        if (next_input[at(node)] < inputs.size()) {
+          const int from = inputs[next_input[at(node)]++].node;
+          if (number[at(from)] < 0)
+            enter(from);
+          else if (open[at(from)])
+            lowest[at(node)] = std::min(lowest[at(node)], number[at(from)]);
+          continue;
+        }
+        path.pop_back();
+        if (!path.empty()) lowest[at(path.back())] = std::min(lowest[at(path.back())], lowest[at(node)]);
+        if (lowest[at(node)] != number[at(node)]) continue;
+        auto first = std::find(unfinished.rbegin(), unfinished.rend(), node).base() - 1;
+        components_.emplace_back(first, unfinished.end());
+        unfinished.erase(first, unfinished.end());
+        for (int member : components_.back()) open[at(member)] = false;
+      }
     }
-    while (!ready.empty()) {
-      int node = ready.front();
-      ready.pop_front();
-      order_.push_back(node);
-      if (ends_round(nodes_[at(node)])) continue;
-      for (const User& user : users_[at(node)])
-        if (--waits[at(user.node)] == 0) ready.push_back(user.node);
+    for (const auto& component : components_) {
+      order_.insert(order_.end(), component.begin(), component.end());
+      if (component.size() == 1) continue;
+      for (int member : component)
+        if (result_.host[at(member)].empty()) result_.host[at(member)] = "stands inside a loop of TF1 control flow";
     }
   }
 
@@ -114,16 +137,15 @@ class Partitioner {
 
   void find_levels() {
     levels_.assign(nodes_.size(), 0);
-    for (int node : order_) {
-      if (nodes_[at(node)].constant) continue;
-      bool engine = on_engine(at(node));
+    for (const auto& component : components_) {
+      bool engine = on_engine(at(component[0]));
       int level = engine ? 1 : 0;
-      for (const Input& input : nodes_[at(node)].inputs) {
-        const Node& from = nodes_[at(input.node)];
-        if (from.constant || ends_round(from)) continue;
-        level = std::max(level, levels_[at(input.node)] + (engine && !on_engine(at(input.node)) ? 1 : 0));
-      }
-      levels_[at(node)] = level;
+      for (int node : component)
+        for (const Input& input : nodes_[at(node)].inputs) {
+          if (nodes_[at(input.node)].constant) continue;
+          level = std::max(level, levels_[at(input.node)] + (engine && !on_engine(at(input.node)) ? 1 : 0));
+        }
+      for (int node : component) levels_[at(node)] = nodes_[at(node)].constant ? 0 : level;
     }
   }
 
@@ -158,6 +180,7 @@ class Partitioner {
 
   const std::vector<Node>& nodes_;
   std::vector<std::vector<User>> users_;
+  std::vector<std::vector<int>> components_;  // nodes that depend on each other, in an order of dependence
   std::vector<int> order_;
   std::vector<int> levels_;
   Partition result_;

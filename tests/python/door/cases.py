@@ -227,7 +227,25 @@ def run_time_error():
 
 @case
 def refused_at_run_time():
-    """Axes that only the run tells: TensorFlow runs the cluster, in place of its variables all the same."""
+    """Which dims are 1 is not known while compiling: TensorFlow runs the cluster, and updates its variable as well."""
+
+    def run(engine):
+        fresh()
+        x, dims = tf.placeholder(tf.float32, None), tf.placeholder(tf.int32, [3])
+        w = variable("w", 4, 4)
+        y = tf.squeeze(tf.reshape(tf.matmul(x, w), dims))
+        step = tf.train.GradientDescentOptimizer(0.1).apply_gradients([(tf.matmul(x, y), w)])
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            feed = {x: np.arange(16.0).reshape(4, 4) / 10, dims: [1, 4, 4]}
+            return plain([*[s.run([y, step], feed)[0] for _ in range(3)], s.run(w)])
+
+    return [run(None), run(True)]
+
+
+@case
+def map_and_its_gradient():
+    """A loop between two clusters, one of which needs what comes out of the loop's gradient."""
 
     def run(engine):
         fresh()
