@@ -97,10 +97,10 @@ TEST(Partition, ALoopOfNextIterationIsNoCircle) {
 
 TEST(Partition, WhatALoopNeedsIsNotInOneClusterWithWhatItGives) {
   // "w" enters the loop as an invariant that only the second round sees at the exit.
-  std::vector<Node> nodes{node("Enter", {}),         node("Merge", {{0}, {5}}), node("LoopCond", {{1}}),
-                          node("Switch", {{1}, {2}}), node("Add", {{3}, {8}}),    node("NextIteration", {{4}}),
-                          node("Exit", {{3}}),        node("w", {}),              node("Enter", {{7}}),
-                          node("after", {{6}, {7}})};
+  std::vector<Node> nodes{
+      node("Enter", {}),       node("Merge", {{0}, {5}}),    node("LoopCond", {{1}}), node("Switch", {{1}, {2}}),
+      node("Add", {{3}, {8}}), node("NextIteration", {{4}}), node("Exit", {{3}}),     node("w", {}),
+      node("Enter", {{7}}),    node("after", {{6}, {7}})};
   keep_frames_on_host(nodes);
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{7}, {9}}));
 }

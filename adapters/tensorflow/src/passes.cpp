@@ -239,7 +239,7 @@ class Clusterer {
       for (const tf::Edge* edge : node->in_edges()) {
         if (!edge->src()->IsOp()) continue;
         bool variable = is_reference_input(*edge) || is_resource(*edge);
-bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output()) == tf::DT_VARIANT;
+        bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output()) == tf::DT_VARIANT;
         mine.inputs.push_back(
             {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
         if (variable && !only_reads(mine.op)) mine.writes = true;
@@ -555,7 +555,8 @@ bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output(
     auto effect = [](const tf::Node* node) -> std::optional<std::string> {
       if (node->IsArg() || node->IsRetval()) return std::nullopt;
       bool writes = std::any_of(node->input_types().begin(), node->input_types().end(), tf::IsRefType);
-      return writes || node->op_def().is_stateful() || node->num_outputs() == 0 ? std::optional(node->name()) : std::nullopt;
+      return writes || node->op_def().is_stateful() || node->num_outputs() == 0 ? std::optional(node->name())
+                                                                                : std::nullopt;
     };
     tf::FunctionDef function;
     TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name + "_stock", effect, &function));
