@@ -18,12 +18,30 @@ constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Rows of `width` floats from a matrix with any steps; columns that do not exist are 0.
+void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
+               float* to) {
+  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
+  for (int64_t block = 0; block < rows; block += kBlock) {
+    const int64_t end = std::min(rows, block + kBlock);
+    for (int64_t o = 0; column_step != 1 && o < columns; ++o)
+      for (int64_t row = block; row < end; ++row) to[row * width + o] = from[row * row_step + o * column_step];
+    for (int64_t row = block; row < end; ++row) {
+      if (column_step == 1)
+        std::memcpy(to + row * width, from + row * row_step, static_cast<size_t>(columns) * sizeof(float));
+      std::fill(to + row * width + columns, to + (row + 1) * width, 0.f);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
   if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
-  if (spec.h * spec.w * spec.ic > kMost || spec.kh * spec.kw * spec.ic * 64 > kMost || spec.oh * spec.ow * spec.oc > kMost)
+  const int64_t x_pixel = std::max(spec.x_pixel, spec.ic), y_pixel = std::max(spec.y_pixel, spec.oc);
+  if (spec.h * spec.w * x_pixel > kMost || spec.kh * spec.kw * spec.ic * 64 > kMost ||
+      spec.oh * std::max(spec.y_row, spec.ow * y_pixel) > kMost)
     return "one image is larger than 512 Mi elements";
   if (spec.transposed_x && spec.w > kMost / 64) return "first operand is transposed and has too many rows";
   CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow), "only matrices are transposed");
@@ -33,9 +51,14 @@ std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
 }
 
 Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) {
+  if (!spec_.x_pixel) spec_.x_pixel = spec_.ic;
+  if (!spec_.y_pixel) spec_.y_pixel = spec_.oc;
+  if (!spec_.y_row) spec_.y_row = spec_.ow * spec_.y_pixel;
+  if (!spec_.y_image) spec_.y_image = spec_.oh * spec_.y_row;
   if (is_matrix()) {  // pixels of all images and rows are one list
     spec_.w = spec_.ow = spec_.n * spec_.h * spec_.w;
     spec_.n = spec_.h = spec_.oh = 1;
+    spec_.y_row = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
   choose_panel(isa);
   panels_ = ceil_div(spec_.oc, width_);
@@ -46,7 +69,12 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
 
 bool Conv::is_matrix() const {
   return spec_.kh == 1 && spec_.kw == 1 && spec_.stride_h == 1 && spec_.stride_w == 1 && spec_.pad_top == 0 &&
-         spec_.pad_left == 0 && spec_.oh == spec_.h && spec_.ow == spec_.w;
+         spec_.pad_left == 0 && spec_.oh == spec_.h && spec_.ow == spec_.w && rows_adjoin() &&
+         spec_.y_image == spec_.oh * spec_.y_row;
+}
+
+bool Conv::rows_adjoin() const {
+  return spec_.y_row == spec_.ow * spec_.y_pixel;
 }
 
 // The widest panel that fits the channels, so that a pixel is broadcast seldom. Exceptions, measured on whole networks:
@@ -54,7 +82,7 @@ bool Conv::is_matrix() const {
 // 4 KiB apart, which puts a tall tile into one set of the first-level cache.
 void Conv::choose_panel(Isa isa) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
-  const bool crowded = spec_.stride_w * spec_.ic * 4 % 4096 == 0;
+  const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
   const auto divides = [&](int64_t vectors) { return spec_.oc % (vectors * lane) == 0; };
   if (isa == Isa::avx512) {
     const bool long_product = is_matrix() && spec_.ic >= 512 && pixels > most_pixels(isa, 4);
@@ -80,14 +108,14 @@ void Conv::cut() {
       first += size;
     }
   };
-  if (is_matrix() || spec_.ow < 10)
+  if (is_matrix() || (spec_.ow < 10 && rows_adjoin()))
     split(0, spec_.oh * spec_.ow);
   else
     for (int64_t y = 0; y < spec_.oh; ++y) split(y * spec_.ow, spec_.ow);
   for (int64_t image = 0; image < spec_.n; ++image)
     for (Tile tile : tiles) {
-      tile.a += image * spec_.h * spec_.w * spec_.ic;
-      tile.c += image * spec_.oh * spec_.ow * spec_.oc;
+      tile.a += image * spec_.h * spec_.w * spec_.x_pixel;
+      tile.c += image * spec_.y_image;
       tiles_.push_back(tile);
     }
 }
@@ -99,14 +127,14 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.isa = isa_;
   tile.vectors = vectors_;
   if (s.transposed_x) tile.a_step_bytes = s.w * 4;
-  tile.a_row_bytes = s.dilation_h * s.w * s.ic * 4;
+  tile.a_row_bytes = s.dilation_h * s.w * s.x_pixel * 4;
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
-  tile.c_stride = s.oc;
+  tile.c_stride = s.y_pixel;
   tile.residual = s.residual;
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.ic * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.x_pixel * 4);
   for (int64_t ky = 0; ky < s.kh; ++ky)
     for (int64_t kx = 0; kx < s.kw; ++kx) {
       uint32_t inside = 0;
@@ -117,11 +145,11 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
       }
       if (!inside) continue;
       auto& row = tile.rows[static_cast<size_t>(ky)];
-      bool adjoins = !row.empty() && s.dilation_w == 1 && row.back().pixels == inside && row.back().b_row + row.back().length == kx * s.ic;
+      bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside && row.back().b_row + row.back().length == kx * s.ic;
       if (adjoins)
         row.back().length += static_cast<int>(s.ic);
       else
-        row.push_back({kx * s.dilation_w * s.ic * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
+        row.push_back({kx * s.dilation_w * s.x_pixel * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
     }
   auto function = [&](int64_t columns) {
     tile.columns = static_cast<int>(columns);
@@ -131,8 +159,8 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   int64_t last = s.oc - (panels_ - 1) * width_;
   TileFunction tail = function(last);
   TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
-  int64_t a = s.transposed_x ? first : ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.ic;
-  tiles.push_back({whole, tail, a, first * s.oc});
+  int64_t a = s.transposed_x ? first : ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.x_pixel;
+  tiles.push_back({whole, tail, a, y0 * s.y_row + x0 * s.y_pixel});
 }
 
 // What is larger is read once: the input (pixels outermost, so that a worker meets its own pixels again in the next
@@ -161,18 +189,22 @@ void Conv::pack(const float* kernel, float* packed, bool transposed) const {
 }
 
 void Conv::pack_panel(int panel, const float* kernel, float* packed, bool transposed) const {
-  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
   const int64_t rows = spec_.kh * spec_.kw * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
   float* to = packed + static_cast<size_t>(panel) * panel_floats_;
-  for (int64_t block = 0; block < rows; block += kBlock) {
-    const int64_t end = std::min(rows, block + kBlock);
-    for (int64_t o = 0; transposed && o < columns; ++o)
-      for (int64_t row = block; row < end; ++row) to[row * width_ + o] = kernel[(first + o) * rows + row];
-    for (int64_t row = block; row < end; ++row) {
-      if (!transposed) std::memcpy(to + row * width_, kernel + row * spec_.oc + first, static_cast<size_t>(columns) * sizeof(float));
-      std::fill(to + row * width_ + columns, to + (row + 1) * width_, 0.f);
-    }
+  if (transposed)
+    pack_rows(kernel + first * rows, rows, 1, columns, rows, width_, to);
+  else
+    pack_rows(kernel + first, rows, spec_.oc, columns, 1, width_, to);
+}
+
+void Conv::pack_taps(int panel, const float* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
+                     int64_t output_step, float* packed) const {
+  const int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
+  float* to = packed + static_cast<size_t>(panel) * panel_floats_;
+  for (int64_t tap : taps) {
+    pack_rows(kernel + tap + first * output_step, spec_.ic, channel_step, columns, output_step, width_, to);
+    to += spec_.ic * width_;
   }
 }
 

@@ -21,6 +21,9 @@ struct ConvSpec {
   bool residual = false;
   Activation activation;
   bool transposed_x = false;  // matrix products only: x is [k, m]
+  // Views of larger tensors, in floats; 0 where the tensor is dense.
+  int64_t x_pixel = 0;                        // between pixels of x, whose rows and images follow each other
+  int64_t y_pixel = 0, y_row = 0, y_image = 0;  // between pixels, rows and images of y and of the residual
 };
 
 class Conv {
@@ -40,6 +43,10 @@ class Conv {
   /// The same, panel by panel, for weights that are known only when the network runs.
   int panels() const { return static_cast<int>(panels_); }
   void pack_panel(int panel, const float* kernel, float* packed, bool transposed) const;
+  /// The same from taps that lie anywhere: element (channel i, output channel o) of tap t is
+  /// kernel[taps[t] + i * channel_step + o * output_step].
+  void pack_taps(int panel, const float* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
+                 int64_t output_step, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
   /// residual may be y itself. Bits do not depend on the number of workers.
@@ -58,6 +65,7 @@ class Conv {
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
   void choose_chunks(int threads);
   bool is_matrix() const;
+  bool rows_adjoin() const;
 
   ConvSpec spec_;
   Isa isa_;

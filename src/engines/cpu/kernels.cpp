@@ -1,10 +1,13 @@
 #include "engines/cpu/kernels.h"
 
+#include "engines/cpu/conv_parts.h"
 #include "engines/cpu/elements.h"
+#include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/tile_step.h"
+#include "engines/cpu/training.h"
 
 namespace cairn {
 
@@ -22,6 +25,7 @@ std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
 constexpr CpuKernel kKernels[] = {
     {"tile", refuses_tile, make_tile},
     {"depthwise", refuses_depthwise, make_depthwise},
+    {"grouped", refuses_grouped, make_grouped},
     {"pool", refuses_pool, make_pool},
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
@@ -35,6 +39,13 @@ constexpr CpuKernel kKernels[] = {
     {"arg", refuses_arg, make_arg},
     {"cumsum", refuses_cumsum, make_cumsum},
     {"fold", refuses_fold, make_fold},
+    {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
+    {"input_gradient", refuses_input_gradient, make_input_gradient},
+    {"kernel_gradient", refuses_kernel_gradient, make_kernel_gradient},
+    {"batch_norm_training", refuses_batch_norm_training, make_batch_norm_training},
+    {"batch_norm_gradient", refuses_batch_norm_gradient, make_batch_norm_gradient},
+    {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
+    {"pool_gradient", refuses_pool_gradient, make_pool_gradient},
     {"elements", refuses_elements, make_elements},
 };
 

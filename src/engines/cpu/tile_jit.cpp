@@ -39,7 +39,9 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
  private:
   int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(spec_.isa) * 4; }
-  int panel_bytes() const { return spec_.vectors * vector_bytes(); }
+  int panel_bytes() const {
+    return spec_.b_step_bytes ? static_cast<int>(spec_.b_step_bytes) : spec_.vectors * vector_bytes();
+  }
   Xbyak::Xmm reg(int i) const { return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Xbyak::Xmm accumulator(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
   Xbyak::Xmm panel(int vector) const { return reg(pixels_ * vectors_ + vector); }
@@ -188,6 +190,7 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.a_step_bytes);
   append(key, spec.a_row_bytes);
   append(key, spec.b_row_rows);
+  append(key, spec.b_step_bytes);
   append(key, spec.c_stride);
   append(key, spec.residual);
   append(key, spec.activation.kind);

@@ -1,0 +1,251 @@
+#include "engines/cpu/conv_parts.h"
+
+#include <cstring>
+
+#include "engines/cpu/conv.h"
+#include "engines/cpu/groups.h"
+#include "ops/shapes.h"
+
+namespace cairn {
+
+namespace {
+
+/// One plain convolution: where it starts in x, y and the bias, and the taps of its kernel (see Conv::pack_taps).
+struct Part {
+  ConvSpec spec;
+  int64_t x = 0, y = 0, bias = 0;
+  Dims taps;
+};
+
+struct Parts {
+  std::vector<Part> list;
+  int64_t channel_step = 0, output_step = 0;
+  bool covers = true;  // every element of y is written
+};
+
+Refusal refuses_parts(const Parts& parts) {
+  for (const Part& part : parts.list)
+    if (auto reason = Conv::refuses(part.spec, machine_isa())) return reason;
+  return std::nullopt;
+}
+
+class PartsStep final : public Step {
+ public:
+  struct Inputs {
+    size_t x, kernel, residual = SIZE_MAX;
+    const Value* bias = nullptr;
+  };
+
+  PartsStep(const char* name, Parts parts, Inputs inputs, int64_t result, const Tensor* kernel, MakeContext& context)
+      : name_(name),
+        parts_(std::move(parts)),
+        inputs_(inputs),
+        result_bytes_(static_cast<size_t>(result) * sizeof(float)) {
+    for (const Part& part : parts_.list) {
+      convs_.emplace_back(part.spec, machine_isa(), context.threads);
+      starts_.push_back(packed_floats_);
+      packed_floats_ += (convs_.back().packed_size() + 15) / 16 * 16;
+    }
+    pack_biases(context);
+    if (!kernel) return;
+    const std::string layout =
+        fmt::format("{} parts of {} at {}", convs_.size(), convs_[0].layout(), parts_.list[0].taps[0]);
+    packed_ = context.packer.packed(*kernel, layout, packed_floats_ * sizeof(float), [&](void* to) {
+      pack(serial_executor(), kernel->values<float>().data(), static_cast<float*>(to));
+    });
+  }
+
+  void run(const StepArgs& args) const override {
+    const float *x = input(args, inputs_.x), *packed = static_cast<const float*>(packed_.get());
+    const float* residual = inputs_.residual == SIZE_MAX ? output(args) : input(args, inputs_.residual);
+    if (!packed) {
+      pack(args.executor, input(args, inputs_.kernel), static_cast<float*>(args.workspace));
+      packed = static_cast<const float*>(args.workspace);
+    }
+    if (!parts_.covers) std::memset(args.outputs[0], 0, result_bytes_);
+    const auto* bias = static_cast<const float*>(bias_.get());
+    for (size_t i = 0; i < convs_.size(); ++i) {
+      const Part& part = parts_.list[i];
+      convs_[i].run(args.executor, x + part.x, packed + starts_[i], bias + bias_starts_[i], residual + part.y,
+                    output(args) + part.y);
+    }
+  }
+
+  std::string kernel() const override {
+    const std::string packing = packed_ ? "" : ", packed in the run";
+    if (convs_.empty()) return fmt::format("cpu/{} of no taps", name_);
+    return fmt::format("cpu/{} {} parts of {}{}", name_, convs_.size(), convs_[0].describe(), packing);
+  }
+  size_t workspace() const override { return packed_ ? 0 : packed_floats_ * sizeof(float); }
+  bool reads(size_t i) const override {
+    return i == inputs_.x || i == inputs_.residual || (i == inputs_.kernel && !packed_);
+  }
+
+ private:
+  void pack(Executor& executor, const float* kernel, float* to) const {
+    for (size_t i = 0; i < convs_.size(); ++i)
+      executor.run(convs_[i].panels(), [&](int panel, int) {
+        convs_[i].pack_taps(panel, kernel, parts_.list[i].taps, parts_.channel_step, parts_.output_step,
+                            to + starts_[i]);
+      });
+  }
+
+  void pack_biases(MakeContext& context) {
+    static const Tensor zero = Tensor::zeros(kF32, {1});
+    const Tensor* bias = inputs_.bias ? constant_of(inputs_.bias) : nullptr;
+    size_t floats = 0;
+    for (const Conv& conv : convs_) {
+      bias_starts_.push_back(floats);
+      floats += conv.bias_size();
+    }
+    const std::string layout = fmt::format("{}{} of {} parts", bias ? "bias" : "zeros", floats, convs_.size());
+    bias_ = context.packer.packed(bias ? *bias : zero, layout, floats * sizeof(float), [&](void* to) {
+      for (size_t i = 0; i < convs_.size(); ++i)
+        convs_[i].pack_bias(bias ? bias->values<float>().data() + parts_.list[i].bias : nullptr,
+                            static_cast<float*>(to) + bias_starts_[i]);
+    });
+  }
+
+  const char* name_;
+  Parts parts_;
+  Inputs inputs_;
+  size_t result_bytes_, packed_floats_ = 0;
+  std::vector<Conv> convs_;
+  std::vector<size_t> starts_, bias_starts_;
+  std::shared_ptr<const void> packed_, bias_;
+};
+
+Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
+  const auto found = as_contraction(group);
+  if (!found || !found->node->is("conv2d")) return "is no convolution";
+  if (auto reason = not_f32(group)) return reason;
+  contraction = *found;
+  const Node& node = *contraction.node;
+  const int64_t groups = node.attr().integer("groups"), channels = dim(node.inputs[0], 3), all = dim(node.inputs[1], 3);
+  if (groups == 1) return "has one group";
+  if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
+  const SlideSpec slide = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
+  Part part;
+  ConvSpec& spec = part.spec;
+  spec.n = slide.n, spec.h = slide.h, spec.w = slide.w, spec.ic = channels / groups, spec.oc = all / groups;
+  spec.oh = slide.oh, spec.ow = slide.ow, spec.kh = slide.kh, spec.kw = slide.kw;
+  spec.stride_h = slide.stride_h, spec.stride_w = slide.stride_w;
+  spec.dilation_h = slide.dilation_h, spec.dilation_w = slide.dilation_w;
+  spec.pad_top = slide.pad_top, spec.pad_left = slide.pad_left;
+  spec.x_pixel = channels, spec.y_pixel = all;
+  spec.residual = contraction.epilogue.residual != nullptr;
+  spec.activation = activation_of(contraction.epilogue);
+  parts.channel_step = all, parts.output_step = 1;
+  for (int64_t g = 0; g < groups; ++g) {
+    part.x = g * spec.ic, part.y = part.bias = g * spec.oc;
+    part.taps.clear();
+    for (int64_t tap = 0; tap < spec.kh * spec.kw; ++tap) part.taps.push_back(tap * spec.ic * all + g * spec.oc);
+    parts.list.push_back(part);
+  }
+  return refuses_parts(parts);
+}
+
+/// Pixels of one dim of the image at first, first + stride, ...: which taps reach them, as a convolution of dy.
+struct Phase {
+  int64_t first = 0, size = 0;  // pixels
+  int64_t pad = 0;
+  Dims taps;  // of the forward kernel, last first
+};
+
+std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
+  std::vector<Phase> phases;
+  for (int64_t first = 0; first < std::min(stride, size); ++first) {
+    Phase phase{first, (size - first + stride - 1) / stride, 0, {}};
+    for (int64_t tap = taps - 1; tap >= 0; --tap) {
+      const int64_t distance = first + pad - tap * dilation;  // of the element of dy, in pixels
+      if (distance % stride != 0) continue;
+      if (phase.taps.empty()) phase.pad = -(distance / stride);
+      phase.taps.push_back(tap);
+    }
+    phases.push_back(std::move(phase));
+  }
+  return phases;
+}
+
+Refusal read_input_gradient(const Group& group, Parts& parts) {
+  const Node* node = single_node(group, "conv2d_input_gradient");
+  if (!node) return "is another operation";
+  for (const Value* value : {node->inputs[0], node->inputs[1], node->result()})
+    if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
+  const Value *dy = node->inputs[0], *kernel = node->inputs[1], *dx = node->result();
+  if (*element_count(dx->type.shape.sizes()) == 0 || *element_count(dy->type.shape.sizes()) == 0)
+    return "has no elements";
+  const int64_t groups = node->attr().integer("groups"), channels = dim(dx, 3), all = dim(dy, 3), width = dim(dx, 2);
+  const WindowSpec rows = window_spec(node->attr(), dim(kernel, 0), 0),
+                   columns = window_spec(node->attr(), dim(kernel, 1), 1);
+  if ((rows.stride > 1 && rows.dilation > 1) || (columns.stride > 1 && columns.dilation > 1))
+    return "has strides and dilations";
+  const auto ys =
+      phases_of(dim(dx, 1), rows.size, rows.stride, rows.dilation, rows.padding_before(dim(dx, 1), dim(dy, 1)));
+  const auto xs =
+      phases_of(width, columns.size, columns.stride, columns.dilation, columns.padding_before(width, dim(dy, 2)));
+  parts.channel_step = 1, parts.output_step = all;
+  for (const Phase& y : ys)
+    for (const Phase& x : xs) {
+      if (y.taps.empty() || x.taps.empty()) {
+        parts.covers = false;
+        continue;
+      }
+      Part part;
+      ConvSpec& spec = part.spec;
+      spec.n = dim(dy, 0), spec.h = dim(dy, 1), spec.w = dim(dy, 2), spec.ic = all / groups,
+      spec.oc = channels / groups;
+      spec.oh = y.size, spec.ow = x.size, spec.kh = std::ssize(y.taps), spec.kw = std::ssize(x.taps);
+      spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
+      spec.pad_top = y.pad, spec.pad_left = x.pad;
+      spec.x_pixel = all, spec.y_pixel = columns.stride * channels, spec.y_row = rows.stride * width * channels;
+      spec.y_image = dim(dx, 1) * width * channels;
+      for (int64_t g = 0; g < groups; ++g) {
+        part.x = g * spec.ic;
+        part.y = (y.first * width + x.first) * channels + g * spec.oc;
+        part.taps.clear();
+        for (int64_t h : y.taps)
+          for (int64_t w : x.taps) part.taps.push_back((h * columns.size + w) * spec.oc * all + g * spec.ic);
+        parts.list.push_back(part);
+      }
+    }
+  if (parts.list.empty()) return "has no taps";
+  return refuses_parts(parts);
+}
+
+}  // namespace
+
+Refusal refuses_grouped(const Group& group) {
+  Contraction contraction;
+  Parts parts;
+  return read_grouped(group, contraction, parts);
+}
+
+std::unique_ptr<Step> make_grouped(const Group& group, MakeContext& context) {
+  Contraction contraction;
+  Parts parts;
+  const Refusal refusal = read_grouped(group, contraction, parts);
+  CHECK(!refusal, "{}", *refusal);
+  const Node& node = *contraction.node;
+  PartsStep::Inputs inputs{index_of(group, node.inputs[0]), index_of(group, node.inputs[1])};
+  inputs.bias = contraction.epilogue.bias;
+  if (contraction.epilogue.residual) inputs.residual = index_of(group, contraction.epilogue.residual);
+  return std::make_unique<PartsStep>("grouped", std::move(parts), inputs, 0, constant_of(node.inputs[1]), context);
+}
+
+Refusal refuses_input_gradient(const Group& group) {
+  Parts parts;
+  return read_input_gradient(group, parts);
+}
+
+std::unique_ptr<Step> make_input_gradient(const Group& group, MakeContext& context) {
+  Parts parts;
+  const Refusal refusal = read_input_gradient(group, parts);
+  CHECK(!refusal, "{}", *refusal);
+  const Node& node = group.last();
+  const PartsStep::Inputs inputs{index_of(group, node.inputs[0]), index_of(group, node.inputs[1])};
+  const int64_t result = *element_count(node.result()->type.shape.sizes());
+  return std::make_unique<PartsStep>("input_gradient", std::move(parts), inputs, result, nullptr, context);
+}
+
+}  // namespace cairn

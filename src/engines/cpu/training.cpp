@@ -1,0 +1,214 @@
+#include "engines/cpu/training.h"
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/training_loops.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+Dims sizes(const Value* value) {
+  return value->type.shape.sizes();
+}
+
+/// Why values are not f32, or nothing.
+Refusal others_than_f32(std::initializer_list<const Value*> values) {
+  for (const Value* value : values)
+    if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
+  return std::nullopt;
+}
+
+/// The step's place to write result i of the node: its output, or null where nobody uses it.
+size_t output_of(const Group& group, const Node& node, size_t i) {
+  const auto at = std::find(group.outputs.begin(), group.outputs.end(), node.result(i));
+  return static_cast<size_t>(at - group.outputs.begin());
+}
+
+/// Results of a node that are computed together: unused ones go to the workspace.
+class Results {
+ public:
+  Results(const Group& group, const Node& node, size_t workspace) : bytes_(workspace) {
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      places_.push_back(output_of(group, node, i));
+      starts_.push_back(bytes_);
+      if (places_.back() == group.outputs.size())
+        bytes_ += (static_cast<size_t>(count_of(sizes(node.result(i)))) * sizeof(float) + 63) / 64 * 64;
+    }
+    outputs_ = group.outputs.size();
+  }
+  float* at(const StepArgs& args, size_t i) const {
+    if (places_[i] < outputs_) return output(args, places_[i]);
+    return reinterpret_cast<float*>(static_cast<char*>(args.workspace) + starts_[i]);
+  }
+  size_t workspace() const { return bytes_; }
+
+ private:
+  std::vector<size_t> places_, starts_;
+  size_t outputs_ = 0, bytes_;
+};
+
+size_t whole_lines(size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+Refusal refuses_channels(const Node& node, size_t x) {
+  const Dims dims = sizes(node.inputs[x]);
+  const int64_t axis = node.attr().integer("axis");
+  if (axis != -1 && axis != std::ssize(dims) - 1) return "channels are not the last dim";
+  if (count_of(dims) == 0) return "has no elements";
+  return std::nullopt;
+}
+
+SlideSpec pool_of(const Node& node, const Value* x, const Value* dy) {
+  const auto& window = node.attr().integers("window");
+  const WindowSpec rows = window_spec(node.attr(), window[0], 0), columns = window_spec(node.attr(), window[1], 1);
+  SlideSpec spec;
+  spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);
+  spec.oh = dim(dy, 1), spec.ow = dim(dy, 2), spec.kh = window[0], spec.kw = window[1];
+  spec.stride_h = rows.stride, spec.stride_w = columns.stride;
+  spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
+  spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
+  const bool ends = rows.padding == "explicit" || rows.padding == "valid";
+  spec.pad_bottom = ends ? rows.after : rows.reach(), spec.pad_right = ends ? columns.after : columns.reach();
+  return spec;
+}
+
+SlideSpec depthwise_of(const Node& node, const Value* x, const Value* dy, const Value* kernel) {
+  const WindowSpec rows = window_spec(node.attr(), dim(kernel, 0), 0),
+                   columns = window_spec(node.attr(), dim(kernel, 1), 1);
+  SlideSpec spec;
+  spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);
+  spec.oh = dim(dy, 1), spec.ow = dim(dy, 2), spec.kh = rows.size, spec.kw = columns.size;
+  spec.stride_h = rows.stride, spec.stride_w = columns.stride;
+  spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
+  spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
+  return spec;
+}
+
+}  // namespace
+
+Refusal refuses_batch_norm_training(const Group& group) {
+  const Node* node = single_node(group, "batch_norm_training");
+  if (!node) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  return refuses_channels(*node, 0);
+}
+
+std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.inputs[0]);
+  const int64_t c = dims.back(), rows = count_of(dims) / c;
+  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
+  const Results results(group, node, whole_lines(channel_workspace(rows, c)));
+  const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
+               offset = index_of(group, node.inputs[2]);
+  const auto run = [=](const StepArgs& args) {
+    batch_norm_training(args.executor, rows, c, epsilon, input(args, x), input(args, scale), input(args, offset),
+                        results.at(args, 0), results.at(args, 1), results.at(args, 2),
+                        static_cast<float*>(args.workspace));
+  };
+  return call("batch_norm_training", run, {.workspace = results.workspace()});
+}
+
+Refusal refuses_batch_norm_gradient(const Group& group) {
+  const Node* node = single_node(group, "batch_norm_gradient");
+  if (!node) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  return refuses_channels(*node, 1);
+}
+
+std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.inputs[1]);
+  const int64_t c = dims.back(), rows = count_of(dims) / c;
+  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
+  const Results results(group, node, whole_lines(channel_workspace(rows, c)));
+  std::array<size_t, 5> in{};
+  for (size_t i = 0; i < 5; ++i) in[i] = index_of(group, node.inputs[i]);
+  const auto run = [=](const StepArgs& args) {
+    batch_norm_gradient(args.executor, rows, c, epsilon, input(args, in[0]), input(args, in[1]), input(args, in[2]),
+                        input(args, in[3]), input(args, in[4]), results.at(args, 0), results.at(args, 1),
+                        results.at(args, 2), static_cast<float*>(args.workspace));
+  };
+  return call("batch_norm_gradient", run, {.workspace = results.workspace()});
+}
+
+Refusal refuses_cross_entropy(const Group& group) {
+  const bool sparse = single_node(group, "sparse_softmax_cross_entropy") != nullptr;
+  if (!sparse && !single_node(group, "softmax_cross_entropy")) return "is another operation";
+  const Node& node = group.last();
+  const DType labels = node.inputs[1]->type.dtype;
+  if (sparse && labels != kI32 && labels != kI64) return fmt::format("labels are {}", to_string(labels));
+  return others_than_f32({node.inputs[0], node.result(0), node.result(1)});
+}
+
+std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.inputs[0]);
+  const int64_t c = dims.back(), rows = count_between(dims, 0, dims.size() - 1);
+  const bool sparse = node.is("sparse_softmax_cross_entropy"), wide = node.inputs[1]->type.dtype == kI64;
+  const Results results(group, node, 0);
+  const size_t logits = index_of(group, node.inputs[0]), labels = index_of(group, node.inputs[1]);
+  const auto run = [=](const StepArgs& args) {
+    const auto* classes = sparse && !wide ? input<int32_t>(args, labels) : nullptr;
+    const auto* wide_classes = sparse && wide ? input<int64_t>(args, labels) : nullptr;
+    for (int64_t row = 0; sparse && row < rows; ++row) {
+      const int64_t label = wide ? wide_classes[row] : classes[row];
+      if (label < 0 || label >= c)
+        fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy", "label {} is out of range for {} classes",
+             label, c);
+    }
+    cross_entropy(args.executor, rows, c, input(args, logits), sparse ? nullptr : input(args, labels), wide_classes,
+                  classes, results.at(args, 0), results.at(args, 1));
+  };
+  return call(node.op->name, run, {.workspace = results.workspace()});
+}
+
+Refusal refuses_pool_gradient(const Group& group) {
+  const bool most = single_node(group, "max_pool2d_gradient") != nullptr;
+  if (!most && !single_node(group, "avg_pool2d_gradient")) return "is another operation";
+  const Node& node = group.last();
+  return others_than_f32({node.inputs[0], most ? node.inputs[1] : node.result(), node.result()});
+}
+
+std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const bool most = node.is("max_pool2d_gradient");
+  SlideSpec spec = pool_of(node, node.result(), node.inputs[most ? 1 : 0]);
+  spec.work = most ? WindowWork::maximum : WindowWork::mean;
+  spec.count_padding = !most && node.attr().boolean("count_padding");
+  const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[most ? 1 : 0]);
+  return call(node.op->name, [=](const StepArgs& args) {
+    pool_gradient(args.executor, spec, most ? input(args, x) : nullptr, input(args, dy), output(args));
+  });
+}
+
+Refusal refuses_depthwise_gradient(const Group& group) {
+  const bool of_image = single_node(group, "conv2d_input_gradient") != nullptr;
+  if (!of_image && !single_node(group, "conv2d_kernel_gradient")) return "is another operation";
+  const Node& node = group.last();
+  const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
+  if (node.attr().integer("groups") != dim(x, 3) || dim(dy, 3) != dim(x, 3))
+    return "has not one group and one filter a channel";
+  return others_than_f32({node.inputs[0], node.inputs[1], node.result()});
+}
+
+std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const bool of_image = node.is("conv2d_input_gradient");
+  const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
+  const SlideSpec spec = depthwise_of(node, x, dy, of_image ? node.inputs[1] : node.result());
+  const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
+  if (of_image)
+    return call("depthwise_input_gradient", [=](const StepArgs& args) {
+      depthwise_input_gradient(args.executor, spec, input(args, first), input(args, second), output(args));
+    });
+  const auto run = [=](const StepArgs& args) {
+    depthwise_kernel_gradient(args.executor, spec, input(args, first), input(args, second), output(args),
+                              static_cast<float*>(args.workspace));
+  };
+  return call("depthwise_kernel_gradient", run, {.workspace = depthwise_workspace(spec)});
+}
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+// Kernels that only training needs, besides the convolution's gradients: batch normalisation over a batch and its
+// gradient, losses with their gradients, gradients of pooling and of depthwise convolution.
+#pragma once
+
+#include "engines/cpu/call_step.h"
+
+namespace cairn {
+
+Refusal refuses_batch_norm_training(const Group& group);
+std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext& context);
+
+Refusal refuses_batch_norm_gradient(const Group& group);
+std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext& context);
+
+/// softmax_cross_entropy, with labels as shares or as classes.
+Refusal refuses_cross_entropy(const Group& group);
+std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext& context);
+
+Refusal refuses_pool_gradient(const Group& group);
+std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& context);
+
+/// conv2d_input_gradient and conv2d_kernel_gradient with one group and one filter a channel.
+Refusal refuses_depthwise_gradient(const Group& group);
+std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& context);
+
+}  // namespace cairn

@@ -1,0 +1,318 @@
+#include "engines/cpu/training_loops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engines/cpu/call_step.h"
+#include "engines/cpu/isa.h"
+#include "engines/cpu/vector_math.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kMostParts = 64;  // of the rows; their sums are added in order, so that workers change no bits
+
+int64_t parts_of(int64_t rows) {
+  return std::clamp<int64_t>(rows / 64, 1, kMostParts);
+}
+
+/// `count` of sixteen lanes exist at `at`.
+CAIRN_INLINE Floats take(const float* at, int64_t count) {
+  if (count >= kFloats) return load(at);
+  float values[kFloats] = {};
+  for (int64_t lane = 0; lane < count; ++lane) values[lane] = at[lane];
+  return load(values);
+}
+CAIRN_INLINE void put(float* at, int64_t count, Floats value) {
+  if (count >= kFloats) return store(at, value);
+  for (int64_t lane = 0; lane < count; ++lane) at[lane] = value[lane];
+}
+
+// Mean and sum of squared distances from it, of each channel over some rows.
+CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* x, float* mean, float* squares) {
+  for (int64_t at = 0; at < c; at += kFloats) {
+    const int64_t lanes = c - at;
+    Floats sum{}, around{};
+    for (int64_t row = 0; row < rows; ++row) sum += take(x + row * c + at, lanes);
+    sum = sum / spread(static_cast<float>(rows));
+    for (int64_t row = 0; row < rows; ++row) {
+      const Floats distance = take(x + row * c + at, lanes) - sum;
+      around += distance * distance;
+    }
+    put(mean + at, lanes, sum);
+    put(squares + at, lanes, around);
+  }
+}
+
+CAIRN_VECTORISED void normalise(int64_t rows, int64_t c, const float* x, const float* mean, const float* factor,
+                                const float* offset, float* y) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < c; ++i) y[row * c + i] = (x[row * c + i] - mean[i]) * factor[i] + offset[i];
+}
+
+// Sums of dy, and of dy times the distance from the mean.
+CAIRN_VECTORISED void slopes(int64_t rows, int64_t c, const float* dy, const float* x, const float* mean, float* level,
+                             float* slope) {
+  for (int64_t at = 0; at < c; at += kFloats) {
+    const int64_t lanes = c - at;
+    const Floats middle = take(mean + at, lanes);
+    Floats flat{}, steep{};
+    for (int64_t row = 0; row < rows; ++row) {
+      const Floats gradient = take(dy + row * c + at, lanes);
+      flat += gradient;
+      steep += gradient * (take(x + row * c + at, lanes) - middle);
+    }
+    put(level + at, lanes, flat);
+    put(slope + at, lanes, steep);
+  }
+}
+
+CAIRN_VECTORISED void input_gradient(int64_t rows, int64_t c, const float* dy, const float* x, const float* mean,
+                                     const float* factor, const float* level, const float* slope, float* dx) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < c; ++i) {
+      const int64_t at = row * c + i;
+      dx[at] = factor[i] * (dy[at] - level[i] - (x[at] - mean[i]) * slope[i]);
+    }
+}
+
+template <class Body>
+void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
+  executor.run(static_cast<int>(parts), [&](int part, int) {
+    const int64_t first = rows * part / parts, last = rows * (part + 1) / parts;
+    body(part, first, last - first);
+  });
+}
+
+CAIRN_VECTORISED void cross_entropy_row(int64_t c, const float* logits, const float* labels, int64_t label, float* loss,
+                                        float* gradient) {
+  const float least = -std::numeric_limits<float>::infinity();
+  Floats most{spread(least)};
+  for (int64_t at = 0; at < c; at += kFloats) {
+    if (c - at >= kFloats) {
+      most = larger(most, load(logits + at));
+      continue;
+    }
+    for (int64_t i = at; i < c; ++i) most[0] = most[0] > logits[i] || most[0] != most[0] ? most[0] : logits[i];
+  }
+  float top = most[0];
+  for (int lane = 1; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
+  double sum = 0;
+  for (int64_t at = 0; at < c; at += kFloats) {
+    const Floats power = exp_of(take(logits + at, c - at) - top);
+    put(gradient + at, c - at, power);
+    for (int64_t lane = 0; lane < std::min<int64_t>(kFloats, c - at); ++lane) sum += static_cast<double>(power[lane]);
+  }
+  const double shift = std::log(sum) + static_cast<double>(top);
+  const auto scale = static_cast<float>(1 / sum);
+  double total = 0;
+  for (int64_t i = 0; i < c; ++i) {
+    const float share = labels ? labels[i] : i == label ? 1.f : 0.f;
+    if (share != 0) total += static_cast<double>(share) * (shift - static_cast<double>(logits[i]));
+    gradient[i] = gradient[i] * scale - share;
+  }
+  // A NaN among the logits reaches every result, also where its own label is 0.
+  *loss = static_cast<float>(sum != sum && total == total ? sum : total);
+}
+
+/// Part of a window inside the image, in one dim.
+struct Taps {
+  int64_t first, last;  // taps
+  int64_t at;           // position of the first in the image
+};
+Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in) {
+  const int64_t start = position * stride - pad;
+  const int64_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
+  const int64_t last = in - start <= 0 ? 0 : (in - start + dilation - 1) / dilation;
+  return {std::min(first, size), std::max(std::min(first, size), std::min(last, size)), start};
+}
+
+// One window's gradient to its first largest element.
+CAIRN_VECTORISED void add_to_largest(const SlideSpec& s, int64_t lanes, const float* x, Floats gradient,
+                                     const Taps& rows, const Taps& columns, float* dx) {
+  Floats most{};
+  Ints winner = Ints{} - 1;
+  int32_t tap = 0;
+  for (int64_t h = rows.first; h < rows.last; ++h)
+    for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
+      const int64_t at = ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
+      const Floats value = take(x + at, lanes);
+      const Ints wins = (winner < 0) | (most < value);
+      most = choose(wins, value, most);
+      winner = (winner & ~wins) | (wins & tap);
+    }
+  tap = 0;
+  for (int64_t h = rows.first; h < rows.last; ++h)
+    for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
+      const int64_t at = ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
+      put(dx + at, lanes, take(dx + at, lanes) + choose(winner == tap, gradient, Floats{}));
+    }
+}
+
+CAIRN_VECTORISED void add_to_all(const SlideSpec& s, int64_t lanes, Floats share, const Taps& rows, const Taps& columns,
+                                 float* dx) {
+  for (int64_t h = rows.first; h < rows.last; ++h)
+    for (int64_t w = columns.first; w < columns.last; ++w) {
+      float* to = dx + ((rows.at + h) * s.w + columns.at + w) * s.channels;
+      put(to, lanes, take(to, lanes) + share);
+    }
+}
+
+// Elements of the window in the padded image, in one dim.
+int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad, int64_t in, int64_t after) {
+  return std::min(position * stride - pad + size, in + after) - (position * stride - pad);
+}
+
+// dx of one image's channels [at, at + lanes).
+void pool_gradient_of(const SlideSpec& s, int64_t lanes, const float* x, const float* dy, float* dx) {
+  for (int64_t i = 0; i < s.h * s.w; ++i) put(dx + i * s.channels, lanes, Floats{});
+  for (int64_t y = 0; y < s.oh; ++y)
+    for (int64_t column = 0; column < s.ow; ++column) {
+      const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+      const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
+      const Floats gradient = take(dy + (y * s.ow + column) * s.channels, lanes);
+      if (s.work == WindowWork::maximum) {
+        add_to_largest(s, lanes, x, gradient, rows, columns, dx);
+        continue;
+      }
+      const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
+      const int64_t padded = padded_taps(y, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom) *
+                             padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
+      add_to_all(s, lanes, gradient / static_cast<float>(s.count_padding ? padded : inside), rows, columns, dx);
+    }
+}
+
+// to[i] += a[i] * b[i]
+CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
+}
+
+// visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution, channels aside.
+template <class Visit>
+void each_product(const SlideSpec& s, Visit&& visit) {
+  for (int64_t y = 0; y < s.oh; ++y)
+    for (int64_t column = 0; column < s.ow; ++column) {
+      const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+      const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
+      for (int64_t h = rows.first; h < rows.last; ++h)
+        for (int64_t w = columns.first; w < columns.last; ++w)
+          visit(((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels,
+                (y * s.ow + column) * s.channels, (h * s.kw + w) * s.channels);
+    }
+}
+
+constexpr int64_t kSlice = 64;  // channels of a piece of work
+
+}  // namespace
+
+size_t channel_workspace(int64_t rows, int64_t c) {
+  return static_cast<size_t>((2 * parts_of(rows) + 2) * c) * sizeof(float);
+}
+
+void batch_norm_training(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
+                         const float* offset, float* y, float* mean, float* variance, float* workspace) {
+  const int64_t parts = parts_of(rows);
+  float *means = workspace, *squares = means + parts * c, *factor = squares + parts * c;
+  for_parts(executor, rows, parts, [&](int64_t part, int64_t first, int64_t count) {
+    moments(count, c, x + first * c, means + part * c, squares + part * c);
+  });
+  for (int64_t i = 0; i < c; ++i) {
+    double sum = 0, around = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t count = rows * (part + 1) / parts - rows * part / parts;
+      sum += static_cast<double>(means[part * c + i]) * static_cast<double>(count);
+    }
+    const double middle = sum / static_cast<double>(rows);
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t count = rows * (part + 1) / parts - rows * part / parts;
+      const double distance = static_cast<double>(means[part * c + i]) - middle;
+      around += static_cast<double>(squares[part * c + i]) + distance * distance * static_cast<double>(count);
+    }
+    mean[i] = static_cast<float>(middle);
+    variance[i] = static_cast<float>(around / static_cast<double>(rows));
+    factor[i] = scale[i] / std::sqrt(variance[i] + epsilon);
+  }
+  for_parts(executor, rows, parts, [&](int64_t, int64_t first, int64_t count) {
+    normalise(count, c, x + first * c, mean, factor, offset, y + first * c);
+  });
+}
+
+void batch_norm_gradient(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* dy, const float* x,
+                         const float* scale, const float* mean, const float* variance, float* dx, float* dscale,
+                         float* doffset, float* workspace) {
+  const int64_t parts = parts_of(rows);
+  float *levels = workspace, *steep = levels + parts * c, *factor = steep + parts * c, *slope = factor + c;
+  for_parts(executor, rows, parts, [&](int64_t part, int64_t first, int64_t count) {
+    slopes(count, c, dy + first * c, x + first * c, mean, levels + part * c, steep + part * c);
+  });
+  for (int64_t i = 0; i < c; ++i) {
+    double flat = 0, rise = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      flat += static_cast<double>(levels[part * c + i]);
+      rise += static_cast<double>(steep[part * c + i]);
+    }
+    const double deviation = std::sqrt(static_cast<double>(variance[i]) + static_cast<double>(epsilon));
+    dscale[i] = static_cast<float>(rise / deviation);
+    doffset[i] = static_cast<float>(flat);
+    factor[i] = static_cast<float>(static_cast<double>(scale[i]) / deviation);
+    slope[i] = static_cast<float>(rise / (deviation * deviation * static_cast<double>(rows)));
+    levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // of the first part, which nobody needs now
+  }
+  for_parts(executor, rows, parts, [&](int64_t, int64_t first, int64_t count) {
+    input_gradient(count, c, dy + first * c, x + first * c, mean, factor, levels, slope, dx + first * c);
+  });
+}
+
+void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* logits, const float* labels,
+                   const int64_t* wide_classes, const int32_t* classes, float* loss, float* gradient) {
+  for_each(executor, rows, c * 16, [&](int64_t row) {
+    const int64_t label = wide_classes ? wide_classes[row] : classes ? classes[row] : -1;
+    cross_entropy_row(c, logits + row * c, labels ? labels + row * c : nullptr, label, loss + row, gradient + row * c);
+  });
+}
+
+void pool_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dx) {
+  const int64_t slices = (s.channels + kFloats - 1) / kFloats;
+  for_each(executor, s.n * slices, s.h * s.w * kFloats, [&](int64_t i) {
+    const int64_t image = i / slices, at = i % slices * kFloats, from = image * s.h * s.w * s.channels + at;
+    pool_gradient_of(s, s.channels - at, x ? x + from : nullptr, dy + image * s.oh * s.ow * s.channels + at, dx + from);
+  });
+}
+
+void depthwise_input_gradient(Executor& executor, const SlideSpec& s, const float* dy, const float* kernel, float* dx) {
+  const int64_t slices = (s.channels + kSlice - 1) / kSlice;
+  for_each(executor, s.n * slices, s.h * s.w * kSlice, [&](int64_t i) {
+    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
+    float* to = dx + image * s.h * s.w * s.channels + at;
+    const float* from = dy + image * s.oh * s.ow * s.channels + at;
+    for (int64_t pixel = 0; pixel < s.h * s.w; ++pixel) std::fill_n(to + pixel * s.channels, count, 0.f);
+    each_product(
+        s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + out, kernel + tap + at, to + in); });
+  });
+}
+
+size_t depthwise_workspace(const SlideSpec& s) {
+  return static_cast<size_t>(s.n * s.kh * s.kw * s.channels) * sizeof(float);
+}
+
+void depthwise_kernel_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dk,
+                               float* workspace) {
+  const int64_t slices = (s.channels + kSlice - 1) / kSlice, size = s.kh * s.kw * s.channels;
+  for_each(executor, s.n * slices, s.oh * s.ow * kSlice, [&](int64_t i) {
+    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
+    float* to = workspace + image * size + at;
+    for (int64_t tap = 0; tap < s.kh * s.kw; ++tap) std::fill_n(to + tap * s.channels, count, 0.f);
+    const float *from = x + image * s.h * s.w * s.channels + at, *gradient = dy + image * s.oh * s.ow * s.channels + at;
+    each_product(
+        s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + in, gradient + out, to + tap); });
+  });
+  for (int64_t i = 0; i < size; ++i) {
+    double sum = 0;
+    for (int64_t image = 0; image < s.n; ++image) sum += static_cast<double>(workspace[image * size + i]);
+    dk[i] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace cairn

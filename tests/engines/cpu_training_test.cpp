@@ -1,0 +1,121 @@
+// The CPU engine's kernels of training and of grouped convolution on random shapes: equal to the rows' reference, the same
+// bits at any number of threads, and really the CPU's.
+#include "engines/cpu_reference.h"
+#include "ops/cases.h"
+#include "ops/table.h"
+#include "plan/plan.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+std::string kernels_of(const Model& model) {
+  std::vector<std::vector<int64_t>> dims;
+  for (const Port& port : model.inputs()) dims.push_back(port.type.shape.sizes());
+  std::string names;
+  for (const PlannedStep& step : model.plan(dims)->steps) names += step.kernel + " ";
+  return names;
+}
+
+void expect_cpu(const std::string& op, const std::string& text, const std::string& kernel) {
+  const OpCase op_case = parse_case(*find_op(op), text);
+  const auto inputs = random_inputs(op_case, 3);
+  std::vector<Tensor> given, one;
+  for (const HostValue& value : parameters_of(op_case, inputs)) given.push_back(value.tensor);
+  const auto expected = run_reference(*op_case.op, op_case.attributes, inputs);
+  for (int threads : {1, 3}) {
+    const auto model = Model::make(module_of(op_case), {.threads = threads, .optimise = false});
+    EXPECT_NE(kernels_of(*model).find("cpu/" + kernel), std::string::npos)
+        << op << " " << text << ": " << kernels_of(*model);
+    const auto results = model->run(given);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (auto wrong = difference(expected[i].tensor, results[i], op_case.op->precision))
+        ADD_FAILURE() << op << " " << text << ", result " << i << ": " << *wrong;
+      EXPECT_TRUE(threads == 1 || results[i].same_bits(one[i])) << op << " " << text;
+    }
+    one = results;
+  }
+}
+
+/// A convolution's dims by "same" padding.
+struct Shapes {
+  std::string x, kernel, y, x_dims, kernel_dims, attributes;
+};
+Shapes random_shapes(Random& random, int64_t groups) {
+  const int64_t n = random.between(1, 3), h = random.between(3, 12), w = random.between(3, 12);
+  const int64_t in = groups * random.one_of({1, 3, 8, 17, 40}), out = groups * random.one_of({1, 5, 16, 33, 48});
+  const int64_t kh = random.between(1, 4), kw = random.between(1, 4);
+  int64_t strides[2] = {random.between(1, 3), random.between(1, 3)}, dilations[2] = {1, 1};
+  if (random.coin()) {
+    for (int i : {0, 1}) dilations[i] = random.between(1, 2), strides[i] = 1;
+  }
+  const int64_t oh = (h + strides[0] - 1) / strides[0], ow = (w + strides[1] - 1) / strides[1];
+  const auto dims = [](int64_t a, int64_t b, int64_t c, int64_t d) {
+    return fmt::format("[{}, {}, {}, {}]", a, b, c, d);
+  };
+  Shapes shapes;
+  shapes.x_dims = dims(n, h, w, in), shapes.kernel_dims = dims(kh, kw, in / groups, out);
+  shapes.x = "f32" + shapes.x_dims, shapes.kernel = "f32" + shapes.kernel_dims, shapes.y = "f32" + dims(n, oh, ow, out);
+  shapes.attributes = fmt::format(" {{strides = [{}, {}], dilations = [{}, {}], padding = same, groups = {}}}",
+                                  strides[0], strides[1], dilations[0], dilations[1], groups);
+  return shapes;
+}
+
+TEST(CpuTraining, gradients_of_convolutions_of_random_shapes) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const Shapes s = random_shapes(random, seed % 5 == 0 ? 2 : 1);
+    expect_cpu("conv2d_input_gradient", s.y + ", " + s.kernel + ", i64[4]=" + s.x_dims + s.attributes, "");
+    expect_cpu("conv2d_kernel_gradient", s.x + ", " + s.y + ", i64[4]=" + s.kernel_dims + s.attributes, "");
+  }
+}
+
+TEST(CpuTraining, convolutions_with_groups_of_random_shapes) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    const Shapes s = random_shapes(random, random.between(2, 4));
+    expect_cpu("conv2d", s.x + ", " + s.kernel + s.attributes, "");
+  }
+}
+
+TEST(CpuTraining, takes_a_large_convolution_in_blocks) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[2, 40, 40, 160], f32[2, 40, 40, 80], i64[4]=[3, 3, 160, 80] {padding = same}", "kernel_gradient");
+  expect_cpu("conv2d_kernel_gradient", "f32[3, 30, 30, 96], f32[3, 30, 30, 64], i64[4]=[1, 1, 96, 64]",
+             "kernel_gradient");
+}
+
+TEST(CpuTraining, normalises_and_its_gradient_over_many_rows) {
+  for (const char* dims : {"[3, 17]", "[2, 30, 31, 40]", "[9000, 3]"}) {
+    const std::string x = std::string("f32") + dims, c = x.substr(x.rfind(' '));
+    const std::string vector = ", f32[" + c.substr(1);
+    expect_cpu("batch_norm_training", x + vector + vector + " {axis = -1, epsilon = 0.001}", "batch_norm_training");
+    const std::string size = c.substr(1, c.size() - 2);
+    std::string ones = "1";
+    for (int i = 1; i < std::stoi(size); ++i) ones += ", 1.5";
+    expect_cpu("batch_norm_gradient",
+               x + ", " + x + vector + vector + vector + "=[" + ones + "] {axis = -1, epsilon = 0.001}",
+               "batch_norm_gradient");
+  }
+}
+
+TEST(CpuTraining, losses_and_gradients_of_pools) {
+  expect_cpu("softmax_cross_entropy", "f32[50, 1001], f32[50, 1001]", "softmax_cross_entropy");
+  expect_cpu("sparse_softmax_cross_entropy", "f32[4, 30], i32[4]=[29, 0, 3, 3]", "sparse_softmax_cross_entropy");
+  expect_cpu("max_pool2d_gradient",
+             "f32[2, 15, 15, 37], f32[2, 8, 8, 37] {window = [3, 3], strides = [2, 2], padding = same}",
+             "max_pool2d_gradient");
+  expect_cpu("avg_pool2d_gradient",
+             "f32[2, 8, 8, 37], i64[4]=[2, 15, 15, 37] {window = [3, 3], strides = [2, 2], padding = same}",
+             "avg_pool2d_gradient");
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[2, 9, 9, 70], f32[2, 9, 9, 70], i64[4]=[3, 3, 1, 70] {groups = 70, padding = same}",
+             "depthwise_kernel_gradient");
+}
+
+}  // namespace
+}  // namespace cairn
