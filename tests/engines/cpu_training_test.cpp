@@ -2,7 +2,6 @@
 // bits at any number of threads, and really the CPU's.
 #include "engines/cpu_reference.h"
 #include "ops/cases.h"
-#include "ops/table.h"
 #include "plan/plan.h"
 #include "runtime/model.h"
 
