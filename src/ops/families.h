@@ -24,6 +24,7 @@ std::span<const OpDef> dynamic_ops();
 std::span<const OpDef> control_ops();
 std::span<const OpDef> list_ops();
 std::span<const OpDef> state_ops();
+std::span<const OpDef> random_ops();
 std::span<const OpDef> host_ops();
 
 }  // namespace cairn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <sstream>
 
 #include "engines/cpu/engine.h"
 #include "engines/null/engine.h"
@@ -137,6 +138,17 @@ struct Model::Impl {
 
   std::vector<InputUse> uses;              // of inputs
 
+  /// Where the module says that the stream starts, else zero.
+  Tensor first_random_state(const std::string& name) const {
+    std::vector<uint64_t> numbers(3, 0);
+    if (auto found = module->metadata.find("random:" + name); found != module->metadata.end()) {
+      std::istringstream text(found->second);
+      if (!(text >> numbers[0] >> numbers[1] >> numbers[2]))
+        fail(ErrorKind::invalid_model, name, "has the seed '{}'", found->second);
+    }
+    return Tensor::of(kU64, {3}, numbers);
+  }
+
   void read_signature(bool bind_state) {
     const Function& main = module->main();
     Uses uses_of(main.body);
@@ -159,7 +171,7 @@ struct Model::Impl {
         uses.push_back({reads, is_updated, random});
       }
       if (!is_state) continue;
-      values.push_back({random ? Tensor::zeros(kU64, {3}) : Tensor(), nullptr});
+      values.push_back({random ? first_random_state(param->name) : Tensor(), nullptr});
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].kind != Result::Kind::output) continue;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "frontends/import.h"
 #include "frontends/tensorflow/cluster.h"
 #include "models.h"
 #include "npy.h"
@@ -57,6 +58,39 @@ TEST(ImportTensorFlow, EveryUpdateLeavesWhatTensorFlowLeaves) {
     }
   }
   EXPECT_GT(tested, 80);
+}
+
+/// "" or what is wrong with three draws from one stream.
+std::string random_problem(const std::string& folder) {
+  ImportOptions options;
+  options.out_nodes = {"y"};
+  auto model = Model::make(import_model(folder + "/graph.pb", options), {});
+  for (int run = 0; run < 3; ++run) {
+    const Tensor drawn = model->run(std::vector<Tensor>{})[0], expected = array(folder, "out", fmt::format("y{}", run));
+    if (drawn.type() != expected.type()) return fmt::format("run {} gives {}", run, to_string(drawn.type()));
+    const std::vector<double> got = drawn.as_f64(), want = expected.as_f64();
+    // Uniform numbers and integers are equal; normal ones differ by the last bit of a logarithm or a sine.
+    const bool normal = folder.find("Normal") != std::string::npos || folder.find("Truncated") != std::string::npos;
+    for (size_t i = 0; i < got.size(); ++i)
+      if (!(std::abs(got[i] - want[i]) <= (normal ? 0x1p-23 * std::abs(want[i]) : 0)))
+        return fmt::format("run {} draws {} at {}, expected {}", run, got[i], i, want[i]);
+  }
+  return "";
+}
+
+TEST(ImportTensorFlow, RandomNumbersAreThoseOfTensorFlow) {
+  const std::string root = test::made_by("make_random");
+  if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (!entry.is_directory()) continue;
+    std::string problem;
+    try {
+      problem = random_problem(entry.path());
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    EXPECT_EQ(problem, "") << entry.path().filename();
+  }
 }
 
 }  // namespace

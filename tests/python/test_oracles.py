@@ -191,12 +191,37 @@ def scatter_reduce(x, indices, updates, mode):
     return y
 
 
-def philox(draw, rng, shape, dtype):
-    """TensorFlow's stateless generator with explicit key and counter, and the state after it."""
-    y = draw(shape=shape, key=rng[:1], counter=rng[1:], alg=1, dtype=dtype).numpy()
-    blocks = -(-y.size // (2 if dtype == np.float64 else 4))
-    low = (int(rng[1]) + blocks) % 2**64
-    return np.array([rng[0], low, (int(rng[2]) + (low < int(rng[1]))) % 2**64], np.uint64), y
+def philox(draw, rng, shape, dtype, reserve, each=1):
+    """TensorFlow's stateless generator with explicit key and counter, and the state after it; `each`: counts for an element
+    of four in a group that takes more than one."""
+    more = {} if np.dtype(dtype).kind == "i" else {"dtype": dtype}
+    y = draw(shape=shape, key=rng[:1], counter=rng[1:], alg=1, **more).numpy()
+    group = 2 if np.dtype(dtype).itemsize == 8 else 4
+    return moved(rng, y.size * reserve if reserve else -(-y.size // group) * (each * group if each > 1 else 1)), y
+
+
+def moved(rng, counts):
+    """The random state some counts later."""
+    counter = int(rng[1]) + (int(rng[2]) << 64) + counts
+    return np.array([rng[0], counter % 2**64, (counter >> 64) % 2**64], np.uint64)
+
+
+def stateful(op, rng, **inputs):
+    """What a fresh kernel of TensorFlow draws first; the seeds are the key and the high half of the counter."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        return session.run(getattr(tf.raw_ops, op)(seed=int(rng[0]), seed2=int(rng[2]), **inputs))
+
+
+def shuffle(rng, x):
+    y = stateful("RandomShuffle", rng, value=x)
+    return moved(rng, (x.shape[0] + 2) // 4 if x.size and x.shape[0] > 1 else 0), y
+
+
+def categorical(rng, logits, count, dtype):
+    y = stateful("Multinomial", rng, logits=logits, num_samples=count, output_dtype=dtype)
+    return moved(rng, logits.shape[0] * -(-count // 4) * 8 * 256), y
 
 
 def resize2d(x, size, mode, coordinates):
@@ -221,7 +246,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, segment_reduce, scatter_reduce, philox, resize2d, non_max_suppression)
+    + (cross_entropy, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
 } | {"np": np}
 
 

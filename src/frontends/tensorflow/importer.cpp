@@ -214,7 +214,7 @@ namespace {
 std::vector<std::span<const Row>> row_families() {
   return {array_rows(),    cluster_rows(),   control_rows(), image_rows(),  list_rows(),
           math_rows(),     more_math_rows(), network_rows(), volume_rows(), training_rows(),
-          gradient_rows(), fused_rows(),     update_rows(),  sparse_rows()};
+          gradient_rows(), fused_rows(),     update_rows(),  sparse_rows(), random_rows()};
 }
 
 }  // namespace

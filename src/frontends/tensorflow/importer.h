@@ -105,6 +105,7 @@ std::span<const Row> fused_rows();
 std::span<const Row> update_rows();
 std::span<const Row> sparse_rows();
 std::span<const Row> volume_rows();
+std::span<const Row> random_rows();
 
 class Importer {
  public:
@@ -127,6 +128,7 @@ class Importer {
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
+  Module& module() { return module_; }
 
  private:
   struct Scope;

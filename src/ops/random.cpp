@@ -1,0 +1,453 @@
+// Random numbers. A random state is u64[3]: the key and the low and high half of the counter of Philox 4x32-10 (Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", 2011). One count gives four 32-bit words; a draw starts at the
+// state's counter, so equal states give equal numbers whatever the threads or the device. Which words an element is made
+// of, and how far a draw moves the counter, follow TensorFlow's kernels.
+#include <numeric>
+
+#include "ops/families.h"
+#include "ops/kernels.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+namespace {
+
+using Words = std::array<uint32_t, 4>;
+
+struct Philox {
+  uint64_t key, low, high;
+
+  void skip(uint64_t counts) {
+    low += counts;
+    if (low < counts) ++high;
+  }
+
+  Words words() const {
+    Words x = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
+               static_cast<uint32_t>(high >> 32)};
+    auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+      const uint64_t a = uint64_t{0xD2511F53u} * x[0], b = uint64_t{0xCD9E8D57u} * x[2];
+      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
+           static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
+    }
+    return x;
+  }
+};
+
+// One word after the other.
+class Stream {
+ public:
+  explicit Stream(Philox philox) : philox_(philox) {}
+  uint32_t next() {
+    if (used_ == 4) {
+      words_ = philox_.words();
+      philox_.skip(1);
+      used_ = 0;
+    }
+    return words_[used_++];
+  }
+
+ private:
+  Philox philox_;
+  Words words_ = {};
+  size_t used_ = 4;
+};
+
+// Mantissa bits of the element type as a number in [0, 1).
+template <class T>
+float unit(uint32_t word) {
+  constexpr int kBits = std::is_same_v<T, Half> ? 10 : std::is_same_v<T, BFloat> ? 7 : 23;
+  return static_cast<float>(word & ((1u << kBits) - 1)) * (1.f / static_cast<float>(1u << kBits));
+}
+double unit(uint32_t high, uint32_t low) {
+  return static_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low) * 0x1p-52;
+}
+
+// Box and Muller's pair, rounded where TensorFlow rounds.
+template <class T>
+std::array<T, 2> normal_pair(T u, T v) {
+  const T angle = static_cast<T>(2 * M_PI * static_cast<double>(v));
+  const T radius = std::sqrt(T(-2) * std::log(std::max(u, T(1e-7))));
+  return {std::sin(angle) * radius, std::cos(angle) * radius};
+}
+
+// How many elements one count gives.
+template <class T>
+inline constexpr size_t kGroup = std::is_same_v<T, double> ? 2 : 4;
+template <class T>
+using Draws = std::array<T, kGroup<T>>;
+
+struct Uniform {
+  template <class T>
+  static Draws<T> of(const Philox& philox) {
+    const Words w = philox.words();
+    if constexpr (std::is_same_v<T, double>)
+      return {unit(w[0], w[1]), unit(w[2], w[3])};
+    else
+      return {T(unit<T>(w[0])), T(unit<T>(w[1])), T(unit<T>(w[2])), T(unit<T>(w[3]))};
+  }
+};
+
+struct Normal {
+  template <class T>
+  static Draws<T> of(const Philox& philox) {
+    const Words w = philox.words();
+    if constexpr (std::is_same_v<T, double>) {
+      const auto [a, b] = normal_pair(unit(w[0], w[1]), unit(w[2], w[3]));
+      return {a, b};
+    } else {
+      const auto [a, b] = normal_pair(unit<float>(w[0]), unit<float>(w[1]));
+      const auto [c, d] = normal_pair(unit<float>(w[2]), unit<float>(w[3]));
+      return {T(a), T(b), T(c), T(d)};
+    }
+  }
+};
+
+// So many words are set aside for each element, because nobody knows how many pairs are thrown away.
+constexpr uint64_t kReserved = 256;
+
+struct TruncatedNormal {
+  template <class T>
+  static Draws<T> of(const Philox& philox) {
+    Stream stream(philox);
+    Draws<T> draws;
+    for (size_t found = 0; found < draws.size();) {
+      auto keep = [&](auto value) {
+        if (std::abs(value) < 2 && found < draws.size()) draws[found++] = T(static_cast<Compute<T>>(value));
+      };
+      const uint32_t a = stream.next(), b = stream.next();
+      if constexpr (std::is_same_v<T, double>) {
+        const uint32_t c = stream.next(), d = stream.next();
+        for (double value : normal_pair(unit(a, b), unit(c, d))) keep(value);
+      } else {
+        for (float value : normal_pair(unit<float>(a), unit<float>(b))) keep(value);
+      }
+    }
+    return draws;
+  }
+};
+
+Philox state_of(const KernelContext& context, size_t i = 0) {
+  const Tensor& state = context.input(i);
+  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3})
+    context.fail("the random state is not u64[3]");
+  return {data<uint64_t>(state)[0], data<uint64_t>(state)[1], data<uint64_t>(state)[2]};
+}
+
+Tensor as_tensor(const Philox& philox) {
+  return Tensor::of<uint64_t>(kU64, {3}, {philox.key, philox.low, philox.high});
+}
+
+// The state after the draw: past the counts of its groups, or `reserve` counts on for each element.
+void advance(KernelContext& context, Philox state, int64_t elements, uint64_t group, uint64_t each) {
+  const auto count = static_cast<uint64_t>(elements), reserve = static_cast<uint64_t>(context.attr.integer("reserve"));
+  state.skip(reserve ? count * reserve : (count + group - 1) / group * each);
+  context.result(0).tensor = as_tensor(state);
+}
+
+Dims dims_of(const KernelContext& context, size_t i) {
+  Dims dims = context.input(i).as_i64();
+  for (int64_t dim : dims)
+    if (dim < 0) context.fail("shape has a negative size {}", dim);
+  return dims;
+}
+
+template <class Distribution>
+void draw(KernelContext& context) {
+  const Philox state = state_of(context);
+  const DType dtype = context.attr.dtype("dtype");
+  Tensor& y = context.allocate(1, dtype, dims_of(context, 1));
+  with_floats(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    constexpr uint64_t kEach = std::is_same_v<Distribution, TruncatedNormal> ? kGroup<T> * kReserved / 4 : 1;
+    Philox philox = state;
+    for (int64_t i = 0; i < y.count(); philox.skip(kEach)) {
+      const Draws<T> draws = Distribution::template of<T>(philox);
+      for (size_t j = 0; j < draws.size() && i < y.count(); ++j, ++i) data<T>(y)[i] = draws[j];
+    }
+    advance(context, state, y.count(), kGroup<T>, kEach);
+  });
+}
+
+void infer_random(InferContext& context) {
+  const DType dtype = context.attr.dtype("dtype");
+  if (!dtype.is_float()) context.fail("dtype must be a float, found {}", to_string(dtype));
+  if (context.attr.integer("reserve") < 0) context.fail("reserve must not be negative");
+  context.result(Type::rng());
+  context.result(dtype, shape_operand(context, 1));
+}
+
+void infer_integers(InferContext& context) {
+  const DType dtype = context.dtype(2);
+  if (dtype != kI32 && dtype != kI64) context.fail("bounds must be i32 or i64, found {}", to_string(dtype));
+  equal_types(context, 2);
+  for (size_t i : {2, 3}) require_scalar(context, i);
+  if (context.attr.integer("reserve") < 0) context.fail("reserve must not be negative");
+  context.result(Type::rng());
+  context.result(dtype, shape_operand(context, 1));
+}
+
+// low + word modulo the range; 64-bit elements take two words, the low one first.
+template <class T>
+void integers_of(KernelContext& context) {
+  using U = std::make_unsigned_t<T>;
+  constexpr size_t kEach = sizeof(T) / 4;
+  const T low = *data<T>(context.input(2)), high = *data<T>(context.input(3));
+  if (low >= high) context.fail("low must be less than high, found {} and {}", low, high);
+  const U range = static_cast<U>(high) - static_cast<U>(low);
+  const Philox state = state_of(context);
+  Tensor& y = context.allocate(1, context.input(2).dtype(), dims_of(context, 1));
+  Stream stream(state);
+  for (int64_t i = 0; i < y.count(); ++i) {
+    U word = stream.next();
+    if constexpr (kEach == 2) word |= static_cast<U>(stream.next()) << 32;
+    data<T>(y)[i] = static_cast<T>(static_cast<U>(low) + word % range);
+  }
+  advance(context, state, y.count(), 4 / kEach, 1);
+}
+
+void integers(KernelContext& context) {
+  context.input(2).dtype() == kI32 ? integers_of<int32_t>(context) : integers_of<int64_t>(context);
+}
+
+void infer_shuffle(InferContext& context) {
+  moved_type(context, 1);
+  if (context.shape(1).ranked && context.shape(1).rank() == 0)
+    context.fail("x must have rows, found {}", to_string(context.input(1)));
+  context.result(Type::rng());
+  context.result(context.dtype(1), context.shape(1));
+}
+
+void shuffle(KernelContext& context) {
+  Philox state = state_of(context);
+  const Tensor& x = context.input(1);
+  Tensor& y = context.allocate(1, x.dtype(), x.dims());
+  const int64_t rows = x.dims()[0], inner = count_between(x.dims(), 1, x.rank());
+  std::vector<int64_t> order(static_cast<size_t>(x.count() > 0 ? rows : 0));
+  std::iota(order.begin(), order.end(), 0);
+  if (order.size() > 1) {
+    Stream stream(state);
+    for (size_t i = 0; i + 1 < order.size(); ++i)
+      std::swap(order[i], order[i + stream.next() % static_cast<uint32_t>(order.size() - i)]);
+    state.skip((order.size() - 1 + 3) / 4);
+  }
+  with_elements(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T* to = data<T>(y);
+    for (int64_t row : order) to = std::copy_n(data<T>(x) + row * inner, inner, to);
+  });
+  context.result(0).tensor = as_tensor(state);
+}
+
+void infer_categorical(InferContext& context) {
+  number_type(context, 1);
+  const DType dtype = context.attr.dtype("dtype");
+  if (dtype != kI32 && dtype != kI64) context.fail("dtype must be i32 or i64, found {}", to_string(dtype));
+  require_scalar(context, 2);
+  Dim rows, count;
+  if (ranked(context, 1, 2)) rows = context.shape(1).dims[0];
+  if (auto value = constant_integers(context, 2)) {
+    if ((*value)[0] < 0) context.fail("count must not be negative, found {}", (*value)[0]);
+    count = (*value)[0];
+  }
+  context.result(Type::rng());
+  context.result(dtype, Shape{rows, count});
+}
+
+void categorical(KernelContext& context) {
+  Philox state = state_of(context);
+  const Tensor& logits = context.input(1);
+  const int64_t rows = logits.dims()[0], classes = logits.dims()[1], count = context.input(2).as_i64()[0];
+  if (count < 0) context.fail("count must not be negative, found {}", count);
+  if (classes == 0) context.fail("there are no classes");
+  Tensor& y = context.allocate(1, context.attr.dtype("dtype"), {rows, count});
+  const std::vector<double> values = logits.as_f64();
+  Stream stream(state);
+  std::vector<double> sums(static_cast<size_t>(y.count() > 0 ? classes : 0));
+  for (int64_t row = 0; row < rows && y.count() > 0; ++row) {
+    const double* from = values.data() + row * classes;
+    double most = std::numeric_limits<double>::lowest(), total = 0;
+    for (int64_t c = 0; c < classes; ++c)
+      if (std::isfinite(from[c])) most = std::max(most, from[c]);
+    for (int64_t c = 0; c < classes; ++c) {
+      if (std::isfinite(from[c])) total += std::exp(from[c] - most);
+      sums[static_cast<size_t>(c)] = total;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const uint32_t a = stream.next(), b = stream.next();
+      const auto found = std::upper_bound(sums.begin(), sums.end(), unit(a, b) * total) - sums.begin();
+      if (y.dtype() == kI32)
+        data<int32_t>(y)[row * count + i] = static_cast<int32_t>(found);
+      else
+        data<int64_t>(y)[row * count + i] = found;
+    }
+  }
+  if (y.count() > 0) state.skip(static_cast<uint64_t>(rows) * static_cast<uint64_t>((count + 3) / 4 * 8) * kReserved);
+  context.result(0).tensor = as_tensor(state);
+}
+
+void infer_seed(InferContext& context) {
+  if (ranked(context, 0, 1)) same_size(context, context.shape(0).dims[0], 2, "numbers of the seed and 2");
+  context.result(kU64, Shape{1});
+  context.result(kU64, Shape{2});
+}
+
+void seed(KernelContext& context) {
+  allocate_results(context);
+  const Dims numbers = context.input(0).as_i64();
+  constexpr uint64_t kKey = uint64_t{0x02461e29} << 32 | 0x3ec8f720;
+  const Words mixed = Philox{kKey, static_cast<uint64_t>(numbers[0]), static_cast<uint64_t>(numbers[1])}.words();
+  *data<uint64_t>(context.output(0)) = uint64_t{mixed[1]} << 32 | mixed[0];
+  data<uint64_t>(context.output(1))[0] = 0;
+  data<uint64_t>(context.output(1))[1] = uint64_t{mixed[3]} << 32 | mixed[2];
+}
+
+void infer_state(InferContext& context) {
+  for (size_t i : {0, 1}) {
+    if (context.dtype(i) != kU64) context.fail("key and counter must be u64, found {}", to_string(context.dtype(i)));
+    if (ranked(context, i, 1))
+      same_size(context, context.shape(i).dims[0], static_cast<int64_t>(i + 1), "numbers of key and counter");
+  }
+  context.result(Type::rng());
+}
+
+void state(KernelContext& context) {
+  if (context.input(0).dims() != Dims{1} || context.input(1).dims() != Dims{2})
+    context.fail("a state is a key of 1 and a counter of 2 numbers");
+  const auto* counter = data<uint64_t>(context.input(1));
+  context.result(0).tensor = as_tensor({*data<uint64_t>(context.input(0)), counter[0], counter[1]});
+}
+
+constexpr uint32_t kDraws = kNotFoldable | kShapeOperands | kHostValue;
+
+std::vector<OpDef> rows_of_floats() {
+  const std::vector<InputDef> inputs = {{"rng", Accepts::rng}, {"shape", Accepts::shape_integers}};
+  const std::vector<const char*> cases = {"rng=[1, 0, 0], i64[2]=[3, 5] {dtype = f32}",
+                                          "rng=[81985529216486895, 18446744073709551615, 7], i32[1]=[66] {dtype = f32}",
+                                          "rng=[5, 6, 7], i64[1]=[9] {dtype = f64}",
+                                          "rng=[5, 6, 7], i64[0]=[] {dtype = f32}",
+                                          "rng=[5, 6, 7], i64[1]=[0] {dtype = f32}",
+                                          "rng=[9, 0, 0], i64[1]=[6] {dtype = f16}",
+                                          "rng=[9, 0, 0], i64[1]=[6] {dtype = f32, reserve = 256}"};
+  const std::vector<AttrDef> attributes = {dtype_or(kF32), integer("reserve", 0)};
+  return {
+      {.name = "random_uniform",
+       .summary = "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and "
+                  "the advanced state: past the words used, or reserve counts on for each element",
+       .inputs = inputs,
+       .attributes = attributes,
+       .results = {"next", "y"},
+       .traits = kDraws,
+       .infer = infer_random,
+       .reference = draw<Uniform>,
+       .oracle = {"philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype, reserve)", kTensorFlow},
+       .cases = cases},
+      {.name = "random_normal",
+       .summary = "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and "
+                  "the advanced state",
+       .inputs = inputs,
+       .attributes = attributes,
+       .results = {"next", "y"},
+       .traits = kDraws,
+       .precision = Precision::rounded,
+       .infer = infer_random,
+       .reference = draw<Normal>,
+       .oracle = {"philox(tf.raw_ops.StatelessRandomNormalV2, rng, shape, dtype, reserve)", kTensorFlow},
+       .cases = cases},
+      {.name = "random_truncated_normal",
+       .summary = "standard normal numbers of magnitude below 2, others thrown away; 256 words are set aside for each, "
+                  "and the advanced state",
+       .inputs = inputs,
+       .attributes = attributes,
+       .results = {"next", "y"},
+       .traits = kDraws,
+       .precision = Precision::rounded,
+       .infer = infer_random,
+       .reference = draw<TruncatedNormal>,
+       .oracle = {"philox(tf.raw_ops.StatelessTruncatedNormalV2, rng, shape, dtype, reserve, 64)", kTensorFlow},
+       .cases = cases},
+  };
+}
+
+std::vector<OpDef> other_rows() {
+  return {
+      {.name = "random_integers",
+       .summary = "low + word modulo (high - low), of i64 from two words, and the advanced state; low must be less "
+                  "than high",
+       .inputs = {{"rng", Accepts::rng},
+                  {"shape", Accepts::shape_integers},
+                  {"low", Accepts::integers},
+                  {"high", Accepts::integers}},
+       .attributes = {integer("reserve", 0)},
+       .results = {"next", "y"},
+       .traits = kDraws,
+       .infer = infer_integers,
+       .reference = integers,
+       .oracle = {"philox(lambda **all: tf.raw_ops.StatelessRandomUniformIntV2(minval=low, maxval=high, **all), rng, "
+                  "shape, low.dtype.type, reserve)",
+                  kTensorFlow},
+       .cases = {"rng=[1, 0, 0], i64[2]=[3, 5], i32[]=[-3], i32[]=[1000]",
+                 "rng=[1, 18446744073709551615, 4], i64[1]=[7], i64[]=[-5000000000], i64[]=[9000000000]",
+                 "rng=[1, 0, 0], i32[1]=[0], i32[]=[0], i32[]=[1]",
+                 "rng=[1, 2, 3], i64[1]=[5], i32[]=[-2147483648], i32[]=[2147483647] {reserve = 256}"}},
+      {.name = "random_shuffle",
+       .summary = "the rows of x in random order: row i changes place with row i + word modulo what is left; and the "
+                  "advanced state",
+       .inputs = {{"rng", Accepts::rng}, {"x"}},
+       .results = {"next", "y"},
+       .traits = kNotFoldable | kHostValue,
+       .infer = infer_shuffle,
+       .reference = shuffle,
+       .oracle = {"shuffle(rng, x)", kTensorFlow},
+       .cases = {"rng=[1, 0, 5], f32[9]", "rng=[7, 0, 1], i64[6, 2]", "rng=[7, 0, 1], f32[1, 3]",
+                 "rng=[7, 0, 1], f32[0, 3]"}},
+      {.name = "random_categorical",
+       .summary =
+           "for each row of logits `count` classes drawn with probability softmax(logits), where a class that is "
+           "not finite is never drawn, and the advanced state",
+       .inputs = {{"rng", Accepts::rng}, {"logits", Accepts::floats}, {"count", Accepts::shape_integers}},
+       .attributes = {dtype_or(kI64)},
+       .results = {"next", "y"},
+       .traits = kDraws,
+       .infer = infer_categorical,
+       .reference = categorical,
+       .oracle = {"categorical(rng, logits, int(count), dtype)", kTensorFlow},
+       .cases = {"rng=[1, 0, 5], f32[3, 7], i32[]=[5]", "rng=[1, 0, 5], f32[2, 3], i32[]=[0] {dtype = i32}",
+                 "rng=[9, 0, 2], f32[1, 3]=[0, -inf, 1], i32[]=[9] {dtype = i32}"}},
+      {.name = "random_seed",
+       .summary =
+           "the key and the counter that two numbers give: they are counted with a fixed key, and what comes out "
+           "is the key and the high half of the counter",
+       .inputs = {{"seed", Accepts::shape_integers}},
+       .results = {"key", "counter"},
+       .infer = infer_seed,
+       .reference = seed,
+       .oracle = {"tuple(tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed))", kTensorFlow},
+       .cases = {"i64[2]=[1, 2]", "i32[2]=[-5, 2147483647]"}},
+      {.name = "random_state",
+       .summary = "the random state of a key and a counter",
+       .inputs = {{"key", Accepts::integers}, {"counter", Accepts::integers}},
+       .results = {"rng"},
+       .traits = kNotFoldable | kHostValue,
+       .infer = infer_state,
+       .reference = state,
+       .oracle = {"np.concatenate([key, counter])"},
+       .cases = {"u64[1]=[5], u64[2]=[6, 18446744073709551615]"}},
+  };
+}
+
+std::vector<OpDef> make_rows() {
+  std::vector<OpDef> rows = rows_of_floats(), others = other_rows();
+  for (OpDef& row : others) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> random_ops() {
+  static const std::vector<OpDef> rows = make_rows();
+  return rows;
+}
+
+}  // namespace cairn
