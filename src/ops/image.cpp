@@ -12,6 +12,7 @@ namespace {
 Dim known_size(const InferContext& context, size_t operand, size_t i) {
   auto sizes = constant_integers(context, operand);
   if (!sizes) return Dim();
+  if (sizes->size() != 2) context.fail("the size must be 2 numbers, found {}", sizes->size());
   if ((*sizes)[i] < 0) context.fail("sizes must not be negative, found {}", (*sizes)[i]);
   return (*sizes)[i];
 }
