@@ -8,7 +8,7 @@ import tensorflow as tf
 def main():
     options = common.arguments(__doc__, steps=60, batch=32)
     npu.open().as_default()
-    tf.random.set_seed(options.seed)
+    tf.keras.utils.set_random_seed(options.seed)
     images, labels, test_images, test_labels = common.digits()
     model = tf.keras.Sequential([
         tf.keras.layers.Conv2D(8, 3, activation="relu"),

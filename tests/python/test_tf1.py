@@ -60,6 +60,8 @@ from tensorflow.keras.backend import get_session, set_session
 from tensorflow.keras.layers import Dense, CuDNNLSTM
 import tensorflow.keras.backend as K
 from tensorflow.nn import rnn_cell
+from tensorflow.python.keras.layers import Dense, recurrent
+from tensorflow.python.keras import backend as K, initializers
 from tensorflow.contrib.slim.nets import resnet_v2, resnet_utils
 from tensorflow.contrib.slim.python.slim.nets import vgg
 from tensorflow.contrib.layers.python.layers import initializers, utils, batch_norm
@@ -84,6 +86,15 @@ from tensorflow.examples.tutorials.mnist import input_data""".splitlines(),
 )
 def test_imports_of_scripts_work(line):
     exec(line, {})
+
+
+def test_there_is_one_keras():
+    from tensorflow.python.keras import backend, layers as private
+
+    assert private.Dense is tf.keras.layers.Dense and issubclass(rnn.LSTMCell, tf.nn.rnn_cell.RNNCell)
+    with tf.Session() as sess:
+        backend.set_session(sess)
+        assert tf.keras.backend.get_session() is sess
 
 
 def test_names_of_the_time_in_numpy_and_python():

@@ -11,7 +11,8 @@ import warnings
 from cairn_tf1 import moved
 
 VERSION = "1.15.0"  # what scripts that compare versions are to see
-REAL_ONLY = ("python", "core", "tools", "compiler", "lite", "distribute", "dtensor", "_api", "compat")
+REAL_ONLY = ("python", "core", "tools", "compiler", "lite", "dtensor", "_api", "compat")
+KERAS_COPY = "tensorflow.python.keras"
 _installed = {}
 
 
@@ -70,6 +71,8 @@ def _tensorflow_part(name):
         return _first_that_exists("keras.api._v1." + name[len("tensorflow.") :], "keras.src" + "." * bool(rest) + rest)
     if first == "estimator":
         return "tensorflow_estimator.python.estimator.api._v1" + name[len("tensorflow") :]
+    if name == KERAS_COPY or name.startswith(KERAS_COPY + "."):
+        return _first_that_exists("keras.src" + name[len(KERAS_COPY) :])
     if first in REAL_ONLY:
         return None
     return _first_that_exists("tensorflow._api.v2.compat.v1." + name[len("tensorflow.") :])
@@ -125,11 +128,15 @@ def install():
     moved.restore(v1)
     module = _TensorFlow1("tensorflow")
     module.__dict__.update({name: value for name, value in vars(real).items() if name.startswith("__")})
-    module.__dict__.update({name: getattr(real, name) for name in REAL_ONLY if hasattr(real, name)})
+    parts = {name: getattr(real, name, sys.modules.get(f"tensorflow.{name}")) for name in REAL_ONLY}
+    module.__dict__.update({name: part for name, part in parts.items() if part is not None})
     module.__dict__.update(__cairn_tf1__=True, __version__=VERSION, VERSION=VERSION)
     module.compat = v1.compat
-    for part in [name for name in sys.modules if name.startswith("tensorflow.keras")]:
-        del sys.modules[part]  # Keras' second interface, when something has imported it before
+    # Keras' second interface, when something has imported it before; and TensorFlow's old copy of Keras, whose layers and
+    # sessions are not tf.keras'. What TensorFlow itself holds of that copy it keeps.
+    for part in [name for name in sys.modules if name.startswith(("tensorflow.keras", KERAS_COPY))]:
+        del sys.modules[part]
+    sys.modules["tensorflow.python"].keras = importlib.import_module("keras.src")
     _installed.update(real=real, v1=v1)
     sys.meta_path.insert(0, _Finder(_tensorflow_part))
     sys.modules["tensorflow"] = module

@@ -4,6 +4,7 @@ import importlib
 import sys
 import types
 
+# fmt: off
 # Private modules that moved as a whole.
 MODULES = {
     "tensorflow.python.training.tracking": "tensorflow.python.trackable",
@@ -12,8 +13,15 @@ MODULES = {
     "tensorflow.python.distribute.distribution_strategy_context": "tensorflow.python.distribute.distribute_lib",
     "tensorflow.python.ops.spectral_ops": "tensorflow.python.ops.signal.fft_ops",
     "tensorflow.python.keras._impl.keras.backend": "keras.api._v1.keras.backend",
+    **{
+        f"tensorflow.python.keras.layers.{old}": f"keras.src.layers.{new}"
+        for old, new in (("recurrent", "rnn"), ("recurrent_v2", "rnn"), ("wrappers", "rnn"), ("merge", "merging"),
+                         ("advanced_activations", "activation"), ("embeddings", "core.embedding"),
+                         ("cudnn_recurrent", "rnn"))
+    },
 }
 
+# fmt: on
 # Parts of tf.contrib that are answered by another module.
 CONTRIB = {
     "slim.nets": "tf_slim.nets",

@@ -5,20 +5,13 @@ import sys
 
 import tensorflow.compat.v1 as tf
 
-from tensorflow.python.keras.layers.legacy_rnn.rnn_cell_impl import (  # noqa: F401
-    BasicLSTMCell,
-    BasicRNNCell,
-    DeviceWrapper,
-    DropoutWrapper,
-    GRUCell,
-    LayerRNNCell,
-    LSTMCell,
-    LSTMStateTuple,
-    MultiRNNCell,
-    ResidualWrapper,
-    RNNCell,
-)
-
+BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell = (
+    tf.nn.rnn_cell.BasicLSTMCell, tf.nn.rnn_cell.BasicRNNCell, tf.nn.rnn_cell.GRUCell, tf.nn.rnn_cell.LSTMCell,
+)  # fmt: skip
+DeviceWrapper, DropoutWrapper = tf.nn.rnn_cell.DeviceWrapper, tf.nn.rnn_cell.DropoutWrapper
+LSTMStateTuple, MultiRNNCell = tf.nn.rnn_cell.LSTMStateTuple, tf.nn.rnn_cell.MultiRNNCell
+ResidualWrapper, RNNCell = tf.nn.rnn_cell.ResidualWrapper, tf.nn.rnn_cell.RNNCell
+LayerRNNCell = sys.modules[BasicLSTMCell.__module__].LayerRNNCell
 static_rnn = tf.nn.static_rnn
 static_state_saving_rnn = tf.nn.static_state_saving_rnn
 static_bidirectional_rnn = tf.nn.static_bidirectional_rnn

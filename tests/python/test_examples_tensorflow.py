@@ -1,0 +1,78 @@
+"""The training examples, on the engine and on stock TensorFlow from the same seed: the first loss, the later ones and the final
+variables agree. Stock TensorFlow runs through the same TensorFlow 1 layer. A tree whose engine library is not built yet compares
+stock TensorFlow with itself on another number of threads."""
+
+import numpy as np
+import pytest
+from tensorflow_adapter import EXAMPLES, engine_is_there, run_python
+
+OTHER = {"engine": "cairn"} if engine_is_there() else {"engine": "tensorflow", "TF_NUM_INTRAOP_THREADS": "1"}
+STEPS = 12
+# What later steps may differ by, as a share of the largest value: rounding grows with training, and batch normalisation over few
+# examples, adversaries and anchors make it grow fast.
+QUICK = {
+    "lenet_session": 1e-3,
+    "bert_finetune": 1e-3,
+    "wide_deep": 1e-3,
+    "gcn": 1e-3,
+    "ncf": 1e-3,
+    "dcgan": 5e-2,
+}
+LONG = {
+    "ctc_rnn": 1e-3,
+    "data_py_func": 1e-2,
+    "keras_fit": 1e-2,
+    "monitored_session": 5e-2,
+    "policy_gradient": 1e-3,
+    "resnet_estimator": 5e-2,
+    "slim_resnet_v2": 2e-1,
+    "tf2_loop": 1e-3,
+    "train_evaluate": 1e-3,
+    "triplet_queue": 1e-2,
+    "unet": 1e-2,
+    "yolo": 2e-1,
+}
+CASES = [*QUICK.items(), *[pytest.param(*case, marks=pytest.mark.long) for case in LONG.items()]]
+
+
+def run(name, folder, *arguments, **where):
+    """The losses and the final variables of one run."""
+    file = folder / "-".join([name, *where.values(), "losses.npz"])
+    layer = [] if name == "tf2_loop" else ["-m", "cairn_tf1"]
+    command = [*layer, EXAMPLES / f"{name}.py", f"--steps={STEPS}", "--dump-losses", file, "--output", file.with_suffix("")]
+    done = run_python([*command, *arguments], **where)
+    assert done.returncode == 0, done.stderr[-3000:]
+    arrays = dict(np.load(file))
+    return arrays.pop("losses"), arrays
+
+
+def test_every_example_is_run():
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"common"}
+    assert scripts == {*QUICK, *LONG}
+
+
+@pytest.mark.parametrize("name, tolerance", CASES)
+def test_an_example_trains_on_the_engine_as_on_tensorflow(name, tolerance, tmp_path):
+    expected_losses, expected = run(name, tmp_path, engine="tensorflow")
+    losses, variables = run(name, tmp_path, **OTHER)
+    assert len(losses) == len(expected_losses) == STEPS and np.isfinite(losses).all() and len(set(losses)) > STEPS // 2
+    assert losses[0] == pytest.approx(expected_losses[0], rel=1e-4)
+    np.testing.assert_allclose(losses, expected_losses, rtol=0, atol=tolerance * np.abs(expected_losses).max())
+    assert variables.keys() == expected.keys()
+    for variable, value in expected.items():
+        assert_close(variable, variables[variable], value, tolerance)
+
+
+def assert_close(variable, value, expected, tolerance):
+    largest = np.abs(expected).max() if expected.size else 0
+    # Weights that start at zero move by the optimizer's rate whatever the gradient's size, Adam's above all.
+    worst = np.abs(value.astype(np.float64) - expected).max() if expected.size else 0
+    assert worst <= tolerance * max(largest, 0.1), f"{variable}: differs by {worst:.2g}, largest value {largest:.2g}"
+
+
+@pytest.mark.long
+def test_several_steps_in_one_run_on_the_engine(tmp_path):
+    one, _ = run("resnet_estimator", tmp_path, engine="tensorflow")
+    four, variables = run("resnet_estimator", tmp_path, "--loop=4", **OTHER)
+    assert len(four) == STEPS // 4 and int(variables["variable:global_step"]) == STEPS
+    assert four[-1] == pytest.approx(one[-1], rel=5e-2)
