@@ -18,13 +18,6 @@ def use_packages():
         sys.path.insert(0, str(PACKAGES))
 
 
-def engine_is_there():
-    """Whether the installed npu_bridge carries the library that brings the engine."""
-    use_packages()
-    found = importlib.util.find_spec("npu_bridge")
-    return Path(found.origin).with_name("_cairn_tf.so").exists()
-
-
 def environment(engine, **more):
     """For a subprocess. The packages of the tree come last, so that installed ones win."""
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -37,10 +30,3 @@ def run_python(arguments, engine="tensorflow", timeout=600, **more):
     """The finished process of .venv's Python with these arguments; `more` is added to its environment."""
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, env=environment(engine, **more), capture_output=True, text=True, timeout=timeout)
-
-
-def run_script(script, *arguments, engine="tensorflow", **more):
-    """A TensorFlow 1 script, which must end well; returns its output."""
-    done = run_python(["-m", "cairn_tf1", script, *arguments], engine, **more)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout

@@ -1,12 +1,10 @@
 """The training examples, on the engine and on stock TensorFlow from the same seed: the first loss, the later ones and the final
-variables agree. Stock TensorFlow runs through the same TensorFlow 1 layer. A tree whose engine library is not built yet compares
-stock TensorFlow with itself on another number of threads."""
+variables agree. Stock TensorFlow runs through the same TensorFlow 1 layer."""
 
 import numpy as np
 import pytest
-from tensorflow_adapter import EXAMPLES, engine_is_there, run_python
+from tensorflow_adapter import EXAMPLES, run_python
 
-OTHER = {"engine": "cairn"} if engine_is_there() else {"engine": "tensorflow", "TF_NUM_INTRAOP_THREADS": "1"}
 STEPS = 12
 # What later steps may differ by, as a share of the largest value: rounding grows with training, and batch normalisation over few
 # examples, adversaries and anchors make it grow fast.
@@ -35,12 +33,12 @@ LONG = {
 CASES = [*QUICK.items(), *[pytest.param(*case, marks=pytest.mark.long) for case in LONG.items()]]
 
 
-def run(name, folder, *arguments, **where):
+def run(name, folder, engine, *arguments):
     """The losses and the final variables of one run."""
-    file = folder / "-".join([name, *where.values(), "losses.npz"])
+    file = folder / f"{name}-{engine}.npz"
     layer = [] if name == "tf2_loop" else ["-m", "cairn_tf1"]
     command = [*layer, EXAMPLES / f"{name}.py", f"--steps={STEPS}", "--dump-losses", file, "--output", file.with_suffix("")]
-    done = run_python([*command, *arguments], **where)
+    done = run_python([*command, *arguments], engine)
     assert done.returncode == 0, done.stderr[-3000:]
     arrays = dict(np.load(file))
     return arrays.pop("losses"), arrays
@@ -53,8 +51,8 @@ def test_every_example_is_run():
 
 @pytest.mark.parametrize("name, tolerance", CASES)
 def test_an_example_trains_on_the_engine_as_on_tensorflow(name, tolerance, tmp_path):
-    expected_losses, expected = run(name, tmp_path, engine="tensorflow")
-    losses, variables = run(name, tmp_path, **OTHER)
+    expected_losses, expected = run(name, tmp_path, "tensorflow")
+    losses, variables = run(name, tmp_path, "cairn")
     assert len(losses) == len(expected_losses) == STEPS and np.isfinite(losses).all() and len(set(losses)) > STEPS // 2
     assert losses[0] == pytest.approx(expected_losses[0], rel=1e-4)
     np.testing.assert_allclose(losses, expected_losses, rtol=0, atol=tolerance * np.abs(expected_losses).max())
@@ -72,7 +70,7 @@ def assert_close(variable, value, expected, tolerance):
 
 @pytest.mark.long
 def test_several_steps_in_one_run_on_the_engine(tmp_path):
-    one, _ = run("resnet_estimator", tmp_path, engine="tensorflow")
-    four, variables = run("resnet_estimator", tmp_path, "--loop=4", **OTHER)
+    one, _ = run("resnet_estimator", tmp_path, "tensorflow")
+    four, variables = run("resnet_estimator", tmp_path, "cairn", "--loop=4")
     assert len(four) == STEPS // 4 and int(variables["variable:global_step"]) == STEPS
     assert four[-1] == pytest.approx(one[-1], rel=5e-2)

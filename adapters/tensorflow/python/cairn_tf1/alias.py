@@ -56,6 +56,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _tensorflow_part(name):
     """`tensorflow.nn` is compat.v1's; `tensorflow.keras` Keras' first interface; `tensorflow.contrib` ours."""
+    if name in moved.MODULES:
+        return moved.MODULES[name]
     if not name.startswith("tensorflow."):
         return None
     first, _, rest = name[len("tensorflow.") :].partition(".")
@@ -63,8 +65,6 @@ def _tensorflow_part(name):
         return _contrib_part(rest)
     if first == "examples":
         return "cairn_tf1." + name[len("tensorflow.") :] if _exists("cairn_tf1." + name[len("tensorflow.") :]) else None
-    if name in moved.MODULES:
-        return moved.MODULES[name]
     if name.startswith("tensorflow.python.estimator"):
         return "tensorflow_estimator.python.estimator" + name[len("tensorflow.python.estimator") :]
     if first == "keras":

@@ -14,7 +14,8 @@ MODULES = {
     "tensorflow.python.ops.spectral_ops": "tensorflow.python.ops.signal.fft_ops",
     "tensorflow.python.keras._impl.keras.backend": "keras.api._v1.keras.backend",
     **{
-        f"tensorflow.python.keras.layers.{old}": f"keras.src.layers.{new}"
+        f"{keras}.layers.{old}": f"keras.src.layers.{new}"
+        for keras in ("tensorflow.python.keras", "keras.src")
         for old, new in (("recurrent", "rnn"), ("recurrent_v2", "rnn"), ("wrappers", "rnn"), ("merge", "merging"),
                          ("advanced_activations", "activation"), ("embeddings", "core.embedding"),
                          ("cudnn_recurrent", "rnn"))

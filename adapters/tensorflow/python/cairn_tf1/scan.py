@@ -176,8 +176,8 @@ def _look_up(name, module):
         except AttributeError:
             try:
                 value = importlib.import_module(place)
-            except ImportError:
-                return None, place
+            except ImportError as error:  # of the module itself, or of something that it needs
+                return None, place if error.name in (None, place) else f"{place}: {error}"
         except Exception as error:  # a name that exists and explains why it cannot be used
             return None, f"{place}: {error}"
         if not isinstance(value, types.ModuleType):  # nothing is asked of an object: flags would read the command line

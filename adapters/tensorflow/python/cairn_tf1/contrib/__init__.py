@@ -6,5 +6,7 @@ import importlib
 def __getattr__(name):
     try:
         return importlib.import_module(f"tensorflow.contrib.{name}")
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name != f"tensorflow.contrib.{name}":
+            raise
         raise AttributeError(f"module 'tensorflow.contrib' has no attribute '{name}'") from None
