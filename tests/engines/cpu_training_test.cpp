@@ -102,6 +102,16 @@ TEST(CpuTraining, normalises_and_its_gradient_over_many_rows) {
   }
 }
 
+TEST(CpuTraining, normalises_and_its_gradient_with_channels_first) {
+  expect_cpu("batch_norm_training", "f32[1, 20, 37, 1], f32[20], f32[20] {axis = 1, epsilon = 0.001}",
+             "batch_norm_training");
+  expect_cpu("batch_norm_training", "f32[3, 2, 5, 7], f32[2], f32[2] {axis = 1, epsilon = 0.001}",
+             "batch_norm_training");
+  expect_cpu("batch_norm_gradient",
+             "f32[3, 2, 5, 7], f32[3, 2, 5, 7], f32[2], f32[2], f32[2]=[1, 0.5] {axis = 1, epsilon = 0.001}",
+             "batch_norm_gradient");
+}
+
 TEST(CpuTraining, losses_and_gradients_of_pools) {
   expect_cpu("softmax_cross_entropy", "f32[50, 1001], f32[50, 1001]", "softmax_cross_entropy");
   expect_cpu("sparse_softmax_cross_entropy", "f32[4, 30], i32[4]=[29, 0, 3, 3]", "sparse_softmax_cross_entropy");

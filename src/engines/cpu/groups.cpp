@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "engines/cpu/attention.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -11,13 +12,21 @@ namespace {
 
 constexpr size_t kMostNodes = 24;  // of one element-wise program: its registers are tiles in the first-level cache
 
-bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
+bool is_f32(const Value* value) {
+  return value->type.is_static() && value->type.dtype == kF32;
+}
 
-bool is_add(const Node& node) { return node.is("add") && is_f32(node.result()); }
+bool is_add(const Node& node) {
+  return node.is("add") && is_f32(node.result());
+}
 
-bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_f32(node.result()); }
+bool is_activation(const Node& node) {
+  return (node.is("relu") || node.is("clip")) && is_f32(node.result());
+}
 
-const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
+const Value* other_operand(const Node& node, const Value* one) {
+  return node.inputs[node.inputs[0] == one ? 1 : 0];
+}
 
 // A constant that adds the same number to every element of a channel.
 bool is_bias(const Value* value, const Type& result) {
@@ -27,7 +36,9 @@ bool is_bias(const Value* value, const Type& result) {
   return std::all_of(dims.begin(), dims.end() - 1, [](const Dim& dim) { return dim.size == 1; });
 }
 
-bool is_residual(const Value* value, const Type& result) { return value->type == result && !constant_of(value); }
+bool is_residual(const Value* value, const Type& result) {
+  return value->type == result && !constant_of(value);
+}
 
 // Extends the epilogue by the node when its place (bias, residual, activation) is still free.
 bool extend(Contraction& contraction, const Node& node, const Value* current) {
@@ -55,6 +66,8 @@ class Proposer {
   Proposer(const Block& block, const Uses& uses) : block_(block), uses_(uses) {}
 
   std::vector<Group> run() {
+    for (const auto& node : block_.nodes)
+      if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
     // From the back: of two contractions that meet in an addition the later one takes it, and reads the earlier's result.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if ((*node)->op->has(kContraction) && is_f32((*node)->result())) contraction(**node);
@@ -69,7 +82,21 @@ class Proposer {
     groups_.push_back(make_group(std::move(nodes), uses_));
   }
 
+  void attention(const Node& softmax) {
+    const auto sole_user = [&](const Value* value) {
+      return uses_.single(value) ? uses_.users(value).front() : nullptr;
+    };
+    const auto joins = [&](const Node* node) { return !taken_.count(node); };
+    const std::vector<const Node*> found = find_attention(softmax, {sole_user, joins});
+    if (found.empty()) return;
+    std::vector<const Node*> nodes;  // in program order
+    for (const auto& node : block_.nodes)
+      if (std::find(found.begin(), found.end(), node.get()) != found.end()) nodes.push_back(node.get());
+    if (nodes.size() == found.size() && !refuses_attention(make_group(nodes, uses_))) take(std::move(nodes));
+  }
+
   void contraction(const Node& node) {
+    if (taken_.count(&node)) return;
     Contraction contraction{&node, {}};
     std::vector<const Node*> nodes{&node};
     const Value* current = node.result();
@@ -147,7 +174,9 @@ SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
   return spec;
 }
 
-std::vector<Group> propose_groups(const Block& block, const Uses& uses) { return Proposer(block, uses).run(); }
+std::vector<Group> propose_groups(const Block& block, const Uses& uses) {
+  return Proposer(block, uses).run();
+}
 
 std::optional<Contraction> as_contraction(const Group& group) {
   const Node& first = *group.nodes.front();
@@ -162,11 +191,11 @@ std::optional<Contraction> as_contraction(const Group& group) {
 }
 
 bool is_elementwise(const Group& group) {
-  return std::all_of(group.nodes.begin(), group.nodes.end(), [](const Node* node) {
-           return node->op->has(kElementwise) && node->results.size() == 1;
-         }) &&
-         std::all_of(group.outputs.begin(), group.outputs.end(),
-                     [&](const Value* output) { return output->type == group.outputs[0]->type && output->type.dtype == kF32; });
+  return std::all_of(group.nodes.begin(), group.nodes.end(),
+                     [](const Node* node) { return node->op->has(kElementwise) && node->results.size() == 1; }) &&
+         std::all_of(group.outputs.begin(), group.outputs.end(), [&](const Value* output) {
+           return output->type == group.outputs[0]->type && output->type.dtype == kF32;
+         });
 }
 
 }  // namespace cairn

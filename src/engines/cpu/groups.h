@@ -8,8 +8,8 @@ namespace cairn {
 
 /// What is done to a contraction's result before it is stored: + bias[channel], + residual, then the activation.
 struct Epilogue {
-  const Value* bias = nullptr;      // f32 constant, [channels] or broadcast to it with leading ones
-  const Value* residual = nullptr;  // same type as the result
+  const Value* bias = nullptr;       // f32 constant, [channels] or broadcast to it with leading ones
+  const Value* residual = nullptr;   // same type as the result
   const Node* activation = nullptr;  // unary node: relu, clip, ...
 };
 
@@ -21,7 +21,9 @@ struct Contraction {
 
 /// Position among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
-inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
+inline int64_t dim(const Value* value, size_t axis) {
+  return value->type.shape.dims[axis].size;
+}
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);
 Activation activation_of(const Epilogue& epilogue);

@@ -1,5 +1,6 @@
 #include "engines/cpu/kernels.h"
 
+#include "engines/cpu/attention.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/kernel_gradient.h"
@@ -16,13 +17,15 @@ namespace {
 std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
   ElementwiseProgram program(group);
   CallOptions options{.in_place = program.aligned_inputs()};
+  std::string name = fmt::format("elementwise {}", program.instructions());
   return call(
-      fmt::format("elementwise {}", program.instructions()),
+      std::move(name),
       [program = std::move(program)](const StepArgs& args) { program.run(args.executor, args.inputs, args.outputs); },
       std::move(options));
 }
 
 constexpr CpuKernel kKernels[] = {
+    {"attention", refuses_attention, make_attention},
     {"tile", refuses_tile, make_tile},
     {"depthwise", refuses_depthwise, make_depthwise},
     {"grouped", refuses_grouped, make_grouped},

@@ -52,11 +52,16 @@ size_t whole_lines(size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-Refusal refuses_channels(const Node& node, size_t x) {
+// x as planes of channels: inner is 1 where channels are the last dim.
+ChannelPlanes planes_of(const Node& node, size_t x) {
   const Dims dims = sizes(node.inputs[x]);
-  const int64_t axis = node.attr().integer("axis");
-  if (axis != -1 && axis != std::ssize(dims) - 1) return "channels are not the last dim";
-  if (count_of(dims) == 0) return "has no elements";
+  const int64_t given = node.attr().integer("axis");
+  const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(dims) : given);
+  return {count_between(dims, 0, axis), dims[axis], count_between(dims, axis + 1, dims.size())};
+}
+
+Refusal refuses_channels(const Node& node, size_t x) {
+  if (count_of(sizes(node.inputs[x])) == 0) return "has no elements";
   return std::nullopt;
 }
 
@@ -97,15 +102,17 @@ Refusal refuses_batch_norm_training(const Group& group) {
 
 std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const Dims dims = sizes(node.inputs[0]);
-  const int64_t c = dims.back(), rows = count_of(dims) / c;
+  const ChannelPlanes planes = planes_of(node, 0);
   const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
-  const Results results(group, node, whole_lines(channel_workspace(rows, c)));
+  const Results results(group, node, whole_lines(channel_workspace(planes.outer, planes.c)));
   const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
                offset = index_of(group, node.inputs[2]);
   const auto run = [=](const StepArgs& args) {
-    batch_norm_training(args.executor, rows, c, epsilon, input(args, x), input(args, scale), input(args, offset),
-                        results.at(args, 0), results.at(args, 1), results.at(args, 2),
+    if (planes.inner > 1)
+      return batch_norm_training(args.executor, planes, epsilon, input(args, x), input(args, scale),
+                                 input(args, offset), results.at(args, 0), results.at(args, 1), results.at(args, 2));
+    batch_norm_training(args.executor, planes.outer, planes.c, epsilon, input(args, x), input(args, scale),
+                        input(args, offset), results.at(args, 0), results.at(args, 1), results.at(args, 2),
                         static_cast<float*>(args.workspace));
   };
   return call("batch_norm_training", run, {.workspace = results.workspace()});
@@ -120,16 +127,19 @@ Refusal refuses_batch_norm_gradient(const Group& group) {
 
 std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const Dims dims = sizes(node.inputs[1]);
-  const int64_t c = dims.back(), rows = count_of(dims) / c;
+  const ChannelPlanes planes = planes_of(node, 1);
   const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
-  const Results results(group, node, whole_lines(channel_workspace(rows, c)));
+  const Results results(group, node, whole_lines(channel_workspace(planes.outer, planes.c)));
   std::array<size_t, 5> in{};
   for (size_t i = 0; i < 5; ++i) in[i] = index_of(group, node.inputs[i]);
   const auto run = [=](const StepArgs& args) {
-    batch_norm_gradient(args.executor, rows, c, epsilon, input(args, in[0]), input(args, in[1]), input(args, in[2]),
-                        input(args, in[3]), input(args, in[4]), results.at(args, 0), results.at(args, 1),
-                        results.at(args, 2), static_cast<float*>(args.workspace));
+    if (planes.inner > 1)
+      return batch_norm_gradient(args.executor, planes, epsilon, input(args, in[0]), input(args, in[1]),
+                                 input(args, in[2]), input(args, in[3]), input(args, in[4]), results.at(args, 0),
+                                 results.at(args, 1), results.at(args, 2));
+    batch_norm_gradient(args.executor, planes.outer, planes.c, epsilon, input(args, in[0]), input(args, in[1]),
+                        input(args, in[2]), input(args, in[3]), input(args, in[4]), results.at(args, 0),
+                        results.at(args, 1), results.at(args, 2), static_cast<float*>(args.workspace));
   };
   return call("batch_norm_gradient", run, {.workspace = results.workspace()});
 }

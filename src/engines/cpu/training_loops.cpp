@@ -78,6 +78,60 @@ CAIRN_VECTORISED void input_gradient(int64_t rows, int64_t c, const float* dy, c
     }
 }
 
+// Sum of all lanes, in a fixed order.
+CAIRN_INLINE double total_of(Floats sums) {
+  double total = 0;
+  for (int lane = 0; lane < kFloats; ++lane) total += static_cast<double>(sums[lane]);
+  return total;
+}
+
+// Sums over one channel's planes: of x - middle and of its square.
+CAIRN_VECTORISED void plane_moments(const ChannelPlanes& p, const float* x, float middle, double* sum,
+                                    double* squares) {
+  for (int64_t o = 0; o < p.outer; ++o) {
+    const float* from = x + o * p.c * p.inner;
+    Floats flat{}, around{};
+    for (int64_t i = 0; i < p.inner; i += kFloats) {
+      Floats value = take(from + i, p.inner - i) - middle;
+      if (i + kFloats > p.inner)
+        for (int64_t lane = p.inner - i; lane < kFloats; ++lane) value[lane] = 0;
+      flat += value;
+      around += value * value;
+    }
+    *sum += total_of(flat);
+    *squares += total_of(around);
+  }
+}
+
+CAIRN_VECTORISED void normalise_planes(const ChannelPlanes& p, const float* x, float mean, float factor, float offset,
+                                       float* y) {
+  for (int64_t o = 0; o < p.outer; ++o)
+    for (int64_t i = o * p.c * p.inner; i < o * p.c * p.inner + p.inner; ++i) y[i] = (x[i] - mean) * factor + offset;
+}
+
+// Sums of dy and of dy times the distance from the mean.
+CAIRN_VECTORISED void plane_slopes(const ChannelPlanes& p, const float* dy, const float* x, float mean, double* level,
+                                   double* slope) {
+  for (int64_t o = 0; o < p.outer; ++o) {
+    Floats flat{}, steep{};
+    const int64_t start = o * p.c * p.inner;
+    for (int64_t i = 0; i < p.inner; i += kFloats) {
+      const Floats gradient = take(dy + start + i, p.inner - i);  // 0 where there is nothing
+      flat += gradient;
+      steep += gradient * (take(x + start + i, p.inner - i) - mean);
+    }
+    *level += total_of(flat);
+    *slope += total_of(steep);
+  }
+}
+
+CAIRN_VECTORISED void plane_gradient(const ChannelPlanes& p, const float* dy, const float* x, float mean, float factor,
+                                     float level, float slope, float* dx) {
+  for (int64_t o = 0; o < p.outer; ++o)
+    for (int64_t i = o * p.c * p.inner; i < o * p.c * p.inner + p.inner; ++i)
+      dx[i] = factor * (dy[i] - level - (x[i] - mean) * slope);
+}
+
 template <class Body>
 void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
   executor.run(static_cast<int>(parts), [&](int part, int) {
@@ -262,6 +316,38 @@ void batch_norm_gradient(Executor& executor, int64_t rows, int64_t c, float epsi
   }
   for_parts(executor, rows, parts, [&](int64_t, int64_t first, int64_t count) {
     input_gradient(count, c, dy + first * c, x + first * c, mean, factor, levels, slope, dx + first * c);
+  });
+}
+
+void batch_norm_training(Executor& executor, const ChannelPlanes& p, float epsilon, const float* x, const float* scale,
+                         const float* offset, float* y, float* mean, float* variance) {
+  const auto count = static_cast<double>(p.outer * p.inner);
+  for_each(executor, p.c, p.outer * p.inner * 4, [&](int64_t c) {
+    const float* from = x + c * p.inner;
+    double sum = 0, squares = 0, rest = 0;
+    plane_moments(p, from, 0, &sum, &squares);
+    mean[c] = static_cast<float>(sum / count);
+    squares = 0;
+    plane_moments(p, from, mean[c], &rest, &squares);
+    variance[c] = static_cast<float>(squares / count);
+    normalise_planes(p, from, mean[c], scale[c] / std::sqrt(variance[c] + epsilon), offset[c], y + c * p.inner);
+  });
+}
+
+void batch_norm_gradient(Executor& executor, const ChannelPlanes& p, float epsilon, const float* dy, const float* x,
+                         const float* scale, const float* mean, const float* variance, float* dx, float* dscale,
+                         float* doffset) {
+  const auto count = static_cast<double>(p.outer * p.inner);
+  for_each(executor, p.c, p.outer * p.inner * 4, [&](int64_t c) {
+    const int64_t at = c * p.inner;
+    double level = 0, slope = 0;
+    plane_slopes(p, dy + at, x + at, mean[c], &level, &slope);
+    const double deviation = std::sqrt(static_cast<double>(variance[c]) + static_cast<double>(epsilon));
+    dscale[c] = static_cast<float>(slope / deviation);
+    doffset[c] = static_cast<float>(level);
+    plane_gradient(p, dy + at, x + at, mean[c], static_cast<float>(static_cast<double>(scale[c]) / deviation),
+                   static_cast<float>(level / count), static_cast<float>(slope / (deviation * deviation * count)),
+                   dx + at);
   });
 }
 

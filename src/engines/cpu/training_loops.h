@@ -18,6 +18,16 @@ void batch_norm_gradient(Executor& executor, int64_t rows, int64_t c, float epsi
                          float* doffset, float* workspace);
 size_t channel_workspace(int64_t rows, int64_t c);
 
+/// The same of x [outer, c, inner], channels before the places.
+struct ChannelPlanes {
+  int64_t outer, c, inner;
+};
+void batch_norm_training(Executor& executor, const ChannelPlanes& planes, float epsilon, const float* x,
+                         const float* scale, const float* offset, float* y, float* mean, float* variance);
+void batch_norm_gradient(Executor& executor, const ChannelPlanes& planes, float epsilon, const float* dy,
+                         const float* x, const float* scale, const float* mean, const float* variance, float* dx,
+                         float* dscale, float* doffset);
+
 /// Loss and gradient of each row; labels are shares, or null where `classes` has the row's class.
 void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* logits, const float* labels,
                    const int64_t* wide_classes, const int32_t* classes, float* loss, float* gradient);
