@@ -1,4 +1,4 @@
-# What is built from the folders: the shared library behind the C interface, and the command line under its four names.
+# What is built from the folders: the shared library behind the C interface, and the command line under its five names.
 if(TARGET cairn_capi)
   add_library(cairn SHARED $<TARGET_OBJECTS:cairn_capi>)
   set(folders ${CAIRN_FOLDERS})
@@ -35,7 +35,7 @@ if(cli_sources AND TARGET cairn_runtime)
   endif()
   # In a folder of its own: the library's target is called cairn as well.
   set_target_properties(cairn_cli PROPERTIES OUTPUT_NAME cairn RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  foreach(name atc omg msame)
+  foreach(name atc omg msame msprof)
     add_custom_command(TARGET cairn_cli POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_hardlink
                        $<TARGET_FILE:cairn_cli> $<TARGET_FILE_DIR:cairn_cli>/${name})
   endforeach()

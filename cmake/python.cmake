@@ -9,7 +9,7 @@ endif()
 
 if(TARGET cairn_cli)
   add_dependencies(cairn_wheel cairn_cli)
-  foreach(command cairn atc omg msame)  # one program that answers to four names
+  foreach(command cairn atc omg msame msprof)  # one program that answers to five names
     install(PROGRAMS $<TARGET_FILE:cairn_cli> DESTINATION ${CAIRN_SCRIPTS_DIR} RENAME ${command} ${wheel})
   endforeach()
 endif()

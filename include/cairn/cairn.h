@@ -200,6 +200,7 @@ typedef struct CairnRunOptions {
   CairnObserve observe; /* NULL: none */
   void* observe_user;
   const CairnCancel* cancel; /* NULL: none; asked between steps */
+  int64_t step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
 } CairnRunOptions;
 
 /* Runs once. Inputs in the model's order; views with strides are copied, others are read in place. */
@@ -221,6 +222,15 @@ CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void
 CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
 CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
 CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
+
+/* ---- Profiles ----------------------------------------------------------------------------------------------------- */
+
+/* Records every run of the process from now on into a new folder PROF_*. `options`: NULL, or JSON with "level" (marks, ops,
+ * counters), "output" (a folder) and the keys of PROFILING_OPTIONS. Starts nest: the recording ends with the last stop. The
+ * first model of a process starts one by itself when the environment's PROFILING_MODE is true. */
+CAIRN_API CairnStatus cairn_profile_start(const char* options);
+/* `folder`: NULL, or receives the recording's folder. `cairn profile export FOLDER` makes tables and pages of it. */
+CAIRN_API CairnStatus cairn_profile_stop(char** folder);
 
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
 

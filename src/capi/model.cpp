@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "capi/handles.h"
+#include "observe/recorder.h"
 
 using namespace cairn;
 using namespace cairn::capi;
@@ -143,6 +144,7 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
     require(module, "module");
     require(model, "model");
     *model = nullptr;
+    start_profile_from_environment();
     auto made = std::make_unique<CairnModel>();
     made->model = Model::make(clone(module->module), model_options(options));
     made->inputs = ports_of(made->model->inputs());
@@ -242,6 +244,8 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
       run.observer = &*watcher;
     }
     if (options.cancel) run.cancel = &options.cancel->flag;
+    std::optional<RunRecorder> recorder;
+    if (profiling()) run.observer = &recorder.emplace(model->model->module(), options.step, run.observer);
     model->model->run(read.refs(), outputs, run);
   });
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 namespace cairn {
@@ -75,6 +76,11 @@ void Context::bind(Binding& binding, void* data) {
   if (binding.buffer == SIZE_MAX) return;
   pointers_[binding.buffer] = data;
   for (size_t i : binding.arguments) arguments_[i] = data;
+}
+
+uint32_t ContextPool::next_serial() {
+  static std::atomic<uint32_t> last{0};
+  return ++last;
 }
 
 std::unique_ptr<Context> ContextPool::take(const Plan& plan) {

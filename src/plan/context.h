@@ -44,8 +44,12 @@ class ContextPool {
   /// An idle context, or a new one; give it back with release().
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
+  /// A number that no other plan of this process has.
+  uint32_t serial() const { return serial_; }
 
  private:
+  static uint32_t next_serial();
+  const uint32_t serial_ = next_serial();
   std::mutex mutex_;
   std::vector<std::unique_ptr<Context>> idle_;
 };

@@ -344,6 +344,8 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_cancel_create",
                            "cairn_cancel_set",
                            "cairn_cancel_free",
+                           "cairn_profile_start",
+                           "cairn_profile_stop",
                            "cairn_op_create",
                            "cairn_op_free",
                            "cairn_op_run",

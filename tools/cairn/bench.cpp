@@ -6,6 +6,9 @@
 #include <iostream>
 
 #include "arrays.h"
+#include "observe/recorder.h"
+#include "profile.h"
+#include "support/files.h"
 #include "verbs.h"
 
 namespace cairn::cli {
@@ -18,6 +21,7 @@ struct Bench {
   std::vector<std::string> inputs;
   double seconds = 3;
   int least_runs = 10;
+  std::string profile;  // folder
   bool per_op = false, worker = false, json = false;
 };
 
@@ -84,6 +88,19 @@ std::vector<double> measure(Runner& runner, double seconds, int least, Progress*
     if (progress) progress->at(seconds_since(begin));
   }
   return times;
+}
+
+/// The same runs again, recorded.
+void record(const Bench& bench, Runner& runner) {
+  start_profile({.output = expand_home(bench.profile)});
+  auto begin = Clock::now();
+  for (int runs = 0; runs < bench.least_runs || seconds_since(begin) < bench.seconds / 2; ++runs) {
+    RunRecorder recorder(runner.model().module(), 0);
+    RunOptions options;
+    options.observer = &recorder;
+    runner.run(options);
+  }
+  export_and_print(stop_profile());
 }
 
 /// Answers READY, then `run SECONDS RUNS` with TIMES, until `quit` or the end of its input.
@@ -217,6 +234,7 @@ int bench_model(const Bench& bench) {
              count_text(totals.flops / statistics.median, "FLOP/s"), bytes_text(double(totals.arena)),
              bytes_text(peak_memory() * 1048576), count_text(batch / statistics.median));
   if (bench.per_op) per_op(runner, bench.seconds / 2, nullptr);
+  if (!bench.profile.empty()) record(bench, runner);
   return 0;
 }
 
@@ -229,6 +247,7 @@ void add_bench(CLI::App& app, Run& run) {
   verb->add_option("-i,--input", bench->inputs, "NAME=FILE or FILE in order; others are random");
   verb->add_option("--seconds", bench->seconds, "how long to measure")->check(CLI::Range(0.0, 3600.0));
   verb->add_option("--runs", bench->least_runs, "runs at least")->check(CLI::PositiveNumber);
+  verb->add_option("--profile", bench->profile, "folder for a recording of further runs, with tables and a page");
   verb->add_flag("--per-op", bench->per_op, "the time of each step");
   verb->add_flag("--worker", bench->worker, "answer `run SECONDS RUNS` on standard input with the times, as JSON");
   verb->footer(

@@ -1,8 +1,9 @@
-// The command line: `cairn VERB`, and the platform's tools under their own names atc, omg and msame.
+// The command line: `cairn VERB`, and the platform's tools under their own names atc, omg, msame and msprof.
 #include <filesystem>
 
 #include "console.h"
 #include "model/om_file.h"
+#include "profile.h"
 #include "support/report.h"
 #include "verbs.h"
 #ifdef CAIRN_MIGRATE
@@ -59,6 +60,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
     return compare_main(static_cast<int>(words.size()), words.data());
   }
 #endif
+  if (!arguments.empty() && arguments[0] == "profile") return profile_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "atc") return atc_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
@@ -84,6 +86,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_verify(app, run);
   add_why(app, run);
   add_check(app, run);
+  app.add_subcommand("profile", "where the time of a run goes, of any program")->prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_subcommand("migrate", "move training scripts to this platform")->prefix_command();
 #endif
@@ -119,5 +122,6 @@ int main(int count, char** words) {
   if (name == "atc") return atc_main(arguments);
   if (name == "omg") return omg_main(arguments);
   if (name == "msame") return msame_main(arguments);
+  if (name == "msprof") return msprof_main(arguments);
   return cairn_main(arguments);
 }

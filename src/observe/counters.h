@@ -1,0 +1,26 @@
+// The processor's counters of one thread, where the system lets them be read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cairn::observe {
+
+class Counters {
+ public:
+  static constexpr int kCount = 4;  // cycles, instructions, references and misses of the last-level cache
+  /// Of the calling thread.
+  Counters();
+  ~Counters();
+  Counters(const Counters&) = delete;
+  /// False, and zeros, when they cannot be read.
+  bool read(uint64_t counts[kCount]) const;
+  /// Why they cannot be read; empty when they can.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  int files_[kCount] = {-1, -1, -1, -1};
+  std::string refusal_;
+};
+
+}  // namespace cairn::observe

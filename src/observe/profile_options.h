@@ -1,0 +1,28 @@
+// What a recording is asked for, by our own names or by the platform's PROFILING_OPTIONS.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cairn {
+
+/// marks: runs only. ops: every step. counters: with the processor's counters, where they may be read.
+enum class ProfileLevel : uint8_t { marks, ops, counters };
+const char* to_string(ProfileLevel level);
+/// "marks", "ops", "counters", or the platform's L0, L1, L2. Throws Error invalid_argument.
+ProfileLevel parse_profile_level(std::string_view text);
+
+struct ProfileOptions {
+  ProfileLevel level = ProfileLevel::ops;
+  std::string output = ".";
+  uint64_t storage_limit = 0;      // bytes; 0: none
+  std::string fp_point, bp_point;  // source nodes that begin the forward and end the backward part; empty: found
+  std::vector<std::string> notes;  // options that were taken and change nothing here
+};
+
+/// JSON with the keys of PROFILING_OPTIONS, and "level". Throws Error invalid_argument for what the platform refuses.
+ProfileOptions parse_profile_options(std::string_view json);
+
+}  // namespace cairn

@@ -1,0 +1,164 @@
+#include "observe/recorder.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "observe/recording.h"
+#include "plan/context.h"
+
+namespace cairn {
+
+namespace observe {
+
+std::atomic<bool> recording_on{false};
+
+namespace {
+
+struct Session {
+  std::mutex mutex;
+  std::shared_ptr<Recording> recording;
+  int depth = 0;
+};
+
+Session& session() {
+  static Session* instance = new Session;  // threads may still run models when the process ends
+  return *instance;
+}
+
+std::shared_ptr<Recording> current() {
+  std::lock_guard lock(session().mutex);
+  return session().recording;
+}
+
+/// The lane of this thread in the recording that it saw last.
+struct LaneOfThread {
+  std::weak_ptr<Recording> recording;
+  Lane* lane = nullptr;
+
+  ~LaneOfThread() {
+    if (auto held = recording.lock()) held->give_lane(lane);
+  }
+};
+
+Lane& lane_in(const std::shared_ptr<Recording>& recording) {
+  thread_local LaneOfThread mine;
+  bool same = !mine.recording.owner_before(recording) && !recording.owner_before(mine.recording);
+  if (!mine.lane || !same) {
+    mine.lane = recording->take_lane();
+    mine.recording = recording;
+  }
+  return *mine.lane;
+}
+
+void stop_at_exit() {
+  while (profiling()) {
+    try {
+      stop_profile();
+    } catch (const Error& fault) {
+      fmt::print(stderr, "profile: {}\n", fault.what());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace observe
+
+using namespace observe;
+
+void start_profile(const ProfileOptions& options) {
+  std::lock_guard lock(session().mutex);
+  if (session().depth == 0)
+    session().recording = std::make_shared<Recording>(options);
+  else
+    session().recording->raise(options.level);
+  for (const std::string& note : options.notes) fmt::print(stderr, "profile: {}\n", note);
+  ++session().depth;
+  recording_on.store(true, std::memory_order_relaxed);
+  static bool registered = std::atexit(stop_at_exit) == 0;
+  static_cast<void>(registered);
+}
+
+std::string stop_profile() {
+  std::shared_ptr<Recording> ended;
+  {
+    std::lock_guard lock(session().mutex);
+    if (session().depth == 0) fail(ErrorKind::invalid_argument, "profile", "none is being recorded");
+    if (--session().depth > 0) return session().recording->folder();
+    recording_on.store(false, std::memory_order_relaxed);
+    ended = std::move(session().recording);
+  }
+  ended->close();
+  return ended->folder();
+}
+
+void start_profile_from_environment() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const char* mode = std::getenv("PROFILING_MODE");
+    std::string_view given = mode ? mode : "";
+    if (given.empty() || given == "false") return;
+    if (given == "dynamic")
+      fail(ErrorKind::unsupported, "PROFILING_MODE", "dynamic is not there; use true, or cairn.Profiler around a part");
+    if (given != "true")
+      fail(ErrorKind::invalid_argument, "PROFILING_MODE", "expected true or false, found '{}'", given);
+    const char* text = std::getenv("PROFILING_OPTIONS");
+    ProfileOptions options = parse_profile_options(text ? text : "{}");
+    const char* work_path = std::getenv("ASCEND_WORK_PATH");
+    if (options.output == "." && work_path && *work_path) options.output = work_path;
+    start_profile(options);
+  });
+}
+
+RunRecorder::RunRecorder(const Module& module, int64_t host_step, Observer* next)
+    : recording_(current()), module_(module), next_(next), host_step_(host_step) {
+  if (!recording_) return;
+  lane_ = &lane_in(recording_);
+  open_ = lane_->open.size();
+  run_ = recording_->next_run();
+  if (recording_->level() == ProfileLevel::counters && !lane_->counters) lane_->counters = std::make_unique<Counters>();
+  begin_ = now_ns();
+}
+
+RunRecorder::~RunRecorder() {
+  if (!recording_) return;
+  lane_->open.resize(open_);
+  if (plan_ == 0) return;  // refused before anything ran
+  lane_->add({begin_, now_ns(), plan_, 0, run_, 0, RecordKind::run, 0});
+  if (host_step_ != 0) lane_->add({host_step_, 0, plan_, 0, run_, 0, RecordKind::host_step, 0});
+}
+
+void RunRecorder::plan_begins(const Plan& plan) {
+  if (next_) next_->plan_begins(plan);
+  if (!recording_) return;
+  uint32_t serial = plan.contexts->serial();
+  if (plan_ == 0) plan_ = serial;
+  if (lane_->plans.insert(serial).second) recording_->describe(plan, module_, serial);
+}
+
+void RunRecorder::step_begins(const Plan& plan, size_t step) {
+  if (next_) next_->step_begins(plan, step);
+  if (!recording_ || recording_->level() == ProfileLevel::marks) return;
+  Lane::Open& open = lane_->open.emplace_back();
+  if (lane_->counters) lane_->counters->read(open.counts);
+  open.begin = now_ns();
+}
+
+void RunRecorder::step_ends(const Plan& plan, size_t step, void* const* buffers) {
+  if (recording_ && lane_->open.size() > open_) {  // else it began before the level was raised
+    int64_t end = now_ns();
+    Lane::Open open = lane_->open.back();
+    lane_->open.pop_back();
+    uint32_t serial = plan.contexts->serial();
+    auto number = static_cast<uint32_t>(step);
+    lane_->add({open.begin, end, serial, number, run_, 0, RecordKind::op, 0});
+    uint64_t counts[Counters::kCount];
+    if (lane_->counters && lane_->counters->read(counts)) {
+      auto since = [&](int i) { return static_cast<int64_t>(counts[i] - open.counts[i]); };
+      lane_->add({since(0), since(1), serial, number, run_, 0, RecordKind::cycles, 0});
+      lane_->add({since(2), since(3), serial, number, run_, 0, RecordKind::cache, 0});
+    }
+  }
+  if (next_) next_->step_ends(plan, step, buffers);
+}
+
+}  // namespace cairn

@@ -1,0 +1,279 @@
+#include "observe/recording.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "frontends/crc32c.h"
+#include "observe/describe.h"
+#include "support/executor.h"
+
+namespace cairn::observe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr auto kFlushEvery = std::chrono::milliseconds(200);
+
+int64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+/// PROF_000001_20240131120000123_ABCDEFGH: which of the process, when, and what makes it unlike others.
+std::string folder_name() {
+  static std::atomic<int> count{0};
+  int64_t now = clock_ns(CLOCK_REALTIME);
+  std::time_t seconds = now / 1000000000;
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts);
+  std::random_device random;
+  std::string tail;
+  for (int i = 0; i < 8; ++i) tail += static_cast<char>('A' + random() % 26);
+  return fmt::format("PROF_{:06}_{}{:03}_{}", ++count, text, now / 1000000 % 1000, tail);
+}
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "unknown";
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (char& c : text)
+    if (c == '\0') c = ' ';
+  while (text.ends_with(' ')) text.pop_back();
+  return text.substr(0, 4096);
+}
+
+/// What one recorded step costs: two looks at the clock and a record.
+double cost_of_step() {
+  constexpr int kTimes = 2000;
+  auto chunk = std::make_unique<Chunk>();
+  int64_t begin = now_ns();
+  for (int i = 0; i < kTimes; ++i) {
+    int64_t opened = now_ns();
+    chunk->records[i] = {opened, now_ns(), 0, 0, 0, 0, RecordKind::op, 0};
+    chunk->filled.store(static_cast<uint32_t>(i), std::memory_order_release);
+  }
+  return static_cast<double>(now_ns() - begin) / kTimes;
+}
+
+}  // namespace
+
+int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+Lane::Lane(Recording& recording, uint16_t number)
+    : thread(number), recording_(recording), chunk_(recording.exchange(nullptr)) {
+  open.reserve(64);
+}
+
+void Lane::change_chunk() { chunk_ = recording_.exchange(chunk_); }
+
+Recording::Recording(const ProfileOptions& options) : level_(options.level), limit_(options.storage_limit) {
+  std::error_code error;
+  fs::path output = fs::absolute(options.output, error);
+  folder_ = (output / folder_name()).string();
+  fs::path path = fs::path(folder_) / kEventPath;
+  fs::create_directories(path.parent_path(), error);
+  if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", error.message());
+  file_ = std::fopen(path.c_str(), "wbe");
+  if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", std::strerror(errno));
+  EventHeader header{{}, kEventVersion, sizeof(Record)};
+  std::memcpy(header.magic, kEventMagic, sizeof header.magic);
+  if (std::fwrite(&header, sizeof header, 1, file_) != 1) error_ = errno;
+  std::string session = session_json(options);
+  put(ChunkKind::session, session.data(), session.size());
+  std::fflush(file_);
+  writer_ = std::thread([this] { write_loop(); });
+}
+
+Recording::~Recording() {
+  if (writer_.joinable()) {
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_one();
+    writer_.join();
+  }
+  if (file_) std::fclose(file_);
+}
+
+std::string Recording::session_json(const ProfileOptions& options) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  int64_t monotonic = now_ns();
+  int64_t real = clock_ns(CLOCK_REALTIME);
+  Json json = {{"pid", ::getpid()},
+               {"host", host},
+               {"command", command_line()},
+               {"processor", processor()},
+               {"threads", available_threads()},
+               {"level", to_string(options.level)},
+               {"fp_point", options.fp_point},
+               {"bp_point", options.bp_point},
+               {"monotonic_ns", monotonic},
+               {"real_ns", real},
+               {"step_cost_ns", cost_of_step()}};
+  std::string refusal;
+  if (options.level == ProfileLevel::counters) refusal = Counters().refusal();
+  if (!refusal.empty()) json["counters"] = refusal;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void Recording::raise(ProfileLevel level) {
+  if (level > this->level()) level_.store(level, std::memory_order_relaxed);
+}
+
+Lane* Recording::take_lane() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Lane* lane = idle_.back();
+      idle_.pop_back();
+      lane->counters.reset();  // they were another thread's
+      return lane;
+    }
+  }
+  // The number of threads that record at one time is far below the range of a lane's number.
+  uint16_t number;
+  {
+    std::lock_guard lock(mutex_);
+    number = static_cast<uint16_t>(lanes_.size());
+  }
+  auto lane = std::make_unique<Lane>(*this, number);
+  std::lock_guard lock(mutex_);
+  return lanes_.emplace_back(std::move(lane)).get();
+}
+
+void Recording::give_lane(Lane* lane) {
+  std::lock_guard lock(mutex_);
+  idle_.push_back(lane);
+}
+
+void Recording::describe(const Plan& plan, const Module& module, uint32_t serial) {
+  uint32_t model;
+  {
+    std::lock_guard lock(mutex_);
+    if (!described_.insert(serial).second) return;
+    auto& known = models_[&module];
+    if (known.second == 0 || known.first != module.name) {  // a later module may lie where another one was
+      static std::atomic<uint32_t> last{0};
+      known = {module.name, ++last};
+    }
+    model = known.second;
+  }
+  std::string text = describe_plan(plan, module, serial, model);
+  std::lock_guard lock(mutex_);
+  descriptions_.push_back(std::move(text));
+}
+
+Chunk* Recording::exchange(Chunk* full) {
+  std::lock_guard lock(mutex_);
+  if (full) {
+    full_.push_back(full);
+    wake_.notify_one();
+  }
+  if (!free_.empty()) {
+    Chunk* chunk = free_.back();
+    free_.pop_back();
+    return chunk;
+  }
+  return chunks_.emplace_back(std::make_unique<Chunk>()).get();
+}
+
+void Recording::write_loop() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10);  // of this thread alone
+  std::unique_lock lock(mutex_);
+  while (!closing_) {
+    wake_.wait_for(lock, kFlushEvery, [&] { return closing_ || !full_.empty(); });
+    lock.unlock();
+    flush();
+    lock.lock();
+  }
+  lock.unlock();
+  flush();
+}
+
+void Recording::flush() {
+  std::vector<std::string> descriptions;
+  std::vector<Chunk*> chunks, full;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& chunk : chunks_) chunks.push_back(chunk.get());
+    full.swap(full_);
+  }
+  // What is filled is looked at before the descriptions are: a record's plan is described before the record is made.
+  std::vector<uint32_t> filled;
+  for (Chunk* chunk : chunks) filled.push_back(chunk->filled.load(std::memory_order_acquire));
+  {
+    std::lock_guard lock(mutex_);
+    descriptions.swap(descriptions_);
+  }
+  for (const std::string& text : descriptions) put(ChunkKind::plan, text.data(), text.size());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    Chunk& chunk = *chunks[i];
+    if (filled[i] > chunk.written) put_records(chunk.records + chunk.written, filled[i] - chunk.written);
+    chunk.written = filled[i];
+  }
+  std::fflush(file_);
+  std::lock_guard lock(mutex_);
+  for (Chunk* chunk : full) {
+    chunk->written = 0;
+    chunk->filled.store(0, std::memory_order_relaxed);
+    free_.push_back(chunk);
+  }
+}
+
+void Recording::put_records(const Record* records, size_t count) {
+  size_t bytes = count * sizeof(Record);
+  if (limit_ && bytes_ + bytes > limit_) {
+    dropped_ += count;
+    return;
+  }
+  records_ += count;
+  put(ChunkKind::records, records, bytes);
+}
+
+void Recording::put(ChunkKind kind, const void* data, size_t bytes) {
+  ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(bytes),
+                     crc32c({static_cast<const char*>(data), bytes}), 0};
+  if (std::fwrite(&header, sizeof header, 1, file_) != 1 || std::fwrite(data, 1, bytes, file_) != bytes)
+    error_ = errno ? errno : EIO;
+  bytes_ += sizeof header + bytes;
+}
+
+void Recording::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_one();
+  writer_.join();
+  Json json = {{"records", records_}, {"dropped", dropped_}, {"monotonic_ns", now_ns()}};
+  std::string text = json.dump();
+  put(ChunkKind::end, text.data(), text.size());
+  if (std::fclose(file_) != 0) error_ = errno;
+  file_ = nullptr;
+  if (error_) fail(ErrorKind::io, folder_, "the recording could not be written: {}", std::strerror(error_));
+}
+
+}  // namespace cairn::observe

@@ -1,0 +1,114 @@
+// The recording that is on: lanes, one per thread, that records are put into, and the thread that writes them out.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "observe/counters.h"
+#include "observe/event_file.h"
+#include "observe/profile_options.h"
+#include "plan/plan.h"
+
+namespace cairn::observe {
+
+int64_t now_ns();
+
+/// Records of one thread; that thread fills, the writer's thread empties.
+struct Chunk {
+  static constexpr uint32_t kRecords = 4096;
+  std::atomic<uint32_t> filled{0};
+  uint32_t written = 0;  // the writer's
+  Record records[kRecords];
+};
+
+class Recording;
+
+/// What one thread puts its records into.
+class Lane {
+ public:
+  Lane(Recording& recording, uint16_t thread);
+  void add(Record record) {
+    uint32_t at = chunk_->filled.load(std::memory_order_relaxed);
+    if (at == Chunk::kRecords) {
+      change_chunk();
+      at = 0;
+    }
+    record.thread = thread;
+    chunk_->records[at] = record;
+    chunk_->filled.store(at + 1, std::memory_order_release);
+  }
+
+  struct Open {
+    int64_t begin = 0;
+    uint64_t counts[4] = {};
+  };
+  const uint16_t thread;
+  std::vector<Open> open;                 // steps that have begun
+  std::unordered_set<uint32_t> plans;     // that this thread knows to be described
+  std::unique_ptr<Counters> counters;     // at the level counters
+
+ private:
+  friend class Recording;
+  void change_chunk();
+  Recording& recording_;
+  Chunk* chunk_;
+};
+
+class Recording {
+ public:
+  /// Makes the folder and the file. Throws Error io.
+  explicit Recording(const ProfileOptions& options);
+  ~Recording();
+  /// Writes what is left and ends the file; throws Error io when something could not be written.
+  void close();
+
+  /// A lane that no running thread has; give it back when the thread ends.
+  Lane* take_lane();
+  void give_lane(Lane* lane);
+  void describe(const Plan& plan, const Module& module, uint32_t serial);
+  uint32_t next_run() { return runs_.fetch_add(1, std::memory_order_relaxed); }
+  ProfileLevel level() const { return level_.load(std::memory_order_relaxed); }
+  void raise(ProfileLevel level);
+  const std::string& folder() const { return folder_; }
+
+ private:
+  friend class Lane;
+  Chunk* exchange(Chunk* full);
+  void write_loop();
+  void flush();
+  void put(ChunkKind kind, const void* data, size_t bytes);
+  void put_records(const Record* records, size_t count);
+  std::string session_json(const ProfileOptions& options);
+
+  std::string folder_;
+  std::atomic<ProfileLevel> level_;
+  std::atomic<uint32_t> runs_{0};
+  const uint64_t limit_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool closing_ = false;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<Chunk*> full_, free_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Lane*> idle_;  // of threads that ended
+  std::vector<std::string> descriptions_;
+  std::unordered_set<uint32_t> described_;
+  std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
+
+  FILE* file_ = nullptr;  // the writer's, like the rest
+  uint64_t bytes_ = 0, records_ = 0, dropped_ = 0;
+  int error_ = 0;
+  std::thread writer_;
+
+};
+
+}  // namespace cairn::observe

@@ -1,0 +1,204 @@
+// The recording as an SQLite file with the platform's tables: times in ns, texts interned in STRING_IDS.
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "profile/files.h"
+#include "support/error.h"
+
+namespace cairn::profile {
+namespace {
+
+// TASK and COMPUTE_TASK_INFO are views: what stays the same over the executions of a step is kept once.
+constexpr const char* kSchema = R"(
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=16384;
+CREATE TABLE META_DATA(name TEXT, value TEXT);
+CREATE TABLE HOST_INFO(hostUid TEXT, hostName TEXT);
+CREATE TABLE SESSION_TIME_INFO(startTimeNs INTEGER, endTimeNs INTEGER);
+CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY, value TEXT);
+CREATE TABLE CAIRN_STEP(id INTEGER PRIMARY KEY, planId INTEGER, modelId INTEGER, taskId INTEGER, name INTEGER, opType INTEGER,
+  taskType INTEGER, kernel INTEGER, scriptLine INTEGER, inputShapes INTEGER, inputDataTypes INTEGER, inputFormats INTEGER,
+  outputShapes INTEGER, outputDataTypes INTEGER, outputFormats INTEGER, flops REAL, bytes REAL, backward INTEGER);
+CREATE TABLE CAIRN_SOURCE(stepId INTEGER, name INTEGER, opType INTEGER, scriptLine INTEGER);
+CREATE TABLE CAIRN_TASK(globalTaskId INTEGER PRIMARY KEY, startNs INTEGER, endNs INTEGER, selfNs INTEGER, stepId INTEGER,
+  streamId INTEGER, connectionId INTEGER, iteration INTEGER);
+CREATE TABLE CANN_API(startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY,
+  name INTEGER);
+CREATE TABLE STEP_TRACE(modelId INTEGER, iterationId INTEGER, hostStep INTEGER, fpStartNs INTEGER, bpEndNs INTEGER,
+  iterationEndNs INTEGER, iterationTimeNs INTEGER, fpToBpNs INTEGER, refreshNs INTEGER, dataAugNs INTEGER, busyNs INTEGER,
+  opNs INTEGER, gapNs INTEGER);
+CREATE TABLE NPU_OP_MEM(operatorName INTEGER, planId INTEGER, firstTaskId INTEGER, lastTaskId INTEGER, size INTEGER);
+CREATE VIEW TASK AS SELECT startNs, endNs, 0 AS deviceId, connectionId, globalTaskId,
+  (SELECT value FROM META_DATA WHERE name = 'PID') AS globalPid, taskType, 4294967295 AS contextId, streamId, taskId, modelId
+  FROM CAIRN_TASK JOIN CAIRN_STEP ON stepId = id;
+CREATE VIEW COMPUTE_TASK_INFO AS SELECT name, globalTaskId, NULL AS blockNum, NULL AS mixBlockNum, taskType, opType,
+  inputFormats, inputDataTypes, inputShapes, outputFormats, outputDataTypes, outputShapes, NULL AS attrInfo
+  FROM CAIRN_TASK JOIN CAIRN_STEP ON stepId = id;
+BEGIN;
+)";
+
+class Database {
+ public:
+  explicit Database(std::string path) : path_(std::move(path)) {
+    std::remove(path_.c_str());
+    sqlite3* made = nullptr;
+    int status = sqlite3_open(path_.c_str(), &made);
+    handle_.reset(made);
+    check(status);
+  }
+
+  void run(const char* sql) { check(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr)); }
+
+  /// An INSERT whose values are bound in order.
+  class Insert {
+   public:
+    Insert(Database& database, const char* table, int columns) : database_(database) {
+      std::string sql = fmt::format("INSERT INTO {} VALUES(?", table);
+      for (int i = 1; i < columns; ++i) sql += ",?";
+      sqlite3_stmt* made = nullptr;
+      database.check(sqlite3_prepare_v3(database.handle_.get(), (sql + ")").c_str(), -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr));
+      statement_.reset(made);
+    }
+    template <class... Values>
+    void add(const Values&... values) {
+      int column = 0;
+      (bind(++column, values), ...);
+      if (sqlite3_step(statement_.get()) != SQLITE_DONE) database_.check(SQLITE_ERROR);
+      sqlite3_reset(statement_.get());
+    }
+
+   private:
+    void bind(int column, int64_t value) { sqlite3_bind_int64(statement_.get(), column, value); }
+    void bind(int column, uint64_t value) { bind(column, static_cast<int64_t>(value)); }
+    void bind(int column, uint32_t value) { bind(column, int64_t{value}); }
+    void bind(int column, uint16_t value) { bind(column, int64_t{value}); }
+    void bind(int column, double value) { sqlite3_bind_double(statement_.get(), column, value); }
+    void bind(int column, std::nullptr_t) { sqlite3_bind_null(statement_.get(), column); }
+    void bind(int column, const std::string& value) {
+      sqlite3_bind_text(statement_.get(), column, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+    }
+    void bind(int column, const std::optional<int64_t>& value) {
+      if (value)
+        bind(column, *value);
+      else
+        bind(column, nullptr);
+    }
+    struct Finalize {
+      void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+    };
+    Database& database_;
+    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  };
+
+ private:
+  void check(int status) const {
+    if (status != SQLITE_OK) fail(ErrorKind::io, path_, "cannot be written: {}", sqlite3_errmsg(handle_.get()));
+  }
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+  };
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+class Filler {
+ public:
+  Filler(Database& database, const Recording& recording, const Analysis& analysis)
+      : database_(database), recording_(recording), analysis_(analysis), strings_(database, "STRING_IDS", 2) {}
+
+  void fill() {
+    add_session();
+    add_steps();
+    add_tasks();
+    add_runs();
+    add_iterations();
+  }
+
+ private:
+  int64_t intern(const std::string& text) {
+    auto [entry, fresh] = ids_.try_emplace(text, static_cast<int64_t>(ids_.size()));
+    if (fresh) strings_.add(entry->second, text);
+    return entry->second;
+  }
+  int64_t real(int64_t ns) const { return real_time(recording_, ns); }
+
+  void add_session() {
+    Database::Insert meta(database_, "META_DATA", 2);
+    meta.add(std::string("SCHEMA_VERSION"), std::string("1.0.0"));
+    meta.add(std::string("PID"), recording_.session.pid);
+    Database::Insert(database_, "HOST_INFO", 2).add(recording_.session.host, recording_.session.host);
+    int64_t end = recording_.session.monotonic_ns;
+    for (const Record& run : recording_.runs) end = std::max(end, run.end_ns);
+    Database::Insert(database_, "SESSION_TIME_INFO", 2).add(recording_.session.real_ns, real(end));
+  }
+
+  void add_steps() {
+    Database::Insert steps(database_, "CAIRN_STEP", 18), sources(database_, "CAIRN_SOURCE", 4), memory(database_, "NPU_OP_MEM", 5);
+    int64_t id = 0;
+    for (const PlanInfo& plan : recording_.plans) {
+      first_.push_back(id);
+      uint32_t number = 0;
+      for (const StepInfo& step : plan.steps) {
+        const std::string line = step.sources.empty() ? "" : step.sources[0].location;
+        steps.add(id, plan.serial, plan.model, number++, intern(step.name), intern(step.type), intern(task_type(step)),
+                  intern(step.kernel), intern(line), intern(step.inputs.shapes), intern(step.inputs.types),
+                  intern(step.inputs.formats), intern(step.outputs.shapes), intern(step.outputs.types),
+                  intern(step.outputs.formats), step.flops, step.bytes, int64_t{step.backward});
+        for (const SourceNode& source : step.sources)
+          sources.add(id, intern(source.name), intern(source.op), intern(source.location));
+        ++id;
+      }
+      for (const BufferInfo& buffer : plan.buffers)
+        memory.add(intern(plan.steps[buffer.first].name), plan.serial, buffer.first, buffer.last, buffer.bytes);
+    }
+  }
+
+  void add_tasks() {
+    Database::Insert tasks(database_, "CAIRN_TASK", 8);
+    for (size_t i = 0; i < recording_.ops.size(); ++i) {
+      const Record& op = recording_.ops[i];
+      uint32_t iteration = analysis_.ops[i].iteration;
+      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns), analysis_.ops[i].self, first_[op.plan] + op.step,
+                op.thread, op.run, iteration == kNoIteration ? 0 : analysis_.iterations[iteration].number);
+    }
+  }
+
+  void add_runs() {
+    Database::Insert runs(database_, "CANN_API", 6);
+    int64_t type = intern("model"), name = intern("cairn_model_run");
+    std::map<uint32_t, bool> seen;
+    for (const Record& run : recording_.runs)
+      if (seen.try_emplace(run.run, true).second)
+        runs.add(real(run.begin_ns), real(run.end_ns), type, recording_.session.pid << 32 | run.thread, run.run, name);
+  }
+
+  void add_iterations() {
+    Database::Insert steps(database_, "STEP_TRACE", 13);
+    for (const Iteration& each : analysis_.iterations)
+      steps.add(each.model, each.number, each.host_step, real(each.fp_start), real(each.bp_end), real(each.end), each.period,
+                each.fp_to_bp(), each.refresh(), each.data_aug, each.busy(), each.ops, each.gaps);
+  }
+
+  Database& database_;
+  const Recording& recording_;
+  const Analysis& analysis_;
+  Database::Insert strings_;
+  std::map<std::string, int64_t> ids_;
+  std::vector<int64_t> first_;  // step ids of each plan's step 0
+};
+
+}  // namespace
+
+void write_database(const Recording& recording, const Analysis& analysis, const std::string& path) {
+  Database database(path);
+  database.run(kSchema);
+  {
+    Filler filler(database, recording, analysis);
+    filler.fill();
+  }
+  database.run("COMMIT");
+}
+
+}  // namespace cairn::profile

@@ -1,0 +1,110 @@
+#include "profile/export.h"
+
+#include <unistd.h>
+
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "profile/files.h"
+#include "support/executor.h"
+#include "support/files.h"
+
+namespace cairn::profile {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr double kMeasureSeconds = 0.3;
+
+constexpr std::string_view kReadme = R"(What is what
+  step_trace      iterations: period, forward and backward, refresh, data; period = data + FP to BP + refresh
+  op_summary      every execution of every step, with kernel, shapes and script line
+  op_statistic    time by operator type          task_time      every execution, short
+  fusion_op       which nodes became one step    api_statistic  calls of cairn_model_run
+  static_op_mem   memory of each step's results  memory_record  arenas as they were made
+  msprof_*.json, step_trace_*.json   timelines for chrome://tracing (the first 500,000 steps)
+  trace_*.perfetto-trace             the whole timeline for ui.perfetto.dev
+Above this folder: index.html, the page to start with, and msprof_*.db, for sqlite3.
+)";
+
+Machine machine_of(const Recording& recording) {
+  fs::path path = fs::path(recording.folder) / "host/data/machine.json";
+  std::error_code error;
+  if (fs::exists(path, error)) {
+    Json known = Json::parse(read_file(path.string(), 65536), nullptr, false);
+    auto number = [&](const char* key) {
+      return known.is_object() && known.contains(key) && known[key].is_number() ? known[key].get<double>() : 0;
+    };
+    return {number("flops_per_second"), number("bytes_per_second")};
+  }
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  if (recording.session.host != host || recording.session.threads != available_threads()) return {};
+  Machine machine = measure_machine(available_threads(), kMeasureSeconds);
+  write_file(path.string(), Json{{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bandwidth}}.dump() + "\n");
+  return machine;
+}
+
+/// Two tasks at a time; the first fault of either is thrown when both are done.
+template <class First, class Second>
+void both(First&& first, Second&& second) {
+  std::exception_ptr fault;
+  std::thread other([&] {
+    try {
+      second();
+    } catch (...) {
+      fault = std::current_exception();
+    }
+  });
+  try {
+    first();
+  } catch (...) {
+    other.join();
+    throw;
+  }
+  other.join();
+  if (fault) std::rethrow_exception(fault);
+}
+
+}  // namespace
+
+Exported export_recording(const std::string& folder, const ExportOptions& options) {
+  Exported made{read_recording(folder), {}, {}, {}};
+  made.analysis = analyse(made.recording);
+  made.machine = machine_of(made.recording);
+  const Recording& recording = made.recording;
+  const Analysis& analysis = made.analysis;
+  fs::path output = fs::path(folder) / "mindstudio_profiler_output";
+  std::error_code error;
+  fs::create_directories(output, error);
+  if (error) fail(ErrorKind::io, output.string(), "cannot be made: {}", error.message());
+  std::string suffix = "_" + recording.time;
+  auto path = [&](const std::string& name) { return (output / name).string(); };
+  auto tables = [&] {
+    if (!options.tables) return;
+    write_file(path("README.txt"), kReadme);
+    write_tables(recording, analysis, output.string(), suffix);
+    write_op_summary(recording, analysis, path("op_summary" + suffix + ".csv"));
+    write_task_time(recording, analysis, path("task_time" + suffix + ".csv"));
+  };
+  auto rest = [&] {
+    if (options.database) write_database(recording, analysis, (fs::path(folder) / ("msprof" + suffix + ".db")).string());
+    if (!options.timelines) return;
+    write_chrome(recording, analysis, path("msprof" + suffix + ".json"));
+    write_step_trace_timeline(recording, analysis, path("step_trace" + suffix + ".json"));
+  };
+  both(
+      [&] {
+        tables();
+        if (options.timelines) write_perfetto(recording, analysis, path("trace" + suffix + ".perfetto-trace"));
+      },
+      rest);
+  made.page = (fs::path(folder) / "index.html").string();
+  if (options.page) write_page(recording, analysis, made.machine, made.page);
+  return made;
+}
+
+}  // namespace cairn::profile

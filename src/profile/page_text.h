@@ -1,0 +1,79 @@
+// The page of a profile: style and script in one file, the data put in for "/*DATA*/".
+#pragma once
+
+#include <string_view>
+
+namespace cairn::profile {
+
+inline constexpr std::string_view kPage = R"page(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Profile</title>
+<style>
+:root{--bg:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#66707f;--line:#e2e6ec;--accent:#3461c9;--contraction:#3461c9;--vector:#1a8754;--fallback:#c2313f;--control:#8a5cc2;--copy:#98a1ae;--host:#e0a03c;--gap:#d5dae2;--refresh:#1a8754}
+@media(prefers-color-scheme:dark){:root{--bg:#14181f;--card:#1c222c;--ink:#e4e9f1;--soft:#93a0b2;--line:#2d3644;--accent:#86a8ff;--contraction:#6f96f5;--vector:#46b881;--fallback:#f0707c;--control:#b794e6;--gap:#3a4454}}
+*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:14px/1.45 system-ui,"DejaVu Sans",sans-serif}
+main{max-width:1280px;margin:0 auto;padding:24px}h1{font-size:22px;margin:0 0 4px}h2{font-size:15px;margin:0 0 10px}.soft{color:var(--soft)}
+.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:16px 18px;margin-top:16px}
+.tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:12px;margin-top:16px}.tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
+svg{width:100%;display:block}svg text{fill:var(--soft);font-size:11px}.row{display:flex;gap:10px;align-items:center;margin-bottom:8px;flex-wrap:wrap}.row h2{margin:0;flex:1}
+table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums}th,td{padding:5px 8px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}th{position:sticky;top:0;background:var(--card);cursor:pointer}th.n,td.n{text-align:right}
+.scroll{overflow:auto;max-height:520px}.name{max-width:330px;overflow:hidden;text-overflow:ellipsis}tbody tr:hover{background:color-mix(in srgb,var(--accent) 10%,transparent)}
+input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:4px 8px}.key{display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 4px 0 12px}
+.bar{display:inline-block;height:9px;border-radius:2px;vertical-align:middle;background:var(--accent);margin-right:6px}li{margin-bottom:8px}rect.op:hover{stroke:var(--ink);stroke-width:1}
+</style></head><body><main>
+<h1 id="title">Profile</h1><div class="soft" id="about"></div><div class="tiles" id="tiles"></div>
+<div class="card"><h2>Advice</h2><ul id="advice"></ul></div>
+<div class="card"><div class="row"><h2>Iterations: host, steps, and neither</h2><span class="soft" id="keys1"></span></div><svg id="iterations" viewBox="0 0 1200 190"></svg></div>
+<div class="card"><div class="row"><h2>Timeline</h2><span class="soft" id="keys2"></span><select id="which" aria-label="iteration"></select></div><svg id="timeline" viewBox="0 0 1200 120"></svg><div class="soft" id="detail">Point at a step; the wheel zooms, dragging moves.</div></div>
+<div class="card"><div class="row"><h2>Steps by time</h2><input id="filter" placeholder="name, type, kernel or line" aria-label="filter"></div><div class="scroll"><table><thead><tr id="head"></tr></thead><tbody id="body"></tbody></table></div><div class="soft" id="shown"></div></div>
+<div class="card"><h2>Memory over the steps</h2><svg id="memory" viewBox="0 0 1200 170"></svg><div class="soft" id="memorytext"></div></div>
+</main><script>
+const data=/*DATA*/;
+const $=id=>document.getElementById(id),el=(t,x,c)=>{const e=document.createElement(t);if(x!==undefined)e.textContent=x;if(c)e.className=c;return e};
+const svg=(t,a,x)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",t);for(const k in a)e.setAttribute(k,a[k]);if(x!==undefined)e.textContent=x;return e};
+const time=us=>us>=1e6?(us/1e6).toFixed(2)+" s":us>=1e3?(us/1e3).toFixed(us<1e4?2:1)+" ms":us.toFixed(us<10?2:1)+" µs";
+const bytes=b=>b>=1e9?(b/1e9).toFixed(2)+" GB":b>=1e6?(b/1e6).toFixed(1)+" MB":b>=1e3?(b/1e3).toFixed(1)+" kB":b+" B";
+const s=data.session;$("title").textContent="Profile of "+(data.model||"nothing");document.title=$("title").textContent;
+$("about").textContent=[s.command,s.processor+", "+s.threads+" threads","level "+s.level,data.machine.gflops?"measured peak "+data.machine.gflops.toFixed(0)+" GFLOP/s, "+data.machine.gbytes.toFixed(1)+" GB/s":"peak not measured",data.counters,data.remark].filter(x=>x).join(" · ");
+const tile=(b,t)=>{const d=el("div",undefined,"tile");d.append(el("b",b),el("span",t,"soft"));$("tiles").append(d)};
+tile(time(data.median_busy),"median iteration, begin to end");tile(time(data.median_period),"median period, end to end");tile(String(data.iteration_count),"iterations of the main model");
+tile(data.op_count.toLocaleString("en"),"steps recorded");tile((100*data.overhead).toFixed(2)+" %","cost of recording");
+if(!data.advice.length)$("advice").append(el("li","Nothing stands out."));
+for(const a of data.advice){const l=el("li");l.append(el("div",a.text),el("div",a.evidence,"soft"));$("advice").append(l)}
+const keys=(id,list)=>{for(const[c,t]of list){const k=el("span",undefined,"key");k.style.background="var(--"+c+")";$(id).append(k,t)}};
+keys("keys1",[["host","host, before"],["contraction","steps"],["gap","no step"]]);keys("keys2",[["contraction","matrix"],["vector","element-wise"],["fallback","slow engine"],["control","control"],["copy","copy"]]);
+{const g=$("iterations"),L=64,R=1190,B=165,T=10,n=data.iterations.length,w=(R-L)/Math.max(n,1);
+const totals=data.iterations.map(i=>Math.max(0,i[1])+i[2]+i[3]).sort((a,b)=>a-b),cap=n?Math.max(Math.min(totals[n-1],4*totals[n>>1]),1e-3):1,Y=v=>B-(B-T)*Math.min(1,v/cap);
+for(let k=0;k<=4;k++){const y=Y(cap*k/4);g.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--line)"}),svg("text",{x:L-6,y:y+4,"text-anchor":"end"},time(cap*k/4)))}
+data.iterations.forEach((i,k)=>{let at=0;for(const[c,v]of[["contraction",i[2]],["gap",i[3]],["host",Math.max(0,i[1])]]){const y=Y(at+v),h=Y(at)-y;at+=v;if(h>0)g.append(svg("rect",{x:L+k*w,y,width:Math.max(w-(w>4?1:0),.6),height:h,fill:"var(--"+c+")"}));}
+g.lastChild&&g.lastChild.append(svg("title",{},"iteration "+i[0]+": host "+time(i[1])+", steps "+time(i[2])+", no step "+time(i[3])))});
+g.append(svg("text",{x:L,y:184},"iteration "+(n?data.iterations[0][0]:0)),svg("text",{x:R,y:184,"text-anchor":"end"},n?data.iterations[n-1][0]:""))}
+data.timelines.forEach((t,i)=>{const o=el("option",t.title);o.value=i;$("which").append(o)});
+let view=null;
+function timeline(){const t=data.timelines[$("which").value],g=$("timeline");g.textContent="";if(!t||!t.ops.length){g.append(svg("text",{x:20,y:30},"no steps were recorded"));return}
+const threads=[...new Set(t.ops.map(o=>o[2]))],L=64,R=1190,total=t.length;if(!view)view=[0,total];const X=v=>L+(R-L)*(v-view[0])/(view[1]-view[0]),H=30;
+g.setAttribute("viewBox","0 0 1200 "+(40+threads.length*H));
+threads.forEach((th,i)=>g.append(svg("text",{x:4,y:22+i*H},"thread "+th)));
+for(const[b,d,th,k]of t.ops){if(b+d<view[0]||b>view[1])continue;const x=Math.max(L,X(b)),w=Math.max(.5,Math.min(R,X(b+d))-x),st=data.steps[k],y=6+threads.indexOf(th)*H;
+const r=svg("rect",{x,y,width:w,height:H-8,fill:"var(--"+st.kind+")",class:"op"});r.append(svg("title",{},st.name+" "+time(d)));r.onmouseenter=()=>{$("detail").textContent=st.name+" ("+st.type+(st.line?", "+st.line:"")+") "+time(d)+" · "+st.kernel+" · "+st.shapes};g.append(r);
+if(w>60){const x2=svg("text",{x:x+4,y:y+15,style:"fill:#fff;pointer-events:none"},st.name.split("/").slice(-2).join("/").slice(0,Math.floor(w/7)));g.append(x2)}}
+const y=threads.length*H+8;for(let k=0;k<=6;k++){const v=view[0]+(view[1]-view[0])*k/6;g.append(svg("text",{x:X(v),y:y+16,"text-anchor":k===0?"start":k===6?"end":"middle"},time(v)))}
+for(const[n,v]of t.marks)if(v>=view[0]&&v<=view[1])g.append(svg("line",{x1:X(v),x2:X(v),y1:0,y2:y,stroke:"var(--ink)","stroke-dasharray":"3 3"}),svg("text",{x:X(v)-4,y:y+4,"text-anchor":"end"},n))}
+$("timeline").addEventListener("wheel",e=>{if(!view)return;e.preventDefault();const r=$("timeline").getBoundingClientRect(),f=Math.min(1,Math.max(0,((e.clientX-r.left)/r.width*1200-64)/1126)),at=view[0]+f*(view[1]-view[0]),z=e.deltaY>0?1.25:.8,total=data.timelines[$("which").value].length;view=[Math.max(0,at-(at-view[0])*z),Math.min(total,at+(view[1]-at)*z)];timeline()},{passive:false});
+let from=null;$("timeline").addEventListener("mousedown",e=>from=[e.clientX,...view]);addEventListener("mouseup",()=>from=null);addEventListener("mousemove",e=>{if(!from)return;const d=(from[0]-e.clientX)/$("timeline").getBoundingClientRect().width*(from[2]-from[1]);view=[from[1]+d,from[2]+d];timeline()});
+$("which").onchange=()=>{view=null;timeline()};timeline();
+const columns=[["step",r=>r.name],["type",r=>r.type],["kernel",r=>r.kernel],["script line",r=>r.line],["runs",r=>r.count,1],["mean",r=>r.mean,1,time],["GFLOP/s",r=>r.gflops,1,v=>v?v.toFixed(1):""],["GB/s",r=>r.gbytes,1,v=>v?v.toFixed(1):""],["of roofline",r=>r.roofline,1,v=>v===null?"N/A":(100*v).toFixed(0)+" %"],["share",r=>r.share,1,v=>(100*v).toFixed(1)+" %"]];
+let by=9,down=true;columns.forEach(([t,,n],i)=>{const h=el("th",t,n?"n":"");h.onclick=()=>{down=by===i?!down:true;by=i;rows()};$("head").append(h)});
+function rows(){const q=$("filter").value.toLowerCase(),f=columns[by][1],list=data.steps.filter(r=>r.count&&(!q||(r.name+r.type+r.kernel+r.line+r.sources.join(" ")).toLowerCase().includes(q)));list.sort((a,b)=>{const x=f(a),y=f(b);return(x<y?-1:x>y?1:0)*(down?-1:1)});
+$("body").textContent="";for(const r of list.slice(0,300)){const tr=el("tr");tr.title=r.sources.join("\n")+"\n"+r.shapes;columns.forEach(([t,g,n,show],i)=>{const td=el("td",undefined,n?"n":"name");if(i===9){const b=el("span",undefined,"bar");b.style.width=Math.round(90*r.share)+"px";td.append(b)}td.append(show?show(g(r)):String(g(r)));tr.append(td)});$("body").append(tr)}
+$("shown").textContent=Math.min(300,list.length)+" of "+list.length+" steps"}
+$("filter").oninput=rows;rows();
+{const g=$("memory"),m=data.memory,L=64,R=1190,B=150,T=8,most=Math.max(1,m.arena,...m.live),n=Math.max(1,m.live.length),X=i=>L+(R-L)*i/n,Y=v=>B-(B-T)*v/most;
+for(let k=0;k<=3;k++){const v=most*k/3;g.append(svg("line",{x1:L,x2:R,y1:Y(v),y2:Y(v),stroke:"var(--line)"}),svg("text",{x:L-6,y:Y(v)+4,"text-anchor":"end"},bytes(Math.round(v))))}
+let p="M"+L+","+B;m.live.forEach((v,i)=>p+="L"+X(i)+","+Y(v)+"L"+X(i+1)+","+Y(v));g.append(svg("path",{d:p+"L"+X(m.live.length)+","+B+"Z",fill:"var(--accent)",opacity:.35}));
+g.append(svg("line",{x1:L,x2:R,y1:Y(m.arena),y2:Y(m.arena),stroke:"var(--fallback)","stroke-dasharray":"5 4"}),svg("text",{x:R,y:166,"text-anchor":"end"},"step "+m.live.length));
+$("memorytext").textContent="In use at each step of plan "+m.plan+"; the dashed line is the arena, "+bytes(m.arena)+"."}
+</script></body></html>
+)page";
+
+}  // namespace cairn::profile

@@ -1,0 +1,228 @@
+// The timeline in Perfetto's protobuf format: tracks, interned names, times of CLOCK_MONOTONIC tied to the wall clock.
+#include <algorithm>
+#include <map>
+#include <protozero/pbf_writer.hpp>
+
+#include "profile/files.h"
+#include "profile/writer.h"
+
+namespace cairn::profile {
+namespace {
+
+using protozero::pbf_writer;
+
+// Field numbers of perfetto.protos; the names there are in the comments.
+namespace field {
+constexpr uint32_t packet = 1;                                                    // Trace
+constexpr uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, event = 11;  // TracePacket
+constexpr uint32_t interned = 12, sequence_flags = 13, clock = 58, defaults = 59, track = 60;
+}  // namespace field
+
+constexpr uint32_t kSequence = 1;         // trusted_packet_sequence_id
+constexpr uint32_t kClockMonotonic = 3, kClockReal = 1;
+constexpr uint32_t kCleared = 1, kNeeds = 2;  // SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
+constexpr uint64_t kProcess = 1, kMemory = 2, kFirstThread = 1000, kFirstModel = 100000;
+enum EventType : int32_t { kBegin = 1, kEnd = 2, kCounter = 4 };
+
+class Trace {
+ public:
+  Trace(const Recording& recording, const Analysis& analysis, const std::string& path)
+      : recording_(recording), analysis_(analysis), file_(path) {}
+
+  void write() {
+    write_clocks();
+    write_names();
+    write_tracks();
+    write_runs_and_ops();
+    write_iterations();
+    write_memory();
+    file_.close();
+  }
+
+ private:
+  void put(const std::string& body) {
+    std::string head;
+    pbf_writer(head).add_bytes(field::packet, body);
+    file_.text(head);
+  }
+
+  void write_clocks() {
+    std::string body;
+    pbf_writer packet(body);
+    std::string snapshot;
+    pbf_writer clocks(snapshot);
+    auto add = [&](uint32_t id, int64_t time) {
+      std::string one;
+      pbf_writer entry(one);
+      entry.add_uint32(1, id);
+      entry.add_uint64(2, static_cast<uint64_t>(time));
+      clocks.add_message(1, one);
+    };
+    add(kClockMonotonic, recording_.session.monotonic_ns);
+    add(kClockReal, recording_.session.real_ns);
+    clocks.add_enum(2, kClockMonotonic);  // primary_trace_clock
+    packet.add_uint64(field::timestamp, static_cast<uint64_t>(recording_.session.monotonic_ns));
+    packet.add_uint32(field::clock, kClockMonotonic);
+    packet.add_uint32(field::sequence, kSequence);
+    packet.add_message(field::clock_snapshot, snapshot);
+    put(body);
+  }
+
+  uint64_t intern(const std::string& name) {
+    auto [entry, fresh] = names_.try_emplace(name, names_.size() + 1);
+    if (fresh) order_.push_back(&entry->first);
+    return entry->second;
+  }
+
+  /// All names at once, in the packet that starts the sequence's state.
+  void write_names() {
+    for (const PlanInfo& plan : recording_.plans) {
+      auto& list = step_names_.emplace_back();
+      for (const StepInfo& step : plan.steps) list.push_back(intern(step.name));
+      run_names_.push_back(intern("run " + plan.name));
+    }
+    for (const char* name : {"iteration", "FP to BP", "refresh", "data"}) intern(name);
+    std::string body, list, fallback;
+    pbf_writer interned(list);
+    uint64_t id = 0;
+    for (const std::string* name : order_) {
+      std::string one;
+      pbf_writer entry(one);
+      entry.add_uint64(1, ++id);
+      entry.add_string(2, *name);
+      interned.add_message(2, one);  // event_names
+    }
+    pbf_writer packet(body);
+    packet.add_uint64(field::timestamp, static_cast<uint64_t>(recording_.session.monotonic_ns));
+    packet.add_uint32(field::sequence, kSequence);
+    packet.add_uint32(field::sequence_flags, kCleared);
+    pbf_writer(fallback).add_uint32(field::clock, kClockMonotonic);
+    packet.add_message(field::defaults, fallback);
+    packet.add_message(field::interned, list);
+    put(body);
+  }
+
+  void put_track(uint64_t id, uint64_t parent, const std::string& name, std::string_view more = {}, uint32_t more_field = 0) {
+    std::string body, descriptor;
+    pbf_writer track(descriptor);
+    track.add_uint64(1, id);
+    track.add_string(2, name);
+    if (parent) track.add_uint64(5, parent);
+    if (more_field) track.add_message(more_field, more.data(), more.size());
+    pbf_writer packet(body);
+    packet.add_uint32(field::sequence, kSequence);
+    packet.add_message(field::track, descriptor);
+    put(body);
+  }
+
+  void write_tracks() {
+    std::string process;
+    pbf_writer writer(process);
+    writer.add_int32(1, static_cast<int32_t>(recording_.session.pid));
+    writer.add_string(6, recording_.session.command.substr(0, 100));
+    put_track(kProcess, 0, "Cairn", process, 3);
+    std::map<uint16_t, bool> threads;
+    for (const Record& run : recording_.runs) threads[run.thread] = true;
+    for (const Record& op : recording_.ops) threads[op.thread] = true;
+    for (const auto& [thread, used] : threads)
+      put_track(kFirstThread + thread, kProcess, fmt::format("steps, thread {}", thread));
+    std::map<uint32_t, bool> models;
+    for (const Iteration& each : analysis_.iterations) models[each.model] = true;
+    for (const auto& [model, used] : models)
+      put_track(kFirstModel + model, kProcess, fmt::format("iterations, model {}", model));
+    std::string counter;
+    pbf_writer(counter).add_enum(3, 3);  // UNIT_SIZE_BYTES
+    put_track(kMemory, kProcess, "memory in use", counter, 8);
+  }
+
+  void put_event(int64_t time, EventType type, uint64_t track, uint64_t name = 0, int64_t value = 0) {
+    event_.clear();
+    body_.clear();
+    pbf_writer event(event_);
+    event.add_enum(9, type);
+    if (name) event.add_uint64(10, name);
+    event.add_uint64(11, track);
+    if (type == kCounter) event.add_int64(30, value);
+    pbf_writer packet(body_);
+    packet.add_uint64(field::timestamp, static_cast<uint64_t>(time));
+    packet.add_uint32(field::sequence, kSequence);
+    packet.add_uint32(field::sequence_flags, kNeeds);
+    packet.add_message(field::event, event_);
+    head_.clear();
+    pbf_writer(head_).add_bytes(field::packet, body_);
+    file_.text(head_);
+  }
+
+  /// Slices of a track nest: what ends before the next begins is ended first, inner before outer.
+  void write_runs_and_ops() {
+    std::map<uint16_t, std::vector<int64_t>> open;
+    size_t run = 0;
+    auto begin = [&](const Record& record, uint64_t name) {
+      auto& ends = open[record.thread];
+      while (!ends.empty() && ends.back() <= record.begin_ns) {
+        put_event(ends.back(), kEnd, kFirstThread + record.thread);
+        ends.pop_back();
+      }
+      put_event(record.begin_ns, kBegin, kFirstThread + record.thread, name);
+      ends.push_back(ends.empty() ? record.end_ns : std::min(ends.back(), record.end_ns));
+    };
+    for (const Record& op : recording_.ops) {
+      for (; run < recording_.runs.size() && recording_.runs[run].begin_ns <= op.begin_ns; ++run)
+        begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
+      begin(op, step_names_[op.plan][op.step]);
+    }
+    for (; run < recording_.runs.size(); ++run) begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
+    for (auto& [thread, ends] : open)
+      for (; !ends.empty(); ends.pop_back()) put_event(ends.back(), kEnd, kFirstThread + thread);
+  }
+
+  void write_iterations() {
+    std::map<uint32_t, int64_t> last;
+    for (const Iteration& each : analysis_.iterations) {
+      int64_t& end = last[each.model];
+      if (each.fp_start < end) continue;  // overlaps the one before: slices of a track must not
+      uint64_t track = kFirstModel + each.model;
+      if (each.data_aug && *each.data_aug > 0) {
+        put_event(end, kBegin, track, names_["data"]);
+        put_event(each.fp_start, kEnd, track);
+      }
+      put_event(each.fp_start, kBegin, track, names_["iteration"]);
+      if (each.trains) {
+        put_event(each.fp_start, kBegin, track, names_["FP to BP"]);
+        put_event(each.bp_end, kEnd, track);
+        put_event(each.bp_end, kBegin, track, names_["refresh"]);
+        put_event(each.end, kEnd, track);
+      }
+      put_event(each.end, kEnd, track);
+      end = each.end;
+    }
+  }
+
+  void write_memory() {
+    std::vector<std::vector<int64_t>> live;
+    for (const PlanInfo& plan : recording_.plans) live.push_back(live_bytes(plan));
+    int64_t last = -1;
+    for (const Record& op : recording_.ops) {
+      int64_t bytes = live[op.plan][op.step];
+      if (bytes != last) put_event(op.begin_ns, kCounter, kMemory, 0, bytes);
+      last = bytes;
+    }
+  }
+
+  const Recording& recording_;
+  const Analysis& analysis_;
+  Writer file_;
+  std::map<std::string, uint64_t> names_;
+  std::vector<const std::string*> order_;
+  std::vector<std::vector<uint64_t>> step_names_;
+  std::vector<uint64_t> run_names_;
+  std::string event_, body_, head_;
+};
+
+}  // namespace
+
+void write_perfetto(const Recording& recording, const Analysis& analysis, const std::string& path) {
+  Trace(recording, analysis, path).write();
+}
+
+}  // namespace cairn::profile

@@ -1,0 +1,284 @@
+#include "profile/recording.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "frontends/crc32c.h"
+#include "support/files.h"
+
+namespace cairn::profile {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr size_t kMostText = size_t{1} << 30;
+/// Later times would overflow sums; a clock that counts from the start of the machine does not get there.
+constexpr int64_t kMostTime = int64_t{1} << 60;
+
+uint64_t size_of(const Json& json) { return json.is_number_unsigned() ? json.get<uint64_t>() : 0; }
+double number_of(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
+
+/// Shape and types in the platform's form: tensors apart by ";", dims by ",".
+Tensors tensors_of(const Json& list) {
+  Tensors text;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const char* between = i ? ";" : "";
+    text.shapes += between;
+    text.types += between + list[i].at("dtype").get<std::string>();
+    text.formats += fmt::format("{}ND", between);
+    const Json& dims = list[i].at("dims");
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      text.shapes += fmt::format("{}{}", axis ? "," : "", dims[axis].get<int64_t>());
+  }
+  return text;
+}
+
+/// Source nodes that TensorFlow made for gradients.
+bool is_backward(const SourceNode& node) {
+  std::string path = "/" + node.name;
+  bool below = path.find("/gradients/") != std::string::npos || path.find("/gradient_tape/") != std::string::npos;
+  for (size_t at = path.find("/gradients_"); !below && at != std::string::npos; at = path.find("/gradients_", at + 1)) {
+    size_t end = path.find_first_not_of("0123456789", at + 11);
+    below = end != std::string::npos && end > at + 11 && path[end] == '/';
+  }
+  return below || node.op.ends_with("Grad") || node.op.find("Backprop") != std::string::npos;
+}
+
+StepInfo step_of(const Json& json) {
+  StepInfo step;
+  step.kernel = json.at("kernel").get<std::string>();
+  step.kind = json.at("class").get<std::string>();
+  for (const Json& op : json.at("ops")) step.ops += (step.ops.empty() ? "" : "+") + op.get<std::string>();
+  for (const Json& source : json.at("sources")) {
+    step.sources.push_back({source.at(0), source.at(1), source.at(2)});
+    step.backward |= is_backward(step.sources.back());
+  }
+  step.name = !step.sources.empty() ? step.sources[0].name : !step.ops.empty() ? step.ops : step.kernel;
+  step.type = !step.sources.empty() ? step.sources[0].op : !step.ops.empty() ? step.ops : step.kernel;
+  step.inputs = tensors_of(json.at("inputs"));
+  step.outputs = tensors_of(json.at("outputs"));
+  step.dynamic = json.at("dynamic").get<bool>();
+  step.flops = number_of(json.at("flops"));
+  step.bytes = number_of(json.at("bytes"));
+  const Json& memory = json.at("memory");
+  step.input_bytes = size_of(memory.at(0));
+  step.output_bytes = size_of(memory.at(1));
+  step.weight_bytes = size_of(memory.at(2));
+  step.workspace_bytes = size_of(memory.at(3));
+  return step;
+}
+
+PlanInfo plan_of(const Json& json) {
+  PlanInfo plan;
+  plan.serial = json.at("serial").get<uint32_t>();
+  plan.model = json.at("model").get<uint32_t>();
+  plan.id = json.at("plan").get<std::string>();
+  plan.name = json.at("name").get<std::string>();
+  plan.arena_bytes = size_of(json.at("arena_bytes"));
+  for (const Json& step : json.at("steps")) plan.steps.push_back(step_of(step));
+  for (const Json& buffer : json.at("buffers")) {
+    BufferInfo info{buffer.at(0), size_of(buffer.at(1)), buffer.at(2), buffer.at(3)};
+    if (info.first <= info.last && info.last < plan.steps.size()) plan.buffers.push_back(std::move(info));
+  }
+  return plan;
+}
+
+SessionInfo session_of(const Json& json) {
+  SessionInfo session;
+  session.pid = json.at("pid").get<int64_t>();
+  session.threads = json.at("threads").get<int64_t>();
+  session.monotonic_ns = json.at("monotonic_ns").get<int64_t>();
+  session.real_ns = json.at("real_ns").get<int64_t>();
+  session.host = json.at("host").get<std::string>();
+  session.command = json.at("command").get<std::string>();
+  session.processor = json.at("processor").get<std::string>();
+  session.level = json.at("level").get<std::string>();
+  session.fp_point = json.value("fp_point", "");
+  session.bp_point = json.value("bp_point", "");
+  session.counters = json.value("counters", "");
+  session.step_cost_ns = number_of(json.at("step_cost_ns"));
+  for (int64_t time : {session.monotonic_ns, session.real_ns})
+    if (time < 0) throw std::out_of_range("a time before the clock's start");
+  return session;
+}
+
+class Reader {
+ public:
+  Reader(std::string folder, std::string path, std::string_view bytes) : path_(std::move(path)), bytes_(bytes) {
+    recording_.folder = std::move(folder);
+  }
+
+  Recording read() {
+    read_header();
+    while (at_ < bytes_.size() && read_chunk()) {
+    }
+    if (!ended_ && recording_.remark.empty()) recording_.remark = "the recording was not ended; its last moments may be missing";
+    if (!has_session_) fail(ErrorKind::invalid_model, path_, "holds no description of its recording");
+    sort_records();
+    if (strange_) remark(fmt::format("{} records name no known step and are left out", strange_));
+    if (recording_.dropped)
+      remark(fmt::format("{} records were dropped at the storage limit", recording_.dropped));
+    return std::move(recording_);
+  }
+
+ private:
+  void remark(const std::string& text) {
+    if (!recording_.remark.empty()) recording_.remark += "; ";
+    recording_.remark += text;
+  }
+
+  void read_header() {
+    EventHeader header;
+    if (bytes_.size() < sizeof header || std::memcmp(bytes_.data(), kEventMagic, sizeof kEventMagic) != 0)
+      fail(ErrorKind::invalid_model, path_, "is no recording");
+    std::memcpy(&header, bytes_.data(), sizeof header);
+    if (header.version != kEventVersion || header.record_bytes != sizeof(Record))
+      fail(ErrorKind::unsupported, path_, "is of version {}, this program reads version {}", header.version, kEventVersion);
+    at_ = sizeof header;
+  }
+
+  /// False at the end of what can be read.
+  bool read_chunk() {
+    ChunkHeader header;
+    if (bytes_.size() - at_ < sizeof header) return cut_off();
+    std::memcpy(&header, bytes_.data() + at_, sizeof header);
+    if (bytes_.size() - at_ - sizeof header < header.bytes) return cut_off();
+    std::string_view content = bytes_.substr(at_ + sizeof header, header.bytes);
+    if (crc32c(content) != header.crc) {
+      recording_.remark = fmt::format("damaged at byte {}; what follows is left out", at_);
+      return false;
+    }
+    at_ += sizeof header + header.bytes;
+    switch (static_cast<ChunkKind>(header.kind)) {
+      case ChunkKind::records: read_records(content); break;
+      case ChunkKind::session:
+      case ChunkKind::plan:
+      case ChunkKind::end: read_text(static_cast<ChunkKind>(header.kind), content); break;
+      default: fail(ErrorKind::invalid_model, path_, "has a chunk of unknown kind {} at byte {}", header.kind, at_);
+    }
+    return true;
+  }
+
+  bool cut_off() {
+    recording_.remark = fmt::format("cut off at byte {}", bytes_.size());
+    return false;
+  }
+
+  void read_text(ChunkKind kind, std::string_view content) {
+    if (content.size() > kMostText) fail(ErrorKind::invalid_model, path_, "has a text of {} bytes", content.size());
+    try {
+      Json json = Json::parse(content);
+      if (kind == ChunkKind::session) {
+        recording_.session = session_of(json);
+        has_session_ = true;
+      } else if (kind == ChunkKind::plan) {
+        PlanInfo plan = plan_of(json);
+        plans_.emplace(plan.serial, static_cast<uint32_t>(recording_.plans.size()));
+        recording_.plans.push_back(std::move(plan));
+      } else {
+        recording_.dropped = size_of(json.at("dropped"));
+        ended_ = true;
+      }
+    } catch (const std::exception& fault) {  // of the JSON library
+      fail(ErrorKind::invalid_model, path_, "has a description that cannot be read: {}", fault.what());
+    }
+  }
+
+  void read_records(std::string_view content) {
+    if (content.size() % sizeof(Record) != 0)
+      fail(ErrorKind::invalid_model, path_, "has records of {} bytes together, expected a multiple of {}", content.size(),
+           sizeof(Record));
+    chunks_.push_back(content);
+  }
+
+  /// Records go to their lists once every plan is known.
+  void sort_records() {
+    size_t count = 0;
+    for (std::string_view chunk : chunks_) count += chunk.size() / sizeof(Record);
+    recording_.ops.reserve(count);
+    Record record;
+    for (std::string_view chunk : chunks_)
+      for (size_t at = 0; at < chunk.size(); at += sizeof record) {
+        std::memcpy(&record, chunk.data() + at, sizeof record);
+        take(record);
+      }
+    auto earlier = [](const Record& a, const Record& b) {
+      return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+    };
+    if (!std::is_sorted(recording_.ops.begin(), recording_.ops.end(), earlier))
+      std::stable_sort(recording_.ops.begin(), recording_.ops.end(), earlier);
+    std::stable_sort(recording_.runs.begin(), recording_.runs.end(), earlier);
+  }
+
+  void take(Record record) {
+    if (record.plan != last_serial_ || !last_known_) {
+      auto found = plans_.find(record.plan);
+      last_known_ = found != plans_.end();
+      last_serial_ = record.plan;
+      last_index_ = last_known_ ? found->second : 0;
+    }
+    bool timed = record.kind == RecordKind::run || record.kind == RecordKind::op;
+    bool sound = last_known_ && (!timed || (record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime));
+    if (sound && record.kind != RecordKind::run && record.kind != RecordKind::host_step)
+      sound = record.step < recording_.plans[last_index_].steps.size();
+    record.plan = last_index_;
+    if (!sound) {
+      ++strange_;
+      return;
+    }
+    switch (record.kind) {
+      case RecordKind::run: recording_.runs.push_back(record); break;
+      case RecordKind::host_step: recording_.host_steps.push_back(record); break;
+      case RecordKind::op: recording_.ops.push_back(record); break;
+      case RecordKind::cycles:
+      case RecordKind::cache: recording_.counts.push_back(record); break;
+      default: ++strange_;
+    }
+  }
+
+  std::string path_;
+  std::string_view bytes_;
+  size_t at_ = 0;
+  Recording recording_;
+  std::unordered_map<uint32_t, uint32_t> plans_;  // serial -> index
+  std::vector<std::string_view> chunks_;
+  uint32_t last_serial_ = 0, last_index_ = 0;
+  bool last_known_ = false, has_session_ = false, ended_ = false;
+  uint64_t strange_ = 0;
+};
+
+}  // namespace
+
+Recording read_recording(const std::string& folder) {
+  std::string path = (fs::path(folder) / kEventPath).string();
+  auto file = MappedFile::open(path);
+  Recording recording = Reader(folder, path, file->bytes()).read();
+  std::string name = fs::path(folder).filename().string();
+  size_t from = name.find('_', 5), to = name.rfind('_');
+  recording.time = from != std::string::npos && to > from ? name.substr(from + 1, to - from - 1) : "0";
+  return recording;
+}
+
+std::vector<std::string> find_recordings(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> found;
+  fs::path given = fs::path(folder).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  if (fs::exists(given / kEventPath, error)) return {given.string()};
+  for (const auto& entry : fs::directory_iterator(given, error))
+    if (entry.path().filename().string().starts_with("PROF_") && fs::exists(entry.path() / kEventPath, error))
+      found.push_back(entry.path().string());
+  if (found.empty()) fail(ErrorKind::not_found, folder, "holds no recording (a folder PROF_* with {})", kEventPath);
+  auto time = [](const std::string& path) { return fs::path(path).filename().string().substr(5); };
+  std::sort(found.begin(), found.end(), [&](const std::string& a, const std::string& b) {
+    std::string one = time(a), two = time(b);
+    return one.substr(std::min(one.size(), one.find('_'))) < two.substr(std::min(two.size(), two.find('_')));
+  });
+  return found;
+}
+
+}  // namespace cairn::profile

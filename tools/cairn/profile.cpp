@@ -1,0 +1,370 @@
+#include "profile.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "console.h"
+#include "observe/profile_options.h"
+#include "profile/export.h"
+#include "session.h"
+#include "support/files.h"
+
+namespace cairn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace cairn::profile;
+
+constexpr const char* kHelp = R"(cairn profile: where the time of a run goes
+
+  cairn profile [-o DIR] [--level marks|ops|counters] -- COMMAND   records the models that the command runs
+  cairn profile export DIR      tables, timelines, database and page of the recordings in DIR (PROF_* or above)
+  cairn profile import DIR      reads the recordings and says whether they are whole
+  cairn profile query DIR       a line for each model and iteration that took longest
+  cairn profile diff A B        the steps of two recordings, and which became slower
+  cairn bench MODEL --profile DIR   records a benchmark
+
+Examples:
+  cairn profile -- python train.py
+  cairn profile -o profiles --level marks -- python train.py --epochs 1
+  cairn profile diff profiles/PROF_000001_20240131120000000_ABCDEFGH profiles/PROF_000001_20240131130000000_IJKLMNOP
+)";
+
+constexpr const char* kPlatformHelp = R"(msprof: records programs and reads recordings
+
+  msprof --output=DIR --application="COMMAND"      or: msprof --output=DIR COMMAND ARGUMENTS
+  msprof --export=on --output=DIR [--type=text|db]
+  msprof --query=on --output=DIR
+  msprof --parse=on --output=DIR
+Also: import -dir DIR, query -dir DIR, export summary|timeline|db -dir DIR.
+)";
+
+std::string model_name(const Recording& recording, uint32_t model) {
+  for (const PlanInfo& plan : recording.plans)
+    if (plan.model == model) return plan.name;
+  return {};
+}
+
+template <class Value>
+int64_t median(const Analysis& analysis, Value&& value) {
+  std::vector<int64_t> values;
+  for (const Iteration& each : analysis.iterations)
+    if (each.model == main_model(analysis)) values.push_back(value(each));
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// What runs most: by source node, over the plans that have it.
+struct Top {
+  const StepInfo* step;
+  StepTotal total;
+};
+
+std::map<std::string, Top> by_name(const Recording& recording, const Analysis& analysis) {
+  std::map<std::string, Top> steps;
+  for (const StepTotal& total : analysis.steps) {
+    const StepInfo& step = recording.plans[total.plan].steps[total.step];
+    auto [entry, fresh] = steps.try_emplace(step.name, Top{&step, total});
+    if (fresh) continue;
+    entry->second.total.total += total.total;
+    entry->second.total.count += total.count;
+  }
+  return steps;
+}
+
+void print_steps(const Exported& made) {
+  Table table({"step", "type", "kernel", ">runs", ">of roofline", ">mean", ">share"});
+  for (size_t i = 0; i < std::min<size_t>(10, made.analysis.steps.size()); ++i) {
+    const StepTotal& total = made.analysis.steps[i];
+    const StepInfo& step = made.recording.plans[total.plan].steps[total.step];
+    auto share = roofline_share(step, total, made.machine);
+    std::string name = step.name;
+    if (!step.sources.empty() && !step.sources[0].location.empty()) name += " (" + step.sources[0].location + ")";
+    table.add({name, step.type, step.kernel, std::to_string(total.count),
+               share ? fmt::format("{:.0f} %", 100 * *share) : "N/A",
+               seconds_text(static_cast<double>(total.total) / static_cast<double>(total.count) / 1e9),
+               fmt::format("{:.1f} %", 100 * static_cast<double>(total.total) / static_cast<double>(made.analysis.op_time))});
+  }
+  if (!table.empty()) table.print();
+}
+
+void print_iterations(const Exported& made) {
+  const Analysis& analysis = made.analysis;
+  uint32_t model = main_model(analysis);
+  auto mine = std::count_if(analysis.iterations.begin(), analysis.iterations.end(), [&](auto& each) { return each.model == model; });
+  fmt::print("{}: {} iterations, {} steps recorded\n\n", model_name(made.recording, model), mine, made.recording.ops.size());
+  Table table({"median over iterations", ">period", ">data", ">FP to BP", ">refresh", ">no step", ">busy"});
+  auto text = [&](auto&& value) { return seconds_text(static_cast<double>(median(analysis, value)) / 1e9); };
+  table.add({"time", text([](auto& each) { return each.period; }), text([](auto& each) { return each.data_aug.value_or(0); }),
+             text([](auto& each) { return each.fp_to_bp(); }), text([](auto& each) { return each.refresh(); }),
+             text([](auto& each) { return each.gaps; }), text([](auto& each) { return each.busy(); })});
+  table.print();
+  fmt::print("\n");
+}
+
+void export_all(const std::string& folder, const ExportOptions& options) {
+  for (const std::string& each : find_recordings(folder)) {
+    Exported made = export_recording(each, options);
+    fmt::print("{}: {} iterations, {} steps{}\n", each, made.analysis.iterations.size(), made.recording.ops.size(),
+               made.recording.remark.empty() ? "" : "; " + made.recording.remark);
+  }
+}
+
+int import_all(const std::string& folder) {
+  for (const std::string& each : find_recordings(folder)) {
+    Recording recording = read_recording(each);
+    fmt::print("{}: {} plans, {} runs, {} steps; {}\n", each, recording.plans.size(), recording.runs.size(),
+               recording.ops.size(), recording.remark.empty() ? "whole" : recording.remark);
+  }
+  return 0;
+}
+
+int query(const std::string& folder) {
+  Table table({"recording", ">pid", "model", ">id", ">iterations", "longest iterations"});
+  for (const std::string& each : find_recordings(folder)) {
+    Recording recording = read_recording(each);
+    Analysis analysis = analyse(recording);
+    std::map<uint32_t, std::vector<const Iteration*>> models;
+    for (const Iteration& iteration : analysis.iterations) models[iteration.model].push_back(&iteration);
+    for (auto& [model, list] : models) {
+      size_t count = list.size();
+      std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->period > b->period; });
+      std::string longest;
+      for (size_t i = 0; i < std::min<size_t>(5, count); ++i)
+        longest += fmt::format("{}{}", i ? "," : "", list[i]->number);
+      table.add({fs::path(each).filename().string(), std::to_string(recording.session.pid), model_name(recording, model),
+                 std::to_string(model), std::to_string(count), longest});
+    }
+  }
+  table.print();
+  return 0;
+}
+
+/// By source node; steps of one recording only are told as new and gone. Per iteration of the main model.
+int diff(const std::string& before, const std::string& after) {
+  auto read = [](const std::string& folder) {
+    Recording recording = read_recording(find_recordings(folder).back());
+    Analysis analysis = analyse(recording);
+    return std::make_pair(std::move(recording), std::move(analysis));
+  };
+  auto [a, a_times] = read(before);
+  auto [b, b_times] = read(after);
+  auto count = [](const Analysis& analysis) {
+    return static_cast<double>(std::max<int64_t>(
+        1, std::count_if(analysis.iterations.begin(), analysis.iterations.end(),
+                         [&](auto& each) { return each.model == main_model(analysis); })));
+  };
+  double a_count = count(a_times), b_count = count(b_times);
+  auto old_steps = by_name(a, a_times), new_steps = by_name(b, b_times);
+  struct Row {
+    std::string name, kernels;
+    double before, after;
+  };
+  std::vector<Row> rows;
+  for (const auto& [name, top] : old_steps) {
+    auto found = new_steps.find(name);
+    double was = static_cast<double>(top.total.total) / a_count / 1e9;
+    if (found == new_steps.end()) {
+      rows.push_back({name, top.step->kernel + " -> gone", was, 0});
+      continue;
+    }
+    const std::string& kernel = found->second.step->kernel;
+    rows.push_back({name, kernel == top.step->kernel ? kernel : top.step->kernel + " -> " + kernel, was,
+                    static_cast<double>(found->second.total.total) / b_count / 1e9});
+  }
+  for (const auto& [name, top] : new_steps)
+    if (!old_steps.contains(name))
+      rows.push_back({name, "new: " + top.step->kernel, 0, static_cast<double>(top.total.total) / b_count / 1e9});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](auto& x, auto& y) { return std::abs(x.after - x.before) > std::abs(y.after - y.before); });
+  auto change = [](double was, double is) { return was > 0 ? fmt::format("{:+.1f} %", 100 * (is / was - 1)) : "new"; };
+  Table table({"per iteration", "kernel", ">before", ">after", ">change"});
+  auto busy = [](auto& each) { return each.busy(); };
+  double was = static_cast<double>(median(a_times, busy)) / 1e9, is = static_cast<double>(median(b_times, busy)) / 1e9;
+  table.add({"whole iteration (median)", "", seconds_text(was), seconds_text(is), change(was, is)});
+  for (size_t i = 0; i < std::min<size_t>(15, rows.size()); ++i)
+    table.add({rows[i].name, rows[i].kernels, seconds_text(rows[i].before), seconds_text(rows[i].after),
+               change(rows[i].before, rows[i].after)});
+  table.print();
+  return 0;
+}
+
+/// Runs the command with profiling on; its exit status.
+int run_command(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  if (int error = ::posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ))
+    fail(ErrorKind::not_found, command[0], "cannot be run: {}", std::strerror(error));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int record(const std::vector<std::string>& command, const std::string& output, Json options) {
+  fs::path folder = fs::absolute(expand_home(output.empty() ? "." : output));
+  options["output"] = folder.string();
+  parse_profile_options(options.dump());  // what is wrong is said before the command runs
+  std::error_code error;
+  std::set<std::string> known;
+  for (const auto& entry : fs::directory_iterator(folder, error)) known.insert(entry.path().string());
+  ::setenv("PROFILING_MODE", "true", 1);
+  ::setenv("PROFILING_OPTIONS", options.dump().c_str(), 1);
+  int status = run_command(command);
+  if (status != 0) fmt::print(stderr, "{} ended with status {}\n", command[0], status);
+  bool found = false;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string path = entry.path().string();
+    if (!entry.path().filename().string().starts_with("PROF_") || known.contains(path)) continue;
+    found = true;
+    export_and_print(path);
+  }
+  if (!found)
+    fail(ErrorKind::not_found, command[0], "ran no model of Cairn, so there is nothing to show; a TensorFlow script runs "
+         "on the engine after `cairn migrate`");
+  return status;
+}
+
+/// "--name=value" or "--name value", taken out of the front of the list.
+std::string take_option(std::vector<std::string>& words) {
+  std::string word = words.front();
+  words.erase(words.begin());
+  size_t equals = word.find('=');
+  if (equals != std::string::npos) return word.substr(equals + 1);
+  if (words.empty()) fail(ErrorKind::invalid_argument, word, "needs a value");
+  std::string value = words.front();
+  words.erase(words.begin());
+  return value;
+}
+
+int run_profile(std::vector<std::string> words) {
+  std::string output = ".";
+  Json options = Json::object();
+  while (!words.empty() && words[0].starts_with("-") && words[0] != "--") {
+    std::string name = words[0].substr(0, words[0].find('='));
+    if (name == "-o" || name == "--output")
+      output = take_option(words);
+    else if (name == "--level")
+      options["level"] = take_option(words);
+    else
+      fail(ErrorKind::invalid_argument, name, "is no option of profile; --help shows them");
+  }
+  if (words.empty()) fail(ErrorKind::invalid_argument, "", "needs -- and a command, or export, import, query, diff");
+  std::string verb = words[0];
+  words.erase(words.begin());
+  if (verb == "--") {
+    if (words.empty()) fail(ErrorKind::invalid_argument, "--", "needs a command behind it");
+    return record(words, output, std::move(options));
+  }
+  size_t wanted = verb == "diff" ? 2 : 1;
+  if (verb != "export" && verb != "import" && verb != "query" && verb != "diff")
+    fail(ErrorKind::invalid_argument, verb, "is no command of profile; put -- before a program to run it");
+  if (words.size() != wanted) fail(ErrorKind::invalid_argument, verb, "needs {} folder{}", wanted, wanted == 1 ? "" : "s");
+  for (std::string& word : words) word = expand_home(word);
+  if (verb == "import") return import_all(words[0]);
+  if (verb == "query") return query(words[0]);
+  if (verb == "diff") return diff(words[0], words[1]);
+  export_all(words[0], {});
+  return 0;
+}
+
+// --- the platform's form ---
+
+/// Options of msprof that change nothing here are taken; others are an error.
+bool is_taken(const std::string& name) {
+  static const std::set<std::string> kTaken = {
+      "--ascendcl",  "--model-execution", "--runtime-api",  "--hccl",        "--task-time",   "--aicpu",
+      "--ai-core",   "--aic-mode",        "--aic-freq",     "--task-memory", "--environment", "--reports",
+      "--clear",     "--model-id",        "--iteration-id", "--storage-limit", "--summary-format", "--msproftx", "--l2"};
+  return kTaken.contains(name);
+}
+
+int script_form(const std::vector<std::string>& words) {
+  std::string folder, kind = "all";
+  for (size_t i = 1; i < words.size(); ++i) {
+    if ((words[i] == "-dir" || words[i] == "--collection-dir") && i + 1 < words.size())
+      folder = words[++i];
+    else if (words[0] == "export" && i == 1)
+      kind = words[i];
+  }
+  if (folder.empty()) fail(ErrorKind::invalid_argument, words[0], "needs -dir FOLDER");
+  if (words[0] == "import") return import_all(folder);
+  if (words[0] == "query") return query(folder);
+  if (kind != "all" && kind != "summary" && kind != "timeline" && kind != "db")
+    fail(ErrorKind::invalid_argument, kind, "is no export; expected summary, timeline or db");
+  bool all = kind == "all";
+  export_all(folder, {all || kind == "summary", all || kind == "timeline", all || kind == "db", all});
+  return 0;
+}
+
+int run_msprof(std::vector<std::string> words) {
+  if (!words.empty() && (words[0] == "import" || words[0] == "query" || words[0] == "export")) return script_form(words);
+  std::map<std::string, std::string> given;
+  while (!words.empty() && words[0].starts_with("--")) {
+    std::string name = words[0].substr(0, words[0].find('='));
+    static const std::set<std::string> kActs = {"--output", "--application", "--export", "--query", "--parse", "--type", "--aic-metrics"};
+    if (name == "--dynamic" || name == "--analyze" || name.starts_with("--sys-"))
+      fail(ErrorKind::unsupported, name, "is not there; cairn.Profiler records a part of a program");
+    if (!kActs.contains(name) && !is_taken(name)) fail(ErrorKind::invalid_argument, name, "is no option of msprof");
+    given[name] = take_option(words);
+  }
+  auto on = [&](const char* name) { return given.contains(name) && given[name] == "on"; };
+  std::string output = given.contains("--output") ? given["--output"] : ".";
+  if (on("--parse")) return import_all(output);
+  if (on("--query")) return query(output);
+  if (on("--export")) {
+    bool text = given["--type"] != "db";
+    export_all(output, {text, text, true, text});
+    return 0;
+  }
+  if (given.contains("--application")) words = {"/bin/sh", "-c", given["--application"]};
+  if (words.empty()) fail(ErrorKind::invalid_argument, "--application", "is missing; --help shows what msprof does");
+  Json options = Json::object();
+  if (given.contains("--aic-metrics")) options["aic_metrics"] = given["--aic-metrics"];
+  return record(words, output, std::move(options));
+}
+
+template <class Body>
+int guarded(const char* name, const char* help, const std::vector<std::string>& arguments, Body&& body) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    fmt::print("{}", help);
+    return arguments.empty() ? 1 : 0;
+  }
+  try {
+    return body(arguments);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "{} {}: memory ran out\n", red("error:"), name);
+  } catch (const std::exception& error) {  // Error, or the file system's
+    fmt::print(stderr, "{} {}: {}\n", red("error:"), name, error.what());
+  }
+  return 1;
+}
+
+}  // namespace
+
+void export_and_print(const std::string& folder) {
+  Exported made = export_recording(folder);
+  fmt::print("\n");
+  print_iterations(made);
+  print_steps(made);
+  for (const Advice& advice : advise(made.recording, made.analysis, made.machine))
+    fmt::print("\n{} {}\n  {}\n", bold("advice:"), advice.text, advice.evidence);
+  if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
+  if (!made.recording.remark.empty()) fmt::print("\nnote: {}\n", made.recording.remark);
+  fmt::print("\nrecording took {:.2f} % of the steps' time\npage: {}\n", 100 * made.analysis.overhead, made.page);
+}
+
+int profile_main(const std::vector<std::string>& arguments) { return guarded("profile", kHelp, arguments, run_profile); }
+int msprof_main(const std::vector<std::string>& arguments) { return guarded("msprof", kPlatformHelp, arguments, run_msprof); }
+
+}  // namespace cairn::cli
