@@ -74,7 +74,7 @@ cairn_folder(runtime)
 cairn_folder(observe)
 cairn_folder(capi)
 
-foreach(folder support ir ops frontends passes plan engines model runtime observe capi)
+foreach(folder support ir ops frontends passes plan engines model runtime capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

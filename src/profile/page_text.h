@@ -33,6 +33,7 @@ const $=id=>document.getElementById(id),el=(t,x,c)=>{const e=document.createElem
 const svg=(t,a,x)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",t);for(const k in a)e.setAttribute(k,a[k]);if(x!==undefined)e.textContent=x;return e};
 const time=us=>us>=1e6?(us/1e6).toFixed(2)+" s":us>=1e3?(us/1e3).toFixed(us<1e4?2:1)+" ms":us.toFixed(us<10?2:1)+" µs";
 const bytes=b=>b>=1e9?(b/1e9).toFixed(2)+" GB":b>=1e6?(b/1e6).toFixed(1)+" MB":b>=1e3?(b/1e3).toFixed(1)+" kB":b+" B";
+const used=data.steps.filter(x=>x.count);let common=used.length>1?used[0].name:"";for(const x of used)while(!x.name.startsWith(common))common=common.slice(0,-1);common=common.slice(0,common.lastIndexOf("/")+1);for(const x of data.steps)x.short=x.name.startsWith(common)?x.name.slice(common.length):x.name;
 const s=data.session;$("title").textContent="Profile of "+(data.model||"nothing");document.title=$("title").textContent;
 $("about").textContent=[s.command,s.processor+", "+s.threads+" threads","level "+s.level,data.machine.gflops?"measured peak "+data.machine.gflops.toFixed(0)+" GFLOP/s, "+data.machine.gbytes.toFixed(1)+" GB/s":"peak not measured",data.counters,data.remark].filter(x=>x).join(" · ");
 const tile=(b,t)=>{const d=el("div",undefined,"tile");d.append(el("b",b),el("span",t,"soft"));$("tiles").append(d)};
@@ -56,17 +57,17 @@ g.setAttribute("viewBox","0 0 1200 "+(40+threads.length*H));
 threads.forEach((th,i)=>g.append(svg("text",{x:4,y:22+i*H},"thread "+th)));
 for(const[b,d,th,k]of t.ops){if(b+d<view[0]||b>view[1])continue;const x=Math.max(L,X(b)),w=Math.max(.5,Math.min(R,X(b+d))-x),st=data.steps[k],y=6+threads.indexOf(th)*H;
 const r=svg("rect",{x,y,width:w,height:H-8,fill:"var(--"+st.kind+")",class:"op"});r.append(svg("title",{},st.name+" "+time(d)));r.onmouseenter=()=>{$("detail").textContent=st.name+" ("+st.type+(st.line?", "+st.line:"")+") "+time(d)+" · "+st.kernel+" · "+st.shapes};g.append(r);
-if(w>60){const x2=svg("text",{x:x+4,y:y+15,style:"fill:#fff;pointer-events:none"},st.name.split("/").slice(-2).join("/").slice(0,Math.floor(w/7)));g.append(x2)}}
+if(w>60){const x2=svg("text",{x:x+4,y:y+15,style:"fill:#fff;pointer-events:none"},st.short.slice(0,Math.floor(w/7)));g.append(x2)}}
 const y=threads.length*H+8;for(let k=0;k<=6;k++){const v=view[0]+(view[1]-view[0])*k/6;g.append(svg("text",{x:X(v),y:y+16,"text-anchor":k===0?"start":k===6?"end":"middle"},time(v)))}
 for(const[n,v]of t.marks)if(v>=view[0]&&v<=view[1])g.append(svg("line",{x1:X(v),x2:X(v),y1:0,y2:y,stroke:"var(--ink)","stroke-dasharray":"3 3"}),svg("text",{x:X(v)-4,y:y+4,"text-anchor":"end"},n))}
 $("timeline").addEventListener("wheel",e=>{if(!view)return;e.preventDefault();const r=$("timeline").getBoundingClientRect(),f=Math.min(1,Math.max(0,((e.clientX-r.left)/r.width*1200-64)/1126)),at=view[0]+f*(view[1]-view[0]),z=e.deltaY>0?1.25:.8,total=data.timelines[$("which").value].length;view=[Math.max(0,at-(at-view[0])*z),Math.min(total,at+(view[1]-at)*z)];timeline()},{passive:false});
 let from=null;$("timeline").addEventListener("mousedown",e=>from=[e.clientX,...view]);addEventListener("mouseup",()=>from=null);addEventListener("mousemove",e=>{if(!from)return;const d=(from[0]-e.clientX)/$("timeline").getBoundingClientRect().width*(from[2]-from[1]);view=[from[1]+d,from[2]+d];timeline()});
 $("which").onchange=()=>{view=null;timeline()};timeline();
-const columns=[["step",r=>r.name],["type",r=>r.type],["kernel",r=>r.kernel],["script line",r=>r.line],["runs",r=>r.count,1],["mean",r=>r.mean,1,time],["GFLOP/s",r=>r.gflops,1,v=>v?v.toFixed(1):""],["GB/s",r=>r.gbytes,1,v=>v?v.toFixed(1):""],["of roofline",r=>r.roofline,1,v=>v===null?"N/A":(100*v).toFixed(0)+" %"],["share",r=>r.share,1,v=>(100*v).toFixed(1)+" %"]];
+const columns=[["step",r=>r.short],["type",r=>r.type],["kernel",r=>r.kernel],["script line",r=>r.line],["runs",r=>r.count,1],["mean",r=>r.mean,1,time],["GFLOP/s",r=>r.gflops,1,v=>v?v.toFixed(1):""],["GB/s",r=>r.gbytes,1,v=>v?v.toFixed(1):""],["of roofline",r=>r.roofline,1,v=>v===null?"N/A":(100*v).toFixed(0)+" %"],["share",r=>r.share,1,v=>(100*v).toFixed(1)+" %"]];
 let by=9,down=true;columns.forEach(([t,,n],i)=>{const h=el("th",t,n?"n":"");h.onclick=()=>{down=by===i?!down:true;by=i;rows()};$("head").append(h)});
 function rows(){const q=$("filter").value.toLowerCase(),f=columns[by][1],list=data.steps.filter(r=>r.count&&(!q||(r.name+r.type+r.kernel+r.line+r.sources.join(" ")).toLowerCase().includes(q)));list.sort((a,b)=>{const x=f(a),y=f(b);return(x<y?-1:x>y?1:0)*(down?-1:1)});
-$("body").textContent="";for(const r of list.slice(0,300)){const tr=el("tr");tr.title=r.sources.join("\n")+"\n"+r.shapes;columns.forEach(([t,g,n,show],i)=>{const td=el("td",undefined,n?"n":"name");if(i===9){const b=el("span",undefined,"bar");b.style.width=Math.round(90*r.share)+"px";td.append(b)}td.append(show?show(g(r)):String(g(r)));tr.append(td)});$("body").append(tr)}
-$("shown").textContent=Math.min(300,list.length)+" of "+list.length+" steps"}
+$("body").textContent="";for(const r of list.slice(0,300)){const tr=el("tr");tr.title=r.name+"\n"+r.sources.join("\n")+"\n"+r.shapes;columns.forEach(([t,g,n,show],i)=>{const td=el("td",undefined,n?"n":"name");if(i===9){const b=el("span",undefined,"bar");b.style.width=Math.round(90*r.share)+"px";td.append(b)}td.append(show?show(g(r)):String(g(r)));tr.append(td)});$("body").append(tr)}
+$("shown").textContent=Math.min(300,list.length)+" of "+list.length+" steps"+(common?", names below "+common:"")}
 $("filter").oninput=rows;rows();
 {const g=$("memory"),m=data.memory,L=64,R=1190,B=150,T=8,most=Math.max(1,m.arena,...m.live),n=Math.max(1,m.live.length),X=i=>L+(R-L)*i/n,Y=v=>B-(B-T)*v/most;
 for(let k=0;k<=3;k++){const v=most*k/3;g.append(svg("line",{x1:L,x2:R,y1:Y(v),y2:Y(v),stroke:"var(--line)"}),svg("text",{x:L-6,y:Y(v)+4,"text-anchor":"end"},bytes(Math.round(v))))}

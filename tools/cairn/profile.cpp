@@ -81,12 +81,18 @@ std::map<std::string, Top> by_name(const Recording& recording, const Analysis& a
 }
 
 void print_steps(const Exported& made) {
+  size_t shown = std::min<size_t>(10, made.analysis.steps.size());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shown; ++i)
+    names.push_back(made.recording.plans[made.analysis.steps[i].plan].steps[made.analysis.steps[i].step].name);
+  std::string folder = common_folder(names);
+  if (!folder.empty()) fmt::print("steps below {}\n", folder);
   Table table({"step", "type", "kernel", ">runs", ">of roofline", ">mean", ">share"});
-  for (size_t i = 0; i < std::min<size_t>(10, made.analysis.steps.size()); ++i) {
+  for (size_t i = 0; i < shown; ++i) {
     const StepTotal& total = made.analysis.steps[i];
     const StepInfo& step = made.recording.plans[total.plan].steps[total.step];
     auto share = roofline_share(step, total, made.machine);
-    std::string name = step.name;
+    std::string name = step.name.substr(folder.size());
     if (!step.sources.empty() && !step.sources[0].location.empty()) name += " (" + step.sources[0].location + ")";
     table.add({name, step.type, step.kernel, std::to_string(total.count),
                share ? fmt::format("{:.0f} %", 100 * *share) : "N/A",

@@ -1,0 +1,156 @@
+// Recordings as they are made: what is recorded, by whom, and what is left when the program stops in the middle.
+#include "observe/recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "ir/text.h"
+#include "profile/analysis.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProgram = R"(module @net {
+  func @main(%x: f32[4, 8]) -> (%y: f32[4, 8]) {
+    %a = exp %x : f32[4, 8]
+    %y = softmax %a : f32[4, 8]
+    return %y
+  }
+}
+)";
+
+struct Folder {
+  std::string path = (fs::temp_directory_path() / fmt::format("cairn_observe_{}_{}", ::getpid(), ++count)).string();
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  static inline int count = 0;
+};
+
+std::shared_ptr<const Model> model() { return Model::make(parse(kProgram), {.threads = 1}); }
+
+void run(const Model& model, int64_t host_step = 0) {
+  RunRecorder recorder(model.module(), host_step);
+  model.run({Tensor::zeros(kF32, {4, 8})}, {.observer = &recorder});
+}
+
+profile::Recording record(const std::function<void()>& body, ProfileLevel level = ProfileLevel::ops) {
+  Folder folder;
+  start_profile({.level = level, .output = folder.path});
+  body();
+  return profile::read_recording(stop_profile());
+}
+
+TEST(Recorder, EveryStepOfEveryRunIsRecorded) {
+  auto net = model();
+  size_t steps = net->plan(std::vector<Dims>{{4, 8}})->steps.size();
+  auto recording = record([&] {
+    for (int i = 0; i < 5; ++i) run(*net);
+  });
+  EXPECT_EQ(recording.remark, "");
+  EXPECT_EQ(recording.runs.size(), 5u);
+  EXPECT_EQ(recording.ops.size(), 5 * steps);
+  ASSERT_EQ(recording.plans.size(), 1u);
+  EXPECT_EQ(recording.plans[0].steps.size(), steps);
+  for (const Record& op : recording.ops) EXPECT_LE(op.begin_ns, op.end_ns);
+}
+
+TEST(Recorder, MarksRecordRunsOnly) {
+  auto net = model();
+  auto recording = record([&] { run(*net); }, ProfileLevel::marks);
+  EXPECT_EQ(recording.runs.size(), 1u);
+  EXPECT_TRUE(recording.ops.empty());
+}
+
+TEST(Recorder, StartsNestAndTheLastStopEnds) {
+  Folder folder;
+  auto net = model();
+  start_profile({.level = ProfileLevel::marks, .output = folder.path});
+  start_profile({.level = ProfileLevel::ops, .output = folder.path});
+  run(*net);
+  std::string inner = stop_profile();
+  EXPECT_TRUE(profiling());
+  run(*net);
+  EXPECT_EQ(stop_profile(), inner);
+  EXPECT_FALSE(profiling());
+  EXPECT_EQ(profile::read_recording(inner).runs.size(), 2u);
+  EXPECT_THROW(stop_profile(), Error);
+}
+
+TEST(Recorder, ThreadsRecordAtTheSameTime) {
+  auto net = model();
+  constexpr int kThreads = 4, kRuns = 3000;  // more records than one chunk holds
+  auto recording = record([&] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([&] {
+        for (int k = 0; k < kRuns; ++k) run(*net);
+      });
+    for (auto& thread : threads) thread.join();
+  });
+  EXPECT_EQ(recording.remark, "");
+  EXPECT_EQ(recording.runs.size(), size_t{kThreads * kRuns});
+  EXPECT_EQ(recording.ops.size(), recording.runs.size() * recording.plans[0].steps.size());
+}
+
+TEST(Recorder, RunsOfOneHostStepAreOneIteration) {
+  auto net = model();
+  auto recording = record([&] {
+    for (int64_t step : {7, 7, 8, 8}) run(*net, step);
+  });
+  auto analysis = profile::analyse(recording);
+  ASSERT_EQ(analysis.iterations.size(), 2u);
+  EXPECT_EQ(analysis.iterations[0].host_step, 7);
+  EXPECT_EQ(analysis.iterations[1].runs, 2u);
+}
+
+TEST(Recorder, WhatWasWrittenBeforeACrashCanBeRead) {
+  Folder folder;
+  pid_t child = ::fork();
+  if (child == 0) {
+    auto net = model();
+    start_profile({.output = folder.path});
+    for (int i = 0; i < 100; ++i) run(*net);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));  // the writer's interval, three times
+    ::_exit(9);
+  }
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  auto recording = profile::read_recording(profile::find_recordings(folder.path).back());
+  EXPECT_EQ(recording.runs.size(), 100u);
+  EXPECT_NE(recording.remark, "");
+}
+
+TEST(Recorder, AFolderThatCannotBeMadeIsSaid) {
+  EXPECT_THROW(start_profile({.output = "/proc/none"}), Error);
+  EXPECT_FALSE(profiling());
+}
+
+TEST(ProfileOptions, KeysActAreNotedOrRefused) {
+  auto parsed = parse_profile_options(R"({"output": "/tmp/p", "training_trace": "on", "task_trace": "on", "fp_point": "a",
+    "bp_point": "b", "aic_metrics": "PipeUtilization", "l2": "on", "aicpu": "off", "storage_limit": "200MB"})");
+  EXPECT_EQ(parsed.level, ProfileLevel::counters);
+  EXPECT_EQ(parsed.output, "/tmp/p");
+  EXPECT_EQ(parsed.fp_point + parsed.bp_point, "ab");
+  EXPECT_EQ(parsed.notes.size(), 1u);
+  EXPECT_EQ(parsed.storage_limit, uint64_t{200} << 20);
+  EXPECT_EQ(parse_profile_options("{}").level, ProfileLevel::ops);
+  EXPECT_EQ(parse_profile_options(R"({"task_time": "off"})").level, ProfileLevel::marks);
+  EXPECT_EQ(parse_profile_options(R"({"fp_point": "a"})").fp_point, "");  // read only with training_trace
+  for (const char* wrong : {"", "[]", "{", R"({"training_trace": "off"})", R"({"storage_limit": "1MB"})",
+                            R"({"output": 1.5})", R"({"output": "a\nb"})", R"({"what": "on"})",
+                            R"({"instr_profiling_freq": "300"})", R"({"aic_metrics": "Nothing"})", R"({"level": "all"})"})
+    EXPECT_THROW(parse_profile_options(wrong), Error) << wrong;
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,223 @@
+// From a recording on disk to what is read out of it: marks, times, files; and files that are damaged.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "frontends/crc32c.h"
+#include "profile/export.h"
+#include "support/error.h"
+#include "support/files.h"
+
+namespace cairn::profile {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Json step(const char* name, const char* op, const char* kind = "vector") {
+  return {{"kernel", "cpu/k"},
+          {"class", kind},
+          {"ops", {"k"}},
+          {"sources", Json::array({Json::array({name, op, "train.py:4"})})},
+          {"inputs", {{{"dtype", "f32"}, {"dims", {2, 3}}}}},
+          {"outputs", {{{"dtype", "f32"}, {"dims", Json::array()}}}},
+          {"dynamic", false},
+          {"flops", 100},
+          {"bytes", 24},
+          {"memory", {24, 4, 0, 0}}};
+}
+
+/// A PROF folder with a file written by hand.
+class Written {
+ public:
+  Written() {
+    fs::create_directories(fs::path(path()) / "host/data");
+    EventHeader header{{}, kEventVersion, sizeof(Record)};
+    std::memcpy(header.magic, kEventMagic, sizeof header.magic);
+    bytes_.assign(reinterpret_cast<const char*>(&header), sizeof header);
+    Json session = {{"pid", 1},       {"host", "h"},     {"command", "c"}, {"processor", "p"},   {"threads", 1},
+                    {"level", "ops"}, {"fp_point", ""},  {"bp_point", ""}, {"monotonic_ns", 0}, {"real_ns", 1000000},
+                    {"step_cost_ns", 50}};
+    chunk(ChunkKind::session, session.dump());
+  }
+  ~Written() { fs::remove_all(root_); }
+
+  std::string path() const { return root_ + "/PROF_000001_20240131120000123_ABCDEFGH"; }
+  std::string& bytes() { return bytes_; }
+  void chunk(ChunkKind kind, const std::string& content) {
+    ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), 0};
+    bytes_.append(reinterpret_cast<const char*>(&header), sizeof header) += content;
+  }
+  void plan(std::vector<Json> steps, uint32_t serial = 1) {
+    Json json = {{"serial", serial}, {"plan", "id"}, {"model", serial}, {"name", "net"}, {"arena_bytes", 128},
+                 {"steps", steps},   {"buffers", Json::array({Json::array({"a", 64, 0, 0})})}};
+    chunk(ChunkKind::plan, json.dump());
+  }
+  void records(const std::vector<Record>& list) {
+    chunk(ChunkKind::records, {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(Record)});
+  }
+  Recording read(bool end = true) {
+    if (end) chunk(ChunkKind::end, R"({"records": 0, "dropped": 0})");
+    return read_file();
+  }
+  Recording read_file() {
+    std::ofstream(path() + "/" + kEventPath, std::ios::binary) << bytes_;
+    return read_recording(path());
+  }
+
+ private:
+  static inline int count_ = 0;
+  std::string root_ = (fs::temp_directory_path() / fmt::format("cairn_profile_{}_{}", ::getpid(), ++count_)).string();
+  std::string bytes_;
+};
+
+Record op(int64_t begin, int64_t end, uint32_t number, uint32_t run, uint16_t thread = 0) {
+  return {begin, end, 1, number, run, thread, RecordKind::op, 0};
+}
+Record whole_run(int64_t begin, int64_t end, uint32_t run) { return {begin, end, 1, 0, run, 0, RecordKind::run, 0}; }
+Record host_step(int64_t step, uint32_t run) { return {step, 0, 1, 0, run, 0, RecordKind::host_step, 0}; }
+
+/// Two training iterations: forward, backward, update.
+void fill_training(Written& file) {
+  file.plan({step("dense/MatMul", "MatMul"), step("gradients/dense/MatMul_grad/MatMul", "MatMul"),
+             step("GradientDescent/update", "ApplyGradientDescent")});
+  for (uint32_t run = 0; run < 2; ++run) {
+    int64_t at = 1000 * (run + 1);
+    file.records({op(at, at + 100, 0, run), op(at + 110, at + 300, 1, run), op(at + 300, at + 360, 2, run),
+                  whole_run(at - 10, at + 370, run), host_step(40 + run, run)});
+  }
+}
+
+TEST(Analysis, MarksOfTrainingHoldTheIdentityOnEveryRow) {
+  Written file;
+  fill_training(file);
+  Analysis analysis = analyse(file.read());
+  ASSERT_EQ(analysis.iterations.size(), 2u);
+  const Iteration &first = analysis.iterations[0], &second = analysis.iterations[1];
+  EXPECT_TRUE(second.trains);
+  EXPECT_EQ(second.fp_start, 2000);
+  EXPECT_EQ(second.bp_end, 2300);
+  EXPECT_EQ(second.end, 2360);
+  EXPECT_EQ(second.refresh(), 60);
+  EXPECT_EQ(second.data_aug, 640);
+  EXPECT_EQ(second.period, *second.data_aug + second.fp_to_bp() + second.refresh());
+  EXPECT_EQ(first.period, first.fp_to_bp() + first.refresh());
+  EXPECT_EQ(second.ops, 350);
+  EXPECT_EQ(second.gaps, 10);
+  EXPECT_EQ(second.ops + second.gaps, second.busy());
+  EXPECT_EQ(second.host_step, 41);
+}
+
+TEST(Analysis, StepsInsideAStepAreTakenOffItsTime) {
+  Written file;
+  file.plan({step("loop", "While", "control"), step("loop/body", "Add")});
+  file.records({op(100, 140, 1, 0), op(150, 190, 1, 0), op(90, 200, 0, 0), whole_run(80, 210, 0)});
+  Recording recording = file.read();
+  Analysis analysis = analyse(recording);
+  ASSERT_EQ(recording.ops[0].step, 0u);  // outer first
+  EXPECT_EQ(analysis.ops[0].self, 30);
+  EXPECT_EQ(analysis.iterations[0].ops, 110);
+  EXPECT_EQ(analysis.iterations[0].gaps, 0);
+}
+
+TEST(Analysis, AdviceNamesTheSlowEngineAndTheHost) {
+  Written file;
+  file.plan({step("a", "Gather", "fallback")});
+  for (uint32_t run = 0; run < 4; ++run) file.records({op(1000 * run, 1000 * run + 500, 0, run), whole_run(1000 * run, 1000 * run + 500, run)});
+  Recording recording = file.read();
+  auto advice = advise(recording, analyse(recording), {});
+  ASSERT_EQ(advice.size(), 2u);
+  EXPECT_NE(advice[0].evidence.find("50.0 % of the mean period"), std::string::npos) << advice[0].evidence;
+  EXPECT_NE(advice[1].evidence.find("100.0 % of the steps' time; most in a (Gather)"), std::string::npos);
+}
+
+TEST(Export, WritesEveryFileWithItsColumns) {
+  Written file;
+  fill_training(file);
+  file.read();
+  export_recording(file.path());
+  auto content = [&](const std::string& name) {
+    return read_file(file.path() + "/mindstudio_profiler_output/" + name + "_20240131120000123.csv");
+  };
+  EXPECT_TRUE(content("step_trace").starts_with(
+      "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+      "Iteration Refresh(us),Data Aug Bound(us),Model ID,"));
+  EXPECT_NE(content("step_trace").find("\n0,2,1002.000,1002.300,1002.360,1.000,0.300,0.060,0.640,1,0.360,0.350,0.010,41,1\n"),
+            std::string::npos)
+      << content("step_trace");
+  EXPECT_NE(content("op_summary").find("0,net,1,1,0,2,gradients/dense/MatMul_grad/MatMul,MatMul,static,AI_VECTOR_CORE,1002.110,"
+                                       "0.190,0.010,N/A,N/A,N/A,\"2,3\",f32,ND,,f32,ND,N/A,N/A,"),
+            std::string::npos)
+      << content("op_summary");
+  EXPECT_NE(content("op_statistic").find("0,net,MatMul,AI_VECTOR_CORE,4,0.580,0.100,0.145,0.190,82.857\n"), std::string::npos)
+      << content("op_statistic");
+  for (const char* name : {"task_time", "fusion_op", "api_statistic", "static_op_mem", "memory_record"})
+    EXPECT_NE(content(name).find('\n'), std::string::npos) << name;
+  std::string base = file.path() + "/mindstudio_profiler_output/";
+  EXPECT_GE(Json::parse(read_file(base + "msprof_20240131120000123.json"))["traceEvents"].size(), 13u);
+  EXPECT_GE(Json::parse(read_file(base + "step_trace_20240131120000123.json"))["traceEvents"].size(), 8u);
+  EXPECT_NE(read_file(file.path() + "/index.html").find("gradients/dense/MatMul_grad/MatMul (train.py:4)"), std::string::npos);
+}
+
+TEST(Reader, AFileThatWasCutOffIsReadAsFarAsItGoes) {
+  Written file;
+  fill_training(file);
+  file.bytes().resize(file.bytes().size() - 20);
+  Recording recording = file.read(false);
+  EXPECT_EQ(recording.runs.size(), 1u);
+  EXPECT_NE(recording.remark.find("cut off"), std::string::npos);
+}
+
+TEST(Reader, WhatIsNoRecordingIsSaid) {
+  Written file;
+  file.bytes() = "no recording at all";
+  EXPECT_THROW(file.read_file(), Error);
+  EXPECT_THROW(find_recordings("/nowhere"), Error);
+}
+
+TEST(Reader, RecordsOfUnknownStepsAreLeftOutAndSaid) {
+  Written file;
+  file.plan({step("a", "A")});
+  file.records({op(1, 2, 7, 0), op(9, 2, 0, 0), op(1, 2, 0, 0), whole_run(0, 3, 0)});
+  Recording recording = file.read();
+  EXPECT_EQ(recording.ops.size(), 1u);
+  EXPECT_NE(recording.remark.find("2 records"), std::string::npos) << recording.remark;
+}
+
+/// Chunks whose checksum is right and whose content is not: what an attacker would write.
+TEST(Reader, MutantsAreReadOrRefusedNeverMore) {
+  std::mt19937 random(7);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    Written file;
+    fill_training(file);
+    std::string& bytes = file.bytes();
+    for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (size_t at = sizeof(EventHeader); at + sizeof(ChunkHeader) <= bytes.size();) {  // make checksums right again
+      ChunkHeader header;
+      std::memcpy(&header, bytes.data() + at, sizeof header);
+      if (bytes.size() - at - sizeof header < header.bytes) break;
+      header.crc = crc32c({bytes.data() + at + sizeof header, header.bytes});
+      std::memcpy(bytes.data() + at, &header, sizeof header);
+      at += sizeof header + header.bytes;
+    }
+    try {
+      file.read_file();
+      export_recording(file.path(), {.database = i % 10 == 0});
+      ++read;
+    } catch (const Error& fault) {
+      EXPECT_FALSE(std::string(fault.what()).empty());
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 5);
+  EXPECT_GT(refused, 20);
+}
+
+}  // namespace
+}  // namespace cairn::profile
