@@ -10,7 +10,7 @@ import os
 from cairn import _cairn
 from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
 
-__all__ = ["Error", "Model", "Port", "convert", "load", "ops", "run_op", "text"]
+__all__ = ["Error", "Model", "Port", "Profiler", "convert", "load", "ops", "run_op", "text"]
 
 
 def load(path, threads=0, engines=None, **options):
@@ -48,6 +48,31 @@ def run_op(name, inputs, *, threads=0, engines=None, **attributes):
     """Runs one operator on arrays: run_op("add", [a, b]). Returns its result, or a tuple of them."""
     values = {key: _attribute(value) for key, value in attributes.items()}
     return _cairn._run_op(name, list(inputs), values, threads, ",".join(engines or ()))
+
+
+class Profiler:
+    """Records every run of this process while it is open, on all threads; profilers nest.
+
+        with cairn.Profiler(output_path="profiles") as profiler:
+            model.run(inputs)
+        profiler.folder    # PROF_*; `cairn profile export FOLDER` makes tables and a page of it
+
+    level: "marks" for whole runs, "ops" for every step, "counters" with the processor's counters; the platform's "L0" is
+    ops, "L1" and "L2" are counters. aic_metrics: as on the platform; any group reads the same counters.
+    """
+
+    def __init__(self, *, level="ops", aic_metrics="", output_path=""):
+        self._options = {"level": level, "output": os.fspath(output_path) or "."}
+        if aic_metrics:
+            self._options["aic_metrics"] = aic_metrics
+        self.folder = None
+
+    def __enter__(self):
+        _cairn._profile_start(json.dumps(self._options))
+        return self
+
+    def __exit__(self, *exception):
+        self.folder = _cairn._profile_stop()
 
 
 def _options(input_shapes=None, outputs=None, signature=None, tags=None):

@@ -386,6 +386,17 @@ NB_MODULE(_cairn, module) {
     check(cairn_module_text(made.get(), &text));
     return take_text(text);
   });
+  module.def("_profile_start", [](const std::string& options) { check(cairn_profile_start(options.c_str())); });
+  module.def("_profile_stop", [] {
+    char* folder = nullptr;
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = cairn_profile_stop(&folder);
+    }
+    check(status);
+    return take_text(folder);
+  });
   module.def("_run_op", &run_op);
   module.def("_ops", [] {
     char* text = nullptr;

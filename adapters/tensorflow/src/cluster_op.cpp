@@ -238,6 +238,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       options.host = threads.workers;
       options.width = threads.num_threads;
       options.parallel_for = &parallel_for;
+      options.step = context_->step_id();
       CairnStatus result = op_.library_->model_run(code.model(), scratch_.tensors.data(), scratch_.tensors.size(),
                                                    &allocate, this, &options);
       TF_RETURN_IF_ERROR(allocation_);

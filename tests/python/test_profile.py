@@ -1,0 +1,117 @@
+"""Profiles from outside: the Python scope, the environment's switches, the commands, training, and what others read."""
+
+import csv
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from tensorflow_adapter import engine_is_there
+
+import cairn
+
+RUN = "import cairn, sys, numpy as np; m = cairn.load(sys.argv[1]); [m.run(np.zeros((2, 20), np.float32)) for _ in range(4)]"
+
+
+@pytest.fixture
+def om(models, tmp_path):
+    return cairn.convert(models("mlp_v1").saved_model, tmp_path / "mlp.om", input_shapes={"features": [2, 20]})
+
+
+def table(folder, name):
+    (path,) = Path(folder).glob(f"mindstudio_profiler_output/{name}_*.csv")
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def profile_of(command, folder):
+    done = command("cairn", "profile", "export", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def database(folder):
+    (path,) = Path(folder).glob("msprof_*.db")
+    return sqlite3.connect(path)
+
+
+def test_profilers_nest_and_count_every_run(om, tmp_path, command):
+    model = cairn.load(om)
+    x = np.zeros((2, 20), np.float32)
+    with cairn.Profiler(output_path=tmp_path) as outer:
+        model.run(x)
+        with cairn.Profiler(level="marks", output_path=tmp_path) as inner:
+            model.run(x)
+    assert inner.folder == outer.folder
+    rows = table(profile_of(command, outer.folder), "step_trace")
+    assert [row["Iteration ID"] for row in rows] == ["1", "2"]
+
+
+def test_wrong_options_are_said():
+    with pytest.raises(cairn.Error, match="level: expected marks"):
+        cairn.Profiler(level="everything").__enter__()
+
+
+def test_the_environment_starts_a_recording(om, tmp_path, command):
+    options = json.dumps({"output": str(tmp_path), "task_trace": "on", "training_trace": "on"})
+    environment = {**os.environ, "PROFILING_MODE": "true", "PROFILING_OPTIONS": options}
+    subprocess.run([sys.executable, "-c", RUN, om], check=True, env=environment)
+    (folder,) = tmp_path.glob("PROF_*")
+    assert table(profile_of(command, folder), "api_statistic")[0]["Count"] == "4"
+    environment["PROFILING_OPTIONS"] = ""
+    done = subprocess.run([sys.executable, "-c", RUN, om], env=environment, capture_output=True, text=True)
+    assert done.returncode != 0 and "profiling options: are an empty text" in done.stderr
+
+
+def test_steps_and_gaps_are_the_iteration_on_every_row(om, tmp_path, command):
+    done = command("cairn", "profile", "-o", tmp_path, "--", sys.executable, "-c", RUN, om)
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 100 for line in done.stdout.splitlines() if not line.startswith("page:")), done.stdout
+    (folder,) = tmp_path.glob("PROF_*")
+    assert f"page: {folder}/index.html" in done.stdout
+    for row in table(folder, "step_trace"):
+        busy, ops, gaps = (float(row[f"{name} Time(us)"]) for name in ("Busy", "Op", "Gap"))
+        assert abs(ops + gaps - busy) <= 0.01 * busy
+    connection = database(folder)
+    (count,) = connection.execute("SELECT count(*) FROM TASK").fetchone()
+    assert count == len(table(folder, "op_summary")) == len(table(folder, "task_time"))
+    query = """SELECT s.value FROM COMPUTE_TASK_INFO JOIN TASK USING (globalTaskId) JOIN STRING_IDS s ON s.id = opType"""
+    assert {row["OP Type"] for row in table(folder, "op_summary")} == {name for (name,) in connection.execute(query)}
+
+
+def test_the_platforms_command_records_and_queries(om, tmp_path, command):
+    done = command("msprof", f"--output={tmp_path}", f"--application={sys.executable} -c '{RUN}' {om}")
+    assert done.returncode == 0, done.stderr
+    done = command("msprof", "--query=on", f"--output={tmp_path}")
+    assert done.returncode == 0 and "longest iterations" in done.stdout
+    assert command("msprof", "--dynamic=on", "--pid=1").returncode == 1
+
+
+def test_a_folder_without_recordings_and_a_command_without_models_are_said(tmp_path, command):
+    done = command("cairn", "profile", "export", tmp_path)
+    assert done.returncode == 1 and "holds no recording" in done.stderr
+    done = command("cairn", "profile", "-o", tmp_path / "none", "--", "true")
+    assert done.returncode == 1 and "ran no model" in done.stderr
+
+
+@pytest.mark.skipif(not engine_is_there(), reason="the TensorFlow adapter is not installed")
+def test_training_under_tensorflow_has_its_marks(tmp_path, command):
+    done = command("cairn", "migrate", ROOT / "examples/digits/train_tf1.py", "-o", tmp_path / "migrated")
+    assert done.returncode == 0, done.stderr
+    script = tmp_path / "migrated/train_tf1.py"
+    done = command("cairn", "profile", "-o", tmp_path, "--", "cairn", "tf1", script, "--steps", 4, "--output", tmp_path / "out",
+                   env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.glob("PROF_*")
+    training = [row for row in table(folder, "step_trace") if float(row["Iteration Refresh(us)"]) > 0]
+    assert len(training) == 4
+    for row in training:
+        time, forward, refresh = (float(row[f"{name}(us)"]) for name in ("Iteration Time", "FP to BP Time", "Iteration Refresh"))
+        data = 0 if row["Data Aug Bound(us)"] == "N/A" else float(row["Data Aug Bound(us)"])
+        assert time == pytest.approx(data + forward + refresh, abs=0.002)
+    assert any("gradients" in row["Op Name"] for row in table(folder, "op_summary"))
