@@ -112,14 +112,13 @@ def test_without_the_library_a_session_says_what_is_missing(monkeypatch):
 
 
 def test_unknown_old_and_mistyped_keys_are_told_once_with_the_key_that_is_meant(caplog):
-    config = config_with(precision_mod="x", enable_auto_mix_precision=True, jit_compile=True, hcom_parallel=False)
+    config = config_with(precision_mod="x", precision_mode="force_fp32", mix_compile_mode=True, enable_auto_mix_precision=True, jit_compile=True, hcom_parallel=False)
     with caplog.at_level(logging.WARNING, "npu_bridge"):
         tf.Session(config=config).close()
         tf.Session(config=config).close()
     assert sorted(caplog.messages) == [
         "NpuOptimizer: enable_auto_mix_precision is a key of an earlier version and has no effect; use precision_mode",
         "NpuOptimizer: hcom_parallel has no effect: there is one rank here",
-        "NpuOptimizer: jit_compile has no effect: a plan is made for each shape in milliseconds",
         "NpuOptimizer: jit_compile is set as bool, should be string; taken as true",
         "NpuOptimizer: precision_mod is not a known key and has no effect; is precision_mode meant?",
     ]

@@ -5,7 +5,7 @@ import difflib
 import logging
 from typing import NamedTuple
 
-ACTS, NOTED, OLD = "acts", "noted", "old"
+ACTS, MET, NOTED, OLD = "acts", "met", "noted", "old"
 
 
 class Option(NamedTuple):
@@ -24,6 +24,8 @@ PRECISION = (
 PRECISION_V2 = ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16")
 MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "mixed_float16",
          "mixed_bfloat16")  # fmt: skip
+KEEPS_TYPES = ("force_fp32", "must_keep_origin_dtype", "origin", "allow_fp32_to_fp16", "allow_fp32_to_bf16")
+NARROW = "computation keeps its types: float32 stays float32"
 ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
 NO_DEVICE = "there is no such device part here"
 NO_CLUSTER = "deployment over several devices is not done"
@@ -32,20 +34,20 @@ ONE_RANK = "there is one rank here"
 TABLE = (
     # Execution and placement
     Option("use_off_line", "b", True, (), ACTS, "False: stock TensorFlow runs the session"),
-    Option("mix_compile_mode", "b", False, (), ACTS, "operators the engine lacks stay with TensorFlow; so they do always"),
+    Option("mix_compile_mode", "b", False, (), MET, "operators the engine lacks stay with TensorFlow; so they do always"),
     Option("enable_data_pre_proc", "b", False, (), NOTED, "the input pipeline always stays with TensorFlow, ahead of the step"),
     Option("iterations_per_loop", "i", 1, (), ACTS, "training steps in one run of the op named IterationOp"),
-    Option("lower_functional_ops", "b", False, (), NOTED, "conditions and loops stay whole where the engine takes them"),
-    Option("graph_run_mode", "i", 1, (0, 1), NOTED, "0 inference, 1 training: the graph itself says which it is"),
+    Option("lower_functional_ops", "b", False, (), ACTS, "True: TensorFlow lowers conditions and loops, which then stay with it"),
+    Option("graph_run_mode", "i", 1, (0, 1), MET, "0 inference, 1 training: the graph itself says which it is"),
     Option("job", "s", "localhost", (), NOTED, "role of the process: " + ONE_RANK),
     Option("task_index", "i", 0, (), NOTED, "number of the process: " + ONE_RANK),
     Option("frozen_variable", "b", False, (), NOTED, "variables are read where they lie, which costs nothing"),
     Option("variable_placement", "s", "Device", ("Host", "Device"), NOTED, "variables always lie in TensorFlow's memory"),
-    Option("in_out_pair_flag", "b", True, (), ACTS, "whether in_out_pair names what goes to the engine or what stays away"),
-    Option("in_out_pair", "s", None, (), ACTS, "[[['in'], ['out']], ...]: node names around a part of the graph"),
+    Option("in_out_pair_flag", "b", True, (), NOTED, "the engine takes all that it can, whatever is named"),
+    Option("in_out_pair", "s", None, (), NOTED, "the engine takes all that it can, whatever is named"),
     Option("const_input", "s", None, (), NOTED, "inputs that never change: found from the graph"),
     Option("session_device_id", "i", None, (), NOTED, "one device here: the processor"),
-    Option("deterministic", "i", 0, (0, 1), NOTED, "a step gives the same bits whatever the number of threads"),
+    Option("deterministic", "i", 0, (0, 1), MET, "a step gives the same bits whatever the number of threads"),
     Option("external_weight", "b", False, (), NOTED, "weights stay in TensorFlow's memory"),
     Option("insert_op_file", "s", None, (), NOTED, "image preprocessing on the device: " + NO_DEVICE),
     Option("local_rank_id", "i", None, tuple(range(8)), NOTED, ONE_RANK),
@@ -61,9 +63,9 @@ TABLE = (
     Option("es_cluster_config", "s", None, (), NOTED, "there is no embedding service"),
     Option("experimental_accelerate_train_mode", "s", None, (), NOTED, "computation keeps its types"),
     # Precision
-    Option("precision_mode", "s", None, PRECISION, ACTS, "types of the computation; float32 where the engine has no narrower kernel"),
-    Option("precision_mode_v2", "s", None, PRECISION_V2, ACTS, "the same by its newer names"),
-    Option("modify_mixlist", "s", None, (), ACTS, "JSON file that moves operators between the lists of a mixed mode"),
+    Option("precision_mode", "s", None, PRECISION, NOTED, NARROW),
+    Option("precision_mode_v2", "s", None, PRECISION_V2, NOTED, NARROW),
+    Option("modify_mixlist", "s", None, (), NOTED, NARROW),
     Option("customize_dtypes", "s", None, (), NOTED, "file of types per node: computation keeps its types"),
     Option("op_precision_mode", "s", None, (), NOTED, "kernels have one precision each"),
     Option("op_select_implmode", "s", None,
@@ -74,13 +76,13 @@ TABLE = (
     Option("enable_compress_weight", "b", False, (), NOTED, NO_DEVICE),
     Option("compress_weight_conf", "s", None, (), NOTED, NO_DEVICE),
     # Dynamic shape
-    Option("dynamic_input", "b", False, (), ACTS, ALWAYS_DYNAMIC),
-    Option("dynamic_graph_execute_mode", "s", "dynamic_execute", ("dynamic_execute", "lazy_recompile"), ACTS, ALWAYS_DYNAMIC),
-    Option("dynamic_inputs_shape_range", "s", None, (), NOTED, ALWAYS_DYNAMIC),
-    Option("input_shape", "s", None, (), NOTED, ALWAYS_DYNAMIC),
-    Option("dynamic_dims", "s", None, (), NOTED, ALWAYS_DYNAMIC),
-    Option("dynamic_node_type", "i", None, (0, 1), NOTED, ALWAYS_DYNAMIC),
-    Option("jit_compile", "s", "auto", ("true", "false", "auto"), NOTED, "a plan is made for each shape in milliseconds"),
+    Option("dynamic_input", "b", False, (), MET, ALWAYS_DYNAMIC),
+    Option("dynamic_graph_execute_mode", "s", "dynamic_execute", ("dynamic_execute", "lazy_recompile"), MET, ALWAYS_DYNAMIC),
+    Option("dynamic_inputs_shape_range", "s", None, (), MET, ALWAYS_DYNAMIC),
+    Option("input_shape", "s", None, (), MET, ALWAYS_DYNAMIC),
+    Option("dynamic_dims", "s", None, (), MET, ALWAYS_DYNAMIC),
+    Option("dynamic_node_type", "i", None, (0, 1), MET, ALWAYS_DYNAMIC),
+    Option("jit_compile", "s", "auto", ("true", "false", "auto"), MET, "a plan is made for each shape in milliseconds"),
     # Compilation, tuning, caches
     Option("fusion_switch_file", "s", None, (), NOTED, "fusions of this engine have other names"),
     Option("enable_scope_fusion_passes", "s", None, (), NOTED, "fusions of this engine have other names"),
@@ -94,7 +96,7 @@ TABLE = (
     Option("mstune_mode", "s", None, (), NOTED, "there is no tuner yet"),
     Option("topo_sorting_mode", "i", None, (0, 1), NOTED, "the planner chooses the order"),
     Option("variable_format_optimize", "b", None, (), NOTED, "variables keep TensorFlow's layout"),
-    Option("min_group_size", "i", None, (), NOTED, "clusters without benefit are dissolved by themselves"),
+    Option("min_group_size", "i", None, (), MET, "clusters without benefit are dissolved by themselves"),
     Option("graph_memory_max_size", "s", None, (), NOTED, "memory is taken as needed"),
     Option("variable_memory_max_size", "s", None, (), NOTED, "memory is taken as needed"),
     Option("buffer_optimize", "s", "l2_optimize", ("l2_optimize", "off_optimize"), NOTED, NO_DEVICE),
@@ -175,15 +177,16 @@ def check_entry(entry):
         value = _moved(option, field)
         if value is not None:
             check_value(option, value)
-            if option.status == NOTED and value != option.default:
-                note(option)
+            note(option, value)
     values = {key: value_of(entry, key) for key in entry.parameter_map if key in BY_KEY}
     check_together(values)
     return values
 
 
-def note(option):
-    warn_once(f"NpuOptimizer: {option.key} has no effect: {option.meaning}")
+def note(option, value):
+    """Tells once that the key changes nothing, when its value asks for a change."""
+    if option.status == NOTED and value != option.default and value not in KEEPS_TYPES:
+        warn_once(f"NpuOptimizer: {option.key} has no effect: {option.meaning}")
 
 
 def check_value(option, value):
@@ -285,8 +288,9 @@ def markdown():
         "",
         "<!-- Written by `python -m npu_bridge.options`; do not edit. -->",
         "",
-        "Keys of the `NpuOptimizer` entry, and the arguments of `NPURunConfig` with the same names. A key that acts changes",
-        "something; one that is noted is accepted, checked, and said once to have no effect.",
+        "Keys of the `NpuOptimizer` entry, and the arguments of `NPURunConfig` with the same names. A key that *acts* changes",
+        "something; what one that is *met* asks for is always so; one that is *noted* is accepted, checked, and said once to",
+        "have no effect.",
         "",
         "| key | type | default | values | status | meaning |",
         "|---|---|---|---|---|---|",

@@ -20,8 +20,7 @@ class NpuDeviceHandle:
         fields = {}
         for key, value in self._values.items():
             option = options.BY_KEY[key]
-            if option.status == options.NOTED and value != option.default:
-                options.note(option)
+            options.note(option, value)
             fields[key] = attr_value_pb2.AttrValue(**{option.kind: str(value).encode() if option.kind == "s" else value})
         options.check_together(self._values)
         engine.add_to_functions(fields)
