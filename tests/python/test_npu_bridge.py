@@ -275,8 +275,7 @@ def test_dropout_draws_the_numbers_of_tf_nn_dropout():
         tf.reset_default_graph()
         tf.set_random_seed(3)
         first = dropout(tf.ones([40]))
-        kept = dropout(tf.ones([4])) if dropout else None
-        draws.append(value_of([first, kept, tf.random.uniform([3])]))
+        draws.append(value_of([first, dropout(tf.ones([4])), tf.random.uniform([3])]))
     for one, other in zip(*draws):
         np.testing.assert_array_equal(one, other)
 
@@ -593,7 +592,9 @@ def test_eager_mode_is_refused_and_npu_device_opens():
 
 
 def test_sessions_of_several_graphs_keep_their_own_steps():
-    assert sessions._flat(tf.get_default_graph(), {object(): [tf.no_op()], "a": ()}) is not None
+    nothing = tf.no_op("nothing")
+    nested = {object(): [nothing, (tf.constant(1.0),)], "a": {"b": "nothing", "c": "Const:0"}}
+    assert list(sessions._flat(tf.get_default_graph(), nested)) == [nothing, nothing]
     graphs = [tf.Graph(), tf.Graph()]
     counts = []
     for graph, steps in zip(graphs, (2, 3)):
