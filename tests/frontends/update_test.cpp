@@ -17,14 +17,18 @@ Tensor array(const std::string& folder, const std::string& kind, const std::stri
   return test::read_npy(folder + "/case/" + kind + "." + name + ".npy");
 }
 
-/// "" or what is wrong after two runs.
-std::string update_problem(const std::string& folder, const std::string& form) {
-  const tensorflow::GraphDef graph = tensorflow::read_graph_def(folder + "/" + form + ".pb");
+ImportOptions shapes_of(const tensorflow::GraphDef& graph, const std::string& folder) {
   ImportOptions options;
   for (const auto& node : graph.nodes)
     if (node.op == "_Arg")
       options.input_shapes[std::string(node.name)] = Shape::of(array(folder, "in", std::string(node.name)).dims());
-  auto model = Model::make(import_cluster(graph, options), {});
+  return options;
+}
+
+/// "" or what is wrong after two runs.
+std::string update_problem(const std::string& folder, const std::string& form) {
+  const tensorflow::GraphDef graph = tensorflow::read_graph_def(folder + "/" + form + ".pb");
+  auto model = Model::make(import_cluster(graph, shapes_of(graph, folder)), {});
   for (size_t i = 0; i < model->state().size(); ++i) model->set_state(i, array(folder, "in", model->state()[i].name));
   std::vector<Tensor> inputs;
   for (const Port& port : model->inputs()) inputs.push_back(array(folder, "in", port.name));
@@ -58,6 +62,26 @@ TEST(ImportTensorFlow, EveryUpdateLeavesWhatTensorFlowLeaves) {
     }
   }
   EXPECT_GT(tested, 80);
+}
+
+// What an optimiser does to elements stays in few fused steps of the cpu engine.
+TEST(ImportTensorFlow, UpdatesAreFused) {
+  const std::string root = test::made_by("make_updates");
+  if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  const std::map<std::string, size_t> most_steps = {{"ApplyAdam", 4}, {"ApplyMomentum", 2}, {"ApplyRMSProp", 5}};
+  for (const auto& [name, most] : most_steps) {
+    const std::string folder = root + "/" + name;
+    const tensorflow::GraphDef graph = tensorflow::read_graph_def(folder + "/resource.pb");
+    auto model = Model::make(import_cluster(graph, shapes_of(graph, folder)), {.threads = 1, .bind_state = true});
+    std::vector<Dims> dims;
+    for (const Port& port : model->inputs()) dims.push_back(array(folder, "in", port.name).dims());
+    size_t steps = 0;
+    for (const PlannedStep& step : model->plan(dims)->steps) {
+      EXPECT_TRUE(step.kernel.starts_with("cpu/elementwise")) << name << " " << step.kernel;
+      steps += step.group.last().result()->type.shape.rank() > 0;
+    }
+    EXPECT_LE(steps, most) << name;
+  }
 }
 
 /// "" or what is wrong with three draws from one stream.
