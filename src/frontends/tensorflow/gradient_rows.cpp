@@ -291,15 +291,46 @@ void mirror_pad_gradient(OpContext& c) {
   c.out = {x};
 }
 
+/// Rows of several tensors put at the places that indices name; of several for one place the last stays.
+void dynamic_stitch(OpContext& c) {
+  if (c.in.size() < 2 || c.in.size() % 2 != 0) fail(ErrorKind::invalid_model, "", "has {} inputs", c.in.size());
+  const size_t parts = c.in.size() / 2, lead = c.rank(0);
+  const auto& first = c.in[parts]->type.shape;
+  if (c.rank(parts) < lead) fail(ErrorKind::invalid_model, "", "data has fewer dims than its indices");
+  std::vector<int64_t> rest, places;
+  for (size_t i = lead; i < first.rank(); ++i) {
+    if (!first.dims[i].known()) c.refuse("dim {} of the data is not known", i);
+    rest.push_back(first.dims[i].size);
+  }
+  std::vector<Value*> rows;
+  std::vector<int64_t> row_shape = rest;
+  row_shape.insert(row_shape.begin(), -1);
+  for (size_t i = 0; i < parts; ++i) {
+    for (int64_t place : c.constant_integers(i, "the indices")) places.push_back(place);
+    rows.push_back(folded(c.b.add("reshape", {c.in[parts + i], c.b.ints(row_shape)}), c.b));
+  }
+  std::vector<int64_t> shape = rest;
+  shape.insert(shape.begin(), places.empty() ? 0 : *std::max_element(places.begin(), places.end()) + 1);
+  if (std::any_of(places.begin(), places.end(), [](int64_t place) { return place < 0; }))
+    fail(ErrorKind::invalid_model, "", "an index is negative");
+  if (shape[0] > (1 << 20)) c.refuse("stitches {} rows", shape[0]);
+  Value* all = rows.size() == 1 ? rows[0] : folded(c.b.add("concat", rows, {{"axis", int64_t{0}}}), c.b);
+  Value* zeros = folded(c.b.add("broadcast_to", {number_like(c, all, 0), c.b.ints(shape)}), c.b);
+  Value* indices = c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(places.size()), 1}, places));
+  c.out = {folded(c.b.add("scatter_update", {zeros, indices, all}), c.b)};
+}
+
 constexpr Row kRows[] = {
     {"BroadcastGradientArgs", broadcast_axes},
     {"ConcatOffset", concat_offset},
+    {"DynamicStitch", dynamic_stitch},
     {"EluGrad", formula<elu>},
     {"InvGrad", formula<reciprocal>},
     {"InvertPermutation", invert_permutation},
     {"L2Loss", l2_loss},
     {"LeakyReluGrad", formula<leaky_relu>},
     {"MirrorPadGrad", mirror_pad_gradient},
+    {"ParallelDynamicStitch", dynamic_stitch},
     {"ReciprocalGrad", formula<reciprocal>},
     {"Relu6Grad", formula<relu6>},
     {"ReluGrad", formula<relu>},

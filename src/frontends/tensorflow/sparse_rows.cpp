@@ -68,6 +68,14 @@ void resource_gather_nd(OpContext& c) {
   c.out = {c.b.add("gather_nd", {c.b.add("read_variable", {c.in[0]}), c.in[1]})};
 }
 
+void variable_shape(OpContext& c) {
+  c.expect_inputs(1);
+  Value* content = c.b.add("read_variable", {c.in[0]});
+  const DType dtype = c.dtype("out_type", kDtInt32);
+  c.out = {content->type.is_static() ? cast_to(c.b.ints(content->type.shape.sizes()), dtype, c.b)
+                                     : c.b.add("shape_of", {content}, {{"dtype", dtype}})};
+}
+
 /// Sorted segments, of which an empty one gives 0, a product 1. There are as many as the last one tells.
 Value* last_and_one(OpContext& c, Value* segments) {
   Value* last = c.b.add("slice", {segments, c.b.ints({-1}), c.b.ints({std::numeric_limits<int64_t>::max()})});
@@ -214,6 +222,7 @@ constexpr Row kRows[] = {
     {"UnsortedSegmentMin", unsorted_segments, "min"},
     {"UnsortedSegmentProd", unsorted_segments, "prod"},
     {"UnsortedSegmentSum", unsorted_segments, "sum"},
+    {"VariableShape", variable_shape, nullptr, 1},
 };
 
 }  // namespace
