@@ -26,8 +26,9 @@ struct OmOrigin {
   std::map<std::string, std::string> options;
 };
 
-/// Replaces `path` as a whole. Equal modules and origins give equal bytes. Throws Error io, unsupported.
-void write_om(const Module& module, const OmOrigin& origin, const std::string& path);
+/// Replaces `path` as a whole. Equal modules and origins give equal bytes. With `external` the weights go to files
+/// weight/weight_<SHA-256> beside it. Throws Error io, unsupported.
+void write_om(const Module& module, const OmOrigin& origin, const std::string& path, bool external = false);
 /// The same bytes in memory.
 std::string encode_om(const Module& module, const OmOrigin& origin);
 
@@ -46,7 +47,7 @@ class OmFile {
   static std::shared_ptr<const OmFile> from_bytes(std::string name, std::string_view bytes,
                                                   std::shared_ptr<const void> owner);
 
-  /// Reads all weights and compares their checksum. Throws Error invalid_model.
+  /// Reads all weights, those in other files too, and compares their checksums. Throws Error invalid_model.
   void check_weights() const;
   /// Parses and verifies the module; its weights are views into the file. Throws Error invalid_model.
   Module module() const;
@@ -55,7 +56,9 @@ class OmFile {
   std::string_view module_text() const { return text_; }
   const std::vector<Tensor>& weights() const { return weights_; }
   const std::vector<Section>& sections() const { return sections_; }
+  /// Bytes of the file, without weights in other files.
   size_t size() const { return bytes_.size(); }
+  size_t external_bytes() const;
 
  private:
   std::string name_;
@@ -64,6 +67,8 @@ class OmFile {
   std::vector<Section> sections_;
   std::string_view metadata_, text_, data_;
   uint32_t data_checksum_ = 0;
+  std::string folder_;                                            // of the file; empty for bytes in memory
+  std::vector<std::pair<std::string, std::string_view>> external_;  // SHA-256 and bytes of weights in other files
   std::vector<Tensor> weights_;
 
   friend class OmReader;

@@ -16,7 +16,10 @@ inline constexpr size_t kAlignment = 64;
 inline constexpr uint32_t kMaxSections = 16;
 inline constexpr uint64_t kMaxMetadata = 1 << 20;
 inline constexpr uint16_t kMaxRank = 64;
-inline constexpr char kPlainLayout[16] = "plain";  // row-major elements
+inline constexpr char kPlainLayout[16] = "plain";        // row-major elements
+inline constexpr char kExternalLayout[16] = "external";  // the same in a file named by the 64 digits that stand here
+inline constexpr const char* kExternalFolder = "weight";  // beside the model
+inline constexpr const char* kExternalPrefix = "weight_";
 
 enum Kind : uint32_t { kMetadata = 1, kModule = 2, kWeightTable = 3, kWeights = 4 };
 

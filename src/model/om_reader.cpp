@@ -1,11 +1,13 @@
 // Every number of the file is checked before it is used; a file that passes can be mapped and read without further care.
 #include <algorithm>
+#include <filesystem>
 
 #include "frontends/crc32c.h"
 #include "ir/text.h"
 #include "model/om_file.h"
 #include "model/om_layout.h"
 #include "support/files.h"
+#include "support/sha256.h"
 
 namespace cairn {
 
@@ -30,12 +32,13 @@ const char* section_name(uint32_t kind) {
 
 class OmReader {
  public:
-  OmReader(std::string name, std::string_view bytes, std::shared_ptr<const void> owner)
+  OmReader(std::string name, std::string_view bytes, std::shared_ptr<const void> owner, std::string folder = {})
       : file_(std::make_shared<OmFile>()),
         bytes_(bytes) {
     file_->name_ = std::move(name);
     file_->bytes_ = bytes;
     file_->owner_ = std::move(owner);
+    file_->folder_ = std::move(folder);
   }
 
   std::shared_ptr<const OmFile> read() {
@@ -127,19 +130,36 @@ class OmReader {
       std::vector<int64_t> dims(record.rank);
       if (!dims.empty()) std::memcpy(dims.data(), table_.data() + at, record.rank * sizeof(int64_t));
       at += record.rank * sizeof(int64_t);
-      if (std::memcmp(record.layout, om::kPlainLayout, sizeof record.layout) != 0)
+      bool external = std::memcmp(record.layout, om::kExternalLayout, sizeof record.layout) == 0;
+      if (!external && std::memcmp(record.layout, om::kPlainLayout, sizeof record.layout) != 0)
         refuse("weight {} has a layout that this program does not know", index);
       std::string_view data = file_->data_;
       if (record.offset != om::align(end) || record.offset > data.size() || record.size > data.size() - record.offset)
         refuse("weight {} lies at {} with {} bytes, expected at {} within {}", index, record.offset, record.size,
                om::align(end), data.size());
       end = record.offset + record.size;
-      file_->weights_.push_back(tensor(index, record, std::move(dims), data.substr(record.offset, record.size)));
+      std::string_view stored = data.substr(record.offset, record.size);
+      std::shared_ptr<const void> owner = file_->owner_;
+      if (external) stored = external_bytes(index, stored, owner);
+      file_->weights_.push_back(tensor(index, record, std::move(dims), stored, std::move(owner)));
     }
     if (end != file_->data_.size()) refuse("has {} bytes of weights that belong to none", file_->data_.size() - end);
   }
 
-  Tensor tensor(size_t index, const om::Weight& record, std::vector<int64_t> dims, std::string_view data) const {
+  /// The bytes of a file that is named by its own SHA-256, so no name leads anywhere else.
+  std::string_view external_bytes(size_t index, std::string_view digest, std::shared_ptr<const void>& owner) {
+    if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+      refuse("weight {} lies in a file whose name is no SHA-256", index);
+    if (file_->folder_.empty()) refuse("has weights in files beside it; open it by its path");
+    std::filesystem::path folder = std::filesystem::path(file_->folder_) / om::kExternalFolder;
+    auto mapped = MappedFile::open(folder / (om::kExternalPrefix + std::string(digest)));
+    owner = mapped;
+    file_->external_.emplace_back(digest, mapped->bytes());
+    return mapped->bytes();
+  }
+
+  Tensor tensor(size_t index, const om::Weight& record, std::vector<int64_t> dims, std::string_view data,
+                std::shared_ptr<const void> owner) const {
     DType dtype{static_cast<DType::Kind>(record.kind), record.bits};
     if (record.kind > static_cast<uint8_t>(DType::Kind::string) || parse_dtype(to_string(dtype)) != dtype)
       refuse("weight {} has an unknown element type", index);
@@ -151,7 +171,7 @@ class OmReader {
              to_string(Type::tensor(dtype, Shape::of(dims))));
     if (dtype == kBool && std::any_of(data.begin(), data.end(), [](char c) { return c != 0 && c != 1; }))
       refuse("weight {} has a truth value that is neither 0 nor 1", index);
-    return Tensor::view(dtype, std::move(dims), data.data(), file_->owner_);
+    return Tensor::view(dtype, std::move(dims), data.data(), std::move(owner));
   }
 
   Tensor texts(size_t index, std::vector<int64_t> dims, int64_t count, std::string_view data) const {
@@ -181,7 +201,8 @@ bool is_om(std::string_view bytes) {
 
 std::shared_ptr<const OmFile> OmFile::open(const std::string& path) {
   auto mapped = MappedFile::open(path);
-  return OmReader(path, mapped->bytes(), mapped).read();
+  std::string folder = std::filesystem::path(path).parent_path();
+  return OmReader(path, mapped->bytes(), mapped, folder.empty() ? "." : folder).read();
 }
 
 std::shared_ptr<const OmFile> OmFile::from_bytes(std::string name, std::string_view bytes,
@@ -193,6 +214,19 @@ std::shared_ptr<const OmFile> OmFile::from_bytes(std::string name, std::string_v
 void OmFile::check_weights() const {
   if (crc32c(data_) != data_checksum_)
     fail(ErrorKind::invalid_model, name_, "is damaged: the weights' checksum differs");
+  for (const auto& [digest, bytes] : external_) {
+    Sha256 hash;
+    hash.add(bytes);
+    if (hash.digest() != digest)
+      fail(ErrorKind::invalid_model, name_, "the file {}/{}{} is damaged: its checksum differs", om::kExternalFolder,
+           om::kExternalPrefix, digest);
+  }
+}
+
+size_t OmFile::external_bytes() const {
+  size_t total = 0;
+  for (const auto& [digest, bytes] : external_) total += bytes.size();
+  return total;
 }
 
 Module OmFile::module() const {

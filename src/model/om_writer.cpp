@@ -1,11 +1,14 @@
 // Writer of the .om container: lays out the sections, then writes the whole file atomically.
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "frontends/crc32c.h"
 #include "ir/text.h"
 #include "model/om_file.h"
 #include "model/om_layout.h"
 #include "support/files.h"
+#include "support/sha256.h"
 
 namespace cairn {
 
@@ -33,6 +36,12 @@ std::string metadata_of(const Module& module, const OmOrigin& origin) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Weights in order of the table; of one that lies in a file of its own the name's digits.
+struct Weights {
+  const std::vector<Tensor>& tensors;
+  std::vector<std::string> external;  // as many; empty: inside
+};
+
 /// The bytes of a weight; texts are gathered into `buffer`.
 std::string_view stored_bytes(const Tensor& weight, std::string& buffer) {
   if (weight.dtype() != kString) return {static_cast<const char*>(weight.data()), weight.bytes()};
@@ -47,32 +56,38 @@ std::string_view stored_bytes(const Tensor& weight, std::string& buffer) {
   return buffer;
 }
 
+std::string_view stored_bytes(const Weights& weights, size_t index, std::string& buffer) {
+  return weights.external[index].empty() ? stored_bytes(weights.tensors[index], buffer) : weights.external[index];
+}
+
 /// Hands the weights section to `sink` piece by piece.
-void each_weight(const std::vector<Tensor>& weights, const FileSink& sink) {
+void each_weight(const Weights& weights, const FileSink& sink) {
   static constexpr char kZeros[om::kAlignment] = {};
   std::string buffer;
   uint64_t offset = 0;
-  for (const Tensor& weight : weights) {
+  for (size_t i = 0; i < weights.tensors.size(); ++i) {
     sink({kZeros, om::align(offset) - offset});
-    std::string_view bytes = stored_bytes(weight, buffer);
+    std::string_view bytes = stored_bytes(weights, i, buffer);
     sink(bytes);
     offset = om::align(offset) + bytes.size();
   }
 }
 
-std::string weight_table(const std::vector<Tensor>& weights) {
+std::string weight_table(const Weights& weights) {
   std::string table, buffer;
   uint64_t offset = 0;
-  for (const Tensor& weight : weights) {
+  for (size_t i = 0; i < weights.tensors.size(); ++i) {
+    const Tensor& weight = weights.tensors[i];
     om::Weight record{};
     record.kind = static_cast<uint8_t>(weight.dtype().kind);
     record.bits = weight.dtype().bits;
     record.rank = static_cast<uint16_t>(weight.rank());
     if (weight.rank() > om::kMaxRank)
       fail(ErrorKind::unsupported, "", "a constant of rank {} does not fit a model", weight.rank());
-    std::memcpy(record.layout, om::kPlainLayout, sizeof record.layout);
+    const auto& layout = weights.external[i].empty() ? om::kPlainLayout : om::kExternalLayout;
+    std::memcpy(record.layout, layout, sizeof record.layout);
     record.offset = om::align(offset);
-    record.size = stored_bytes(weight, buffer).size();
+    record.size = stored_bytes(weights, i, buffer).size();
     offset = record.offset + record.size;
     table += om::bytes_of(record);
     for (int64_t dim : weight.dims()) table += om::bytes_of(dim);
@@ -80,17 +95,38 @@ std::string weight_table(const std::vector<Tensor>& weights) {
   return table;
 }
 
-void write(const Module& module, const OmOrigin& origin, const FileSink& sink) {
+/// Files for all weights but texts, in `folder`; those that exist are of the same bytes.
+std::vector<std::string> write_external(const std::vector<Tensor>& weights, const std::filesystem::path& folder) {
+  std::vector<std::string> digests;
+  for (const Tensor& weight : weights) {
+    std::string& digest = digests.emplace_back();
+    if (weight.dtype() == kString) continue;
+    std::string_view bytes{static_cast<const char*>(weight.data()), weight.bytes()};
+    Sha256 hash;
+    hash.add(bytes);
+    digest = hash.digest();
+    std::filesystem::create_directories(folder);
+    std::string path = folder / (om::kExternalPrefix + digest);
+    std::error_code none;
+    if (std::filesystem::file_size(path, none) != bytes.size()) write_file(path, bytes);
+  }
+  return digests;
+}
+
+void write(const Module& module, const OmOrigin& origin, const FileSink& sink,
+           const std::optional<std::filesystem::path>& external = {}) {
   ModuleText text = print(module);
   std::string metadata = metadata_of(module, origin);
   if (metadata.size() > om::kMaxMetadata)
     fail(ErrorKind::unsupported, "", "the names of inputs and outputs take {} bytes, expected at most {}",
          metadata.size(), om::kMaxMetadata);
-  std::string table = weight_table(text.weights);
+  Weights weights{text.weights, external ? write_external(text.weights, *external)
+                                         : std::vector<std::string>(text.weights.size())};
+  std::string table = weight_table(weights);
 
   uint32_t weights_checksum = 0;
   uint64_t weights_size = 0;
-  each_weight(text.weights, [&](std::string_view bytes) {
+  each_weight(weights, [&](std::string_view bytes) {
     weights_checksum = crc32c(bytes, weights_checksum);
     weights_size += bytes.size();
   });
@@ -125,15 +161,17 @@ void write(const Module& module, const OmOrigin& origin, const FileSink& sink) {
     if (i < std::size(contents))
       put(contents[i]);
     else
-      each_weight(text.weights, put);
+      each_weight(weights, put);
   }
   CHECK(written == end, "wrote {} of {} bytes", written, end);
 }
 
 }  // namespace
 
-void write_om(const Module& module, const OmOrigin& origin, const std::string& path) {
-  write_file(path, [&](const FileSink& sink) { write(module, origin, sink); });
+void write_om(const Module& module, const OmOrigin& origin, const std::string& path, bool external) {
+  std::optional<std::filesystem::path> folder;
+  if (external) folder = std::filesystem::path(path).parent_path() / om::kExternalFolder;
+  write_file(path, [&](const FileSink& sink) { write(module, origin, sink, folder); });
 }
 
 std::string encode_om(const Module& module, const OmOrigin& origin) {

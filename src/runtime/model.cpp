@@ -9,6 +9,8 @@
 #include "engines/reference/engine.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
+#include "runtime/input_limits.h"
+#include "support/options.h"
 
 namespace cairn {
 
@@ -48,6 +50,15 @@ std::vector<const Engine*> engines_of(const ModelOptions& options) {
   if (engines.empty()) engines.push_back(&cpu_engine());
   if (engines.empty() || engines.back() != &reference_engine()) engines.push_back(&reference_engine());
   return engines;
+}
+
+// What the caller leaves out, and what was left out when the model was converted.
+std::vector<std::string> disabled_passes(const Module& module, const ModelOptions& options) {
+  std::vector<std::string> disabled = options.disabled_passes;
+  auto found = module.metadata.find("disabled_passes");
+  if (found == module.metadata.end()) return disabled;
+  for (std::string& name : split_list(found->second, ',')) disabled.push_back(std::move(name));
+  return disabled;
 }
 
 void copy_elements(const Tensor& from, void* to) {
@@ -186,6 +197,18 @@ struct Model::Impl {
     return values[state_of[param]].tensor.dims();
   }
 
+  /// A plan is made for these sizes: they must be among those that the model was converted for.
+  void check_sizes(std::span<const Dims> dims) const {
+    if (limits.alternatives().empty()) return;
+    std::vector<std::string> names;
+    for (const Port& input : inputs) names.push_back(input.name);
+    if (limits.alternatives()[0].size() != names.size())
+      fail(ErrorKind::invalid_model, "", "has sizes for {} inputs, but {} inputs", limits.alternatives()[0].size(),
+           names.size());
+    limits.check(dims, names);
+  }
+
+  InputLimits limits;
   PlanOptions plan_options;
   PackedConstants packer;
   std::unique_ptr<Program> program;
@@ -197,11 +220,13 @@ Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& options) {
   auto impl = std::make_unique<Impl>();
-  if (options.optimise) optimise(module, {.disabled = options.disabled_passes});
+  if (options.optimise) optimise(module, {.disabled = disabled_passes(module, options)});
   impl->module = std::make_shared<const Module>(std::move(module));
   impl->read_signature(options.bind_state);
+  impl->limits = InputLimits::of(*impl->module);
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
-  impl->plan_options = {engines_of(options), impl->pool->width(), options.reuse_memory};
+  bool reuse_memory = options.reuse_memory && !impl->module->metadata.contains("keep_memory");
+  impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory};
   impl->program = std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
@@ -232,6 +257,7 @@ int Model::threads() const { return impl_->pool->width(); }
 std::shared_ptr<const Plan> Model::plan(std::span<const Dims> dims) const {
   if (dims.size() != impl_->inputs.size())
     fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", impl_->inputs.size(), dims.size());
+  impl_->check_sizes(dims);
   std::lock_guard lock(impl_->state_mutex);
   std::vector<Dims> all;
   for (size_t i = 0; i < impl_->input_of.size(); ++i) {
@@ -273,6 +299,9 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
       auto given = impl.dims_of(i, inputs);
       dims[i].assign(given.begin(), given.end());
     }
+    std::vector<Dims> sizes;
+    for (const TensorRef& input : inputs) sizes.emplace_back(input.dims.begin(), input.dims.end());
+    impl.check_sizes(sizes);
     plan = impl.program->plan(dims);
   }
   Scratch<const void*> scratch(count);

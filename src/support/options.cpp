@@ -251,48 +251,6 @@ void wrap(std::string& out, std::string_view text, size_t indent, size_t width) 
   out += '\n';
 }
 
-[[noreturn]] void shape_error(const char* code, const std::string& message) {
-  Report report;
-  report.add({code,
-              Severity::error,
-              "--input_shape",
-              {},
-              message,
-              "write name:dims, several separated by ';': \"input1:1,224,224,3;input2:1,10\""});
-  throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
-}
-
-int64_t parse_dim(std::string_view text, std::string_view part) {
-  int64_t size = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (code == std::errc::result_out_of_range || (code == std::errc() && size > INT32_MAX))
-    shape_error("E10013", fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX));
-  if (code != std::errc() || end != text.data() + text.size())
-    shape_error("E10014", fmt::format("'{}' in '{}' is not a number", text, part));
-  if (size == 0 || size < -1)
-    shape_error("E10011", fmt::format("'{}' in '{}' is not a size; expected at least 1, or -1 for any", size, part));
-  return size;
-}
-
-std::vector<int64_t> parse_dims(std::string text, std::string_view part, std::vector<std::string>& repairs) {
-  if (text.starts_with('[') && text.ends_with(']')) {
-    repairs.push_back(fmt::format("--input_shape: brackets in '{}' are left out", part));
-    text = text.substr(1, text.size() - 2);
-  }
-  std::vector<int64_t> dims;
-  for (size_t start = 0; start <= text.size() && !trim(text).empty();) {
-    size_t comma = std::min(text.find(',', start), text.size());
-    std::string_view item = trim(std::string_view(text).substr(start, comma - start));
-    if (item.find('~') != std::string_view::npos) {
-      repairs.push_back(fmt::format("--input_shape: the range {} in '{}' is read as -1, any size", item, part));
-      item = "-1";
-    }
-    dims.push_back(parse_dim(item, part));
-    start = comma + 1;
-  }
-  return dims;
-}
-
 }  // namespace
 
 const char* to_string(OptionStatus status) {
@@ -363,23 +321,6 @@ std::vector<std::string> split_list(std::string_view text, char separator) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs) {
-  std::vector<NamedDims> shapes;
-  for (const std::string& part : split_list(value, ';')) {
-    size_t colon = part.rfind(':');
-    if (colon == std::string::npos || colon == 0)
-      shape_error("E10002", fmt::format("'{}' has no name and dimensions with ':' between", part));
-    if (part.find('.', colon) != std::string::npos)
-      shape_error("E10002", fmt::format("'{}' has a number with a point, expected whole numbers", part));
-    NamedDims shape;
-    shape.name = trim(std::string_view(part).substr(0, colon));
-    shape.dims = parse_dims(std::string(trim(std::string_view(part).substr(colon + 1))), part, repairs);
-    shapes.push_back(std::move(shape));
-  }
-  if (shapes.empty()) shape_error("E10002", "there is no input in it");
-  return shapes;
 }
 
 }  // namespace cairn

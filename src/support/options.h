@@ -70,14 +70,6 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door
 /// The help text of a door, 100 columns.
 std::string options_help(Door door, const std::string& program);
 
-/// An input with its dims; -1 where any size is allowed.
-struct NamedDims {
-  std::string name;
-  std::vector<int64_t> dims;
-};
-/// "a:1,224,224,3;b:1,-1"; brackets, blanks and "1~8" are accepted and noted in `repairs`. Names may contain colons.
-/// Throws ReportError: E10002 (form), E10011 (zero), E10013 (too large), E10014 (no number).
-std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs);
 /// Parts between separators, trimmed, without empty ones.
 std::vector<std::string> split_list(std::string_view text, char separator);
 

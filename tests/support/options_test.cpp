@@ -1,5 +1,6 @@
 // The platform tools' arguments, as printed in manuals and as people really write them.
 #include "support/options.h"
+#include "support/shape_options.h"
 
 #include <gtest/gtest.h>
 
@@ -94,7 +95,7 @@ TEST(Options, BadValuesHaveThePlatformsCodes) {
   EXPECT_EQ(only_code({"--save_original_model=1"}), "E10005");
   EXPECT_EQ(only_code({"--enable_small_channel=true"}), "E10006");
   EXPECT_EQ(only_code({"--model"}), "E10004");
-  EXPECT_EQ(only_code({"--insert_op_conf=aipp.cfg"}), "E10055");
+  EXPECT_EQ(only_code({"--cluster_config=c.json"}), "E10055");
   EXPECT_EQ(problems_of({"--mode=abc"}).problems()[0].message.substr(0, 60),
             "Value [abc] for parameter [--mode] is invalid. Reason: it mu");
 }
@@ -123,8 +124,10 @@ TEST(InputShape, NamesMayContainColonsAndValuesBlanksBracketsAndRanges) {
   EXPECT_EQ(shapes[0].name, "a:0");
   EXPECT_EQ(shapes[0].dims, (std::vector<int64_t>{1, 224, 224, 3}));
   EXPECT_EQ(shapes[1].dims, (std::vector<int64_t>{1, 3, -1, -1}));
+  EXPECT_EQ(shapes[1].ranges[2], (SizeRange{100, 1080}));
+  EXPECT_EQ(shapes[1].ranges[3], SizeRange{});
   EXPECT_TRUE(shapes[2].dims.empty());
-  EXPECT_EQ(repairs.size(), 2u);
+  EXPECT_EQ(repairs.size(), 1u);
 }
 
 TEST(InputShape, FaultsHaveThePlatformsCodes) {

@@ -1,7 +1,11 @@
 // atc and omg: the platform's converters by their own names, options, messages and exit statuses.
+#include <algorithm>
 #include <filesystem>
 
-#include "conversion.h"
+#include "atc_request.h"
+#include "model_json.h"
+#include "runtime/input_limits.h"
+#include "single_op.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -10,6 +14,7 @@ namespace {
 
 constexpr int kFailure = 255;      // what the platform's tools return after start-up
 constexpr int kUnknownOption = 1;  // and before it
+constexpr size_t kLargestDump = size_t{1} << 30;
 
 /// The fixed texts of a tool; scripts search for them.
 struct Lines {
@@ -88,12 +93,6 @@ class Tool {
     report.add({code, Severity::error, std::move(subject), {}, std::move(message)});
     return report;
   }
-  [[noreturn]] static void stop(const char* code, const std::string& option, const std::string& message,
-                                const std::string& fix = {}) {
-    Report report;
-    report.add({code, Severity::error, option, {}, message, fix});
-    throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
-  }
 
   /// The platform's block: the code, the sentence, and below it what to do.
   int failed(const Report& report) const {
@@ -132,107 +131,20 @@ class Tool {
 
   void work() {
     std::string mode = options_.get("mode");
+    if (options_.has("singleop")) return single_operators();
     if (mode == "0") return convert();
     if (mode == "1") return to_json();
     if (mode == "3") return check();
-    if (mode == "6") {
-      if (options_.has("framework")) stop("E10057", "--framework", "Mode 6 takes --om only.");
-      return display(required("om"));
-    }
-    stop("E10055", "--mode", "Mode 5 is not supported: text dumps of the original platform are not read.",
-         "mode 1 writes the JSON of a model");
+    if (mode == "5") return dump_to_json();
+    if (options_.has("framework")) stop("E10057", "--framework", "Mode 6 takes --om only.");
+    display(required("om"));
   }
 
-  /// Reads what is asked for; the framework is found from the file and must agree with --framework.
-  Conversion conversion() {
-    Conversion conversion;
-    conversion.source = required("model");
-    check_framework(conversion.source);
-    std::vector<std::string> repairs;
-    if (options_.has("input_shape"))
-      conversion.import.input_shapes = shapes_of(parse_input_shapes(options_.get("input_shape"), repairs));
-    for (const std::string& repair : repairs) say(Level::warning, "mended", repair);
-    conversion.import.out_nodes = split_list(options_.get("out_nodes"), ';');
-    conversion.fp16_inputs = split_list(options_.get("input_fp16_nodes"), ';');
-    conversion.output_types = output_types();
-    check_precision();
-    check_implmode();
-    for (const auto& [name, value] : options_.values)
-      if (name != "model" && name != "output" && name != "log") conversion.options[name] = value;
-    return conversion;
-  }
-
-  void check_framework(const std::string& source) {
-    std::string framework = options_.get("framework");
-    if (framework == "0" || (!options_.has("framework") && source.ends_with(".prototxt"))) {
-      if (!options_.has("weight"))
-        stop("E10008", "--weight", "Value for parameter [--weight] is empty when framework is 0(Caffe).");
-      stop("E10055", "--framework", "Caffe models are not supported.",
-           "convert the model to ONNX and give that with --framework=5");
-    }
-    if (framework == "1")
-      stop("E10055", "--framework", "MindSpore .air models are not supported.",
-           "export the network to ONNX and give that with --framework=5");
-    if (kind_of(source) != FileKind::foreign) return;  // refused or read by content
-    ModelFormat format = detect_format(source);
-    bool onnx = format == ModelFormat::onnx;
-    if (options_.has("framework") && (framework == "5") != onnx)
-      stop("E10001", "--framework",
-           fmt::format("Value [{}] for parameter [--framework] is invalid. Reason: {} is {}", framework, source,
-                       to_string(format)),
-           fmt::format("--framework={}", onnx ? 5 : 3));
-    if (options_.has("input_format")) check_format(onnx);
-  }
-
-  void check_format(bool onnx) const {
-    std::string format = options_.get("input_format");
-    if (onnx && (format == "NHWC" || format == "NDHWC"))
-      stop("E10001", "--input_format",
-           fmt::format(
-               "Value [{}] for parameter [--input_format] is invalid. Reason: ONNX models take NCHW, ND or NCDHW",
-               format));
-  }
-
-  std::map<std::string, DType> output_types() const {
-    std::map<std::string, DType> types;
-    auto dtype_of = [&](const std::string& name) {
-      auto dtype = parse_type_name(name);
-      if (!dtype)
-        stop("E10001", "--output_type",
-             fmt::format(
-                 "Value [{}] for parameter [--output_type] is invalid. Reason: '{}' is not FP32, FP16, UINT8 or INT8",
-                 options_.get("output_type"), name));
-      return *dtype;
-    };
-    for (const std::string& part : split_list(options_.get("output_type"), ';')) {
-      size_t colon = part.rfind(':');
-      if (colon == std::string::npos)
-        types[""] = dtype_of(part);
-      else
-        types[part.substr(0, colon)] = dtype_of(part.substr(colon + 1));
-    }
-    return types;
-  }
-
-  void check_precision() const {
-    if (options_.has("precision_mode") && options_.has("precision_mode_v2"))
-      stop("E10047", "--precision_mode", "[--precision_mode] and [--precision_mode_v2] exclude each other.");
-    for (const char* name : {"precision_mode", "precision_mode_v2"}) {
-      std::string value = options_.get(name);
-      bool own = value == "origin" || value == "must_keep_origin_dtype" || value == "force_fp32";
-      if (door_ == kAtc && options_.has(name) && !own)
-        say(Level::warning, "note",
-            fmt::format("--{}={} has no effect: arithmetic stays in the model's own types, the most accurate choice",
-                        name, value));
-    }
-  }
-
-  void check_implmode() const {
-    if (options_.has("optypelist_for_implmode") && !options_.has("op_select_implmode"))
-      stop("E10001", "--optypelist_for_implmode",
-           fmt::format(
-               "Value [{}] for parameter [--optypelist_for_implmode] is invalid. Reason: it needs --op_select_implmode",
-               options_.get("optypelist_for_implmode")));
+  Request request() {
+    Request request = request_of(options_, door_);
+    for (const std::string& repair : request.repairs) say(Level::warning, "mended", repair);
+    for (const std::string& notice : request.notices) say(Level::warning, "note", notice);
+    return request;
   }
 
   std::string output_path() const {
@@ -245,33 +157,72 @@ class Tool {
 
   void convert() {
     std::string output = output_path();
-    Conversion job = conversion();
+    Conversion job = request().conversion;
     job.output = output;
+    if (options_.get("save_original_model") == "true") job.original_output = options_.get("output") + "_original.om";
     Converted converted = cli::convert(job);
+    for (const std::string& sentence : without_effect(options_, job, converted)) say(Level::warning, "note", sentence);
+    const PrecisionReport& precision = converted.precision;
+    if (precision.lowered + precision.widened > 0)
+      say(Level::info, "info", fmt::format("{} operators in lower precision, {} in higher", precision.lowered,
+                                           precision.widened));
     say(Level::info, "info",
         fmt::format("{} parameters, {} steps, {} working memory", count_text(converted.parameters),
                     converted.totals.steps, bytes_text(double(converted.totals.arena))));
     say(Level::info, "info", fmt::format("wrote {} ({})", job.output, bytes_text(double(converted.bytes))));
+    if (door_ == kAtc && options_.get("export_compile_stat") != "0") write_fusion_result(converted);
     if (options_.get("display_model_info") == "1") display(job.output);
+  }
+
+  static void write_json(const std::string& path, const Json& json) {
+    write_file(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  /// How often each rule matched and took effect, and each kernel of several operators.
+  static void write_fusion_result(const Converted& converted) {
+    auto times = [](size_t count) {
+      return Json{{"effect_times", std::to_string(count)}, {"match_times", std::to_string(count)}};
+    };
+    std::map<std::string, size_t> rules;
+    for (const PassRecord& pass : converted.passes)
+      for (const auto& [rule, count] : pass.rules) rules[rule] += count;
+    Json graph = Json::object(), kernels = Json::object();
+    auto list = list_passes();
+    for (const auto& [rule, count] : rules) {
+      auto info = std::find_if(list.begin(), list.end(), [&](const PassInfo& pass) { return pass.name == rule; });
+      bool named = info != list.end() && !info->platform.empty();
+      graph[named ? info->platform : rule] = times(count);
+    }
+    for (const auto& [kernel, count] : converted.groups) kernels[kernel] = times(count);
+    write_json("fusion_result.json",
+               {{"graph_fusion", graph}, {"session_and_graph_id", "0_0"}, {"ub_fusion", kernels}});
+  }
+
+  void single_operators() {
+    std::string folder = required("output");
+    for (const SingleOp& op : read_single_ops(options_.get("singleop"))) {
+      std::string path = (std::filesystem::path(folder) / (op.file + ".om")).string();
+      std::filesystem::create_directories(folder);
+      write_single_op(op, path);
+      say(Level::info, "info", fmt::format("wrote {}", path));
+    }
   }
 
   /// Mode 3: the same as converting, but nothing is written but the report.
   void check() {
-    Conversion job = conversion();
+    Conversion job = request().conversion;
     std::string path = options_.get("check_report");
     Json ops = Json::array();
-    size_t total = 0, bad = 0;
+    size_t bad = 0;
     std::optional<ReportError> failure;
     try {
-      for (const auto& [op, count] : cli::convert(job).operators) {
-        total += count;
-        ops.push_back({{"name", ""}, {"type", op}, {"result", "success"}, {"count", count}});
-      }
+      for (const Source& source : cli::convert(job).sources)
+        ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
     } catch (const ReportError& error) {
       failure.emplace(error);
       for (const Problem& problem : error.report().problems())
         for (const auto& place : problem.places) {
-          ++bad, ++total;
+          ++bad;
           int code = platform_code(problem) == "E19010" ? 1 : 2;
           ops.push_back({{"name", place.node},
                          {"type", problem.subject},
@@ -279,13 +230,12 @@ class Tool {
                          {"cause", Json::array({{{"code", code}, {"message", problem.message}}})}});
         }
     }
-    Json report = {{"name", std::filesystem::path(job.source).filename().string()},
-                   {"result", failure ? "failed" : "success"},
-                   {"total", total},
-                   {"pass", total - bad},
-                   {"fail", bad},
-                   {"op", ops}};
-    write_file(path, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_json(path, {{"name", std::filesystem::path(job.source).filename().string()},
+                      {"result", failure ? "failed" : "success"},
+                      {"total", ops.size()},
+                      {"pass", ops.size() - bad},
+                      {"fail", bad},
+                      {"op", ops}});
     if (failure) throw *failure;
   }
 
@@ -294,49 +244,31 @@ class Tool {
     std::string path = required("om"), target = required("json");
     ImportOptions import;
     import.out_nodes = split_list(options_.get("out_nodes"), ';');
-    Module module = open_model(path, import);
-    Json graphs = Json::array();
-    for (const auto& function : module.functions) graphs.push_back(graph_json(*function));
-    Json json = {{"name", module.name}, {"version", kProducer}, {"graph", graphs}};
-    write_file(target, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_json(target, module_json(open_model(path, import)));
   }
 
-  static Json graph_json(const Function& function) {
-    std::unordered_map<const Value*, std::string> names;
-    Json ops = Json::array();
-    auto desc = [](const Type& type) {
-      Json dims = Json::array();
-      for (const Dim& dim : type.shape.dims) dims.push_back(dim.size);
-      return Json{{"dtype", to_string(type.dtype)}, {"shape", {{"dim", dims}}}, {"type", to_string(type)}};
-    };
-    for (const auto& param : function.body.params) {
-      names[param.get()] = param->name + ":0";
-      ops.push_back({{"name", param->name}, {"type", "Data"}, {"output_desc", Json::array({desc(param->type)})}});
-    }
-    size_t counter = 0;
-    for (const auto& node : function.body.nodes) {
-      std::string name = node->results.empty() || node->result()->name.empty()
-                             ? fmt::format("{}_{}", node->op->name, counter++)
-                             : node->result()->name;
-      Json inputs = Json::array(), input_desc = Json::array(), output_desc = Json::array(), attributes = Json::array();
-      for (const Value* input : node->inputs) {
-        inputs.push_back(names[input]);
-        input_desc.push_back(desc(input->type));
+  /// Mode 5: the same of a text dump.
+  void dump_to_json() {
+    std::string path = required("om"), target = required("json");
+    write_json(target, text_dump_json(read_file(path, kLargestDump), path));
+  }
+
+  /// Of the first profile, or of the only sizes there are; -1 when any size is allowed.
+  static int64_t working_memory(const OmFile& file) {
+    auto model = Model::make(file.module(), {.threads = 1});
+    InputLimits limits = InputLimits::of(model->module());
+    std::vector<Dims> dims;
+    for (const Port& input : model->inputs()) {
+      bool fixed = input.type.is_static();
+      dims.push_back(fixed ? input.type.shape.sizes() : Dims{});
+      if (fixed) continue;
+      if (limits.alternatives().empty()) return -1;
+      for (const SizeRange& range : limits.alternatives()[0][dims.size() - 1]) {
+        if (range.low != range.high) return -1;
+        dims.back().push_back(range.low);
       }
-      for (size_t i = 0; i < node->results.size(); ++i) {
-        names[node->result(i)] = fmt::format("{}:{}", name, i);
-        output_desc.push_back(desc(node->result(i)->type));
-      }
-      for (const auto& [key, value] : node->attributes)
-        if (!std::holds_alternative<Tensor>(value)) attributes.push_back({{"key", key}, {"value", to_string(value)}});
-      ops.push_back({{"name", name},
-                     {"type", node->op->name},
-                     {"attr", attributes},
-                     {"input", inputs},
-                     {"input_desc", input_desc},
-                     {"output_desc", output_desc}});
     }
-    return {{"name", function.name}, {"op", ops}};
+    return static_cast<int64_t>(totals_of(*model->plan(dims)).arena);
   }
 
   /// Mode 6, in the platform's words; numbers that have no meaning here are -1.
@@ -362,8 +294,9 @@ class Tool {
     fmt::print("Original Atc command line: {}\n", command);
     fmt::print("system   info: atc_version[{}], soc_version[{}], framework_type[{}].\n", kProducer,
                option("soc_version"), option("framework"));
-    fmt::print("resource info: memory_size[-1 B], weight_size[{} B], stream_num[-1], event_num[-1].\n",
-               size("weights"));
+    auto weights = static_cast<int64_t>(file->external_bytes());
+    fmt::print("resource info: memory_size[{} B], weight_size[{} B], stream_num[1], event_num[0].\n",
+               working_memory(*file), weights > 0 ? weights : size("weights"));
     fmt::print(
         "om       info: modeldef_size[{} B], weight_data_size[{} B], tbe_kernels_size[-1 B], "
         "cust_aicpu_kernel_store_size[-1 B], task_info_size[-1 B].\n",

@@ -4,25 +4,148 @@
 #include <filesystem>
 
 #include "model/adapt.h"
+#include "passes/aipp.h"
+#include "runtime/input_limits.h"
+#include "support/files.h"
 
 namespace cairn::cli {
 
 namespace {
 
+/// The names that people use for one input: as it is, as a tensor, and as the node of a SavedModel.
+bool is_named(const Value& input, const std::string& name) {
+  return name == input.name || name == input.name + ":0" || name + ":0" == input.name ||
+         name == "serving_default_" + input.name || name == "serving_default_" + input.name + ":0";
+}
+
+/// What was given for an input, by name or position.
+const NamedDims* given_for(const std::vector<NamedDims>& shapes, const Value& input, size_t position) {
+  for (const NamedDims& shape : shapes)
+    if (is_named(input, shape.name)) return &shape;
+  bool positional = position < shapes.size() && shapes[position].name.empty();
+  return positional ? &shapes[position] : nullptr;
+}
+
+std::vector<SizeRange> ranges_of(const Type& type) {
+  std::vector<SizeRange> ranges;
+  for (const Dim& dim : type.shape.dims) ranges.push_back(dim.known() ? SizeRange{dim.size, dim.size} : SizeRange{});
+  return ranges;
+}
+
+bool is_limited(const SizeRange& range) { return range != SizeRange{} && range.low != range.high; }
+
+/// The sizes the model is made for: every profile, or the ranges when one has an end.
+InputLimits limits_of(const Conversion& conversion, const Function& main) {
+  std::vector<std::vector<std::vector<int64_t>>> filled;
+  if (conversion.profile_kind)
+    filled = fill_profiles(*conversion.profile_kind, conversion.profiles, conversion.shapes, conversion.format);
+  bool ranged = false;
+  for (const NamedDims& shape : conversion.shapes)
+    ranged = ranged || std::any_of(shape.ranges.begin(), shape.ranges.end(), is_limited);
+  if (filled.empty() && !ranged) return {};
+  std::vector<InputLimits::Alternative> alternatives;
+  for (size_t i = 0; i < std::max<size_t>(filled.size(), 1); ++i) {
+    auto& alternative = alternatives.emplace_back();
+    for (const auto& param : main.body.params) {
+      const NamedDims* given = given_for(conversion.shapes, *param, alternative.size());
+      auto& sizes = alternative.emplace_back(given ? given->ranges : ranges_of(param->type));
+      if (given && !filled.empty()) {
+        const auto& dims = filled[i][static_cast<size_t>(given - conversion.shapes.data())];
+        for (size_t axis = 0; axis < dims.size(); ++axis) sizes[axis] = {dims[axis], dims[axis]};
+      }
+    }
+  }
+  return InputLimits(std::move(alternatives));
+}
+
+/// Shapes by position get the names of the inputs, which are known once the model was read.
+void name_positions(Conversion& conversion) {
+  bool positional = std::any_of(conversion.shapes.begin(), conversion.shapes.end(),
+                                [](const NamedDims& shape) { return shape.name.empty(); });
+  if (!positional) return;
+  ImportOptions plain = conversion.import;
+  plain.input_shapes.clear();
+  Module module = open_model(conversion.source, plain);
+  const auto& params = module.main().body.params;
+  if (conversion.shapes.size() > params.size())
+    stop("E19025", "--input_shape_range",
+         fmt::format("shapes for {} inputs are given, the model has {}", conversion.shapes.size(), params.size()));
+  for (size_t i = 0; i < conversion.shapes.size(); ++i) conversion.shapes[i].name = params[i]->name;
+}
+
+/// Images come as bytes; their limits are then those of the bytes, but for the batch.
+void preprocess(const Conversion& conversion, Module& module, std::vector<InputLimits::Alternative>& alternatives) {
+  std::string text = read_file(conversion.aipp);
+  std::vector<std::string> names;
+  try {
+    names = insert_aipp(module, parse_aipp(text, conversion.aipp), conversion.format.starts_with("NC"));
+  } catch (const Error& error) {
+    stop("E10052", "--insert_op_conf", fmt::format("AIPP configuration invalid: {}", error.what()));
+  }
+  const auto& params = module.main().body.params;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (std::find(names.begin(), names.end(), params[i]->name) == names.end()) continue;
+    for (const std::string& half : conversion.fp16_inputs)
+      if (is_named(*params[i], half))
+        stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", half));
+    for (auto& alternative : alternatives) {
+      SizeRange batch = alternative[i][0];
+      alternative[i] = ranges_of(params[i]->type);
+      alternative[i][0] = batch;
+    }
+  }
+}
+
+void lower(const Conversion& conversion, Module& module, Converted& converted) {
+  if (conversion.precision.mode == PrecisionMode::keep && conversion.precision.custom.empty()) return;
+  converted.passes = optimise(module, {.disabled = conversion.disabled_passes});  // a fused node is one operator
+  converted.precision = set_precision(module, conversion.precision);
+  std::string missing;
+  size_t count = 0;
+  for (const std::string& entry : conversion.precision.keep)
+    if (std::count(converted.precision.unused.begin(), converted.precision.unused.end(), entry) && ++count <= 10)
+      missing += (missing.empty() ? "" : ", ") + entry;
+  if (count > 0)
+    stop("E10003", "--keep_dtype", fmt::format("{} entries of --keep_dtype fit no operator: {}", count, missing));
+}
+
 /// Makes every shape rule and kernel choice of the model happen once, so that what is written is known to run.
-PlanTotals plan_once(const Module& module, Converted& converted) {
-  auto model = Model::make(clone(module), {.threads = 1});
+void plan_all(const Module& module, const InputLimits& limits, Converted& converted) {
+  auto model = Model::make(clone(module), {.threads = 1, .optimise = false});
   converted.inputs = model->inputs();
   converted.outputs = model->outputs();
+  auto plan = [&](const std::vector<Dims>& dims) {
+    auto made = model->plan(dims);
+    PlanTotals totals = totals_of(*made);
+    if (converted.totals.steps == 0 || totals.arena > converted.totals.arena) converted.totals = totals;
+    converted.groups.clear();
+    for (const PlannedStep& step : made->steps)
+      if (step.group.nodes.size() > 1) ++converted.groups[step.kernel.substr(0, step.kernel.find(' '))];
+  };
   std::vector<Dims> dims;
+  bool open = false;
   for (const Port& input : converted.inputs) {
-    if (input.type.is_tensor() && !input.type.is_static()) return {};
-    dims.push_back(input.type.is_tensor() ? input.type.shape.sizes() : Dims{});
+    open = open || (input.type.is_tensor() && !input.type.is_static());
+    dims.push_back(input.type.is_static() ? input.type.shape.sizes() : Dims{});
   }
-  return totals_of(*model->plan(dims));
+  if (!open) return plan(dims);
+  for (const auto& alternative : limits.alternatives()) {
+    bool fixed = true;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      dims[i].clear();
+      for (const SizeRange& range : alternative[i]) dims[i].push_back(range.low), fixed = fixed && range.low == range.high;
+    }
+    if (fixed) plan(dims);
+  }
 }
 
 }  // namespace
+
+void stop(const char* code, const std::string& subject, const std::string& message, const std::string& fix) {
+  Report report;
+  report.add({code, Severity::error, subject, {}, message, fix});
+  throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
+}
 
 std::optional<DType> parse_type_name(std::string_view name) {
   constexpr std::pair<std::string_view, DType> kNames[] = {
@@ -35,19 +158,41 @@ std::optional<DType> parse_type_name(std::string_view name) {
   return std::nullopt;
 }
 
-Converted convert(const Conversion& conversion) {
+Converted convert(const Conversion& given) {
+  Conversion conversion = given;
+  name_positions(conversion);
+  for (const auto& [name, shape] : shapes_of(conversion.shapes)) conversion.import.input_shapes[name] = shape;
   Module module = open_model(conversion.source, conversion.import);
-  set_input_types(module, conversion.fp16_inputs, kF16);
-  set_output_types(module, conversion.output_types);
-  verify(module);
+  auto framework = module.metadata.find("format");
+  if (conversion.format.empty())
+    conversion.format = framework != module.metadata.end() && framework->second == "onnx" ? "NCHW" : "NHWC";
   Converted converted;
   converted.operators = histogram(module);
+  converted.sources = module.sources;
   converted.parameters = parameters_of(module);
-  converted.totals = plan_once(module, converted);
-  if (conversion.output.empty()) return converted;
   OmOrigin origin = origin_of(conversion.source);
   origin.options = conversion.options;
-  write_om(module, origin, conversion.output);
+  if (!conversion.output.empty() && !conversion.original_output.empty())
+    write_om(module, origin, conversion.original_output);
+
+  auto alternatives = limits_of(conversion, module.main()).alternatives();
+  if (!conversion.aipp.empty()) preprocess(conversion, module, alternatives);
+  InputLimits limits(std::move(alternatives));
+  limits.write(module);
+  set_input_types(module, conversion.fp16_inputs, kF16);
+  lower(conversion, module, converted);
+  set_output_types(module, conversion.output_types);
+  if (!conversion.disabled_passes.empty())
+    module.metadata["disabled_passes"] = fmt::format("{}", fmt::join(conversion.disabled_passes, ","));
+  if (conversion.keep_memory) module.metadata["keep_memory"] = "true";
+  verify(module);
+
+  Module optimised = clone(module);
+  auto passes = optimise(optimised, {.disabled = conversion.disabled_passes});
+  if (converted.passes.empty()) converted.passes = std::move(passes);
+  plan_all(optimised, limits, converted);
+  if (conversion.output.empty()) return converted;
+  write_om(module, origin, conversion.output, conversion.external_weights);
   converted.bytes = std::filesystem::file_size(conversion.output);
   return converted;
 }

@@ -21,7 +21,7 @@ int convert_model(const Convert& convert) {
   conversion.import.signature = convert.model.signature;
   std::vector<std::string> repairs;
   if (!convert.model.shapes.empty()) {
-    conversion.import.input_shapes = shapes_of(parse_input_shapes(convert.model.shapes, repairs));
+    conversion.shapes = parse_input_shapes(convert.model.shapes, repairs);
     conversion.options["input_shape"] = convert.model.shapes;
   }
   for (const std::string& repair : repairs) fmt::print(stderr, "note: {}\n", repair);

@@ -1,10 +1,13 @@
 // msame: runs a model on files of raw elements, with the platform runner's options and the lines that scripts search for.
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include "arrays.h"
+#include "dump.h"
+#include "runtime/input_limits.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -20,18 +23,61 @@ struct Msame {
   bool debug = false, profiler = false, dump = false;
 };
 
-/// The first open size of every input becomes the batch, or the two image sizes the height and width.
-std::string shapes_of_profile(const std::vector<Port>& inputs, const Msame& msame) {
-  std::vector<std::string> sizes = split_list(msame.dym_batch.empty() ? msame.dym_hw : msame.dym_batch, ',');
+std::string shape_text(const std::string& name, const std::vector<int64_t>& dims, bool first) {
+  return fmt::format("{}{}:{}", first ? "" : ";", name, fmt::join(dims, ","));
+}
+
+/// The open sizes of every input in order: a batch, or a height and width.
+std::string filled_shapes(const std::vector<Port>& inputs, const std::vector<std::string>& sizes) {
   std::string text;
   for (const Port& input : inputs) {
-    std::vector<std::string> dims;
+    std::vector<int64_t> dims;
     size_t next = 0;
     for (const Dim& dim : input.type.shape.dims)
-      dims.push_back(dim.known() ? std::to_string(dim.size) : next < sizes.size() ? sizes[next++] : "-1");
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ";", input.name, fmt::join(dims, ","));
+      dims.push_back(dim.known() || next == sizes.size() ? dim.size : std::stoll(sizes[next++]));
+    text += shape_text(input.name, dims, text.empty());
   }
   return text;
+}
+
+/// Of a model with profiles whose user names none: the first.
+std::string first_profile(const Model& model) {
+  InputLimits limits = InputLimits::of(model.module());
+  if (limits.alternatives().empty()) return {};
+  std::string text;
+  const auto& ports = model.inputs();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    std::vector<int64_t> dims;
+    for (const SizeRange& range : limits.alternatives()[0][i]) dims.push_back(range.low);
+    text += shape_text(ports[i].name, dims, text.empty());
+  }
+  fmt::print("[WARN] no sizes are given for this model of dynamic sizes; run with {}\n", text);
+  return text;
+}
+
+std::string shapes_of_run(const Model& model, const Msame& msame) {
+  if (!msame.dym_dims.empty()) return msame.dym_dims;
+  if (!msame.dym_shape.empty()) return msame.dym_shape;
+  std::vector<std::string> sizes = split_list(msame.dym_batch.empty() ? msame.dym_hw : msame.dym_batch, ',');
+  if (sizes.empty()) return first_profile(model);
+  size_t wanted = msame.dym_batch.empty() ? 2 : 1;
+  for (const std::string& size : sizes)
+    if (sizes.size() != wanted || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 9)
+      fail(ErrorKind::invalid_argument, wanted == 2 ? "--dymHW" : "--dymBatch", "expected {}",
+           wanted == 2 ? "a height and a width: 300,500" : "a number");
+  return filled_shapes(model.inputs(), sizes);
+}
+
+/// Time of each step, slowest first, as a table in a file.
+void write_profile(const Module& module, const StepTimes& times, const std::string& folder) {
+  fs::create_directories(folder);
+  auto entries = times.entries();
+  std::stable_sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+  std::string text = "step,kernel,runs,total_us,mean_us\n";
+  for (const StepTimes::Entry& entry : entries)
+    text += fmt::format("\"{}\",\"{}\",{},{:.3f},{:.3f}\n", step_sources(module, *entry.step), entry.step->kernel,
+                        entry.runs, entry.seconds * 1e6, entry.seconds * 1e6 / static_cast<double>(entry.runs));
+  write_file((fs::path(folder) / "steps.csv").string(), text);
 }
 
 /// One list of files per run: a run each of files with equal position in every folder, or of the files themselves.
@@ -72,13 +118,17 @@ int run_msame(Msame msame) {
   msame.model.path = expand_home(msame.model.path);
   auto model = prepare(msame.model);
   fmt::print("[INFO] load model {} success\n", msame.model.path);
-  if (!msame.dym_batch.empty() || !msame.dym_hw.empty())
-    msame.model.shapes = shapes_of_profile(model->inputs(), msame);
-  else
-    msame.model.shapes = !msame.dym_dims.empty() ? msame.dym_dims : msame.dym_shape;
+  msame.model.shapes = shapes_of_run(*model, msame);
   auto runs = runs_of(msame, model->inputs().size());
   std::string folder = expand_home(msame.output);
   if (!folder.empty()) fs::create_directories(folder);
+  StepTimes times;
+  std::unique_ptr<Dumper> dumper;
+  if (msame.dump)
+    dumper = std::make_unique<Dumper>(model->module(), (fs::path(folder) / "dump").string(),
+                                      static_cast<uint64_t>(std::time(nullptr)) * 1000000);
+  RunOptions observed;
+  observed.observer = msame.profiler ? static_cast<Observer*>(&times) : dumper.get();
   double total = 0, first = 0;
   size_t count = 0;
   int loop = runs.size() > 1 ? 1 : msame.loop;
@@ -87,7 +137,7 @@ int run_msame(Msame msame) {
     std::vector<Tensor> outputs;
     for (int i = 0; i < loop; ++i) {
       auto begin = std::chrono::steady_clock::now();
-      outputs = model->run(inputs);
+      outputs = model->run(inputs, observed);
       double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       fmt::print("Inference time: {:.3f}ms\n", seconds * 1e3);
       if (count++ == 0) first = seconds;
@@ -98,6 +148,8 @@ int run_msame(Msame msame) {
       write_output(outputs[i], (fs::path(folder) / fmt::format("{}_output_{}", stem, i)).string(), msame.format);
   }
   if (!folder.empty()) fmt::print("[INFO] output data success\n");
+  if (msame.profiler) write_profile(model->module(), times, (fs::path(folder) / "profiler").string());
+  if (dumper) fmt::print("[INFO] {} tensors are in {}\n", dumper->files(), (fs::path(folder) / "dump").string());
   if (loop > 1) {
     fmt::print("Inference average time: {:f} ms\n", total * 1e3 / static_cast<double>(count));
   } else {
@@ -126,18 +178,20 @@ int msame_main(const std::vector<std::string>& arguments) {
   app.add_option("--outputSize", msame.output_size, "not needed: outputs are as large as they are");
   app.add_option("--device", msame.device, "one machine: no effect")->check(CLI::Range(0, 255));
   app.add_option("--threads", msame.model.threads, "0: all that the process may use")->check(CLI::Range(0, 1024));
-  app.add_option("--debug", msame.debug, "no effect");
-  app.add_option("--profiler", msame.profiler, "refused; cairn bench --per-op shows the time of each step");
-  app.add_option("--dump", msame.dump, "refused");
+  app.add_option("--debug", msame.debug, "no effect")->expected(0, 1);
+  app.add_option("--profiler", msame.profiler, "times of the steps in OUTPUT/profiler/steps.csv")->expected(0, 1);
+  app.add_option("--dump", msame.dump, "what every step makes in OUTPUT/dump, for cairn compare")->expected(0, 1);
   app.footer(
       "\nExamples:\n  msame --model resnet50.om --input image.bin --output out --outfmt TXT\n"
       "  msame --model bert.om --dymBatch 8 --loop 20");
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
-    if (msame.profiler || msame.dump)
-      fail(ErrorKind::unsupported, msame.profiler ? "--profiler" : "--dump",
-           "cannot be used yet; cairn bench --per-op shows the time of each step");
+    if (msame.profiler && msame.dump) fail(ErrorKind::invalid_argument, "--profiler", "excludes --dump");
+    if ((msame.profiler || msame.dump) && msame.output.empty())
+      fail(ErrorKind::invalid_argument, "--output", "is needed with --profiler and --dump");
+    if (!msame.dym_shape.empty() && msame.input.empty())
+      fail(ErrorKind::invalid_argument, "--input", "is needed with --dymShape");
     return run_msame(std::move(msame));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;

@@ -12,6 +12,7 @@
 #include "model/open.h"
 #include "runtime/model.h"
 #include "support/options.h"
+#include "support/shape_options.h"
 
 namespace cairn::cli {
 

@@ -1,0 +1,294 @@
+#include "passes/aipp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace cairn {
+
+namespace {
+
+enum Format { kYuv420 = 1, kXrgb = 2, kRgb = 3, kYuv400 = 4, kArgb = 7, kYuyv = 8, kYuv422 = 9, kAyuv = 10 };
+
+constexpr double kExactF32 = 1 << 24;  // whole numbers below it are exact in f32
+constexpr int64_t kToEnd = INT64_MAX;
+
+/// Numbers of the conversion when none are given: YUV to BGR, and RGB to YUV (BT.601).
+constexpr double kYuvToBgr[9] = {298, 516, 0, 298, -100, -208, 298, 0, 409};
+constexpr double kRgbToYuv[9] = {66, 129, 25, -38, -74, 112, 112, -94, -18};
+constexpr double kBias[3] = {16, 128, 128};
+
+bool is_yuv(int64_t format) {
+  return format == kYuv420 || format == kYuyv || format == kYuv422 || format == kAyuv;
+}
+
+struct Size {
+  int64_t height = 0, width = 0;
+  friend bool operator==(const Size&, const Size&) = default;
+};
+
+/// Builds the nodes of one block, all of them f32 images of order NHWC until the end.
+class Preprocess {
+ public:
+  Preprocess(Builder& builder, const AippOp& op, std::string where) : b_(builder), op_(op), where_(std::move(where)) {}
+
+  /// Checks all sizes and says what the source image is; `wanted` is the model's own image.
+  Type source_type(Dim batch, Size wanted, int64_t channels) {
+    check_kind();
+    source_ = {op_.integer("src_image_size_h"), op_.integer("src_image_size_w")};
+    bool crop = op_.is_on("crop"), pad = op_.is_on("padding");
+    if (source_.height == 0) source_.height = wanted.height;
+    if (source_.width == 0) source_.width = wanted.width;
+    if (source_.width < 2 || source_.width > 4096 || source_.height < 1 || source_.height > 4096)
+      refuse("the source image is {} high and {} wide, expected 1..4096 and 2..4096", source_.height, source_.width);
+    image_ = source_;
+    if (crop) {
+      image_ = {op_.integer("crop_size_h"), op_.integer("crop_size_w")};
+      if ((image_.height == 0 || image_.width == 0) && pad) refuse("crop_size 0 cannot stand together with padding");
+      if (image_.height == 0) image_.height = wanted.height;
+      if (image_.width == 0) image_.width = wanted.width;
+      check_crop();
+    }
+    Size result = image_;
+    if (pad) {
+      result.height += op_.integer("top_padding_size") + op_.integer("bottom_padding_size");
+      result.width += op_.integer("left_padding_size") + op_.integer("right_padding_size");
+    }
+    if (result != wanted)
+      refuse("it makes images of {} x {}, the model takes {} x {}", result.height, result.width, wanted.height,
+             wanted.width);
+    check_even();
+    channels_ = channels;
+    int64_t have = source_channels();
+    bool fits = channels == have || (channels == 3 && have == 4) || (channels == 1 && have >= 3 && op_.is_on("csc_switch"));
+    if (!fits) refuse("images have {} channels, the model takes {}", have, channels);
+    return Type::tensor(kU8, source_shape(batch));
+  }
+
+  Value* image(Value* source) {
+    Value* x = planes(b_.add("cast", {source}, {{"dtype", kF32}}));
+    if (op_.is_on("crop")) {
+      int64_t top = op_.integer("load_start_pos_h"), left = op_.integer("load_start_pos_w");
+      x = part(x, {0, top, left, 0}, {kToEnd, top + image_.height, left + image_.width, kToEnd});
+    }
+    x = swapped(x);
+    if (op_.is_on("csc_switch")) x = converted(x);
+    if (channels_ < width_) x = part(x, {0, 0, 0, 0}, {kToEnd, kToEnd, kToEnd, channels_});
+    x = scaled(x);
+    if (!op_.is_on("padding")) return x;
+    std::vector<int64_t> pads = {0, 0, op_.integer("top_padding_size"), op_.integer("bottom_padding_size"),
+                                 op_.integer("left_padding_size"), op_.integer("right_padding_size"), 0, 0};
+    Value* sizes = b_.constant(Tensor::of(kI64, {4, 2}, pads));
+    return b_.add("pad", {x, sizes}, {{"value", op_.number("padding_value")}});
+  }
+
+ private:
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw Error(ErrorKind::invalid_argument, where_, "aipp_op: " + fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void check_kind() {
+    format_ = op_.integer("input_format");
+    if (op_.integer("aipp_mode") != 1)
+      refuse("aipp_mode: dynamic is not supported; give the numbers here with aipp_mode: static");
+    if (!op_.has("input_format")) refuse("input_format is missing");
+    if (op_.is_on("resize")) refuse("resize is not supported: the platform has it on camera chips alone; resize before");
+    for (int64_t known : {kYuv420, kXrgb, kRgb, kYuv400, kArgb, kYuyv, kYuv422, kAyuv})
+      if (format_ == known) return;
+    refuse("this input_format is not supported; images of 8 bits a channel are");
+  }
+
+  void check_crop() const {
+    int64_t top = op_.integer("load_start_pos_h"), left = op_.integer("load_start_pos_w");
+    if (top + image_.height > source_.height || left + image_.width > source_.width)
+      refuse("the crop window of {} x {} at {}, {} leaves the source image of {} x {}", image_.height, image_.width, top,
+             left, source_.height, source_.width);
+    if (format_ == kYuv420 && (top % 2 || left % 2)) refuse("load_start_pos of YUV420SP_U8 must be even");
+    if ((format_ == kYuyv || format_ == kYuv422) && left % 2) refuse("load_start_pos_w of YUV422 images must be even");
+  }
+
+  void check_even() const {
+    if (format_ == kYuv420 && (source_.width % 2 || source_.height % 2))
+      refuse("width and height of YUV420SP_U8 must be even, found {} x {}", source_.height, source_.width);
+    if ((format_ == kYuyv || format_ == kYuv422) && source_.width % 2) refuse("the width of YUV422 images must be even");
+  }
+
+  int64_t source_channels() const {
+    if (format_ == kYuv400) return 1;
+    return format_ == kXrgb || format_ == kArgb || format_ == kAyuv ? 4 : 3;
+  }
+
+  /// Bytes as they lie in memory: planes of YUV below each other, pairs of YUV422 side by side.
+  Shape source_shape(Dim batch) const {
+    int64_t height = source_.height, width = source_.width;
+    if (format_ == kYuv420) return {batch, height * 3 / 2, width, 1};
+    if (format_ == kYuv422) return {batch, height * 2, width, 1};
+    if (format_ == kYuyv) return {batch, height, width, 2};
+    return {batch, height, width, source_channels()};
+  }
+
+  Value* part(Value* x, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) {
+    return b_.add("slice", {x, b_.ints(begin), b_.ints(end)});
+  }
+  Value* channel(Value* x, int64_t index) { return part(x, {0, 0, 0, index}, {kToEnd, kToEnd, kToEnd, index + 1}); }
+
+  /// Each pixel `rows` x `columns` times.
+  Value* enlarged(Value* x, int64_t height, int64_t width, int64_t rows, int64_t columns, int64_t channels) {
+    Value* split = b_.add("reshape", {x, b_.ints({-1, height, 1, width, 1, channels})});
+    Value* more = b_.add("tile", {split, b_.ints({1, 1, rows, 1, columns, 1})});
+    return b_.add("reshape", {more, b_.ints({-1, height * rows, width * columns, channels})});
+  }
+
+  /// One image of three or four channels, whatever the order of the bytes was.
+  Value* planes(Value* x) {
+    int64_t height = source_.height, width = source_.width;
+    width_ = source_channels();
+    if (format_ == kYuv420 || format_ == kYuv422) {
+      int64_t rows = format_ == kYuv420 ? 2 : 1;
+      Value* y = part(x, {0, 0, 0, 0}, {kToEnd, height, kToEnd, kToEnd});
+      Value* uv = part(x, {0, height, 0, 0}, {kToEnd, kToEnd, kToEnd, kToEnd});
+      uv = enlarged(uv, height / rows, width / 2, rows, 2, 2);
+      return b_.add("concat", {y, uv}, {{"axis", int64_t{3}}});
+    }
+    if (format_ == kYuyv) {  // Y U Y V for two pixels
+      Value* quads = b_.add("reshape", {x, b_.ints({-1, height, width / 2, 4})});
+      Value* u = enlarged(channel(quads, 1), height, width / 2, 1, 2, 1);
+      Value* v = enlarged(channel(quads, 3), height, width / 2, 1, 2, 1);
+      return b_.add("concat", {channel(x, 0), u, v}, {{"axis", int64_t{3}}});
+    }
+    return x;
+  }
+
+  Value* reordered(Value* x, const std::vector<int64_t>& order) {
+    return b_.add("gather", {x, b_.ints(order)}, {{"axis", int64_t{3}}});
+  }
+
+  /// Red and blue (or U and V) change places; alpha goes from the front to the end.
+  Value* swapped(Value* x) {
+    std::vector<int64_t> order(static_cast<size_t>(width_));
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+    if (op_.is_on("ax_swap_switch") && width_ == 4) std::rotate(order.begin(), order.begin() + 1, order.end());
+    if (op_.is_on("rbuv_swap_switch") && width_ >= 3) {
+      size_t first = is_yuv(format_) ? 1 : 0;
+      if (width_ == 4 && !op_.is_on("ax_swap_switch")) ++first;
+      std::swap(order[first], order[is_yuv(format_) ? first + 1 : first + 2]);
+    }
+    return std::is_sorted(order.begin(), order.end()) ? x : reordered(x, order);
+  }
+
+  /// (M * (pixel - input_bias)) >> 8 + output_bias, cut to 0..255; YUV has the first bias, RGB the second.
+  Value* converted(Value* x) {
+    if (width_ == 1) refuse("csc_switch needs an image of three channels");
+    if (width_ == 4) x = part(x, {0, 0, 0, op_.is_on("ax_swap_switch") ? 0 : 1},
+                              {kToEnd, kToEnd, kToEnd, op_.is_on("ax_swap_switch") ? 3 : 4});
+    width_ = 3;
+    bool from_yuv = is_yuv(format_);
+    const double* missing = from_yuv ? kYuvToBgr : kRgbToYuv;
+    std::vector<float> matrix(9), before(3), after(3);
+    double most = 0;
+    for (size_t row = 0; row < 3; ++row) {
+      double sum = 0;
+      for (size_t column = 0; column < 3; ++column) {
+        double value = op_.number(fmt::format("matrix_r{}c{}", row, column), missing[row * 3 + column]);
+        matrix[column * 3 + row] = static_cast<float>(value);
+        sum += std::abs(value) * 255;
+      }
+      most = std::max(most, sum);
+      std::string index = std::to_string(row);
+      before[row] = from_yuv ? static_cast<float>(op_.number("input_bias_" + index, kBias[row])) : 0.f;
+      after[row] = from_yuv ? 0.f : static_cast<float>(op_.number("output_bias_" + index, kBias[row]));
+    }
+    if (most >= kExactF32) refuse("the numbers of the matrix are too large to be exact");
+    if (from_yuv) x = b_.add("sub", {x, vector(before)});
+    x = b_.add("matmul", {x, b_.constant(Tensor::of(kF32, {3, 3}, matrix))});
+    x = b_.add("floor", {b_.add("mul", {x, b_.scalar(1.f / 256)})});
+    if (!from_yuv) x = b_.add("add", {x, vector(after)});
+    return b_.add("clip", {x}, {{"low", 0.0}, {"high", 255.0}});
+  }
+
+  Value* vector(const std::vector<float>& values) {
+    return b_.constant(Tensor::of(kF32, {static_cast<int64_t>(values.size())}, values));
+  }
+
+  /// The numbers of a field of the channels that the model takes.
+  std::vector<float> of_channels(const char* field, double missing) const {
+    std::vector<float> values;
+    for (int64_t i = 0; i < channels_; ++i)
+      values.push_back(static_cast<float>(op_.number(fmt::format("{}{}", field, i), missing)));
+    return values;
+  }
+
+  Value* scaled(Value* x) {
+    std::vector<float> mean = of_channels("mean_chn_", 0), least = of_channels("min_chn_", 0);
+    std::vector<float> factor = of_channels("var_reci_chn_", 1);
+    auto all = [](const std::vector<float>& values, float value) {
+      return std::all_of(values.begin(), values.end(), [&](float each) { return each == value; });
+    };
+    if (!all(mean, 0)) x = b_.add("sub", {x, vector(mean)});
+    if (!all(least, 0)) x = b_.add("sub", {x, vector(least)});
+    return all(factor, 1) ? x : b_.add("mul", {x, vector(factor)});
+  }
+
+  Builder& b_;
+  const AippOp& op_;
+  std::string where_;
+  Size source_, image_;
+  int64_t format_ = 0, channels_ = 0, width_ = 0;
+};
+
+Value* input_of(const Function& main, const AippOp& op) {
+  const auto& params = main.body.params;
+  if (op.input_name.empty()) {
+    auto rank = static_cast<size_t>(op.integer("related_input_rank"));
+    if (rank >= params.size())
+      fail(ErrorKind::invalid_argument, "", "aipp_op: related_input_rank is {}, the model has {} inputs", rank,
+           params.size());
+    return params[rank].get();
+  }
+  for (const auto& param : params)
+    if (param->name == op.input_name || param->name == op.input_name + ":0") return param.get();
+  fail(ErrorKind::invalid_argument, op.input_name, "aipp_op: is no input of the model");
+}
+
+void insert(Function& main, Value* param, const AippOp& op, bool channels_first) {
+  const Type wanted = param->type;
+  auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, param->name, "aipp_op: {}", text); };
+  if (!wanted.is_tensor() || !wanted.shape.ranked || wanted.shape.rank() != 4)
+    refuse(fmt::format("the input is {}, expected an image of 4 dimensions", to_string(wanted)));
+  const auto& dims = wanted.shape.dims;
+  size_t row = channels_first ? 2 : 1, channel = channels_first ? 1 : 3;
+  if (!dims[row].known() || !dims[row + 1].known() || !dims[channel].known())
+    refuse(fmt::format("height, width and channels of {} must be numbers", to_string(wanted)));
+  size_t before = main.body.nodes.size();
+  Builder builder(main.body);
+  Preprocess preprocess(builder, op, param->name);
+  param->type = preprocess.source_type(dims[0], {dims[row].size, dims[row + 1].size}, dims[channel].size);
+  Value* image = preprocess.image(param);
+  if (channels_first) image = builder.add("transpose", {image}, {{"permutation", std::vector<int64_t>{0, 3, 1, 2}}});
+  if (wanted.dtype != kF32) image = builder.add("cast", {image}, {{"dtype", wanted.dtype}});
+  image->type = meet(image->type, wanted);
+  auto& nodes = main.body.nodes;
+  for (size_t i = 0; i < before; ++i) std::replace(nodes[i]->inputs.begin(), nodes[i]->inputs.end(), param, image);
+  std::replace(main.body.results.begin(), main.body.results.end(), param, image);
+  std::rotate(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(before), nodes.end());
+}
+
+}  // namespace
+
+std::vector<std::string> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first) {
+  Function& main = module.main();
+  std::vector<std::string> names;
+  std::set<const Value*> done;
+  for (const AippOp& op : ops) {
+    if (op.input_name.empty() != ops[0].input_name.empty())
+      fail(ErrorKind::invalid_argument, "", "aipp_op: all blocks must have related_input_rank, or all related_input_name");
+    Value* param = input_of(main, op);
+    if (!done.insert(param).second) fail(ErrorKind::invalid_argument, param->name, "aipp_op: two blocks name this input");
+    insert(main, param, op, channels_first);
+    names.push_back(param->name);
+  }
+  return names;
+}
+
+}  // namespace cairn

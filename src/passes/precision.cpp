@@ -1,0 +1,236 @@
+#include "passes/precision.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "passes/rewriter.h"
+
+namespace cairn {
+
+namespace {
+
+// The platform's lists, in our names; what is in neither is gray.
+constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_transpose"};
+constexpr std::string_view kBlack[] = {"log",        "log1p",       "expm1",          "pow",    "log_softmax",
+                                       "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
+// Of rounded numbers these make rounded ones.
+constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
+                                       "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
+                                       "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "select",
+                                       "floor",   "ceil",      "round",        "reduce_max", "reduce_min"};
+// Names of the platform that are not ours with other spelling.
+constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {
+    {"batchmatmul", "matmul"},   {"gemm", "matmul"},           {"fullyconnection", "matmul"},
+    {"depthwiseconv2d", "conv2d"}, {"deconvolution", "conv2d_transpose"}, {"realdiv", "div"},
+    {"divnonan", "div"},         {"addn", "add"},              {"biasadd", "add"},
+    {"bninfer", "batch_norm"},   {"bninference", "batch_norm"}, {"fusedbatchnorm", "batch_norm"},
+    {"avgpool", "avg_pool2d"},   {"maxpool", "max_pool2d"},    {"stridedslice", "slice"},
+    {"clipbyvalue", "clip"},     {"fastgelu", "gelu"},         {"matrixmul", "matmul"}};
+
+bool in(std::span<const std::string_view> list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// "ReduceSumD" and "reduce_sum" alike: small letters alone.
+std::string plain(std::string_view name) {
+  std::string text;
+  for (char c : name)
+    if (c != '_') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// The name, and what is left of it without the platform's marks of versions (V2, D).
+std::vector<std::string> spellings(const std::string& type) {
+  std::vector<std::string> list{plain(type)};
+  for (std::string_view mark : {"d", "v2", "v3", "v4"})
+    for (size_t i = 0, count = list.size(); i < count; ++i)
+      if (list[i].size() > mark.size() + 1 && list[i].ends_with(mark))
+        list.push_back(list[i].substr(0, list[i].size() - mark.size()));
+  return list;
+}
+
+bool is_low(DType dtype) { return dtype == kF16 || dtype == kBF16; }
+
+bool is_float(const Value* value) { return value->type.is_tensor() && value->type.dtype.is_float(); }
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::uninitialized(dtype, tensor.dims());
+  auto from = tensor.values<float>();
+  auto to = result.mutable_values<uint16_t>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = dtype == kF16 ? float_to_half(from[i]) : float_to_bfloat(from[i]);
+  return result;
+}
+
+/// One block; values that are known to be rounded are not rounded again.
+class Lowering {
+ public:
+  Lowering(Block& block, Module& module, const PrecisionOptions& options, PrecisionReport& report,
+           std::unordered_set<std::string>& used)
+      : rewriter_(block, &module), module_(module), options_(options), report_(report), used_(used) {}
+
+  void run() {
+    rewriter_.run([this](Node& node) { return visit(node); });
+  }
+
+ private:
+  std::optional<std::vector<Value*>> visit(Node& node) {
+    bool plain_node = node.regions.empty() && node.results.size() == 1 && !node.inputs.empty() &&
+                      is_float(node.result()) && node.op->name != std::string_view("cast");
+    if (!plain_node) return std::nullopt;
+    if (const CustomTypes* custom = custom_of(node)) return customised(node, *custom);
+    if (any(options_.keep, node, true) || any(options_.precise, node, true)) return std::nullopt;
+    if (options_.mode == PrecisionMode::force_wide) return is_low(node.result()->type.dtype) ? widened(node) : nothing();
+    if (node.result()->type.dtype != kF32 || !wanted(node)) return std::nullopt;
+    ++report_.lowered;
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs) inputs.push_back(rounded(input, options_.low));
+    Value* result = again(node, std::move(inputs));
+    if (options_.mode == PrecisionMode::matrix_low_inputs) return std::vector{result};
+    if (in(kExact, node.op->name))
+      rounded_.insert(result);
+    else
+      result = rounded(result, options_.low);
+    return std::vector{result};
+  }
+
+  static std::optional<std::vector<Value*>> nothing() { return std::nullopt; }
+
+  Value* again(const Node& node, std::vector<Value*> inputs) {
+    return rewriter_.add(*node.op, std::move(inputs), node.attributes, {node.result()->type});
+  }
+
+  bool wanted(const Node& node) {
+    bool to_white = any(options_.white, node, false), to_black = any(options_.black, node, false);
+    bool to_gray = any(options_.gray, node, false);
+    bool white = to_white || (in(kWhite, node.op->name) && !to_black && !to_gray);
+    switch (options_.mode) {
+      case PrecisionMode::force_low:
+        return true;
+      case PrecisionMode::matrix_low:
+      case PrecisionMode::matrix_low_inputs:
+        return in(kWhite, node.op->name);
+      default:
+        break;
+    }
+    if (white) return true;
+    if (to_black || (in(kBlack, node.op->name) && !to_gray)) return false;
+    bool reads = false;
+    for (const Value* input : node.inputs) {
+      if (!is_float(input) || constant_of(input)) continue;
+      reads = true;
+      if (!rounded_.count(input)) return false;
+    }
+    return reads;
+  }
+
+  /// The value as 16 bits hold it, in f32.
+  Value* rounded(Value* value, DType low) {
+    if (!value->type.is_tensor() || value->type.dtype != kF32 || rounded_.count(value)) return value;
+    auto [found, fresh] = cache_.try_emplace({value, low.kind == kF16.kind});
+    if (!fresh) return found->second;
+    const Tensor* constant = constant_of(value);
+    Value* narrow = constant ? rewriter_.constant(converted(*constant, low)) : rewriter_.add("cast", {value}, {{"dtype", low}});
+    Value* wide = rewriter_.add("cast", {narrow}, {{"dtype", kF32}});
+    rounded_.insert(wide);
+    return found->second = wide;
+  }
+
+  std::vector<Value*> widened(Node& node) {
+    ++report_.widened;
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs) {
+      auto known = wide_.find(input);
+      bool low = input->type.is_tensor() && is_low(input->type.dtype);
+      inputs.push_back(known != wide_.end() ? known->second
+                       : low                ? rewriter_.add("cast", {input}, {{"dtype", kF32}})
+                                            : input);
+    }
+    Value* result = rewriter_.add(*node.op, std::move(inputs), node.attributes);
+    if (!is_float(result) || result->type.dtype == node.result()->type.dtype) return {result};
+    Value* narrow = rewriter_.add("cast", {result}, {{"dtype", node.result()->type.dtype}});
+    wide_[narrow] = result;
+    return {narrow};
+  }
+
+  std::vector<Value*> customised(Node& node, const CustomTypes& custom) {
+    ++report_.lowered;
+    std::vector<Value*> inputs = node.inputs;
+    for (size_t i = 0; i < std::min(inputs.size(), custom.inputs.size()); ++i)
+      if (is_low(custom.inputs[i])) inputs[i] = rounded(inputs[i], custom.inputs[i]);
+    Value* result = again(node, std::move(inputs));
+    if (!custom.outputs.empty() && is_low(custom.outputs[0])) result = rounded(result, custom.outputs[0]);
+    return {result};
+  }
+
+  const CustomTypes* custom_of(const Node& node) {
+    for (const CustomTypes& custom : options_.custom)
+      if (fits(custom.node, node, true)) return &custom;
+    return nullptr;
+  }
+
+  bool any(const std::vector<std::string>& list, const Node& node, bool by_name) {
+    bool found = false;
+    for (const std::string& entry : list) found = fits(entry, node, by_name) || found;
+    return found;
+  }
+
+  bool fits(const std::string& entry, const Node& node, bool by_name) {
+    bool fit = false;
+    if (!by_name || entry.starts_with("OpType::")) {
+      fit = is_of_type(module_, node, by_name ? entry.substr(8) : entry);
+    } else {
+      for (SourceId id : node.sources)
+        fit = fit || (id < module_.sources.size() && module_.sources[id].name == entry);
+      fit = fit || node.result()->name == entry;
+    }
+    if (fit) used_.insert(entry);
+    return fit;
+  }
+
+  Rewriter rewriter_;
+  Module& module_;
+  const PrecisionOptions& options_;
+  PrecisionReport& report_;
+  std::unordered_set<std::string>& used_;
+  std::unordered_set<const Value*> rounded_;
+  std::map<std::pair<const Value*, bool>, Value*> cache_;
+  std::unordered_map<const Value*, Value*> wide_;
+};
+
+}  // namespace
+
+bool is_of_type(const Module& module, const Node& node, const std::string& type) {
+  for (SourceId id : node.sources)
+    if (id < module.sources.size() && module.sources[id].op == type) return true;
+  std::string own = plain(node.op->name);
+  for (const std::string& spelling : spellings(type)) {
+    if (spelling == own) return true;
+    for (auto [platform, ours] : kPlatformNames)
+      if (spelling == platform && ours == node.op->name) return true;
+  }
+  return false;
+}
+
+const std::vector<std::string>& types_with_variants() {
+  static const std::vector<std::string> kTypes = {
+      "AvgPool", "Gelu", "LayerNorm", "LogSoftmax", "LRN",      "ReduceMean", "Softmax", "Sqrt",   "Tanh",
+      "Mish",    "Exp",  "RealDiv",   "Sigmoid",    "FloorMod", "BatchNorm",  "Gather",  "Rsqrt", "Softplus"};
+  return kTypes;
+}
+
+PrecisionReport set_precision(Module& module, const PrecisionOptions& options) {
+  PrecisionReport report;
+  std::unordered_set<std::string> used;
+  bool acts = options.mode != PrecisionMode::keep || !options.custom.empty();
+  for (const auto& function : module.functions)
+    if (acts)
+      for_each_block(function->body, [&](Block& block) { Lowering(block, module, options, report, used).run(); });
+  for (const auto* list : {&options.white, &options.black, &options.gray, &options.keep, &options.precise})
+    for (const std::string& entry : *list)
+      if (!used.count(entry)) report.unused.push_back(entry);
+  for (const CustomTypes& custom : options.custom)
+    if (!used.count(custom.node)) report.unused.push_back(custom.node);
+  return report;
+}
+
+}  // namespace cairn

@@ -1,0 +1,264 @@
+#include "support/shape_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "support/options.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr size_t kLeastProfiles = 2, kMostProfiles = 100;
+constexpr const char* kShapeFix = "write name:dims, several separated by ';': \"input1:1,224,224,3;input2:1,10\"";
+constexpr const char* kRangeFix = "write name:[dims]: \"input1:[1~8,224,224,3];input2:[-1,10]\"";
+
+[[noreturn]] void refuse(const char* code, const std::string& option, const std::string& message,
+                         const std::string& fix = {}) {
+  Report report;
+  report.add({code, Severity::error, option, {}, message, fix});
+  throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::string_view(" \t\r\n").find(text.front()) != std::string_view::npos)
+    text.remove_prefix(1);
+  while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos)
+    text.remove_suffix(1);
+  return text;
+}
+
+/// A whole number, or nothing; numbers out of range come out as INT64_MAX.
+std::optional<int64_t> number_in(std::string_view text) {
+  int64_t number = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (end != text.data() + text.size() || text.empty()) return std::nullopt;
+  if (code == std::errc::result_out_of_range) return INT64_MAX;
+  return code == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+int64_t parse_size(std::string_view text, std::string_view part) {
+  auto size = number_in(trimmed(text));
+  if (!size) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' is not a number", text, part), kShapeFix);
+  if (*size > INT32_MAX)
+    refuse("E10013", "--input_shape",
+           fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX), kShapeFix);
+  if (*size == 0 || *size < -1)
+    refuse("E10011", "--input_shape",
+           fmt::format("'{}' in '{}' is not a size; expected at least 1, or -1 for any", *size, part), kShapeFix);
+  return *size;
+}
+
+void add_range(NamedDims& input, SizeRange range) {
+  input.dims.push_back(range.low == range.high ? range.low : -1);
+  input.ranges.push_back(range);
+}
+
+/// "a,b,c" with empty parts kept.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(trimmed(text.substr(0, end)));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void add_size(NamedDims& input, std::string_view item, std::string_view part) {
+  size_t tilde = item.find('~');
+  if (tilde == std::string_view::npos) {
+    int64_t size = parse_size(item, part);
+    return add_range(input, size < 0 ? SizeRange{} : SizeRange{size, size});
+  }
+  int64_t low = parse_size(item.substr(0, tilde), part), high = parse_size(item.substr(tilde + 1), part);
+  if (low < 0) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has no lower end", item, part), kShapeFix);
+  if (high >= 0 && high < low)
+    refuse("E10002", "--input_shape", fmt::format("'{}' in '{}' ends below its start", item, part), kShapeFix);
+  add_range(input, {low, high < 0 ? SizeRange::kNoLimit : high});
+}
+
+/// The inside of one pair of brackets of --input_shape_range.
+void add_ranges(NamedDims& input, std::string_view inside, const std::string& part) {
+  if (trimmed(inside).empty()) return;  // a scalar
+  for (std::string_view item : parts_of(inside, ',')) {
+    size_t tilde = item.find('~');
+    auto low = number_in(trimmed(item.substr(0, tilde)));
+    auto high = tilde == std::string_view::npos ? low : number_in(trimmed(item.substr(tilde + 1)));
+    bool range = tilde != std::string_view::npos;
+    if (!low || !high || (range && (*low < 0 || *high < *low)) || *low > INT32_MAX)
+      refuse("E10048", "--input_shape_range",
+             fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: '{}' is neither a size "
+                         "nor a range such as 1~20",
+                         part, item),
+             kRangeFix);
+    if (!range && *low < 0)
+      add_range(input, {});
+    else
+      add_range(input, {*low, *high});
+  }
+}
+
+NamedDims parse_named_range(const std::string& part) {
+  size_t open = part.find('['), close = part.find(']');
+  bool once = open != std::string::npos && part.rfind('[') == open && close == part.size() - 1 && open > 1 &&
+              trimmed(std::string_view(part).substr(0, open)).ends_with(':');
+  if (!once)
+    refuse("E10048", "--input_shape_range",
+           fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected a name, a colon and "
+                       "one pair of brackets",
+                       part),
+           kRangeFix);
+  NamedDims input;
+  std::string_view name = trimmed(std::string_view(part).substr(0, open));
+  input.name = trimmed(name.substr(0, name.size() - 1));
+  add_ranges(input, std::string_view(part).substr(open + 1, close - open - 1), part);
+  return input;
+}
+
+const char* option_of(ProfileKind kind) {
+  constexpr const char* kNames[] = {"--dynamic_batch_size", "--dynamic_image_size", "--dynamic_dims"};
+  return kNames[static_cast<int>(kind)];
+}
+
+[[noreturn]] void bad_profile(const char* code, ProfileKind kind, const std::string& value, const std::string& reason) {
+  refuse(code, option_of(kind),
+         fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option_of(kind), reason));
+}
+
+size_t open_sizes(const NamedDims& input) {
+  return static_cast<size_t>(std::count(input.dims.begin(), input.dims.end(), -1));
+}
+
+/// The axes of an input that a profile fills.
+void check_open_axes(ProfileKind kind, const NamedDims& input, const std::string& format) {
+  auto bad = [&](const char* code, const std::string& what) {
+    refuse(code, "--input_shape", fmt::format("input [{}]: {}", input.name, what));
+  };
+  for (size_t i = 0; i < input.dims.size(); ++i)
+    if (input.dims[i] < 0 && input.ranges[i] != SizeRange{})
+      bad("E10040", fmt::format("a range cannot stand together with {}; write -1", option_of(kind)));
+  if (kind == ProfileKind::batch) {
+    if (input.dims.empty()) bad("E10012", "it has no dimension that could be the batch");
+    for (size_t i = 1; i < input.dims.size(); ++i)
+      if (input.dims[i] < 0) bad("E10018", "only its first dimension may be -1 with --dynamic_batch_size");
+  }
+  if (kind == ProfileKind::image && open_sizes(input) > 0) {
+    size_t height = format.starts_with("NCHW") ? 2 : 1;
+    bool fits = input.dims.size() == 4 && open_sizes(input) == 2 && input.dims[height] < 0 && input.dims[height + 1] < 0;
+    if (!fits)
+      bad("E10019", fmt::format("height and width of its four dimensions ({}), and they alone, must be -1 with "
+                                "--dynamic_image_size",
+                                format));
+  }
+}
+
+}  // namespace
+
+std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs) {
+  std::vector<NamedDims> shapes;
+  for (const std::string& part : split_list(value, ';')) {
+    size_t colon = part.rfind(':');
+    if (colon == std::string::npos || colon == 0)
+      refuse("E10002", "--input_shape", fmt::format("'{}' has no name and dimensions with ':' between", part), kShapeFix);
+    if (part.find('.', colon) != std::string::npos)
+      refuse("E10002", "--input_shape", fmt::format("'{}' has a number with a point, expected whole numbers", part),
+             kShapeFix);
+    NamedDims shape;
+    shape.name = trimmed(std::string_view(part).substr(0, colon));
+    std::string_view text = trimmed(std::string_view(part).substr(colon + 1));
+    if (text.starts_with('[') && text.ends_with(']')) {
+      repairs.push_back(fmt::format("--input_shape: brackets in '{}' are left out", part));
+      text = text.substr(1, text.size() - 2);
+    }
+    if (!trimmed(text).empty())
+      for (std::string_view item : parts_of(text, ',')) add_size(shape, item, part);
+    shapes.push_back(std::move(shape));
+  }
+  if (shapes.empty()) refuse("E10002", "--input_shape", "there is no input in it", kShapeFix);
+  return shapes;
+}
+
+std::vector<NamedDims> parse_shape_ranges(const std::string& value) {
+  std::vector<NamedDims> inputs;
+  if (!trimmed(value).starts_with('[')) {
+    for (const std::string& part : split_list(value, ';')) inputs.push_back(parse_named_range(part));
+    if (inputs.empty()) refuse("E10048", "--input_shape_range", "there is no input in it", kRangeFix);
+    return inputs;
+  }
+  std::string_view rest = trimmed(value);
+  while (!rest.empty()) {
+    size_t close = rest.find(']');
+    if (!rest.starts_with('[') || close == std::string_view::npos)
+      refuse("E10048", "--input_shape_range",
+             fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected pairs of brackets",
+                         value),
+             kRangeFix);
+    inputs.emplace_back();
+    add_ranges(inputs.back(), rest.substr(1, close - 1), value);
+    rest = trimmed(rest.substr(close + 1));
+    if (!rest.empty() && (rest[0] == ',' || rest[0] == ';')) rest = trimmed(rest.substr(1));
+  }
+  return inputs;
+}
+
+std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) {
+  const char* allowed = kind == ProfileKind::batch ? "0123456789, -" : "0123456789,; -";
+  if (size_t bad = value.find_first_not_of(allowed); bad != std::string::npos)
+    bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)));
+  std::vector<Profile> profiles;
+  char separator = kind == ProfileKind::batch ? ',' : ';';
+  for (const std::string& part : split_list(value, separator)) {
+    Profile profile;
+    for (std::string_view item : parts_of(part, ',')) {
+      auto size = number_in(item);
+      if (!size) bad_profile("E10003", kind, value, fmt::format("'{}' is not a number", item));
+      if (*size <= 0 || *size > INT32_MAX) bad_profile("E10038", kind, value, fmt::format("{} is not a size", item));
+      profile.push_back(*size);
+    }
+    if (kind == ProfileKind::image && profile.size() != 2)
+      bad_profile("E10020", kind, value, fmt::format("'{}' has not exactly a height and a width", part));
+    if (!profiles.empty() && profile.size() != profiles[0].size())
+      bad_profile("E10037", kind, value, fmt::format("'{}' has {} numbers, the first has {}", part, profile.size(),
+                                                     profiles[0].size()));
+    if (std::count(profiles.begin(), profiles.end(), profile) > 0)
+      bad_profile("E10039", kind, value, fmt::format("'{}' stands in it twice", part));
+    profiles.push_back(std::move(profile));
+  }
+  if (profiles.size() < kLeastProfiles)
+    bad_profile("E10035", kind, value, fmt::format("it has {} profiles, expected at least {}", profiles.size(),
+                                                   kLeastProfiles));
+  if (profiles.size() > kMostProfiles)
+    bad_profile("E10036", kind, value, fmt::format("it has {} profiles, expected at most {}", profiles.size(),
+                                                   kMostProfiles));
+  return profiles;
+}
+
+std::vector<std::vector<std::vector<int64_t>>> fill_profiles(ProfileKind kind, const std::vector<Profile>& profiles,
+                                                             const std::vector<NamedDims>& inputs,
+                                                             const std::string& format) {
+  size_t open = 0;
+  for (const NamedDims& input : inputs) check_open_axes(kind, input, format), open += open_sizes(input);
+  if (open == 0)
+    refuse(kind == ProfileKind::batch ? "E10031" : "E10040", "--input_shape",
+           fmt::format("no input has -1 for {} to fill", option_of(kind)), "write -1 for the sizes that change");
+  if (kind == ProfileKind::dims && open != profiles[0].size())
+    refuse("E10045", "--dynamic_dims",
+           fmt::format("each profile has {} numbers, but the inputs have {} times -1", profiles[0].size(), open));
+  std::vector<std::vector<std::vector<int64_t>>> filled;
+  for (const Profile& profile : profiles) {
+    size_t next = 0;
+    filled.emplace_back();
+    for (const NamedDims& input : inputs) {
+      if (kind != ProfileKind::dims) next = 0;  // every input takes the same numbers
+      std::vector<int64_t> dims = input.dims;
+      for (int64_t& size : dims)
+        if (size < 0) size = profile[next++];
+      filled.back().push_back(std::move(dims));
+    }
+  }
+  return filled;
+}
+
+}  // namespace cairn

@@ -1,0 +1,12 @@
+// The precision options of atc: modes, lists of operators and their files.
+#pragma once
+
+#include "passes/precision.h"
+#include "support/options.h"
+
+namespace cairn::cli {
+
+/// Adds to `notices` what has no effect. Throws ReportError with the platform's codes.
+PrecisionOptions precision_of(const ParsedOptions& options, std::vector<std::string>& notices);
+
+}  // namespace cairn::cli

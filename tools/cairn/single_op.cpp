@@ -1,0 +1,205 @@
+#include "single_op.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "conversion.h"
+#include "frontends/text_proto.h"
+#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/text_schema.h"
+#include "support/files.h"
+
+namespace cairn::cli {
+namespace {
+
+constexpr const char* kOption = "--singleop";
+constexpr size_t kLongestName = 128;
+
+struct TypeRow {
+  std::string_view name;
+  int number;  // on the platform
+  const char* tensorflow;
+};
+constexpr TypeRow kTypes[] = {{"float", 0, "DT_FLOAT"},     {"float32", 0, "DT_FLOAT"},  {"float16", 1, "DT_HALF"},
+                              {"half", 1, "DT_HALF"},       {"fp16", 1, "DT_HALF"},      {"int8", 2, "DT_INT8"},
+                              {"int32", 3, "DT_INT32"},     {"uint8", 4, "DT_UINT8"},    {"int16", 6, "DT_INT16"},
+                              {"uint16", 7, "DT_UINT16"},   {"uint32", 8, "DT_UINT32"},  {"int64", 9, "DT_INT64"},
+                              {"uint64", 10, "DT_UINT64"},  {"double", 11, "DT_DOUBLE"}, {"bool", 12, "DT_BOOL"},
+                              {"complex64", 16, "DT_COMPLEX64"}, {"complex128", 17, "DT_COMPLEX128"}};
+constexpr std::pair<std::string_view, int> kFormats[] = {{"nchw", 0}, {"nhwc", 1}, {"nd", 2},   {"nc1hwc0", 3},
+                                                         {"hwcn", 16}, {"ncdhw", 30}, {"ndhwc", 27}};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// Text between double quotes of the text form.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string attribute(const std::string& key, const std::string& value) {
+  return fmt::format("  attr {{ key: {} value {{ {} }} }}\n", quoted(key), value);
+}
+
+class SingleOpReader {
+ public:
+  SingleOpReader(const Json& json, size_t index) : json_(json), index_(index) {}
+
+  SingleOp read() {
+    if (!json_.is_object() || !json_.contains("op") || !json_["op"].is_string() || json_["op"].get<std::string>().empty())
+      stop("E10026", kOption, fmt::format("Operator {} has no name in \"op\".", index_));
+    op_.op = json_["op"].get<std::string>();
+    op_.file = fmt::format("{}_{}", index_, op_.op);
+    std::string inputs;
+    for (const Json& description : list("input_desc")) inputs += input(description);
+    size_t count = inputs_;
+    for (const Json& description : list("output_desc")) describe(description), ++op_.outputs;
+    if (op_.outputs == 0) stop("E10027", kOption, fmt::format("Operator {} has no output_desc.", op_.op));
+    std::string node = fmt::format("node {{ name: \"{0}\" op: \"{0}\"\n", known_name());
+    for (size_t i = 0; i < count; ++i) node += fmt::format("  input: \"x{}\"\n", i);
+    for (const Json& each : list("attr")) node += attr(each);
+    if (count > 0 && !has_t_) node += attribute("T", std::string("type: ") + first_type_);
+    op_.graph = inputs + node + "}\n";
+    if (json_.contains("name") && json_["name"].is_string()) op_.file = json_["name"].get<std::string>();
+    op_.file = op_.file.substr(0, kLongestName);
+    if (op_.file.find('/') != std::string::npos || op_.file.empty())
+      stop("E10026", kOption, fmt::format("'{}' is no name for a file.", op_.file));
+    return std::move(op_);
+  }
+
+ private:
+  Json list(const char* key) const {
+    if (!json_.contains(key)) return Json::array();
+    if (!json_[key].is_array()) stop("E10032", kOption, fmt::format("{} of operator {} is no list.", key, op_.op));
+    return json_[key];
+  }
+
+  /// The platform's operators under the name that the model reader knows.
+  std::string known_name() const {
+    std::string name = op_.op;
+    if (tensorflow::find_row(name)) return name;
+    for (const char* mark : {"V3", "V2", "D"})
+      if (name.ends_with(mark)) {
+        std::string shorter = name.substr(0, name.size() - std::string_view(mark).size());
+        if (tensorflow::find_row(shorter)) return shorter;
+      }
+    return name;
+  }
+
+  std::string text_of(const Json& description, const char* key) const {
+    if (!description.is_object() || !description.contains(key) || !description[key].is_string())
+      stop("E10027", kOption, fmt::format("A tensor of operator {} has no text \"{}\".", op_.op, key));
+    return lower(description[key].get<std::string>());
+  }
+
+  /// Adds the tensor to the file's name; returns its type.
+  const TypeRow& describe(const Json& description) {
+    std::string type = text_of(description, "type"), format = text_of(description, "format");
+    auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& each) { return each.name == type; });
+    auto order = std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& each) { return each.first == format; });
+    if (row == std::end(kTypes)) stop("E10027", kOption, fmt::format("'{}' of operator {} is no type.", type, op_.op));
+    if (order == std::end(kFormats))
+      stop("E10027", kOption, fmt::format("'{}' of operator {} is no format.", format, op_.op));
+    op_.file += fmt::format("_{}_{}", row->number, order->second);
+    for (int64_t size : shape(description)) op_.file += fmt::format("_{}", size);
+    return *row;
+  }
+
+  std::vector<int64_t> shape(const Json& description) const {
+    std::vector<int64_t> sizes;
+    bool sound = description.contains("shape") && description["shape"].is_array();
+    for (const Json& size : sound ? description["shape"] : Json::array()) {
+      sound = sound && size.is_number_integer() && size.get<int64_t>() >= -1;
+      if (sound) sizes.push_back(size.get<int64_t>());
+    }
+    if (!sound) stop("E10027", kOption, fmt::format("A tensor of operator {} has no list of sizes in \"shape\".", op_.op));
+    return sizes;
+  }
+
+  std::string input(const Json& description) {
+    const TypeRow& type = describe(description);
+    if (inputs_ == 0) first_type_ = type.tensorflow;
+    std::string dims;
+    for (int64_t size : shape(description)) dims += fmt::format("dim {{ size: {} }} ", size);
+    return fmt::format("node {{ name: \"x{}\" op: \"Placeholder\"\n", inputs_++) +
+           attribute("dtype", std::string("type: ") + type.tensorflow) +
+           attribute("shape", fmt::format("shape {{ {} }}", dims)) + "}\n";
+  }
+
+  std::string attr(const Json& attr) {
+    auto text = [&](const char* key) {
+      return attr.is_object() && attr.contains(key) && attr[key].is_string() ? attr[key].get<std::string>() : "";
+    };
+    std::string name = text("name"), type = text("type");
+    if (name.empty()) stop("E10029", kOption, fmt::format("An attribute of operator {} has no name.", op_.op));
+    has_t_ = has_t_ || name == "T";
+    const Json value = attr.contains("value") ? attr["value"] : Json();
+    std::string one = type.starts_with("list_") ? type.substr(5) : type;
+    std::string values;
+    bool sound = one == "bool" || one == "int" || one == "float" || one == "string" || one == "data_type";
+    if (type.starts_with("list_") != value.is_array()) sound = false;
+    for (const Json& each : value.is_array() ? value : Json::array({value})) {
+      if (!sound) break;
+      auto written = scalar(one, each);
+      sound = written.has_value();
+      if (sound) values += *written + " ";
+    }
+    if (!sound)
+      stop("E10030", kOption, fmt::format("Attribute {} of operator {} has no value of type '{}'.", name, op_.op, type));
+    return attribute(name, value.is_array() ? fmt::format("list {{ {} }}", values) : values);
+  }
+
+  static std::optional<std::string> scalar(const std::string& type, const Json& value) {
+    if (type == "bool" && value.is_boolean()) return fmt::format("b: {}", value.get<bool>());
+    if (type == "int" && value.is_number_integer()) return fmt::format("i: {}", value.get<int64_t>());
+    if (type == "float" && value.is_number()) return fmt::format("f: {}", value.get<double>());
+    if (type == "string" && value.is_string()) return "s: " + quoted(value.get<std::string>());
+    if (type != "data_type") return std::nullopt;
+    for (const TypeRow& row : kTypes)
+      if ((value.is_string() && lower(value.get<std::string>()) == lower(row.tensorflow)) ||
+          (value.is_number_integer() && value.get<int64_t>() == row.number))
+        return std::string("type: ") + row.tensorflow;
+    return std::nullopt;
+  }
+
+  const Json& json_;
+  size_t index_, inputs_ = 0;
+  SingleOp op_;
+  bool has_t_ = false;
+  std::string first_type_;
+};
+
+}  // namespace
+
+std::vector<SingleOp> read_single_ops(const std::string& path) {
+  if (!std::filesystem::exists(path)) stop("E10023", kOption, fmt::format("File [{}] does not exist.", path));
+  Json json = Json::parse(read_file(path), nullptr, false);
+  if (json.is_discarded()) stop("E10025", kOption, fmt::format("{} cannot be read as JSON.", path));
+  if (!json.is_array()) json = Json::array({json});
+  std::vector<SingleOp> ops;
+  for (const Json& each : json) ops.push_back(SingleOpReader(each, ops.size()).read());
+  return ops;
+}
+
+void write_single_op(const SingleOp& op, const std::string& path) {
+  std::string wire = text_to_wire(op.graph, tensorflow::kGraphDefText, op.file);
+  ImportOptions options;
+  std::string name = op.graph.substr(op.graph.rfind("node { name: \"") + 14);
+  name = name.substr(0, name.find('"'));
+  for (size_t i = 0; i < op.outputs; ++i) options.out_nodes.push_back(fmt::format("{}:{}", name, i));
+  Module module = open_bytes(BytesFormat::graph_def, op.file, wire, options);
+  module.name = op.op;
+  auto model = Model::make(clone(module), {.threads = 1});
+  OmOrigin origin;
+  origin.options["singleop"] = op.op;
+  write_om(module, origin, path);
+}
+
+}  // namespace cairn::cli
