@@ -5,7 +5,8 @@
 //   sections      in the table's order, each at the next multiple of 64; bytes between are zero
 //                 1 metadata (JSON)  2 module (text form)  3 weight table  4 weights
 //
-// All numbers are little-endian. The module is the one before optimisation, so any later runtime plans it again.
+// All numbers are little-endian. The module is in the text form, as it was read or, marked `optimised` with the version
+// that made it, after the passes; there is no machine code in it, so any later runtime plans it again.
 #pragma once
 
 #include <map>

@@ -7,6 +7,7 @@
 #include "engines/cpu/engine.h"
 #include "engines/null/engine.h"
 #include "engines/reference/engine.h"
+#include "model/om_file.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
@@ -59,6 +60,12 @@ std::vector<std::string> disabled_passes(const Module& module, const ModelOption
   if (found == module.metadata.end()) return disabled;
   for (std::string& name : split_list(found->second, ',')) disabled.push_back(std::move(name));
   return disabled;
+}
+
+// A converted model holds what the passes of this version made of it; of another version it is optimised again.
+bool is_optimised(const Module& module, const ModelOptions& options) {
+  auto found = module.metadata.find("optimised");
+  return found != module.metadata.end() && found->second == kProducer && options.disabled_passes.empty();
 }
 
 void copy_elements(const Tensor& from, void* to) {
@@ -220,7 +227,8 @@ Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& options) {
   auto impl = std::make_unique<Impl>();
-  if (options.optimise) optimise(module, {.disabled = disabled_passes(module, options)});
+  if (options.optimise && !is_optimised(module, options))
+    optimise(module, {.disabled = disabled_passes(module, options)});
   impl->module = std::make_shared<const Module>(std::move(module));
   impl->read_signature(options.bind_state);
   impl->limits = InputLimits::of(*impl->module);

@@ -145,6 +145,7 @@ def test_ranges_are_kept_as_limits(convert, output, option):
         (["--precision_mode=force_fp16", "--precision_mode_v2=fp16"], "E10047"),
         (["--optypelist_for_implmode=Gelu"], "E10001"),
         (["--optimization_switch=A:maybe"], "E10001"),
+        (["--input_shape=z:1,3"], "E10016"),
         (["--framework=5"], "E10001"),
         (["--framework=0"], "E10008"),
         (["--cluster_config=c.json"], "E10055"),

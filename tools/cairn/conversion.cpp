@@ -109,6 +109,32 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
     stop("E10003", "--keep_dtype", fmt::format("{} entries of --keep_dtype fit no operator: {}", count, missing));
 }
 
+/// A shape for an input that there is not has a code of its own on the platform.
+Module open_source(const Conversion& conversion) {
+  try {
+    return open_model(conversion.source, conversion.import);
+  } catch (const Error& error) {
+    for (const NamedDims& shape : conversion.shapes)
+      if (error.message().find(fmt::format("has no input '{}'", shape.name)) != std::string::npos)
+        stop("E10016", "--input_shape", fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name,
+                                                    error.what()));
+    throw;
+  }
+}
+
+double constant_bytes(const Module& module) {
+  double total = 0;
+  for (const Tensor& weight : print(module).weights) total += static_cast<double>(weight.bytes());
+  return total;
+}
+
+/// Whether to store the optimised form: folded weights are then mapped and not computed at each load. Not where folding
+/// made constants much larger, nor with variables, whose handles are gone in it.
+bool loads_faster(const Module& module, const Module& optimised) {
+  constexpr double kMostGrowth = 1.25;
+  return optimised.main().updates.empty() && constant_bytes(optimised) <= kMostGrowth * constant_bytes(module) + 4096;
+}
+
 /// Makes every shape rule and kernel choice of the model happen once, so that what is written is known to run.
 void plan_all(const Module& module, const InputLimits& limits, Converted& converted) {
   auto model = Model::make(clone(module), {.threads = 1, .optimise = false});
@@ -162,7 +188,7 @@ Converted convert(const Conversion& given) {
   Conversion conversion = given;
   name_positions(conversion);
   for (const auto& [name, shape] : shapes_of(conversion.shapes)) conversion.import.input_shapes[name] = shape;
-  Module module = open_model(conversion.source, conversion.import);
+  Module module = open_source(conversion);
   auto framework = module.metadata.find("format");
   if (conversion.format.empty())
     conversion.format = framework != module.metadata.end() && framework->second == "onnx" ? "NCHW" : "NHWC";
@@ -192,7 +218,9 @@ Converted convert(const Conversion& given) {
   if (converted.passes.empty()) converted.passes = std::move(passes);
   plan_all(optimised, limits, converted);
   if (conversion.output.empty()) return converted;
-  write_om(module, origin, conversion.output, conversion.external_weights);
+  bool ready = loads_faster(module, optimised);
+  if (ready) optimised.metadata["optimised"] = kProducer;
+  write_om(ready ? optimised : module, origin, conversion.output, conversion.external_weights);
   converted.bytes = std::filesystem::file_size(conversion.output);
   return converted;
 }

@@ -20,7 +20,7 @@ struct Msame {
   ModelArguments model;
   std::string input, output, format = "BIN", dym_batch, dym_hw, dym_dims, dym_shape, output_size;
   int loop = 1, device = 0;
-  bool debug = false, profiler = false, dump = false;
+  bool profiler = false, dump = false;
 };
 
 std::string shape_text(const std::string& name, const std::vector<int64_t>& dims, bool first) {
@@ -161,6 +161,18 @@ int run_msame(Msame msame) {
   return 0;
 }
 
+/// "--dump" and "--dump true" alike.
+void add_switch(CLI::App& app, const char* name, const char* meaning) {
+  app.add_option(name)->description(meaning)->expected(0, 1);
+}
+
+bool is_on(const CLI::App& app, const char* name) {
+  const CLI::Option* option = app.get_option(name);
+  if (option->count() == 0) return false;
+  std::string value = option->results().empty() ? "" : option->results()[0];
+  return value != "false" && value != "0";
+}
+
 }  // namespace
 
 int msame_main(const std::vector<std::string>& arguments) {
@@ -178,15 +190,17 @@ int msame_main(const std::vector<std::string>& arguments) {
   app.add_option("--outputSize", msame.output_size, "not needed: outputs are as large as they are");
   app.add_option("--device", msame.device, "one machine: no effect")->check(CLI::Range(0, 255));
   app.add_option("--threads", msame.model.threads, "0: all that the process may use")->check(CLI::Range(0, 1024));
-  app.add_option("--debug", msame.debug, "no effect")->expected(0, 1);
-  app.add_option("--profiler", msame.profiler, "times of the steps in OUTPUT/profiler/steps.csv")->expected(0, 1);
-  app.add_option("--dump", msame.dump, "what every step makes in OUTPUT/dump, for cairn compare")->expected(0, 1);
+  add_switch(app, "--debug", "no effect");
+  add_switch(app, "--profiler", "times of the steps in OUTPUT/profiler/steps.csv");
+  add_switch(app, "--dump", "what every step makes in OUTPUT/dump, for cairn compare");
   app.footer(
       "\nExamples:\n  msame --model resnet50.om --input image.bin --output out --outfmt TXT\n"
       "  msame --model bert.om --dymBatch 8 --loop 20");
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
+    msame.profiler = is_on(app, "--profiler");
+    msame.dump = is_on(app, "--dump");
     if (msame.profiler && msame.dump) fail(ErrorKind::invalid_argument, "--profiler", "excludes --dump");
     if ((msame.profiler || msame.dump) && msame.output.empty())
       fail(ErrorKind::invalid_argument, "--output", "is needed with --profiler and --dump");
