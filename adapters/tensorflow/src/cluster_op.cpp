@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <random>
-#include <unordered_map>
 
 #include "engine.h"
 #include "report.h"
@@ -75,15 +75,15 @@ CairnDType to_cairn(tf::DataType type) {
   }
 }
 
-/// Random states of a session, by source node: another fetch set continues the same stream.
+/// Random states of a session, by function and source node: another fetch set continues the same stream.
 class RandomStates : public tf::ResourceBase {
  public:
   std::string DebugString() const override { return "random states of Cairn"; }
   std::mutex& mutex() { return mutex_; }
 
   /// The node's state, at its start when it is new; the address stays.
-  std::array<uint64_t, 3>& state(const Compiled::Random& random) {
-    auto [entry, fresh] = states_.try_emplace(random.name);
+  std::array<uint64_t, 3>& state(const std::string& function, const Compiled::Random& random) {
+    auto [entry, fresh] = states_.try_emplace({function, random.name});
     if (fresh && random.seeded) std::copy_n(random.first, 3, entry->second.begin());
     if (fresh && !random.seeded) {
       std::random_device source;
@@ -94,7 +94,7 @@ class RandomStates : public tf::ResourceBase {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::string, std::array<uint64_t, 3>> states_;
+  std::map<std::pair<std::string, std::string>, std::array<uint64_t, 3>> states_;
 };
 
 /// Memory of one run, kept for the next.
@@ -133,6 +133,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("graph", &graph));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
     std::string why;
@@ -321,7 +322,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       drawing = std::unique_lock(states->mutex());
       static int64_t three = 3;
       for (const Compiled::Random& random : code.random())
-        scratch_.tensors.push_back({states->state(random).data(), {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
+        scratch_.tensors.push_back(
+            {states->state(op_.function_, random).data(), {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
       return tf::OkStatus();
     }
 
@@ -355,6 +357,7 @@ class ClusterOp : public tf::AsyncOpKernel {
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
   ScratchPool scratches_;
+  std::string function_;           // that the cluster is in, or ""
   tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
   std::vector<int> stock_inputs_;  // all but TF1 variables, which the function finds by name
   std::atomic<bool> told_{false};
@@ -380,6 +383,7 @@ REGISTER_OP("CairnCluster")
     .Attr("graph: string")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")
+    .Attr("function: string")
     .Attr("stock: func")
     .Attr("stock_inputs: list(int) >= 0")
     .SetIsStateful()

@@ -199,6 +199,7 @@ class Clusterer {
         functions_(functions) {}
 
   tf::Status run(const std::string& title) {
+    title_ = title;
     TF_RETURN_IF_ERROR(read());
     keep_frames_on_host(nodes_);
     keep_unknown_axes_on_host();
@@ -283,6 +284,7 @@ class Clusterer {
 
   static std::string why_on_host(const tf::Node& node) {
     if (node.IsArg() || node.IsRetval()) return "an end of the graph";
+    if (node.IsVariable() || node.type_string() == "VarHandleOp") return "holds a variable, in TensorFlow's memory";
     if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
     const std::string& device = node.assigned_device_name();
     if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;
@@ -315,9 +317,12 @@ class Clusterer {
     return false;
   }
 
-  /// Element type of the variable behind a resource edge.
+  /// Element type of the variable behind a resource edge: its maker says it, else its user.
   static std::optional<DataType> content_type(const tf::Edge& edge) {
-    for (const tf::Node* node : {edge.src(), edge.dst()})
+    const tf::Node* maker = edge.src();
+    for (const tf::Edge* before = nullptr; maker->IsIdentity() && maker->input_edge(0, &before).ok();)
+      maker = before->src();
+    for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())})
       for (const char* name : {"dtype", "T"}) {
         const tf::AttrValue* attr = node->attrs().Find(name);
         if (attr && attr->type() != tf::DT_INVALID && attr->type() != tf::DT_RESOURCE) return attr->type();
@@ -596,6 +601,7 @@ class Clusterer {
                            .Attr("stock_inputs", made.stock_inputs)
                            .Attr("written", written)
                            .Attr("names", names)
+                           .Attr("function", title_)
                            .Device(members[0]->requested_device())
                            .Finalize(&def, true));
     tf::Status status;
@@ -627,6 +633,7 @@ class Clusterer {
   tf::Graph& graph_;
   const Library& library_;
   tf::FunctionLibraryDefinition* functions_;
+  std::string title_;  // of the function that the graph is the body of, or ""
   std::vector<tf::Node*> order_;
   std::map<const tf::Node*, int> number_;
   std::vector<Node> nodes_;
