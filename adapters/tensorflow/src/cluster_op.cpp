@@ -217,7 +217,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       scratch_.held.reserve(count);
       for (size_t i = 0; i < count; ++i) {
         TF_RETURN_IF_ERROR(hold(i));
-        if (!scratch_.held.back().IsInitialized()) return uninitialised(i);
+        if (is_variable(i) && !scratch_.held.back().IsInitialized()) return uninitialised(i);
       }
       size_t total = 0;
       for (const tf::Tensor& tensor : scratch_.held) total += static_cast<size_t>(tensor.dims());
@@ -298,6 +298,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       scratch_.held.push_back(*tensor);
       return tf::OkStatus();
     }
+
+    bool is_variable(size_t i) const { return scratch_.variables[i] || context_->input_is_ref(static_cast<int>(i)); }
 
     static void describe(const tf::Tensor& tensor, CairnTensor& described, int64_t*& dims) {
       described = {tensor.data(), {1, 0}, tensor.dims(), to_cairn(tensor.dtype()), dims, nullptr, 0};

@@ -148,15 +148,20 @@ bool computes(const tf::Node& node) {
          std::all_of(node.output_types().begin(), node.output_types().end(), numeric);
 }
 
+constexpr int kEvery = 1000;
+
 /// Inputs (negative: from the end) that the engine must know when it compiles: axes, permutations and the like.
 const std::vector<int>& known_inputs(const std::string& op) {
-  static const std::vector<int> none, first{0}, second{1}, third{2}, last{-1};
+  static const std::vector<int> none, first{0}, second{1}, third{2}, last{-1}, every{kEvery};
   static const std::map<std::string, const std::vector<int>&> table = {
-      {"Sum", second},       {"Mean", second},       {"Max", second},     {"Min", second},
-      {"Prod", second},      {"Any", second},        {"All", second},     {"ArgMax", second},
-      {"ArgMin", second},    {"Transpose", second},  {"Cumsum", second},  {"Cumprod", second},
-      {"ReverseV2", second}, {"ExpandDims", second}, {"ConcatV2", last},  {"Concat", first},
-      {"Split", first},      {"SplitV", last},       {"GatherV2", third}, {"EuclideanNorm", second}};
+      {"Sum", second},         {"Mean", second},          {"Max", second},
+      {"Min", second},         {"Prod", second},          {"Any", second},
+      {"All", second},         {"ArgMax", second},        {"ArgMin", second},
+      {"Transpose", second},   {"Cumsum", second},        {"Cumprod", second},
+      {"ReverseV2", second},   {"ExpandDims", second},    {"ConcatV2", last},
+      {"Concat", first},       {"Split", first},          {"SplitV", last},
+      {"GatherV2", third},     {"EuclideanNorm", second}, {"BroadcastGradientArgs", every},
+      {"DynamicStitch", every}};
   auto found = table.find(op);
   return found == table.end() ? none : found->second;
 }
@@ -263,12 +268,12 @@ class Clusterer {
       for (const tf::Edge* edge : node->in_edges())
         if (!edge->IsControlEdge())
           inputs[static_cast<size_t>(edge->dst_input())] = known[static_cast<size_t>(number_.at(edge->src()))];
+      bool all = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](bool each) { return each; });
       for (int input : known_inputs(nodes_[i].op)) {
         auto at = static_cast<size_t>(input < 0 ? input + node->num_inputs() : input);
-        if (nodes_[i].host.empty() && at < inputs.size() && !inputs[at])
-          nodes_[i].host = "its axes are known at run time only";
+        bool found = input == kEvery ? all : at >= inputs.size() || inputs[at];
+        if (nodes_[i].host.empty() && !found) nodes_[i].host = "its axes are known at run time only";
       }
-      bool all = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](bool each) { return each; });
       known[i] = nodes_[i].host.empty() && !nodes_[i].reads &&
                  (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
     }
@@ -286,6 +291,7 @@ class Clusterer {
     if (node.IsArg() || node.IsRetval()) return "an end of the graph";
     if (node.IsVariable() || node.type_string() == "VarHandleOp") return "holds a variable, in TensorFlow's memory";
     if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
+    if (node.type_string().rfind("TensorArray", 0) == 0) return "belongs to a loop of TF1 control flow";
     const std::string& device = node.assigned_device_name();
     if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;
     auto slow = [](DataType type) {
