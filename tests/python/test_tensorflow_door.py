@@ -110,6 +110,12 @@ def test_a_loop_stands_between_clusters(case):
     assert_close(engine, stock)
 
 
+def test_random_streams_go_on_whatever_is_fetched(case):
+    (stock, engine), report = case("random_streams")
+    assert_close(engine, stock, 1e-5)
+    assert any("RandomStandardNormal" in cluster["ops"] for graph in report["graphs"] for cluster in graph["clusters"])
+
+
 def test_a_missing_engine_is_said(case):
     text = case("missing_engine", CAIRN_LIBRARY="/nowhere/libcairn.so")[0]
     assert "Cairn: the engine cannot be loaded: /nowhere/libcairn.so" in text

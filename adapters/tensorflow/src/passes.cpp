@@ -130,7 +130,10 @@ int work_of(const tf::Node& node) {
                                              "ZerosLike",
                                              "OnesLike",
                                              "ConcatOffset"};
-  if (heavy.count(node.type_string())) return kHeavy;
+  // A stream of random numbers is continued where it was begun: on the engine, whatever else a run fetches.
+  static const std::set<std::string> draws = {"RandomUniform",    "RandomStandardNormal", "TruncatedNormal",
+                                              "RandomUniformInt", "Multinomial",          "RandomShuffle"};
+  if (heavy.count(node.type_string()) || draws.count(node.type_string())) return kHeavy;
   return free.count(node.type_string()) ? 0 : 1;
 }
 

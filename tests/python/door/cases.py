@@ -262,6 +262,23 @@ def map_and_its_gradient():
 
 
 @case
+def random_streams():
+    """Three fetch sets draw from the same streams, in turn."""
+
+    def run(engine):
+        fresh(seed=5)
+        x = tf.random_uniform([32, 32])
+        y = tf.nn.dropout(x, rate=0.5)
+        z = tf.random_normal([32, 32])
+        sums = [tf.reduce_sum(tf.matmul(x, z)), tf.reduce_sum(tf.matmul(y, y)), x[0, :4], tf.truncated_normal([3])]
+        with session(engine) as s:
+            fetches = [sums[:1], sums[1:2], sums[:2], sums, sums[:1], sums[2:]]
+            return [plain(s.run(each)) for each in fetches]
+
+    return [run(None), run(True)]
+
+
+@case
 def missing_engine():
     fresh()
     try:
