@@ -5,7 +5,6 @@
 #include <deque>
 #include <set>
 
-#include "frontends/fold.h"
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
 #include "ir/text.h"
@@ -37,25 +36,6 @@ void gradient_descent(OpContext& c) {
   assign(c, c.b.add("sub", {c.b.add("read_variable", {c.in[0]}), step}));
 }
 
-/// The shape arithmetic of gradients: numbers put together by position.
-void dynamic_stitch(OpContext& c) {
-  constexpr int64_t kLongest = 1024;
-  if (c.in.empty() || c.in.size() % 2 != 0) c.expect_inputs(2);
-  const size_t half = c.in.size() / 2;
-  std::vector<int64_t> merged;
-  for (size_t i = 0; i < half; ++i) {
-    std::vector<int64_t> places = c.constant_integers(i, "the indices"),
-                         numbers = c.constant_integers(half + i, "the data");
-    if (places.size() != numbers.size()) c.refuse("only lists of numbers can be put together");
-    for (size_t j = 0; j < places.size(); ++j) {
-      if (places[j] < 0 || places[j] >= kLongest) c.refuse("index {} is not in 0 to {}", places[j], kLongest - 1);
-      merged.resize(std::max(merged.size(), static_cast<size_t>(places[j]) + 1));
-      merged[static_cast<size_t>(places[j])] = numbers[j];
-    }
-  }
-  c.out = {cast_to(c.b.ints(merged), c.in[half]->type.dtype, c.b)};
-}
-
 void retval(OpContext& c) {
   c.expect_inputs(1);
   if (!c.in[0]->type.is_tensor()) c.refuse("hands out a {}", to_string(c.in[0]->type));
@@ -69,7 +49,6 @@ constexpr Row kRows[] = {
     {"ApplyGradientDescent", gradient_descent, nullptr, 1},
     {"Assign", assign_value, nullptr, 1},
     {"AssignVariableOp", assign_value, nullptr, 1},
-    {"DynamicStitch", dynamic_stitch},
     {"NoOp", nothing},
     {"ReadVariableOp", read_variable, nullptr, 1},
     {"ResourceApplyGradientDescent", gradient_descent, nullptr, 1},
