@@ -49,7 +49,7 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.EVAL:
         return NPUEstimatorSpec(mode, loss=loss, eval_metric_ops={"accuracy": tf.metrics.accuracy(labels, classes["class"])})
     step = tf.train.get_global_step()
-    rate = tf.train.piecewise_constant(step, [30, 60], [0.02, 0.01, 0.001])
+    rate = tf.train.piecewise_constant(step, [30, 60], [0.002, 0.001, 0.0001])
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         train_op = tf.train.MomentumOptimizer(rate, 0.9).minimize(loss, global_step=step)
     return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=[LossHook(loss)])
