@@ -149,7 +149,7 @@ Module import_raised(const tensorflow::GraphDef& graph, const ImportOptions& opt
 }  // namespace
 
 const char* to_string(ModelFormat format) {
-  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX"};
+  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint"};
   return kNames[static_cast<int>(format)];
 }
 
@@ -158,6 +158,7 @@ ModelFormat detect_format(const std::string& path) {
     if (tensorflow::is_saved_model(path)) return ModelFormat::saved_model;
     fail(ErrorKind::invalid_model, path, "is a folder without saved_model.pb");
   }
+  if (!tensorflow::checkpoint_prefix(path).empty()) return ModelFormat::checkpoint;
   auto model = ModelBytes::open(path);
   std::string_view bytes = model->bytes();
   if (bytes.empty()) fail(ErrorKind::invalid_model, path, "is empty");
@@ -189,10 +190,15 @@ Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions&
 }
 
 Module import_model(const std::string& path, const ImportOptions& options) {
-  switch (detect_format(path)) {
+  const ModelFormat format = detect_format(path);
+  switch (format) {
+    case ModelFormat::checkpoint:
     case ModelFormat::saved_model: {
       tensorflow::FreezeOptions freezing{options.tags, options.signature, options.out_nodes};
-      tensorflow::FrozenGraph frozen = tensorflow::freeze(tensorflow::read_saved_model(path), freezing);
+      tensorflow::SavedModel model = format == ModelFormat::checkpoint
+                                         ? tensorflow::read_checkpoint(tensorflow::checkpoint_prefix(path))
+                                         : tensorflow::read_saved_model(path);
+      tensorflow::FrozenGraph frozen = tensorflow::freeze(model, freezing);
       ImportOptions rest = options;
       rest.out_nodes.clear();
       return import_tensorflow(frozen.graph, rest, frozen.signature);

@@ -20,7 +20,7 @@ struct ImportOptions {
   std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"
 };
 
-enum class ModelFormat { saved_model, graph_def, onnx };
+enum class ModelFormat { saved_model, graph_def, onnx, checkpoint };
 const char* to_string(ModelFormat format);
 /// Told by content, not by name. Throws Error not_found, invalid_model.
 ModelFormat detect_format(const std::string& path);

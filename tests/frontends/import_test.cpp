@@ -52,6 +52,18 @@ TEST(ImportTensorFlow, KerasLstm) {
   expect_saved_model("keras_lstm");
 }
 
+TEST(ImportTensorFlow, ACheckpointWithItsGraph) {
+  std::string models = test::tensorflow_models();
+  if (models.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  for (const char* name : {"/tf1_ref", "/tf1_resource"}) {
+    ImportOptions options;
+    options.out_nodes = {"z"};
+    for (const char* file : {"/model.ckpt", "/model.ckpt.meta", "/model.ckpt.index"})
+      EXPECT_EQ(case_problem(models + name, import_model(models + name + file, options)), "");
+    EXPECT_THROW(import_model(models + name + std::string("/model.ckpt")), Error) << "no outputs are named";
+  }
+}
+
 TEST(ImportTensorFlow, EveryOpAnswersAsInTensorFlow) {
   std::string root = test::made_by("make_ops");
   if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";

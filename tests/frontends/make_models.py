@@ -93,6 +93,7 @@ def tf1_model(folder, resource):
         session.run(tf1.global_variables_initializer())
         feed = np.random.default_rng(3).normal(size=(2, 6)).astype(np.float32)
         tf1.saved_model.simple_save(session, folder, {"x": x}, {"z": z})
+        tf1.train.Saver().save(session, os.path.join(folder, "model.ckpt"))
         save_case(folder, {"x": feed}, {"z": session.run(z, {x: feed})})
 
 

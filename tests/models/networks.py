@@ -7,7 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tensorflow as tf
-from make_models import calibrate, images, spread
+from make_models import images
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 INNER = 5  # tensors inside that are compared as well
@@ -34,6 +34,8 @@ class Frozen:
 
     def _run(self, graph, names, threads):
         config = tf1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
+        # Node by node: the graph optimiser's fused layer norm is off by 1e-2 here.
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
         with tf1.Session(graph=graph, config=config) as session:
             values = session.run([f"{name}:0" if ":" not in name else name for name in names],
                                  {f"{name}:0": value for name, value in self.inputs.items()})
@@ -49,17 +51,18 @@ def inner_tensors(graph, inputs, outputs, count):
 
 
 def depends(operation):
-    """Whether the operation depends on an input of the graph."""
-    seen, pending = set(), [operation]
+    """Whether the operation depends on an input of the graph, and on no branch or loop: there it may have no value."""
+    seen, pending, found = set(), [operation], False
     while pending:
         op = pending.pop()
-        if op.type == "Placeholder":
-            return True
+        if op.type in ("Switch", "Enter"):
+            return False
+        found = found or op.type == "Placeholder"
         for tensor in op.inputs:
             if tensor.op.name not in seen:
                 seen.add(tensor.op.name)
                 pending.append(tensor.op)
-    return False
+    return found
 
 
 def frozen(function, inputs, file, inner=INNER):
@@ -73,17 +76,36 @@ def frozen(function, inputs, file, inner=INNER):
     return Frozen(made.graph.as_graph_def(), fed, outputs, file, inner)
 
 
+def calibrate(model, x):
+    """Gives every batch norm the statistics of the batch, by one pass in training mode without dropping anything, and
+    scales and offsets that do something; then none of a network's signals dies out or grows beyond bounds."""
+    random = np.random.default_rng(7)
+    for layer in model._flatten_layers():
+        if hasattr(layer, "rate"):
+            layer.rate = 0.0
+        if hasattr(layer, "drop_path_rate"):
+            layer.drop_path_rate = 0.0
+        if isinstance(layer, tf.keras.layers.BatchNormalization):
+            layer.momentum = 0.0
+            layer.gamma is None or layer.gamma.assign(random.uniform(0.8, 1.2, layer.gamma.shape))
+            layer.beta is None or layer.beta.assign(random.uniform(-0.3, 0.5, layer.beta.shape))
+    model(x, training=True)
+    for layer in model._flatten_layers():
+        if isinstance(layer, tf.keras.layers.BatchNormalization):  # a channel that hardly varies would blow rounding up
+            variance = layer.moving_variance
+            variance.assign(tf.maximum(variance, 0.25 * tf.reduce_mean(variance)))
+
+
 def application(name, size, file):
-    """One of keras.applications with random weights; batch norms have the statistics of the images."""
+    """One of keras.applications with random weights, calibrated."""
     tf.keras.utils.set_random_seed(1)
     tf.keras.backend.clear_session()
-    minimal = {"include_preprocessing": False} if name.startswith(("EfficientNetV2", "MobileNetV3", "ConvNeXt", "RegNet", "ResNetRS")) else {}
-    if name.startswith(("RegNet", "ConvNeXt", "ResNetRS")):
-        minimal = {}  # their preprocessing is part of the model under another name
     shape = (size, size, 3)
-    model = getattr(tf.keras.applications, name)(weights=None, input_shape=shape, classifier_activation=None, **minimal)
+    model = getattr(tf.keras.applications, name)(weights=None, input_shape=shape, classifier_activation=None)
     x = images(size, 3, seed=9)[:4]
-    calibrate(model, x, branch=0.8)
+    if name.startswith(("EfficientNet", "MobileNetV3", "ConvNeXt", "RegNet", "ResNetRS")):
+        x = 128 + 60 * x  # the network scales colours itself
+    calibrate(model, x)
     return frozen(lambda x: model(x, training=False), {"x": x}, file)
 
 

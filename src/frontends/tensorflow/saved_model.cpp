@@ -159,6 +159,25 @@ bool is_saved_model(const std::string& path) {
          std::filesystem::exists(path + "/saved_model.pbtxt", ignored);
 }
 
+std::string checkpoint_prefix(const std::string& path) {
+  std::string prefix = path;
+  for (std::string_view ending : {".meta", ".index"})
+    if (path.ends_with(ending)) prefix = path.substr(0, path.size() - ending.size());
+  std::error_code ignored;
+  bool both = std::filesystem::exists(prefix + ".meta", ignored) && std::filesystem::exists(prefix + ".index", ignored);
+  return both ? prefix : std::string();
+}
+
+SavedModel read_checkpoint(const std::string& prefix) {
+  auto model = ModelBytes::open(prefix + ".meta");
+  SavedModel result;
+  result.directory = prefix;
+  result.checkpoint = true;
+  result.meta_graphs.push_back(read_meta_graph(Wire(model->bytes(), "MetaGraphDef", *model), model));
+  if (result.meta_graphs[0].graph.nodes.empty()) fail(ErrorKind::invalid_model, prefix + ".meta", "holds no graph");
+  return result;
+}
+
 SavedModel read_saved_model(const std::string& directory) {
   std::error_code ignored;
   bool binary = std::filesystem::exists(directory + "/saved_model.pb", ignored);

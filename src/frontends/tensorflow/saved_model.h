@@ -35,16 +35,22 @@ struct MetaGraph {
 };
 
 struct SavedModel {
-  std::string directory;
+  std::string directory;  // of a checkpoint: its prefix
   std::vector<MetaGraph> meta_graphs;
+  bool checkpoint = false;
 
-  std::string variables_prefix() const { return directory + "/variables/variables"; }
+  std::string variables_prefix() const { return checkpoint ? directory : directory + "/variables/variables"; }
   /// The meta graph with exactly these tags; the only one, or the one tagged "serve", when no tags are asked for.
   /// Throws Error not_found that lists what there is.
   const MetaGraph& select(const std::vector<std::string>& tags) const;
 };
 
 bool is_saved_model(const std::string& path);
+/// The prefix of the checkpoint of tf.train.Saver that a path names: "model.ckpt", "model.ckpt.meta" or
+/// "model.ckpt.index", with both files there; else empty.
+std::string checkpoint_prefix(const std::string& path);
+/// The graph that lies beside a checkpoint (prefix.meta), its variables in the checkpoint. Throws Error.
+SavedModel read_checkpoint(const std::string& prefix);
 /// Reads saved_model.pb or saved_model.pbtxt of the directory. Throws Error.
 SavedModel read_saved_model(const std::string& directory);
 
