@@ -21,7 +21,9 @@ import numpy, onnxruntime
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 session = onnxruntime.InferenceSession({path!r}, options, ["CPUExecutionProvider"])
-session.run(None, {{session.get_inputs()[0].name: numpy.zeros({shape}, numpy.float32)}})
+port = session.get_inputs()[0]
+shape = [size if isinstance(size, int) else 1 for size in port.shape]  # its order of dims may be another
+session.run(None, {{port.name: numpy.zeros(shape, numpy.float32)}})
 """
 SAVE = """
 import onnxruntime
@@ -45,7 +47,7 @@ def main(source, shape, runs=9):
         if peers.exists() and Path(onnx).exists():
             saved = f"{folder}/saved.onnx"
             subprocess.run([peers, "-c", SAVE.format(path=saved, source=onnx)], check=True)
-            starts["onnxruntime"] = [peers, "-c", ORT.format(path=saved, shape=shape)]
+            starts["onnxruntime"] = [peers, "-c", ORT.format(path=saved)]
         times = {name: [] for name in starts}
         for _ in range(runs + 1):
             for name, words in starts.items():
