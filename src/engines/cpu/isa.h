@@ -11,10 +11,14 @@ enum class Isa { none, avx2, avx512 };
 Isa machine_isa();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
-inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
+inline int lanes(Isa isa) {
+  return isa == Isa::avx512 ? 16 : 8;
+}
 
 }  // namespace cairn
 
-/// Compiles a loop for every instruction set and picks at load time; the loops inside vectorise.
-#define CAIRN_VECTORISED \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), optimize("O3", "no-math-errno", "no-trapping-math")))
+/// Compiles a loop for every instruction set and picks at load time by what the processor supports (by its features: a
+/// processor's name would leave out all others); the loops inside vectorise.
+#define CAIRN_VECTORISED                                                       \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
+                 optimize("O3", "no-math-errno", "no-trapping-math")))

@@ -184,8 +184,8 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
 }
 
 // One window's gradient to its first largest element.
-CAIRN_VECTORISED void add_to_largest(const SlideSpec& s, int64_t lanes, const float* x, Floats gradient,
-                                     const Taps& rows, const Taps& columns, float* dx) {
+CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t lanes, const float* x, Floats gradient, const Taps& rows,
+                                 const Taps& columns, float* dx) {
   Floats most{};
   Ints winner = Ints{} - 1;
   int32_t tap = 0;
@@ -205,8 +205,8 @@ CAIRN_VECTORISED void add_to_largest(const SlideSpec& s, int64_t lanes, const fl
     }
 }
 
-CAIRN_VECTORISED void add_to_all(const SlideSpec& s, int64_t lanes, Floats share, const Taps& rows, const Taps& columns,
-                                 float* dx) {
+CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t lanes, Floats share, const Taps& rows, const Taps& columns,
+                             float* dx) {
   for (int64_t h = rows.first; h < rows.last; ++h)
     for (int64_t w = columns.first; w < columns.last; ++w) {
       float* to = dx + ((rows.at + h) * s.w + columns.at + w) * s.channels;
@@ -220,7 +220,7 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
 }
 
 // dx of one image's channels [at, at + lanes).
-void pool_gradient_of(const SlideSpec& s, int64_t lanes, const float* x, const float* dy, float* dx) {
+CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t lanes, const float* x, const float* dy, float* dx) {
   for (int64_t i = 0; i < s.h * s.w; ++i) put(dx + i * s.channels, lanes, Floats{});
   for (int64_t y = 0; y < s.oh; ++y)
     for (int64_t column = 0; column < s.ow; ++column) {
