@@ -87,7 +87,8 @@ CairnStatus cairn_module_open(const char* path, const char* options, CairnModule
     require(module, "module");
     *module = nullptr;
     std::string file = expand_home(path);
-    *module = new CairnModule{open_model(file, import_options(options)), origin_of(file)};
+    // The checksum waits until something is written: it would be most of the time to load.
+    *module = new CairnModule{open_model(file, import_options(options)), {file, "", {}}};
   });
 }
 
@@ -141,7 +142,8 @@ CairnStatus cairn_module_save(const CairnModule* module, const char* path) {
   return guarded([&] {
     require(module, "module");
     require(path, "path");
-    write_om(module->module, module->origin, expand_home(path));
+    bool known = !module->origin.source_sha256.empty();
+    write_om(module->module, known ? module->origin : origin_of(module->origin.source), expand_home(path));
   });
 }
 
