@@ -98,7 +98,7 @@ void time_ops(const Recording& recording, Analysis& analysis) {
     int64_t last_end = 0;
     uint32_t iteration = kNoIteration;
   };
-  std::map<uint16_t, Thread> threads;
+  std::vector<Thread> threads(size_t{UINT16_MAX} + 1);
   for (size_t i = 0; i < recording.ops.size(); ++i) {
     const Record& op = recording.ops[i];
     OpTime& time = analysis.ops[i];

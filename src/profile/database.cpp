@@ -22,8 +22,8 @@ CREATE TABLE CAIRN_STEP(id INTEGER PRIMARY KEY, planId INTEGER, modelId INTEGER,
   taskType INTEGER, kernel INTEGER, scriptLine INTEGER, inputShapes INTEGER, inputDataTypes INTEGER, inputFormats INTEGER,
   outputShapes INTEGER, outputDataTypes INTEGER, outputFormats INTEGER, flops REAL, bytes REAL, backward INTEGER);
 CREATE TABLE CAIRN_SOURCE(stepId INTEGER, name INTEGER, opType INTEGER, scriptLine INTEGER);
-CREATE TABLE CAIRN_TASK(globalTaskId INTEGER PRIMARY KEY, startNs INTEGER, endNs INTEGER, selfNs INTEGER, stepId INTEGER,
-  streamId INTEGER, connectionId INTEGER, iteration INTEGER);
+CREATE TABLE CAIRN_TASK(globalTaskId INTEGER PRIMARY KEY, startNs INTEGER, endNs INTEGER, insideNs INTEGER, stepId INTEGER,
+  streamId INTEGER, connectionId INTEGER);
 CREATE TABLE CANN_API(startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY,
   name INTEGER);
 CREATE TABLE STEP_TRACE(modelId INTEGER, iterationId INTEGER, hostStep INTEGER, fpStartNs INTEGER, bpEndNs INTEGER,
@@ -156,12 +156,11 @@ class Filler {
   }
 
   void add_tasks() {
-    Database::Insert tasks(database_, "CAIRN_TASK", 8);
+    Database::Insert tasks(database_, "CAIRN_TASK", 7);
     for (size_t i = 0; i < recording_.ops.size(); ++i) {
       const Record& op = recording_.ops[i];
-      uint32_t iteration = analysis_.ops[i].iteration;
-      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns), analysis_.ops[i].self, first_[op.plan] + op.step,
-                op.thread, op.run, iteration == kNoIteration ? 0 : analysis_.iterations[iteration].number);
+      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns), op.end_ns - op.begin_ns - analysis_.ops[i].self,
+                first_[op.plan] + op.step, op.thread, op.run);
     }
   }
 

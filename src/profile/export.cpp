@@ -21,8 +21,8 @@ constexpr double kMeasureSeconds = 0.3;
 
 constexpr std::string_view kReadme = R"(What is what
   step_trace      iterations: period, forward and backward, refresh, data; period = data + FP to BP + refresh
-  op_summary      every execution of every step, with kernel, shapes and script line
-  op_statistic    time by operator type          task_time      every execution, short
+  op_summary      executions of steps (the first million), with kernel, shapes and script line
+  op_statistic    time by operator type          task_time      the same, short
   fusion_op       which nodes became one step    api_statistic  calls of cairn_model_run
   static_op_mem   memory of each step's results  memory_record  arenas as they were made
   msprof_*.json, step_trace_*.json   timelines for chrome://tracing (the first 500,000 steps)

@@ -7,6 +7,9 @@
 
 namespace cairn::profile {
 
+/// Executions of steps in op_summary and task_time; of longer recordings the first. The database and Perfetto have all.
+inline constexpr size_t kMostRows = 1000000;
+
 /// The platform's tables, into `folder`, with `suffix` after their names ("op_summary" + suffix).
 void write_tables(const Recording& recording, const Analysis& analysis, const std::string& folder, const std::string& suffix);
 void write_op_summary(const Recording& recording, const Analysis& analysis, const std::string& path);

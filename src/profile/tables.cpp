@@ -197,7 +197,7 @@ void write_op_summary(const Recording& recording, const Analysis& analysis, cons
             "Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Num,Mix Block Num,HF32 Eligible,Input Shapes,"
             "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID,total_cycles,"
             "instructions_per_cycle,cache_misses,cache_miss_rate,Kernel,Script Line,FLOPs,Bytes\n");
-  for (size_t i = 0; i < recording.ops.size(); ++i) {
+  for (size_t i = 0; i < std::min(recording.ops.size(), kMostRows); ++i) {
     const Record& op = recording.ops[i];
     const OpTime& time = analysis.ops[i];
     const Cells& cell = cells[op.plan][op.step];
@@ -216,7 +216,7 @@ void write_task_time(const Recording& recording, const Analysis& analysis, const
   }
   Writer file(path);
   file.text("Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)\n");
-  for (size_t i = 0; i < recording.ops.size(); ++i) {
+  for (size_t i = 0; i < std::min(recording.ops.size(), kMostRows); ++i) {
     const Record& op = recording.ops[i];
     file.text(names[op.plan][op.step]).number(op.thread).text(",").number(op.step).text(",").us(analysis.ops[i].self);
     file.text(",").us(real_time(recording, op.begin_ns)).text(",").us(real_time(recording, op.end_ns)).text("\n");

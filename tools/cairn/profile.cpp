@@ -13,6 +13,7 @@
 #include "console.h"
 #include "observe/profile_options.h"
 #include "profile/export.h"
+#include "profile/files.h"
 #include "session.h"
 #include "support/files.h"
 
@@ -119,6 +120,8 @@ void print_iterations(const Exported& made) {
 void export_all(const std::string& folder, const ExportOptions& options) {
   for (const std::string& each : find_recordings(folder)) {
     Exported made = export_recording(each, options);
+    if (made.recording.ops.size() > kMostRows)
+      fmt::print("{}: op_summary and task_time have the first {} steps; the database has all\n", each, kMostRows);
     fmt::print("{}: {} iterations, {} steps{}\n", each, made.analysis.iterations.size(), made.recording.ops.size(),
                made.recording.remark.empty() ? "" : "; " + made.recording.remark);
   }
