@@ -159,6 +159,19 @@ void total_steps(const Recording& recording, Analysis& analysis) {
                    [](const StepTotal& a, const StepTotal& b) { return a.total > b.total; });
 }
 
+uint32_t find_main_model(const Analysis& analysis) {
+  std::map<uint32_t, std::pair<bool, int64_t>> models;
+  for (const Iteration& each : analysis.iterations) {
+    auto& [trains, time] = models[each.model];
+    trains |= each.trains;
+    time += each.busy();
+  }
+  uint32_t best = 0;
+  for (const auto& [model, rank] : models)
+    if (best == 0 || rank > models[best]) best = model;
+  return best;
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 }  // namespace
@@ -174,6 +187,7 @@ Analysis analyse(const Recording& recording) {
   }
   iterations.finish();
   analysis.iterations = std::move(iterations.list);
+  analysis.model = find_main_model(analysis);
   time_ops(recording, analysis);
   find_gaps(recording, analysis);
   total_steps(recording, analysis);
@@ -198,19 +212,6 @@ std::optional<double> roofline_share(const StepInfo& step, const StepTotal& tota
   if (machine.flops <= 0 || machine.bandwidth <= 0 || total.total <= 0 || step.flops + step.bytes <= 0) return std::nullopt;
   double least = std::max(step.flops / machine.flops, step.bytes / machine.bandwidth);
   return least * static_cast<double>(total.count) / (static_cast<double>(total.total) / 1e9);
-}
-
-uint32_t main_model(const Analysis& analysis) {
-  std::map<uint32_t, std::pair<bool, int64_t>> models;
-  for (const Iteration& each : analysis.iterations) {
-    auto& [trains, time] = models[each.model];
-    trains |= each.trains;
-    time += each.busy();
-  }
-  uint32_t best = 0;
-  for (const auto& [model, rank] : models)
-    if (best == 0 || rank > models[best]) best = model;
-  return best;
 }
 
 namespace {

@@ -58,6 +58,7 @@ struct Analysis {
   std::vector<OpTime> ops;
   std::vector<StepTotal> steps;  // most time first
   int64_t op_time = 0;           // of all
+  uint32_t model = 0;  // whose iterations take the most time, one that trains if there is one; 0 when nothing ran
   double overhead = 0;           // share of the steps' time that recording took
 };
 
@@ -67,8 +68,7 @@ std::vector<int64_t> live_bytes(const PlanInfo& plan);
 /// Least time that the machine could need over the time taken; nothing when the machine or the work is not known.
 std::optional<double> roofline_share(const StepInfo& step, const StepTotal& total, const Machine& machine);
 std::vector<Advice> advise(const Recording& recording, const Analysis& analysis, const Machine& machine);
-/// The model whose iterations take the most time, those that train first; 0 when nothing ran.
-uint32_t main_model(const Analysis& analysis);
+inline uint32_t main_model(const Analysis& analysis) { return analysis.model; }
 
 /// Measures the processor for about `seconds`.
 Machine measure_machine(int threads, double seconds);
