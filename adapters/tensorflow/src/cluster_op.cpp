@@ -147,11 +147,13 @@ class ClusterOp : public tf::AsyncOpKernel {
   void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
     auto scratch = scratches_.take();
     Failure refusal;
-    tf::Status status = Run(context, *this, *scratch, refusal).status();
+    bool uninitialised = false;
+    tf::Status status = Run(context, *this, *scratch, refusal, uninitialised).status();
     scratches_.give_back(std::move(scratch));
-    if (refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !stock_.name().empty()) {
-      tell_once(refusal);
-      return run_stock(context, std::move(done));
+    bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY;
+    if ((refused || uninitialised) && !stock_.name().empty()) {
+      if (refused) tell_once(refusal);
+      return run_stock(context, std::move(done));  // an assignment that comes before the read may be among the nodes
     }
     if (!status.ok()) context->SetStatus(status);
     done();
@@ -192,12 +194,14 @@ class ClusterOp : public tf::AsyncOpKernel {
   /// One run: variables locked while it lasts.
   class Run {
    public:
-    /// `refusal` tells when the engine does not take the cluster in these shapes; nothing has been changed then.
-    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal)
+    /// `refusal` tells when the engine does not take the cluster in these shapes, `uninitialised` that a variable has no
+    /// value yet; nothing has been changed then.
+    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal, bool& uninitialised)
         : context_(context),
           op_(op),
           scratch_(scratch),
-          refusal_(refusal) {
+          refusal_(refusal),
+          uninitialised_(uninitialised) {
       const auto count = static_cast<size_t>(context->num_inputs());
       scratch.tensors.resize(count);
       scratch.locks.clear();
@@ -306,7 +310,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       for (int axis = 0; axis < tensor.dims(); ++axis) *dims++ = tensor.dim_size(axis);
     }
 
-    tf::Status uninitialised(size_t i) const {
+    tf::Status uninitialised(size_t i) {
+      uninitialised_ = true;
       return tf::errors::FailedPrecondition("Attempting to use uninitialized value ", op_.names_[i],
                                             ". Run its initializer first.\n\t [[{{node ", op_.names_[i], "}}]]");
     }
@@ -351,6 +356,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     ClusterOp& op_;
     Scratch& scratch_;
     Failure& refusal_;
+    bool& uninitialised_;
     tf::Status allocation_, status_;
   };
 

@@ -315,13 +315,14 @@ class Clusterer {
     return {};
   }
 
-  /// A variable that the same graph reads has a value before.
+  /// A variable that the same graph reads, and not only when it has a value, has one before.
   static bool is_read_elsewhere(const tf::Node& node) {
     const tf::Edge* variable = nullptr;
     if (!node.input_edge(0, &variable).ok()) return false;
     for (const tf::Edge* edge : variable->src()->out_edges())
       if (!edge->IsControlEdge() && edge->dst() != &node && edge->dst()->type_string() != node.type_string() &&
-          edge->dst()->IsOp() && edge->dst()->type_string().find("IsInitialized") == std::string::npos)
+          edge->dst()->IsOp() && !edge->dst()->IsSwitch() &&
+          edge->dst()->type_string().find("Initialized") == std::string::npos)
         return true;
     return false;
   }

@@ -124,7 +124,8 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
   size_t before = scope.builder.block().nodes.size();
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
   context.target = row.target;
-  read_references(context.in, row, scope.builder);
+  // An Identity of a reference shows the variable as its users find it, as in TensorFlow, where both share memory.
+  if (node.op != "Identity") read_references(context.in, row, scope.builder);
   row.build(context);
   for (Value*& result : context.out) result = folded(result, scope.builder);
   const auto& nodes = scope.builder.block().nodes;
