@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -30,8 +31,8 @@ inline std::string tensorflow_python() {
   return python_of(".venv");
 }
 
-/// The folder that a script of this folder fills, on first use; empty without its Python. CAIRN_TEST_MODELS names a place
-/// to keep them between runs.
+/// The folder that a script of this folder fills, on first use and when a script has changed; empty without its Python.
+/// CAIRN_TEST_MODELS names a place to keep them between runs.
 inline std::string made_by(const std::string& script, const std::string& environment = ".venv") {
   std::string python = python_of(environment);
   if (python.empty()) return {};
@@ -40,9 +41,16 @@ inline std::string made_by(const std::string& script, const std::string& environ
       given ? std::filesystem::path(given) : std::filesystem::temp_directory_path() / "cairn-test-models";
   std::filesystem::create_directories(root);
   std::string path = (root / script).string();
+  std::set<std::string> contents;
+  for (const auto& entry : std::filesystem::directory_iterator(CAIRN_SOURCE_DIR "/tests/frontends"))
+    if (entry.path().extension() == ".py") contents.insert(read_file(entry.path()));
+  std::string scripts;
+  for (const std::string& content : contents) scripts += std::to_string(std::hash<std::string>()(content)) + " ";
+  if (!std::filesystem::exists(path + ".key") || read_file(path + ".key") != scripts) std::filesystem::remove_all(path);
   std::string command = python + " " + CAIRN_SOURCE_DIR + "/tests/frontends/" + script + ".py " + path;
   if (std::system((command + " > " + path + ".log 2>&1").c_str()) != 0)
     throw std::runtime_error(read_file(path + ".log"));
+  std::ofstream(path + ".key") << scripts;
   return path;
 }
 

@@ -126,7 +126,7 @@ CASES = {
                       [np.int64([[0, 1], [1, 0], [2, 3]]), f(3)]),
     "SparseToDenseVector": (lambda i, v: raw.SparseToDense(sparse_indices=i, output_shape=[7], sparse_values=v, default_value=0.5), [np.int64([1, 4]), np.float32(3)]),
     "CheckNumerics": (lambda x: raw.CheckNumerics(tensor=x, message="loss") + 0, [X]),
-    "DynamicStitch": (lambda x, y: tf.dynamic_stitch([[0, 4], [2, 1, 4]], [x, y]), [f(2, 3), f(3, 3)]),
+    "DynamicStitch": (lambda x, y: tf.dynamic_stitch([[0, 3], [2, 1, 3]], [x, y]), [f(2, 3), f(3, 3)]),
     "SumGradient": (lambda x: tf.gradients(tf.reduce_sum(x, [1]) ** 2, x)[0], [X]),
     "FusedMatMul": (lambda x, y, b: fused("_FusedMatMul", [x, y, [b]], ["BiasAdd", "Relu"]), [f(4, 5), f(5, 3), f(3)]),
     "FusedConv2DBiasElu": (lambda x, k, b: fused("_FusedConv2D", [x, k, [b], []], ["BiasAdd", "Elu"], **SAME), [IMAGE, KERNEL, f(6)]),

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ROOT
-from tensorflow_adapter import engine_is_there
 
 import cairn
 
@@ -99,7 +98,6 @@ def test_a_folder_without_recordings_and_a_command_without_models_are_said(tmp_p
     assert done.returncode == 1 and "ran no model" in done.stderr
 
 
-@pytest.mark.skipif(not engine_is_there(), reason="the TensorFlow adapter is not installed")
 def test_training_under_tensorflow_has_its_marks(tmp_path, command):
     done = command("cairn", "migrate", ROOT / "examples/digits/train_tf1.py", "-o", tmp_path / "migrated")
     assert done.returncode == 0, done.stderr

@@ -361,13 +361,33 @@ int guarded(const char* name, const char* help, const std::vector<std::string>& 
 
 }  // namespace
 
+namespace {
+
+/// Words in lines of at most kColumns, those after the first indented.
+std::string wrapped(const std::string& text, size_t used, size_t indent) {
+  std::string out;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(' ', begin), text.size());
+    if (used + end - begin >= kColumns) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+    }
+    out += text.substr(begin, end - begin) + (end < text.size() ? " " : "");
+    used += end - begin + 1;
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
 void export_and_print(const std::string& folder) {
   Exported made = export_recording(folder);
   fmt::print("\n");
   print_iterations(made);
   print_steps(made);
   for (const Advice& advice : advise(made.recording, made.analysis, made.machine))
-    fmt::print("\n{} {}\n  {}\n", bold("advice:"), advice.text, advice.evidence);
+    fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2), wrapped(advice.evidence, 2, 2));
   if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
   if (!made.recording.remark.empty()) fmt::print("\nnote: {}\n", made.recording.remark);
   fmt::print("\nrecording took {:.2f} % of the steps' time\npage: {}\n", 100 * made.analysis.overhead, made.page);

@@ -1,11 +1,22 @@
 #include "engines/cpu/engine.h"
 
+#include <algorithm>
+
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernels.h"
 
 namespace cairn {
 
 namespace {
+
+// Kernels know all dims; lists, strings and tensors of dims born from data are left to the reference.
+std::optional<std::string> refusal(const CpuKernel& kernel, const Group& group) {
+  const auto object = [](const Value* value) { return is_host_object(value->type); };
+  if (std::any_of(group.inputs.begin(), group.inputs.end(), object) ||
+      std::any_of(group.outputs.begin(), group.outputs.end(), object))
+    return "dims depend on element values";
+  return kernel.refuses(group);
+}
 
 class CpuEngine final : public Engine {
  public:
@@ -21,7 +32,7 @@ class CpuEngine final : public Engine {
   std::optional<std::string> refuses(const Group& group) const override {
     std::string reasons;
     for (const CpuKernel& kernel : cpu_kernels()) {
-      auto reason = kernel.refuses(group);
+      auto reason = refusal(kernel, group);
       if (!reason) return std::nullopt;
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kernel.name, *reason);
     }
@@ -31,13 +42,13 @@ class CpuEngine final : public Engine {
   std::vector<Candidate> candidates(const Group& group) const override {
     std::vector<Candidate> list;
     for (const CpuKernel& kernel : cpu_kernels())
-      list.push_back({fmt::format("cpu/{}", kernel.name), kernel.refuses(group).value_or("")});
+      list.push_back({fmt::format("cpu/{}", kernel.name), refusal(kernel, group).value_or("")});
     return list;
   }
 
   std::unique_ptr<Step> make(const Group& group, MakeContext& context) const override {
     for (const CpuKernel& kernel : cpu_kernels())
-      if (!kernel.refuses(group)) return kernel.make(group, context);
+      if (!refusal(kernel, group)) return kernel.make(group, context);
     CHECK(false, "no kernel for {}", group.last().op->name);
   }
 };
