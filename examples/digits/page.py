@@ -36,8 +36,9 @@ LEGEND = (
 
 def render(facts, images, labels):
     body = [
-        "<h1>From Keras to .om, and the same numbers</h1>",
-        "<p>A CNN trained on scikit-learn's handwritten digits, converted and run by Cairn, beside the TensorFlow it came from.</p>",
+        "<h1>From a training script to .om, and the same numbers</h1>",
+        "<p>A TensorFlow 1 script is migrated and trained by both engines; a Keras CNN is converted and run. Everything beside the"
+        " TensorFlow it came from, on scikit-learn's handwritten digits.</p>",
         _figures(facts),
         '<div class="row">',
         _section("A TensorFlow 1 script trains on both engines", losses(facts["script"])),
@@ -90,6 +91,7 @@ def _bar(x, y, width, height, colour):
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" rx="3" fill="var({colour})"/>'
 
 
+PER_ROW = 7  # stages of the workflow
 PRODUCTS = {
     "migrate": "migrated/",
     "script": "tf1_*/frozen.pb",
@@ -98,23 +100,25 @@ PRODUCTS = {
     "freeze": "frozen.pb",
     "convert": "digits.om",
     "run": "results/*.npy",
-    "verify": "equal to the source",
+    "verify": "equal",
     "bench": "time by step",
 }
 
 
 def workflow(stages):
-    """Boxes from left to right, one a stage."""
-    step, parts = 140, []
+    """Boxes from left to right, one a stage, PER_ROW in a row."""
+    step, height, parts = 140, 112, []
     for index, stage in enumerate(stages):
-        x = index * step
-        if index:
-            parts.append(f'<path d="M{x - 18} 40 h12 m-5 -5 l5 5 l-5 5" fill="none" stroke="var(--soft)" stroke-width="1.6"/>')
-        parts.append(f'<rect x="{x}" y="8" width="118" height="64" rx="10" fill="var(--pale)" stroke="var(--own)"/>')
-        parts.append(_text(x + 59, 36, stage["title"], anchor="middle"))
-        parts.append(_text(x + 59, 56, f"{stage['seconds']:.1f} s", "soft", "middle"))
-        parts.append(_text(x + 59, 92, PRODUCTS.get(stage["title"], ""), "soft mono", "middle"))
-    return _svg(len(stages) * step - 20, 100, parts, "stages and their times")
+        x, y = index % PER_ROW * step, index // PER_ROW * height
+        if index % PER_ROW:
+            arrow = f"M{x - 18} {y + 40} h12 m-5 -5 l5 5 l-5 5"
+            parts.append(f'<path d="{arrow}" fill="none" stroke="var(--soft)" stroke-width="1.6"/>')
+        parts.append(f'<rect x="{x}" y="{y + 8}" width="118" height="64" rx="10" fill="var(--pale)" stroke="var(--own)"/>')
+        parts.append(_text(x + 59, y + 36, stage["title"], anchor="middle"))
+        parts.append(_text(x + 59, y + 56, f"{stage['seconds']:.1f} s", "soft", "middle"))
+        parts.append(_text(x + 59, y + 92, PRODUCTS.get(stage["title"], ""), "soft mono", "middle"))
+    rows = -(-len(stages) // PER_ROW)
+    return _svg(min(len(stages), PER_ROW) * step - 20, rows * height - 12, parts, "stages and their times")
 
 
 def losses(script):
