@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "engines/cpu/call_step.h"
@@ -183,34 +184,41 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
   return {std::min(first, size), std::max(std::min(first, size), std::min(last, size)), start};
 }
 
-// One window's gradient to its first largest element.
-CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t lanes, const float* x, Floats gradient, const Taps& rows,
-                                 const Taps& columns, float* dx) {
-  Floats most{};
-  Ints winner = Ints{} - 1;
+constexpr int64_t kBlock = 64;  // channels whose largest elements are held at a time
+
+// One window's gradient to its first largest element, for up to kBlock channels. Plain loops: comparisons of vector types
+// are taken apart to scalars before a function is compiled for each instruction set.
+CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const float* x, const float* __restrict gradient,
+                                 const Taps& rows, const Taps& columns, float* dx) {
+  float most[kBlock];
+  int32_t winner[kBlock];
+  const auto offset = [&](int64_t h, int64_t w) {
+    return ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
+  };
   int32_t tap = 0;
   for (int64_t h = rows.first; h < rows.last; ++h)
     for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
-      const int64_t at = ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
-      const Floats value = take(x + at, lanes);
-      const Ints wins = (winner < 0) | (most < value);
-      most = choose(wins, value, most);
-      winner = (winner & ~wins) | (wins & tap);
+      const float* __restrict from = x + offset(h, w);
+      for (int64_t i = 0; i < channels; ++i) {
+        const bool wins = tap == 0 || most[i] < from[i];
+        most[i] = wins ? from[i] : most[i];
+        winner[i] = wins ? tap : winner[i];
+      }
     }
   tap = 0;
   for (int64_t h = rows.first; h < rows.last; ++h)
     for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
-      const int64_t at = ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
-      put(dx + at, lanes, take(dx + at, lanes) + choose(winner == tap, gradient, Floats{}));
+      float* __restrict to = dx + offset(h, w);
+      for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
     }
 }
 
-CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t lanes, Floats share, const Taps& rows, const Taps& columns,
-                             float* dx) {
+CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t channels, const float* __restrict gradient, float divisor,
+                             const Taps& rows, const Taps& columns, float* dx) {
   for (int64_t h = rows.first; h < rows.last; ++h)
     for (int64_t w = columns.first; w < columns.last; ++w) {
-      float* to = dx + ((rows.at + h) * s.w + columns.at + w) * s.channels;
-      put(to, lanes, take(to, lanes) + share);
+      float* __restrict to = dx + ((rows.at + h) * s.w + columns.at + w) * s.channels;
+      for (int64_t i = 0; i < channels; ++i) to[i] += gradient[i] / divisor;
     }
 }
 
@@ -219,23 +227,28 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
   return std::min(position * stride - pad + size, in + after) - (position * stride - pad);
 }
 
-// dx of one image's channels [at, at + lanes).
-CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t lanes, const float* x, const float* dy, float* dx) {
-  for (int64_t i = 0; i < s.h * s.w; ++i) put(dx + i * s.channels, lanes, Floats{});
-  for (int64_t y = 0; y < s.oh; ++y)
+// dx of the first `channels` channels of one image: of each window all of them, which lie side by side.
+CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t channels, const float* x, const float* dy,
+                                       float* dx) {
+  for (int64_t i = 0; i < s.h * s.w; ++i)
+    std::memset(dx + i * s.channels, 0, static_cast<size_t>(channels) * sizeof(float));
+  for (int64_t y = 0; y < s.oh; ++y) {
+    const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+    const int64_t padded_rows = padded_taps(y, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom);
     for (int64_t column = 0; column < s.ow; ++column) {
-      const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
       const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
-      const Floats gradient = take(dy + (y * s.ow + column) * s.channels, lanes);
+      const float* gradient = dy + (y * s.ow + column) * s.channels;
       if (s.work == WindowWork::maximum) {
-        add_to_largest(s, lanes, x, gradient, rows, columns, dx);
+        for (int64_t at = 0; at < channels; at += kBlock)
+          add_to_largest(s, std::min(kBlock, channels - at), x + at, gradient + at, rows, columns, dx + at);
         continue;
       }
       const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
-      const int64_t padded = padded_taps(y, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom) *
-                             padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
-      add_to_all(s, lanes, gradient / static_cast<float>(s.count_padding ? padded : inside), rows, columns, dx);
+      const int64_t padded =
+          padded_rows * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
+      add_to_all(s, channels, gradient, static_cast<float>(s.count_padding ? padded : inside), rows, columns, dx);
     }
+  }
 }
 
 // to[i] += a[i] * b[i]
@@ -257,7 +270,8 @@ void each_product(const SlideSpec& s, Visit&& visit) {
     }
 }
 
-constexpr int64_t kSlice = 64;  // channels of a piece of work
+constexpr int64_t kSlice = 64;       // channels of a piece of work
+constexpr int64_t kManyImages = 16;  // enough for a piece of work to be a whole one
 
 }  // namespace
 
@@ -360,10 +374,11 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
 }
 
 void pool_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dx) {
-  const int64_t slices = (s.channels + kFloats - 1) / kFloats;
-  for_each(executor, s.n * slices, s.h * s.w * kFloats, [&](int64_t i) {
-    const int64_t image = i / slices, at = i % slices * kFloats, from = image * s.h * s.w * s.channels + at;
-    pool_gradient_of(s, s.channels - at, x ? x + from : nullptr, dy + image * s.oh * s.ow * s.channels + at, dx + from);
+  const int64_t slice = s.n >= kManyImages ? s.channels : kSlice, slices = (s.channels + slice - 1) / slice;
+  for_each(executor, s.n * slices, s.h * s.w * slice, [&](int64_t i) {
+    const int64_t image = i / slices, at = i % slices * slice, from = image * s.h * s.w * s.channels + at;
+    pool_gradient_of(s, std::min(slice, s.channels - at), x ? x + from : nullptr,
+                     dy + image * s.oh * s.ow * s.channels + at, dx + from);
   });
 }
 
