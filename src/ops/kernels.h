@@ -235,4 +235,15 @@ T saturate(double value) {
   }
 }
 
+/// An element as one of another type: floats round, floats to integers saturate, integers wrap.
+template <class From, class To>
+To cast_element(From x) {
+  if constexpr (kIsFloat<To>)
+    return To(static_cast<Compute<To>>(static_cast<Compute<From>>(x)));
+  else if constexpr (kIsFloat<From>)
+    return saturate<To>(static_cast<double>(x));
+  else
+    return static_cast<To>(x);
+}
+
 }  // namespace cairn

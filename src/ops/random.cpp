@@ -331,42 +331,34 @@ std::vector<OpDef> rows_of_floats() {
                                           "rng=[9, 0, 0], i64[1]=[6] {dtype = f16}",
                                           "rng=[9, 0, 0], i64[1]=[6] {dtype = f32, reserve = 256}"};
   const std::vector<AttrDef> attributes = {dtype_or(kF32), integer("reserve", 0)};
+  const auto row = [&](const char* name, const char* summary, Precision precision, auto* reference, const char* oracle) {
+    return OpDef{.name = name,
+                 .summary = summary,
+                 .inputs = inputs,
+                 .attributes = attributes,
+                 .results = {"next", "y"},
+                 .traits = kDraws,
+                 .precision = precision,
+                 .infer = infer_random,
+                 .reference = reference,
+                 .oracle = {oracle, kTensorFlow},
+                 .cases = cases};
+  };
   return {
-      {.name = "random_uniform",
-       .summary = "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and "
-                  "the advanced state: past the words used, or reserve counts on for each element",
-       .inputs = inputs,
-       .attributes = attributes,
-       .results = {"next", "y"},
-       .traits = kDraws,
-       .infer = infer_random,
-       .reference = draw<Uniform>,
-       .oracle = {"philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype, reserve)", kTensorFlow},
-       .cases = cases},
-      {.name = "random_normal",
-       .summary = "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and "
-                  "the advanced state",
-       .inputs = inputs,
-       .attributes = attributes,
-       .results = {"next", "y"},
-       .traits = kDraws,
-       .precision = Precision::rounded,
-       .infer = infer_random,
-       .reference = draw<Normal>,
-       .oracle = {"philox(tf.raw_ops.StatelessRandomNormalV2, rng, shape, dtype, reserve)", kTensorFlow},
-       .cases = cases},
-      {.name = "random_truncated_normal",
-       .summary = "standard normal numbers of magnitude below 2, others thrown away; 256 words are set aside for each, "
-                  "and the advanced state",
-       .inputs = inputs,
-       .attributes = attributes,
-       .results = {"next", "y"},
-       .traits = kDraws,
-       .precision = Precision::rounded,
-       .infer = infer_random,
-       .reference = draw<TruncatedNormal>,
-       .oracle = {"philox(tf.raw_ops.StatelessTruncatedNormalV2, rng, shape, dtype, reserve, 64)", kTensorFlow},
-       .cases = cases},
+      row("random_uniform",
+          "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and "
+          "the advanced state: past the words used, or reserve counts on for each element",
+          Precision::exact, draw<Uniform>,
+          "philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype, reserve)"),
+      row("random_normal",
+          "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and "
+          "the advanced state",
+          Precision::rounded, draw<Normal>, "philox(tf.raw_ops.StatelessRandomNormalV2, rng, shape, dtype, reserve)"),
+      row("random_truncated_normal",
+          "standard normal numbers of magnitude below 2, others thrown away; 256 words are set aside for each, "
+          "and the advanced state",
+          Precision::rounded, draw<TruncatedNormal>,
+          "philox(tf.raw_ops.StatelessTruncatedNormalV2, rng, shape, dtype, reserve, 64)"),
   };
 }
 

@@ -146,16 +146,6 @@ void infer_clip(InferContext& context) {
   infer_same(context);
 }
 
-template <class From, class To>
-To cast_element(From x) {
-  if constexpr (kIsFloat<To>)
-    return To(static_cast<Compute<To>>(static_cast<Compute<From>>(x)));
-  else if constexpr (kIsFloat<From>)
-    return saturate<To>(static_cast<double>(x));
-  else
-    return static_cast<To>(x);
-}
-
 void cast(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);

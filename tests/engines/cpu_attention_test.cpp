@@ -2,19 +2,10 @@
 #include "engines/cpu_reference.h"
 #include "ir/text.h"
 #include "ops/cases.h"
-#include "plan/plan.h"
 #include "runtime/model.h"
 
 namespace cairn {
 namespace {
-
-std::string kernels_of(const Model& model) {
-  std::vector<std::vector<int64_t>> dims;
-  for (const Port& port : model.inputs()) dims.push_back(port.type.shape.sizes());
-  std::string names;
-  for (const PlannedStep& step : model.plan(dims)->steps) names += step.kernel + " ";
-  return names;
-}
 
 void expect_attention(const std::string& function) {
   const std::string text = "module @m { func @main" + function + " }";

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engines/cpu/isa.h"
+#include "plan/plan.h"
+#include "runtime/model.h"
 
 namespace cairn {
 
@@ -15,6 +17,15 @@ inline std::vector<Isa> machine_isas() {
   if (machine_isa() == Isa::avx512) return {Isa::avx512, Isa::avx2};
   if (machine_isa() == Isa::avx2) return {Isa::avx2};
   return {};
+}
+
+/// The kernels of a model's steps, for a model whose input dims are all known, each followed by a blank.
+inline std::string kernels_of(const Model& model) {
+  std::vector<std::vector<int64_t>> dims;
+  for (const Port& port : model.inputs()) dims.push_back(port.type.shape.sizes());
+  std::string names;
+  for (const PlannedStep& step : model.plan(dims)->steps) names += step.kernel + " ";
+  return names;
 }
 
 class Random {

@@ -251,16 +251,6 @@ Run test(const Node& node, Walk walk) {
   return {};
 }
 
-template <class From, class To>
-To cast_element(From x) {
-  if constexpr (kIsFloat<To>)
-    return To(static_cast<Compute<To>>(static_cast<Compute<From>>(x)));
-  else if constexpr (kIsFloat<From>)
-    return saturate<To>(static_cast<double>(x));
-  else
-    return static_cast<To>(x);
-}
-
 Run cast(const Node& node, Walk walk) {
   const DType to = node.result()->type.dtype;
   Run run;

@@ -159,8 +159,7 @@ Activation activation_of(const Epilogue& epilogue) {
   return {Activation::Kind::clip, static_cast<float>(attr.number("low")), static_cast<float>(attr.number("high"))};
 }
 
-SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
-  const Value *x = node.inputs[0], *y = node.result();
+SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh, int64_t kw) {
   const WindowSpec rows = window_spec(node.attr(), kh, 0), columns = window_spec(node.attr(), kw, 1);
   SlideSpec spec;
   spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);

@@ -28,7 +28,10 @@ inline int64_t dim(const Value* value, size_t axis) {
 std::optional<std::string> not_f32(const Group& group);
 Activation activation_of(const Epilogue& epilogue);
 /// The images and windows of size kh x kw of a convolution or pooling.
-SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw);
+SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh, int64_t kw);
+inline SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
+  return slide_of(node, node.inputs[0], node.result(), kh, kw);
+}
 
 /// Groups of contractions with their epilogues, and of element-wise nodes; f32 only. Disjoint.
 std::vector<Group> propose_groups(const Block& block, const Uses& uses);

@@ -65,32 +65,6 @@ Refusal refuses_channels(const Node& node, size_t x) {
   return std::nullopt;
 }
 
-SlideSpec pool_of(const Node& node, const Value* x, const Value* dy) {
-  const auto& window = node.attr().integers("window");
-  const WindowSpec rows = window_spec(node.attr(), window[0], 0), columns = window_spec(node.attr(), window[1], 1);
-  SlideSpec spec;
-  spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);
-  spec.oh = dim(dy, 1), spec.ow = dim(dy, 2), spec.kh = window[0], spec.kw = window[1];
-  spec.stride_h = rows.stride, spec.stride_w = columns.stride;
-  spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
-  spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
-  const bool ends = rows.padding == "explicit" || rows.padding == "valid";
-  spec.pad_bottom = ends ? rows.after : rows.reach(), spec.pad_right = ends ? columns.after : columns.reach();
-  return spec;
-}
-
-SlideSpec depthwise_of(const Node& node, const Value* x, const Value* dy, const Value* kernel) {
-  const WindowSpec rows = window_spec(node.attr(), dim(kernel, 0), 0),
-                   columns = window_spec(node.attr(), dim(kernel, 1), 1);
-  SlideSpec spec;
-  spec.n = dim(x, 0), spec.h = dim(x, 1), spec.w = dim(x, 2), spec.channels = dim(x, 3);
-  spec.oh = dim(dy, 1), spec.ow = dim(dy, 2), spec.kh = rows.size, spec.kw = columns.size;
-  spec.stride_h = rows.stride, spec.stride_w = columns.stride;
-  spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
-  spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
-  return spec;
-}
-
 }  // namespace
 
 Refusal refuses_batch_norm_training(const Group& group) {
@@ -185,7 +159,8 @@ Refusal refuses_pool_gradient(const Group& group) {
 std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const bool most = node.is("max_pool2d_gradient");
-  SlideSpec spec = pool_of(node, node.result(), node.inputs[most ? 1 : 0]);
+  const auto& window = node.attr().integers("window");
+  SlideSpec spec = slide_of(node, node.result(), node.inputs[most ? 1 : 0], window[0], window[1]);
   spec.work = most ? WindowWork::maximum : WindowWork::mean;
   spec.count_padding = !most && node.attr().boolean("count_padding");
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[most ? 1 : 0]);
@@ -208,7 +183,8 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) 
   const Node& node = group.last();
   const bool of_image = node.is("conv2d_input_gradient");
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
-  const SlideSpec spec = depthwise_of(node, x, dy, of_image ? node.inputs[1] : node.result());
+  const Value* kernel = of_image ? node.inputs[1] : node.result();
+  const SlideSpec spec = slide_of(node, x, dy, dim(kernel, 0), dim(kernel, 1));
   const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
   if (of_image)
     return call("depthwise_input_gradient", [=](const StepArgs& args) {

@@ -5,6 +5,7 @@
 #include "frontends/onnx/external_data.h"
 #include "frontends/onnx/fields.h"
 #include "frontends/onnx/model.h"
+#include "frontends/values.h"
 
 namespace cairn::onnx {
 namespace {
@@ -115,13 +116,6 @@ Tensor from_bytes(const Parts& parts, DType dtype, std::string_view bytes, std::
   return tensor;
 }
 
-template <class Element>
-void put_integers(Tensor& tensor, const std::vector<int64_t>& from) {
-  auto to = tensor.mutable_values<Element>();
-  bool boolean = tensor.dtype() == kBool;
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Element>(boolean ? from[i] != 0 : from[i]);
-}
-
 Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std::string& where) {
   auto count = static_cast<uint64_t>(*element_count(parts.dims));
   uint64_t given = dtype == kString          ? parts.texts.size()
@@ -142,19 +136,7 @@ Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std
     return tensor;
   }
   if (!parts.fixed.empty()) std::memcpy(tensor.mutable_data(), parts.fixed.data(), tensor.bytes());
-  switch (dtype.size()) {
-    case 1:
-      put_integers<uint8_t>(tensor, parts.integers);
-      break;
-    case 2:
-      put_integers<uint16_t>(tensor, parts.integers);
-      break;
-    case 4:
-      put_integers<uint32_t>(tensor, parts.integers);
-      break;
-    default:
-      put_integers<uint64_t>(tensor, parts.integers);
-  }
+  put_integers(tensor, parts.integers);
   return tensor;
 }
 

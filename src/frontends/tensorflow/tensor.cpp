@@ -3,6 +3,7 @@
 
 #include "frontends/tensorflow/fields.h"
 #include "frontends/tensorflow/graph_def.h"
+#include "frontends/values.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -56,13 +57,6 @@ Parts read_parts(std::string_view bytes, ModelBytes& model) {
   return parts;
 }
 
-template <class Element>
-void put_integers(Tensor& tensor, const std::vector<int64_t>& from) {
-  auto to = tensor.mutable_values<Element>();
-  bool boolean = tensor.dtype() == kBool;
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Element>(boolean ? from[i] != 0 : from[i]);
-}
-
 /// Repeats element `filled - 1` up to the end; zero elements given mean zeros.
 void splat(Tensor& tensor, size_t filled) {
   size_t size = tensor.dtype().size();
@@ -105,19 +99,7 @@ Tensor read_values(const Parts& parts, DType dtype, const std::string& where) {
   if (!parts.integers.empty() && fixed_field != 0)
     fail(ErrorKind::invalid_model, where, "tensor of {} has integer values", to_string(parts.dtype));
   if (!parts.fixed.empty()) std::memcpy(tensor.mutable_data(), parts.fixed.data(), parts.fixed.size());
-  switch (size) {
-    case 1:
-      put_integers<uint8_t>(tensor, parts.integers);
-      break;
-    case 2:
-      put_integers<uint16_t>(tensor, parts.integers);
-      break;
-    case 4:
-      put_integers<uint32_t>(tensor, parts.integers);
-      break;
-    default:
-      put_integers<uint64_t>(tensor, parts.integers);
-  }
+  put_integers(tensor, parts.integers);
   splat(tensor, given);
   return tensor;
 }
