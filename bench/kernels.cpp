@@ -21,9 +21,7 @@
 namespace cairn {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Register-only multiply-adds on every worker, in GFLOP/s.
 double peak(Executor& executor) {

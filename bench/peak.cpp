@@ -13,9 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double now() {
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 // Twelve independent accumulators hide the latency of two multiply-add pipes.
 #define ACCUMULATE(op)                                                                            \
@@ -33,9 +31,7 @@ struct Kind {
   void (*loop)(long count);
 };
 
-void zero() {
-  asm volatile("vpxord %%zmm30,%%zmm30,%%zmm30\nvpxord %%zmm31,%%zmm31,%%zmm31\n" ::: "zmm30", "zmm31");
-}
+void zero() { asm volatile("vpxord %%zmm30,%%zmm30,%%zmm30\nvpxord %%zmm31,%%zmm31,%%zmm31\n" ::: "zmm30", "zmm31"); }
 
 const Kind kKinds[] = {
     {"fp32", 32,

@@ -22,23 +22,31 @@ constexpr uint32_t kSteps = 56;
 
 void chunk(std::ofstream& file, ChunkKind kind, std::string_view content) {
   ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), 0};
-  file.write(reinterpret_cast<const char*>(&header), sizeof header).write(content.data(), static_cast<std::streamsize>(content.size()));
+  file.write(reinterpret_cast<const char*>(&header), sizeof header)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
 Json plan() {
   Json steps = Json::array();
   for (uint32_t i = 0; i < kSteps; ++i)
-    steps.push_back({{"kernel", "cpu/tile 6x64 avx512"},
-                     {"class", "contraction"},
-                     {"ops", {"conv2d", "relu"}},
-                     {"sources", Json::array({Json::array({fmt::format("resnet50/conv{}/Conv2D", i), "Conv2D", "train.py:41"})})},
-                     {"inputs", {{{"dtype", "f32"}, {"dims", {1, 56, 56, 64}}}}},
-                     {"outputs", {{{"dtype", "f32"}, {"dims", {1, 56, 56, 64}}}}},
-                     {"dynamic", false},
-                     {"flops", 1e8},
-                     {"bytes", 1e6},
-                     {"memory", {802816, 802816, 16384, 0}}});
-  return {{"serial", 1}, {"plan", "id"}, {"model", 1}, {"name", "resnet50"}, {"arena_bytes", 5000000}, {"steps", steps}, {"buffers", Json::array()}};
+    steps.push_back(
+        {{"kernel", "cpu/tile 6x64 avx512"},
+         {"class", "contraction"},
+         {"ops", {"conv2d", "relu"}},
+         {"sources", Json::array({Json::array({fmt::format("resnet50/conv{}/Conv2D", i), "Conv2D", "train.py:41"})})},
+         {"inputs", {{{"dtype", "f32"}, {"dims", {1, 56, 56, 64}}}}},
+         {"outputs", {{{"dtype", "f32"}, {"dims", {1, 56, 56, 64}}}}},
+         {"dynamic", false},
+         {"flops", 1e8},
+         {"bytes", 1e6},
+         {"memory", {802816, 802816, 16384, 0}}});
+  return {{"serial", 1},
+          {"plan", "id"},
+          {"model", 1},
+          {"name", "resnet50"},
+          {"arena_bytes", 5000000},
+          {"steps", steps},
+          {"buffers", Json::array()}};
 }
 
 void write_events(const fs::path& folder, size_t events) {
@@ -48,8 +56,16 @@ void write_events(const fs::path& folder, size_t events) {
   std::memcpy(header.magic, kEventMagic, sizeof header.magic);
   file.write(reinterpret_cast<const char*>(&header), sizeof header);
   chunk(file, ChunkKind::session,
-        Json{{"pid", 1}, {"host", ""}, {"command", "bench"}, {"processor", ""}, {"threads", 1}, {"level", "ops"},
-             {"monotonic_ns", 0}, {"real_ns", 1700000000000000000}, {"step_cost_ns", 50}}.dump());
+        Json{{"pid", 1},
+             {"host", ""},
+             {"command", "bench"},
+             {"processor", ""},
+             {"threads", 1},
+             {"level", "ops"},
+             {"monotonic_ns", 0},
+             {"real_ns", 1700000000000000000},
+             {"step_cost_ns", 50}}
+            .dump());
   chunk(file, ChunkKind::plan, plan().dump());
   std::vector<Record> records;
   int64_t at = 1000;

@@ -130,15 +130,16 @@ CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
 
 typedef struct CairnModelOptions {
   uint32_t struct_size;
-  int32_t threads;          /* 0: all that the process may use */
-  const char* engines;      /* "cpu,reference", best first; NULL: the default */
-  int32_t keep_graph;       /* 1: run the graph as it is, without optimising it */
-  int32_t lent_threads;     /* 1: every run brings parallel_for, of `threads` threads; none are started */
-  int32_t bind_state;       /* 1: variables and random states are inputs, whose memory a run updates in place */
+  int32_t threads;      /* 0: all that the process may use */
+  const char* engines;  /* "cpu,reference", best first; NULL: the default */
+  int32_t keep_graph;   /* 1: run the graph as it is, without optimising it */
+  int32_t lent_threads; /* 1: every run brings parallel_for, of `threads` threads; none are started */
+  int32_t bind_state;   /* 1: variables and random states are inputs, whose memory a run updates in place */
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */
-CAIRN_API CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options, CairnModel** model);
+CAIRN_API CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options,
+                                          CairnModel** model);
 CAIRN_API void cairn_model_free(CairnModel* model);
 
 typedef struct CairnPort {
@@ -196,11 +197,12 @@ typedef struct CairnRunOptions {
   uint32_t struct_size;
   CairnParallelFor parallel_for; /* NULL: the model's own threads */
   void* host;
-  int32_t width; /* threads of the host that work at a time */
+  int32_t width;        /* threads of the host that work at a time */
   CairnObserve observe; /* NULL: none */
   void* observe_user;
   const CairnCancel* cancel; /* NULL: none; asked between steps */
-  int64_t step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
+  int64_t
+      step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
 } CairnRunOptions;
 
 /* Runs once. Inputs in the model's order; views with strides are copied, others are read in place. */

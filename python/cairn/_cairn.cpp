@@ -97,9 +97,7 @@ struct Block {
   }
 };
 
-bool is_bfloat(CairnDType dtype) {
-  return dtype.code == CAIRN_BFLOAT && dtype.bits == 16;
-}
+bool is_bfloat(CairnDType dtype) { return dtype.code == CAIRN_BFLOAT && dtype.bits == 16; }
 
 struct Output {
   std::unique_ptr<Block> block;

@@ -27,20 +27,13 @@ constexpr std::pair<DType::Kind, CairnTypeCode> kCodes[] = {{DType::Kind::signed
 
 CairnStatus status_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid_argument:
-      return CAIRN_INVALID_ARGUMENT;
-    case ErrorKind::invalid_model:
-      return CAIRN_INVALID_MODEL;
-    case ErrorKind::unsupported:
-      return CAIRN_UNSUPPORTED;
-    case ErrorKind::not_found:
-      return CAIRN_NOT_FOUND;
-    case ErrorKind::io:
-      return CAIRN_IO;
-    case ErrorKind::out_of_memory:
-      return CAIRN_OUT_OF_MEMORY;
-    case ErrorKind::cancelled:
-      return CAIRN_CANCELLED;
+    case ErrorKind::invalid_argument: return CAIRN_INVALID_ARGUMENT;
+    case ErrorKind::invalid_model: return CAIRN_INVALID_MODEL;
+    case ErrorKind::unsupported: return CAIRN_UNSUPPORTED;
+    case ErrorKind::not_found: return CAIRN_NOT_FOUND;
+    case ErrorKind::io: return CAIRN_IO;
+    case ErrorKind::out_of_memory: return CAIRN_OUT_OF_MEMORY;
+    case ErrorKind::cancelled: return CAIRN_CANCELLED;
   }
   return CAIRN_INTERNAL;
 }
@@ -167,9 +160,7 @@ Inputs::Inputs(const CairnTensor* tensors, size_t count) : refs_(std::move(spare
   }
 }
 
-Inputs::~Inputs() {
-  spare_refs = std::move(refs_);
-}
+Inputs::~Inputs() { spare_refs = std::move(refs_); }
 
 Outputs::Outputs(CairnAllocate allocate, void* user) : allocate_(allocate), user_(user) {
   if (!allocate) fail(ErrorKind::invalid_argument, "allocate", "is NULL");
@@ -216,12 +207,6 @@ void cairn_last_error(CairnError* error) {
   std::memcpy(error, &value, std::min<size_t>(error->struct_size, sizeof value));
 }
 
-void cairn_free_text(char* text) {
-  std::free(text);
-}
-const char* cairn_version() {
-  return "0.1.0";
-}
-uint32_t cairn_abi_version() {
-  return CAIRN_ABI_VERSION;
-}
+void cairn_free_text(char* text) { std::free(text); }
+const char* cairn_version() { return "0.1.0"; }
+uint32_t cairn_abi_version() { return CAIRN_ABI_VERSION; }

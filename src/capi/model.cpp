@@ -160,15 +160,9 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
   });
 }
 
-void cairn_model_free(CairnModel* model) {
-  delete model;
-}
-size_t cairn_model_input_count(const CairnModel* model) {
-  return model ? model->inputs.size() : 0;
-}
-size_t cairn_model_output_count(const CairnModel* model) {
-  return model ? model->outputs.size() : 0;
-}
+void cairn_model_free(CairnModel* model) { delete model; }
+size_t cairn_model_input_count(const CairnModel* model) { return model ? model->inputs.size() : 0; }
+size_t cairn_model_output_count(const CairnModel* model) { return model ? model->outputs.size() : 0; }
 int32_t cairn_model_input_use(const CairnModel* model, size_t index) {
   if (!model || index >= model->inputs.size()) return 0;
   Model::InputUse use = model->model->input_use(index);
@@ -190,9 +184,7 @@ CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index
   });
 }
 
-int32_t cairn_model_threads(const CairnModel* model) {
-  return model ? model->model->threads() : 0;
-}
+int32_t cairn_model_threads(const CairnModel* model) { return model ? model->model->threads() : 0; }
 
 CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port) {
   return model ? port_at(model->inputs, index, port) : guarded([] { require(nullptr, "model"); });
@@ -259,6 +251,4 @@ CairnStatus cairn_cancel_create(CairnCancel** cancel) {
 void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled) {
   if (cancel) cancel->flag.store(cancelled != 0, std::memory_order_relaxed);
 }
-void cairn_cancel_free(CairnCancel* cancel) {
-  delete cancel;
-}
+void cairn_cancel_free(CairnCancel* cancel) { delete cancel; }

@@ -61,20 +61,13 @@ ImportOptions import_options(const char* text) {
 
 BytesFormat bytes_format(CairnFormat format) {
   switch (format) {
-    case CAIRN_FORMAT_ANY:
-      return BytesFormat::any;
-    case CAIRN_FORMAT_IR:
-      return BytesFormat::text;
-    case CAIRN_FORMAT_GRAPHDEF:
-      return BytesFormat::graph_def;
-    case CAIRN_FORMAT_ONNX:
-      return BytesFormat::onnx;
-    case CAIRN_FORMAT_OM:
-      return BytesFormat::om;
-    case CAIRN_FORMAT_CLUSTER:
-      return BytesFormat::cluster;
-    case CAIRN_FORMAT_SAVEDMODEL:
-      break;
+    case CAIRN_FORMAT_ANY: return BytesFormat::any;
+    case CAIRN_FORMAT_IR: return BytesFormat::text;
+    case CAIRN_FORMAT_GRAPHDEF: return BytesFormat::graph_def;
+    case CAIRN_FORMAT_ONNX: return BytesFormat::onnx;
+    case CAIRN_FORMAT_OM: return BytesFormat::om;
+    case CAIRN_FORMAT_CLUSTER: return BytesFormat::cluster;
+    case CAIRN_FORMAT_SAVEDMODEL: break;
   }
   fail(ErrorKind::invalid_argument, "format", "{} cannot be read from memory", static_cast<int>(format));
 }
@@ -107,9 +100,7 @@ CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const 
   });
 }
 
-void cairn_module_free(CairnModule* module) {
-  delete module;
-}
+void cairn_module_free(CairnModule* module) { delete module; }
 
 CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals) {
   return guarded([&] {

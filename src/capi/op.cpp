@@ -55,9 +55,7 @@ CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, 
   });
 }
 
-void cairn_op_free(CairnOp* op) {
-  delete op;
-}
+void cairn_op_free(CairnOp* op) { delete op; }
 
 CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count, CairnAllocate allocate,
                          void* user, const CairnModelOptions* options) {

@@ -37,9 +37,7 @@ void require_random_size(const CairnModel* model, const void* state, size_t size
 
 }  // namespace
 
-size_t cairn_model_variable_count(const CairnModel* model) {
-  return model ? model->variables.size() : 0;
-}
+size_t cairn_model_variable_count(const CairnModel* model) { return model ? model->variables.size() : 0; }
 
 CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnTensor* tensor) {
   return guarded([&] {

@@ -54,7 +54,8 @@ Tensor to_reference_form(const LoadedTensor& mine, const LoadedTensor& golden, c
   std::optional<int64_t> original = element_count(mine.original_dims);
   if (from != nullptr && original && *original == golden.tensor.count())
     for (const Layout* to : plain_layouts(mine.original_dims.size(), golden_layout, *from))
-      if (fits(*from, tensor.dims(), *to, mine.original_dims)) return from_blocks(tensor, *from, *to, mine.original_dims);
+      if (fits(*from, tensor.dims(), *to, mine.original_dims))
+        return from_blocks(tensor, *from, *to, mine.original_dims);
   fail(ErrorKind::invalid_argument, "", "shapes differ: {}{} against {}", mine.layout.empty() ? "" : mine.layout + " ",
        text(tensor.dims()), text(target));
 }
@@ -194,8 +195,9 @@ class Pairing {
       used_.insert(golden.source);
       pair.golden = *golden.source;
       pair.golden_layout = input ? "" : origin.layout;
-      pair.row.golden = mapped != nullptr && !mapped->originals.empty() ? fmt::format("{}", fmt::join(mapped->originals, ","))
-                                                                        : golden.op->name;
+      pair.row.golden = mapped != nullptr && !mapped->originals.empty()
+                            ? fmt::format("{}", fmt::join(mapped->originals, ","))
+                            : golden.op->name;
       pair.row.golden_path = golden.source->path;
       return pair;
     }
@@ -214,7 +216,8 @@ class Pairing {
 /// Steps of both trees that belong together: by number when both have several.
 std::vector<std::pair<const DumpStep*, const DumpStep*>> paired_steps(const DumpTree& mine, const DumpTree& golden) {
   for (const DumpTree* tree : {&mine, &golden})
-    if (tree->steps.empty()) fail(ErrorKind::not_found, tree->root, "holds no dump files ({} other files)", tree->other_files);
+    if (tree->steps.empty())
+      fail(ErrorKind::not_found, tree->root, "holds no dump files ({} other files)", tree->other_files);
   if (mine.steps.size() == 1 && golden.steps.size() == 1) return {{&mine.steps[0], &golden.steps[0]}};
   std::vector<std::pair<const DumpStep*, const DumpStep*>> pairs;
   for (const DumpStep& step : mine.steps) {
@@ -230,9 +233,9 @@ std::vector<std::pair<const DumpStep*, const DumpStep*>> paired_steps(const Dump
     if (same != nullptr) pairs.push_back({&step, same});
   }
   if (pairs.empty())
-    fail(ErrorKind::invalid_argument, mine.root, "has the steps {} to {}, {} has {} to {}: name two folders that belong together",
-         mine.steps.front().folder, mine.steps.back().folder, golden.root, golden.steps.front().folder,
-         golden.steps.back().folder);
+    fail(ErrorKind::invalid_argument, mine.root,
+         "has the steps {} to {}, {} has {} to {}: name two folders that belong together", mine.steps.front().folder,
+         mine.steps.back().folder, golden.root, golden.steps.front().folder, golden.steps.back().folder);
   return pairs;
 }
 
@@ -287,8 +290,7 @@ std::vector<Tensor> inputs_of(const std::vector<Pair>& pairs, size_t at, const C
   for (size_t i = at; i-- > 0 && pairs[i].op == pairs[at].op && pairs[at].op != nullptr;) {
     if (!pairs[i].row.input || !pairs[i].mine) continue;
     const TensorSource& source = pairs[i].golden ? *pairs[i].golden : *pairs[i].mine;
-    inputs.insert(inputs.begin(),
-                  load(source, pairs[i].golden ? options.golden_version : options.mine_version).tensor);
+    inputs.insert(inputs.begin(), load(source, pairs[i].golden ? options.golden_version : options.mine_version).tensor);
   }
   return inputs;
 }
@@ -336,7 +338,8 @@ std::string Row::tensor_name() const {
 }
 
 size_t Comparison::count(Verdict verdict) const {
-  return static_cast<size_t>(std::count_if(rows.begin(), rows.end(), [&](const Row& r) { return r.verdict == verdict; }));
+  return static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const Row& r) { return r.verdict == verdict; }));
 }
 
 const Row* Comparison::first_suspect() const {
@@ -404,14 +407,16 @@ Advice advise(const Comparison& comparison) {
   auto cosine = [](const Row& row) { return row.metrics[Metric::cosine]; };
   for (const Row& row : comparison.rows)
     if (row.overflow.value_or(false))
-      return {"FP16 Overflow", fmt::format("float16 overflow in {}: values at or above 65504; keep this operator in float32",
-                                           row.tensor_name())};
+      return {"FP16 Overflow",
+              fmt::format("float16 overflow in {}: values at or above 65504; keep this operator in float32",
+                          row.tensor_name())};
   for (const Row& row : comparison.rows) {
     if (row.sequence != comparison.rows.front().sequence) break;
     if (row.input && cosine(row) < kGood)
-      return {"Input Inconsistent", fmt::format("the inputs differ already: {} has cosine similarity {}; feed both sides the "
-                                                "same data and switch off shuffling and dropout",
-                                                row.tensor_name(), row.metrics.text(Metric::cosine))};
+      return {"Input Inconsistent",
+              fmt::format("the inputs differ already: {} has cosine similarity {}; feed both sides the "
+                          "same data and switch off shuffling and dropout",
+                          row.tensor_name(), row.metrics.text(Metric::cosine))};
   }
   const Row *first = nullptr, *last = nullptr;
   for (const Row& row : comparison.rows) {

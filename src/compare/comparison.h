@@ -22,9 +22,9 @@ struct Thresholds {
 
 struct CompareOptions {
   Thresholds thresholds;
-  int64_t limit = -1;       // compare at most so many leading elements
+  int64_t limit = -1;                        // compare at most so many leading elements
   int mine_version = 0, golden_version = 0;  // of DumpData; 0 finds out
-  bool only_names = false;  // pair, do not measure
+  bool only_names = false;                   // pair, do not measure
   std::optional<std::string> only_op;        // one operator of mine
   /// First and last operator in the order of execution, from 1, and the step between them; last 0: to the end.
   size_t first = 1, last = 0, every = 1;

@@ -186,7 +186,8 @@ Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType pre
 
 std::string Diagnosis::finding() const {
   if (nonfinite_mismatches > 0)
-    return fmt::format("{} values are NaN or infinite on one side only, first at {}", nonfinite_mismatches, first_mismatch);
+    return fmt::format("{} values are NaN or infinite on one side only, first at {}", nonfinite_mismatches,
+                       first_mismatch);
   if (zero_mismatch()) return fmt::format("all values are zero on {} side only", zero_x ? "this" : "the reference's");
   if (finite < 3 || worst == 0) return "";
   double signal = difference * std::pow(10, sqnr_db / 20);  // root mean square of y
@@ -217,14 +218,15 @@ std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vecto
   bool product = kind == OpKind::convolution || kind == OpKind::product;
   if (kind != OpKind::element && inputs.size() < (product ? 2u : 1u)) return std::nullopt;
   if (product) {
-    facts.reduction = kind == OpKind::product ? shared_size(inputs[0], inputs[1], output) : kernel_terms(inputs[1], output);
-    facts.magnitude =
-        static_cast<double>(facts.reduction) * root_mean_square(inputs[0]) * root_mean_square(inputs[1]);
+    facts.reduction =
+        kind == OpKind::product ? shared_size(inputs[0], inputs[1], output) : kernel_terms(inputs[1], output);
+    facts.magnitude = static_cast<double>(facts.reduction) * root_mean_square(inputs[0]) * root_mean_square(inputs[1]);
   } else if (kind == OpKind::element) {
     facts.magnitude = facts.output;
   } else {
     bool keeps = inputs[0].count() == output.count() && output.rank() > 0;  // softmax and norms: along the last axis
-    facts.reduction = keeps ? output.dims().back() : std::max<int64_t>(1, inputs[0].count() / std::max<int64_t>(1, output.count()));
+    facts.reduction =
+        keeps ? output.dims().back() : std::max<int64_t>(1, inputs[0].count() / std::max<int64_t>(1, output.count()));
     double terms = kind == OpKind::sum ? static_cast<double>(facts.reduction) : 1;
     facts.magnitude = std::max(facts.output, terms * root_mean_square(inputs[0]));
   }

@@ -17,10 +17,10 @@ inline constexpr size_t kUlpBuckets = 34;
 /// Elements where x or y is not finite are counted, and left out of everything else.
 struct Diagnosis {
   size_t count = 0, finite = 0;
-  double scale = 1, bias = 0;       // x ~ scale*y + bias, least squares; scale 1 when y is constant
-  double fit_residual = 0;          // root mean square of x - (scale*y + bias)
-  double difference = 0;            // root mean square of x - y
-  double sqnr_db = 0;               // 20 log10(|y| / |x-y|)
+  double scale = 1, bias = 0;                    // x ~ scale*y + bias, least squares; scale 1 when y is constant
+  double fit_residual = 0;                       // root mean square of x - (scale*y + bias)
+  double difference = 0;                         // root mean square of x - y
+  double sqnr_db = 0;                            // 20 log10(|y| / |x-y|)
   double p50 = 0, p99 = 0, p999 = 0, worst = 0;  // of |x-y|: the smallest error that so many elements do not exceed
   size_t worst_index = 0;
   double worst_x = 0, worst_y = 0;

@@ -9,8 +9,8 @@
 namespace cairn::compare {
 
 struct FirstSums {
-  float xx = 0, yy = 0, dd = 0;         // of x*x, y*y, (x-y)*(x-y)
-  float absolute = 0, relative = 0;     // of |x-y|, and of |x/y-1| where |y| > eps, else 0
+  float xx = 0, yy = 0, dd = 0;      // of x*x, y*y, (x-y)*(x-y)
+  float absolute = 0, relative = 0;  // of |x-y|, and of |x/y-1| where |y| > eps, else 0
   FirstSums operator+(const FirstSums& o) const {
     return {xx + o.xx, yy + o.yy, dd + o.dd, absolute + o.absolute, relative + o.relative};
   }

@@ -133,7 +133,8 @@ OpMapping from_lines(std::string_view text, const std::string& path) {
 }
 
 Origin output_of(const MappedOp& op, int index) {
-  if (index >= 0 && static_cast<size_t>(index) < op.outputs.size() && !op.outputs[static_cast<size_t>(index)].name.empty())
+  if (index >= 0 && static_cast<size_t>(index) < op.outputs.size() &&
+      !op.outputs[static_cast<size_t>(index)].name.empty())
     return op.outputs[static_cast<size_t>(index)];
   if (!op.originals.empty()) return {op.originals.back(), index, ""};
   return {op.name, index, ""};

@@ -17,14 +17,14 @@ struct Origin {
 
 struct MappedOp {
   std::string name, type;
-  size_t sequence = 0;                  // place in the model, from 1
-  std::vector<std::string> originals;   // in order; the last gives the outputs
-  std::vector<Origin> outputs;          // by output index
-  std::vector<Origin> producers;        // by input index: operator and output of the same model
+  size_t sequence = 0;                 // place in the model, from 1
+  std::vector<std::string> originals;  // in order; the last gives the outputs
+  std::vector<Origin> outputs;         // by output index
+  std::vector<Origin> producers;       // by input index: operator and output of the same model
 };
 
 struct OpMapping {
-  std::vector<MappedOp> ops;            // in the model's order
+  std::vector<MappedOp> ops;             // in the model's order
   std::map<std::string, size_t> places;  // of ops by plain name
   const MappedOp* find(std::string_view op) const;
 };

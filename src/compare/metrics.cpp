@@ -16,12 +16,14 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr std::string_view kColumns[kMetrics] = {
-    "CosineSimilarity",          "MaxAbsoluteError",       "AccumulatedRelativeError", "RelativeEuclideanDistance",
-    "KullbackLeiblerDivergence", "StandardDeviation",      "MeanAbsoluteError",        "RootMeanSquareError",
+    "CosineSimilarity",          "MaxAbsoluteError",  "AccumulatedRelativeError", "RelativeEuclideanDistance",
+    "KullbackLeiblerDivergence", "StandardDeviation", "MeanAbsoluteError",        "RootMeanSquareError",
     "MaxRelativeError",          "MeanRelativeError"};
 
 /// numpy divides a float32 sum by the count in float64 and rounds once more.
-float mean_of(float sum, size_t count) { return static_cast<float>(static_cast<double>(sum) / static_cast<double>(count)); }
+float mean_of(float sum, size_t count) {
+  return static_cast<float>(static_cast<double>(sum) / static_cast<double>(count));
+}
 
 /// Chooses cosine's value by the norms and leaves the note; `value` is used when both are large enough.
 void set_cosine(Metrics& metrics, size_t count, float norm_x, float norm_y, float value) {
@@ -109,8 +111,7 @@ Metrics measure(std::span<const float> x, std::span<const float> y) {
   set_cosine(m, count, scales.norm_x, scales.norm_y, two.sum_cosine);
   m[Metric::max_absolute] = one.max_absolute;
   m[Metric::accumulated_relative] = one.relative;
-  m[Metric::relative_euclidean] =
-      scales.norm_y <= static_cast<float>(kEpsilon) ? 0 : std::sqrt(one.dd / one.yy);
+  m[Metric::relative_euclidean] = scales.norm_y <= static_cast<float>(kEpsilon) ? 0 : std::sqrt(one.dd / one.yy);
   m[Metric::divergence] = divergence(two);
   m.mean_x = one.x.mean, m.mean_y = one.y.mean;
   m.std_x = std::sqrt(one.x.variance), m.std_y = std::sqrt(one.y.variance);
@@ -134,8 +135,7 @@ Metrics measure_bools(std::span<const uint8_t> x, std::span<const uint8_t> y) {
   }
   auto root = [](size_t value) { return std::sqrt(static_cast<float>(value)); };
   set_cosine(m, x.size(), root(in_x), root(in_y), static_cast<float>(in_both) / (root(in_x) * root(in_y)));
-  m[Metric::relative_euclidean] =
-      in_y == 0 ? 0 : std::sqrt(static_cast<float>(differ) / static_cast<float>(in_y));
+  m[Metric::relative_euclidean] = in_y == 0 ? 0 : std::sqrt(static_cast<float>(differ) / static_cast<float>(in_y));
   return m;
 }
 

@@ -14,12 +14,12 @@ namespace cairn::compare {
 
 /// In the order of the columns; the numbers are those of the -alg option.
 enum class Metric : uint8_t {
-  cosine,              // sum of (x/|x|)*(y/|y|), at most 1
-  max_absolute,        // max |x-y|
+  cosine,                // sum of (x/|x|)*(y/|y|), at most 1
+  max_absolute,          // max |x-y|
   accumulated_relative,  // sum of |x/y-1| where |y| > eps
-  relative_euclidean,  // sqrt(sum (x-y)^2 / sum y^2)
-  divergence,          // Kullback-Leibler, of both scaled to [0, 1] and to sum 1
-  deviation,           // text: (mean;std) of x and of y
+  relative_euclidean,    // sqrt(sum (x-y)^2 / sum y^2)
+  divergence,            // Kullback-Leibler, of both scaled to [0, 1] and to sum 1
+  deviation,             // text: (mean;std) of x and of y
   mean_absolute,
   root_mean_square,
   max_relative,

@@ -50,10 +50,9 @@ std::vector<std::string> cells(const Row& row, const CsvOptions& options, bool s
                              or_nan(row.golden_path)});
     return list;
   }
-  list.insert(list.end(),
-              {or_nan(row.op_type), row.mine, or_nan(row.mine_type), address(row.mine_address), row.golden,
-               or_nan(row.golden_type), address(row.golden_address), row.tensor_name(),
-               row.mine_type.empty() ? "NaN" : dims_text(row.dims)});
+  list.insert(list.end(), {or_nan(row.op_type), row.mine, or_nan(row.mine_type), address(row.mine_address), row.golden,
+                           or_nan(row.golden_type), address(row.golden_address), row.tensor_name(),
+                           row.mine_type.empty() ? "NaN" : dims_text(row.dims)});
   if (options.overflow) list.push_back(row.overflow ? (*row.overflow ? "YES" : "NO") : "NaN");
   for (size_t i = 0; i < kMetrics; ++i)
     if (options.columns[i]) list.push_back(row.metrics.text(static_cast<Metric>(i)));
@@ -84,7 +83,11 @@ Json diagnosis_json(const Diagnosis& d) {
           {"p50", number(d.p50)},
           {"p99", number(d.p99)},
           {"p99.9", number(d.p999)},
-          {"worst", {{"error", number(d.worst)}, {"index", d.worst_index}, {"mine", number(d.worst_x)}, {"golden", number(d.worst_y)}}},
+          {"worst",
+           {{"error", number(d.worst)},
+            {"index", d.worst_index},
+            {"mine", number(d.worst_x)},
+            {"golden", number(d.worst_y)}}},
           {"ulp_histogram", std::vector<uint64_t>(d.ulps.begin(), d.ulps.begin() + static_cast<ptrdiff_t>(last))},
           {"nan", {d.nan_x, d.nan_y}},
           {"infinite", {d.infinite_x, d.infinite_y}},
@@ -133,12 +136,15 @@ Json comparison_json(const Comparison& comparison, const Thresholds& thresholds)
   return json;
 }
 
-std::string dumped(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
 std::string to_csv(const Comparison& comparison, const CsvOptions& options) {
-  bool steps = std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& r) { return r.step.has_value(); });
+  bool steps =
+      std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& r) { return r.step.has_value(); });
   std::string text = line(header(options, steps));
   size_t index = 0;
   for (const Row& row : comparison.rows) {
@@ -168,7 +174,8 @@ std::string to_html(const Comparison& comparison, const Thresholds& thresholds) 
 std::string worst_elements_csv(const TensorPair& pair, size_t most) {
   std::vector<float> storage_x, storage_y;
   auto x = as_floats(pair.mine, storage_x), y = as_floats(pair.golden, storage_y);
-  if (x.size() != y.size()) fail(ErrorKind::invalid_argument, "", "sizes differ: {} and {} elements", x.size(), y.size());
+  if (x.size() != y.size())
+    fail(ErrorKind::invalid_argument, "", "sizes differ: {} and {} elements", x.size(), y.size());
   std::vector<size_t> order(x.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   // What is not a number is the worst; equal errors stay in the order of the elements.

@@ -10,9 +10,9 @@ namespace cairn::compare {
 
 struct CsvOptions {
   std::bitset<kMetrics> columns = std::bitset<kMetrics>().set();
-  bool overflow = false;       // the OverFlow column
-  bool sequence = false;       // the OpSequence column
-  bool only_mapping = false;   // the mapping's columns instead of the metrics
+  bool overflow = false;      // the OverFlow column
+  bool sequence = false;      // the OpSequence column
+  bool only_mapping = false;  // the mapping's columns instead of the metrics
   size_t most_lines = 1'000'000;
 };
 

@@ -34,8 +34,8 @@ Manifest read_manifest(const fs::path& path) {
   std::string text = read_file(path.string(), size_t{1} << 30);
   for (size_t from = 0; from < text.size();) {
     size_t end = std::min(text.find('\n', from), text.size());
-    auto json = nlohmann::json::parse(text.begin() + static_cast<ptrdiff_t>(from), text.begin() + static_cast<ptrdiff_t>(end),
-                                      nullptr, false);
+    auto json = nlohmann::json::parse(text.begin() + static_cast<ptrdiff_t>(from),
+                                      text.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
     from = end + 1;
     // A line that a crash has cut off says nothing; the files before it stay readable.
     if (!json.is_object() || !json.contains("file") || !json["file"].is_string()) continue;
@@ -64,7 +64,8 @@ std::map<std::string, std::string> read_long_names(const fs::path& path) {
     from = end + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (size_t comma = line.find(','); comma != std::string_view::npos)
-      names[(path.parent_path() / line.substr(0, comma)).string()] = fs::path(line.substr(comma + 1)).filename().string();
+      names[(path.parent_path() / line.substr(0, comma)).string()] =
+          fs::path(line.substr(comma + 1)).filename().string();
   }
   return names;
 }
@@ -257,14 +258,16 @@ struct RawType {
   const char* name;
   DType dtype;
 };
-constexpr RawType kRawTypes[] = {{"float32", kF32}, {"float", kF32}, {"float16", kF16}, {"fp16", kF16},  {"bfloat16", kBF16},
-                                 {"float64", kF64}, {"int8", kI8},   {"int16", kI16},   {"int32", kI32}, {"int64", kI64},
-                                 {"uint8", kU8},    {"uint16", kU16}, {"uint32", kU32}, {"uint64", kU64}, {"bool", kBool}};
+constexpr RawType kRawTypes[] = {{"float32", kF32},   {"float", kF32},   {"float16", kF16}, {"fp16", kF16},
+                                 {"bfloat16", kBF16}, {"float64", kF64}, {"int8", kI8},     {"int16", kI16},
+                                 {"int32", kI32},     {"int64", kI64},   {"uint8", kU8},    {"uint16", kU16},
+                                 {"uint32", kU32},    {"uint64", kU64},  {"bool", kBool}};
 
 LoadedTensor load_raw(const TensorSource& source) {
   const RawType* type = std::find_if(std::begin(kRawTypes), std::end(kRawTypes),
                                      [&](const RawType& row) { return source.dtype == row.name; });
-  if (type == std::end(kRawTypes)) fail(ErrorKind::unsupported, source.path, "has elements of unknown type {}", source.dtype);
+  if (type == std::end(kRawTypes))
+    fail(ErrorKind::unsupported, source.path, "has elements of unknown type {}", source.dtype);
   auto file = MappedFile::open(source.path);
   std::optional<int64_t> count = element_count(source.dims);
   if (!count || storage_bytes(type->dtype, *count) != file->bytes().size())
@@ -281,8 +284,12 @@ LoadedTensor load_dump(const TensorSource& source, int version) {
   if (static_cast<size_t>(source.index) >= tensors.size())
     fail(ErrorKind::io, source.path, "changed while it was read");
   const DumpTensor& dumped = tensors[static_cast<size_t>(source.index)];
-  return {to_tensor(dumped, source.path, file.owner), dump_type_name(dumped.data_type), layout_name(dumped.format),
-          dumped.format, dumped.original_dims, dumped.address};
+  return {to_tensor(dumped, source.path, file.owner),
+          dump_type_name(dumped.data_type),
+          layout_name(dumped.format),
+          dumped.format,
+          dumped.original_dims,
+          dumped.address};
 }
 
 /// numpy's name of a dtype.
@@ -300,8 +307,8 @@ LoadedTensor load(const TensorSource& source, int version) {
   if (source.kind == TensorSource::Kind::dump) return load_dump(source, version);
   if (source.kind == TensorSource::Kind::raw) return load_raw(source);
   LoadedTensor loaded;
-  loaded.tensor = source.kind == TensorSource::Kind::npz ? NpzFile::open(source.path)->read(source.member)
-                                                         : read_npy(source.path);
+  loaded.tensor =
+      source.kind == TensorSource::Kind::npz ? NpzFile::open(source.path)->read(source.member) : read_npy(source.path);
   loaded.dtype = numpy_name(loaded.tensor.dtype());
   return loaded;
 }

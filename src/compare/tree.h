@@ -20,10 +20,10 @@ struct TensorSource {
   std::string path, member;  // member: of an .npz
   bool input = false;
   int index = 0;
-  std::string origin;        // the framework's operator whose output this is, when the file says so
+  std::string origin;  // the framework's operator whose output this is, when the file says so
   int origin_index = 0;
-  std::vector<int64_t> dims;   // raw
-  std::string dtype, layout;   // raw
+  std::vector<int64_t> dims;  // raw
+  std::string dtype, layout;  // raw
 };
 
 struct DumpedOp {
@@ -32,8 +32,8 @@ struct DumpedOp {
   std::string location;              // "train.py:41", may be empty
   uint64_t time = 0;
   int64_t task = 0, stream = 0;
-  std::string path;                  // of its file, or of its first
-  std::string fault;                 // why its file cannot be read
+  std::string path;   // of its file, or of its first
+  std::string fault;  // why its file cannot be read
   std::vector<TensorSource> tensors;
 };
 
@@ -45,7 +45,7 @@ struct DumpStep {
 
 struct DumpTree {
   std::string root;
-  std::vector<DumpStep> steps;       // in order of number, then of folder
+  std::vector<DumpStep> steps;        // in order of number, then of folder
   std::vector<std::string> overflow;  // files of the overflow detection
   size_t other_files = 0;             // not named as dumps are
 };
@@ -56,9 +56,9 @@ DumpTree read_tree(const std::string& root, int version = 0);
 
 struct LoadedTensor {
   Tensor tensor;
-  std::string dtype;          // as the file calls it
-  std::string layout;         // "" when the file does not say
-  uint32_t format = 2;        // packed, of a DumpData file
+  std::string dtype;    // as the file calls it
+  std::string layout;   // "" when the file does not say
+  uint32_t format = 2;  // packed, of a DumpData file
   std::vector<int64_t> original_dims;
   int64_t address = 0;
 };

@@ -47,9 +47,7 @@ Group make_group(std::vector<const Node*> nodes, const Uses& uses) {
   return group;
 }
 
-bool is_host_object(const Type& type) {
-  return !type.is_static() || type.dtype.kind == DType::Kind::string;
-}
+bool is_host_object(const Type& type) { return !type.is_static() || type.dtype.kind == DType::Kind::string; }
 
 namespace {
 

@@ -14,9 +14,7 @@ struct Term {
   std::string labels;
 };
 
-bool has(const std::string& labels, char label) {
-  return labels.find(label) != std::string::npos;
-}
+bool has(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
 
 /// Labels of `a` that pass the test, in its order.
 template <class Test>

@@ -203,10 +203,8 @@ Module import_model(const std::string& path, const ImportOptions& options) {
       rest.out_nodes.clear();
       return import_tensorflow(frozen.graph, rest, frozen.signature);
     }
-    case ModelFormat::graph_def:
-      return import_tensorflow(tensorflow::read_graph_def(path), options);
-    case ModelFormat::onnx:
-      return import_onnx(onnx::read_model(path), options);
+    case ModelFormat::graph_def: return import_tensorflow(tensorflow::read_graph_def(path), options);
+    case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
   }
   CHECK(false, "format");
 }

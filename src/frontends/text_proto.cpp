@@ -11,16 +11,12 @@
 namespace cairn {
 namespace {
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == '-' || c == '+';
 }
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
@@ -192,24 +188,12 @@ int32_t word_value(std::string_view word, const TextField& field, const Tokens& 
 
 void read_value(Tokens& tokens, const TextField& field, protozero::pbf_writer& to, int depth) {
   switch (field.kind) {
-    case TextKind::integer:
-      to.add_int64(field.number, integer_of(tokens.word(), tokens));
-      break;
-    case TextKind::real32:
-      to.add_float(field.number, static_cast<float>(real_of(tokens.word(), tokens)));
-      break;
-    case TextKind::real64:
-      to.add_double(field.number, real_of(tokens.word(), tokens));
-      break;
-    case TextKind::text:
-      to.add_bytes(field.number, tokens.string());
-      break;
-    case TextKind::enumeration:
-      to.add_enum(field.number, word_value(tokens.word(), field, tokens));
-      break;
-    case TextKind::ignored:
-      tokens.skip_value();
-      break;
+    case TextKind::integer: to.add_int64(field.number, integer_of(tokens.word(), tokens)); break;
+    case TextKind::real32: to.add_float(field.number, static_cast<float>(real_of(tokens.word(), tokens))); break;
+    case TextKind::real64: to.add_double(field.number, real_of(tokens.word(), tokens)); break;
+    case TextKind::text: to.add_bytes(field.number, tokens.string()); break;
+    case TextKind::enumeration: to.add_enum(field.number, word_value(tokens.word(), field, tokens)); break;
+    case TextKind::ignored: tokens.skip_value(); break;
     case TextKind::boolean: {
       std::string_view word = tokens.word();
       bool yes = word == "true" || word == "True" || word == "t" || word == "1";

@@ -15,14 +15,10 @@ void put(Tensor& tensor, const std::vector<int64_t>& from) {
 
 void put_integers(Tensor& tensor, const std::vector<int64_t>& from) {
   switch (tensor.dtype().size()) {
-    case 1:
-      return put<uint8_t>(tensor, from);
-    case 2:
-      return put<uint16_t>(tensor, from);
-    case 4:
-      return put<uint32_t>(tensor, from);
-    default:
-      return put<uint64_t>(tensor, from);
+    case 1: return put<uint8_t>(tensor, from);
+    case 2: return put<uint16_t>(tensor, from);
+    case 4: return put<uint32_t>(tensor, from);
+    default: return put<uint64_t>(tensor, from);
   }
 }
 

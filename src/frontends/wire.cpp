@@ -61,10 +61,7 @@ std::string_view ModelBytes::keep(std::string text) {
 }
 
 Wire::Wire(std::string_view bytes, const char* message, ModelBytes& model, int depth)
-    : reader_(bytes.data(), bytes.size()),
-      message_(message),
-      model_(model),
-      depth_(depth) {
+    : reader_(bytes.data(), bytes.size()), message_(message), model_(model), depth_(depth) {
   if (depth > kMaxNesting) fail_text(fmt::format("is nested deeper than {} messages", kMaxNesting));
 }
 

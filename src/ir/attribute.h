@@ -12,7 +12,19 @@
 
 namespace cairn {
 
-enum class AttrKind : uint8_t { boolean, integer, number, text, integers, numbers, texts, dtype, type, tensor, function };
+enum class AttrKind : uint8_t {
+  boolean,
+  integer,
+  number,
+  text,
+  integers,
+  numbers,
+  texts,
+  dtype,
+  type,
+  tensor,
+  function
+};
 
 /// Name of a function of the same module, written @name.
 struct FunctionName {

@@ -118,7 +118,8 @@ std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std:
     fail(ErrorKind::invalid_model, op.name, "has {} results, {} types are given", inferred.size(), known.size());
   for (size_t i = 0; i < known.size(); ++i) {
     if (!compatible(inferred[i], known[i]))
-      fail(ErrorKind::invalid_model, op.name, "result {} is {}, declared {}", i, to_string(inferred[i]), to_string(known[i]));
+      fail(ErrorKind::invalid_model, op.name, "result {} is {}, declared {}", i, to_string(inferred[i]),
+           to_string(known[i]));
     inferred[i] = meet(inferred[i], known[i]);
   }
   return inferred;

@@ -84,8 +84,9 @@ bool accepts(Accepts accepts, const Type& type) {
 }
 
 const char* to_string(Accepts accepts) {
-  constexpr const char* kNames[] = {"anything", "numbers",    "floats", "integers", "bool",  "numbers or bool", "i64 or i32",
-                                    "strings",  "a list",     "a resource", "an rng state", "a token", "a tensor"};
+  constexpr const char* kNames[] = {"anything",        "numbers",    "floats",  "integers", "bool",
+                                    "numbers or bool", "i64 or i32", "strings", "a list",   "a resource",
+                                    "an rng state",    "a token",    "a tensor"};
   return kNames[static_cast<size_t>(accepts)];
 }
 

@@ -23,24 +23,38 @@ class Builder;
 
 /// Facts that passes and engines may ask for instead of an op's name.
 enum Trait : uint32_t {
-  kElementwise = 1 << 0,      // result element depends on the elements at the same (broadcast, NumPy rules) position only
-  kCommutative = 1 << 1,      // first two inputs may be swapped
-  kView = 1 << 2,             // result 0 has the elements of input 0 in the same order: no work, may share memory
-  kInPlace = 1 << 3,          // result 0 may overwrite input 0 when both have the same bytes
-  kControl = 1 << 4,          // has regions or calls a function: the runtime runs it, engines do not
-  kDynamicResult = 1 << 5,    // result dims depend on element values: ends a segment
-  kShapeOperands = 1 << 6,    // inputs after the first are shape-like: dims depend on their values
-  kHostValue = 1 << 7,        // works on lists, optionals or strings: host objects, never device buffers
-  kReadsState = 1 << 8,       // may not be moved over a node that writes state
-  kWritesState = 1 << 9,      // is never dead
-  kReduction = 1 << 10,       // sums or compares along axes
-  kContraction = 1 << 11,     // matrix product or convolution: where the FLOPs are
-  kNotFoldable = 1 << 12,     // never computed at compile time (random, constants themselves)
-  kShapeOnly = 1 << 13,       // the result depends on the types of the inputs alone, not on their elements
+  kElementwise = 1 << 0,    // result element depends on the elements at the same (broadcast, NumPy rules) position only
+  kCommutative = 1 << 1,    // first two inputs may be swapped
+  kView = 1 << 2,           // result 0 has the elements of input 0 in the same order: no work, may share memory
+  kInPlace = 1 << 3,        // result 0 may overwrite input 0 when both have the same bytes
+  kControl = 1 << 4,        // has regions or calls a function: the runtime runs it, engines do not
+  kDynamicResult = 1 << 5,  // result dims depend on element values: ends a segment
+  kShapeOperands = 1 << 6,  // inputs after the first are shape-like: dims depend on their values
+  kHostValue = 1 << 7,      // works on lists, optionals or strings: host objects, never device buffers
+  kReadsState = 1 << 8,     // may not be moved over a node that writes state
+  kWritesState = 1 << 9,    // is never dead
+  kReduction = 1 << 10,     // sums or compares along axes
+  kContraction = 1 << 11,   // matrix product or convolution: where the FLOPs are
+  kNotFoldable = 1 << 12,   // never computed at compile time (random, constants themselves)
+  kShapeOnly = 1 << 13,     // the result depends on the types of the inputs alone, not on their elements
 };
 
 /// Which types an input accepts.
-enum class Accepts : uint8_t { any, numbers, floats, integers, boolean, number_or_bool, shape_integers, text, list, resource, rng, token, any_tensor };
+enum class Accepts : uint8_t {
+  any,
+  numbers,
+  floats,
+  integers,
+  boolean,
+  number_or_bool,
+  shape_integers,
+  text,
+  list,
+  resource,
+  rng,
+  token,
+  any_tensor
+};
 
 struct InputDef {
   const char* name;
@@ -51,8 +65,8 @@ struct InputDef {
 struct AttrDef {
   const char* name;
   AttrKind kind;
-  std::optional<Attribute> fallback = {};      // value when not given; none: required
-  std::vector<std::string_view> words = {};    // allowed values of a text attribute; empty: any
+  std::optional<Attribute> fallback = {};    // value when not given; none: required
+  std::vector<std::string_view> words = {};  // allowed values of a text attribute; empty: any
 };
 
 /// Named access to a node's attributes with the op's defaults; CHECKs that the op declares the name with that kind.
@@ -65,7 +79,9 @@ class AttributeView {
   int64_t integer(std::string_view name) const { return std::get<int64_t>(get(name)); }
   double number(std::string_view name) const { return std::get<double>(get(name)); }
   const std::string& text(std::string_view name) const { return std::get<std::string>(get(name)); }
-  const std::vector<int64_t>& integers(std::string_view name) const { return std::get<std::vector<int64_t>>(get(name)); }
+  const std::vector<int64_t>& integers(std::string_view name) const {
+    return std::get<std::vector<int64_t>>(get(name));
+  }
   DType dtype(std::string_view name) const { return std::get<DType>(get(name)); }
   const Tensor& tensor(std::string_view name) const { return std::get<Tensor>(get(name)); }
 
@@ -79,7 +95,8 @@ class InferContext {
  public:
   InferContext(const OpDef& op, const Attributes& attributes, std::vector<Type> inputs,
                std::vector<const Tensor*> constants, std::span<const std::unique_ptr<Block>> regions)
-      : attr(op, attributes), op_(op), inputs_(std::move(inputs)), constants_(std::move(constants)), regions_(regions) {}
+      : attr(op, attributes), op_(op), inputs_(std::move(inputs)), constants_(std::move(constants)), regions_(regions) {
+  }
 
   AttributeView attr;
   size_t input_count() const { return inputs_.size(); }

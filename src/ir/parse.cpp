@@ -53,9 +53,9 @@ class Parser {
     if (name == "rng") return Type::rng();
     if (name == "token") return Type::token();
     static constexpr std::pair<const char*, Type::Kind> kNested[] = {{"list", Type::Kind::list},
-                                                                    {"optional", Type::Kind::optional},
-                                                                    {"tuple", Type::Kind::tuple},
-                                                                    {"resource", Type::Kind::resource}};
+                                                                     {"optional", Type::Kind::optional},
+                                                                     {"tuple", Type::Kind::tuple},
+                                                                     {"resource", Type::Kind::resource}};
     for (auto [text, kind] : kNested) {
       if (name != text) continue;
       Type result{kind, kF32, {}, {}};
@@ -98,7 +98,8 @@ class Parser {
   template <class... Args>
   [[noreturn]] void error(fmt::format_string<Args...> format, Args&&... args) {
     auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<long>(std::min(last_, text_.size())), '\n');
-    throw Error(ErrorKind::invalid_model, fmt::format("{}:{}", file_, line), fmt::format(format, std::forward<Args>(args)...));
+    throw Error(ErrorKind::invalid_model, fmt::format("{}:{}", file_, line),
+                fmt::format(format, std::forward<Args>(args)...));
   }
 
   void skip() {
@@ -121,7 +122,8 @@ class Parser {
   bool accept(std::string_view token) {
     skip();
     if (text_.substr(at_, token.size()) != token) return false;
-    if (word_char(token.back()) && at_ + token.size() < text_.size() && word_char(text_[at_ + token.size()])) return false;
+    if (word_char(token.back()) && at_ + token.size() < text_.size() && word_char(text_[at_ + token.size()]))
+      return false;
     last_ = at_ += token.size();
     return true;
   }
@@ -277,19 +279,25 @@ class Parser {
 
   void element(Tensor& value, size_t i) {
     DType dtype = value.dtype();
-    if (dtype.kind == DType::Kind::string) value.mutable_values<std::string>()[i] = quoted();
-    else if (dtype == kBool) value.mutable_values<uint8_t>()[i] = boolean();
-    else if (dtype == kF32) value.mutable_values<float>()[i] = real<float>();
-    else if (dtype == kF64) value.mutable_values<double>()[i] = real<double>();
+    if (dtype.kind == DType::Kind::string)
+      value.mutable_values<std::string>()[i] = quoted();
+    else if (dtype == kBool)
+      value.mutable_values<uint8_t>()[i] = boolean();
+    else if (dtype == kF32)
+      value.mutable_values<float>()[i] = real<float>();
+    else if (dtype == kF64)
+      value.mutable_values<double>()[i] = real<double>();
     else if (dtype == kF16 || dtype == kBF16) {
       std::string digits = word();
       if (digits.substr(0, 2) != "0x") error("'{}' is not hexadecimal", digits);
       value.mutable_values<uint16_t>()[i] = parsed<uint16_t>(std::string_view(digits).substr(2), 16);
-    } else if (dtype == kU64) value.mutable_values<uint64_t>()[i] = parsed<uint64_t>(word());
+    } else if (dtype == kU64)
+      value.mutable_values<uint64_t>()[i] = parsed<uint64_t>(word());
     else if (dtype.is_integer() && dtype.bits >= 8) {
       int64_t number = integer();
       std::memcpy(static_cast<char*>(value.mutable_data()) + i * dtype.size(), &number, dtype.size());
-    } else error("constants of type {} cannot be written out", to_string(dtype));
+    } else
+      error("constants of type {} cannot be written out", to_string(dtype));
   }
 
   Removal removal(const std::string& text) {

@@ -12,8 +12,8 @@ namespace cairn {
 namespace {
 
 bool bare_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' ||
-         c == '-' || c == '$';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '/' || c == '-' || c == '$';
 }
 
 bool bare(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), bare_char); }
@@ -78,13 +78,15 @@ class Printer {
   void module(const Module& module) {
     sources_ = &module.sources;
     out_ += fmt::format("module @{} {{\n", word(module.name));
-    for (const auto& [key, value] : module.metadata) out_ += fmt::format("  metadata {} = {}\n", word(key), quoted(value));
+    for (const auto& [key, value] : module.metadata)
+      out_ += fmt::format("  metadata {} = {}\n", word(key), quoted(value));
     for (size_t i = 0; i < module.sources.size(); ++i) {
       const Source& source = module.sources[i];
       out_ += fmt::format("  source {} = {} {} {} {}\n", i, quoted(source.framework), quoted(source.name),
                           quoted(source.op), quoted(source.location));
     }
-    for (const auto& [id, removal] : module.removed) out_ += fmt::format("  removed {} = {}\n", id, quoted(to_string(removal)));
+    for (const auto& [id, removal] : module.removed)
+      out_ += fmt::format("  removed {} = {}\n", id, quoted(to_string(removal)));
     for (const auto& each : module.functions) function(*each, 1);
     out_ += "}\n";
   }
@@ -142,16 +144,26 @@ class Printer {
     return std::visit(
         [this](const auto& v) -> std::string {
           using T = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-          else if constexpr (std::is_same_v<T, int64_t>) return std::to_string(v);
-          else if constexpr (std::is_same_v<T, double>) return number(v);
-          else if constexpr (std::is_same_v<T, std::string>) return word(v);
-          else if constexpr (std::is_same_v<T, std::vector<int64_t>>) return fmt::format("[{}]", fmt::join(v, ", "));
-          else if constexpr (std::is_same_v<T, std::vector<double>>) return list(v, [](double x) { return number(x); });
-          else if constexpr (std::is_same_v<T, std::vector<std::string>>) return list(v, [](const std::string& x) { return quoted(x); });
-          else if constexpr (std::is_same_v<T, FunctionName>) return "@" + word(v.name);
-          else if constexpr (std::is_same_v<T, Tensor>) return tensor(v);
-          else return to_string(v);
+          if constexpr (std::is_same_v<T, bool>)
+            return v ? "true" : "false";
+          else if constexpr (std::is_same_v<T, int64_t>)
+            return std::to_string(v);
+          else if constexpr (std::is_same_v<T, double>)
+            return number(v);
+          else if constexpr (std::is_same_v<T, std::string>)
+            return word(v);
+          else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+            return fmt::format("[{}]", fmt::join(v, ", "));
+          else if constexpr (std::is_same_v<T, std::vector<double>>)
+            return list(v, [](double x) { return number(x); });
+          else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+            return list(v, [](const std::string& x) { return quoted(x); });
+          else if constexpr (std::is_same_v<T, FunctionName>)
+            return "@" + word(v.name);
+          else if constexpr (std::is_same_v<T, Tensor>)
+            return tensor(v);
+          else
+            return to_string(v);
         },
         value);
   }
@@ -210,7 +222,8 @@ class Printer {
 
   std::string params(const Block& block) {
     std::vector<std::string> parts;
-    for (const auto& param : block.params) parts.push_back(fmt::format("{}: {}", name(param.get()), to_string(param->type)));
+    for (const auto& param : block.params)
+      parts.push_back(fmt::format("{}: {}", name(param.get()), to_string(param->type)));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 

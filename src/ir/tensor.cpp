@@ -144,12 +144,12 @@ uint16_t float_to_half(float value) {
   std::memcpy(&wide, &value, 4);
   uint16_t sign = static_cast<uint16_t>(wide >> 16 & 0x8000);
   uint32_t magnitude = wide & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;              // NaN
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;             // rounds to 65520 and above: infinity
-  if (magnitude < 0x38800000) {                                  // below the smallest normal half: units of 2^-24
+  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds to 65520 and above: infinity
+  if (magnitude < 0x38800000) {                       // below the smallest normal half: units of 2^-24
     float absolute;
     std::memcpy(&absolute, &magnitude, 4);
-    float scaled = absolute * 0x1p24f + 0x1p23f;                 // the addition rounds to nearest even
+    float scaled = absolute * 0x1p24f + 0x1p23f;  // the addition rounds to nearest even
     uint32_t rounded;
     std::memcpy(&rounded, &scaled, 4);
     return sign | static_cast<uint16_t>(rounded - 0x4b000000);

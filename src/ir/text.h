@@ -10,8 +10,8 @@
 namespace cairn {
 
 struct PrintOptions {
-  bool sources = true;            // "// tf:conv/Conv2D train.py:41" at line ends
-  size_t inline_elements = 16;    // constants up to this many elements are written out, others as @weights[i]
+  bool sources = true;          // "// tf:conv/Conv2D train.py:41" at line ends
+  size_t inline_elements = 16;  // constants up to this many elements are written out, others as @weights[i]
 };
 
 /// Text, and the tensors that it names @weights[0], @weights[1], ... (equal tensors share one).

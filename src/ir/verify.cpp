@@ -40,14 +40,16 @@ class Verifier {
     for (const auto& param : block.params) defined.insert(param.get());
     for (const auto& node : block.nodes) {
       for (const Value* input : node->inputs)
-        if (!defined.count(input)) error(node.get(), "{}: input {} is not defined before it", node->op->name, input->name);
+        if (!defined.count(input))
+          error(node.get(), "{}: input {} is not defined before it", node->op->name, input->name);
       check_types(*node);
       for (SourceId id : node->sources)
         if (id >= module_.sources.size()) error(node.get(), "{}: source {} does not exist", node->op->name, id);
       for (const auto& region : node->regions) this->block(*region);
       for (size_t i = 0; i < node->results.size(); ++i) {
         const Value* value = node->result(i);
-        if (value->producer != node.get() || value->index != i) error(node.get(), "{}: result {} is detached", node->op->name, i);
+        if (value->producer != node.get() || value->index != i)
+          error(node.get(), "{}: result {} is detached", node->op->name, i);
         defined.insert(value);
       }
     }
@@ -62,18 +64,22 @@ class Verifier {
     } catch (const Error& fault) {
       error(&node, "{}", fault.what());
     }
-    if (const Attribute* callee = node.attributes.find("callee")) types = result_types(node, std::get<FunctionName>(*callee));
-    if (types.size() != node.results.size()) error(&node, "{}: {} results, expected {}", node.op->name, node.results.size(), types.size());
+    if (const Attribute* callee = node.attributes.find("callee"))
+      types = result_types(node, std::get<FunctionName>(*callee));
+    if (types.size() != node.results.size())
+      error(&node, "{}: {} results, expected {}", node.op->name, node.results.size(), types.size());
     for (size_t i = 0; i < types.size(); ++i)
       if (!compatible(types[i], node.result(i)->type))
-        error(&node, "{}: result {} is {}, expected {}", node.op->name, i, to_string(node.result(i)->type), to_string(types[i]));
+        error(&node, "{}: result {} is {}, expected {}", node.op->name, i, to_string(node.result(i)->type),
+              to_string(types[i]));
   }
 
   std::vector<Type> result_types(const Node& node, const FunctionName& callee) const {
     const Function* function = module_.find(callee.name);
     if (!function) error(&node, "{}: no function @{}", node.op->name, callee.name);
     if (function->body.params.size() != node.inputs.size())
-      error(&node, "{}: @{} takes {} inputs, found {}", node.op->name, callee.name, function->body.params.size(), node.inputs.size());
+      error(&node, "{}: @{} takes {} inputs, found {}", node.op->name, callee.name, function->body.params.size(),
+            node.inputs.size());
     std::vector<Type> types;
     for (const Value* result : function->body.results) types.push_back(result->type);
     return types;

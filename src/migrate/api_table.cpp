@@ -504,14 +504,10 @@ const std::vector<ClassTitle>& platform_classes() {
 
 std::string_view here_title(ApiSupport::Here here) {
   switch (here) {
-    case ApiSupport::Here::runs:
-      return "runs";
-    case ApiSupport::Here::aliased:
-      return "runs under another name";
-    case ApiSupport::Here::missing:
-      return "missing";
-    case ApiSupport::Here::unknown:
-      return "unknown";
+    case ApiSupport::Here::runs: return "runs";
+    case ApiSupport::Here::aliased: return "runs under another name";
+    case ApiSupport::Here::missing: return "missing";
+    case ApiSupport::Here::unknown: return "unknown";
   }
   return "unknown";
 }

@@ -9,12 +9,9 @@ namespace cairn::migrate {
 
 std::string_view tier_name(Tier tier) {
   switch (tier) {
-    case Tier::safe:
-      return "safe";
-    case Tier::review:
-      return "review";
-    case Tier::advice:
-      return "advice";
+    case Tier::safe: return "safe";
+    case Tier::review: return "review";
+    case Tier::advice: return "advice";
   }
   return "advice";
 }

@@ -61,14 +61,12 @@ bool binds_tighter_than_minus(const Syntax& syntax, NodeId node) {
     case Kind::await:
     case Kind::none:
     case Kind::true_:
-    case Kind::false_:
-      return true;
+    case Kind::false_: return true;
     case Kind::binary_operator: {
       std::string_view op = syntax.text(syntax.child(node, Field::operator_));
       return op == "*" || op == "/" || op == "//" || op == "%" || op == "**" || op == "@";
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -136,8 +134,7 @@ bool number_value(const Syntax& syntax, NodeId node, double& value) {
                             : std::pow(left, right);
       return sign == "+" || sign == "-" || sign == "*" || sign == "/" || sign == "**";
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 

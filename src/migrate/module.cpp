@@ -14,15 +14,11 @@ bool opens_scope(Kind kind) {
 
 ScopeKind scope_kind(Kind kind) {
   switch (kind) {
-    case Kind::module:
-      return ScopeKind::module;
-    case Kind::class_definition:
-      return ScopeKind::class_;
+    case Kind::module: return ScopeKind::module;
+    case Kind::class_definition: return ScopeKind::class_;
     case Kind::function_definition:
-    case Kind::lambda:
-      return ScopeKind::function;
-    default:
-      return ScopeKind::comprehension;
+    case Kind::lambda: return ScopeKind::function;
+    default: return ScopeKind::comprehension;
   }
 }
 
@@ -36,10 +32,7 @@ std::string without_spaces(std::string_view text) {
 }  // namespace
 
 Module::Module(std::string path, std::string text)
-    : path_(std::move(path)),
-      text_(std::move(text)),
-      encoding_(declared_encoding(text_)),
-      syntax_(text_, encoding_),
+    : path_(std::move(path)), text_(std::move(text)), encoding_(declared_encoding(text_)), syntax_(text_, encoding_),
       lines_(text_) {
   build();
 }
@@ -111,8 +104,7 @@ void Module::bind_target(NodeId target, NodeId value, Bound how, uint32_t since)
     case Kind::as_pattern_target:
       for (NodeId inner : syntax_.children(target)) bind_target(inner, value, how, since);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -229,9 +221,7 @@ void Module::build() {
           scopes_.push_back({ScopeKind::module, 0, kNoScope, {}, {}, {}});
         }
         break;
-      case Kind::identifier:
-        ++mentioned_[syntax_.text(node)];
-        break;
+      case Kind::identifier: ++mentioned_[syntax_.text(node)]; break;
       case Kind::global_statement:
       case Kind::nonlocal_statement:
         for (NodeId name : syntax_.children(node)) {
@@ -245,19 +235,14 @@ void Module::build() {
         if (syntax_.kind(callee) == Kind::identifier) calls_[syntax_.text(callee)].push_back(node);
         break;
       }
-      default:
-        break;
+      default: break;
     }
   }
   for (NodeId node = 0; node < syntax_.size(); ++node) {
     const Node& at = syntax_[node];
     switch (at.kind) {
-      case Kind::import_statement:
-        bind_import(node);
-        break;
-      case Kind::import_from_statement:
-        bind_from(node);
-        break;
+      case Kind::import_statement: bind_import(node); break;
+      case Kind::import_from_statement: bind_from(node); break;
       case Kind::function_definition:
       case Kind::class_definition: {
         NodeId name = syntax_.child(node, Field::name);
@@ -275,9 +260,7 @@ void Module::build() {
         if (at.kind == Kind::function_definition) bind_parameters(node);
         break;
       }
-      case Kind::lambda:
-        bind_parameters(node);
-        break;
+      case Kind::lambda: bind_parameters(node); break;
       case Kind::assignment: {
         NodeId value = syntax_.child(node, Field::right);
         while (syntax_.kind(value) == Kind::assignment) value = syntax_.child(value, Field::right);
@@ -308,8 +291,7 @@ void Module::build() {
                       at.end);
         break;
       }
-      default:
-        break;
+      default: break;
     }
   }
 }

@@ -97,16 +97,11 @@ class Json {
   std::string escape() {
     char c = at_ < text_.size() ? text_[at_++] : '\0';
     switch (c) {
-      case 'n':
-        return "\n";
-      case 't':
-        return "\t";
-      case 'r':
-        return "\r";
-      case 'b':
-        return "\b";
-      case 'f':
-        return "\f";
+      case 'n': return "\n";
+      case 't': return "\t";
+      case 'r': return "\r";
+      case 'b': return "\b";
+      case 'f': return "\f";
       case 'u': {
         auto unit = [&] {
           unsigned value = static_cast<unsigned>(std::strtoul(text_.substr(at_, 4).c_str(), nullptr, 16));
@@ -131,8 +126,7 @@ class Json {
                    static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
         return utf8;
       }
-      default:
-        return std::string(1, c);
+      default: return std::string(1, c);
     }
   }
 

@@ -51,9 +51,7 @@ std::string escape(std::string_view text) {
   return safe;
 }
 
-std::string tag(std::string_view name) {
-  return fmt::format("<span class=\"tag {0}\">{0}</span>", name);
-}
+std::string tag(std::string_view name) { return fmt::format("<span class=\"tag {0}\">{0}</span>", name); }
 
 std::string_view strip(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);

@@ -18,34 +18,24 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Scripts hold any bytes; JSON holds UTF-8.
-std::string dump(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 std::string_view state_name(FileState state) {
   switch (state) {
-    case FileState::unchanged:
-      return "unchanged";
-    case FileState::changed:
-      return "changed";
-    case FileState::copied:
-      return "copied";
-    case FileState::failed:
-      return "failed";
+    case FileState::unchanged: return "unchanged";
+    case FileState::changed: return "changed";
+    case FileState::copied: return "copied";
+    case FileState::failed: return "failed";
   }
   return "copied";
 }
 
 std::string_view distribution_name(Distribution distribution) {
   switch (distribution) {
-    case Distribution::automatic:
-      return "auto";
-    case Distribution::none:
-      return "none";
-    case Distribution::horovod:
-      return "horovod";
-    case Distribution::tf_strategy:
-      return "tf_strategy";
+    case Distribution::automatic: return "auto";
+    case Distribution::none: return "none";
+    case Distribution::horovod: return "horovod";
+    case Distribution::tf_strategy: return "tf_strategy";
   }
   return "none";
 }
@@ -56,9 +46,7 @@ Json finding_json(const Finding& finding) {
           {"message", finding.message}, {"advice", finding.advice}};
 }
 
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 }  // namespace
 

@@ -10,12 +10,7 @@ namespace cairn::migrate {
 
 Context::Context(const Project& project, const Module& module, Resolver& resolver, const Options& options,
                  const ProjectFacts& facts, FileResult& result)
-    : project(project),
-      module(module),
-      syntax(module.syntax()),
-      resolver(resolver),
-      options(options),
-      facts(facts),
+    : project(project), module(module), syntax(module.syntax()), resolver(resolver), options(options), facts(facts),
       result(result) {}
 
 Arguments Context::bind(NodeId call, std::string_view parameters) const {
@@ -39,9 +34,7 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
         bound.stars.push_back(argument);
         position = names.size();  // what follows cannot be told
         break;
-      case Kind::dictionary_splat:
-        bound.double_stars.push_back(argument);
-        break;
+      case Kind::dictionary_splat: bound.double_stars.push_back(argument); break;
       case Kind::keyword_argument: {
         std::string_view name = syntax.text(syntax.child(argument, Field::name));
         auto known = std::find(names.begin(), names.end(), name);
@@ -51,9 +44,7 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
           bound.given[*known] = {syntax.child(argument, Field::value), argument, true};
         break;
       }
-      case Kind::generator_expression:
-        bound.plain = syntax.text(list).starts_with("((");
-        [[fallthrough]];
+      case Kind::generator_expression: bound.plain = syntax.text(list).starts_with("(("); [[fallthrough]];
       default:
         if (position < names.size())
           bound.given[names[position]] = {argument, argument, false};
@@ -177,16 +168,11 @@ bool Context::is_enabled(const Rule& rule) const {
   if (listed(options.disable)) return false;
   if (listed(options.enable)) return true;
   switch (rule.when) {
-    case When::always:
-      return true;
-    case When::tf1:
-      return facts.tf == 1;
-    case When::tf2:
-      return facts.tf == 2;
-    case When::strategy:
-      return facts.tf == 1 && facts.distributed == Distribution::tf_strategy;
-    case When::platform:
-      return options.platform && facts.tf == 1;
+    case When::always: return true;
+    case When::tf1: return facts.tf == 1;
+    case When::tf2: return facts.tf == 2;
+    case When::strategy: return facts.tf == 1 && facts.distributed == Distribution::tf_strategy;
+    case When::platform: return options.platform && facts.tf == 1;
   }
   return true;
 }
@@ -208,9 +194,7 @@ std::string Context::newline() const {
 // ---- Rewrite ----
 
 Rewrite::Rewrite(Context& file, const Rule& rule, NodeId at, std::string message)
-    : file_(file),
-      rule_(rule),
-      node_(at) {
+    : file_(file), rule_(rule), node_(at) {
   change_.rule = rule.id;
   change_.tier = rule.tier;
   change_.at = file.syntax.span(at);

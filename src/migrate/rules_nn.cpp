@@ -69,8 +69,7 @@ class Formula {
     for (NodeId statement : syntax_.children(block)) {
       NodeId inner = syntax_.first(statement);
       switch (syntax_.kind(statement)) {
-        case Kind::return_statement:
-          return inner == kNoNode ? std::nullopt : value(inner);
+        case Kind::return_statement: return inner == kNoNode ? std::nullopt : value(inner);
         case Kind::with_statement: {
           NodeId body = syntax_.child(statement, Field::body);
           if (body == kNoNode || syntax_.text(statement).find("scope(") == std::string_view::npos) return {};
@@ -88,8 +87,7 @@ class Formula {
           known_[syntax_.text(left)] = *assigned;
           break;
         }
-        default:
-          return failed_ = true, std::nullopt;
+        default: return failed_ = true, std::nullopt;
       }
     }
     return {};
@@ -102,8 +100,7 @@ class Formula {
     double number = 0;
     switch (syntax_.kind(node)) {
       case Kind::integer:
-      case Kind::float_:
-        return number_value(syntax_, node, number) ? std::optional(number) : std::nullopt;
+      case Kind::float_: return number_value(syntax_, node, number) ? std::optional(number) : std::nullopt;
       case Kind::identifier: {
         auto found = known_.find(syntax_.text(node));
         return found == known_.end() ? std::nullopt : std::optional(found->second);
@@ -133,10 +130,8 @@ class Formula {
         if (sign == "**") return std::pow(*left, *right);
         return {};
       }
-      case Kind::call:
-        return call(node, depth);
-      default:
-        return {};
+      case Kind::call: return call(node, depth);
+      default: return {};
     }
   }
 
@@ -175,12 +170,8 @@ class Formula {
   bool failed_ = false;
 };
 
-double gelu_by_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-double gelu_by_erf(double x) {
-  return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-}
+double gelu_by_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_by_erf(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
 bool is_formula(Context& file, NodeId body, std::string_view parameter, double (*formula)(double)) {
   for (double x : {-2.0, -0.7, 0.3, 1.9}) {

@@ -170,12 +170,8 @@ Phase phase_of(Context& file, NodeId node) {
   for (NodeId up = syntax.parent(node); up != kNoNode; from = up, up = syntax.parent(up)) {
     Phase phase = Phase::unknown;
     switch (syntax.kind(up)) {
-      case Kind::assignment:
-        phase = phase_of_name(syntax.text(syntax.child(up, Field::left)));
-        break;
-      case Kind::keyword_argument:
-        phase = phase_of_name(syntax.text(syntax.child(up, Field::name)));
-        break;
+      case Kind::assignment: phase = phase_of_name(syntax.text(syntax.child(up, Field::left))); break;
+      case Kind::keyword_argument: phase = phase_of_name(syntax.text(syntax.child(up, Field::name))); break;
       case Kind::if_statement:
       case Kind::elif_clause:
         if (syntax[from].field == Field::consequence && syntax.child(up, Field::condition) != kNoNode)
@@ -195,8 +191,7 @@ Phase phase_of(Context& file, NodeId node) {
       case Kind::class_definition:
         if (NodeId name = syntax.child(up, Field::name); name != kNoNode) phase = phase_of_name(syntax.text(name));
         break;
-      default:
-        break;
+      default: break;
     }
     if (phase != Phase::unknown) return phase;
   }

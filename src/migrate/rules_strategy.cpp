@@ -55,8 +55,7 @@ void sources(Context& file, NodeId node, std::set<NodeId>& found, int depth = 0)
             assignment.value != kNoNode && file.syntax.text(file.syntax.child(node, Field::object)) == "self")
           sources(file, assignment.value, found, depth + 1);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

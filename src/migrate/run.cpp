@@ -99,9 +99,7 @@ std::vector<std::string> imported_modules(std::string_view text) {
   return found;
 }
 
-bool has_suffix(const std::string& path, std::string_view suffix) {
-  return path.ends_with(suffix);
-}
+bool has_suffix(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
 
 struct Script {
   size_t file;         // index into files
@@ -162,9 +160,7 @@ std::string_view use_of(const Syntax& syntax, NodeId node) {
   return "value";
 }
 
-bool is_ours(std::string_view name) {
-  return name.starts_with("tf.") || name.starts_with("hvd.");
-}
+bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.starts_with("hvd."); }
 
 // Outermost attribute chains and names that stand for a framework's name.
 template <class Visit>
@@ -219,9 +215,7 @@ Votes votes_of(const Project& project, const Module& module) {
   return votes;
 }
 
-bool is_entry(const Module& module) {
-  return main_guard(module.syntax()) != kNoNode;
-}
+bool is_entry(const Module& module) { return main_guard(module.syntax()) != kNoNode; }
 
 // ---- imports that the new text needs ----
 

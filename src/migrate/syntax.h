@@ -14,8 +14,9 @@ namespace cairn::migrate {
 // The grammar's names of the nodes that some rule or scope asks for; any other node is `other`.
 #define CAIRN_SYNTAX_KINDS(X)                                                                                          \
   X(module)                                                                                                            \
-  X(import_statement) X(import_from_statement) X(future_import_statement) X(import_prefix) X(relative_import) X(       \
-      aliased_import) X(wildcard_import) X(dotted_name) X(identifier) X(comment) X(expression_statement) X(assignment) \
+  X(import_statement)                                                                                                  \
+  X(import_from_statement) X(future_import_statement) X(import_prefix) X(relative_import) X(aliased_import) X(         \
+      wildcard_import) X(dotted_name) X(identifier) X(comment) X(expression_statement) X(assignment)                   \
       X(augmented_assignment) X(named_expression) X(return_statement) X(delete_statement) X(pass_statement) X(         \
           if_statement) X(elif_clause) X(else_clause) X(for_statement) X(while_statement) X(try_statement)             \
           X(except_clause) X(except_group_clause) X(finally_clause) X(with_statement) X(with_clause) X(with_item) X(   \
@@ -38,9 +39,10 @@ namespace cairn::migrate {
 
 #define CAIRN_SYNTAX_FIELDS(X)                                                                                       \
   X(alias)                                                                                                           \
-  X(alternative) X(argument) X(arguments) X(attribute) X(body) X(condition) X(consequence) X(definition) X(function) \
-      X(key) X(left) X(module_name) X(name) X(object) X(operator_) X(operators) X(parameters) X(right) X(subscript)  \
-          X(superclasses) X(type) X(value)
+  X(alternative)                                                                                                     \
+  X(argument) X(arguments) X(attribute) X(body) X(condition) X(consequence) X(definition) X(function) X(key) X(left) \
+      X(module_name) X(name) X(object) X(operator_) X(operators) X(parameters) X(right) X(subscript) X(superclasses) \
+          X(type) X(value)
 
 #define CAIRN_ENUM_ENTRY(name) name,
 enum class Kind : uint8_t { other, CAIRN_SYNTAX_KINDS(CAIRN_ENUM_ENTRY) };

@@ -20,15 +20,9 @@ void add_all(Values& into, const Values& from) {
   for (const Value& value : from) add(into, value);
 }
 
-Value named(std::string name) {
-  return {Value::Is::named, std::move(name), {}, nullptr, kNoNode};
-}
-Value instance(std::string name) {
-  return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode};
-}
-Value defined(Value::Is is, const Module& module, NodeId node) {
-  return {is, {}, {}, &module, node};
-}
+Value named(std::string name) { return {Value::Is::named, std::move(name), {}, nullptr, kNoNode}; }
+Value instance(std::string name) { return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode}; }
+Value defined(Value::Is is, const Module& module, NodeId node) { return {is, {}, {}, &module, node}; }
 
 }  // namespace
 
@@ -45,12 +39,9 @@ const Values& Resolver::values(const Module& module, NodeId expression) {
 Values Resolver::evaluate(const Module& module, NodeId node) {
   const Syntax& syntax = module.syntax();
   switch (syntax.kind(node)) {
-    case Kind::identifier:
-      return of_identifier(module, node);
-    case Kind::attribute:
-      return of_attribute(module, node);
-    case Kind::call:
-      return of_call(module, node);
+    case Kind::identifier: return of_identifier(module, node);
+    case Kind::attribute: return of_attribute(module, node);
+    case Kind::call: return of_call(module, node);
     case Kind::parenthesized_expression: {
       NodeId inner = syntax.unwrap(node);
       return inner == node ? Values{} : values(module, inner);
@@ -77,8 +68,7 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
       for (NodeId part : syntax.children(node)) add_all(found, values(module, part));
       return found;
     }
-    case Kind::lambda:
-      return {defined(Value::Is::function, module, node)};
+    case Kind::lambda: return {defined(Value::Is::function, module, node)};
     case Kind::string:
     case Kind::concatenated_string:
     case Kind::integer:
@@ -93,10 +83,8 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
     case Kind::expression_list:
     case Kind::list_comprehension:
     case Kind::dictionary_comprehension:
-    case Kind::set_comprehension:
-      return {defined(Value::Is::literal, module, node)};
-    default:
-      return {};
+    case Kind::set_comprehension: return {defined(Value::Is::literal, module, node)};
+    default: return {};
   }
 }
 
@@ -131,23 +119,17 @@ void Resolver::star_member(const Module& module, std::string_view name, Values& 
 
 Values Resolver::of_binding(const Module& module, const Binding& binding) {
   switch (binding.how) {
-    case Bound::import:
-      return of_import(module, binding.module);
-    case Bound::from_import:
-      return of_member(module, binding.module, binding.member);
+    case Bound::import: return of_import(module, binding.module);
+    case Bound::from_import: return of_member(module, binding.module, binding.member);
     case Bound::assigned:
-    case Bound::with:
-      return binding.value == kNoNode ? Values{} : values(module, binding.value);
+    case Bound::with: return binding.value == kNoNode ? Values{} : values(module, binding.value);
     case Bound::function: {
       // A property or a wrapped function is not simply called; static and class methods and tf.function are.
       return {defined(Value::Is::function, module, binding.value)};
     }
-    case Bound::class_:
-      return {defined(Value::Is::class_, module, binding.value)};
-    case Bound::parameter:
-      return of_parameter(module, binding);
-    default:
-      return {};
+    case Bound::class_: return {defined(Value::Is::class_, module, binding.value)};
+    case Bound::parameter: return of_parameter(module, binding);
+    default: return {};
   }
 }
 
@@ -261,19 +243,13 @@ Values Resolver::of_attribute(const Module& module, NodeId node) {
 
 Values Resolver::attribute_of(const Value& value, const std::string& name) {
   switch (value.is) {
-    case Value::Is::named:
-      return {named(value.name + "." + name)};
-    case Value::Is::instance:
-      return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
-    case Value::Is::module:
-      return module_member(*value.module, name);
+    case Value::Is::named: return {named(value.name + "." + name)};
+    case Value::Is::instance: return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
+    case Value::Is::module: return module_member(*value.module, name);
     case Value::Is::class_:
-    case Value::Is::object:
-      return own_or_inherited(*value.module, value.node, name);
-    case Value::Is::super:
-      return class_attribute(*value.module, value.node, name, true, 0);
-    default:
-      return {};
+    case Value::Is::object: return own_or_inherited(*value.module, value.node, name);
+    case Value::Is::super: return class_attribute(*value.module, value.node, name, true, 0);
+    default: return {};
   }
 }
 
@@ -345,14 +321,9 @@ Values Resolver::of_call(const Module& module, NodeId node) {
         if (!given.empty()) add(found, instance(given));
         break;
       }
-      case Value::Is::class_:
-        add(found, defined(Value::Is::object, *value.module, value.node));
-        break;
-      case Value::Is::function:
-        add_all(found, returned(*value.module, value.node));
-        break;
-      default:
-        break;
+      case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;
+      case Value::Is::function: add_all(found, returned(*value.module, value.node)); break;
+      default: break;
     }
   }
   return found;

@@ -7,9 +7,7 @@ namespace cairn {
 namespace {
 
 /// Names of foreign tensors end in ":0" where a person leaves it out.
-bool same_tensor(const std::string& a, const std::string& b) {
-  return a == b || a + ":0" == b || a == b + ":0";
-}
+bool same_tensor(const std::string& a, const std::string& b) { return a == b || a + ":0" == b || a == b + ":0"; }
 
 void require_number(const std::string& name, const Type& type) {
   bool number = type.is_tensor() && type.dtype != kString && type.dtype != kC64;

@@ -62,9 +62,7 @@ std::optional<std::vector<ForeignOm::Partition>> partitions(std::string_view byt
 
 }  // namespace
 
-bool is_foreign_om(std::string_view bytes) {
-  return bytes.starts_with(kMagic);
-}
+bool is_foreign_om(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
 ForeignOm read_foreign_om(std::string_view bytes, const std::string& file) {
   if (!is_foreign_om(bytes)) fail(ErrorKind::invalid_model, file, "is not a model of the original platform");

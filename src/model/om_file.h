@@ -68,7 +68,7 @@ class OmFile {
   std::vector<Section> sections_;
   std::string_view metadata_, text_, data_;
   uint32_t data_checksum_ = 0;
-  std::string folder_;                                            // of the file; empty for bytes in memory
+  std::string folder_;                                              // of the file; empty for bytes in memory
   std::vector<std::pair<std::string, std::string_view>> external_;  // SHA-256 and bytes of weights in other files
   std::vector<Tensor> weights_;
 

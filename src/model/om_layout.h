@@ -16,8 +16,8 @@ inline constexpr size_t kAlignment = 64;
 inline constexpr uint32_t kMaxSections = 16;
 inline constexpr uint64_t kMaxMetadata = 1 << 20;
 inline constexpr uint16_t kMaxRank = 64;
-inline constexpr char kPlainLayout[16] = "plain";        // row-major elements
-inline constexpr char kExternalLayout[16] = "external";  // the same in a file named by the 64 digits that stand here
+inline constexpr char kPlainLayout[16] = "plain";         // row-major elements
+inline constexpr char kExternalLayout[16] = "external";   // the same in a file named by the 64 digits that stand here
 inline constexpr const char* kExternalFolder = "weight";  // beside the model
 inline constexpr const char* kExternalPrefix = "weight_";
 
@@ -54,9 +54,7 @@ struct Weight {
 };
 static_assert(sizeof(Weight) == 40);
 
-constexpr uint64_t align(uint64_t offset) {
-  return (offset + kAlignment - 1) / kAlignment * kAlignment;
-}
+constexpr uint64_t align(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 template <class Record>
 std::string_view bytes_of(const Record& record, size_t size = sizeof(Record)) {

@@ -15,16 +15,11 @@ namespace {
 
 const char* section_name(uint32_t kind) {
   switch (kind) {
-    case om::kMetadata:
-      return "metadata";
-    case om::kModule:
-      return "module";
-    case om::kWeightTable:
-      return "weight table";
-    case om::kWeights:
-      return "weights";
-    default:
-      return nullptr;
+    case om::kMetadata: return "metadata";
+    case om::kModule: return "module";
+    case om::kWeightTable: return "weight table";
+    case om::kWeights: return "weights";
+    default: return nullptr;
   }
 }
 
@@ -33,8 +28,7 @@ const char* section_name(uint32_t kind) {
 class OmReader {
  public:
   OmReader(std::string name, std::string_view bytes, std::shared_ptr<const void> owner, std::string folder = {})
-      : file_(std::make_shared<OmFile>()),
-        bytes_(bytes) {
+      : file_(std::make_shared<OmFile>()), bytes_(bytes) {
     file_->name_ = std::move(name);
     file_->bytes_ = bytes;
     file_->owner_ = std::move(owner);
@@ -195,9 +189,7 @@ class OmReader {
   bool found_[5] = {};
 };
 
-bool is_om(std::string_view bytes) {
-  return bytes.starts_with(std::string_view(om::kMagic, sizeof om::kMagic));
-}
+bool is_om(std::string_view bytes) { return bytes.starts_with(std::string_view(om::kMagic, sizeof om::kMagic)); }
 
 std::shared_ptr<const OmFile> OmFile::open(const std::string& path) {
   auto mapped = MappedFile::open(path);

@@ -120,8 +120,8 @@ void write(const Module& module, const OmOrigin& origin, const FileSink& sink,
   if (metadata.size() > om::kMaxMetadata)
     fail(ErrorKind::unsupported, "", "the names of inputs and outputs take {} bytes, expected at most {}",
          metadata.size(), om::kMaxMetadata);
-  Weights weights{text.weights, external ? write_external(text.weights, *external)
-                                         : std::vector<std::string>(text.weights.size())};
+  Weights weights{text.weights,
+                  external ? write_external(text.weights, *external) : std::vector<std::string>(text.weights.size())};
   std::string table = weight_table(weights);
 
   uint32_t weights_checksum = 0;

@@ -69,14 +69,10 @@ FileKind kind_of(const std::string& path) {
 
 std::string format_name(const std::string& path) {
   switch (kind_of(path)) {
-    case FileKind::om:
-      return "Cairn model";
-    case FileKind::text:
-      return "Cairn text form";
-    case FileKind::foreign_om:
-      return "model of the original platform";
-    case FileKind::foreign:
-      break;
+    case FileKind::om: return "Cairn model";
+    case FileKind::text: return "Cairn text form";
+    case FileKind::foreign_om: return "model of the original platform";
+    case FileKind::foreign: break;
   }
   return to_string(detect_format(path));
 }

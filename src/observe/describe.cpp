@@ -88,9 +88,14 @@ std::string describe_plan(const Plan& plan, const Module& module, uint32_t seria
       buffers.push_back({buffer.value ? buffer.value->name : "workspace", buffer.bytes, buffer.first, buffer.last});
   size_t arena = 0;
   for (const auto& [space, bytes] : plan.arena_bytes) arena += bytes;
-  Json json = {{"serial", serial},     {"plan", plan.id()},           {"model", model},
-               {"name", module.name},  {"arena_bytes", arena},        {"live_bytes", plan.live_bytes},
-               {"steps", std::move(steps)}, {"buffers", std::move(buffers)}};
+  Json json = {{"serial", serial},
+               {"plan", plan.id()},
+               {"model", model},
+               {"name", module.name},
+               {"arena_bytes", arena},
+               {"live_bytes", plan.live_bytes},
+               {"steps", std::move(steps)},
+               {"buffers", std::move(buffers)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -51,9 +51,9 @@ class Lane {
     uint64_t counts[4] = {};
   };
   const uint16_t thread;
-  std::vector<Open> open;                 // steps that have begun
-  std::unordered_set<uint32_t> plans;     // that this thread knows to be described
-  std::unique_ptr<Counters> counters;     // at the level counters
+  std::vector<Open> open;              // steps that have begun
+  std::unordered_set<uint32_t> plans;  // that this thread knows to be described
+  std::unique_ptr<Counters> counters;  // at the level counters
 
  private:
   friend class Recording;
@@ -108,7 +108,6 @@ class Recording {
   uint64_t bytes_ = 0, records_ = 0, dropped_ = 0;
   int error_ = 0;
   std::thread writer_;
-
 };
 
 }  // namespace cairn::observe

@@ -56,9 +56,7 @@ bool with_integer(DType dtype, F&& f) {
   if (dtype == kU64) return f(uint64_t()), true;
   return false;
 }
-inline void refuse(bool done, DType dtype) {
-  CHECK(done, "the shape rule let {} pass", to_string(dtype));
-}
+inline void refuse(bool done, DType dtype) { CHECK(done, "the shape rule let {} pass", to_string(dtype)); }
 }  // namespace detail
 
 /// f(T()) with the C++ type of the elements. The shape rule has refused other dtypes.
@@ -121,9 +119,7 @@ inline int64_t count_between(const Dims& dims, size_t first, size_t last) {
   for (size_t i = first; i < last; ++i) count *= static_cast<uint64_t>(dims[i]);
   return static_cast<int64_t>(count);
 }
-inline int64_t count_of(const Dims& dims) {
-  return count_between(dims, 0, dims.size());
-}
+inline int64_t count_of(const Dims& dims) { return count_between(dims, 0, dims.size()); }
 
 /// visit(n, offsets) for every position of `dims` in row-major order: n counts them, offsets[k] is where operand k
 /// with strides[k] stands.

@@ -214,8 +214,7 @@ void batch_norm_gradient(KernelContext& context) {
 class Channels {
  public:
   Channels(Builder& b, const Node& node, const Value* x, const Value* parameter)
-      : b_(b),
-        dtype_(parameter->type.dtype) {
+      : b_(b), dtype_(parameter->type.dtype) {
     const int64_t rank = static_cast<int64_t>(x->type.shape.rank()), axis = node.attr().integer("axis");
     const int64_t channel = axis < 0 ? axis + rank : axis;
     for (int64_t i = 0; i < rank; ++i)

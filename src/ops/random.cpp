@@ -60,9 +60,7 @@ float unit(uint32_t word) {
   constexpr int kBits = std::is_same_v<T, Half> ? 10 : std::is_same_v<T, BFloat> ? 7 : 23;
   return static_cast<float>(word & ((1u << kBits) - 1)) * (1.f / static_cast<float>(1u << kBits));
 }
-double unit(uint32_t high, uint32_t low) {
-  return static_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low) * 0x1p-52;
-}
+double unit(uint32_t high, uint32_t low) { return static_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low) * 0x1p-52; }
 
 // Box and Muller's pair, rounded where TensorFlow rounds.
 template <class T>
@@ -331,7 +329,8 @@ std::vector<OpDef> rows_of_floats() {
                                           "rng=[9, 0, 0], i64[1]=[6] {dtype = f16}",
                                           "rng=[9, 0, 0], i64[1]=[6] {dtype = f32, reserve = 256}"};
   const std::vector<AttrDef> attributes = {dtype_or(kF32), integer("reserve", 0)};
-  const auto row = [&](const char* name, const char* summary, Precision precision, auto* reference, const char* oracle) {
+  const auto row = [&](const char* name, const char* summary, Precision precision, auto* reference,
+                       const char* oracle) {
     return OpDef{.name = name,
                  .summary = summary,
                  .inputs = inputs,
@@ -348,8 +347,7 @@ std::vector<OpDef> rows_of_floats() {
       row("random_uniform",
           "numbers in [0, 1) from the mantissa bits of Philox words (low bits of one word; f64: of two), and "
           "the advanced state: past the words used, or reserve counts on for each element",
-          Precision::exact, draw<Uniform>,
-          "philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype, reserve)"),
+          Precision::exact, draw<Uniform>, "philox(tf.raw_ops.StatelessRandomUniformV2, rng, shape, dtype, reserve)"),
       row("random_normal",
           "standard normal numbers by Box and Muller's method from pairs of uniform ones (at least 1e-7), and "
           "the advanced state",

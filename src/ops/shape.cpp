@@ -195,9 +195,7 @@ void infer_shape_of(InferContext& context) {
   context.result(index_type(context), Shape{x.ranked ? Dim(static_cast<int64_t>(x.rank())) : Dim()});
 }
 
-void infer_size_of(InferContext& context) {
-  context.result(index_type(context), Shape());
-}
+void infer_size_of(InferContext& context) { context.result(index_type(context), Shape()); }
 
 void store_sizes(KernelContext& context, const Dims& values) {
   allocate_results(context);
@@ -210,12 +208,8 @@ void store_sizes(KernelContext& context, const Dims& values) {
     }
   });
 }
-void shape_of(KernelContext& context) {
-  store_sizes(context, context.input(0).dims());
-}
-void size_of(KernelContext& context) {
-  store_sizes(context, {context.input(0).count()});
-}
+void shape_of(KernelContext& context) { store_sizes(context, context.input(0).dims()); }
+void size_of(KernelContext& context) { store_sizes(context, {context.input(0).count()}); }
 
 std::vector<OpDef> make_rows() {
   return {

@@ -32,9 +32,7 @@ bool ranked(const InferContext& context, size_t i, size_t rank) {
   return shape.ranked;
 }
 
-void require_scalar(const InferContext& context, size_t i) {
-  ranked(context, i, 0);
-}
+void require_scalar(const InferContext& context, size_t i) { ranked(context, i, 0); }
 
 Dim same_size(const InferContext& context, const Dim& a, const Dim& b, const char* what) {
   if (a.known() && b.known() && a.size != b.size) context.fail("{} must agree, found {} and {}", what, a.size, b.size);
@@ -112,9 +110,7 @@ Shape shape_operand(const InferContext& context, size_t i) {
 
 namespace {
 
-bool is_same(const WindowSpec& spec) {
-  return spec.padding == "same" || spec.padding == "same_lower";
-}
+bool is_same(const WindowSpec& spec) { return spec.padding == "same" || spec.padding == "same_lower"; }
 
 }  // namespace
 

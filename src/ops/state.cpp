@@ -6,9 +6,7 @@ namespace cairn {
 
 namespace {
 
-void infer_read(InferContext& context) {
-  context.result(context.input(0).elements[0]);
-}
+void infer_read(InferContext& context) { context.result(context.input(0).elements[0]); }
 
 void infer_assign(InferContext& context) {
   const Type& content = context.input(0).elements[0];

@@ -34,8 +34,6 @@ const OpDef* find_op(std::string_view name) {
   return found == table().index.end() ? nullptr : found->second;
 }
 
-std::span<const OpDef* const> all_ops() {
-  return table().rows;
-}
+std::span<const OpDef* const> all_ops() { return table().rows; }
 
 }  // namespace cairn

@@ -105,18 +105,10 @@ OpDef decomposed(OpDef row, std::vector<Value*> (*decompose)(Builder&, const Nod
   return row;
 }
 
-double sign(double x) {
-  return x > 0 ? 1 : x < 0 ? -1 : x;
-}
-double softplus(double x) {
-  return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0);
-}
-double gelu_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-double gelu_erf(double x) {
-  return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
-}
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+double softplus(double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_erf(double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
 
 void gelu(KernelContext& context) {
   context.attr.boolean("approximate") ? map_floats<gelu_tanh>(context) : map_floats<gelu_erf>(context);

@@ -18,9 +18,7 @@ constexpr double kYuvToBgr[9] = {298, 516, 0, 298, -100, -208, 298, 0, 409};
 constexpr double kRgbToYuv[9] = {66, 129, 25, -38, -74, 112, 112, -94, -18};
 constexpr double kBias[3] = {16, 128, 128};
 
-bool is_yuv(int64_t format) {
-  return format == kYuv420 || format == kYuyv || format == kYuv422 || format == kAyuv;
-}
+bool is_yuv(int64_t format) { return format == kYuv420 || format == kYuyv || format == kYuv422 || format == kAyuv; }
 
 struct Size {
   int64_t height = 0, width = 0;
@@ -60,7 +58,8 @@ class Preprocess {
     check_even();
     channels_ = channels;
     int64_t have = source_channels();
-    bool fits = channels == have || (channels == 3 && have == 4) || (channels == 1 && have >= 3 && op_.is_on("csc_switch"));
+    bool fits =
+        channels == have || (channels == 3 && have == 4) || (channels == 1 && have >= 3 && op_.is_on("csc_switch"));
     if (!fits) refuse("images have {} channels, the model takes {}", have, channels);
     return Type::tensor(kU8, source_shape(batch));
   }
@@ -76,8 +75,14 @@ class Preprocess {
     if (channels_ < width_) x = part(x, {0, 0, 0, 0}, {kToEnd, kToEnd, kToEnd, channels_});
     x = scaled(x);
     if (!op_.is_on("padding")) return x;
-    std::vector<int64_t> pads = {0, 0, op_.integer("top_padding_size"), op_.integer("bottom_padding_size"),
-                                 op_.integer("left_padding_size"), op_.integer("right_padding_size"), 0, 0};
+    std::vector<int64_t> pads = {0,
+                                 0,
+                                 op_.integer("top_padding_size"),
+                                 op_.integer("bottom_padding_size"),
+                                 op_.integer("left_padding_size"),
+                                 op_.integer("right_padding_size"),
+                                 0,
+                                 0};
     Value* sizes = b_.constant(Tensor::of(kI64, {4, 2}, pads));
     return b_.add("pad", {x, sizes}, {{"value", op_.number("padding_value")}});
   }
@@ -93,7 +98,8 @@ class Preprocess {
     if (op_.integer("aipp_mode") != 1)
       refuse("aipp_mode: dynamic is not supported; give the numbers here with aipp_mode: static");
     if (!op_.has("input_format")) refuse("input_format is missing");
-    if (op_.is_on("resize")) refuse("resize is not supported: the platform has it on camera chips alone; resize before");
+    if (op_.is_on("resize"))
+      refuse("resize is not supported: the platform has it on camera chips alone; resize before");
     for (int64_t known : {kYuv420, kXrgb, kRgb, kYuv400, kArgb, kYuyv, kYuv422, kAyuv})
       if (format_ == known) return;
     refuse("this input_format is not supported; images of 8 bits a channel are");
@@ -102,8 +108,8 @@ class Preprocess {
   void check_crop() const {
     int64_t top = op_.integer("load_start_pos_h"), left = op_.integer("load_start_pos_w");
     if (top + image_.height > source_.height || left + image_.width > source_.width)
-      refuse("the crop window of {} x {} at {}, {} leaves the source image of {} x {}", image_.height, image_.width, top,
-             left, source_.height, source_.width);
+      refuse("the crop window of {} x {} at {}, {} leaves the source image of {} x {}", image_.height, image_.width,
+             top, left, source_.height, source_.width);
     if (format_ == kYuv420 && (top % 2 || left % 2)) refuse("load_start_pos of YUV420SP_U8 must be even");
     if ((format_ == kYuyv || format_ == kYuv422) && left % 2) refuse("load_start_pos_w of YUV422 images must be even");
   }
@@ -111,7 +117,8 @@ class Preprocess {
   void check_even() const {
     if (format_ == kYuv420 && (source_.width % 2 || source_.height % 2))
       refuse("width and height of YUV420SP_U8 must be even, found {} x {}", source_.height, source_.width);
-    if ((format_ == kYuyv || format_ == kYuv422) && source_.width % 2) refuse("the width of YUV422 images must be even");
+    if ((format_ == kYuyv || format_ == kYuv422) && source_.width % 2)
+      refuse("the width of YUV422 images must be even");
   }
 
   int64_t source_channels() const {
@@ -180,8 +187,9 @@ class Preprocess {
   /// (M * (pixel - input_bias)) >> 8 + output_bias, cut to 0..255; YUV has the first bias, RGB the second.
   Value* converted(Value* x) {
     if (width_ == 1) refuse("csc_switch needs an image of three channels");
-    if (width_ == 4) x = part(x, {0, 0, 0, op_.is_on("ax_swap_switch") ? 0 : 1},
-                              {kToEnd, kToEnd, kToEnd, op_.is_on("ax_swap_switch") ? 3 : 4});
+    if (width_ == 4)
+      x = part(x, {0, 0, 0, op_.is_on("ax_swap_switch") ? 0 : 1},
+               {kToEnd, kToEnd, kToEnd, op_.is_on("ax_swap_switch") ? 3 : 4});
     width_ = 3;
     bool from_yuv = is_yuv(format_);
     const double* missing = from_yuv ? kYuvToBgr : kRgbToYuv;
@@ -282,9 +290,11 @@ std::vector<std::string> insert_aipp(Module& module, const std::vector<AippOp>& 
   std::set<const Value*> done;
   for (const AippOp& op : ops) {
     if (op.input_name.empty() != ops[0].input_name.empty())
-      fail(ErrorKind::invalid_argument, "", "aipp_op: all blocks must have related_input_rank, or all related_input_name");
+      fail(ErrorKind::invalid_argument, "",
+           "aipp_op: all blocks must have related_input_rank, or all related_input_name");
     Value* param = input_of(main, op);
-    if (!done.insert(param).second) fail(ErrorKind::invalid_argument, param->name, "aipp_op: two blocks name this input");
+    if (!done.insert(param).second)
+      fail(ErrorKind::invalid_argument, param->name, "aipp_op: two blocks name this input");
     insert(main, param, op, channels_first);
     names.push_back(param->name);
   }

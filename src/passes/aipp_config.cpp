@@ -10,6 +10,7 @@ namespace cairn {
 namespace {
 
 constexpr TextEnum kModes[] = {{"undefined", 0}, {"static", 1}, {"dynamic", 2}};
+// clang-format off
 constexpr TextEnum kFormats[] = {
     {"YUV420SP_U8", 1}, {"XRGB8888_U8", 2}, {"RGB888_U8", 3}, {"YUV400_U8", 4}, {"NC1HWC0DI_FP16", 5},
     {"NC1HWC0DI_S8", 6}, {"ARGB8888_U8", 7}, {"YUYV_U8", 8},  {"YUV422SP_U8", 9}, {"AYUV444_U8", 10},
@@ -48,11 +49,13 @@ struct Limit {
   const char* fields;  // what their names start with
   double low, high;
 };
-constexpr Limit kLimits[] = {{"mean_chn_", 0, 255},        {"min_chn_", 0, 255},      {"var_reci_chn_", -65504, 65504},
-                             {"matrix_r", -32768, 32767},  {"output_bias_", 0, 255},  {"input_bias_", 0, 255},
-                             {"src_image_size_", 0, 4096}, {"crop_size_", 0, 4096},   {"load_start_pos_", 0, 4095},
-                             {"left_padding_", 0, 32},     {"right_padding_", 0, 32}, {"top_padding_", 0, 32},
-                             {"bottom_padding_", 0, 32},   {"related_input_rank", 0, 1e6}};
+// clang-format on
+constexpr Limit kLimits[] = {
+    {"mean_chn_", 0, 255},        {"min_chn_", 0, 255},          {"var_reci_chn_", -65504, 65504},
+    {"matrix_r", -32768, 32767},  {"output_bias_", 0, 255},      {"input_bias_", 0, 255},
+    {"src_image_size_", 0, 4096}, {"crop_size_", 0, 4096},       {"load_start_pos_", 0, 4095},
+    {"left_padding_", 0, 32},     {"right_padding_", 0, 32},     {"top_padding_", 0, 32},
+    {"bottom_padding_", 0, 32},   {"related_input_rank", 0, 1e6}};
 
 void check_limits(const AippOp& op, const std::string& file) {
   for (const auto& [name, value] : op.numbers)

@@ -28,10 +28,12 @@ class Evaluator {
   }
 
   std::vector<HostValue> node(const Node& node, std::span<const HostValue> inputs, size_t largest_bytes) {
-    if (const Tensor* value = node.results.size() == 1 ? constant_of(node.result()) : nullptr) return {{*value, nullptr}};
+    if (const Tensor* value = node.results.size() == 1 ? constant_of(node.result()) : nullptr)
+      return {{*value, nullptr}};
     if (const Attribute* callee = node.attributes.find("callee")) {
       const Function* function = module_ ? module_->find(std::get<FunctionName>(*callee).name) : nullptr;
-      if (!function) fail(ErrorKind::invalid_model, node.op->name, "no function @{}", std::get<FunctionName>(*callee).name);
+      if (!function)
+        fail(ErrorKind::invalid_model, node.op->name, "no function @{}", std::get<FunctionName>(*callee).name);
       return block(function->body, inputs);
     }
     if (node.op->find_attribute("carried")) return loop(node, inputs);

@@ -31,7 +31,9 @@ Permutation permutation_of(const Node& transpose) {
   return result;
 }
 
-size_t axis_of(int64_t axis, size_t rank) { return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis); }
+size_t axis_of(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
 
 std::optional<double> splat(const Tensor& tensor) {
   DType dtype = tensor.dtype();
@@ -114,11 +116,13 @@ std::optional<std::vector<Dim>> gathered_elements(const Node& node, int depth) {
 
 std::optional<std::vector<Dim>> known_elements(const Value* value, int depth) {
   const Shape& shape = value->type.shape;
-  if (depth == 0 || !value->type.is_tensor() || !value->type.dtype.is_integer() || !shape.ranked || shape.rank() > 1) return {};
+  if (depth == 0 || !value->type.is_tensor() || !value->type.dtype.is_integer() || !shape.ranked || shape.rank() > 1)
+    return {};
   if (const Tensor* tensor = constant_of(value)) return constant_elements(*tensor);
   const Node* node = value->producer;
   if (node && node->is("shape_of") && node->inputs[0]->type.shape.ranked) return node->inputs[0]->type.shape.dims;
-  if (node && node->is("cast") && node->inputs[0]->type.dtype.is_integer()) return known_elements(node->inputs[0], depth - 1);
+  if (node && node->is("cast") && node->inputs[0]->type.dtype.is_integer())
+    return known_elements(node->inputs[0], depth - 1);
   if (node && node->is("reshape") && node->inputs[0]->type.shape.ranked && node->inputs[0]->type.shape.rank() <= 1)
     return known_elements(node->inputs[0], depth - 1);
   if (node && node->is("slice")) {
@@ -158,8 +162,6 @@ Tensor integers_like(const Type& like, const std::vector<int64_t>& values) {
   return Tensor::of(kI32, {static_cast<int64_t>(values.size())}, std::vector<int32_t>(values.begin(), values.end()));
 }
 
-bool along_last_dim(const Tensor& tensor) {
-  return tensor.rank() == 0 || tensor.count() == tensor.dims().back();
-}
+bool along_last_dim(const Tensor& tensor) { return tensor.rank() == 0 || tensor.count() == tensor.dims().back(); }
 
 }  // namespace cairn

@@ -35,7 +35,8 @@ bool too_costly(const Node& node) {
   return !(node.op->flops(context) <= kMostFlops);
 }
 
-std::unique_ptr<Node> detached_constant(std::unique_ptr<Value> value, Tensor tensor, const std::vector<SourceId>& sources) {
+std::unique_ptr<Node> detached_constant(std::unique_ptr<Value> value, Tensor tensor,
+                                        const std::vector<SourceId>& sources) {
   auto constant = std::make_unique<Node>();
   constant->op = &op_named("constant");
   constant->attributes.set("value", Attribute(std::move(tensor)));
@@ -90,7 +91,8 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
     size_t input_bytes = 0;
     for (const Value* input : node.inputs) {
       const Tensor* constant = constant_of(input);
-      inputs.push_back({constant ? *constant : Tensor::view(input->type.dtype, input->type.shape.sizes(), nullptr, nullptr), {}});
+      inputs.push_back(
+          {constant ? *constant : Tensor::view(input->type.dtype, input->type.shape.sizes(), nullptr, nullptr), {}});
       input_bytes += inputs.back().tensor.bytes();
     }
     auto values = evaluate(node, inputs, nullptr, std::max(largest_bytes, input_bytes));

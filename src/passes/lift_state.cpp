@@ -64,7 +64,9 @@ class Lifter {
     for (const auto& param : body.params) names.insert(param->name);
     for_each_block(body, [&](Block& block) {
       for (const auto& node : block.nodes) {
-        if (!node->op->has(kNotFoldable) || node->results.size() != 1 || !is_handle(node->result()) || !node->inputs.empty()) continue;
+        if (!node->op->has(kNotFoldable) || node->results.size() != 1 || !is_handle(node->result()) ||
+            !node->inputs.empty())
+          continue;
         const std::string& name = node->attr().text("name");
         auto [entry, fresh] = by_name.try_emplace(name, variables_.size());
         if (fresh) {
@@ -86,7 +88,8 @@ class Lifter {
   void enter(Node& node, size_t first, Touched& touched) {
     for (auto& region : node.regions) {
       for (size_t i = 0; i < region->params.size(); ++i)
-        if (auto found = handles_.find(node.inputs[first + i]); found != handles_.end()) handles_[region->params[i].get()] = found->second;
+        if (auto found = handles_.find(node.inputs[first + i]); found != handles_.end())
+          handles_[region->params[i].get()] = found->second;
       for (auto& inner : region->nodes) {
         pass_on(*inner);
         if (inner->op->has(kReadsState | kWritesState) && !inner->inputs.empty() && handles_.count(inner->inputs[0]))
@@ -98,7 +101,8 @@ class Lifter {
 
   // An op with the handle itself as result.
   void pass_on(const Node& node) {
-    if (node.inputs.size() == 1 && node.results.size() == 1 && is_handle(node.result()) && handles_.count(node.inputs[0]))
+    if (node.inputs.size() == 1 && node.results.size() == 1 && is_handle(node.result()) &&
+        handles_.count(node.inputs[0]))
       handles_[node.result()] = handles_.at(node.inputs[0]);
   }
 
@@ -107,7 +111,8 @@ class Lifter {
     for (auto& owned : block.nodes) {
       Node& node = *owned;
       for (Value*& input : node.inputs) input = current(input);
-      bool uses_handle = std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value* input) { return handles_.count(input) != 0; });
+      bool uses_handle =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value* input) { return handles_.count(input) != 0; });
       if (!node.regions.empty()) {
         regions(node, contents);
       } else if (uses_handle || (node.results.size() == 1 && handles_.count(node.result()))) {
@@ -149,11 +154,12 @@ class Lifter {
       variables_[i].written = true;
     }
     std::vector<Value*> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<long>(first));
-    std::vector<size_t> kept;          // of the values, in their new order: carried first
+    std::vector<size_t> kept;  // of the values, in their new order: carried first
     for (size_t i = 0; i < node.inputs.size() - first; ++i)
       if (!handles_.count(node.inputs[first + i])) kept.push_back(i);
     auto invariant = std::find_if(kept.begin(), kept.end(), [&](size_t i) { return i >= carried; });
-    std::vector<size_t> before(kept.begin(), loop ? invariant : kept.end()), after(loop ? invariant : kept.end(), kept.end());
+    std::vector<size_t> before(kept.begin(), loop ? invariant : kept.end()),
+        after(loop ? invariant : kept.end(), kept.end());
     for (size_t i : before) inputs.push_back(node.inputs[first + i]);
     for (Index i : touched.written) inputs.push_back(contents[i]);
     for (size_t i : after) inputs.push_back(node.inputs[first + i]);
@@ -164,8 +170,8 @@ class Lifter {
     results(node, before.size(), loop ? std::span<Value* const>(inputs) : std::span<Value* const>(), touched, contents);
   }
 
-  void region(Node& node, Block& body, const std::vector<size_t>& before, const std::vector<size_t>& after, const Touched& touched,
-              const Contents& outside, bool condition) {
+  void region(Node& node, Block& body, const std::vector<size_t>& before, const std::vector<size_t>& after,
+              const Touched& touched, const Contents& outside, bool condition) {
     Contents contents(outside.size(), nullptr);
     std::vector<std::unique_ptr<Value>> params;
     auto old = std::move(body.params);
@@ -191,7 +197,8 @@ class Lifter {
   }
 
   // A handle that a loop carries comes out as it went in, and is no result any more.
-  void results(Node& node, size_t carried, std::span<Value* const> loop_inputs, const Touched& touched, Contents& contents) {
+  void results(Node& node, size_t carried, std::span<Value* const> loop_inputs, const Touched& touched,
+               Contents& contents) {
     const bool loop = !loop_inputs.empty();
     std::vector<std::unique_ptr<Value>> kept;
     for (auto& result : node.results) {

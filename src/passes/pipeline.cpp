@@ -34,7 +34,8 @@ size_t infer_all(Run& run) {
 
 size_t simplify_all(Run& run) {
   size_t changes = 0;
-  for (const auto& function : run.module.functions) changes += simplify(function->body, &run.module, run.simplify, &run.effects);
+  for (const auto& function : run.module.functions)
+    changes += simplify(function->body, &run.module, run.simplify, &run.effects);
   return changes;
 }
 
@@ -48,14 +49,17 @@ struct Pass {
 
 // What makes one function of pure values out of a frontend's module.
 constexpr Pass kFirst[] = {
-    {"inline_calls", "bodies of called functions take the place of calls", [](Run& run) { return inline_calls(run.module); }, "", true},
-    {"lift_state", "variables and random state become inputs and results", [](Run& run) { return lift_state(run.module); }, "VariablePrepareOpPass", true},
+    {"inline_calls", "bodies of called functions take the place of calls",
+     [](Run& run) { return inline_calls(run.module); }, "", true},
+    {"lift_state", "variables and random state become inputs and results",
+     [](Run& run) { return lift_state(run.module); }, "VariablePrepareOpPass", true},
     {"infer_types", "shapes as far as they are known", infer_all, "InferShapePass", true},
 };
 
 constexpr Pass kRemoveDead = {
     "remove_dead", "nodes that no result depends on go",
-    [](Run& run) { return each_block(run, [](Block& block, Module& module) { return remove_dead(block, &module); }); }, "PrunePass", true};
+    [](Run& run) { return each_block(run, [](Block& block, Module& module) { return remove_dead(block, &module); }); },
+    "PrunePass", true};
 
 // Repeated until nothing changes: each makes room for others. What counts users must not see dead ones.
 constexpr Pass kRepeated[] = {
@@ -64,14 +68,18 @@ constexpr Pass kRepeated[] = {
     {"simplify_captures", "regions hold their constants and see no more than they use",
      [](Run& run) { return each_block(run, simplify_captures); }, "UnusedArgsCleanPass"},
     {"fold_constants", "what depends on constants alone is computed",
-     [](Run& run) { return each_block(run, [](Block& block, Module& module) { return fold_constants(block, &module); }); }, "ConstantFoldingPass"},
-    {"merge_equal_nodes", "equal nodes of equal inputs are one", [](Run& run) { return each_block(run, merge_equal_nodes); },
-     "CommonSubexpressionEliminationPass"},
+     [](Run& run) {
+       return each_block(run, [](Block& block, Module& module) { return fold_constants(block, &module); });
+     },
+     "ConstantFoldingPass"},
+    {"merge_equal_nodes", "equal nodes of equal inputs are one",
+     [](Run& run) { return each_block(run, merge_equal_nodes); }, "CommonSubexpressionEliminationPass"},
     {"simplify", "the rewrite rules", simplify_all, ""},
     kRemoveDead,
     {"sink_transposes", "the layout of every region of nodes by the fewest elements moved",
      [](Run& run) { return each_block(run, sink_transposes); }, "TransOpWithoutReshapeFusionPass"},
-    {"sink_reshapes", "reshapes go behind element-wise nodes", [](Run& run) { return each_block(run, sink_reshapes); }, "ReshapeRecoveryPass"},
+    {"sink_reshapes", "reshapes go behind element-wise nodes", [](Run& run) { return each_block(run, sink_reshapes); },
+     "ReshapeRecoveryPass"},
 };
 
 bool names(const std::string& text, const std::string& name, const std::string& platform) {
@@ -142,7 +150,9 @@ class Pipeline {
 
 }  // namespace
 
-std::vector<PassRecord> optimise(Module& module, const PipelineOptions& options) { return Pipeline(module, options).run(); }
+std::vector<PassRecord> optimise(Module& module, const PipelineOptions& options) {
+  return Pipeline(module, options).run();
+}
 
 std::vector<PassInfo> list_passes() {
   std::vector<PassInfo> list;
@@ -154,11 +164,13 @@ std::vector<PassInfo> list_passes() {
 
 std::string describe_passes() {
   std::string text =
-      "# Passes and rules\n\nWritten from the tables in `src/passes`. Names can be given to `--disable`; the platform's name "
+      "# Passes and rules\n\nWritten from the tables in `src/passes`. Names can be given to `--disable`; the "
+      "platform's name "
       "works in fusion switch files.\n";
   for (bool rules : {false, true}) {
     text += rules ? "\n## Rules of `simplify`\n\n| rule | what it does | platform's name |\n|---|---|---|\n"
-                  : "\n## Passes, in order\n\n| pass | what it does | platform's name | can be disabled |\n|---|---|---|---|\n";
+                  : "\n## Passes, in order\n\n| pass | what it does | platform's name | can be disabled "
+                    "|\n|---|---|---|---|\n";
     for (const PassInfo& pass : list_passes()) {
       if (pass.rule != rules) continue;
       text += fmt::format("| {} | {} | {} |", pass.name, pass.summary, pass.platform);

@@ -11,8 +11,9 @@
 namespace cairn {
 
 struct PipelineOptions {
-  std::vector<std::string> disabled;  // passes or rules by name or by the platform's name; "ALL": whatever can be left out
-  std::string print_after;            // name of a pass, "all", or empty
+  std::vector<std::string>
+      disabled;             // passes or rules by name or by the platform's name; "ALL": whatever can be left out
+  std::string print_after;  // name of a pass, "all", or empty
   std::function<void(const std::string& pass, const std::string& text)> print;
   bool verify = true;
 };
@@ -20,8 +21,8 @@ struct PipelineOptions {
 struct PassRecord {
   std::string name;
   double milliseconds = 0;
-  size_t changes = 0;                    // nodes rewritten or removed
-  std::map<std::string, size_t> rules;   // how often each rule took effect
+  size_t changes = 0;                   // nodes rewritten or removed
+  std::map<std::string, size_t> rules;  // how often each rule took effect
 };
 
 /// Optimises the module in place: inlining, state lifting, canonical forms, folding, fusion-friendly rewrites, layout.
@@ -34,7 +35,7 @@ struct PassInfo {
   std::string summary;   // one sentence
   std::string platform;  // name in fusion switch files, may be empty
   bool rule = false;
-  bool required = false; // cannot be disabled
+  bool required = false;  // cannot be disabled
 };
 /// Passes in order, then rules in order.
 std::vector<PassInfo> list_passes();

@@ -11,21 +11,32 @@ namespace {
 
 // The platform's lists, in our names; what is in neither is gray.
 constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_transpose"};
-constexpr std::string_view kBlack[] = {"log",        "log1p",       "expm1",          "pow",    "log_softmax",
-                                       "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
+constexpr std::string_view kBlack[] = {
+    "log", "log1p", "expm1", "pow", "log_softmax", "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
 // Of rounded numbers these make rounded ones.
-constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
-                                       "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
-                                       "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "select",
+constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",     "tile",       "slice",
+                                       "reverse", "gather",    "gather_nd",    "identity",   "relu",       "neg",
+                                       "abs",     "sign",      "maximum",      "minimum",    "max_pool2d", "select",
                                        "floor",   "ceil",      "round",        "reduce_max", "reduce_min"};
 // Names of the platform that are not ours with other spelling.
-constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {
-    {"batchmatmul", "matmul"},   {"gemm", "matmul"},           {"fullyconnection", "matmul"},
-    {"depthwiseconv2d", "conv2d"}, {"deconvolution", "conv2d_transpose"}, {"realdiv", "div"},
-    {"divnonan", "div"},         {"addn", "add"},              {"biasadd", "add"},
-    {"bninfer", "batch_norm"},   {"bninference", "batch_norm"}, {"fusedbatchnorm", "batch_norm"},
-    {"avgpool", "avg_pool2d"},   {"maxpool", "max_pool2d"},    {"stridedslice", "slice"},
-    {"clipbyvalue", "clip"},     {"fastgelu", "gelu"},         {"matrixmul", "matmul"}};
+constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"batchmatmul", "matmul"},
+                                                                            {"gemm", "matmul"},
+                                                                            {"fullyconnection", "matmul"},
+                                                                            {"depthwiseconv2d", "conv2d"},
+                                                                            {"deconvolution", "conv2d_transpose"},
+                                                                            {"realdiv", "div"},
+                                                                            {"divnonan", "div"},
+                                                                            {"addn", "add"},
+                                                                            {"biasadd", "add"},
+                                                                            {"bninfer", "batch_norm"},
+                                                                            {"bninference", "batch_norm"},
+                                                                            {"fusedbatchnorm", "batch_norm"},
+                                                                            {"avgpool", "avg_pool2d"},
+                                                                            {"maxpool", "max_pool2d"},
+                                                                            {"stridedslice", "slice"},
+                                                                            {"clipbyvalue", "clip"},
+                                                                            {"fastgelu", "gelu"},
+                                                                            {"matrixmul", "matmul"}};
 
 bool in(std::span<const std::string_view> list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -79,7 +90,8 @@ class Lowering {
     if (!plain_node) return std::nullopt;
     if (const CustomTypes* custom = custom_of(node)) return customised(node, *custom);
     if (any(options_.keep, node, true) || any(options_.precise, node, true)) return std::nullopt;
-    if (options_.mode == PrecisionMode::force_wide) return is_low(node.result()->type.dtype) ? widened(node) : nothing();
+    if (options_.mode == PrecisionMode::force_wide)
+      return is_low(node.result()->type.dtype) ? widened(node) : nothing();
     if (node.result()->type.dtype != kF32 || !wanted(node)) return std::nullopt;
     ++report_.lowered;
     std::vector<Value*> inputs;
@@ -104,13 +116,10 @@ class Lowering {
     bool to_gray = any(options_.gray, node, false);
     bool white = to_white || (in(kWhite, node.op->name) && !to_black && !to_gray);
     switch (options_.mode) {
-      case PrecisionMode::force_low:
-        return true;
+      case PrecisionMode::force_low: return true;
       case PrecisionMode::matrix_low:
-      case PrecisionMode::matrix_low_inputs:
-        return in(kWhite, node.op->name);
-      default:
-        break;
+      case PrecisionMode::matrix_low_inputs: return in(kWhite, node.op->name);
+      default: break;
     }
     if (white) return true;
     if (to_black || (in(kBlack, node.op->name) && !to_gray)) return false;
@@ -129,7 +138,8 @@ class Lowering {
     auto [found, fresh] = cache_.try_emplace({value, low.kind == kF16.kind});
     if (!fresh) return found->second;
     const Tensor* constant = constant_of(value);
-    Value* narrow = constant ? rewriter_.constant(converted(*constant, low)) : rewriter_.add("cast", {value}, {{"dtype", low}});
+    Value* narrow =
+        constant ? rewriter_.constant(converted(*constant, low)) : rewriter_.add("cast", {value}, {{"dtype", low}});
     Value* wide = rewriter_.add("cast", {narrow}, {{"dtype", kF32}});
     rounded_.insert(wide);
     return found->second = wide;
@@ -179,8 +189,7 @@ class Lowering {
     if (!by_name || entry.starts_with("OpType::")) {
       fit = is_of_type(module_, node, by_name ? entry.substr(8) : entry);
     } else {
-      for (SourceId id : node.sources)
-        fit = fit || (id < module_.sources.size() && module_.sources[id].name == entry);
+      for (SourceId id : node.sources) fit = fit || (id < module_.sources.size() && module_.sources[id].name == entry);
       fit = fit || node.result()->name == entry;
     }
     if (fit) used_.insert(entry);
@@ -213,7 +222,7 @@ bool is_of_type(const Module& module, const Node& node, const std::string& type)
 
 const std::vector<std::string>& types_with_variants() {
   static const std::vector<std::string> kTypes = {
-      "AvgPool", "Gelu", "LayerNorm", "LogSoftmax", "LRN",      "ReduceMean", "Softmax", "Sqrt",   "Tanh",
+      "AvgPool", "Gelu", "LayerNorm", "LogSoftmax", "LRN",      "ReduceMean", "Softmax", "Sqrt",  "Tanh",
       "Mish",    "Exp",  "RealDiv",   "Sigmoid",    "FloorMod", "BatchNorm",  "Gather",  "Rsqrt", "Softplus"};
   return kTypes;
 }

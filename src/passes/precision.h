@@ -10,12 +10,12 @@
 namespace cairn {
 
 enum class PrecisionMode : uint8_t {
-  keep,                // the model's own types
-  force_wide,          // 16-bit operators compute and hand on f32
-  force_low,           // every f32 operator
-  matrix_low,          // matrix products and convolutions
-  matrix_low_inputs,   // the same, whose results stay f32
-  mixed,               // by lists: white is lowered, black is not, gray follows what it reads
+  keep,               // the model's own types
+  force_wide,         // 16-bit operators compute and hand on f32
+  force_low,          // every f32 operator
+  matrix_low,         // matrix products and convolutions
+  matrix_low_inputs,  // the same, whose results stay f32
+  mixed,              // by lists: white is lowered, black is not, gray follows what it reads
 };
 
 /// Types of one operator's inputs and outputs; kF32 leaves a value as it is. What is not listed stays.

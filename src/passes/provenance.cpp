@@ -97,8 +97,10 @@ void SourceGraph::add_block(const Block& block) {
         bool operand = i > 0 && node->op->has(kShapeOperands);
         for (SourceId from : node->inputs[i]->producer->sources) {
           if (from == id) continue;
-          if (operand) entries_[from].operand = true;
-          else entries_[from].users.push_back(id);
+          if (operand)
+            entries_[from].operand = true;
+          else
+            entries_[from].users.push_back(id);
         }
       }
     }
@@ -147,7 +149,8 @@ Removal SourceGraph::reason(const Entry& entry, const std::vector<bool>& carried
 void SourceGraph::explain(Module& after) const {
   std::vector<bool> carried = carried_sources(after, entries_.size());
   std::erase_if(after.removed, [&](const auto& item) {
-    return item.first < carried.size() && carried[item.first] != (item.second == Removal::fused) && entries_[item.first].has_node;
+    return item.first < carried.size() && carried[item.first] != (item.second == Removal::fused) &&
+           entries_[item.first].has_node;
   });
   for (size_t i = order_.size(); i-- > 0;) {
     const Entry& entry = entries_[order_[i]];
@@ -178,7 +181,8 @@ std::vector<std::string> SourceGraph::check(const Module& after) const {
       if (why == Removal::dead && entry.live) fault("is said to be dead, a result depends on it");
       if (why == Removal::folded && !entry.constant && !users_removed(entry, carried))
         fault("is said to be folded, depends on inputs and is used");
-      if (why == Removal::shape_only && !shape_only_users(entry, carried)) fault("is said to give its shape only, its elements are used");
+      if (why == Removal::shape_only && !shape_only_users(entry, carried))
+        fault("is said to give its shape only, its elements are used");
     }
   }
   return faults;

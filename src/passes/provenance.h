@@ -21,11 +21,11 @@ class SourceGraph {
  private:
   struct Entry {
     bool has_node = false;
-    bool live = false;        // a result or an effect depends on it
-    bool constant = true;     // its results depend on constants and on types alone
-    bool shape_only = true;   // all its nodes look at types alone
+    bool live = false;       // a result or an effect depends on it
+    bool constant = true;    // its results depend on constants and on types alone
+    bool shape_only = true;  // all its nodes look at types alone
     std::vector<SourceId> users;
-    bool operand = false;     // gives dims to an op: not needed once these are known
+    bool operand = false;  // gives dims to an op: not needed once these are known
   };
   void mark_live(const Module& module);
   void add_block(const Block& block);

@@ -48,7 +48,8 @@ size_t Rewriter::run(const Visit& visit) {
   return changes;
 }
 
-Value* Rewriter::add(const OpDef& op, std::vector<Value*> inputs, Attributes attributes, const std::vector<Type>& known) {
+Value* Rewriter::add(const OpDef& op, std::vector<Value*> inputs, Attributes attributes,
+                     const std::vector<Type>& known) {
   Block scratch;
   Builder builder(scratch);
   builder.sources = sources_;
@@ -85,11 +86,13 @@ void Rewriter::note(const Node& node, Removal removal) {
 }
 
 bool Rewriter::replace(Node& node, const std::vector<Value*>& values) {
-  CHECK(values.size() == node.results.size(), "{} values for {} results of {}", values.size(), node.results.size(), node.op->name);
+  CHECK(values.size() == node.results.size(), "{} values for {} results of {}", values.size(), node.results.size(),
+        node.op->name);
   for (size_t i = 0; i < values.size(); ++i) {
     const Type& known = node.result(i)->type;
     if (!compatible(values[i]->type, known)) return false;
-    if (!values[i]->producer && meet(values[i]->type, known) != values[i]->type) return false;  // params keep their type
+    if (!values[i]->producer && meet(values[i]->type, known) != values[i]->type)
+      return false;  // params keep their type
   }
   for (size_t i = 0; i < values.size(); ++i) {
     Value* old = node.result(i);

@@ -24,13 +24,16 @@ class Rewriter {
   size_t run(const Visit& visit);
 
   /// A new node with the sources set by inherit(); `known` is what is known of its type beyond inference.
-  Value* add(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {}, const std::vector<Type>& known = {});
+  Value* add(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
+             const std::vector<Type>& known = {});
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}) {
     return add(op_named(op), std::move(inputs), std::move(attributes));
   }
   Value* constant(Tensor value) { return add("constant", {}, {{"value", Attribute(std::move(value))}}); }
   /// The same op and attributes on other inputs.
-  Value* like(const Node& node, std::vector<Value*> inputs) { return add(*node.op, std::move(inputs), node.attributes); }
+  Value* like(const Node& node, std::vector<Value*> inputs) {
+    return add(*node.op, std::move(inputs), node.attributes);
+  }
 
   /// Sources of the nodes that add() makes from now on, and during one visit.
   void inherit(std::vector<SourceId> sources) { sources_ = std::move(sources); }

@@ -204,7 +204,8 @@ class RuleEngine {
     if (matches_inputs(pattern, node, match, false)) return true;
     match.values_.resize(values);
     match.nodes_.resize(nodes + 1);
-    if (node.op->has(kCommutative) && pattern.inputs.size() == 2 && matches_inputs(pattern, node, match, true)) return true;
+    if (node.op->has(kCommutative) && pattern.inputs.size() == 2 && matches_inputs(pattern, node, match, true))
+      return true;
     match.values_.resize(values);
     match.nodes_.resize(nodes);
     return false;
@@ -218,8 +219,8 @@ class RuleEngine {
 
   bool matches_value(const Pattern& pattern, Value* value, Match& match) {
     if (pattern.kind == Pattern::Kind::node)
-      return value->producer && value->producer->results.size() == 1 && (!pattern.used_once || rewriter_.uses(value) == 1) &&
-             matches(pattern, *value->producer, match);
+      return value->producer && value->producer->results.size() == 1 &&
+             (!pattern.used_once || rewriter_.uses(value) == 1) && matches(pattern, *value->producer, match);
     if (pattern.kind == Pattern::Kind::constant && !constant_of(value)) return false;
     if (pattern.name == "_") return true;
     if (Node* node = find_bound(match.nodes_, pattern.name)) return value == node->result();

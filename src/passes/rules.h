@@ -17,11 +17,11 @@ class Match {
  public:
   Match(Rewriter& rewriter, Node& root) : rewriter_(rewriter), root_(root) {}
 
-  Value* operator[](std::string_view name) const;                    // x
-  const Tensor& constant(std::string_view name) const;               // c!
-  Node& node(std::string_view name) const;                           // conv2d(...), or the name given after ':'
+  Value* operator[](std::string_view name) const;       // x
+  const Tensor& constant(std::string_view name) const;  // c!
+  Node& node(std::string_view name) const;              // conv2d(...), or the name given after ':'
   Node& root() const { return root_; }
-  const Type& type() const { return root_.result()->type; }          // of what is replaced
+  const Type& type() const { return root_.result()->type; }  // of what is replaced
 
   /// Counts a node that the pattern does not name among the matched ones.
   void absorb(Node& node);
@@ -69,12 +69,13 @@ std::span<const Rule* const> all_rules();
 struct SimplifyOptions {
   std::set<std::string, std::less<>> disabled;  // names of rules
   bool rules = true;
-  bool fold = true;                             // constants as they appear
+  bool fold = true;  // constants as they appear
   size_t largest_bytes = 64 << 20;
 };
 
 /// Applies the rules to the block and its regions in one walk; new nodes are simplified as they are made. Counts how
 /// often each rule took effect.
-size_t simplify(Block& block, Module* module, const SimplifyOptions& options, std::map<std::string, size_t>* effects = nullptr);
+size_t simplify(Block& block, Module* module, const SimplifyOptions& options,
+                std::map<std::string, size_t>* effects = nullptr);
 
 }  // namespace cairn

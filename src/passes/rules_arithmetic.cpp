@@ -12,7 +12,9 @@ Value* relu_of_input(Match& m) { return m.add("relu", {m["x"]}); }
 
 bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
 
-Value* clip_of_input(Match& m, double low, double high) { return m.add("clip", {m["x"]}, {{"low", low}, {"high", high}}); }
+Value* clip_of_input(Match& m, double low, double high) {
+  return m.add("clip", {m["x"]}, {{"low", low}, {"high", high}});
+}
 
 double low_of(const Node& clip) { return clip.attr().number("low"); }
 double high_of(const Node& clip) { return clip.attr().number("high"); }
@@ -67,13 +69,19 @@ constexpr Rule kRules[] = {
     {.name = "add_negated",
      .summary = "adding what is negated",
      .pattern = "add(x, neg(z))",
-     .replace = [](Match& m) { return m.add("sub", {m["x"], m["z"]}); },
+     .replace =
+         [](Match& m) {
+           return m.add("sub", {m["x"], m["z"]});
+         },
      .in = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %a = neg %z %y = add %a, %x return %y }",
      .out = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %y = sub %x, %z return %y }"},
     {.name = "subtract_negated",
      .summary = "subtracting what is negated",
      .pattern = "sub(x, neg(z))",
-     .replace = [](Match& m) { return m.add("add", {m["x"], m["z"]}); },
+     .replace =
+         [](Match& m) {
+           return m.add("add", {m["x"], m["z"]});
+         },
      .in = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %a = neg %z %y = sub %x, %a return %y }",
      .out = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %y = add %x, %z return %y }"},
     {.name = "square_of_self",
@@ -101,7 +109,10 @@ constexpr Rule kRules[] = {
     {.name = "square_of_difference",
      .summary = "the difference squared is one op",
      .pattern = "square(sub(x, z)~)",
-     .replace = [](Match& m) { return m.add("squared_difference", {m["x"], m["z"]}); },
+     .replace =
+         [](Match& m) {
+           return m.add("squared_difference", {m["x"], m["z"]});
+         },
      .in = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %a = sub %x, %z %y = square %a return %y }",
      .out = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %y = squared_difference %x, %z return %y }"},
     {.name = "relu_of_relu",
@@ -135,27 +146,31 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return keeps_type(m) && is_f32(m) && splat(m.constant("b")) >= 0.0; },
      .replace = [](Match& m) { return clip_of_input(m, 0, *splat(m.constant("b"))); },
      .platform = "ClipFusionRule0",
-     .in = "(%x: f32[4]) -> (%y: f32[4]) { %b = constant {value = f32[] (1.0)} %m = relu %x %y = minimum %m, %b return %y }",
+     .in = "(%x: f32[4]) -> (%y: f32[4]) { %b = constant {value = f32[] (1.0)} %m = relu %x %y = minimum %m, %b return "
+           "%y }",
      .out = "(%x: f32[4]) -> (%y: f32[4]) { %y = clip %x {low = 0.0, high = 1.0} return %y }"},
     {.name = "clip_of_clip",
      .summary = "bounds inside bounds",
      .pattern = "clip(clip(x)~:inner):outer",
      .where = [](const Match& m) { return is_f32(m) && ordered(m.node("inner")) && ordered(m.node("outer")); },
      .replace = clip_once,
-     .in = "(%x: f32[4]) -> (%y: f32[4]) { %a = clip %x {low = -1.0, high = 0.5} %y = clip %a {low = 0.0, high = 6.0} return %y }",
+     .in = "(%x: f32[4]) -> (%y: f32[4]) { %a = clip %x {low = -1.0, high = 0.5} %y = clip %a {low = 0.0, high = 6.0} "
+           "return %y }",
      .out = "(%x: f32[4]) -> (%y: f32[4]) { %y = clip %x {low = 0.0, high = 0.5} return %y }"},
     {.name = "clip_of_relu",
      .summary = "relu is a bound below",
      .pattern = "clip(relu(x)~):outer",
      .where = [](const Match& m) { return is_f32(m) && ordered(m.node("outer")) && high_of(m.node("outer")) >= 0; },
-     .replace = [](Match& m) { return clip_of_input(m, std::max(0.0, low_of(m.node("outer"))), high_of(m.node("outer"))); },
+     .replace =
+         [](Match& m) { return clip_of_input(m, std::max(0.0, low_of(m.node("outer"))), high_of(m.node("outer"))); },
      .in = "(%x: f32[4]) -> (%y: f32[4]) { %a = relu %x %y = clip %a {low = -1.0, high = 1.0} return %y }",
      .out = "(%x: f32[4]) -> (%y: f32[4]) { %y = clip %x {low = 0.0, high = 1.0} return %y }"},
     {.name = "relu_of_clip",
      .summary = "relu is a bound below",
      .pattern = "relu(clip(x)~:inner)",
      .where = [](const Match& m) { return is_f32(m) && ordered(m.node("inner")) && high_of(m.node("inner")) >= 0; },
-     .replace = [](Match& m) { return clip_of_input(m, std::max(0.0, low_of(m.node("inner"))), high_of(m.node("inner"))); },
+     .replace =
+         [](Match& m) { return clip_of_input(m, std::max(0.0, low_of(m.node("inner"))), high_of(m.node("inner"))); },
      .in = "(%x: f32[4]) -> (%y: f32[4]) { %a = clip %x {low = -1.0, high = 1.0} %y = relu %a return %y }",
      .out = "(%x: f32[4]) -> (%y: f32[4]) { %y = clip %x {low = 0.0, high = 1.0} return %y }"},
 };

@@ -37,9 +37,7 @@ bool widens(DType from, DType to) {
 }
 
 // Whatever the second cast does to a value, it does to the same value of the wider type.
-bool first_cast_widens(const Match& m) {
-  return widens(m["x"]->type.dtype, m.node("first").attr().dtype("dtype"));
-}
+bool first_cast_widens(const Match& m) { return widens(m["x"]->type.dtype, m.node("first").attr().dtype("dtype")); }
 
 Value* cast_once(Match& m) { return m.add("cast", {m["x"]}, {{"dtype", m.type().dtype}}); }
 
@@ -79,7 +77,8 @@ constexpr Rule kRules[] = {
      .where = adds_nothing,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[2] (0.0, 0.0)} %a = add %c, %x %y = relu %a return %y }",
+     .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[2] (0.0, 0.0)} %a = add %c, %x %y = relu %a "
+           "return %y }",
      .out = "(%x: f32[2]) -> (%y: f32[2]) { %y = relu %x return %y }"},
     {.name = "subtract_zero",
      .summary = "nothing is subtracted",
@@ -95,7 +94,8 @@ constexpr Rule kRules[] = {
      .where = scales_by_one,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (1.0)} %a = mul %x, %c %y = relu %a return %y }",
+     .in =
+         "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (1.0)} %a = mul %x, %c %y = relu %a return %y }",
      .out = "(%x: f32[2]) -> (%y: f32[2]) { %y = relu %x return %y }"},
     {.name = "divide_by_one",
      .summary = "a divisor or an exponent of one",
@@ -103,7 +103,8 @@ constexpr Rule kRules[] = {
      .where = scales_by_one,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (1.0)} %a = div %x, %c %y = relu %a return %y }",
+     .in =
+         "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (1.0)} %a = div %x, %c %y = relu %a return %y }",
      .out = "(%x: f32[2]) -> (%y: f32[2]) { %y = relu %x return %y }"},
     {.name = "identity_slice",
      .summary = "a slice that takes everything",
@@ -111,7 +112,8 @@ constexpr Rule kRules[] = {
      .where = takes_everything,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %b = constant {value = i64[2] (0, 0)} %e = constant {value = i64[2] (2, 3)} "
+     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %b = constant {value = i64[2] (0, 0)} %e = constant {value = i64[2] "
+           "(2, 3)} "
            "%a = slice %x, %b, %e %y = relu %a return %y }",
      .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
     {.name = "identity_pad",
@@ -120,7 +122,8 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return is_all(m.constant("c"), 0); },
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2]) -> (%y: f32[2]) { %p = constant {value = i64[1, 2] (0, 0)} %a = pad %x, %p %y = relu %a return %y }",
+     .in = "(%x: f32[2]) -> (%y: f32[2]) { %p = constant {value = i64[1, 2] (0, 0)} %a = pad %x, %p %y = relu %a "
+           "return %y }",
      .out = "(%x: f32[2]) -> (%y: f32[2]) { %y = relu %x return %y }"},
     {.name = "identity_broadcast",
      .summary = "a broadcast to the dims that a value has",
@@ -128,7 +131,8 @@ constexpr Rule kRules[] = {
      .where = keeps_type,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %a = broadcast_to %x, %s %y = relu %a return %y }",
+     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %a = broadcast_to %x, %s %y = "
+           "relu %a return %y }",
      .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
     {.name = "identity_tile",
      .summary = "one copy along every dim",
@@ -136,7 +140,8 @@ constexpr Rule kRules[] = {
      .where = all_ones,
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (1, 1)} %a = tile %x, %s %y = relu %a return %y }",
+     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (1, 1)} %a = tile %x, %s %y = relu %a "
+           "return %y }",
      .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
     {.name = "concat_of_one",
      .summary = "one input is not joined to anything",
@@ -152,7 +157,8 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return condition_is(m, true, "x"); },
      .replace = the_input,
      .removal = Removal::identity,
-     .in = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %c = constant {value = bool[2] (true, true)} %a = select %c, %x, %z "
+     .in = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %c = constant {value = bool[2] (true, true)} %a = select %c, "
+           "%x, %z "
            "%y = relu %a return %y }",
      .out = "(%x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %y = relu %x return %y }"},
     {.name = "select_never",
@@ -167,7 +173,10 @@ constexpr Rule kRules[] = {
     {.name = "select_by_not",
      .summary = "choosing by a negated condition",
      .pattern = "select(not(c), x, y)",
-     .replace = [](Match& m) { return m.add("select", {m["c"], m["y"], m["x"]}); },
+     .replace =
+         [](Match& m) {
+           return m.add("select", {m["c"], m["y"], m["x"]});
+         },
      .in = "(%c: bool[2], %x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %n = not %c %y = select %n, %x, %z return %y }",
      .out = "(%c: bool[2], %x: f32[2], %z: f32[2]) -> (%y: f32[2]) { %y = select %c, %z, %x return %y }"},
     {.name = "not_of_not",

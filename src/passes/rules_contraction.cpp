@@ -16,12 +16,14 @@ bool wide_float(DType dtype) { return dtype == kF32 || dtype == kF64; }
 
 // The constant scales whole output channels, and the product keeps its type under it.
 bool scales_channels(const Match& m) {
-  return wide_float(m.type().dtype) && along_last_dim(m.constant("c")) && surely_same(m.node("product").result()->type, m.type());
+  return wide_float(m.type().dtype) && along_last_dim(m.constant("c")) &&
+         surely_same(m.node("product").result()->type, m.type());
 }
 
 Value* as_vector(Match& m, Value* c, bool column = false) {
   int64_t count = constant_of(c)->count();
-  return m.add("reshape", {c, m.constant(Tensor::of_i64(column ? std::vector<int64_t>{count, 1} : std::vector<int64_t>{count}))});
+  return m.add("reshape",
+               {c, m.constant(Tensor::of_i64(column ? std::vector<int64_t>{count, 1} : std::vector<int64_t>{count}))});
 }
 
 Value* factor(Match& m, bool divide) { return divide ? m.add("reciprocal", {m["c"]}) : m["c"]; }
@@ -52,7 +54,8 @@ bool scales_input_channels(const Match& m) {
   const Node& product = m.root();
   if (!wide_float(m.type().dtype) || !along_last_dim(m.constant("c"))) return false;
   if (!surely_same(m["x"]->type, m.node("scale").result()->type)) return false;
-  if (product.op->find_attribute("groups") && product.attr().integer("groups") != 1) return m.constant("c").count() == 1;
+  if (product.op->find_attribute("groups") && product.attr().integer("groups") != 1)
+    return m.constant("c").count() == 1;
   return !product.op->find_attribute("transpose_a") || !product.attr().boolean("transpose_a");
 }
 
@@ -66,7 +69,8 @@ Value* scale_before(Match& m) {
 
 bool statistics_in_type(const Match& m) {
   const Shape& shape = m["x"]->type.shape;
-  return shape.ranked && wide_float(m.type().dtype) && m["s"]->type.dtype == m.type().dtype && m["v"]->type.dtype == m.type().dtype;
+  return shape.ranked && wide_float(m.type().dtype) && m["s"]->type.dtype == m.type().dtype &&
+         m["v"]->type.dtype == m.type().dtype;
 }
 
 // y = x * k + (offset - mean * k), k = scale / sqrt(variance + epsilon).
@@ -74,7 +78,8 @@ Value* normalise_by_constants(Match& m) {
   Node& root = m.root();
   size_t rank = m["x"]->type.shape.rank(), axis = axis_of(root.attr().integer("axis"), rank);
   double epsilon = root.attr().number("epsilon");
-  Value* shift = m.constant(m.type().dtype == kF32 ? Tensor::scalar_f32(static_cast<float>(epsilon)) : Tensor::of<double>(kF64, {}, {epsilon}));
+  Value* shift = m.constant(m.type().dtype == kF32 ? Tensor::scalar_f32(static_cast<float>(epsilon))
+                                                   : Tensor::of<double>(kF64, {}, {epsilon}));
   Value* k = m.add("div", {m["s"], m.add("sqrt", {m.add("add", {m["v"], shift})})});
   Value* b = m.add("sub", {m["o"], m.add("mul", {m["m"], k})});
   std::vector<int64_t> dims(rank - axis, 1);
@@ -149,7 +154,8 @@ constexpr Rule kRules[] = {
      .replace = scale_after_bias,
      .platform = "ConvBatchnormFusionPass",
      .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
-           "%c = constant {value = f32[3] (2.0, 4.0, -1.0)} %p = matmul %x, %w %a = add %p, %b %y = mul %a, %c return %y }",
+           "%c = constant {value = f32[3] (2.0, 4.0, -1.0)} %p = matmul %x, %w %a = add %p, %b %y = mul %a, %c return "
+           "%y }",
      .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { %w = constant {value = f32[2, 3] (1.0, -6.0, -1.0, 4.0, 1.0, 1.0)} "
             "%p = matmul %x, %w %b = constant {value = f32[3] (2.0, 8.0, -3.0)} %y = add %p, %b return %y }"},
     {.name = "bias_after_bias",
@@ -160,16 +166,21 @@ constexpr Rule kRules[] = {
      .platform = "ABiasaddConvFusion",
      .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
            "%c = constant {value = f32[] (0.5)} %p = matmul %x, %w %a = add %p, %b %y = add %a, %c return %y }",
-     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%p = matmul %x, %w %b = constant {value = f32[3] (1.5, 2.5, 3.5)} "
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23
+            "%p = matmul %x, %w %b = constant {value = f32[3] (1.5, 2.5, 3.5)} "
             "%y = add %p, %b return %y }"},
     {.name = "subtracted_bias",
      .summary = "a subtracted constant after a product is a bias",
      .pattern = "sub(conv2d|matmul(x, w!)~:product, b!)",
      .where = keeps_product_type,
-     .replace = [](Match& m) { return m.add("add", {m.node("product").result(), m.add("neg", {m["b"]})}); },
+     .replace =
+         [](Match& m) {
+           return m.add("add", {m.node("product").result(), m.add("neg", {m["b"]})});
+         },
      .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%b = constant {value = f32[3] (1.0, 2.0, 3.0)} "
            "%p = matmul %x, %w %y = sub %p, %b return %y }",
-     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%p = matmul %x, %w %b = constant {value = f32[3] (-1.0, -2.0, -3.0)} "
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23
+            "%p = matmul %x, %w %b = constant {value = f32[3] (-1.0, -2.0, -3.0)} "
             "%y = add %p, %b return %y }"},
     {.name = "scale_before_product",
      .summary = "a constant factor a channel before a convolution or matrix product goes into its weights",
@@ -177,8 +188,9 @@ constexpr Rule kRules[] = {
      .where = scales_input_channels,
      .replace = scale_before,
      .platform = "MulConv2dFusionPass",
-     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%c = constant {value = f32[2] (2.0, 4.0)} %s = mul %x, %c "
-           "%y = matmul %s, %w return %y }",
+     .in =
+         "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { " KERNEL_23 "%c = constant {value = f32[2] (2.0, 4.0)} %s = mul %x, %c "
+         "%y = matmul %s, %w return %y }",
      .out = "(%x: f32[4, 2]) -> (%y: f32[4, 3]) { %w = constant {value = f32[2, 3] (1.0, -3.0, 2.0, 8.0, 1.0, -4.0)} "
             "%y = matmul %x, %w return %y }"},
     {.name = "fold_batch_norm",
@@ -187,10 +199,12 @@ constexpr Rule kRules[] = {
      .where = statistics_in_type,
      .replace = normalise_by_constants,
      .platform = "BatchNormBnInferFusionPass",
-     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %s = constant {value = f32[2] (4.0, 3.0)} %o = constant {value = f32[2] (1.0, -1.0)} "
+     .in = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %s = constant {value = f32[2] (4.0, 3.0)} %o = constant {value = "
+           "f32[2] (1.0, -1.0)} "
            "%m = constant {value = f32[2] (0.5, 1.0)} %v = constant {value = f32[2] (4.0, 9.0)} "
            "%y = batch_norm %x, %s, %o, %m, %v {epsilon = 0.0} return %y }",
-     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %k = constant {value = f32[2] (2.0, 1.0)} %b = constant {value = f32[2] (0.0, -2.0)} "
+     .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %k = constant {value = f32[2] (2.0, 1.0)} %b = constant {value = "
+            "f32[2] (0.0, -2.0)} "
             "%p = mul %x, %k %y = add %p, %b return %y }"},
     {.name = "pad_into_conv",
      .summary = "rows and columns of zeros around an image are padding of the convolution",
@@ -198,18 +212,22 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return pads_with(m, 0); },
      .replace = pad_inside,
      .platform = "PadConv2dFusionPass",
-     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12 "%p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12
+           "%p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
            "%a = pad %x, %p %y = conv2d %a, %w return %y }",
-     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12 "%y = conv2d %x, %w {padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12
+            "%y = conv2d %x, %w {padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
     {.name = "pad_into_max_pool",
      .summary = "padding that never wins is padding of the pooling",
      .pattern = "max_pool2d(pad(x, p!):pad)",
      .where = [](const Match& m) { return pads_with(m, -kInfinity); },
      .replace = pad_inside,
      .platform = "PadMaxPoolFusionPass",
-     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
-           "%a = pad %x, %p {value = -inf} %y = max_pool2d %a {window = [2, 2]} return %y }",
-     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %y = max_pool2d %x {window = [2, 2], padding = explicit, pads = [1, 1, 0, 1]} "
+     .in =
+         "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+         "%a = pad %x, %p {value = -inf} %y = max_pool2d %a {window = [2, 2]} return %y }",
+     .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %y = max_pool2d %x {window = [2, 2], padding = explicit, "
+            "pads = [1, 1, 0, 1]} "
             "return %y }"},
     {.name = "zero_pad_into_max_pool",
      .summary = "zeros around what relu gives never exceed a window's largest element",
@@ -217,11 +235,13 @@ constexpr Rule kRules[] = {
      .where = zeros_lose,
      .replace =
          [](Match& m) {
-           return m.like(m.root(), {m.node("r").result()}, {{"padding", std::string("explicit")}, {"pads", *image_pads(m)}});
+           return m.like(m.root(), {m.node("r").result()},
+                         {{"padding", std::string("explicit")}, {"pads", *image_pads(m)}});
          },
      .platform = "PadMaxPoolFusionPass",
-     .in = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
-           "%r = relu %x %a = pad %r, %p %y = max_pool2d %a {window = [2, 2]} return %y }",
+     .in =
+         "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %p = constant {value = i64[4, 2] (0, 0, 1, 1, 0, 1, 0, 0)} "
+         "%r = relu %x %a = pad %r, %p %y = max_pool2d %a {window = [2, 2]} return %y }",
      .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 4, 3, 1]) { %r = relu %x "
             "%y = max_pool2d %r {window = [2, 2], padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
 };

@@ -19,14 +19,15 @@ bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
 // x / 2 * (1 + erf(x / sqrt(2))), the quotient written as either.
 bool gelu_constants(const Match& m) {
   bool divided = m.node("inner").is("div");
-  return keeps_type(m) && is_about(m.constant("s"), divided ? std::sqrt(2.0) : std::sqrt(0.5)) && is_all(m.constant("one"), 1) &&
-         is_all(m.constant("half"), 0.5);
+  return keeps_type(m) && is_about(m.constant("s"), divided ? std::sqrt(2.0) : std::sqrt(0.5)) &&
+         is_all(m.constant("one"), 1) && is_all(m.constant("half"), 0.5);
 }
 
 Value* gelu_of_input(Match& m) { return m.add("gelu", {m["x"]}, {{"approximate", false}}); }
 
-#define GELU_CONSTANTS \
-  "%s = constant {value = f32[] (1.4142135)} %one = constant {value = f32[] (1.0)} %half = constant {value = f32[] (0.5)} "
+#define GELU_CONSTANTS                                                                                               \
+  "%s = constant {value = f32[] (1.4142135)} %one = constant {value = f32[] (1.0)} %half = constant {value = f32[] " \
+  "(0.5)} "
 #define GELU_OUT "(%x: f32[4]) -> (%y: f32[4]) { %y = gelu %x {approximate = false} return %y }"
 
 // Mean and variance over the last dims, to the end.
@@ -34,7 +35,8 @@ bool over_last_dims(const Match& m, const char* name, int64_t& axis) {
   const Node& node = m.node(name);
   size_t rank = node.inputs[0]->type.shape.rank();
   std::vector<int64_t> axes = node.attr().integers("axes");
-  if (!node.inputs[0]->type.shape.ranked || !node.attr().boolean("keep_dims") || axes.empty() || axes.size() > rank) return false;
+  if (!node.inputs[0]->type.shape.ranked || !node.attr().boolean("keep_dims") || axes.empty() || axes.size() > rank)
+    return false;
   std::vector<bool> set(rank, false);
   for (int64_t each : axes) set[axis_of(each, rank)] = true;
   for (size_t i = 0; i < rank; ++i)
@@ -45,8 +47,8 @@ bool over_last_dims(const Match& m, const char* name, int64_t& axis) {
 
 bool is_layer_norm(const Match& m) {
   int64_t mean = 0, variance = 0;
-  return keeps_type(m) && splat(m.constant("e")) && over_last_dims(m, "mean", mean) && over_last_dims(m, "variance", variance) &&
-         mean == variance;
+  return keeps_type(m) && splat(m.constant("e")) && over_last_dims(m, "mean", mean) &&
+         over_last_dims(m, "variance", variance) && mean == variance;
 }
 
 Value* layer_norm_of_input(Match& m) {
@@ -63,7 +65,8 @@ constexpr Rule kRules[] = {
      .where = gelu_constants,
      .replace = gelu_of_input,
      .platform = "GeluFusionPass",
-     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS "%d = div %x, %s %f = erf %d %a = add %f, %one %m = mul %x, %a "
+     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS
+           "%d = div %x, %s %f = erf %d %a = add %f, %one %m = mul %x, %a "
            "%y = mul %m, %half return %y }",
      .out = GELU_OUT},
     {.name = "gelu_by_erf_half_first",
@@ -72,7 +75,8 @@ constexpr Rule kRules[] = {
      .where = gelu_constants,
      .replace = gelu_of_input,
      .platform = "GeluFusionPass",
-     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS "%d = div %x, %s %f = erf %d %a = add %f, %one %h = mul %x, %half "
+     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS
+           "%d = div %x, %s %f = erf %d %a = add %f, %one %h = mul %x, %half "
            "%y = mul %h, %a return %y }",
      .out = GELU_OUT},
     {.name = "gelu_by_erf_half_last",
@@ -81,7 +85,8 @@ constexpr Rule kRules[] = {
      .where = gelu_constants,
      .replace = gelu_of_input,
      .platform = "GeluFusionPass",
-     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS "%d = div %x, %s %f = erf %d %a = add %f, %one %h = mul %a, %half "
+     .in = "(%x: f32[4]) -> (%y: f32[4]) { " GELU_CONSTANTS
+           "%d = div %x, %s %f = erf %d %a = add %f, %one %h = mul %a, %half "
            "%y = mul %x, %h return %y }",
      .out = GELU_OUT},
     {.name = "layer_norm_by_division",
@@ -92,21 +97,26 @@ constexpr Rule kRules[] = {
      .platform = "LayerNormONNXFusionPass",
      .in = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %e = constant {value = f32[] (0.5)} "
            "%m = reduce_mean %x {axes = [1], keep_dims = true} %d = sub %x, %m %q = square %d "
-           "%v = reduce_mean %q {axes = [1], keep_dims = true} %s = add %v, %e %r = sqrt %s %n = div %d, %r %k = mul %n, %g "
+           "%v = reduce_mean %q {axes = [1], keep_dims = true} %s = add %v, %e %r = sqrt %s %n = div %d, %r %k = mul "
+           "%n, %g "
            "%y = add %k, %b return %y }",
-     .out = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %y = layer_norm %x, %g, %b {epsilon = 0.5, axis = -1} return %y }"},
+     .out = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %y = layer_norm %x, %g, %b {epsilon = 0.5, "
+            "axis = -1} return %y }"},
     {.name = "layer_norm_by_moments",
      .summary = "x times a factor plus a shift, both from mean and variance of the last dims",
-     .pattern = "add(mul(x, mul(rsqrt(add(reduce_mean(squared_difference(x, reduce_mean(x):mean)):variance, e!)), g):k), "
-                "sub(b, mul(mean, k)))",
+     .pattern =
+         "add(mul(x, mul(rsqrt(add(reduce_mean(squared_difference(x, reduce_mean(x):mean)):variance, e!)), g):k), "
+         "sub(b, mul(mean, k)))",
      .where = is_layer_norm,
      .replace = layer_norm_of_input,
      .platform = "LayerNormFusionPass",
      .in = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %e = constant {value = f32[] (0.5)} "
            "%m = reduce_mean %x {axes = [1], keep_dims = true} %q = squared_difference %x, %m "
-           "%v = reduce_mean %q {axes = [1], keep_dims = true} %s = add %v, %e %r = rsqrt %s %k = mul %r, %g %a = mul %x, %k "
+           "%v = reduce_mean %q {axes = [1], keep_dims = true} %s = add %v, %e %r = rsqrt %s %k = mul %r, %g %a = mul "
+           "%x, %k "
            "%t = mul %m, %k %o = sub %b, %t %y = add %a, %o return %y }",
-     .out = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %y = layer_norm %x, %g, %b {epsilon = 0.5, axis = -1} return %y }"},
+     .out = "(%x: f32[2, 4], %g: f32[4], %b: f32[4]) -> (%y: f32[2, 4]) { %y = layer_norm %x, %g, %b {epsilon = 0.5, "
+            "axis = -1} return %y }"},
 };
 
 #undef GELU_CONSTANTS

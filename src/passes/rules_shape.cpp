@@ -39,7 +39,9 @@ bool moves_ones_only(const Match& m) {
   return reshape_operand(m.type().shape.dims).has_value();
 }
 
-Value* transpose_by_reshape(Match& m) { return reshaped(m, m["x"], Type::tensor(kI64, {}), *reshape_operand(m.type().shape.dims)); }
+Value* transpose_by_reshape(Match& m) {
+  return reshaped(m, m["x"], Type::tensor(kI64, {}), *reshape_operand(m.type().shape.dims));
+}
 
 // The operand of the second reshape alone decides, unless an element of it refers to the dims of its input.
 Value* reshape_once(Match& m) { return m.like(m.node("second"), {m["x"], m["s"]}); }
@@ -66,7 +68,9 @@ Value* broadcast_to_known(Match& m) {
 }
 
 // The other operand already has the shape of the result.
-bool broadcast_is_implied(const Match& m) { return surely_same(Type::tensor(m["z"]->type.dtype, m.type().shape), m["z"]->type); }
+bool broadcast_is_implied(const Match& m) {
+  return surely_same(Type::tensor(m["z"]->type.dtype, m.type().shape), m["z"]->type);
+}
 
 Value* without_broadcast(Match& m) {
   Node& root = m.root();
@@ -117,10 +121,12 @@ bool joins_a_concat(const Match& m) {
   const Shape& shape = m.type().shape;
   if (!shape.ranked) return false;
   size_t axis = axis_of(root.attr().integer("axis"), shape.rank()), inputs = 0;
-  for (const Value* input : root.inputs) inputs += input->producer && input->producer->is("concat") ? input->producer->inputs.size() : 1;
+  for (const Value* input : root.inputs)
+    inputs += input->producer && input->producer->is("concat") ? input->producer->inputs.size() : 1;
   if (inputs > kMostJoined) return false;
   return std::any_of(root.inputs.begin(), root.inputs.end(), [&](const Value* input) {
-    return input->producer && input->producer->is("concat") && axis_of(input->producer->attr().integer("axis"), shape.rank()) == axis;
+    return input->producer && input->producer->is("concat") &&
+           axis_of(input->producer->attr().integer("axis"), shape.rank()) == axis;
   });
 }
 
@@ -191,7 +197,8 @@ constexpr Rule kRules[] = {
      .pattern = "transpose(x)",
      .where = moves_ones_only,
      .replace = transpose_by_reshape,
-     .in = "(%x: f32[?n, 1, 1, 4]) -> (%y: f32[?n, 4, 1, 1]) { %y = transpose %x {permutation = [0, 3, 1, 2]} return %y }",
+     .in = "(%x: f32[?n, 1, 1, 4]) -> (%y: f32[?n, 4, 1, 1]) { %y = transpose %x {permutation = [0, 3, 1, 2]} return "
+           "%y }",
      .out = "(%x: f32[?n, 1, 1, 4]) -> (%y: f32[?n, 4, 1, 1]) { %s = constant {value = i64[4] (-1, 4, 1, 1)} "
             "%y = reshape %x, %s : f32[?n, 4, 1, 1] return %y }"},
     {.name = "identity_reshape",
@@ -201,15 +208,18 @@ constexpr Rule kRules[] = {
      .replace = the_input,
      .removal = Removal::identity,
      .platform = "ReshapeRemovePass",
-     .in = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %s = constant {value = i64[2] (-1, 3)} %a = reshape %x, %s %y = relu %a return %y }",
+     .in = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %s = constant {value = i64[2] (-1, 3)} %a = reshape %x, %s %y = relu "
+           "%a return %y }",
      .out = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %y = relu %x return %y }"},
     {.name = "reshape_of_reshape",
      .summary = "of two reshapes the second decides",
      .pattern = "reshape(reshape(x, _):first, s):second",
      .replace = reshape_once,
-     .in = "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %s = constant {value = i64[3] (2, 2, 6)} %t = constant {value = i64[2] (3, -1)} "
+     .in = "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %s = constant {value = i64[3] (2, 2, 6)} %t = constant {value = "
+           "i64[2] (3, -1)} "
            "%a = reshape %x, %s %y = reshape %a, %t return %y }",
-     .out = "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %t = constant {value = i64[2] (3, -1)} %y = reshape %x, %t return %y }"},
+     .out =
+         "(%x: f32[4, 6]) -> (%y: f32[3, 8]) { %t = constant {value = i64[2] (3, -1)} %y = reshape %x, %t return %y }"},
     {.name = "reshape_to_known_dims",
      .summary = "dims that follow from what is known, but for one, need no computed operand",
      .pattern = "reshape(x, s)",
@@ -218,23 +228,28 @@ constexpr Rule kRules[] = {
      .removal = Removal::shape_only,
      .platform = "ConstToAttrReshapePass",
      .in = "(%x: f32[?n, 2, 3]) -> (%y: f32[?, 6]) { %s = shape_of %x {dtype = i64} %i = constant {value = i64[1] (0)} "
-           "%n = gather %s, %i %r = constant {value = i64[1] (6)} %t = concat %n, %r {axis = 0} %y = reshape %x, %t return %y }",
-     .out = "(%x: f32[?n, 2, 3]) -> (%y: f32[?, 6]) { %t = constant {value = i64[2] (-1, 6)} %y = reshape %x, %t return %y }"},
+           "%n = gather %s, %i %r = constant {value = i64[1] (6)} %t = concat %n, %r {axis = 0} %y = reshape %x, %t "
+           "return %y }",
+     .out = "(%x: f32[?n, 2, 3]) -> (%y: f32[?, 6]) { %t = constant {value = i64[2] (-1, 6)} %y = reshape %x, %t "
+            "return %y }"},
     {.name = "broadcast_to_known_dims",
      .summary = "dims that are known need no computed operand",
      .pattern = "broadcast_to(x, s)",
      .where = broadcast_shape_known,
      .replace = broadcast_to_known,
      .removal = Removal::shape_only,
-     .in = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %o = constant {value = i64[] (0)} %c = constant {value = i64[2] (2, 3)} "
+     .in = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %o = constant {value = i64[] (0)} %c = constant {value = "
+           "i64[2] (2, 3)} "
            "%m = mul %z, %o %s = add %m, %c %y = broadcast_to %x, %s : f32[2, 3] return %y }",
-     .out = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %t = constant {value = i64[2] (2, 3)} %y = broadcast_to %x, %t return %y }"},
+     .out = "(%x: f32[3], %z: i64[2]) -> (%y: f32[2, 3]) { %t = constant {value = i64[2] (2, 3)} %y = broadcast_to %x, "
+            "%t return %y }"},
     {.name = "implied_broadcast",
      .summary = "arithmetic broadcasts by itself",
      .pattern = "add|sub|mul|div|maximum|minimum|squared_difference(broadcast_to(x, _), z)",
      .where = broadcast_is_implied,
      .replace = without_broadcast,
-     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to %x, %s "
+     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to "
+           "%x, %s "
            "%y = add %b, %z return %y }",
      .out = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = add %x, %z return %y }"},
     {.name = "implied_broadcast_right",
@@ -242,7 +257,8 @@ constexpr Rule kRules[] = {
      .pattern = "sub|div(z, broadcast_to(x, _))",
      .where = broadcast_is_implied,
      .replace = without_broadcast,
-     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to %x, %s "
+     .in = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %b = broadcast_to "
+           "%x, %s "
            "%y = sub %z, %b return %y }",
      .out = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = sub %z, %x return %y }"},
     {.name = "shape_elements_known",
@@ -261,7 +277,8 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return swaps_last_two(m.node("t")); },
      .replace = [](Match& m) { return matmul_flipped(m, 0); },
      .platform = "MatmulTransposeFusionPass",
-     .in = "(%x: f32[3, 2], %z: f32[3, 4]) -> (%y: f32[2, 4]) { %t = transpose %x {permutation = [1, 0]} %y = matmul %t, %z return %y }",
+     .in = "(%x: f32[3, 2], %z: f32[3, 4]) -> (%y: f32[2, 4]) { %t = transpose %x {permutation = [1, 0]} %y = matmul "
+           "%t, %z return %y }",
      .out = "(%x: f32[3, 2], %z: f32[3, 4]) -> (%y: f32[2, 4]) { %y = matmul %x, %z {transpose_a = true} return %y }"},
     {.name = "matmul_of_transpose_right",
      .summary = "a matrix product takes its right operand transposed",
@@ -269,7 +286,8 @@ constexpr Rule kRules[] = {
      .where = [](const Match& m) { return swaps_last_two(m.node("t")); },
      .replace = [](Match& m) { return matmul_flipped(m, 1); },
      .platform = "MatmulTransposeFusionPass",
-     .in = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %t = transpose %z {permutation = [1, 0]} %y = matmul %x, %t return %y }",
+     .in = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %t = transpose %z {permutation = [1, 0]} %y = matmul "
+           "%x, %t return %y }",
      .out = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %y = matmul %x, %z {transpose_b = true} return %y }"},
     {.name = "concat_of_concat",
      .summary = "joins along one axis are one join",
@@ -279,7 +297,8 @@ constexpr Rule kRules[] = {
      .platform = "ZConcatExt2FusionPass",
      .in = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %d = concat %a, %b {axis = 0} "
            "%y = concat %d, %c {axis = 0} return %y }",
-     .out = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %y = concat %a, %b, %c {axis = 0} return %y }"},
+     .out = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %y = concat %a, %b, %c {axis = 0} "
+            "return %y }"},
     {.name = "reduce_of_ones",
      .summary = "a reduction along dims of size one is a reshape",
      .pattern = "reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)",
@@ -287,15 +306,20 @@ constexpr Rule kRules[] = {
      .replace = transpose_by_reshape,
      .platform = "AReduceSumFusionPass",
      .in = "(%x: f32[2, 1, 3]) -> (%y: f32[2, 3]) { %y = reduce_max %x {axes = [1], keep_dims = false} return %y }",
-     .out = "(%x: f32[2, 1, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %y = reshape %x, %s return %y }"},
+     .out = "(%x: f32[2, 1, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %y = reshape %x, %s return "
+            "%y }"},
     {.name = "reduce_then_squeeze",
      .summary = "dims of size one that a reduction keeps and a reshape drops",
      .pattern = "reshape(reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)~:reduce, _)",
      .where = reshape_drops_kept_dims,
-     .replace = [](Match& m) { return m.like(m.node("reduce"), {m["x"]}, {{"keep_dims", false}}); },
+     .replace =
+         [](Match& m) {
+           return m.like(m.node("reduce"), {m["x"]}, {{"keep_dims", false}});
+         },
      .in = "(%x: f32[?n, 4, 5, 3]) -> (%y: f32[?n, 3]) { %a = reduce_mean %x {axes = [1, 2], keep_dims = true} "
            "%s = constant {value = i64[2] (-1, 3)} %y = reshape %a, %s : f32[?n, 3] return %y }",
-     .out = "(%x: f32[?n, 4, 5, 3]) -> (%y: f32[?n, 3]) { %y = reduce_mean %x {axes = [1, 2], keep_dims = false} return %y }"},
+     .out = "(%x: f32[?n, 4, 5, 3]) -> (%y: f32[?n, 3]) { %y = reduce_mean %x {axes = [1, 2], keep_dims = false} "
+            "return %y }"},
 };
 
 }  // namespace

@@ -21,8 +21,7 @@ void renumber(Block& region) {
 
 class Captures {
  public:
-  explicit Captures(Node& node)
-      : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
+  explicit Captures(Node& node) : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
     carried_ = loop_ ? static_cast<size_t>(node.attr().integer("carried")) : 0;
   }
 
@@ -123,7 +122,8 @@ class Captures {
 };
 
 // The loop without the results that it does not change: same regions, fewer results.
-std::optional<std::vector<Value*>> without_results(Node& node, const std::vector<std::pair<size_t, Value*>>& unchanged, Rewriter& rewriter) {
+std::optional<std::vector<Value*>> without_results(Node& node, const std::vector<std::pair<size_t, Value*>>& unchanged,
+                                                   Rewriter& rewriter) {
   auto loop = std::make_unique<Node>();
   loop->op = node.op;
   loop->inputs = node.inputs;

@@ -24,7 +24,8 @@ std::optional<size_t> movable_input(const Node& node, const Rewriter& rewriter) 
     if (moved || !producer || !producer->is("reshape") || rewriter.uses(node.inputs[i]) != 1) return {};
     const Node* before = producer->inputs[0]->producer;
     if (!before || !(before->op->has(kContraction) || before->op->has(kElementwise))) return {};
-    if (!same_by_count(node.inputs[i]->type, Type::tensor(node.inputs[i]->type.dtype, node.result()->type.shape))) return {};
+    if (!same_by_count(node.inputs[i]->type, Type::tensor(node.inputs[i]->type.dtype, node.result()->type.shape)))
+      return {};
     moved = i;
   }
   if (!moved) return {};

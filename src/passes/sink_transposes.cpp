@@ -24,10 +24,12 @@ struct Movable {
 
 // Ops that are not element-wise and can work on permuted dims.
 constexpr Movable kMovable[] = {
-    {"softmax", Moves::axis},    {"log_softmax", Moves::axis}, {"cumsum", Moves::axis},      {"batch_norm", Moves::axis},
-    {"concat", Moves::axis},     {"reduce_sum", Moves::axes},  {"reduce_mean", Moves::axes}, {"reduce_max", Moves::axes},
-    {"reduce_min", Moves::axes}, {"reduce_prod", Moves::axes}, {"reduce_all", Moves::axes},  {"reduce_any", Moves::axes},
-    {"reverse", Moves::axes},    {"pad", Moves::rows},         {"tile", Moves::rows},        {"slice", Moves::bounds},
+    {"softmax", Moves::axis},     {"log_softmax", Moves::axis}, {"cumsum", Moves::axis},
+    {"batch_norm", Moves::axis},  {"concat", Moves::axis},      {"reduce_sum", Moves::axes},
+    {"reduce_mean", Moves::axes}, {"reduce_max", Moves::axes},  {"reduce_min", Moves::axes},
+    {"reduce_prod", Moves::axes}, {"reduce_all", Moves::axes},  {"reduce_any", Moves::axes},
+    {"reverse", Moves::axes},     {"pad", Moves::rows},         {"tile", Moves::rows},
+    {"slice", Moves::bounds},
 };
 
 Moves table_entry(const Node& node) {
@@ -56,7 +58,8 @@ Moves moves_of(const Node& node) {
     return rank >= 2 ? Moves::freely : Moves::no;
   }
   Moves moves = rank >= 2 ? table_entry(node) : Moves::no;
-  if (moves == Moves::axes && node.op->find_attribute("keep_dims") && !node.attr().boolean("keep_dims")) return Moves::drops_axes;
+  if (moves == Moves::axes && node.op->find_attribute("keep_dims") && !node.attr().boolean("keep_dims"))
+    return Moves::drops_axes;
   if (moves == Moves::rows || moves == Moves::bounds)
     for (size_t i = 1; i < node.inputs.size(); ++i)
       if (!constant_of(node.inputs[i])) return Moves::no;
@@ -64,7 +67,9 @@ Moves moves_of(const Node& node) {
 }
 
 /// True when input i has the dims that are permuted.
-bool takes_layout(const Node& node, size_t i) { return i == 0 || node.op->has(kElementwise) || node.op->inputs[0].arity == InputDef::Arity::variadic; }
+bool takes_layout(const Node& node, size_t i) {
+  return i == 0 || node.op->has(kElementwise) || node.op->inputs[0].arity == InputDef::Arity::variadic;
+}
 
 double cost_of(const Value* value) {
   double elements = 1;
@@ -100,7 +105,8 @@ class Regions {
       moves_.push_back(moves_of(*node));
       for (size_t i = 0; i < node->inputs.size(); ++i) {
         users_[node->inputs[i]].push_back(node.get());
-        if (moves_[index] != Moves::no && takes_layout(*node, i) && inside(node->inputs[i], rank(*node))) join(index, nodes_[node->inputs[i]->producer]);
+        if (moves_[index] != Moves::no && takes_layout(*node, i) && inside(node->inputs[i], rank(*node)))
+          join(index, nodes_[node->inputs[i]->producer]);
       }
     }
     for (const Value* result : block.results) users_[result].push_back(nullptr);
@@ -117,7 +123,8 @@ class Regions {
     std::vector<std::tuple<double, size_t, Permutation>> wishes;
     for (const auto& [region, members] : regions)
       for (const Permutation& permutation : candidates(members))
-        if (double gain = gain_of(region, members, permutation); gain > 0) wishes.emplace_back(-gain, region, permutation);
+        if (double gain = gain_of(region, members, permutation); gain > 0)
+          wishes.emplace_back(-gain, region, permutation);
     std::sort(wishes.begin(), wishes.end());
     std::map<size_t, Permutation> chosen;
     std::set<size_t> locked;
@@ -131,7 +138,9 @@ class Regions {
   size_t region(const Node& node) { return root(nodes_.at(&node)); }
 
  private:
-  static size_t rank(const Node& node) { return node.op->has(kElementwise) ? rank_of(node.result()) : rank_of(node.inputs[0]); }
+  static size_t rank(const Node& node) {
+    return node.op->has(kElementwise) ? rank_of(node.result()) : rank_of(node.inputs[0]);
+  }
 
   // The value is made by a movable node and has the region's rank.
   bool inside(const Value* value, size_t rank) const {
@@ -146,10 +155,13 @@ class Regions {
   }
   void join(size_t a, size_t b) { parent_[root(a)] = root(b); }
 
-  bool belongs(const Node* node, size_t region) { return node && moves(*node) != Moves::no && root(nodes_.at(node)) == region; }
+  bool belongs(const Node* node, size_t region) {
+    return node && moves(*node) != Moves::no && root(nodes_.at(node)) == region;
+  }
 
   void lock(const Node* node, std::set<size_t>& locked) {
-    if (auto found = nodes_.find(node); found != nodes_.end() && moves_[found->second] != Moves::no) locked.insert(root(found->second));
+    if (auto found = nodes_.find(node); found != nodes_.end() && moves_[found->second] != Moves::no)
+      locked.insert(root(found->second));
   }
 
   void lock_neighbours(const Node& node, std::set<size_t>& locked) {
@@ -164,7 +176,8 @@ class Regions {
     std::set<Permutation> found;
     for (const Node* node : members) {
       for (size_t i = 0; i < node->inputs.size(); ++i)
-        if (takes_layout(*node, i) && is_transpose(node->inputs[i]->producer) && rank_of(node->inputs[i]) == rank(*node))
+        if (takes_layout(*node, i) && is_transpose(node->inputs[i]->producer) &&
+            rank_of(node->inputs[i]) == rank(*node))
           found.insert(permutation_of(*node->inputs[i]->producer));
       if (moves(*node) != Moves::drops_axes)
         for (const Node* user : users_[node->result()])
@@ -179,7 +192,8 @@ class Regions {
     std::set<const Value*> seen;
     for (const Node* node : members) {
       for (size_t i = 0; i < node->inputs.size(); ++i)
-        if (takes_layout(*node, i) && seen.insert(node->inputs[i]).second) gain += gain_at_input(region, *node, node->inputs[i], permutation);
+        if (takes_layout(*node, i) && seen.insert(node->inputs[i]).second)
+          gain += gain_at_input(region, *node, node->inputs[i], permutation);
       gain += gain_at_result(region, *node, permutation);
     }
     return gain;
@@ -191,7 +205,8 @@ class Regions {
     if (!is_transpose(value->producer)) return -cost_of(value);
     const auto& users = users_[value];
     bool vanishes = std::all_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });
-    bool cancels = permutation_of(*value->producer) == permutation && !belongs(value->producer->inputs[0]->producer, region);
+    bool cancels =
+        permutation_of(*value->producer) == permutation && !belongs(value->producer->inputs[0]->producer, region);
     return (vanishes ? cost_of(value) : 0) - (cancels ? 0 : cost_of(value));
   }
 
@@ -201,7 +216,8 @@ class Regions {
   }
 
   double gain_at_result(size_t region, const Node& node, const Permutation& permutation) {
-    if (moves(node) == Moves::drops_axes) return is_identity(remaining(node, permutation)) ? 0 : -cost_of(node.result());
+    if (moves(node) == Moves::drops_axes)
+      return is_identity(remaining(node, permutation)) ? 0 : -cost_of(node.result());
     double gain = 0;
     bool needed = false;
     for (const Node* user : users_[node.result()]) {
@@ -232,7 +248,8 @@ class Relayout {
     Attributes attributes = node.attributes;
     move_parameters(node, moves, permutation, inputs, attributes);
     Permutation back = moves == Moves::drops_axes ? remaining(node, permutation) : permutation;
-    Value* made = rewriter_.add(*node.op, std::move(inputs), std::move(attributes), {moved(node.result()->type, inverse(back))});
+    Value* made =
+        rewriter_.add(*node.op, std::move(inputs), std::move(attributes), {moved(node.result()->type, inverse(back))});
     made->name = node.result()->name;
     if (is_identity(back)) return made;
     Value* same = rewriter_.add("transpose", {made}, {{"permutation", back}});
@@ -243,7 +260,8 @@ class Relayout {
  private:
   static Type moved(const Type& type, const Permutation& permutation) {
     Type result = type;
-    for (size_t i = 0; i < permutation.size(); ++i) result.shape.dims[i] = type.shape.dims[static_cast<size_t>(permutation[i])];
+    for (size_t i = 0; i < permutation.size(); ++i)
+      result.shape.dims[i] = type.shape.dims[static_cast<size_t>(permutation[i])];
     return result;
   }
 
@@ -273,11 +291,13 @@ class Relayout {
     return entry->second = from;
   }
 
-  void move_parameters(const Node& node, Moves moves, const Permutation& permutation, std::vector<Value*>& inputs, Attributes& attributes) {
+  void move_parameters(const Node& node, Moves moves, const Permutation& permutation, std::vector<Value*>& inputs,
+                       Attributes& attributes) {
     size_t rank = permutation.size();
     if (moves == Moves::axis) {
       int64_t axis = permutation[axis_of(node.attr().integer("axis"), rank)];
-      attributes.set("axis", node.op->find_attribute("epsilon") && axis + 1 == static_cast<int64_t>(rank) ? int64_t{-1} : axis);
+      attributes.set("axis",
+                     node.op->find_attribute("epsilon") && axis + 1 == static_cast<int64_t>(rank) ? int64_t{-1} : axis);
     } else if (moves == Moves::axes || moves == Moves::drops_axes) {
       std::vector<int64_t> axes;
       for (int64_t axis : node.attr().integers("axes")) axes.push_back(permutation[axis_of(axis, rank)]);
@@ -288,7 +308,8 @@ class Relayout {
       const Attribute* steps = attributes.find("steps");
       if (steps && !std::get<std::vector<int64_t>>(*steps).empty()) {
         std::vector<int64_t> moved_steps(rank);
-        for (size_t i = 0; i < rank; ++i) moved_steps[static_cast<size_t>(permutation[i])] = std::get<std::vector<int64_t>>(*steps)[i];
+        for (size_t i = 0; i < rank; ++i)
+          moved_steps[static_cast<size_t>(permutation[i])] = std::get<std::vector<int64_t>>(*steps)[i];
         attributes.set("steps", moved_steps);
       }
     }
@@ -300,7 +321,8 @@ class Relayout {
     size_t width = values.size() / permutation.size();
     std::vector<int64_t> rows(values.size());
     for (size_t i = 0; i < permutation.size(); ++i)
-      std::copy_n(values.begin() + static_cast<long>(i * width), width, rows.begin() + permutation[i] * static_cast<long>(width));
+      std::copy_n(values.begin() + static_cast<long>(i * width), width,
+                  rows.begin() + permutation[i] * static_cast<long>(width));
     return rewriter_.constant(integers_like(tensor.type(), rows).reshaped(tensor.dims()));
   }
 

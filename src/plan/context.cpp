@@ -35,7 +35,8 @@ Context::Context(const Plan& plan) : plan_(plan), objects_(plan.objects), pointe
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.kind == Buffer::Kind::arena) {
-      auto arena = std::find_if(arenas_.begin(), arenas_.end(), [&](const auto& entry) { return entry.first == buffer.space; });
+      auto arena =
+          std::find_if(arenas_.begin(), arenas_.end(), [&](const auto& entry) { return entry.first == buffer.space; });
       pointers_[i] = reinterpret_cast<char*>(arena->second) + buffer.offset;
     } else if (buffer.kind == Buffer::Kind::constant) {
       pointers_[i] = const_cast<void*>(buffer.constant.data());

@@ -67,7 +67,8 @@ struct Item {
 
 class Planner {
  public:
-  Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options, Packer& packer)
+  Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
+          Packer& packer)
       : module_(std::move(module)), options_(options), packer_(packer), plan_(std::make_shared<Plan>()) {
     plan_->function = std::move(function);
   }
@@ -107,7 +108,8 @@ class Planner {
   void choose_items() {
     for (const Engine* engine : options_.engines) {
       for (Group& group : engine->propose(*body_, *uses_)) {
-        bool free = std::none_of(group.nodes.begin(), group.nodes.end(), [&](const Node* node) { return grouped_.count(node); });
+        bool free = std::none_of(group.nodes.begin(), group.nodes.end(),
+                                 [&](const Node* node) { return grouped_.count(node); });
         if (free && !dissolved_.count(&group.last()) && !engine->refuses(group)) add_item(engine, std::move(group));
       }
     }
@@ -118,7 +120,8 @@ class Planner {
         add_item(nullptr, std::move(group));
         continue;
       }
-      auto engine = std::find_if(options_.engines.begin(), options_.engines.end(), [&](const Engine* e) { return !e->refuses(group); });
+      auto engine = std::find_if(options_.engines.begin(), options_.engines.end(),
+                                 [&](const Engine* e) { return !e->refuses(group); });
       if (engine == options_.engines.end())
         fail(ErrorKind::unsupported, where(*module_, *node), "no engine takes {}: {}", node->op->name, refusals(group));
       add_item(*engine, std::move(group));
@@ -162,7 +165,9 @@ class Planner {
       }
     }
     order_updates(followers, after, item_of);
-    auto later = [&](size_t a, size_t b) { return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last()); };
+    auto later = [&](size_t a, size_t b) {
+      return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last());
+    };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < items_.size(); ++i)
       if (!waits[i]) ready.push(i);
@@ -191,7 +196,8 @@ class Planner {
 
   template <class ItemOf>
   const Value* behind_views(const Value* value, const ItemOf& item_of) const {
-    while (value->producer && is_view(*value->producer) && !item_of.count(value->producer)) value = value->producer->inputs[0];
+    while (value->producer && is_view(*value->producer) && !item_of.count(value->producer))
+      value = value->producer->inputs[0];
     return value;
   }
 
@@ -286,7 +292,8 @@ class Planner {
       const Value* value = root(results[i]);
       if (!value->producer || constant_of(value) || is_host_object(value->type)) continue;
       auto replaced = replaces_.find(i);
-      if (replaced == replaces_.end() || (!handed_out.count(replaced->second) && read_last_by_writer(value, replaced->second)))
+      if (replaced == replaces_.end() ||
+          (!handed_out.count(replaced->second) && read_last_by_writer(value, replaced->second)))
         direct_.try_emplace(value, i);
     }
   }
@@ -368,7 +375,8 @@ class Planner {
       step.step = item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
       step.cost = cost_of(item.group);
-      for (size_t i = 0; i < item.group.inputs.size(); ++i) step.inputs.push_back(input_buffer(*step.step, item.group, i, space));
+      for (size_t i = 0; i < item.group.inputs.size(); ++i)
+        step.inputs.push_back(input_buffer(*step.step, item.group, i, space));
     } else {
       make_control(item, step);
       for (const Value* input : step.control->inputs) step.inputs.push_back(in_space(input, space));
@@ -446,7 +454,9 @@ class Planner {
     for (size_t i : step.step->in_place()) {
       size_t shared = step.inputs[i];
       const Buffer& buffer = plan_->buffers[shared];
-      if (buffer.kind != Buffer::Kind::arena || buffer.space != &step.engine->memory() || buffer.bytes != bytes_of(output->type)) continue;
+      if (buffer.kind != Buffer::Kind::arena || buffer.space != &step.engine->memory() ||
+          buffer.bytes != bytes_of(output->type))
+        continue;
       if (copies_.count({root(group.inputs[i]), buffer.space}) || needed_later(group.inputs[i], group)) continue;
       if (std::count(step.inputs.begin(), step.inputs.end(), shared) != 1) continue;
       buffer_[output] = shared;

@@ -41,7 +41,9 @@ std::shared_ptr<const Plan> Program::find(FunctionRef<bool(const std::vector<Dim
 }
 
 std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
-  auto same = [&](const std::vector<Dims>& key) { return std::equal(key.begin(), key.end(), dims.begin(), dims.end()); };
+  auto same = [&](const std::vector<Dims>& key) {
+    return std::equal(key.begin(), key.end(), dims.begin(), dims.end());
+  };
   if (auto plan = find(same)) return plan;
   auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_);
   std::unique_lock lock(mutex_);

@@ -82,7 +82,8 @@ class Iterations {
 
  private:
   static bool has_source(const StepInfo& step, const std::string& name) {
-    return std::any_of(step.sources.begin(), step.sources.end(), [&](const SourceNode& node) { return node.name == name; });
+    return std::any_of(step.sources.begin(), step.sources.end(),
+                       [&](const SourceNode& node) { return node.name == name; });
   }
 
   const Recording& recording_;
@@ -209,7 +210,8 @@ std::vector<int64_t> live_bytes(const PlanInfo& plan) {
 }
 
 std::optional<double> roofline_share(const StepInfo& step, const StepTotal& total, const Machine& machine) {
-  if (machine.flops <= 0 || machine.bandwidth <= 0 || total.total <= 0 || step.flops + step.bytes <= 0) return std::nullopt;
+  if (machine.flops <= 0 || machine.bandwidth <= 0 || total.total <= 0 || step.flops + step.bytes <= 0)
+    return std::nullopt;
   double least = std::max(step.flops / machine.flops, step.bytes / machine.bandwidth);
   return least * static_cast<double>(total.count) / (static_cast<double>(total.total) / 1e9);
 }
@@ -240,18 +242,21 @@ void advise_on_host(const Sums& sums, std::vector<Advice>& list) {
   if (sums.count == 0 || sums.period <= 0) return;
   double each = sums.period / static_cast<double>(sums.count) / 1e6;
   if (sums.data / sums.period > 0.1)
-    list.push_back({"The engine waits for the host between iterations: look at the input pipeline, at prefetching, and at "
-                    "what the script does after each step.",
-                    fmt::format("{} of the mean period of {:.3f} ms lie between iterations, over {} iterations",
-                                percent(sums.data / sums.period), each, sums.count)});
+    list.push_back(
+        {"The engine waits for the host between iterations: look at the input pipeline, at prefetching, and at "
+         "what the script does after each step.",
+         fmt::format("{} of the mean period of {:.3f} ms lie between iterations, over {} iterations",
+                     percent(sums.data / sums.period), each, sums.count)});
   if (sums.busy > 0 && sums.gaps / sums.busy > 0.1)
-    list.push_back({"Within an iteration no step runs for part of the time: the graph is cut into several parts, or its "
-                    "operators stay with the framework.",
-                    fmt::format("{} of the iteration is in no step; {:.1f} runs an iteration", percent(sums.gaps / sums.busy),
-                                static_cast<double>(sums.runs) / static_cast<double>(sums.count))});
+    list.push_back(
+        {"Within an iteration no step runs for part of the time: the graph is cut into several parts, or its "
+         "operators stay with the framework.",
+         fmt::format("{} of the iteration is in no step; {:.1f} runs an iteration", percent(sums.gaps / sums.busy),
+                     static_cast<double>(sums.runs) / static_cast<double>(sums.count))});
 }
 
-void advise_on_steps(const Recording& recording, const Analysis& analysis, const Machine& machine, std::vector<Advice>& list) {
+void advise_on_steps(const Recording& recording, const Analysis& analysis, const Machine& machine,
+                     std::vector<Advice>& list) {
   double all = static_cast<double>(analysis.op_time), fallback = 0;
   const StepTotal* slowest = nullptr;
   for (const StepTotal& total : analysis.steps) {
@@ -261,8 +266,9 @@ void advise_on_steps(const Recording& recording, const Analysis& analysis, const
   }
   if (slowest && fallback / all > 0.1) {
     const StepInfo& step = recording.plans[slowest->plan].steps[slowest->step];
-    list.push_back({"Operators run on the slow engine: `cairn why MODEL NODE` says what keeps a kernel from taking them.",
-                    fmt::format("{} of the steps' time; most in {} ({})", percent(fallback / all), step.name, step.type)});
+    list.push_back(
+        {"Operators run on the slow engine: `cairn why MODEL NODE` says what keeps a kernel from taking them.",
+         fmt::format("{} of the steps' time; most in {} ({})", percent(fallback / all), step.name, step.type)});
   }
   for (size_t i = 0; i < std::min<size_t>(analysis.steps.size(), 3); ++i) {
     const StepTotal& total = analysis.steps[i];
@@ -270,12 +276,11 @@ void advise_on_steps(const Recording& recording, const Analysis& analysis, const
     auto share = roofline_share(step, total, machine);
     double part = static_cast<double>(total.total) / all;
     if (!share || *share > 0.3 || part < 0.2) continue;
-    list.push_back({fmt::format("{} takes much of the time and is far from what the machine can do.", step.name),
-                    fmt::format("{} of the steps' time, at {} of the roofline, kernel {}{}", percent(part), percent(*share),
-                                step.kernel,
-                                step.sources.empty() || step.sources[0].location.empty()
-                                    ? ""
-                                    : ", made at " + step.sources[0].location)});
+    list.push_back(
+        {fmt::format("{} takes much of the time and is far from what the machine can do.", step.name),
+         fmt::format(
+             "{} of the steps' time, at {} of the roofline, kernel {}{}", percent(part), percent(*share), step.kernel,
+             step.sources.empty() || step.sources[0].location.empty() ? "" : ", made at " + step.sources[0].location)});
   }
 }
 
@@ -294,10 +299,11 @@ void advise_on_spread(const Analysis& analysis, std::vector<Advice>& list) {
   int64_t limit = median + std::max(5 * median_of(away), median / 2);
   auto slow = std::count_if(times.begin(), times.end(), [&](int64_t time) { return time > limit; });
   if (slow == 0) return;
-  list.push_back({"Some iterations are much slower than the others: other programs on the machine, or new input shapes.",
-                  fmt::format("{} of {} iterations above {:.3f} ms; median {:.3f} ms, slowest {:.3f} ms", slow, times.size(),
-                              static_cast<double>(limit) / 1e6, static_cast<double>(median) / 1e6,
-                              static_cast<double>(*std::max_element(times.begin(), times.end())) / 1e6)});
+  list.push_back(
+      {"Some iterations are much slower than the others: other programs on the machine, or new input shapes.",
+       fmt::format("{} of {} iterations above {:.3f} ms; median {:.3f} ms, slowest {:.3f} ms", slow, times.size(),
+                   static_cast<double>(limit) / 1e6, static_cast<double>(median) / 1e6,
+                   static_cast<double>(*std::max_element(times.begin(), times.end())) / 1e6)});
 }
 
 }  // namespace

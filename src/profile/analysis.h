@@ -58,8 +58,8 @@ struct Analysis {
   std::vector<OpTime> ops;
   std::vector<StepTotal> steps;  // most time first
   int64_t op_time = 0;           // of all
-  uint32_t model = 0;  // whose iterations take the most time, one that trains if there is one; 0 when nothing ran
-  double overhead = 0;           // share of the steps' time that recording took
+  uint32_t model = 0;   // whose iterations take the most time, one that trains if there is one; 0 when nothing ran
+  double overhead = 0;  // share of the steps' time that recording took
 };
 
 Analysis analyse(const Recording& recording);

@@ -58,7 +58,8 @@ class Database {
       std::string sql = fmt::format("INSERT INTO {} VALUES(?", table);
       for (int i = 1; i < columns; ++i) sql += ",?";
       sqlite3_stmt* made = nullptr;
-      database.check(sqlite3_prepare_v3(database.handle_.get(), (sql + ")").c_str(), -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr));
+      database.check(sqlite3_prepare_v3(database.handle_.get(), (sql + ")").c_str(), -1, SQLITE_PREPARE_PERSISTENT,
+                                        &made, nullptr));
       statement_.reset(made);
     }
     template <class... Values>
@@ -135,7 +136,8 @@ class Filler {
   }
 
   void add_steps() {
-    Database::Insert steps(database_, "CAIRN_STEP", 18), sources(database_, "CAIRN_SOURCE", 4), memory(database_, "NPU_OP_MEM", 5);
+    Database::Insert steps(database_, "CAIRN_STEP", 18), sources(database_, "CAIRN_SOURCE", 4),
+        memory(database_, "NPU_OP_MEM", 5);
     int64_t id = 0;
     for (const PlanInfo& plan : recording_.plans) {
       first_.push_back(id);
@@ -159,8 +161,8 @@ class Filler {
     Database::Insert tasks(database_, "CAIRN_TASK", 7);
     for (size_t i = 0; i < recording_.ops.size(); ++i) {
       const Record& op = recording_.ops[i];
-      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns), op.end_ns - op.begin_ns - analysis_.ops[i].self,
-                first_[op.plan] + op.step, op.thread, op.run);
+      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns),
+                op.end_ns - op.begin_ns - analysis_.ops[i].self, first_[op.plan] + op.step, op.thread, op.run);
     }
   }
 
@@ -176,8 +178,8 @@ class Filler {
   void add_iterations() {
     Database::Insert steps(database_, "STEP_TRACE", 13);
     for (const Iteration& each : analysis_.iterations)
-      steps.add(each.model, each.number, each.host_step, real(each.fp_start), real(each.bp_end), real(each.end), each.period,
-                each.fp_to_bp(), each.refresh(), each.data_aug, each.busy(), each.ops, each.gaps);
+      steps.add(each.model, each.number, each.host_step, real(each.fp_start), real(each.bp_end), real(each.end),
+                each.period, each.fp_to_bp(), each.refresh(), each.data_aug, each.busy(), each.ops, each.gaps);
   }
 
   Database& database_;

@@ -44,7 +44,8 @@ Machine machine_of(const Recording& recording) {
   ::gethostname(host, sizeof host - 1);
   if (recording.session.host != host || recording.session.threads != available_threads()) return {};
   Machine machine = measure_machine(available_threads(), kMeasureSeconds);
-  write_file(path.string(), Json{{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bandwidth}}.dump() + "\n");
+  write_file(path.string(),
+             Json{{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bandwidth}}.dump() + "\n");
   return machine;
 }
 
@@ -91,7 +92,8 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
     write_task_time(recording, analysis, path("task_time" + suffix + ".csv"));
   };
   auto rest = [&] {
-    if (options.database) write_database(recording, analysis, (fs::path(folder) / ("msprof" + suffix + ".db")).string());
+    if (options.database)
+      write_database(recording, analysis, (fs::path(folder) / ("msprof" + suffix + ".db")).string());
     if (!options.timelines) return;
     write_chrome(recording, analysis, path("msprof" + suffix + ".json"));
     write_step_trace_timeline(recording, analysis, path("step_trace" + suffix + ".json"));

@@ -11,7 +11,8 @@ namespace cairn::profile {
 inline constexpr size_t kMostRows = 1000000;
 
 /// The platform's tables, into `folder`, with `suffix` after their names ("op_summary" + suffix).
-void write_tables(const Recording& recording, const Analysis& analysis, const std::string& folder, const std::string& suffix);
+void write_tables(const Recording& recording, const Analysis& analysis, const std::string& folder,
+                  const std::string& suffix);
 void write_op_summary(const Recording& recording, const Analysis& analysis, const std::string& path);
 void write_task_time(const Recording& recording, const Analysis& analysis, const std::string& path);
 /// A timeline for chrome://tracing and Perfetto: whole iterations, the first so many steps.

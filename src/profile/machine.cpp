@@ -32,8 +32,12 @@ template <class V>
   return 2.0 * kRounds * kChains * (sizeof(V) / 4);
 }
 
-__attribute__((target("avx512f"), optimize("O3"))) double multiply_add_512(float& sink) { return multiply_add<V16>(sink); }
-__attribute__((target("avx2,fma"), optimize("O3"))) double multiply_add_256(float& sink) { return multiply_add<V8>(sink); }
+__attribute__((target("avx512f"), optimize("O3"))) double multiply_add_512(float& sink) {
+  return multiply_add<V16>(sink);
+}
+__attribute__((target("avx2,fma"), optimize("O3"))) double multiply_add_256(float& sink) {
+  return multiply_add<V8>(sink);
+}
 double multiply_add_any(float& sink) { return multiply_add<V8>(sink); }
 
 double read_all(const std::vector<uint64_t>& memory, uint64_t& sink) {
@@ -70,13 +74,12 @@ double rate(int threads, double seconds, Make&& make) {
 }  // namespace
 
 Machine measure_machine(int threads, double seconds) {
-  auto* multiply = __builtin_cpu_supports("avx512f")                                    ? multiply_add_512
+  auto* multiply = __builtin_cpu_supports("avx512f")                                 ? multiply_add_512
                    : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_add_256
-                                                                                        : multiply_add_any;
+                                                                                     : multiply_add_any;
   Machine machine;
-  machine.flops = rate(threads, seconds / 2, [&] {
-    return [multiply, sink = 1.0f]() mutable { return multiply(sink); };
-  });
+  machine.flops =
+      rate(threads, seconds / 2, [&] { return [multiply, sink = 1.0f]() mutable { return multiply(sink); }; });
   constexpr size_t kWords = size_t{64} << 17;  // 64 MiB a thread: beyond the caches
   machine.bandwidth = rate(threads, seconds / 2, [&] {
     return [memory = std::vector<uint64_t>(kWords, 1), sink = uint64_t{0}]() mutable { return read_all(memory, sink); };

@@ -66,7 +66,8 @@ class Page {
                  {"memory", memory()},
                  {"advice", advice()}};
     std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
-    for (size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3)) json.insert(at + 1, 1, '\\');
+    for (size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
+      json.insert(at + 1, 1, '\\');
     std::string page(kPage);
     return page.replace(page.find("/*DATA*/"), 8, json);
   }
@@ -74,7 +75,10 @@ class Page {
  private:
   Json session() const {
     const SessionInfo& session = recording_.session;
-    return {{"command", session.command}, {"processor", session.processor}, {"threads", session.threads}, {"level", session.level}};
+    return {{"command", session.command},
+            {"processor", session.processor},
+            {"threads", session.threads},
+            {"level", session.level}};
   }
 
   std::string model_name() const {
@@ -129,7 +133,8 @@ class Page {
     for (size_t i = 0; i < recording_.ops.size() && ops.size() < kMostTimelineOps; ++i) {
       if (analysis_.ops[i].iteration != index) continue;
       const Record& op = recording_.ops[i];
-      ops.push_back({us(op.begin_ns - shown.fp_start), us(op.end_ns - op.begin_ns), op.thread, first_[op.plan] + op.step});
+      ops.push_back(
+          {us(op.begin_ns - shown.fp_start), us(op.end_ns - op.begin_ns), op.thread, first_[op.plan] + op.step});
     }
     Json marks = Json::array();
     if (shown.trains) marks.push_back({"BP end", us(shown.fp_to_bp())});

@@ -19,7 +19,7 @@ constexpr uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, event = 11;
 constexpr uint32_t interned = 12, sequence_flags = 13, clock = 58, defaults = 59, track = 60;
 }  // namespace field
 
-constexpr uint32_t kSequence = 1;         // trusted_packet_sequence_id
+constexpr uint32_t kSequence = 1;  // trusted_packet_sequence_id
 constexpr uint32_t kClockMonotonic = 3, kClockReal = 1;
 constexpr uint32_t kCleared = 1, kNeeds = 2;  // SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
 constexpr uint64_t kProcess = 1, kMemory = 2, kFirstThread = 1000, kFirstModel = 100000;
@@ -103,7 +103,8 @@ class Trace {
     put(body);
   }
 
-  void put_track(uint64_t id, uint64_t parent, const std::string& name, std::string_view more = {}, uint32_t more_field = 0) {
+  void put_track(uint64_t id, uint64_t parent, const std::string& name, std::string_view more = {},
+                 uint32_t more_field = 0) {
     std::string body, descriptor;
     pbf_writer track(descriptor);
     track.add_uint64(1, id);
@@ -183,7 +184,8 @@ class Trace {
     }
     for (; run < recording_.runs.size(); ++run) begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
     for (size_t thread = 0; thread < open.size(); ++thread)
-      for (auto& ends = open[thread]; !ends.empty(); ends.pop_back()) put_event(ends.back(), kEnd, kFirstThread + thread);
+      for (auto& ends = open[thread]; !ends.empty(); ends.pop_back())
+        put_event(ends.back(), kEnd, kFirstThread + thread);
   }
 
   void write_iterations() {

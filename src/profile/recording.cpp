@@ -116,12 +116,12 @@ class Reader {
     read_header();
     while (at_ < bytes_.size() && read_chunk()) {
     }
-    if (!ended_ && recording_.remark.empty()) recording_.remark = "the recording was not ended; its last moments may be missing";
+    if (!ended_ && recording_.remark.empty())
+      recording_.remark = "the recording was not ended; its last moments may be missing";
     if (!has_session_) fail(ErrorKind::invalid_model, path_, "holds no description of its recording");
     sort_records();
     if (strange_) remark(fmt::format("{} records name no known step and are left out", strange_));
-    if (recording_.dropped)
-      remark(fmt::format("{} records were dropped at the storage limit", recording_.dropped));
+    if (recording_.dropped) remark(fmt::format("{} records were dropped at the storage limit", recording_.dropped));
     return std::move(recording_);
   }
 
@@ -137,7 +137,8 @@ class Reader {
       fail(ErrorKind::invalid_model, path_, "is no recording");
     std::memcpy(&header, bytes_.data(), sizeof header);
     if (header.version != kEventVersion || header.record_bytes != sizeof(Record))
-      fail(ErrorKind::unsupported, path_, "is of version {}, this program reads version {}", header.version, kEventVersion);
+      fail(ErrorKind::unsupported, path_, "is of version {}, this program reads version {}", header.version,
+           kEventVersion);
     at_ = sizeof header;
   }
 
@@ -190,8 +191,8 @@ class Reader {
 
   void read_records(std::string_view content) {
     if (content.size() % sizeof(Record) != 0)
-      fail(ErrorKind::invalid_model, path_, "has records of {} bytes together, expected a multiple of {}", content.size(),
-           sizeof(Record));
+      fail(ErrorKind::invalid_model, path_, "has records of {} bytes together, expected a multiple of {}",
+           content.size(), sizeof(Record));
     chunks_.push_back(content);
   }
 
@@ -222,7 +223,8 @@ class Reader {
       last_index_ = last_known_ ? found->second : 0;
     }
     bool timed = record.kind == RecordKind::run || record.kind == RecordKind::op;
-    bool sound = last_known_ && (!timed || (record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime));
+    bool sound = last_known_ &&
+                 (!timed || (record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime));
     if (sound && record.kind != RecordKind::run && record.kind != RecordKind::host_step)
       sound = record.step < recording_.plans[last_index_].steps.size();
     record.plan = last_index_;

@@ -48,15 +48,16 @@ struct PlanInfo {
 struct SessionInfo {
   int64_t pid = 0, threads = 0, monotonic_ns = 0, real_ns = 0;
   std::string host, command, processor, level, fp_point, bp_point;
-  std::string counters;      // why the processor's counters are missing
-  double step_cost_ns = 0;   // of one recorded step
+  std::string counters;     // why the processor's counters are missing
+  double step_cost_ns = 0;  // of one recorded step
 };
 
 struct Recording {
   std::string folder, time;  // "20240131120000123", from the folder's name
   SessionInfo session;
   std::vector<PlanInfo> plans;
-  std::vector<Record> runs, host_steps, ops, counts;  // `plan` is an index into plans; ops ordered by begin, outer first
+  std::vector<Record> runs, host_steps, ops,
+      counts;  // `plan` is an index into plans; ops ordered by begin, outer first
   uint64_t dropped = 0;
   std::string remark;  // what is missing from the file, empty when nothing
 };

@@ -33,21 +33,23 @@ Cells summary_cells(const PlanInfo& plan, uint32_t number, const StepTotal* tota
   const StepInfo& step = plan.steps[number];
   Cells cells;
   cells.before = fmt::format("0,{},{},{},", csv_cell(plan.name), plan.model, number);
-  cells.middle = fmt::format("{},{},{},{},", csv_cell(step.name), csv_cell(step.type), step.dynamic ? "dynamic" : "static",
-                             task_type(step));
+  cells.middle = fmt::format("{},{},{},{},", csv_cell(step.name), csv_cell(step.type),
+                             step.dynamic ? "dynamic" : "static", task_type(step));
   std::string cycles = "N/A,N/A,N/A,N/A";
   if (total && total->cycles) {
     auto count = static_cast<double>(total->count);
-    cycles = fmt::format("{:.0f},{:.3f},{:.0f},{:.3f}", static_cast<double>(total->cycles) / count,
-                         static_cast<double>(total->instructions) / static_cast<double>(total->cycles),
-                         static_cast<double>(total->misses) / count,
-                         total->references ? static_cast<double>(total->misses) / static_cast<double>(total->references) : 0);
+    cycles = fmt::format(
+        "{:.0f},{:.3f},{:.0f},{:.3f}", static_cast<double>(total->cycles) / count,
+        static_cast<double>(total->instructions) / static_cast<double>(total->cycles),
+        static_cast<double>(total->misses) / count,
+        total->references ? static_cast<double>(total->misses) / static_cast<double>(total->references) : 0);
   }
   const std::string& location = step.sources.empty() ? std::string() : step.sources[0].location;
-  cells.behind = fmt::format(",N/A,N/A,N/A,{},{},{},{},{},{},N/A,{},{},{},{:.0f},{:.0f}\n", csv_cell(step.inputs.shapes),
-                             csv_cell(step.inputs.types), csv_cell(step.inputs.formats), csv_cell(step.outputs.shapes),
-                             csv_cell(step.outputs.types), csv_cell(step.outputs.formats), cycles, csv_cell(step.kernel),
-                             csv_cell(location), step.flops, step.bytes);
+  cells.behind =
+      fmt::format(",N/A,N/A,N/A,{},{},{},{},{},{},N/A,{},{},{},{:.0f},{:.0f}\n", csv_cell(step.inputs.shapes),
+                  csv_cell(step.inputs.types), csv_cell(step.inputs.formats), csv_cell(step.outputs.shapes),
+                  csv_cell(step.outputs.types), csv_cell(step.outputs.formats), cycles, csv_cell(step.kernel),
+                  csv_cell(location), step.flops, step.bytes);
   return cells;
 }
 
@@ -70,8 +72,9 @@ int64_t number_of(const Analysis& analysis, uint32_t iteration) {
 
 void write_step_trace(const Recording& recording, const Analysis& analysis, const std::string& path) {
   Writer file(path);
-  file.text("Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
-            "Iteration Refresh(us),Data Aug Bound(us),Model ID,Busy Time(us),Op Time(us),Gap Time(us),Host Step,Runs\n");
+  file.text(
+      "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+      "Iteration Refresh(us),Data Aug Bound(us),Model ID,Busy Time(us),Op Time(us),Gap Time(us),Host Step,Runs\n");
   for (const Iteration& each : analysis.iterations) {
     file.text("0,").number(each.number).text(",").us(real_time(recording, each.fp_start)).text(",");
     file.us(real_time(recording, each.bp_end)).text(",").us(real_time(recording, each.end)).text(",");
@@ -110,21 +113,23 @@ void write_op_statistic(const Recording& recording, const Analysis& analysis, co
   std::vector<std::pair<std::tuple<uint32_t, std::string, std::string>, Sum>> rows(sums.begin(), sums.end());
   std::stable_sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.second.total > b.second.total; });
   Writer file(path);
-  file.text("Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n");
+  file.text(
+      "Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n");
   for (const auto& [key, sum] : rows) {
     const auto& [model, type, core] = key;
     file.text(fmt::format("0,{},{},{},{},", csv_cell(names[model]), csv_cell(type), core, sum.count));
     file.us(sum.total).text(",").us(sum.least).text(",").us(sum.total / static_cast<int64_t>(sum.count)).text(",");
-    file.us(sum.most).text(fmt::format(
-        ",{:.3f}\n", 100 * static_cast<double>(sum.total) / static_cast<double>(std::max<int64_t>(1, analysis.op_time))));
+    file.us(sum.most).text(fmt::format(",{:.3f}\n", 100 * static_cast<double>(sum.total) /
+                                                        static_cast<double>(std::max<int64_t>(1, analysis.op_time))));
   }
   file.close();
 }
 
 void write_fusion_op(const Recording& recording, const std::string& path) {
   Writer file(path);
-  file.text("Device_id,Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),Memory Output(KB),Memory Weight(KB),"
-            "Memory Workspace(KB),Memory Total(KB)\n");
+  file.text(
+      "Device_id,Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),Memory Output(KB),Memory Weight(KB),"
+      "Memory Workspace(KB),Memory Total(KB)\n");
   for (const PlanInfo& plan : recording.plans)
     for (const StepInfo& step : plan.steps) {
       if (step.sources.size() < 2) continue;
@@ -150,8 +155,9 @@ void write_api_statistic(const Recording& recording, const std::string& path) {
   Writer file(path);
   file.text("Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance\n");
   if (count > 0)
-    file.text(fmt::format("host,model,cairn_model_run,{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f}\n", sum, recording.runs.size(),
-                          sum / count, least, most, std::max(0.0, squares / count - sum / count * (sum / count))));
+    file.text(fmt::format("host,model,cairn_model_run,{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f}\n", sum,
+                          recording.runs.size(), sum / count, least, most,
+                          std::max(0.0, squares / count - sum / count * (sum / count))));
   file.close();
 }
 
@@ -163,7 +169,8 @@ void write_static_memory(const Recording& recording, const std::string& path) {
       file.text(fmt::format("0,{},{},{},{},{},{}\n",
                             csv_cell(buffer.first < plan.steps.size() ? plan.steps[buffer.first].name : buffer.name),
                             csv_cell(plan.name), plan.serial, buffer.first, buffer.last, kilobytes(buffer.bytes)));
-    file.text(fmt::format("0,TOTAL,{},{},0,4294967295,{}\n", csv_cell(plan.name), plan.serial, kilobytes(plan.arena_bytes)));
+    file.text(
+        fmt::format("0,TOTAL,{},{},0,4294967295,{}\n", csv_cell(plan.name), plan.serial, kilobytes(plan.arena_bytes)));
   }
   file.close();
 }
@@ -193,10 +200,11 @@ const char* task_type(const StepInfo& step) {
 void write_op_summary(const Recording& recording, const Analysis& analysis, const std::string& path) {
   auto cells = all_cells(recording, analysis);
   Writer file(path);
-  file.text("Device_id,Model Name,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,OP State,Task Type,"
-            "Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Num,Mix Block Num,HF32 Eligible,Input Shapes,"
-            "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID,total_cycles,"
-            "instructions_per_cycle,cache_misses,cache_miss_rate,Kernel,Script Line,FLOPs,Bytes\n");
+  file.text(
+      "Device_id,Model Name,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,OP State,Task Type,"
+      "Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Num,Mix Block Num,HF32 Eligible,Input Shapes,"
+      "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID,total_cycles,"
+      "instructions_per_cycle,cache_misses,cache_miss_rate,Kernel,Script Line,FLOPs,Bytes\n");
   for (size_t i = 0; i < std::min(recording.ops.size(), kMostRows); ++i) {
     const Record& op = recording.ops[i];
     const OpTime& time = analysis.ops[i];
@@ -212,7 +220,8 @@ void write_task_time(const Recording& recording, const Analysis& analysis, const
   std::vector<std::vector<std::string>> names;
   for (const PlanInfo& plan : recording.plans) {
     auto& list = names.emplace_back();
-    for (const StepInfo& step : plan.steps) list.push_back(fmt::format("0,{},{},", csv_cell(step.kernel), task_type(step)));
+    for (const StepInfo& step : plan.steps)
+      list.push_back(fmt::format("0,{},{},", csv_cell(step.kernel), task_type(step)));
   }
   Writer file(path);
   file.text("Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)\n");
@@ -224,7 +233,8 @@ void write_task_time(const Recording& recording, const Analysis& analysis, const
   file.close();
 }
 
-void write_tables(const Recording& recording, const Analysis& analysis, const std::string& folder, const std::string& suffix) {
+void write_tables(const Recording& recording, const Analysis& analysis, const std::string& folder,
+                  const std::string& suffix) {
   auto path = [&](const char* name) { return folder + "/" + name + suffix + ".csv"; };
   write_step_trace(recording, analysis, path("step_trace"));
   write_op_statistic(recording, analysis, path("op_statistic"));

@@ -18,7 +18,8 @@ std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', fa
 
 void name_row(Writer& file, int row, const char* name, int order) {
   file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"{}"}}}},)", row, name));
-  file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}},)", row, order));
+  file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}},)", row,
+                        order));
   file.text("\n");
 }
 
@@ -60,22 +61,30 @@ std::vector<std::vector<std::string>> step_texts(const Recording& recording) {
 void write_chrome(const Recording& recording, const Analysis& analysis, const std::string& path) {
   Writer file(path);
   size_t shown = std::min(recording.ops.size(), kMostOps);
-  file.text("{\"displayTimeUnit\":\"ms\",\"otherData\":").text(Json{{"steps", recording.ops.size()}, {"steps_shown", shown}}.dump());
+  file.text("{\"displayTimeUnit\":\"ms\",\"otherData\":")
+      .text(Json{{"steps", recording.ops.size()}, {"steps_shown", shown}}.dump());
   file.text(",\"traceEvents\":[\n");
   name_row(file, kSteps, "Step Trace", 0);
   name_row(file, kHost, "CANN", 1);
-  file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"Ascend Hardware"}}}})", kEngine));
+  file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"Ascend Hardware"}}}})",
+                        kEngine));
   auto texts = step_texts(recording);
   int64_t last = shown ? recording.ops[shown - 1].end_ns : INT64_MAX;
   for (const Record& run : recording.runs) {
     if (run.begin_ns > last) break;
-    file.text(fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},"ts":)", kHost, run.thread)).us(real_time(recording, run.begin_ns));
+    file.text(fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},"ts":)", kHost, run.thread))
+        .us(real_time(recording, run.begin_ns));
     file.text(",\"dur\":").us(run.end_ns - run.begin_ns);
-    file.text(fmt::format(R"(,"name":{},"args":{{"run":{}}}}})", quoted("run " + recording.plans[run.plan].name), run.run)).text("\n");
+    file.text(fmt::format(R"(,"name":{},"args":{{"run":{}}}}})", quoted("run " + recording.plans[run.plan].name),
+                          run.run))
+        .text("\n");
   }
   for (size_t i = 0; i < shown; ++i) {
     const Record& op = recording.ops[i];
-    file.text(",{\"ph\":\"X\",\"pid\":2,\"tid\":").number(op.thread).text(",\"ts\":").us(real_time(recording, op.begin_ns));
+    file.text(",{\"ph\":\"X\",\"pid\":2,\"tid\":")
+        .number(op.thread)
+        .text(",\"ts\":")
+        .us(real_time(recording, op.begin_ns));
     file.text(",\"dur\":").us(op.end_ns - op.begin_ns).text(texts[op.plan][op.step]).text("\n");
   }
   write_iterations(file, recording, analysis);
@@ -86,7 +95,8 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
 void write_step_trace_timeline(const Recording& recording, const Analysis& analysis, const std::string& path) {
   Writer file(path);
   file.text("{\"traceEvents\":[\n");
-  file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"Step Trace"}}}})", kSteps));
+  file.text(
+      fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"Step Trace"}}}})", kSteps));
   write_iterations(file, recording, analysis);
   file.text("]}\n");
   file.close();

@@ -70,10 +70,12 @@ void run_control(const PlannedStep& step, void* const* arguments, const RunOptio
     bool condition = truth(values[0]);
     results = run_program(*step.programs[condition ? 0 : 1], std::span(values).subspan(1), options);
   }
-  for (size_t i = 0; i < node.results.size(); ++i) store(node.result(i)->type, results[i], arguments[node.inputs.size() + i]);
+  for (size_t i = 0; i < node.results.size(); ++i)
+    store(node.result(i)->type, results[i], arguments[node.inputs.size() + i]);
 }
 
-void run_step(const Plan& plan, const PlannedStep& step, Context& context, Executor& executor, const RunOptions& options) {
+void run_step(const Plan& plan, const PlannedStep& step, Context& context, Executor& executor,
+              const RunOptions& options) {
   void* const* arguments = context.arguments(step);
   if (step.step) {
     void* workspace = step.workspace ? context.buffer(*step.workspace) : nullptr;
@@ -151,11 +153,13 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
     if (is_host_object(results[i]->type)) sink.take(i, *static_cast<const HostValue*>(context.buffer(plan.outputs[i])));
 }
 
-std::vector<HostValue> run_program(const Program& program, std::span<const HostValue> inputs, const RunOptions& options) {
+std::vector<HostValue> run_program(const Program& program, std::span<const HostValue> inputs,
+                                   const RunOptions& options) {
   const auto& params = program.function().body.params;
   CHECK(inputs.size() == params.size(), "{} inputs for {} params", inputs.size(), params.size());
   std::vector<Dims> dims;
-  for (size_t i = 0; i < params.size(); ++i) dims.push_back(params[i]->type.is_tensor() ? inputs[i].tensor.dims() : Dims());
+  for (size_t i = 0; i < params.size(); ++i)
+    dims.push_back(params[i]->type.is_tensor() ? inputs[i].tensor.dims() : Dims());
   auto plan = program.plan(dims);
   std::vector<const void*> pointers;
   for (size_t i = 0; i < params.size(); ++i) {

@@ -21,6 +21,7 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
              const RunOptions& options);
 
 /// Plans the program for these values and runs it; results own their memory.
-std::vector<HostValue> run_program(const Program& program, std::span<const HostValue> inputs, const RunOptions& options);
+std::vector<HostValue> run_program(const Program& program, std::span<const HostValue> inputs,
+                                   const RunOptions& options);
 
 }  // namespace cairn

@@ -154,7 +154,7 @@ struct Model::Impl {
   std::mutex state_mutex;
   std::vector<HostValue> values;  // of the state
 
-  std::vector<InputUse> uses;              // of inputs
+  std::vector<InputUse> uses;  // of inputs
 
   /// Where the module says that the stream starts, else zero.
   Tensor first_random_state(const std::string& name) const {
@@ -235,7 +235,8 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
   bool reuse_memory = options.reuse_memory && !impl->module->metadata.contains("keep_memory");
   impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory};
-  impl->program = std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
+  impl->program =
+      std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
 
@@ -287,12 +288,13 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", impl.inputs.size(), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].dtype != impl.inputs[i].type.dtype)
-      fail(ErrorKind::invalid_argument, impl.inputs[i].name, "input is {}, the model takes {}", to_string(inputs[i].dtype),
-           to_string(impl.inputs[i].type.dtype));
+      fail(ErrorKind::invalid_argument, impl.inputs[i].name, "input is {}, the model takes {}",
+           to_string(inputs[i].dtype), to_string(impl.inputs[i].type.dtype));
   std::unique_lock<std::mutex> turn(impl_->state_mutex, std::defer_lock);
   if (!impl.state.empty()) turn.lock();
   for (size_t i = 0; i < impl.state.size(); ++i)
-    if (!impl.values[i].tensor.defined()) fail(ErrorKind::invalid_argument, impl.state[i].name, "variable has no value yet");
+    if (!impl.values[i].tensor.defined())
+      fail(ErrorKind::invalid_argument, impl.state[i].name, "variable has no value yet");
   const size_t count = impl.input_of.size();
   auto plan = impl.program->find([&](const std::vector<Dims>& known) {
     for (size_t i = 0; i < count; ++i) {
@@ -327,7 +329,8 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     pointers[i] = input.data;
     if (!object) continue;
     objects.reserve(count);  // addresses stay
-    objects.push_back({Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr});
+    objects.push_back(
+        {Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr});
     pointers[i] = &objects.back();
   }
   RunOptions with_pool = options;

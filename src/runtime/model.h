@@ -20,8 +20,8 @@ struct ModelOptions {
   bool optimise = true;              // run the pass pipeline on the module first
   bool reuse_memory = true;
   std::vector<std::string> disabled_passes;
-  std::shared_ptr<Executor> pool;    // shared with others; null: a pool of the model's own
-  bool bind_state = false;           // the caller keeps the state and hands it in as inputs, which run() updates in place
+  std::shared_ptr<Executor> pool;  // shared with others; null: a pool of the model's own
+  bool bind_state = false;         // the caller keeps the state and hands it in as inputs, which run() updates in place
 };
 
 /// A tensor of the caller's: row-major elements that stay valid during the call.
@@ -45,7 +45,7 @@ class Observer {
 };
 
 struct RunOptions {
-  Executor* executor = nullptr;              // null: the model's own pool
+  Executor* executor = nullptr;  // null: the model's own pool
   Observer* observer = nullptr;
   const std::atomic<bool>* cancel = nullptr;  // asked between steps
 };

@@ -17,7 +17,8 @@ void append(std::string& key, const T& value) {
 // Inputs whose values decide the result's dims are part of the op here, as constants.
 bool is_embedded(const OpDef& op, size_t input) { return op.has(kShapeOperands) && input > 0; }
 
-std::string key_of(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, const ModelOptions& options) {
+std::string key_of(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs,
+                   const ModelOptions& options) {
   std::string key(op.name);
   append(key, options.threads);
   for (const std::string& engine : options.engines) key += "," + engine;
@@ -27,8 +28,9 @@ std::string key_of(const OpDef& op, const Attributes& attributes, std::span<cons
     append(key, inputs[i].dims.size());
     for (int64_t dim : inputs[i].dims) append(key, dim);
     if (is_embedded(op, i) && inputs[i].dtype.kind != DType::Kind::string)
-      key.append(static_cast<const char*>(inputs[i].data),
-                 storage_bytes(inputs[i].dtype, element_count({inputs[i].dims.begin(), inputs[i].dims.end()}).value_or(0)));
+      key.append(
+          static_cast<const char*>(inputs[i].data),
+          storage_bytes(inputs[i].dtype, element_count({inputs[i].dims.begin(), inputs[i].dims.end()}).value_or(0)));
   }
   return key;
 }
@@ -42,8 +44,8 @@ std::shared_ptr<Executor> shared_pool(int threads) {
   return pool;
 }
 
-std::shared_ptr<const Model> make_model(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs,
-                                        ModelOptions options) {
+std::shared_ptr<const Model> make_model(const OpDef& op, const Attributes& attributes,
+                                        std::span<const TensorRef> inputs, ModelOptions options) {
   Module module;
   module.name = op.name;
   module.functions.push_back(std::make_unique<Function>());

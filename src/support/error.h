@@ -24,9 +24,7 @@ enum class ErrorKind {
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string where, std::string message)
-      : std::runtime_error(where.empty() ? message : where + ": " + message),
-        kind_(kind),
-        where_(std::move(where)),
+      : std::runtime_error(where.empty() ? message : where + ": " + message), kind_(kind), where_(std::move(where)),
         message_(std::move(message)) {}
 
   ErrorKind kind() const { return kind_; }
@@ -51,8 +49,8 @@ template <class... Args>
 }  // namespace cairn
 
 /// CHECK(rows == columns, "rows {} columns {}", rows, columns): our own fault when it does not hold.
-#define CHECK(condition, ...)                                                                                   \
-  do {                                                                                                          \
-    if (!(condition)) [[unlikely]]                                                                              \
+#define CHECK(condition, ...)                                                                                     \
+  do {                                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                                \
       ::cairn::check_failed(__FILE__, __LINE__, #condition, std::string(__VA_OPT__(::fmt::format(__VA_ARGS__)))); \
   } while (false)

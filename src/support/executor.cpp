@@ -218,9 +218,7 @@ class Pool final : public Executor {
 class LentExecutor final : public Executor {
  public:
   LentExecutor(void* host, HostParallelFor parallel_for, int width)
-      : host_(host),
-        parallel_for_(parallel_for),
-        width_(std::clamp(width, 1, kMostLentWorkers)) {}
+      : host_(host), parallel_for_(parallel_for), width_(std::clamp(width, 1, kMostLentWorkers)) {}
 
   int width() const override { return width_; }
 

@@ -43,9 +43,7 @@ double quota_up_to_root(const fs::path& mount, fs::path group) {
   return least;
 }
 
-bool lists_cpu(const std::string& controllers) {
-  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
-}
+bool lists_cpu(const std::string& controllers) { return ("," + controllers + ",").find(",cpu,") != std::string::npos; }
 
 int affinity_threads() {
   cpu_set_t set;

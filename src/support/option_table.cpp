@@ -14,7 +14,8 @@ constexpr const char* kNoKernels = "no kernels are compiled while converting";
 constexpr const char* kNoTuning = "there is no tuning while converting";
 constexpr const char* kNotYet = "is not done yet";
 
-// clang-format off: one row, one or two lines
+// One row, one or two lines.
+// clang-format off
 const OptionDef kTable[] = {
     {"help", "General", flag, {}, "", "print this text", acts, "", kAtc | kOmg, {"h"}},
     {"mode", "General", choice, {"0", "1", "3", "5", "6"}, "0",

@@ -25,9 +25,7 @@ std::string places_text(const Problem& problem) {
 }
 
 /// Texts may come from hostile files: bytes that are not UTF-8 are replaced.
-std::string dump(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -136,8 +134,6 @@ std::string with_table(const std::string& headline, const Report& report) {
 }  // namespace
 
 ReportError::ReportError(ErrorKind kind, std::string where, const std::string& headline, Report report)
-    : Error(kind, std::move(where), with_table(headline, report)),
-      report_(std::move(report)),
-      headline_(headline) {}
+    : Error(kind, std::move(where), with_table(headline, report)), report_(std::move(report)), headline_(headline) {}
 
 }  // namespace cairn

@@ -105,11 +105,12 @@ NamedDims parse_named_range(const std::string& part) {
   bool once = open != std::string::npos && part.rfind('[') == open && close == part.size() - 1 && open > 1 &&
               trimmed(std::string_view(part).substr(0, open)).ends_with(':');
   if (!once)
-    refuse("E10048", "--input_shape_range",
-           fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected a name, a colon and "
-                       "one pair of brackets",
-                       part),
-           kRangeFix);
+    refuse(
+        "E10048", "--input_shape_range",
+        fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected a name, a colon and "
+                    "one pair of brackets",
+                    part),
+        kRangeFix);
   NamedDims input;
   std::string_view name = trimmed(std::string_view(part).substr(0, open));
   input.name = trimmed(name.substr(0, name.size() - 1));
@@ -146,7 +147,8 @@ void check_open_axes(ProfileKind kind, const NamedDims& input, const std::string
   }
   if (kind == ProfileKind::image && open_sizes(input) > 0) {
     size_t height = format.starts_with("NCHW") ? 2 : 1;
-    bool fits = input.dims.size() == 4 && open_sizes(input) == 2 && input.dims[height] < 0 && input.dims[height + 1] < 0;
+    bool fits =
+        input.dims.size() == 4 && open_sizes(input) == 2 && input.dims[height] < 0 && input.dims[height + 1] < 0;
     if (!fits)
       bad("E10019", fmt::format("height and width of its four dimensions ({}), and they alone, must be -1 with "
                                 "--dynamic_image_size",
@@ -161,7 +163,8 @@ std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<
   for (const std::string& part : split_list(value, ';')) {
     size_t colon = part.rfind(':');
     if (colon == std::string::npos || colon == 0)
-      refuse("E10002", "--input_shape", fmt::format("'{}' has no name and dimensions with ':' between", part), kShapeFix);
+      refuse("E10002", "--input_shape", fmt::format("'{}' has no name and dimensions with ':' between", part),
+             kShapeFix);
     if (part.find('.', colon) != std::string::npos)
       refuse("E10002", "--input_shape", fmt::format("'{}' has a number with a point, expected whole numbers", part),
              kShapeFix);
@@ -191,10 +194,11 @@ std::vector<NamedDims> parse_shape_ranges(const std::string& value) {
   while (!rest.empty()) {
     size_t close = rest.find(']');
     if (!rest.starts_with('[') || close == std::string_view::npos)
-      refuse("E10048", "--input_shape_range",
-             fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected pairs of brackets",
-                         value),
-             kRangeFix);
+      refuse(
+          "E10048", "--input_shape_range",
+          fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: expected pairs of brackets",
+                      value),
+          kRangeFix);
     inputs.emplace_back();
     add_ranges(inputs.back(), rest.substr(1, close - 1), value);
     rest = trimmed(rest.substr(close + 1));
@@ -220,18 +224,18 @@ std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) 
     if (kind == ProfileKind::image && profile.size() != 2)
       bad_profile("E10020", kind, value, fmt::format("'{}' has not exactly a height and a width", part));
     if (!profiles.empty() && profile.size() != profiles[0].size())
-      bad_profile("E10037", kind, value, fmt::format("'{}' has {} numbers, the first has {}", part, profile.size(),
-                                                     profiles[0].size()));
+      bad_profile("E10037", kind, value,
+                  fmt::format("'{}' has {} numbers, the first has {}", part, profile.size(), profiles[0].size()));
     if (std::count(profiles.begin(), profiles.end(), profile) > 0)
       bad_profile("E10039", kind, value, fmt::format("'{}' stands in it twice", part));
     profiles.push_back(std::move(profile));
   }
   if (profiles.size() < kLeastProfiles)
-    bad_profile("E10035", kind, value, fmt::format("it has {} profiles, expected at least {}", profiles.size(),
-                                                   kLeastProfiles));
+    bad_profile("E10035", kind, value,
+                fmt::format("it has {} profiles, expected at least {}", profiles.size(), kLeastProfiles));
   if (profiles.size() > kMostProfiles)
-    bad_profile("E10036", kind, value, fmt::format("it has {} profiles, expected at most {}", profiles.size(),
-                                                   kMostProfiles));
+    bad_profile("E10036", kind, value,
+                fmt::format("it has {} profiles, expected at most {}", profiles.size(), kMostProfiles));
   return profiles;
 }
 

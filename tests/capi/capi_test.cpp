@@ -360,8 +360,6 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(SharedLibrary, ACProgramRunsAModel) {
-  EXPECT_EQ(output_of(CAIRN_C99), "3 5 7\n");
-}
+TEST(SharedLibrary, ACProgramRunsAModel) { EXPECT_EQ(output_of(CAIRN_C99), "3 5 7\n"); }
 
 }  // namespace

@@ -22,8 +22,8 @@ Comparison compared(const TestFolder& folder, const OpMapping& mapping = {}, con
 std::string pairs(const Comparison& comparison) {
   std::string text;
   for (const Row& row : comparison.rows)
-    text += fmt::format("{} -> {} {}{}\n", row.has_tensor ? row.tensor_name() : row.mine, row.golden, to_string(row.verdict),
-                        row.reason.empty() ? "" : " (" + row.reason + ")");
+    text += fmt::format("{} -> {} {}{}\n", row.has_tensor ? row.tensor_name() : row.mine, row.golden,
+                        to_string(row.verdict), row.reason.empty() ? "" : " (" + row.reason + ")");
   return text;
 }
 
@@ -91,7 +91,8 @@ TEST(Pairing, ReadsOurManifestWithSourcesAndScriptLines) {
   TestFolder folder;
   folder.array("mine/conv2d.c1.0.0.5.output.0.npy", ramp(8));
   folder.text("mine/manifest.jsonl",
-              "{\"file\": \"conv2d.c1.0.0.5.output.0.npy\", \"op\": \"c1\", \"type\": \"conv2d\", \"kind\": \"output\", \"index\": 0, "
+              "{\"file\": \"conv2d.c1.0.0.5.output.0.npy\", \"op\": \"c1\", \"type\": \"conv2d\", \"kind\": "
+              "\"output\", \"index\": 0, "
               "\"sources\": [\"tf:m/Conv2D\", \"tf:m/BiasAdd\"], \"location\": \"train.py:41\"}\n{\"file\": \"cut o");
   folder.array("golden/m_BiasAdd.0.1.npy", ramp(8));
   Comparison comparison = compared(folder);
@@ -135,13 +136,15 @@ TEST(Verdicts, SeeWhatTheMetricsAreBlindTo) {
   for (float& v : shifted) v += 2;
   spike[77] += 20, nan[3] = std::nanf("");
   const std::vector<std::pair<const char*, std::vector<float>>> cases = {
-      {"twice", twice}, {"shifted", shifted}, {"spike", spike}, {"nan", nan}, {"zero", std::vector<float>(500)}, {"same", y}};
+      {"twice", twice}, {"shifted", shifted}, {"spike", spike}, {"nan", nan}, {"zero", std::vector<float>(500)},
+      {"same", y}};
   for (const auto& [name, x] : cases) {
     folder.array(fmt::format("mine/Add.{}.1.0.1.output.0.npy", name), x);
     folder.array(fmt::format("golden/{}.0.1.npy", name), y);
   }
   std::string text;
-  for (const Row& row : compared(folder).rows) text += fmt::format("{} {}: {}\n", row.mine, to_string(row.verdict), row.finding);
+  for (const Row& row : compared(folder).rows)
+    text += fmt::format("{} {}: {}\n", row.mine, to_string(row.verdict), row.finding);
   EXPECT_EQ(text,
             "nan fail: 1 values are NaN or infinite on one side only, first at 3\n"
             "same pass: \n"
@@ -172,20 +175,22 @@ TEST(Result, HasThePlatformsColumns) {
   folder.array("mine/Add.a.1.0.1.output.0.npy", {1, 2, 3, 5}, {2, 2});
   folder.array("golden/a.0.1.npy", {1, 2, 3, 4}, {2, 2});
   folder.array("golden/b.0.1.npy", {1});
-  EXPECT_EQ(to_csv(compared(folder), {}),
-            "Index,OpType,NPUDump,DataType,Address,GroundTruth,DataType,Address,TensorIndex,Shape,CosineSimilarity,"
-            "MaxAbsoluteError,AccumulatedRelativeError,RelativeEuclideanDistance,KullbackLeiblerDivergence,StandardDeviation,"
-            "MeanAbsoluteError,RootMeanSquareError,MaxRelativeError,MeanRelativeError,CompareFailReason\n"
-            "0,Add,a,float32,NaN,a,float32,NaN,a:output:0,\"[2,2]\",0.993999,1.000000,0.250000,0.182574,0.010239,"
-            "\"(2.750;1.479),(2.500;1.118)\",0.250000,0.500000,0.250000,0.062500,\n"
-            "1,NaN,*,NaN,NaN,b,NaN,NaN,*,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,the operator is not in NPUDump\n");
+  EXPECT_EQ(
+      to_csv(compared(folder), {}),
+      "Index,OpType,NPUDump,DataType,Address,GroundTruth,DataType,Address,TensorIndex,Shape,CosineSimilarity,"
+      "MaxAbsoluteError,AccumulatedRelativeError,RelativeEuclideanDistance,KullbackLeiblerDivergence,StandardDeviation,"
+      "MeanAbsoluteError,RootMeanSquareError,MaxRelativeError,MeanRelativeError,CompareFailReason\n"
+      "0,Add,a,float32,NaN,a,float32,NaN,a:output:0,\"[2,2]\",0.993999,1.000000,0.250000,0.182574,0.010239,"
+      "\"(2.750;1.479),(2.500;1.118)\",0.250000,0.500000,0.250000,0.062500,\n"
+      "1,NaN,*,NaN,NaN,b,NaN,NaN,*,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,the operator is not in NPUDump\n");
   CsvOptions few;
   few.columns = 1, few.overflow = few.sequence = true;
   EXPECT_EQ(to_csv(compared(folder), few).substr(0, 150),
             "Index,OpSequence,OpType,NPUDump,DataType,Address,GroundTruth,DataType,Address,TensorIndex,Shape,OverFlow,"
             "CosineSimilarity,CompareFailReason\n0,1,Add,a,");
   few.only_mapping = true, few.sequence = false;
-  EXPECT_EQ(to_csv(compared(folder), few).substr(0, 70), std::string("Index,OpType,NPUDump,GroundTruth,TensorIndex,NPUDumpPath,GroundTruthPath").substr(0, 70));
+  EXPECT_EQ(to_csv(compared(folder), few).substr(0, 70),
+            std::string("Index,OpType,NPUDump,GroundTruth,TensorIndex,NPUDumpPath,GroundTruthPath").substr(0, 70));
 }
 
 TEST(Result, KeepsDataInsideThePagesScript) {
@@ -219,15 +224,17 @@ class Commands : public testing::Test {
 };
 
 TEST_F(Commands, ThePlatformsFormWritesItsFiles) {
-  auto [status, text] = command(fmt::format("compare {} -out {} -alg 0,MaxAbsoluteError -advisor -op a -o 0 -n 2", both(), folder.path("out")));
+  auto [status, text] = command(
+      fmt::format("compare {} -out {} -alg 0,MaxAbsoluteError -advisor -op a -o 0 -n 2", both(), folder.path("out")));
   EXPECT_EQ(status, 0) << text;
   std::string csv;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path("out")))
     if (entry.path().filename().string().starts_with("result_")) csv = read_file(entry.path().string());
   EXPECT_NE(csv.find("Shape,CosineSimilarity,MaxAbsoluteError,CompareFailReason\n0,Add,a,"), std::string::npos) << csv;
   EXPECT_EQ(csv.find("Mul,b"), std::string::npos);
-  EXPECT_EQ(read_file(folder.path("out/a_output_0_topn.csv")),
-            "Index,Position,NPUDump,GroundTruth,AbsoluteError,RelativeError\n4,\"[4]\",90,5,85,17\n0,\"[0]\",1,1,0,0\n");
+  EXPECT_EQ(
+      read_file(folder.path("out/a_output_0_topn.csv")),
+      "Index,Position,NPUDump,GroundTruth,AbsoluteError,RelativeError\n4,\"[4]\",90,5,85,17\n0,\"[0]\",1,1,0,0\n");
   EXPECT_EQ(read_file(folder.path("out/advisor_summary.txt")).substr(0, 34), "Detection Type: Global Consistency");
 }
 
@@ -241,9 +248,10 @@ TEST_F(Commands, RangesAndSelectionsChooseOperators) {
 }
 
 TEST_F(Commands, BadArgumentsAreOneSentence) {
-  for (const char* bad : {"compare -m x", "compare --nonsense", "compare -m", "unknown -m x", "compare -m /none -g /none",
-                          "convert", "overflow -d /none", "file_compare -m a.npy -g b.npy", "compare -m . -g . -r 0,1",
-                          "compare -m . -g . -alg 12", "compare -m . -g . -q rules.json", "compare -m a -m b"}) {
+  for (const char* bad :
+       {"compare -m x", "compare --nonsense", "compare -m", "unknown -m x", "compare -m /none -g /none", "convert",
+        "overflow -d /none", "file_compare -m a.npy -g b.npy", "compare -m . -g . -r 0,1", "compare -m . -g . -alg 12",
+        "compare -m . -g . -q rules.json", "compare -m a -m b"}) {
     auto [status, text] = command(bad);
     EXPECT_EQ(status, 1) << bad;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << bad << text;
@@ -268,7 +276,8 @@ TEST_F(Commands, OverflowNamesTheFirstOperator) {
   std::vector<int64_t> record = {1, 9, 3, 0, 0, 0, 0, 0, 64};
   DumpFile file;
   file.outputs = {to_dump(Tensor::of_i64(record))};
-  for (int time : {700, 600}) write_dump(folder.make(fmt::format("o/Opdebug.Node_OpDebug.{}.9.{}", time == 600 ? 3 : 4, time)), file);
+  for (int time : {700, 600})
+    write_dump(folder.make(fmt::format("o/Opdebug.Node_OpDebug.{}.9.{}", time == 600 ? 3 : 4, time)), file);
   file.op_name = "scope/conv1";
   write_dump(folder.make("o/Conv2D.scope_conv1.3.9.650"), file);
   auto [status, text] = command("overflow -d " + folder.path("o"));
@@ -280,7 +289,8 @@ TEST_F(Commands, OverflowNamesTheFirstOperator) {
 
 TEST_F(Commands, FilesOfAnyNameAreAPair) {
   folder.array("left.npy", ramp(6)), folder.array("right.npy", ramp(6));
-  auto [status, text] = command(fmt::format("file_compare -m {} -g {}", folder.path("left.npy"), folder.path("right.npy")));
+  auto [status, text] =
+      command(fmt::format("file_compare -m {} -g {}", folder.path("left.npy"), folder.path("right.npy")));
   EXPECT_EQ(status, 0);
   EXPECT_EQ(text.substr(0, 37), "CosineSimilarity            1.000000\n");
 }

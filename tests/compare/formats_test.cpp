@@ -22,7 +22,8 @@ TEST(Npy, RoundTripsEveryType) {
   for (DType dtype : {kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF16, kF32, kF64, kBF16, kC64})
     for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {5}, {2, 3, 4}, {0, 7}}) {
       Tensor tensor = Tensor::zeros(dtype, dims);
-      for (size_t i = 0; i < tensor.bytes(); ++i) static_cast<char*>(tensor.mutable_data())[i] = static_cast<char>(i % 2);
+      for (size_t i = 0; i < tensor.bytes(); ++i)
+        static_cast<char*>(tensor.mutable_data())[i] = static_cast<char>(i % 2);
       write_npy(folder.path("t.npy"), tensor);
       EXPECT_TRUE(read_npy(folder.path("t.npy")).same_bits(tensor)) << to_string(tensor.type());
     }
@@ -52,7 +53,8 @@ DumpFile sample(const Tensor& input, const Tensor& output) {
   file.op_name = "scope/conv1", file.time = 1605000000000000;
   file.inputs = {to_dump(input)}, file.outputs = {to_dump(output), to_dump(input)};
   file.outputs[0].format = 3, file.outputs[0].original_dims = {1, 3, 2, 2}, file.outputs[0].address = 4096;
-  file.outputs[0].original_name = "scope/relu1", file.outputs[0].original_index = 2, file.outputs[0].original_format = 1;
+  file.outputs[0].original_name = "scope/relu1", file.outputs[0].original_index = 2,
+  file.outputs[0].original_format = 1;
   file.buffers = {"buffer"}, file.spaces = {"space!", ""};
   return file;
 }
@@ -105,20 +107,24 @@ std::string described(const std::string& name) {
   auto parsed = parse_file_name(name);
   if (!parsed) return "none";
   constexpr const char* kKinds[] = {"dump", "decoded", "raw", "framework", "overflow"};
-  std::string text = fmt::format("{} {} {} task {} stream {} time {}", kKinds[static_cast<int>(parsed->kind)], parsed->op_type,
-                                 parsed->op, parsed->task, parsed->stream, parsed->time);
+  std::string text = fmt::format("{} {} {} task {} stream {} time {}", kKinds[static_cast<int>(parsed->kind)],
+                                 parsed->op_type, parsed->op, parsed->task, parsed->stream, parsed->time);
   if (parsed->kind == FileName::Kind::dump || parsed->kind == FileName::Kind::overflow) return text;
   return text + fmt::format(" {} {} [{}] {} {}", parsed->input ? "input" : "output", parsed->index,
                             fmt::join(parsed->dims, ","), parsed->dtype, parsed->layout);
 }
 
 TEST(Names, AreThoseOfEveryWriter) {
-  EXPECT_EQ(described("Conv2D.conv1_Conv2D.3.7.1605000000000000"), "dump Conv2D conv1_Conv2D task 3 stream 7 time 1605000000000000");
+  EXPECT_EQ(described("Conv2D.conv1_Conv2D.3.7.1605000000000000"),
+            "dump Conv2D conv1_Conv2D task 3 stream 7 time 1605000000000000");
   EXPECT_EQ(described("Conv2D.c.3.1605000000000000.0.1.2.0"), "dump Conv2D c task 3 stream 0 time 1605000000000000");
-  EXPECT_EQ(described("Conv2D.c_lxslice0.7.3.1605000000000000.0.1.2.0"), "dump Conv2D c_lxslice0 task 3 stream 7 time 1605000000000000");
+  EXPECT_EQ(described("Conv2D.c_lxslice0.7.3.1605000000000000.0.1.2.0"),
+            "dump Conv2D c_lxslice0 task 3 stream 7 time 1605000000000000");
   EXPECT_EQ(described("Add.a.1.2.9.input.1.npy"), "decoded Add a task 1 stream 2 time 9 input 1 []  ");
-  EXPECT_EQ(described("Add.a.1.2.9.output.0.2_3.float16.ND.bin"), "raw Add a task 1 stream 2 time 9 output 0 [2,3] float16 ND");
-  EXPECT_EQ(described("conv1_Relu.2.1605000000000000.npy"), "framework  conv1_Relu task 0 stream 0 time 1605000000000000 output 2 []  ");
+  EXPECT_EQ(described("Add.a.1.2.9.output.0.2_3.float16.ND.bin"),
+            "raw Add a task 1 stream 2 time 9 output 0 [2,3] float16 ND");
+  EXPECT_EQ(described("conv1_Relu.2.1605000000000000.npy"),
+            "framework  conv1_Relu task 0 stream 0 time 1605000000000000 output 2 []  ");
   EXPECT_EQ(described("Opdebug.Node_OpDebug.3.1.5"), "overflow Opdebug Node_OpDebug task 3 stream 1 time 5");
   for (const char* other : {"readme.txt", "a.npy", "a.b.npy", ".0.1.npy", "Conv2D.c.x.1.2", "....", "", "a.-1.5.npy"})
     EXPECT_EQ(described(other), "none") << other;

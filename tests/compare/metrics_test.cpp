@@ -87,7 +87,8 @@ TEST(Metrics, HaveTheSameBitsOnEveryInstructionSet) {
     EXPECT_NEAR(chosen.x.variance, plain.x.variance, 1e-13);
     for (float norm : {3.7f, 1e-20f, 1e25f}) {
       SecondScales scales{norm, 1.3f, -1, 0.5f, -1, 0.5f};
-      SecondPass a = second_pass(x.data(), y.data(), count, scales), b = baseline::second(x.data(), y.data(), count, scales);
+      SecondPass a = second_pass(x.data(), y.data(), count, scales),
+                 b = baseline::second(x.data(), y.data(), count, scales);
       EXPECT_EQ(a.sum_cosine, b.sum_cosine) << count << " " << norm;
       EXPECT_EQ(a.sum_p, b.sum_p);
       EXPECT_NEAR(a.sum_pln, b.sum_pln, 1e-6 * b.sum_p);
@@ -129,7 +130,9 @@ TEST(Metrics, RefuseSizesThatDiffer) {
   EXPECT_THROW(measure(Tensor::zeros(kString, {4}), Tensor::zeros(kF32, {4})), Error);
 }
 
-TEST(Metrics, OfNoElementsAreNaN) { EXPECT_EQ(measure(Tensor::zeros(kF32, {0}), Tensor::zeros(kF32, {0})).text(Metric::cosine), "NaN"); }
+TEST(Metrics, OfNoElementsAreNaN) {
+  EXPECT_EQ(measure(Tensor::zeros(kF32, {0}), Tensor::zeros(kF32, {0})).text(Metric::cosine), "NaN");
+}
 
 TEST(Diagnosis, QuantilesAreThoseOfTheSortedErrors) {
   std::vector<float> y = hashed(10007, 5), x = noisy(y, 6), errors;
@@ -175,7 +178,8 @@ TEST(Diagnosis, SeesWhatIsNotFiniteAndWhatIsZeroOnOneSide) {
 }
 
 /// A product in float32, added in the given order.
-std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, int m, int k, int n, bool backwards) {
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, int m, int k, int n,
+                           bool backwards) {
   std::vector<float> out(static_cast<size_t>(m * n));
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j) {

@@ -95,7 +95,8 @@ TEST(Mutants, OfMappingsAreReadOrRefused) {
       folder.text("m", mutated(text, random));
       try {
         OpMapping mapping = read_mapping(folder.path("m"));
-        for (const MappedOp& op : mapping.ops) origin_of_input(mapping, op.name, 0), origin_of_output(mapping, op.name, 0);
+        for (const MappedOp& op : mapping.ops)
+          origin_of_input(mapping, op.name, 0), origin_of_output(mapping, op.name, 0);
       } catch (const Error& error) {
         EXPECT_GT(std::string(error.what()).size(), 10u);
       }
@@ -108,13 +109,16 @@ TEST(Hostile, FilesClaimWhatTheyDoNotHold) {
     std::string header = "{'descr': '<f4', 'fortran_order': True, 'shape': (" + shape + "), }\n";
     return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
   };
-  for (const char* shape : {"9223372036854775807, 2", "4611686018427387904,4", "-1", "1e9", "99999999999", "((", "0x10"}) {
+  for (const char* shape :
+       {"9223372036854775807, 2", "4611686018427387904,4", "-1", "1e9", "99999999999", "((", "0x10"}) {
     folder.text("a.0.1.npy", npy(shape));
     EXPECT_EQ(read_all(folder.path()).size(), 1u) << shape;
   }
   folder.text("a.0.1.npy", npy(std::string(200, '1') + ","));
   EXPECT_EQ(read_all(folder.path()).size(), 1u);
-  folder.text("a.0.1.npy", std::string("\x93NUMPY\x01\x00\x40\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }        ", 74));
+  folder.text(
+      "a.0.1.npy",
+      std::string("\x93NUMPY\x01\x00\x40\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }        ", 74));
   EXPECT_EQ(read_all(folder.path()).size(), 1u);
   std::string header(8, '\xff');
   folder.text("Conv2D.c.1.1.5", header + "x");

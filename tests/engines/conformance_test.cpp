@@ -12,7 +12,8 @@ namespace cairn {
 namespace {
 
 bool tensors_only(const std::vector<HostValue>& values) {
-  return std::all_of(values.begin(), values.end(), [](const HostValue& value) { return value.tensor.defined() && !value.list; });
+  return std::all_of(values.begin(), values.end(),
+                     [](const HostValue& value) { return value.tensor.defined() && !value.list; });
 }
 
 std::vector<Tensor> tensors(const std::vector<HostValue>& values) {
@@ -69,13 +70,15 @@ Outcome expected_of(const OpCase& op_case, const std::vector<HostValue>& inputs)
 }
 
 Outcome through_module(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options) {
-  return outcome([&] { return Model::make(module_of(op_case), options)->run(tensors(parameters_of(op_case, inputs))); });
+  return outcome(
+      [&] { return Model::make(module_of(op_case), options)->run(tensors(parameters_of(op_case, inputs))); });
 }
 
 Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options) {
   return outcome([&] {
     std::vector<TensorRef> refs;
-    for (const HostValue& input : inputs) refs.push_back({input.tensor.dtype(), input.tensor.dims(), input.tensor.data()});
+    for (const HostValue& input : inputs)
+      refs.push_back({input.tensor.dtype(), input.tensor.dims(), input.tensor.data()});
     std::vector<Tensor> results;
     run_op(
         *op_case.op, op_case.attributes, refs,
@@ -90,11 +93,13 @@ Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& i
 }
 
 void expect_same(const OpCase& op_case, const Outcome& expected, const Outcome& actual, const std::string& how) {
-  EXPECT_EQ(expected.error.empty(), actual.error.empty()) << op_case.text << " " << how << ": " << expected.error << " / " << actual.error;
+  EXPECT_EQ(expected.error.empty(), actual.error.empty())
+      << op_case.text << " " << how << ": " << expected.error << " / " << actual.error;
   if (!expected.error.empty() || !actual.error.empty()) return;
   ASSERT_EQ(expected.results.size(), actual.results.size()) << op_case.text;
   for (size_t i = 0; i < expected.results.size(); ++i)
-    if (auto wrong = difference(without_denormals(expected.results[i]), without_denormals(actual.results[i]), op_case.op->precision))
+    if (auto wrong = difference(without_denormals(expected.results[i]), without_denormals(actual.results[i]),
+                                op_case.op->precision))
       ADD_FAILURE() << op_case.text << " " << how << ", result " << i << ": " << *wrong;
 }
 
@@ -126,7 +131,8 @@ TEST_P(Conformance, EqualsTheReferenceKernels) {
   EXPECT_GT(tested, 300u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("cpu", "remote"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("cpu", "remote"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST(ConformanceOfPasses, OptimisedModulesEqualTheReferenceKernels) {
   for (const OpCase& op_case : all_cases()) {
@@ -142,7 +148,8 @@ TEST(ConformanceOfThreads, TheNumberOfThreadsNeverChangesBits) {
     if (!is_testable(op_case, inputs)) continue;
     Outcome one = through_module(op_case, inputs, {.threads = 1, .optimise = false});
     for (int threads : {2, 5})
-      EXPECT_TRUE(same_bits(one, through_module(op_case, inputs, {.threads = threads, .optimise = false}))) << op_case.text << " " << threads;
+      EXPECT_TRUE(same_bits(one, through_module(op_case, inputs, {.threads = threads, .optimise = false})))
+          << op_case.text << " " << threads;
   }
 }
 

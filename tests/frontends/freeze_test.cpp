@@ -23,21 +23,11 @@ void expect_same_in_tensorflow(const std::string& name) {
   EXPECT_EQ(std::system((command + " 2> " + path + ".log").c_str()), 0) << test::read_file(path + ".log");
 }
 
-TEST(Freeze, KerasModelGivesTheSameInTensorFlow) {
-  expect_same_in_tensorflow("keras_cnn");
-}
-TEST(Freeze, VariablesReachBranchesAndLoopsAsValues) {
-  expect_same_in_tensorflow("control");
-}
-TEST(Freeze, LstmKeepsItsLoopFunctional) {
-  expect_same_in_tensorflow("keras_lstm");
-}
-TEST(Freeze, ReferenceVariablesInPartsAreJoined) {
-  expect_same_in_tensorflow("tf1_ref");
-}
-TEST(Freeze, ResourceVariablesOfTf1AreJoined) {
-  expect_same_in_tensorflow("tf1_resource");
-}
+TEST(Freeze, KerasModelGivesTheSameInTensorFlow) { expect_same_in_tensorflow("keras_cnn"); }
+TEST(Freeze, VariablesReachBranchesAndLoopsAsValues) { expect_same_in_tensorflow("control"); }
+TEST(Freeze, LstmKeepsItsLoopFunctional) { expect_same_in_tensorflow("keras_lstm"); }
+TEST(Freeze, ReferenceVariablesInPartsAreJoined) { expect_same_in_tensorflow("tf1_ref"); }
+TEST(Freeze, ResourceVariablesOfTf1AreJoined) { expect_same_in_tensorflow("tf1_resource"); }
 
 TEST(Freeze, KeepsTheNamesOfTheSignature) {
   FrozenGraph frozen = freeze(read_saved_model(test::data("dense")));

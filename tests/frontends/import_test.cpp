@@ -42,15 +42,9 @@ void expect_saved_model(const std::string& name) {
   EXPECT_EQ(case_problem(models + "/" + name, import_model(models + "/" + name)), "");
 }
 
-TEST(ImportTensorFlow, KerasCnn) {
-  expect_saved_model("keras_cnn");
-}
-TEST(ImportTensorFlow, BranchLoopAndGather) {
-  expect_saved_model("control");
-}
-TEST(ImportTensorFlow, KerasLstm) {
-  expect_saved_model("keras_lstm");
-}
+TEST(ImportTensorFlow, KerasCnn) { expect_saved_model("keras_cnn"); }
+TEST(ImportTensorFlow, BranchLoopAndGather) { expect_saved_model("control"); }
+TEST(ImportTensorFlow, KerasLstm) { expect_saved_model("keras_lstm"); }
 
 TEST(ImportTensorFlow, ACheckpointWithItsGraph) {
   std::string models = test::tensorflow_models();

@@ -27,9 +27,7 @@ inline std::string python_of(const std::string& environment) {
   std::string path = std::string(CAIRN_SOURCE_DIR) + "/" + environment + "/bin/python";
   return std::filesystem::exists(path) ? path : std::string();
 }
-inline std::string tensorflow_python() {
-  return python_of(".venv");
-}
+inline std::string tensorflow_python() { return python_of(".venv"); }
 
 /// The folder that a script of this folder fills, on first use and when a script has changed; empty without its Python.
 /// CAIRN_TEST_MODELS names a place to keep them between runs.

@@ -21,9 +21,7 @@ constexpr size_t kSlack = size_t{256} << 20;
 
 using Random = std::mt19937_64;
 
-size_t below(Random& random, size_t limit) {
-  return limit == 0 ? 0 : random() % limit;
-}
+size_t below(Random& random, size_t limit) { return limit == 0 ? 0 : random() % limit; }
 
 std::string varint(uint64_t value) {
   std::string text;
@@ -95,10 +93,8 @@ std::string mutate_structure(const std::string& bytes, Random& random, int depth
                                           ~uint64_t{0},
                                           ~uint64_t{0} - 1};
   switch (below(random, 5)) {
-    case 0:
-      return before + after;
-    case 1:
-      return before + whole + whole + after;
+    case 0: return before + after;
+    case 1: return before + whole + whole + after;
     case 2: {  // another field in its place: references to other nodes, cycles
       const Field& other = fields[below(random, fields.size())];
       return before + bytes.substr(other.start, other.end - other.start) + after;
@@ -121,16 +117,12 @@ std::string mutate_structure(const std::string& bytes, Random& random, int depth
 
 std::string mutate_bytes(std::string bytes, Random& random) {
   switch (below(random, 4)) {
-    case 0:
-      bytes.resize(below(random, bytes.size()));
-      break;
+    case 0: bytes.resize(below(random, bytes.size())); break;
     case 1:
       for (size_t n = 1 + below(random, 4); n > 0; --n)
         bytes[below(random, bytes.size())] = static_cast<char>(random());
       break;
-    case 2:
-      bytes[below(random, bytes.size())] ^= static_cast<char>(1 << below(random, 8));
-      break;
+    case 2: bytes[below(random, bytes.size())] ^= static_cast<char>(1 << below(random, 8)); break;
     default: {
       size_t from = below(random, bytes.size()), to = below(random, bytes.size());
       size_t size = below(random, std::min<size_t>(64, bytes.size() - std::max(from, to)));
@@ -203,9 +195,7 @@ const Reader kReaders[] = {
     {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
 };
 
-std::ostream& operator<<(std::ostream& stream, const Reader& reader) {
-  return stream << reader.name;
-}
+std::ostream& operator<<(std::ostream& stream, const Reader& reader) { return stream << reader.name; }
 
 class Mutants : public testing::TestWithParam<Reader> {};
 

@@ -52,9 +52,9 @@ TEST(Text, CopiesAreEqual) {
 }
 
 TEST(Text, ConstantsKeepTheirBits) {
-  for (const char* literal : {"f32[3] (0.1, -inf, nan)", "f32[1] (bits(0x7fc00001))", "f64[2] (1e+300, -0.0)", "bool[2] (true, false)",
-                              "i8[2] (-128, 127)", "u64[1] (18446744073709551615)", "str[2] (\"a\\nb\", \"\")", "f16[2] (0x3c00, 0x7e01)",
-                              "f32[0] ()", "f32[2, 0, 3] ()"}) {
+  for (const char* literal : {"f32[3] (0.1, -inf, nan)", "f32[1] (bits(0x7fc00001))", "f64[2] (1e+300, -0.0)",
+                              "bool[2] (true, false)", "i8[2] (-128, 127)", "u64[1] (18446744073709551615)",
+                              "str[2] (\"a\\nb\", \"\")", "f16[2] (0x3c00, 0x7e01)", "f32[0] ()", "f32[2, 0, 3] ()"}) {
     Attribute value = parse_attribute(literal, AttrKind::tensor);
     EXPECT_EQ(to_string(value), literal);
     EXPECT_TRUE(same(value, parse_attribute(to_string(value), AttrKind::tensor)));
@@ -62,17 +62,22 @@ TEST(Text, ConstantsKeepTheirBits) {
 }
 
 TEST(Text, TypesRoundTrip) {
-  for (const char* text : {"f32[]", "bf16[?, ?n, 3]", "i64[*]", "list<f32[?]>", "resource<i32[2]>", "tuple<f32[], str[*]>", "tuple<>", "rng", "token"})
+  for (const char* text : {"f32[]", "bf16[?, ?n, 3]", "i64[*]", "list<f32[?]>", "resource<i32[2]>",
+                           "tuple<f32[], str[*]>", "tuple<>", "rng", "token"})
     EXPECT_EQ(to_string(parse_type(text)), text);
 }
 
 TEST(Text, ErrorsNameTheLine) {
-  auto in_main = [](const std::string& body) { return "module @m {\n  func @main(%x: f32[2]) -> (%y: f32[2]) {\n" + body + "\n  }\n}\n"; };
+  auto in_main = [](const std::string& body) {
+    return "module @m {\n  func @main(%x: f32[2]) -> (%y: f32[2]) {\n" + body + "\n  }\n}\n";
+  };
   EXPECT_EQ(error_of(in_main("    %y = relux %x : f32[2]\n    return %y")), "module:3: no operator is called relux");
   EXPECT_EQ(error_of(in_main("    %y = relu %z : f32[2]\n    return %y")), "module:3: %z is not defined here");
   EXPECT_EQ(error_of(in_main("    %x = relu %x : f32[2]\n    return %x")), "module:3: %x is defined twice");
-  EXPECT_EQ(error_of(in_main("    %y = relu %x : f32[3]\n    return %y")), "module:3: relu: result 0 is f32[2], declared f32[3]");
-  EXPECT_EQ(error_of(in_main("    %y = relu %x {power = 2} : f32[2]\n    return %y")), "module:3: relu has no attribute power");
+  EXPECT_EQ(error_of(in_main("    %y = relu %x : f32[3]\n    return %y")),
+            "module:3: relu: result 0 is f32[2], declared f32[3]");
+  EXPECT_EQ(error_of(in_main("    %y = relu %x {power = 2} : f32[2]\n    return %y")),
+            "module:3: relu has no attribute power");
   EXPECT_EQ(error_of(in_main("    %y = constant {value = f32[99] @weights[4]} : f32[99]\n    return %y")),
             "module:3: no weights[4], there are 0");
   EXPECT_EQ(error_of("modul"), "module:1: expected 'module', found 'modul'");

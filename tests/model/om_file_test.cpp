@@ -59,9 +59,7 @@ TEST(OmFile, WhatIsWrittenComesBack) {
   file->check_weights();
 }
 
-TEST(OmFile, EqualModulesGiveEqualBytes) {
-  EXPECT_EQ(encode_om(sample(), {}), encode_om(sample(), {}));
-}
+TEST(OmFile, EqualModulesGiveEqualBytes) { EXPECT_EQ(encode_om(sample(), {}), encode_om(sample(), {})); }
 
 TEST(OmFile, AWeightIsStoredOnceAndMappedAligned) {
   auto file = read(encode_om(sample(), {}));
@@ -112,21 +110,11 @@ std::string mutated(std::string bytes, std::mt19937& random) {
   for (size_t changes = 1 + below(4); changes > 0; --changes) {
     size_t at = below(bytes.size());
     switch (below(6)) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
-        break;
-      case 2:
-        bytes.resize(at);
-        break;
-      case 3:
-        bytes.insert(at, bytes.substr(below(bytes.size()), below(40)));
-        break;
-      case 4:
-        bytes.erase(at, below(40));
-        break;
+      case 0: bytes[at] = static_cast<char>(random()); break;
+      case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
+      case 2: bytes.resize(at); break;
+      case 3: bytes.insert(at, bytes.substr(below(bytes.size()), below(40))); break;
+      case 4: bytes.erase(at, below(40)); break;
       default: {  // an extreme number
         const uint64_t numbers[] = {0, ~0ull, 1ull << 63, 1ull << 32, 0x7fffffff, 64};
         if (at + 8 <= bytes.size()) std::memcpy(bytes.data() + at, &numbers[below(6)], 8);

@@ -136,7 +136,8 @@ TEST(Recorder, AFolderThatCannotBeMadeIsSaid) {
 }
 
 TEST(ProfileOptions, KeysActAreNotedOrRefused) {
-  auto parsed = parse_profile_options(R"({"output": "/tmp/p", "training_trace": "on", "task_trace": "on", "fp_point": "a",
+  auto parsed =
+      parse_profile_options(R"({"output": "/tmp/p", "training_trace": "on", "task_trace": "on", "fp_point": "a",
     "bp_point": "b", "aic_metrics": "PipeUtilization", "l2": "on", "aicpu": "off", "storage_limit": "200MB"})");
   EXPECT_EQ(parsed.level, ProfileLevel::counters);
   EXPECT_EQ(parsed.output, "/tmp/p");
@@ -146,9 +147,10 @@ TEST(ProfileOptions, KeysActAreNotedOrRefused) {
   EXPECT_EQ(parse_profile_options("{}").level, ProfileLevel::ops);
   EXPECT_EQ(parse_profile_options(R"({"task_time": "off"})").level, ProfileLevel::marks);
   EXPECT_EQ(parse_profile_options(R"({"fp_point": "a"})").fp_point, "");  // read only with training_trace
-  for (const char* wrong : {"", "[]", "{", R"({"training_trace": "off"})", R"({"storage_limit": "1MB"})",
-                            R"({"output": 1.5})", R"({"output": "a\nb"})", R"({"what": "on"})",
-                            R"({"instr_profiling_freq": "300"})", R"({"aic_metrics": "Nothing"})", R"({"level": "all"})"})
+  for (const char* wrong :
+       {"", "[]", "{", R"({"training_trace": "off"})", R"({"storage_limit": "1MB"})", R"({"output": 1.5})",
+        R"({"output": "a\nb"})", R"({"what": "on"})", R"({"instr_profiling_freq": "300"})",
+        R"({"aic_metrics": "Nothing"})", R"({"level": "all"})"})
     EXPECT_THROW(parse_profile_options(wrong), Error) << wrong;
 }
 

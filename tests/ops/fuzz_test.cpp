@@ -71,20 +71,13 @@ class Fuzzer {
     for (Dim& each : shape.dims) each = dim();
     Type tensor = Type::tensor(dtype(), one_in(12) ? Shape::unranked() : shape);
     switch (random_() % 16) {
-      case 0:
-        return Type::list(tensor);
-      case 1:
-        return Type::resource(tensor);
-      case 2:
-        return Type::rng();
-      case 3:
-        return {Type::Kind::tuple, kF32, {}, {tensor, Type::token()}};
-      case 4:
-        return Type::list(Type::list(tensor));
-      case 5:
-        return {Type::Kind::resource, kF32, {}, {}};
-      default:
-        return tensor;
+      case 0: return Type::list(tensor);
+      case 1: return Type::resource(tensor);
+      case 2: return Type::rng();
+      case 3: return {Type::Kind::tuple, kF32, {}, {tensor, Type::token()}};
+      case 4: return Type::list(Type::list(tensor));
+      case 5: return {Type::Kind::resource, kF32, {}, {}};
+      default: return tensor;
     }
   }
 
@@ -112,12 +105,9 @@ class Fuzzer {
 
   Attribute attribute(AttrKind kind, const AttrDef& def) {
     switch (kind) {
-      case AttrKind::boolean:
-        return one_in(2);
-      case AttrKind::integer:
-        return number();
-      case AttrKind::number:
-        return real();
+      case AttrKind::boolean: return one_in(2);
+      case AttrKind::integer: return number();
+      case AttrKind::number: return real();
       case AttrKind::text:
         return def.words.empty() || one_in(10) ? std::string("odd")
                                                : std::string(def.words[random_() % def.words.size()]);
@@ -126,14 +116,10 @@ class Fuzzer {
         for (int64_t& each : list) each = number();
         return list;
       }
-      case AttrKind::dtype:
-        return dtype();
-      case AttrKind::type:
-        return type();
-      case AttrKind::tensor:
-        return Tensor::zeros(kF32, {static_cast<int64_t>(random_() % 3)});
-      default:
-        return FunctionName{"f"};
+      case AttrKind::dtype: return dtype();
+      case AttrKind::type: return type();
+      case AttrKind::tensor: return Tensor::zeros(kF32, {static_cast<int64_t>(random_() % 3)});
+      default: return FunctionName{"f"};
     }
   }
 

@@ -7,9 +7,7 @@
 namespace cairn {
 namespace {
 
-Tensor tensor(const std::string& literal) {
-  return std::get<Tensor>(parse_attribute(literal, AttrKind::tensor));
-}
+Tensor tensor(const std::string& literal) { return std::get<Tensor>(parse_attribute(literal, AttrKind::tensor)); }
 
 // The first result as text, or the error. Inputs are tensor literals.
 std::string run(const char* op, const std::vector<std::string>& inputs, Attributes attributes = {}) {

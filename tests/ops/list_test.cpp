@@ -13,9 +13,7 @@ HostValue value(const std::string& literal) {
 HostValue apply(const char* op, const std::vector<HostValue>& inputs, Attributes attributes = {}) {
   return run_reference(op_named(op), attributes, inputs)[0];
 }
-std::string text(const HostValue& result) {
-  return to_string(Attribute(result.tensor));
-}
+std::string text(const HostValue& result) { return to_string(Attribute(result.tensor)); }
 std::string error_of(const char* op, const std::vector<HostValue>& inputs) {
   try {
     apply(op, inputs);

@@ -15,7 +15,8 @@ Value* only_result(Module& module) { return module.main().body.results[0]; }
 
 TEST(Folding, ComputesWhatDependsOnConstants) {
   Module module = test::parse_short(
-      "() -> (%y: f32[2]) { %a = constant {value = f32[2] (1.0, 2.0)} %b = exp %a %c = log %b %y = round %c return %y }");
+      "() -> (%y: f32[2]) { %a = constant {value = f32[2] (1.0, 2.0)} %b = exp %a %c = log %b %y = round %c return %y "
+      "}");
   EXPECT_EQ(fold_constants(module.main().body, &module), 3u);
   ASSERT_TRUE(constant_of(only_result(module)));
   EXPECT_EQ(constant_of(only_result(module))->as_f64(), (std::vector<double>{1, 2}));
@@ -32,7 +33,8 @@ TEST(Folding, TakesShapesOfValuesThatAreNotKnown) {
 
 TEST(Folding, HandlesSeveralResults) {
   Module module = test::parse_short(
-      "(%x: f32[2]) -> (%v: f32[2], %i: i64[2]) { %a = constant {value = f32[3] (1.0, 3.0, 2.0)} %k = constant {value = i64[] (2)} "
+      "(%x: f32[2]) -> (%v: f32[2], %i: i64[2]) { %a = constant {value = f32[3] (1.0, 3.0, 2.0)} %k = constant {value "
+      "= i64[] (2)} "
       "%v, %i = top_k %a, %k return %v, %i }");
   fold_constants(module.main().body, &module);
   verify(module);
@@ -49,31 +51,42 @@ TEST(Folding, LeavesResultsThatAreTooLarge) {
 
 TEST(Folding, LeavesWhatFailsToRunTime) {
   Module module = test::parse_short(
-      "() -> (%y: f32[]) { %a = constant {value = f32[2] (1.0, 2.0)} %i = constant {value = i64[] (7)} %y = gather %a, %i {axis = 0} return %y }");
+      "() -> (%y: f32[]) { %a = constant {value = f32[2] (1.0, 2.0)} %i = constant {value = i64[] (7)} %y = gather %a, "
+      "%i {axis = 0} return %y }");
   EXPECT_EQ(fold_constants(module.main().body, &module), 0u);
   EXPECT_EQ(optimise(module).empty(), false);
 }
 
 TEST(Folding, SeesNoStateAndNoRandomNumbers) {
-  Module module = test::parse_short("() -> (%y: f32[]) { %v = variable {name = v, type = f32[]} %y = read_variable %v return %y }");
+  Module module =
+      test::parse_short("() -> (%y: f32[]) { %v = variable {name = v, type = f32[]} %y = read_variable %v return %y }");
   EXPECT_EQ(fold_constants(module.main().body, &module), 0u);
 }
 
 // Values that readers of models have met in hostile files.
 Tensor absurd(std::mt19937& random, DType dtype, bool small) {
   static const double kNumbers[] = {0, 1, -1, 2, 3, -3, 7, 0.5, 1e30, -1e30, 1e300, INFINITY, -INFINITY, NAN};
-  static const int64_t kIntegers[] = {0, 1, -1, 2, 3, -2, 5, 63, 64, 1 << 20, int64_t{1} << 40, INT64_MAX, INT64_MIN, INT32_MAX};
-  static const std::vector<int64_t> kDims[] = {{}, {1}, {2}, {0}, {2, 3}, {1, 2, 2, 1}, {2, 2}, {3}, {4}, {1, 0}, {4, 2}};
+  static const int64_t kIntegers[] = {0,         1,         -1,       2, 3, -2, 5, 63, 64, 1 << 20, int64_t{1} << 40,
+                                      INT64_MAX, INT64_MIN, INT32_MAX};
+  static const std::vector<int64_t> kDims[] = {{},     {1}, {2}, {0},    {2, 3}, {1, 2, 2, 1},
+                                               {2, 2}, {3}, {4}, {1, 0}, {4, 2}};
   Tensor tensor = Tensor::zeros(dtype, kDims[random() % std::size(kDims)]);
   auto limit = small ? 7 : std::size(kIntegers);
   for (int64_t i = 0; i < tensor.count(); ++i) {
     int64_t integer = kIntegers[random() % limit];
-    if (dtype == kF32) tensor.mutable_values<float>()[static_cast<size_t>(i)] = static_cast<float>(kNumbers[random() % std::size(kNumbers)]);
-    else if (dtype == kF64) tensor.mutable_values<double>()[static_cast<size_t>(i)] = kNumbers[random() % std::size(kNumbers)];
-    else if (dtype == kBool) tensor.mutable_values<uint8_t>()[static_cast<size_t>(i)] = random() % 2;
-    else if (dtype == kI32) tensor.mutable_values<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(integer);
-    else if (dtype == kI64) tensor.mutable_values<int64_t>()[static_cast<size_t>(i)] = integer;
-    else if (dtype == kU8) tensor.mutable_values<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(integer);
+    if (dtype == kF32)
+      tensor.mutable_values<float>()[static_cast<size_t>(i)] =
+          static_cast<float>(kNumbers[random() % std::size(kNumbers)]);
+    else if (dtype == kF64)
+      tensor.mutable_values<double>()[static_cast<size_t>(i)] = kNumbers[random() % std::size(kNumbers)];
+    else if (dtype == kBool)
+      tensor.mutable_values<uint8_t>()[static_cast<size_t>(i)] = random() % 2;
+    else if (dtype == kI32)
+      tensor.mutable_values<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(integer);
+    else if (dtype == kI64)
+      tensor.mutable_values<int64_t>()[static_cast<size_t>(i)] = integer;
+    else if (dtype == kU8)
+      tensor.mutable_values<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(integer);
   }
   return tensor;
 }

@@ -17,7 +17,8 @@ namespace cairn {
 namespace {
 
 constexpr const char* kModule =
-    "(%x: f32[2]) -> (%y: f32[2]) { %a = neg %x %b = neg %a %c = constant {value = f32[] (2.0)} %d = exp %c %y = mul %b, %d return %y }";
+    "(%x: f32[2]) -> (%y: f32[2]) { %a = neg %x %b = neg %a %c = constant {value = f32[] (2.0)} %d = exp %c %y = mul "
+    "%b, %d return %y }";
 
 TEST(Pipeline, ReportsPassesWithTheirRules) {
   Module module = test::parse_short(kModule);
@@ -50,7 +51,8 @@ TEST(Pipeline, PrintsAfterTheNamedPass) {
 
 TEST(Pipeline, SaysWhereShapesContradictEachOther) {
   Module module = parse(
-      "module @m { source 0 = \"tf\" \"bad/Add\" \"Add\" \"train.py:7\" func @main(%x: f32[2], %z: f32[3]) -> (%y: f32[?]) { "
+      "module @m { source 0 = \"tf\" \"bad/Add\" \"Add\" \"train.py:7\" func @main(%x: f32[2], %z: f32[3]) -> (%y: "
+      "f32[?]) { "
       "%a = identity %x : f32[?] %b = identity %z : f32[?] return %a } }");
   Function& main = module.main();
   for (auto& node : main.body.nodes) node->result()->type = Type::tensor(kF32, Shape(std::vector<Dim>{Dim()}));
@@ -86,8 +88,10 @@ TEST(Pipeline, HandlesFunctionsThatCallEachOtherWithoutEnd) {
 TEST(Pipeline, HandlesFunctionsThatDoubleEachTime) {
   std::string text = "module @m { func @f0(%x: f32[]) -> (%y: f32[]) { %y = exp %x return %y } ";
   for (int i = 1; i < 40; ++i)
-    text += fmt::format("func @f{}(%x: f32[]) -> (%y: f32[]) {{ %a = call %x {{callee = @f{}}} : f32[] "
-                        "%y = call %a {{callee = @f{}}} : f32[] return %y }} ", i, i - 1, i - 1);
+    text += fmt::format(
+        "func @f{}(%x: f32[]) -> (%y: f32[]) {{ %a = call %x {{callee = @f{}}} : f32[] "
+        "%y = call %a {{callee = @f{}}} : f32[] return %y }} ",
+        i, i - 1, i - 1);
   text += "func @main(%x: f32[]) -> (%y: f32[]) { %y = call %x {callee = @f39} : f32[] return %y } }";
   Module module = parse(text);
   optimise(module, {.verify = false});
@@ -97,7 +101,8 @@ TEST(Pipeline, HandlesFunctionsThatDoubleEachTime) {
 // Claims that do not hold, one for each reason.
 TEST(Provenance, IsNotDeceived) {
   Module before = parse(
-      "module @m { source 0 = \"tf\" \"a\" \"Exp\" \"\" source 1 = \"tf\" \"b\" \"Neg\" \"\" func @main(%x: f32[2]) -> (%y: f32[2]) { "
+      "module @m { source 0 = \"tf\" \"a\" \"Exp\" \"\" source 1 = \"tf\" \"b\" \"Neg\" \"\" func @main(%x: f32[2]) -> "
+      "(%y: f32[2]) { "
       "%a = exp %x #0 %y = neg %a #1 return %y } }");
   EXPECT_TRUE(check_provenance(before, before).empty());
   for (Removal claim : {Removal::dead, Removal::folded, Removal::shape_only, Removal::fused}) {

@@ -19,7 +19,8 @@ class GraphMaker {
     main->name = "main";
     builder_ = std::make_unique<Builder>(main->body);
     Dim batch = pick(2) ? Dim(2) : Dim(intern_symbol("n"));
-    values_ = {main->body.add_param(Type::tensor(kF32, {batch, 4, 4, 3}), "x"), main->body.add_param(Type::tensor(kF32, {batch, 3, 4, 4}), "z"),
+    values_ = {main->body.add_param(Type::tensor(kF32, {batch, 4, 4, 3}), "x"),
+               main->body.add_param(Type::tensor(kF32, {batch, 3, 4, 4}), "z"),
                main->body.add_param(Type::tensor(kF32, {2, 3}), "m")};
     while (main->body.nodes.size() < nodes) {
       try {
@@ -44,7 +45,6 @@ class GraphMaker {
  private:
   size_t pick(size_t count) { return random_() % count; }
   Value* any() { return values_[values_.size() - 1 - pick(std::min<size_t>(values_.size(), 5))]; }
-
 
   // Sources of ops that refused have no node at all.
   void drop_unused_sources() {
@@ -83,7 +83,9 @@ class GraphMaker {
       case 1: return b.add(kBinary[pick(6)], {x, any()});
       case 2: return b.add(kBinary[pick(6)], {x, constant({last(x)})});
       case 3: return b.add(kBinary[pick(6)], {constant({}), x});
-      case 4: case 5: case 6: return b.add("transpose", {x}, {{"permutation", permutation(static_cast<size_t>(rank))}});
+      case 4:
+      case 5:
+      case 6: return b.add("transpose", {x}, {{"permutation", permutation(static_cast<size_t>(rank))}});
       case 7: return b.add("softmax", {x}, {{"axis", axis}});
       case 8: {
         const Dim& dim = x->type.shape.dims[static_cast<size_t>(axis)];
@@ -92,21 +94,28 @@ class GraphMaker {
         Value* scale = constant({dim.size});
         return b.add("batch_norm", {x, scale, scale, variance, variance}, {{"epsilon", 0.5}, {"axis", axis}});
       }
-      case 9: return b.add("conv2d", {x, constant({1 + 2 * static_cast<int64_t>(pick(2)), 1, last(x), 3})}, {{"padding", std::string(pick(2) ? "same" : "valid")}});
+      case 9:
+        return b.add("conv2d", {x, constant({1 + 2 * static_cast<int64_t>(pick(2)), 1, last(x), 3})},
+                     {{"padding", std::string(pick(2) ? "same" : "valid")}});
       case 10: return b.add("matmul", {x, constant({last(x), 3})});
       case 11: return b.add("concat", {x, any()}, {{"axis", axis}});
-      case 12: return b.add(pick(2) ? "reduce_mean" : "reduce_max", {x}, {{"axes", std::vector<int64_t>{axis}}, {"keep_dims", pick(2) == 0}});
+      case 12:
+        return b.add(pick(2) ? "reduce_mean" : "reduce_max", {x},
+                     {{"axes", std::vector<int64_t>{axis}}, {"keep_dims", pick(2) == 0}});
       case 13: {
         std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
         pads[pick(pads.size())] = 1;
-        return b.add("pad", {x, b.constant(Tensor::of_i64(pads).reshaped({rank, 2}))}, {{"value", pick(2) ? 0.0 : -INFINITY}});
+        return b.add("pad", {x, b.constant(Tensor::of_i64(pads).reshaped({rank, 2}))},
+                     {{"value", pick(2) ? 0.0 : -INFINITY}});
       }
       case 14: {
         std::vector<int64_t> begin(static_cast<size_t>(rank), 0), end(static_cast<size_t>(rank), INT64_MAX);
         begin[static_cast<size_t>(axis)] = static_cast<int64_t>(pick(2));
         return b.add("slice", {x, b.ints(begin), b.ints(end)});
       }
-      case 15: return b.add("clip", {x}, {{"low", -0.5 * static_cast<double>(pick(3))}, {"high", 0.5 + static_cast<double>(pick(2))}});
+      case 15:
+        return b.add("clip", {x},
+                     {{"low", -0.5 * static_cast<double>(pick(3))}, {"high", 0.5 + static_cast<double>(pick(2))}});
       case 16: {
         std::vector<int64_t> dims{-1};
         if (rank > 1) dims.push_back(last(x));
@@ -130,9 +139,11 @@ TEST(RandomGraphs, ComputeTheSameAndLoseNothing) {
     Module after = clone(before);
     for (const PassRecord& record : optimise(after)) changed += record.changes;
     verify(after);
-    ASSERT_EQ(test::random_check(before, after, 1e-4), "") << "seed " << seed << "\n" << print(before).text << print(after).text;
+    ASSERT_EQ(test::random_check(before, after, 1e-4), "") << "seed " << seed << "\n"
+                                                           << print(before).text << print(after).text;
     auto faults = check_provenance(before, after);
-    ASSERT_TRUE(faults.empty()) << "seed " << seed << ": " << faults[0] << "\n" << print(before).text << print(after).text;
+    ASSERT_TRUE(faults.empty()) << "seed " << seed << ": " << faults[0] << "\n"
+                                << print(before).text << print(after).text;
   }
   EXPECT_GT(changed, 4000u);  // the graphs give the passes work to do
 }

@@ -33,7 +33,9 @@ std::vector<HostValue> random_inputs(const Block& block, unsigned seed) {
     const Type& type = param->type.kind == Type::Kind::resource ? param->type.elements[0] : param->type;
     std::vector<int64_t> dims;
     for (const Dim& dim : type.shape.dims)
-      dims.push_back(dim.known() ? dim.size : dim.symbol ? sizes.try_emplace(dim.symbol, 1 + random() % 4).first->second : 3);
+      dims.push_back(dim.known()  ? dim.size
+                     : dim.symbol ? sizes.try_emplace(dim.symbol, 1 + random() % 4).first->second
+                                  : 3);
     Tensor tensor = Tensor::zeros(type.dtype, dims);
     auto number = [&] { return std::uniform_real_distribution<double>(-2, 2)(random); };
     if (type.dtype == kF32)
@@ -70,7 +72,8 @@ std::string difference(const std::vector<HostValue>& expected, const std::vector
     for (double value : x)
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
     for (size_t k = 0; k < x.size(); ++k) {
-      bool same = x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k])) || std::abs(x[k] - y[k]) <= tolerance * std::max(largest, 1.0);
+      bool same = x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k])) ||
+                  std::abs(x[k] - y[k]) <= tolerance * std::max(largest, 1.0);
       if (!same) return fmt::format("result {}, element {} is {}, expected {}", i, k, y[k], x[k]);
     }
   }

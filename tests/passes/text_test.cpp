@@ -35,7 +35,8 @@ Case parse_case(const std::string& text) {
   size_t passes = text.find("\npasses:"), in = text.find("\nin:\n"), out = text.find("\nout:\n");
   if (text.compare(0, 2, "# ") != 0 || passes == text.npos || in == text.npos || out == text.npos)
     throw std::runtime_error("a test has a title, passes:, in: and out:");
-  return {text.substr(2, passes - 2), text.substr(passes + 9, in - passes - 9), text.substr(in + 5, out - in - 4), text.substr(out + 6)};
+  return {text.substr(2, passes - 2), text.substr(passes + 9, in - passes - 9), text.substr(in + 5, out - in - 4),
+          text.substr(out + 6)};
 }
 
 void run_pass(Module& module, const std::string& name) {
@@ -43,18 +44,30 @@ void run_pass(Module& module, const std::string& name) {
     optimise(module);
     return;
   }
-  if (name == "inline_calls") inline_calls(module);
-  else if (name == "lift_state") lift_state(module);
-  else if (name == "infer_types") infer_block(module.main().body, &module);
-  else if (name == "take_constant_branches") take_constant_branches(module.main().body, module);
-  else if (name == "simplify_captures") simplify_captures(module.main().body, module);
-  else if (name == "merge_equal_nodes") merge_equal_nodes(module.main().body, module);
-  else if (name == "sink_transposes") sink_transposes(module.main().body, module);
-  else if (name == "sink_reshapes") sink_reshapes(module.main().body, module);
-  else if (name == "fold_constants") fold_constants(module.main().body, &module);
-  else if (name == "remove_dead") remove_dead(module.main().body, &module);
-  else if (name == "simplify") simplify(module.main().body, &module, {});
-  else FAIL() << "no pass " << name;
+  if (name == "inline_calls")
+    inline_calls(module);
+  else if (name == "lift_state")
+    lift_state(module);
+  else if (name == "infer_types")
+    infer_block(module.main().body, &module);
+  else if (name == "take_constant_branches")
+    take_constant_branches(module.main().body, module);
+  else if (name == "simplify_captures")
+    simplify_captures(module.main().body, module);
+  else if (name == "merge_equal_nodes")
+    merge_equal_nodes(module.main().body, module);
+  else if (name == "sink_transposes")
+    sink_transposes(module.main().body, module);
+  else if (name == "sink_reshapes")
+    sink_reshapes(module.main().body, module);
+  else if (name == "fold_constants")
+    fold_constants(module.main().body, &module);
+  else if (name == "remove_dead")
+    remove_dead(module.main().body, &module);
+  else if (name == "simplify")
+    simplify(module.main().body, &module, {});
+  else
+    FAIL() << "no pass " << name;
 }
 
 std::vector<std::filesystem::path> test_files() {
@@ -89,7 +102,8 @@ TEST_P(Text, ComesOutAsWritten) {
   for (const std::string& fault : check_provenance(before, after)) ADD_FAILURE() << fault;
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, Text, testing::ValuesIn(test_files()), [](const auto& info) { return info.param.stem().string(); });
+INSTANTIATE_TEST_SUITE_P(Passes, Text, testing::ValuesIn(test_files()),
+                         [](const auto& info) { return info.param.stem().string(); });
 
 }  // namespace
 }  // namespace cairn

@@ -40,7 +40,9 @@ class Greedy final : public Engine {
 
 class KeepAll final : public Packer {
  public:
-  std::shared_ptr<const void> packed(const Tensor&, const std::string&, size_t, FunctionRef<void(void*)>) override { return nullptr; }
+  std::shared_ptr<const void> packed(const Tensor&, const std::string&, size_t, FunctionRef<void(void*)>) override {
+    return nullptr;
+  }
 };
 
 struct Planned {
@@ -109,7 +111,8 @@ TEST(Plan, ViewsCostNothingAndKeepTheirSourceAlive) {
     %z = neg %b : f32[2, 8]
     %y = neg %v : f32[16]
     return %y, %z
-  })", {&reference_engine()});
+  })",
+                                {&reference_engine()});
   EXPECT_EQ(kernels(*plan), "reference/neg reference/exp reference/neg reference/neg");
 }
 
@@ -118,7 +121,8 @@ TEST(Plan, InputsAndConstantsAreCopiedToOutputs) {
   func @main(%x: f32[2]) -> (%y: f32[2], %z: f32[2], %c: f32[1]) {
     %c = constant {value = f32[1] (3.0)} : f32[1]
     return %x, %x, %c
-  })", {&reference_engine()});
+  })",
+                                {&reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy copy copy");
 }
 

@@ -40,9 +40,9 @@ class Written {
     EventHeader header{{}, kEventVersion, sizeof(Record)};
     std::memcpy(header.magic, kEventMagic, sizeof header.magic);
     bytes_.assign(reinterpret_cast<const char*>(&header), sizeof header);
-    Json session = {{"pid", 1},       {"host", "h"},     {"command", "c"}, {"processor", "p"},   {"threads", 1},
-                    {"level", "ops"}, {"fp_point", ""},  {"bp_point", ""}, {"monotonic_ns", 0}, {"real_ns", 1000000},
-                    {"step_cost_ns", 50}};
+    Json session = {{"pid", 1},          {"host", "h"},        {"command", "c"},    {"processor", "p"},
+                    {"threads", 1},      {"level", "ops"},     {"fp_point", ""},    {"bp_point", ""},
+                    {"monotonic_ns", 0}, {"real_ns", 1000000}, {"step_cost_ns", 50}};
     chunk(ChunkKind::session, session.dump());
   }
   ~Written() { fs::remove_all(root_); }
@@ -54,8 +54,13 @@ class Written {
     bytes_.append(reinterpret_cast<const char*>(&header), sizeof header) += content;
   }
   void plan(std::vector<Json> steps, uint32_t serial = 1) {
-    Json json = {{"serial", serial}, {"plan", "id"}, {"model", serial}, {"name", "net"}, {"arena_bytes", 128},
-                 {"steps", steps},   {"buffers", Json::array({Json::array({"a", 64, 0, 0})})}};
+    Json json = {{"serial", serial},
+                 {"plan", "id"},
+                 {"model", serial},
+                 {"name", "net"},
+                 {"arena_bytes", 128},
+                 {"steps", steps},
+                 {"buffers", Json::array({Json::array({"a", 64, 0, 0})})}};
     chunk(ChunkKind::plan, json.dump());
   }
   void records(const std::vector<Record>& list) {
@@ -128,7 +133,8 @@ TEST(Analysis, StepsInsideAStepAreTakenOffItsTime) {
 TEST(Analysis, AdviceNamesTheSlowEngineAndTheHost) {
   Written file;
   file.plan({step("a", "Gather", "fallback")});
-  for (uint32_t run = 0; run < 4; ++run) file.records({op(1000 * run, 1000 * run + 500, 0, run), whole_run(1000 * run, 1000 * run + 500, run)});
+  for (uint32_t run = 0; run < 4; ++run)
+    file.records({op(1000 * run, 1000 * run + 500, 0, run), whole_run(1000 * run, 1000 * run + 500, run)});
   Recording recording = file.read();
   auto advice = advise(recording, analyse(recording), {});
   ASSERT_EQ(advice.size(), 2u);
@@ -144,24 +150,30 @@ TEST(Export, WritesEveryFileWithItsColumns) {
   auto content = [&](const std::string& name) {
     return read_file(file.path() + "/mindstudio_profiler_output/" + name + "_20240131120000123.csv");
   };
-  EXPECT_TRUE(content("step_trace").starts_with(
-      "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
-      "Iteration Refresh(us),Data Aug Bound(us),Model ID,"));
-  EXPECT_NE(content("step_trace").find("\n0,2,1002.000,1002.300,1002.360,1.000,0.300,0.060,0.640,1,0.360,0.350,0.010,41,1\n"),
-            std::string::npos)
+  EXPECT_TRUE(
+      content("step_trace")
+          .starts_with(
+              "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+              "Iteration Refresh(us),Data Aug Bound(us),Model ID,"));
+  EXPECT_NE(
+      content("step_trace").find("\n0,2,1002.000,1002.300,1002.360,1.000,0.300,0.060,0.640,1,0.360,0.350,0.010,41,1\n"),
+      std::string::npos)
       << content("step_trace");
-  EXPECT_NE(content("op_summary").find("0,net,1,1,0,2,gradients/dense/MatMul_grad/MatMul,MatMul,static,AI_VECTOR_CORE,1002.110,"
-                                       "0.190,0.010,N/A,N/A,N/A,\"2,3\",f32,ND,,f32,ND,N/A,N/A,"),
+  EXPECT_NE(content("op_summary")
+                .find("0,net,1,1,0,2,gradients/dense/MatMul_grad/MatMul,MatMul,static,AI_VECTOR_CORE,1002.110,"
+                      "0.190,0.010,N/A,N/A,N/A,\"2,3\",f32,ND,,f32,ND,N/A,N/A,"),
             std::string::npos)
       << content("op_summary");
-  EXPECT_NE(content("op_statistic").find("0,net,MatMul,AI_VECTOR_CORE,4,0.580,0.100,0.145,0.190,82.857\n"), std::string::npos)
+  EXPECT_NE(content("op_statistic").find("0,net,MatMul,AI_VECTOR_CORE,4,0.580,0.100,0.145,0.190,82.857\n"),
+            std::string::npos)
       << content("op_statistic");
   for (const char* name : {"task_time", "fusion_op", "api_statistic", "static_op_mem", "memory_record"})
     EXPECT_NE(content(name).find('\n'), std::string::npos) << name;
   std::string base = file.path() + "/mindstudio_profiler_output/";
   EXPECT_GE(Json::parse(read_file(base + "msprof_20240131120000123.json"))["traceEvents"].size(), 13u);
   EXPECT_GE(Json::parse(read_file(base + "step_trace_20240131120000123.json"))["traceEvents"].size(), 8u);
-  EXPECT_NE(read_file(file.path() + "/index.html").find("gradients/dense/MatMul_grad/MatMul (train.py:4)"), std::string::npos);
+  EXPECT_NE(read_file(file.path() + "/index.html").find("gradients/dense/MatMul_grad/MatMul (train.py:4)"),
+            std::string::npos);
 }
 
 TEST(Reader, AFileThatWasCutOffIsReadAsFarAsItGoes) {

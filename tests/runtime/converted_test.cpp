@@ -12,8 +12,8 @@ namespace cairn {
 namespace {
 
 std::string model_text(const std::string& metadata, const std::string& dims = "?n, 3") {
-  return "module @m {\n" + metadata + "  func @main(%x: f32[" + dims + "]) -> (%y: f32[" + dims + "]) {\n    %a = relu %x : f32[" +
-         dims + "]\n    %y = relu %a : f32[" + dims + "]\n    return %y\n  }\n}\n";
+  return "module @m {\n" + metadata + "  func @main(%x: f32[" + dims + "]) -> (%y: f32[" + dims +
+         "]) {\n    %a = relu %x : f32[" + dims + "]\n    %y = relu %a : f32[" + dims + "]\n    return %y\n  }\n}\n";
 }
 
 Tensor zeros(std::vector<int64_t> dims) { return Tensor::zeros(kF32, std::move(dims)); }
@@ -46,7 +46,9 @@ TEST(InputLimits, UnreadableOnesAreRefused) {
 }
 
 TEST(Converted, WhatWasSwitchedOffStaysOff) {
-  auto steps = [](const std::string& metadata) { return Model::make(parse(model_text(metadata, "2, 3")))->module().main().body.nodes.size(); };
+  auto steps = [](const std::string& metadata) {
+    return Model::make(parse(model_text(metadata, "2, 3")))->module().main().body.nodes.size();
+  };
   EXPECT_EQ(steps(""), 1u);  // relu of relu
   EXPECT_EQ(steps("  metadata disabled_passes = \"ALL\"\n"), 2u);
   EXPECT_EQ(steps(std::string("  metadata optimised = \"") + kProducer + "\"\n"), 2u);  // taken as it is
@@ -91,7 +93,8 @@ TEST(Precision, RoundingAroundOperatorsGivesTheBitsOfLowerOperators) {
     PrecisionReport report = set_precision(lowered, {.mode = PrecisionMode::force_low, .low = low});
     verify(lowered);
     EXPECT_EQ(report.lowered, 3u);
-    auto expected = Model::make(parse(typed(to_string(low))), {.engines = {"reference"}, .optimise = false})->run({x})[0];
+    auto expected =
+        Model::make(parse(typed(to_string(low))), {.engines = {"reference"}, .optimise = false})->run({x})[0];
     for (const char* engine : {"reference", "cpu"}) {
       auto found = Model::make(clone(lowered), {.engines = {engine}})->run({x})[0];
       EXPECT_TRUE(found.same_bits(expected)) << to_string(low) << " " << engine;

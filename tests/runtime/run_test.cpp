@@ -23,7 +23,9 @@ Tensor counting(std::vector<int64_t> dims) {
   return tensor;
 }
 
-std::vector<float> floats(const Tensor& tensor) { return {tensor.values<float>().begin(), tensor.values<float>().end()}; }
+std::vector<float> floats(const Tensor& tensor) {
+  return {tensor.values<float>().begin(), tensor.values<float>().end()};
+}
 
 const std::string kMlp = with_main(R"(
   func @main(%x: f32[?n, 2]) -> (%y: f32[?n, 3], %x2: f32[?n, 2]) {
@@ -93,7 +95,8 @@ TEST(Run, ARandomStateOfTheCallerAdvances) {
     %shape = constant {value = i64[1] (4)} : i64[1]
     %next, %y = random_uniform %state, %shape {dtype = f32} : rng, f32[4]
     return %y, %next
-  })"), {.bind_state = true});
+  })"),
+                    {.bind_state = true});
   EXPECT_TRUE(made->input_use(0).random);
   std::vector<Tensor> state{Tensor::of<uint64_t>(kU64, {3}, {7, 0, 0})};
   auto first = run_bound(*made, state);
@@ -107,7 +110,8 @@ TEST(Run, EveryEngineAgrees) {
   auto expected = model(kMlp, {.engines = {"reference"}})->run({x});
   for (const char* engine : {"cpu", "remote"}) {
     auto outputs = model(kMlp, {.engines = {engine}})->run({x});
-    for (size_t i = 0; i < floats(expected[0]).size(); ++i) EXPECT_NEAR(floats(outputs[0])[i], floats(expected[0])[i], 1e-6);
+    for (size_t i = 0; i < floats(expected[0]).size(); ++i)
+      EXPECT_NEAR(floats(outputs[0])[i], floats(expected[0])[i], 1e-6);
   }
   auto nothing = model(kMlp, {.engines = {"null"}})->run({x});
   EXPECT_EQ(floats(nothing[0]), std::vector<float>(15, 0.f));
@@ -274,10 +278,11 @@ TEST(RunOp, ServesAnyOpFromItsRow) {
   Tensor out;
   TensorRef ref{kF32, x.dims(), x.data()};
   for (int repeat = 0; repeat < 2; ++repeat) {
-    run_op(op_named("reduce_sum"), {{"axes", std::vector<int64_t>{1}}}, {&ref, 1}, [&](size_t, DType dtype, std::span<const int64_t> dims) {
-      out = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
-      return out.mutable_data();
-    });
+    run_op(op_named("reduce_sum"), {{"axes", std::vector<int64_t>{1}}}, {&ref, 1},
+           [&](size_t, DType dtype, std::span<const int64_t> dims) {
+             out = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+             return out.mutable_data();
+           });
     EXPECT_EQ(floats(out), (std::vector<float>{6, 15}));
   }
 }

@@ -51,8 +51,8 @@ const char* kNetwork = R"(module @m {
 })";
 
 std::shared_ptr<const Model> network() {
-  std::vector<Tensor> weights = {Tensor::zeros(kF32, {3, 3, 3, 32}), Tensor::zeros(kF32, {32}), Tensor::zeros(kF32, {1, 1, 32, 32}),
-                                 Tensor::zeros(kF32, {32, 10})};
+  std::vector<Tensor> weights = {Tensor::zeros(kF32, {3, 3, 3, 32}), Tensor::zeros(kF32, {32}),
+                                 Tensor::zeros(kF32, {1, 1, 32, 32}), Tensor::zeros(kF32, {32, 10})};
   return Model::make(parse(kNetwork, weights), {.threads = 2});
 }
 

@@ -154,13 +154,9 @@ void put(std::string& out, T value) {
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) {
-  return parse_npy(MappedFile::open(path)->bytes(), path);
-}
+Tensor read_npy(const std::string& path) { return parse_npy(MappedFile::open(path)->bytes(), path); }
 
-void write_npy(const Tensor& tensor, const std::string& path) {
-  write_file(path, npy_bytes(tensor));
-}
+void write_npy(const Tensor& tensor, const std::string& path) { write_file(path, npy_bytes(tensor)); }
 
 std::map<std::string, Tensor> read_npz(const std::string& path) {
   auto file = MappedFile::open(path);

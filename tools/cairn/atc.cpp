@@ -35,9 +35,7 @@ enum class Level { error, warning, info };
 class Tool {
  public:
   Tool(Door door, const Lines& lines, const std::vector<std::string>& arguments)
-      : door_(door),
-        lines_(lines),
-        arguments_(arguments) {}
+      : door_(door), lines_(lines), arguments_(arguments) {}
 
   int run() {
     for (const std::string& word : arguments_)
@@ -75,16 +73,11 @@ class Tool {
 
   static const char* code_of(const Error& error) {
     switch (error.kind()) {
-      case ErrorKind::not_found:
-        return "E13000";
-      case ErrorKind::io:
-        return "E13001";
-      case ErrorKind::invalid_model:
-        return "E10041";
-      case ErrorKind::unsupported:
-        return "E10501";
-      default:
-        return "E10001";
+      case ErrorKind::not_found: return "E13000";
+      case ErrorKind::io: return "E13001";
+      case ErrorKind::invalid_model: return "E10041";
+      case ErrorKind::unsupported: return "E10501";
+      default: return "E10001";
     }
   }
 
@@ -164,8 +157,8 @@ class Tool {
     for (const std::string& sentence : without_effect(options_, job, converted)) say(Level::warning, "note", sentence);
     const PrecisionReport& precision = converted.precision;
     if (precision.lowered + precision.widened > 0)
-      say(Level::info, "info", fmt::format("{} operators in lower precision, {} in higher", precision.lowered,
-                                           precision.widened));
+      say(Level::info, "info",
+          fmt::format("{} operators in lower precision, {} in higher", precision.lowered, precision.widened));
     say(Level::info, "info",
         fmt::format("{} parameters, {} steps, {} working memory", count_text(converted.parameters),
                     converted.totals.steps, bytes_text(double(converted.totals.arena))));
@@ -312,11 +305,7 @@ class Tool {
 
 }  // namespace
 
-int atc_main(const std::vector<std::string>& arguments) {
-  return Tool(kAtc, kAtcLines, arguments).run();
-}
-int omg_main(const std::vector<std::string>& arguments) {
-  return Tool(kOmg, kOmgLines, arguments).run();
-}
+int atc_main(const std::vector<std::string>& arguments) { return Tool(kAtc, kAtcLines, arguments).run(); }
+int omg_main(const std::vector<std::string>& arguments) { return Tool(kOmg, kOmgLines, arguments).run(); }
 
 }  // namespace cairn::cli

@@ -73,13 +73,12 @@ class Precision {
     }
   }
 
-  bool lowers() const {
-    return precision_.mode != PrecisionMode::keep && precision_.mode != PrecisionMode::force_wide;
-  }
+  bool lowers() const { return precision_.mode != PrecisionMode::keep && precision_.mode != PrecisionMode::force_wide; }
 
   void mixlist(const std::string& path) {
     if (precision_.mode != PrecisionMode::mixed)
-      bad_value("--modify_mixlist", path, "it needs --precision_mode=allow_mix_precision or --precision_mode_v2=mixed_...");
+      bad_value("--modify_mixlist", path,
+                "it needs --precision_mode=allow_mix_precision or --precision_mode_v2=mixed_...");
     Json json = Json::parse(read_file(path), nullptr, false);
     if (!json.is_object()) stop("E10032", "--modify_mixlist", fmt::format("{} cannot be read as JSON.", path));
     for (const auto& [list, changes] : json.items()) {
@@ -94,7 +93,8 @@ class Precision {
     }
   }
 
-  static void add_types(const Json& changes, const char* key, std::vector<std::string>& target, const std::string& path) {
+  static void add_types(const Json& changes, const char* key, std::vector<std::string>& target,
+                        const std::string& path) {
     if (!changes.contains(key)) return;
     if (!changes[key].is_array()) bad_value("--modify_mixlist", path, fmt::format("{} is no list", key));
     for (const Json& type : changes[key]) {
@@ -126,7 +126,8 @@ class Precision {
         std::vector<DType> dtypes;
         if (at == std::string::npos) return dtypes;
         size_t first = at + word.size();
-        for (const std::string& name : split_list(line.substr(first, stop_at > at ? stop_at - first : std::string::npos), ','))
+        for (const std::string& name :
+             split_list(line.substr(first, stop_at > at ? stop_at - first : std::string::npos), ','))
           dtypes.push_back(custom_type(name, line));
         return dtypes;
       };
@@ -157,12 +158,13 @@ class Precision {
     if (file) {
       notices_.push_back("--op_select_implmode has no effect: --op_precision_mode wins over it");
     } else if (!mode.starts_with("high_precision") || !lowers()) {
-      notices_.push_back(fmt::format("--op_select_implmode={} has no effect: all kernels are of high precision and in f32",
-                                     mode));
+      notices_.push_back(
+          fmt::format("--op_select_implmode={} has no effect: all kernels are of high precision and in f32", mode));
     } else {
       bool built_in = mode.ends_with("_for_all") || types.empty();
       precision_.builtin = built_in;
-      for (const std::string& type : built_in ? types_with_variants() : types) precision_.precise.push_back("OpType::" + type);
+      for (const std::string& type : built_in ? types_with_variants() : types)
+        precision_.precise.push_back("OpType::" + type);
     }
   }
 
@@ -187,8 +189,8 @@ class Precision {
       if (wide && lowers())
         precision_.precise.push_back(by_name ? name : "OpType::" + name);
       else
-        notices_.push_back(fmt::format("--op_precision_mode: {} has no effect: all kernels are of high precision and in f32",
-                                       line));
+        notices_.push_back(
+            fmt::format("--op_precision_mode: {} has no effect: all kernels are of high precision and in f32", line));
     }
   }
 

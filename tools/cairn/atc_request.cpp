@@ -93,8 +93,8 @@ class Reader {
     if (given.empty()) return;
     const ProfileOption& option = *given[0];
     if (job.shapes.empty())
-      stop("E10004", "--input_shape", fmt::format("Value for parameter [--input_shape] is empty; [--{}] needs it.",
-                                                  option.name),
+      stop("E10004", "--input_shape",
+           fmt::format("Value for parameter [--input_shape] is empty; [--{}] needs it.", option.name),
            "give the inputs with -1 where the size changes: --input_shape=\"x:-1,224,224,3\"");
     if (option.kind == ProfileKind::dims) check_dims();
     job.profile_kind = option.kind;
@@ -116,9 +116,8 @@ class Reader {
   void add_ranges(std::vector<NamedDims> ranges) {
     auto& shapes = request_.conversion.shapes;
     for (NamedDims& range : ranges) {
-      auto same = std::find_if(shapes.begin(), shapes.end(), [&](const NamedDims& shape) {
-        return !range.name.empty() && shape.name == range.name;
-      });
+      auto same = std::find_if(shapes.begin(), shapes.end(),
+                               [&](const NamedDims& shape) { return !range.name.empty() && shape.name == range.name; });
       if (same != shapes.end())
         *same = std::move(range);
       else
@@ -175,20 +174,23 @@ class Reader {
         stop("E10032", "--fusion_switch_file", fmt::format("{} is neither JSON nor lines such as Rule:off.", path));
       for (const std::string& line : split_list(text, '\n')) {
         size_t colon = line.rfind(':');
-        if (colon != std::string::npos && line.substr(colon + 1) == "off") off(line.substr(0, colon), "--fusion_switch_file");
+        if (colon != std::string::npos && line.substr(colon + 1) == "off")
+          off(line.substr(0, colon), "--fusion_switch_file");
       }
       return;
     }
     const Json empty = Json::object();
-    const Json& switches = json.is_object() && json.contains("Switch") && json["Switch"].is_object() ? json["Switch"] : empty;
+    const Json& switches =
+        json.is_object() && json.contains("Switch") && json["Switch"].is_object() ? json["Switch"] : empty;
     for (const char* group : {"GraphFusion", "UBFusion"}) {
       if (!switches.contains(group) || !switches[group].is_object()) continue;
       for (const auto& [name, value] : switches[group].items()) {
         if (!value.is_string() || value.get<std::string>() != "off") continue;
         if (group == std::string_view("UBFusion"))
-          notice(fmt::format("--fusion_switch_file: UBFusion {} has no effect: kernels of several operators have no "
-                             "switch",
-                             name));
+          notice(
+              fmt::format("--fusion_switch_file: UBFusion {} has no effect: kernels of several operators have no "
+                          "switch",
+                          name));
         else
           off(name, "--fusion_switch_file");
       }
@@ -221,9 +223,7 @@ class Reader {
 
 }  // namespace
 
-Request request_of(const ParsedOptions& options, Door door) {
-  return Reader(options, door).read();
-}
+Request request_of(const ParsedOptions& options, Door door) { return Reader(options, door).read(); }
 
 std::vector<std::string> without_effect(const ParsedOptions& options, const Conversion& conversion,
                                         const Converted& converted) {

@@ -25,9 +25,7 @@ struct Bench {
   bool per_op = false, worker = false, json = false;
 };
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -44,8 +42,7 @@ double peak_memory() {
 class Runner {
  public:
   explicit Runner(const Bench& bench)
-      : model_(prepare(bench.model)),
-        inputs_(read_inputs(*model_, bench.model, bench.inputs)) {
+      : model_(prepare(bench.model)), inputs_(read_inputs(*model_, bench.model, bench.inputs)) {
     for (const Tensor& input : inputs_) refs_.push_back({input.dtype(), input.dims(), input.data()});
     outputs_.resize(model_->outputs().size());
   }

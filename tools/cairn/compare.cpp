@@ -59,7 +59,8 @@ constexpr const char* kPlatformHelp = R"(msaccucmp: compare, convert and inspect
 CompareOptions options_of(const Arguments& arguments) {
   CompareOptions options;
   options.thresholds.cosine = arguments.real("--min-cosine", options.thresholds.cosine, -1, 1);
-  options.thresholds.relative_euclidean = arguments.real("--max-distance", options.thresholds.relative_euclidean, 0, 1e30);
+  options.thresholds.relative_euclidean =
+      arguments.real("--max-distance", options.thresholds.relative_euclidean, 0, 1e30);
   options.limit = arguments.integer("-max", -1, 1, std::numeric_limits<int64_t>::max());
   options.mine_version = options.golden_version = static_cast<int>(arguments.integer("-v", 0, 1, 2));
   options.only_names = arguments.has("-map");
@@ -67,9 +68,10 @@ CompareOptions options_of(const Arguments& arguments) {
   if (arguments.has("-r") && arguments.has("-s")) fail(ErrorKind::invalid_argument, "-r", "excludes -s");
   if (arguments.has("-r")) {
     std::vector<int64_t> range = arguments.integers("-r");
-    if (range.empty() || range.size() > 3 || range[0] < 1 || (range.size() > 1 && range[1] != -1 && range[1] < range[0]) ||
-        (range.size() > 2 && range[2] < 1))
-      fail(ErrorKind::invalid_argument, "-r", "is start,end,step with 1 <= start <= end (or -1: to the last) and step >= 1");
+    if (range.empty() || range.size() > 3 || range[0] < 1 ||
+        (range.size() > 1 && range[1] != -1 && range[1] < range[0]) || (range.size() > 2 && range[2] < 1))
+      fail(ErrorKind::invalid_argument, "-r",
+           "is start,end,step with 1 <= start <= end (or -1: to the last) and step >= 1");
     options.first = static_cast<size_t>(range[0]);
     if (range.size() > 1 && range[1] != -1) options.last = static_cast<size_t>(range[1]);
     if (range.size() > 2) options.every = static_cast<size_t>(range[2]);
@@ -130,7 +132,10 @@ void print_summary(const Comparison& comparison) {
   std::string reason;
   for (const Row& row : comparison.rows)
     if (reason.empty() && row.verdict == Verdict::none && !row.reason.empty())
-      reason = fmt::format(" (the first: {}: {})", row.mine == "*" ? row.golden : row.has_tensor ? row.tensor_name() : row.mine,
+      reason = fmt::format(" (the first: {}: {})",
+                           row.mine == "*"  ? row.golden
+                           : row.has_tensor ? row.tensor_name()
+                                            : row.mine,
                            row.reason);
   fmt::print("\n{} tensors: {} pass, {} odd, {} differ, {} not compared{}\n", comparison.rows.size(),
              comparison.count(Verdict::pass), comparison.count(Verdict::warning), comparison.count(Verdict::fail),
@@ -155,11 +160,13 @@ DumpedOp* only_array(DumpTree& tree) {
 
 int compare_plain(const Arguments& arguments) {
   if (arguments.positional().size() != 2)
-    fail(ErrorKind::invalid_argument, "", "needs MINE and GOLDEN, found {} paths; --help shows how", arguments.positional().size());
+    fail(ErrorKind::invalid_argument, "", "needs MINE and GOLDEN, found {} paths; --help shows how",
+         arguments.positional().size());
   CompareOptions options = options_of(arguments);
   Inputs inputs = read_inputs(arguments, arguments.positional()[0], arguments.positional()[1], options);
   // Two files of one array each are a pair whatever they are called.
-  if (DumpedOp *mine = only_array(inputs.mine), *golden = only_array(inputs.golden); mine != nullptr && golden != nullptr)
+  if (DumpedOp* mine = only_array(inputs.mine), *golden = only_array(inputs.golden);
+      mine != nullptr && golden != nullptr)
     golden->name = mine->name, golden->tensors[0].index = mine->tensors[0].index;
   Comparison comparison = run(arguments, inputs, options);
   bool printed = false;
@@ -195,7 +202,8 @@ CsvOptions csv_options(const Arguments& arguments) {
     csv.columns.reset();
     for (const std::string& name : arguments.list("-alg")) {
       std::optional<Metric> metric = parse_metric(name);
-      if (!metric) fail(ErrorKind::invalid_argument, "-alg", "has no algorithm {}; names or numbers 0 to 9, or all", name);
+      if (!metric)
+        fail(ErrorKind::invalid_argument, "-alg", "has no algorithm {}; names or numbers 0 to 9, or all", name);
       csv.columns.set(static_cast<size_t>(*metric));
     }
   }
@@ -203,13 +211,15 @@ CsvOptions csv_options(const Arguments& arguments) {
 }
 
 /// -op NAME -o N: the worst elements of one tensor in a file beside the result.
-void write_single(const Arguments& arguments, const Inputs& inputs, const CompareOptions& options, const std::string& out) {
+void write_single(const Arguments& arguments, const Inputs& inputs, const CompareOptions& options,
+                  const std::string& out) {
   bool input = arguments.has("-i");
   if (input == arguments.has("-o")) fail(ErrorKind::invalid_argument, "-op", "needs one of -o INDEX and -i INDEX");
   auto index = static_cast<int>(arguments.integer(input ? "-i" : "-o", 0, 0, 1 << 20));
   auto most = static_cast<size_t>(arguments.integer("-n", 20, 1, 10'000));
   const std::string& op = arguments.text("-op");
-  TensorPair pair = load_pair(inputs.mine, inputs.golden, inputs.mapping, inputs.golden_mapping, options, op, input, index);
+  TensorPair pair =
+      load_pair(inputs.mine, inputs.golden, inputs.mapping, inputs.golden_mapping, options, op, input, index);
   std::string path = fmt::format("{}/{}_{}_{}_topn.csv", out, file_part(op), input ? "input" : "output", index);
   write_file(path, worst_elements_csv(pair, most));
   fmt::print("worst {} elements: {}\n", most, path);
@@ -220,8 +230,9 @@ int compare_platform(const Arguments& arguments) {
     if (!arguments.has(needed)) fail(ErrorKind::invalid_argument, needed, "is needed: the dumps to compare");
   for (const char* missing : {"-q", "-c", "-a", "-ffts"})
     if (arguments.has(missing))
-      fail(ErrorKind::unsupported, missing, "is not supported: there are no quantisation rules, scripts of algorithms or "
-                                            "merged thread slices here");
+      fail(ErrorKind::unsupported, missing,
+           "is not supported: there are no quantisation rules, scripts of algorithms or "
+           "merged thread slices here");
   if (arguments.integer("-p", 0, 0, 1) == 1) fail(ErrorKind::unsupported, "-p", "is supported with 0 only");
   CompareOptions options = options_of(arguments);
   CsvOptions csv = csv_options(arguments);
@@ -293,7 +304,8 @@ int dispatch(const std::string& program, const std::vector<std::string>& words) 
   if (verb == "convert") return convert_dumps(arguments);
   if (verb == "overflow") return list_overflows(arguments);
   if (verb == "file_compare") return compare_files(arguments);
-  if (verb != "compare") fail(ErrorKind::invalid_argument, verb, "is no command; there are compare, convert, overflow, file_compare");
+  if (verb != "compare")
+    fail(ErrorKind::invalid_argument, verb, "is no command; there are compare, convert, overflow, file_compare");
   bool platform_form = platform || arguments.has("-m") || arguments.has("-g");
   if (platform_form && !arguments.positional().empty())
     fail(ErrorKind::invalid_argument, arguments.positional()[0], "is not expected beside -m and -g");
@@ -311,7 +323,8 @@ int compare_main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "{} {}: memory ran out\n", cairn::cli::red("error:"), program);
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "{} {}: {}: {}\n", cairn::cli::red("error:"), program, error.path1().string(), error.code().message());
+    fmt::print(stderr, "{} {}: {}: {}\n", cairn::cli::red("error:"), program, error.path1().string(),
+               error.code().message());
   } catch (const cairn::Error& error) {
     fmt::print(stderr, "{} {}: {}\n", cairn::cli::red("error:"), program, error.what());
   }

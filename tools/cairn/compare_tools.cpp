@@ -48,8 +48,9 @@ void write_tensor(const fs::path& file, const DumpFile& dump, const DumpTensor& 
     write_npy(base + ".npy", tensor);
   } else {
     std::string layout = arguments.has("-f") ? arguments.text("-f") : layout_name(dumped.format);
-    write_file(fmt::format("{}.{}.{}.{}.bin", base, fmt::join(tensor.dims(), "_"), dump_type_name(dumped.data_type), layout),
-               {static_cast<const char*>(tensor.data()), tensor.bytes()});
+    write_file(
+        fmt::format("{}.{}.{}.{}.bin", base, fmt::join(tensor.dims(), "_"), dump_type_name(dumped.data_type), layout),
+        {static_cast<const char*>(tensor.data()), tensor.bytes()});
   }
 }
 
@@ -71,7 +72,7 @@ std::vector<fs::path> dump_files(const std::vector<std::string>& named) {
 
 /// The record of an overflow as the device wrote it: fields of 64 bits each.
 nlohmann::ordered_json overflow_record(std::string_view data) {
-  constexpr const char* kFields[] = {"model_id", "stream_id", "task_id",   "task_type", "pc_start",
+  constexpr const char* kFields[] = {"model_id",  "stream_id",   "task_id",   "task_type", "pc_start",
                                      "para_base", "kernel_code", "block_idx", "status"};
   nlohmann::ordered_json record;
   for (size_t i = 0; i < std::size(kFields) && 8 * i + 8 <= data.size(); ++i) {
@@ -182,14 +183,16 @@ int list_overflows(const Arguments& arguments) {
   std::vector<Found> files;
   for (const std::string& path : tree.overflow)
     files.push_back({*parse_file_name(fs::path(path).filename().string()), path});
-  std::stable_sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.name.time < b.name.time; });
+  std::stable_sort(files.begin(), files.end(),
+                   [](const Found& a, const Found& b) { return a.name.time < b.name.time; });
   auto list = nlohmann::ordered_json::array();
   for (const Found& file : files) {
     if (list.size() == most) break;
     nlohmann::ordered_json entry = {{"file", file.path}, {"task_id", file.name.task}, {"stream_id", file.name.stream}};
     for (const DumpStep& step : tree.steps)
       for (const DumpedOp& op : step.ops)
-        if (op.task == file.name.task && op.stream == file.name.stream) entry["operator"] = op.name, entry["type"] = op.type;
+        if (op.task == file.name.task && op.stream == file.name.stream)
+          entry["operator"] = op.name, entry["type"] = op.type;
     try {
       DumpFile dump = read_dump(file.path);
       for (const DumpTensor& tensor : dump.outputs) entry["record"] = overflow_record(tensor.data);
@@ -222,7 +225,8 @@ int compare_files(const Arguments& arguments) {
   if (!metrics.note.empty()) fmt::print("{}\n", metrics.note);
   if (arguments.has("-out")) {
     fs::create_directories(arguments.text("-out"));
-    write_file(arguments.text("-out") + "/file_result.csv", names + "CompareFailReason\n" + values + metrics.note + "\n");
+    write_file(arguments.text("-out") + "/file_result.csv",
+               names + "CompareFailReason\n" + values + metrics.note + "\n");
   }
   return 0;
 }

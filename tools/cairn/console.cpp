@@ -42,9 +42,7 @@ std::string cut(const std::string& text, size_t width) {
 
 }  // namespace
 
-void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-}
+void print_json(const Json& json) { fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace)); }
 
 std::string bold(std::string_view text) {
   return coloured() ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);

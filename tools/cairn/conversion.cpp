@@ -116,8 +116,8 @@ Module open_source(const Conversion& conversion) {
   } catch (const Error& error) {
     for (const NamedDims& shape : conversion.shapes)
       if (error.message().find(fmt::format("has no input '{}'", shape.name)) != std::string::npos)
-        stop("E10016", "--input_shape", fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name,
-                                                    error.what()));
+        stop("E10016", "--input_shape",
+             fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name, error.what()));
     throw;
   }
 }
@@ -159,7 +159,8 @@ void plan_all(const Module& module, const InputLimits& limits, Converted& conver
     bool fixed = true;
     for (size_t i = 0; i < dims.size(); ++i) {
       dims[i].clear();
-      for (const SizeRange& range : alternative[i]) dims[i].push_back(range.low), fixed = fixed && range.low == range.high;
+      for (const SizeRange& range : alternative[i])
+        dims[i].push_back(range.low), fixed = fixed && range.low == range.high;
     }
     if (fixed) plan(dims);
   }

@@ -27,7 +27,7 @@ struct Conversion {
   std::string aipp;               // configuration file, empty: none
   PrecisionOptions precision;
   std::vector<std::string> disabled_passes;
-  bool keep_memory = false;       // every value has memory of its own
+  bool keep_memory = false;  // every value has memory of its own
   bool external_weights = false;
   std::map<std::string, std::string> options;  // recorded in the model
 };

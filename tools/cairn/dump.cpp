@@ -45,11 +45,12 @@ void Dumper::write(const Node& node, size_t index, const Value& value, const voi
     name = source.name;
     location = source.location;
   }
-  std::string file = fmt::format("{}.{}.{}.0.{}.output.{}.npy", node.op->name, part_of_name(name), files_, time_, index);
+  std::string file =
+      fmt::format("{}.{}.{}.0.{}.output.{}.npy", node.op->name, part_of_name(name), files_, time_, index);
   write_npy(Tensor::view(value.type.dtype, value.type.shape.sizes(), data, nullptr),
             (std::filesystem::path(folder_) / file).string());
-  Json line = {{"file", file},       {"op", name},         {"type", node.op->name},   {"kind", "output"},
-               {"index", index},     {"sources", sources}, {"location", location}};
+  Json line = {{"file", file},   {"op", name},         {"type", node.op->name}, {"kind", "output"},
+               {"index", index}, {"sources", sources}, {"location", location}};
   std::ofstream(manifest_, std::ios::app) << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   ++files_;
 }

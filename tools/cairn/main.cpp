@@ -67,7 +67,8 @@ int cairn_main(const std::vector<std::string>& arguments) {
 
   if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port")) {
     try {
-      return run_script_verb(arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port", {arguments.begin() + 1, arguments.end()});
+      return run_script_verb(arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port",
+                             {arguments.begin() + 1, arguments.end()});
     } catch (const Error& error) {
       return report_error(error, arguments[0], false);
     }

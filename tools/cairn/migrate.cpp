@@ -72,9 +72,7 @@ void declare(CLI::App& app, Command& command) {
   app.add_flag("-c,--compat", command.compat, "scripts run TensorFlow 2 in its compat.v1 mode")->group(form);
 }
 
-void emit(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
+void emit(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 bool has_findings(const Result& result) {
   for (const FileResult& file : result.files) {

@@ -95,10 +95,11 @@ void print_steps(const Exported& made) {
     auto share = roofline_share(step, total, made.machine);
     std::string name = step.name.substr(folder.size());
     if (!step.sources.empty() && !step.sources[0].location.empty()) name += " (" + step.sources[0].location + ")";
-    table.add({name, step.type, step.kernel, std::to_string(total.count),
-               share ? fmt::format("{:.0f} %", 100 * *share) : "N/A",
-               seconds_text(static_cast<double>(total.total) / static_cast<double>(total.count) / 1e9),
-               fmt::format("{:.1f} %", 100 * static_cast<double>(total.total) / static_cast<double>(made.analysis.op_time))});
+    table.add(
+        {name, step.type, step.kernel, std::to_string(total.count),
+         share ? fmt::format("{:.0f} %", 100 * *share) : "N/A",
+         seconds_text(static_cast<double>(total.total) / static_cast<double>(total.count) / 1e9),
+         fmt::format("{:.1f} %", 100 * static_cast<double>(total.total) / static_cast<double>(made.analysis.op_time))});
   }
   if (!table.empty()) table.print();
 }
@@ -106,11 +107,14 @@ void print_steps(const Exported& made) {
 void print_iterations(const Exported& made) {
   const Analysis& analysis = made.analysis;
   uint32_t model = main_model(analysis);
-  auto mine = std::count_if(analysis.iterations.begin(), analysis.iterations.end(), [&](auto& each) { return each.model == model; });
-  fmt::print("{}: {} iterations, {} steps recorded\n\n", model_name(made.recording, model), mine, made.recording.ops.size());
+  auto mine = std::count_if(analysis.iterations.begin(), analysis.iterations.end(),
+                            [&](auto& each) { return each.model == model; });
+  fmt::print("{}: {} iterations, {} steps recorded\n\n", model_name(made.recording, model), mine,
+             made.recording.ops.size());
   Table table({"median over iterations", ">period", ">data", ">FP to BP", ">refresh", ">no step", ">busy"});
   auto text = [&](auto&& value) { return seconds_text(static_cast<double>(median(analysis, value)) / 1e9); };
-  table.add({"time", text([](auto& each) { return each.period; }), text([](auto& each) { return each.data_aug.value_or(0); }),
+  table.add({"time", text([](auto& each) { return each.period; }),
+             text([](auto& each) { return each.data_aug.value_or(0); }),
              text([](auto& each) { return each.fp_to_bp(); }), text([](auto& each) { return each.refresh(); }),
              text([](auto& each) { return each.gaps; }), text([](auto& each) { return each.busy(); })});
   table.print();
@@ -149,8 +153,8 @@ int query(const std::string& folder) {
       std::string longest;
       for (size_t i = 0; i < std::min<size_t>(5, count); ++i)
         longest += fmt::format("{}{}", i ? "," : "", list[i]->number);
-      table.add({fs::path(each).filename().string(), std::to_string(recording.session.pid), model_name(recording, model),
-                 std::to_string(model), std::to_string(count), longest});
+      table.add({fs::path(each).filename().string(), std::to_string(recording.session.pid),
+                 model_name(recording, model), std::to_string(model), std::to_string(count), longest});
     }
   }
   table.print();
@@ -167,9 +171,9 @@ int diff(const std::string& before, const std::string& after) {
   auto [a, a_times] = read(before);
   auto [b, b_times] = read(after);
   auto count = [](const Analysis& analysis) {
-    return static_cast<double>(std::max<int64_t>(
-        1, std::count_if(analysis.iterations.begin(), analysis.iterations.end(),
-                         [&](auto& each) { return each.model == main_model(analysis); })));
+    return static_cast<double>(
+        std::max<int64_t>(1, std::count_if(analysis.iterations.begin(), analysis.iterations.end(),
+                                           [&](auto& each) { return each.model == main_model(analysis); })));
   };
   double a_count = count(a_times), b_count = count(b_times);
   auto old_steps = by_name(a, a_times), new_steps = by_name(b, b_times);
@@ -239,7 +243,8 @@ int record(const std::vector<std::string>& command, const std::string& output, J
     export_and_print(path);
   }
   if (!found)
-    fail(ErrorKind::not_found, command[0], "ran no model of Cairn, so there is nothing to show; a TensorFlow script runs "
+    fail(ErrorKind::not_found, command[0],
+         "ran no model of Cairn, so there is nothing to show; a TensorFlow script runs "
          "on the engine after `cairn migrate`");
   return status;
 }
@@ -278,7 +283,8 @@ int run_profile(std::vector<std::string> words) {
   size_t wanted = verb == "diff" ? 2 : 1;
   if (verb != "export" && verb != "import" && verb != "query" && verb != "diff")
     fail(ErrorKind::invalid_argument, verb, "is no command of profile; put -- before a program to run it");
-  if (words.size() != wanted) fail(ErrorKind::invalid_argument, verb, "needs {} folder{}", wanted, wanted == 1 ? "" : "s");
+  if (words.size() != wanted)
+    fail(ErrorKind::invalid_argument, verb, "needs {} folder{}", wanted, wanted == 1 ? "" : "s");
   for (std::string& word : words) word = expand_home(word);
   if (verb == "import") return import_all(words[0]);
   if (verb == "query") return query(words[0]);
@@ -292,9 +298,10 @@ int run_profile(std::vector<std::string> words) {
 /// Options of msprof that change nothing here are taken; others are an error.
 bool is_taken(const std::string& name) {
   static const std::set<std::string> kTaken = {
-      "--ascendcl",  "--model-execution", "--runtime-api",  "--hccl",        "--task-time",   "--aicpu",
-      "--ai-core",   "--aic-mode",        "--aic-freq",     "--task-memory", "--environment", "--reports",
-      "--clear",     "--model-id",        "--iteration-id", "--storage-limit", "--summary-format", "--msproftx", "--l2"};
+      "--ascendcl",      "--model-execution", "--runtime-api", "--hccl",     "--task-time",
+      "--aicpu",         "--ai-core",         "--aic-mode",    "--aic-freq", "--task-memory",
+      "--environment",   "--reports",         "--clear",       "--model-id", "--iteration-id",
+      "--storage-limit", "--summary-format",  "--msproftx",    "--l2"};
   return kTaken.contains(name);
 }
 
@@ -317,11 +324,13 @@ int script_form(const std::vector<std::string>& words) {
 }
 
 int run_msprof(std::vector<std::string> words) {
-  if (!words.empty() && (words[0] == "import" || words[0] == "query" || words[0] == "export")) return script_form(words);
+  if (!words.empty() && (words[0] == "import" || words[0] == "query" || words[0] == "export"))
+    return script_form(words);
   std::map<std::string, std::string> given;
   while (!words.empty() && words[0].starts_with("--")) {
     std::string name = words[0].substr(0, words[0].find('='));
-    static const std::set<std::string> kActs = {"--output", "--application", "--export", "--query", "--parse", "--type", "--aic-metrics"};
+    static const std::set<std::string> kActs = {"--output", "--application", "--export",     "--query",
+                                                "--parse",  "--type",        "--aic-metrics"};
     if (name == "--dynamic" || name == "--analyze" || name.starts_with("--sys-"))
       fail(ErrorKind::unsupported, name, "is not there; cairn.Profiler records a part of a program");
     if (!kActs.contains(name) && !is_taken(name)) fail(ErrorKind::invalid_argument, name, "is no option of msprof");
@@ -393,7 +402,11 @@ void export_and_print(const std::string& folder) {
   fmt::print("\nrecording took {:.2f} % of the steps' time\npage: {}\n", 100 * made.analysis.overhead, made.page);
 }
 
-int profile_main(const std::vector<std::string>& arguments) { return guarded("profile", kHelp, arguments, run_profile); }
-int msprof_main(const std::vector<std::string>& arguments) { return guarded("msprof", kPlatformHelp, arguments, run_msprof); }
+int profile_main(const std::vector<std::string>& arguments) {
+  return guarded("profile", kHelp, arguments, run_profile);
+}
+int msprof_main(const std::vector<std::string>& arguments) {
+  return guarded("msprof", kPlatformHelp, arguments, run_msprof);
+}
 
 }  // namespace cairn::cli

@@ -256,7 +256,8 @@ void add_show(CLI::App& app, Run& run) {
   CLI::App* verb = app.add_subcommand("show", "what a model is: signatures, operators, size, what is not supported");
   add_model_options(*verb, show->model, show->json);
   verb->add_flag("--text", show->text, "print the module in text form instead");
-  verb->add_option("--print-after,--print_after", show->print_after, "the text after this pass, or after `all` that change something");
+  verb->add_option("--print-after,--print_after", show->print_after,
+                   "the text after this pass, or after `all` that change something");
   verb->footer(
       "\nExamples:\n  cairn show saved_model/\n  cairn show model.om --input-shape=\"x:8,224,224,3\"\n"
       "  cairn show frozen.pb --out_nodes=\"conv1/Relu:0\" --text\n"

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "conversion.h"
-#include "frontends/text_proto.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/text_schema.h"
+#include "frontends/text_proto.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -20,13 +20,24 @@ struct TypeRow {
   int number;  // on the platform
   const char* tensorflow;
 };
-constexpr TypeRow kTypes[] = {{"float", 0, "DT_FLOAT"},     {"float32", 0, "DT_FLOAT"},  {"float16", 1, "DT_HALF"},
-                              {"half", 1, "DT_HALF"},       {"fp16", 1, "DT_HALF"},      {"int8", 2, "DT_INT8"},
-                              {"int32", 3, "DT_INT32"},     {"uint8", 4, "DT_UINT8"},    {"int16", 6, "DT_INT16"},
-                              {"uint16", 7, "DT_UINT16"},   {"uint32", 8, "DT_UINT32"},  {"int64", 9, "DT_INT64"},
-                              {"uint64", 10, "DT_UINT64"},  {"double", 11, "DT_DOUBLE"}, {"bool", 12, "DT_BOOL"},
-                              {"complex64", 16, "DT_COMPLEX64"}, {"complex128", 17, "DT_COMPLEX128"}};
-constexpr std::pair<std::string_view, int> kFormats[] = {{"nchw", 0}, {"nhwc", 1}, {"nd", 2},   {"nc1hwc0", 3},
+constexpr TypeRow kTypes[] = {{"float", 0, "DT_FLOAT"},
+                              {"float32", 0, "DT_FLOAT"},
+                              {"float16", 1, "DT_HALF"},
+                              {"half", 1, "DT_HALF"},
+                              {"fp16", 1, "DT_HALF"},
+                              {"int8", 2, "DT_INT8"},
+                              {"int32", 3, "DT_INT32"},
+                              {"uint8", 4, "DT_UINT8"},
+                              {"int16", 6, "DT_INT16"},
+                              {"uint16", 7, "DT_UINT16"},
+                              {"uint32", 8, "DT_UINT32"},
+                              {"int64", 9, "DT_INT64"},
+                              {"uint64", 10, "DT_UINT64"},
+                              {"double", 11, "DT_DOUBLE"},
+                              {"bool", 12, "DT_BOOL"},
+                              {"complex64", 16, "DT_COMPLEX64"},
+                              {"complex128", 17, "DT_COMPLEX128"}};
+constexpr std::pair<std::string_view, int> kFormats[] = {{"nchw", 0},  {"nhwc", 1},   {"nd", 2},    {"nc1hwc0", 3},
                                                          {"hwcn", 16}, {"ncdhw", 30}, {"ndhwc", 27}};
 
 std::string lower(std::string text) {
@@ -53,7 +64,8 @@ class SingleOpReader {
   SingleOpReader(const Json& json, size_t index) : json_(json), index_(index) {}
 
   SingleOp read() {
-    if (!json_.is_object() || !json_.contains("op") || !json_["op"].is_string() || json_["op"].get<std::string>().empty())
+    if (!json_.is_object() || !json_.contains("op") || !json_["op"].is_string() ||
+        json_["op"].get<std::string>().empty())
       stop("E10026", kOption, fmt::format("Operator {} has no name in \"op\".", index_));
     op_.op = json_["op"].get<std::string>();
     op_.file = fmt::format("{}_{}", index_, op_.op);
@@ -102,8 +114,10 @@ class SingleOpReader {
   /// Adds the tensor to the file's name; returns its type.
   const TypeRow& describe(const Json& description) {
     std::string type = text_of(description, "type"), format = text_of(description, "format");
-    auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& each) { return each.name == type; });
-    auto order = std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& each) { return each.first == format; });
+    auto row =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& each) { return each.name == type; });
+    auto order =
+        std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& each) { return each.first == format; });
     if (row == std::end(kTypes)) stop("E10027", kOption, fmt::format("'{}' of operator {} is no type.", type, op_.op));
     if (order == std::end(kFormats))
       stop("E10027", kOption, fmt::format("'{}' of operator {} is no format.", format, op_.op));
@@ -119,7 +133,8 @@ class SingleOpReader {
       sound = sound && size.is_number_integer() && size.get<int64_t>() >= -1;
       if (sound) sizes.push_back(size.get<int64_t>());
     }
-    if (!sound) stop("E10027", kOption, fmt::format("A tensor of operator {} has no list of sizes in \"shape\".", op_.op));
+    if (!sound)
+      stop("E10027", kOption, fmt::format("A tensor of operator {} has no list of sizes in \"shape\".", op_.op));
     return sizes;
   }
 
@@ -152,7 +167,8 @@ class SingleOpReader {
       if (sound) values += *written + " ";
     }
     if (!sound)
-      stop("E10030", kOption, fmt::format("Attribute {} of operator {} has no value of type '{}'.", name, op_.op, type));
+      stop("E10030", kOption,
+           fmt::format("Attribute {} of operator {} has no value of type '{}'.", name, op_.op, type));
     return attribute(name, value.is_array() ? fmt::format("list {{ {} }}", values) : values);
   }
 

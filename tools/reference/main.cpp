@@ -19,44 +19,28 @@ constexpr const char* kMade = "<!-- Written by ./dev docs from the tables in the
 
 const char* accepts_text(Accepts accepts) {
   switch (accepts) {
-    case Accepts::any:
-      return "anything";
-    case Accepts::numbers:
-      return "numbers";
-    case Accepts::floats:
-      return "floats";
-    case Accepts::integers:
-      return "integers";
-    case Accepts::boolean:
-      return "bool";
-    case Accepts::number_or_bool:
-      return "numbers, bool";
-    case Accepts::shape_integers:
-      return "i32, i64";
-    case Accepts::text:
-      return "text";
-    case Accepts::list:
-      return "list";
-    case Accepts::resource:
-      return "resource";
-    case Accepts::rng:
-      return "random state";
-    case Accepts::token:
-      return "token";
-    case Accepts::any_tensor:
-      return "any tensor";
+    case Accepts::any: return "anything";
+    case Accepts::numbers: return "numbers";
+    case Accepts::floats: return "floats";
+    case Accepts::integers: return "integers";
+    case Accepts::boolean: return "bool";
+    case Accepts::number_or_bool: return "numbers, bool";
+    case Accepts::shape_integers: return "i32, i64";
+    case Accepts::text: return "text";
+    case Accepts::list: return "list";
+    case Accepts::resource: return "resource";
+    case Accepts::rng: return "random state";
+    case Accepts::token: return "token";
+    case Accepts::any_tensor: return "any tensor";
   }
   return "";
 }
 
 const char* precision_text(Precision precision) {
   switch (precision) {
-    case Precision::exact:
-      return "bit-exact";
-    case Precision::rounded:
-      return "a few units in the last place";
-    case Precision::accumulate_f32:
-      return "sums in f32, in any order";
+    case Precision::exact: return "bit-exact";
+    case Precision::rounded: return "a few units in the last place";
+    case Precision::accumulate_f32: return "sums in f32, in any order";
   }
   return "";
 }
@@ -93,7 +77,9 @@ std::string attributes_text(const OpDef& op) {
 std::string ops_page() {
   std::string text = fmt::format("# Operators\n\n{}\n{} operators. `?` marks an optional input, `...` any number.\n\n",
                                  kMade, all_ops().size());
-  text += "| operator | meaning | inputs | attributes | results | accuracy | checked against |\n|---|---|---|---|---|---|---|\n";
+  text +=
+      "| operator | meaning | inputs | attributes | results | accuracy | checked against "
+      "|\n|---|---|---|---|---|---|---|\n";
   for (const OpDef* op : all_ops()) {
     std::string oracle = op->oracle.expression ? fmt::format("`{}`", cell(op->oracle.expression))
                                                : cell(op->oracle.reason ? op->oracle.reason : "");
@@ -109,7 +95,8 @@ std::string options_page() {
   for (const OptionDef& option : option_table())
     if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
   for (std::string_view group : groups) {
-    text += fmt::format("\n## {}\n\n| option | meaning | values | default | tools | status |\n|---|---|---|---|---|---|\n", group);
+    text += fmt::format(
+        "\n## {}\n\n| option | meaning | values | default | tools | status |\n|---|---|---|---|---|---|\n", group);
     for (const OptionDef& option : option_table()) {
       if (option.group != group) continue;
       std::string status = to_string(option.status);

@@ -27,51 +27,31 @@ tf::Status to_status(const Failure& failure, const std::string& cluster) {
   if (!node.empty()) text += "\n\t [[{{node " + node + "}}]]";
   switch (failure.status) {
     case CAIRN_INVALID_ARGUMENT:
-    case CAIRN_INVALID_MODEL:
-      return tf::errors::InvalidArgument(text);
-    case CAIRN_UNSUPPORTED:
-      return tf::errors::Unimplemented(text);
-    case CAIRN_NOT_FOUND:
-      return tf::errors::NotFound(text);
-    case CAIRN_OUT_OF_MEMORY:
-      return tf::errors::ResourceExhausted(text);
-    case CAIRN_CANCELLED:
-      return tf::errors::Cancelled(text);
-    default:
-      return tf::errors::Internal(text);
+    case CAIRN_INVALID_MODEL: return tf::errors::InvalidArgument(text);
+    case CAIRN_UNSUPPORTED: return tf::errors::Unimplemented(text);
+    case CAIRN_NOT_FOUND: return tf::errors::NotFound(text);
+    case CAIRN_OUT_OF_MEMORY: return tf::errors::ResourceExhausted(text);
+    case CAIRN_CANCELLED: return tf::errors::Cancelled(text);
+    default: return tf::errors::Internal(text);
   }
 }
 
 CairnDType to_cairn(tf::DataType type) {
   switch (type) {
-    case tf::DT_FLOAT:
-      return {CAIRN_FLOAT, 32, 1};
-    case tf::DT_DOUBLE:
-      return {CAIRN_FLOAT, 64, 1};
-    case tf::DT_HALF:
-      return {CAIRN_FLOAT, 16, 1};
-    case tf::DT_BFLOAT16:
-      return {CAIRN_BFLOAT, 16, 1};
-    case tf::DT_INT8:
-      return {CAIRN_INT, 8, 1};
-    case tf::DT_INT16:
-      return {CAIRN_INT, 16, 1};
-    case tf::DT_INT32:
-      return {CAIRN_INT, 32, 1};
-    case tf::DT_INT64:
-      return {CAIRN_INT, 64, 1};
-    case tf::DT_UINT8:
-      return {CAIRN_UINT, 8, 1};
-    case tf::DT_UINT16:
-      return {CAIRN_UINT, 16, 1};
-    case tf::DT_UINT32:
-      return {CAIRN_UINT, 32, 1};
-    case tf::DT_UINT64:
-      return {CAIRN_UINT, 64, 1};
-    case tf::DT_BOOL:
-      return {CAIRN_BOOL, 8, 1};
-    default:
-      return {0, 0, 0};  // refused by the engine
+    case tf::DT_FLOAT: return {CAIRN_FLOAT, 32, 1};
+    case tf::DT_DOUBLE: return {CAIRN_FLOAT, 64, 1};
+    case tf::DT_HALF: return {CAIRN_FLOAT, 16, 1};
+    case tf::DT_BFLOAT16: return {CAIRN_BFLOAT, 16, 1};
+    case tf::DT_INT8: return {CAIRN_INT, 8, 1};
+    case tf::DT_INT16: return {CAIRN_INT, 16, 1};
+    case tf::DT_INT32: return {CAIRN_INT, 32, 1};
+    case tf::DT_INT64: return {CAIRN_INT, 64, 1};
+    case tf::DT_UINT8: return {CAIRN_UINT, 8, 1};
+    case tf::DT_UINT16: return {CAIRN_UINT, 16, 1};
+    case tf::DT_UINT32: return {CAIRN_UINT, 32, 1};
+    case tf::DT_UINT64: return {CAIRN_UINT, 64, 1};
+    case tf::DT_BOOL: return {CAIRN_BOOL, 8, 1};
+    default: return {0, 0, 0};  // refused by the engine
   }
 }
 
@@ -197,11 +177,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     /// `refusal` tells when the engine does not take the cluster in these shapes, `uninitialised` that a variable has no
     /// value yet; nothing has been changed then.
     Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal, bool& uninitialised)
-        : context_(context),
-          op_(op),
-          scratch_(scratch),
-          refusal_(refusal),
-          uninitialised_(uninitialised) {
+        : context_(context), op_(op), scratch_(scratch), refusal_(refusal), uninitialised_(uninitialised) {
       const auto count = static_cast<size_t>(context->num_inputs());
       scratch.tensors.resize(count);
       scratch.locks.clear();

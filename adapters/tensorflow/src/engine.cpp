@@ -79,9 +79,7 @@ std::string import_options(const CairnTensor* arguments, size_t count) {
 
 }  // namespace
 
-std::string argument_name(size_t index) {
-  return "__argument_" + std::to_string(index);
-}
+std::string argument_name(size_t index) { return "__argument_" + std::to_string(index); }
 
 const Library* library(std::string& why) {
   struct Loaded {
@@ -114,9 +112,7 @@ Compiled::Compiled(const Library& library, CairnModel* model) : library_(library
   }
 }
 
-Compiled::~Compiled() {
-  library_.model_free(model_);
-}
+Compiled::~Compiled() { library_.model_free(model_); }
 
 bool Program::find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
                    Failure& failure) const {

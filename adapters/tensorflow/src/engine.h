@@ -69,9 +69,7 @@ class Compiled {
 class Program {
  public:
   Program(const Library& library, std::string name, std::string graph)
-      : library_(library),
-        name_(std::move(name)),
-        graph_(std::move(graph)) {}
+      : library_(library), name_(std::move(name)), graph_(std::move(graph)) {}
 
   /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled when it
   /// is the first time. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.

@@ -9,18 +9,10 @@ namespace cairn_tf {
 
 namespace {
 
-bool is_enter(const Node& node) {
-  return node.op == "Enter" || node.op == "RefEnter";
-}
-bool is_switch(const Node& node) {
-  return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN";
-}
-bool is_exit(const Node& node) {
-  return node.op == "Exit" || node.op == "RefExit";
-}
-bool is_merge(const Node& node) {
-  return node.op == "Merge" || node.op == "RefMerge";
-}
+bool is_enter(const Node& node) { return node.op == "Enter" || node.op == "RefEnter"; }
+bool is_switch(const Node& node) { return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN"; }
+bool is_exit(const Node& node) { return node.op == "Exit" || node.op == "RefExit"; }
+bool is_merge(const Node& node) { return node.op == "Merge" || node.op == "RefMerge"; }
 
 class Partitioner {
  public:
@@ -188,9 +180,7 @@ class Partitioner {
 
 }  // namespace
 
-Partition partition(const std::vector<Node>& nodes) {
-  return Partitioner(nodes).run();
-}
+Partition partition(const std::vector<Node>& nodes) { return Partitioner(nodes).run(); }
 
 void keep_frames_on_host(std::vector<Node>& nodes) {
   std::vector<std::vector<int>> users(nodes.size());

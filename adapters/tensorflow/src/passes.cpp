@@ -175,9 +175,7 @@ bool tells_shapes(const std::string& op) {
 }
 
 /// What TensorFlow's own passes note on nodes for each other, in forms of their own.
-bool is_note(const std::string& attribute) {
-  return attribute[0] == '_';
-}
+bool is_note(const std::string& attribute) { return attribute[0] == '_'; }
 
 /// The graph without what constants hold, as the engine is asked about it.
 tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition* functions) {
@@ -202,9 +200,7 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
 class Clusterer {
  public:
   Clusterer(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions)
-      : graph_(graph),
-        library_(library),
-        functions_(functions) {}
+      : graph_(graph), library_(library), functions_(functions) {}
 
   tf::Status run(const std::string& title) {
     title_ = title;

@@ -228,12 +228,13 @@ struct TypeRow {
   DType dtype;
 };
 /// The dump numbering; quantised integers count as the integers that they are stored in.
-constexpr TypeRow kTypes[] = {{1, "float32", kF32},   {2, "float16", kF16}, {27, "bfloat16", kBF16}, {12, "float64", kF64},
-                              {3, "int8", kI8},       {5, "int16", kI16},   {7, "int32", kI32},      {8, "int64", kI64},
-                              {4, "uint8", kU8},      {6, "uint16", kU16},  {9, "uint32", kU32},     {10, "uint64", kU64},
-                              {11, "bool", kBool},    {16, "complex64", kC64}, {18, "qint8", kI8},   {19, "qint16", kI16},
-                              {20, "qint32", kI32},   {21, "quint8", kU8},  {22, "quint16", kU16},   {14, "dual_sub_int8", kI8},
-                              {15, "dual_sub_uint8", kU8}};
+constexpr TypeRow kTypes[] = {{1, "float32", kF32},  {2, "float16", kF16},       {27, "bfloat16", kBF16},
+                              {12, "float64", kF64}, {3, "int8", kI8},           {5, "int16", kI16},
+                              {7, "int32", kI32},    {8, "int64", kI64},         {4, "uint8", kU8},
+                              {6, "uint16", kU16},   {9, "uint32", kU32},        {10, "uint64", kU64},
+                              {11, "bool", kBool},   {16, "complex64", kC64},    {18, "qint8", kI8},
+                              {19, "qint16", kI16},  {20, "qint32", kI32},       {21, "quint8", kU8},
+                              {22, "quint16", kU16}, {14, "dual_sub_int8", kI8}, {15, "dual_sub_uint8", kU8}};
 
 /// Small floating types of 8 bits: exponent and mantissa widths; `finite` has one NaN and no infinity.
 struct SmallFloat {

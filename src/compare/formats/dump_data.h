@@ -13,8 +13,8 @@
 namespace cairn::compare {
 
 struct DumpTensor {
-  int data_type = 1;     // dump numbering: 1 float, 2 float16 ...
-  uint32_t format = 2;   // packed: see layout.h
+  int data_type = 1;    // dump numbering: 1 float, 2 float16 ...
+  uint32_t format = 2;  // packed: see layout.h
   std::vector<int64_t> dims, original_dims;
   std::string original_name;  // outputs: the framework's operator this is an output of
   int original_index = 0, original_data_type = 0;

@@ -27,6 +27,7 @@ constexpr Layout kLayouts[] = {{"NCHW", 0, "N C H W"},
                                {"DHWNC", 36, "D H W N C"}};
 
 // Names of formats that are known but not converted.
+// clang-format off
 constexpr std::pair<uint32_t, std::string_view> kOtherNames[] = {
     {5, "NC1C0HWPAD"},      {7, "FSR_NCHW"},     {8, "FRACTAL_DECONV"}, {12, "NC1HWC0_C04"},   {13, "FRACTAL_Z_C04"},
     {17, "NC1KHKWHWC0"},    {18, "BN_WEIGHT"},   {19, "FILTER_HWCK"},   {25, "C1HWNCoC0"},     {26, "MD"},
@@ -44,6 +45,7 @@ struct Part {
   char piece;   // ' ', '1', '0'
   bool joined;  // to the part before, in one storage dim
 };
+// clang-format on
 
 std::vector<Part> parts_of(const Layout& layout) {
   std::vector<Part> parts;
@@ -134,8 +136,8 @@ Offsets offsets_of(const Layout& layout, const Sizes& sizes, int64_t block) {
 }
 
 template <class Element>
-void copy_elements(const void* from, void* to, const Offsets& source, const Offsets& target, size_t axis, int64_t from_at,
-                   int64_t to_at) {
+void copy_elements(const void* from, void* to, const Offsets& source, const Offsets& target, size_t axis,
+                   int64_t from_at, int64_t to_at) {
   if (axis == kAxisCount) {
     static_cast<Element*>(to)[to_at] = static_cast<const Element*>(from)[from_at];
     return;
@@ -192,7 +194,8 @@ PackedFormat unpack_format(uint32_t format) {
   return {format & 0xff, format >> 8 & 0xffff, code == 0 ? 0 : int64_t{1} << (code - 1)};
 }
 
-bool fits(const Layout& from, const std::vector<int64_t>& stored, const Layout& to, const std::vector<int64_t>& target) {
+bool fits(const Layout& from, const std::vector<int64_t>& stored, const Layout& to,
+          const std::vector<int64_t>& target) {
   std::optional<Sizes> sizes = is_matrix(from) == is_matrix(to) ? sizes_of(to, target) : std::nullopt;
   if (!sizes) return false;
   if (is_matrix(from) && !has_blocks(from)) return stored == target;
@@ -202,7 +205,8 @@ bool fits(const Layout& from, const std::vector<int64_t>& stored, const Layout& 
 
 Tensor from_blocks(const Tensor& tensor, const Layout& from, const Layout& to, const std::vector<int64_t>& target) {
   if (!fits(from, tensor.dims(), to, target))
-    fail(ErrorKind::invalid_argument, "", "{} {} cannot be {} {}", from.name, text(tensor.dims()), to.name, text(target));
+    fail(ErrorKind::invalid_argument, "", "{} {} cannot be {} {}", from.name, text(tensor.dims()), to.name,
+         text(target));
   Sizes sizes = *sizes_of(to, target);
   Tensor result = Tensor::uninitialized(tensor.dtype(), target);
   copy(tensor, result, offsets_of(from, sizes, block_of(from, tensor.dims())), offsets_of(to, sizes, 1));

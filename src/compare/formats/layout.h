@@ -38,7 +38,8 @@ Tensor from_blocks(const Tensor& tensor, const Layout& from, const Layout& to, c
 Tensor to_blocks(const Tensor& tensor, const Layout& from, const Layout& to, int64_t block = 16);
 
 /// Storage dims of `to` for a tensor with these dims in the plain layout `from`.
-std::vector<int64_t> dims_in(const Layout& from, const std::vector<int64_t>& dims, const Layout& to, int64_t block = 16);
+std::vector<int64_t> dims_in(const Layout& from, const std::vector<int64_t>& dims, const Layout& to,
+                             int64_t block = 16);
 /// True when a tensor of storage dims in `from` can be one of dims `target` in the plain layout `to`.
 bool fits(const Layout& from, const std::vector<int64_t>& stored, const Layout& to, const std::vector<int64_t>& target);
 

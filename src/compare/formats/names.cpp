@@ -30,11 +30,13 @@ std::optional<FileName> parse_base(const std::vector<std::string_view>& parts) {
   FileName name;
   bool sound = false;
   if (parts.size() == 5)
-    sound = parse_number(parts[2], name.task) && parse_number(parts[3], name.stream) && parse_number(parts[4], name.time);
+    sound =
+        parse_number(parts[2], name.task) && parse_number(parts[3], name.stream) && parse_number(parts[4], name.time);
   else if (parts.size() == 8)
     sound = parse_number(parts[2], name.task) && parse_number(parts[3], name.time);
   else if (parts.size() == 9)
-    sound = parse_number(parts[2], name.stream) && parse_number(parts[3], name.task) && parse_number(parts[4], name.time);
+    sound =
+        parse_number(parts[2], name.stream) && parse_number(parts[3], name.task) && parse_number(parts[4], name.time);
   if (!sound || parts[0].empty() || parts[1].empty()) return std::nullopt;
   name.op_type = parts[0], name.op = parts[1];
   if (name.op_type == "Opdebug") name.kind = FileName::Kind::overflow;
@@ -94,7 +96,8 @@ std::string dump_file_name(std::string_view op_type, std::string_view op, int64_
 
 std::string plain_name(std::string_view op) {
   std::string plain(op);
-  std::replace_if(plain.begin(), plain.end(), [](char c) { return c == '.' || c == '/' || c == '\\' || c == ' '; }, '_');
+  std::replace_if(
+      plain.begin(), plain.end(), [](char c) { return c == '.' || c == '/' || c == '\\' || c == ' '; }, '_');
   return plain;
 }
 

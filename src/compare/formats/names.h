@@ -23,8 +23,8 @@ struct FileName {
   uint64_t time = 0;
   bool input = false;
   int index = 0;
-  std::vector<int64_t> dims;   // raw
-  std::string dtype, layout;   // raw
+  std::vector<int64_t> dims;  // raw
+  std::string dtype, layout;  // raw
 };
 
 /// Of a name without folders; nothing when it is none of these.

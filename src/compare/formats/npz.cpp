@@ -140,7 +140,8 @@ Tensor NpzFile::read(const std::string& name) const {
       in += give - stream.avail_in, out += room - stream.avail_out;
     }
     inflateEnd(&stream);
-    if (status != Z_STREAM_END || out != plain->size()) fail(ErrorKind::io, where, "cannot be inflated: its data is damaged");
+    if (status != Z_STREAM_END || out != plain->size())
+      fail(ErrorKind::io, where, "cannot be inflated: its data is damaged");
     packed = *plain;
     owner = plain;
   } else if (member->method != 0) {

@@ -31,9 +31,7 @@ const Node* own_producer(const Value* value, const Surroundings& around) {
   return producer && around.joins(producer) && around.sole_user(value) ? producer : nullptr;
 }
 
-bool is_f32(const Value* value) {
-  return value->type.is_static() && value->type.dtype == kF32;
-}
+bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
 
 std::optional<double> number_of(const Value* value) {
   const Tensor* tensor = constant_of(value);

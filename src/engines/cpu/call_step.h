@@ -19,9 +19,7 @@ template <class Run>
 class CallStep final : public Step {
  public:
   CallStep(std::string name, Run run, CallOptions options)
-      : name_(std::move(name)),
-        run_(std::move(run)),
-        options_(std::move(options)) {}
+      : name_(std::move(name)), run_(std::move(run)), options_(std::move(options)) {}
   void run(const StepArgs& args) const override { run_(args); }
   std::string kernel() const override { return "cpu/" + name_; }
   size_t workspace() const override { return options_.workspace; }

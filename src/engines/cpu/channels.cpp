@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kSlice = 128;  // channels a row of work; fixed, so that bits never depend on the workers
 
 // Channels [first, last) of one outer index; four partial sums in a fixed order.
-CAIRN_VECTORISED void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
-                                      int64_t last) {
+CAIRN_VECTORISED void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y,
+                                      int64_t first, int64_t last) {
   int64_t at = first;
   for (; at + kFloats <= last; at += kFloats) {
     Floats part[4];
@@ -25,7 +25,8 @@ CAIRN_VECTORISED void reduce_channels(bool largest, int64_t middle, int64_t c, f
       Floats value = load(x + i * c + at);
       part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
     }
-    Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3])) : (part[0] + part[1]) + (part[2] + part[3]);
+    Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
+                         : (part[0] + part[1]) + (part[2] + part[3]);
     store(y + at, largest ? all : all * scale);
   }
   for (; at < last; ++at) {
@@ -81,13 +82,20 @@ CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
 }
 
 CAIRN_VECTORISED void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
-  *y = largest ? largest_of_row(c, x) : sum_row(c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) * scale;
+  *y = largest ? largest_of_row(c, x)
+               : sum_row(
+                     c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) *
+                     scale;
 }
 
-CAIRN_VECTORISED void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
+CAIRN_VECTORISED void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset,
+                                     float* y) {
   const float count = static_cast<float>(c);
-  const float mean = sum_row(c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) / count;
-  const float squares = sum_row(c, x, mean, [mean](Floats value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
+  const float mean = sum_row(
+                         c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) /
+                     count;
+  const float squares = sum_row(
+      c, x, mean, [mean](Floats value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
   const float factor = 1.f / std::sqrt(squares / count + epsilon);
   for (int64_t i = 0; i < c; ++i) y[i] = (x[i] - mean) * factor * scale[i] + offset[i];
 }
@@ -177,8 +185,10 @@ void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, floa
   for_each(executor, rows, c, [&](int64_t row) { reduce_row(largest, c, scale, x + row * c, y + row); });
 }
 
-void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
-  for_each(executor, rows, c * 4, [&](int64_t row) { layer_norm_row(c, epsilon, x + row * c, scale, offset, y + row * c); });
+void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
+                const float* offset, float* y) {
+  for_each(executor, rows, c * 4,
+           [&](int64_t row) { layer_norm_row(c, epsilon, x + row * c, scale, offset, y + row * c); });
 }
 
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y) {

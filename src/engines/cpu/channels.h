@@ -16,7 +16,8 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row.
-void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
+void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
+                const float* offset, float* y);
 
 /// softmax, or its logarithm, of each row; rows of -inf give NaN. y may be x.
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y);

@@ -44,7 +44,8 @@ std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
       spec.oh * std::max(spec.y_row, spec.ow * y_pixel) > kMost)
     return "one image is larger than 512 Mi elements";
   if (spec.transposed_x && spec.w > kMost / 64) return "first operand is transposed and has too many rows";
-  CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow), "only matrices are transposed");
+  CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow),
+        "only matrices are transposed");
   if (spec.ic == 0 || spec.oc == 0 || spec.kh == 0 || spec.kw == 0) return "has no channels or no taps";
   if (spec.kh * spec.kw > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
   return std::nullopt;
@@ -73,9 +74,7 @@ bool Conv::is_matrix() const {
          spec_.y_image == spec_.oh * spec_.y_row;
 }
 
-bool Conv::rows_adjoin() const {
-  return spec_.y_row == spec_.ow * spec_.y_pixel;
-}
+bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
 
 // The widest panel that fits the channels, so that a pixel is broadcast seldom. Exceptions, measured on whole networks:
 // taller tiles when the channels divide better or when few pixels meet many taps, but not when neighbouring pixels lie
@@ -88,7 +87,8 @@ void Conv::choose_panel(Isa isa) {
     const bool long_product = is_matrix() && spec_.ic >= 512 && pixels > most_pixels(isa, 4);
     vectors_ = 4;
     if (divides(3) && (!divides(4) || long_product)) vectors_ = 3;
-    if (!crowded && divides(2) && (spec_.kh * spec_.kw > 1 ? pixels <= 196 : !divides(4) && spec_.oc < 256)) vectors_ = 2;
+    if (!crowded && divides(2) && (spec_.kh * spec_.kw > 1 ? pixels <= 196 : !divides(4) && spec_.oc < 256))
+      vectors_ = 2;
   } else {
     vectors_ = divides(3) && !divides(2) ? 3 : 2;
   }
@@ -134,7 +134,9 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) * s.x_pixel * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4
+                                              : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) *
+                                                    s.x_pixel * 4);
   for (int64_t ky = 0; ky < s.kh; ++ky)
     for (int64_t kx = 0; kx < s.kw; ++kx) {
       uint32_t inside = 0;
@@ -145,7 +147,8 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
       }
       if (!inside) continue;
       auto& row = tile.rows[static_cast<size_t>(ky)];
-      bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside && row.back().b_row + row.back().length == kx * s.ic;
+      bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
+                     row.back().b_row + row.back().length == kx * s.ic;
       if (adjoins)
         row.back().length += static_cast<int>(s.ic);
       else
@@ -182,7 +185,8 @@ void Conv::choose_chunks(int threads) {
 }
 
 std::string Conv::layout() const {
-  return fmt::format("panel{} {}x{}", width_, spec_.kh * spec_.kw * spec_.ic, spec_.oc); }
+  return fmt::format("panel{} {}x{}", width_, spec_.kh * spec_.kw * spec_.ic, spec_.oc);
+}
 
 void Conv::pack(const float* kernel, float* packed, bool transposed) const {
   for (int panel = 0; panel < panels(); ++panel) pack_panel(panel, kernel, packed, transposed);
@@ -213,9 +217,11 @@ void Conv::pack_bias(const float* bias, float* packed) const {
   if (bias) std::copy(bias, bias + spec_.oc, packed);
 }
 
-void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual, float* y) const {
+void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
+               float* y) const {
   auto tiles = static_cast<int>(tiles_.size()), panels = static_cast<int>(panels_);
-  int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)), panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
+  int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)),
+      panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
   auto chunk = [&](int index, int) {
     int tile_chunk = pixels_outermost_ ? index / panel_chunks : index % tile_chunks;
     int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
@@ -236,8 +242,8 @@ void Conv::run(Executor& executor, const float* x, const float* packed, const fl
 }
 
 std::string Conv::describe() const {
-  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk", most_pixels_, width_, to_string(isa_), tiles_per_chunk_,
-                     tiles_.size(), panels_per_chunk_, panels_);
+  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk", most_pixels_, width_, to_string(isa_),
+                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_);
 }
 
 }  // namespace cairn

@@ -22,7 +22,7 @@ struct ConvSpec {
   Activation activation;
   bool transposed_x = false;  // matrix products only: x is [k, m]
   // Views of larger tensors, in floats; 0 where the tensor is dense.
-  int64_t x_pixel = 0;                        // between pixels of x, whose rows and images follow each other
+  int64_t x_pixel = 0;                          // between pixels of x, whose rows and images follow each other
   int64_t y_pixel = 0, y_row = 0, y_image = 0;  // between pixels, rows and images of y and of the residual
 };
 
@@ -50,7 +50,8 @@ class Conv {
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
   /// residual may be y itself. Bits do not depend on the number of workers.
-  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual, float* y) const;
+  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
+           float* y) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 

@@ -37,9 +37,7 @@ class PartsStep final : public Step {
   };
 
   PartsStep(const char* name, Parts parts, Inputs inputs, int64_t result, const Tensor* kernel, MakeContext& context)
-      : name_(name),
-        parts_(std::move(parts)),
-        inputs_(inputs),
+      : name_(name), parts_(std::move(parts)), inputs_(inputs),
         result_bytes_(static_cast<size_t>(result) * sizeof(float)) {
     for (const Part& part : parts_.list) {
       convs_.emplace_back(part.spec, machine_isa(), context.threads);

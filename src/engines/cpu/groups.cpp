@@ -12,21 +12,13 @@ namespace {
 
 constexpr size_t kMostNodes = 24;  // of one element-wise program: its registers are tiles in the first-level cache
 
-bool is_f32(const Value* value) {
-  return value->type.is_static() && value->type.dtype == kF32;
-}
+bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
 
-bool is_add(const Node& node) {
-  return node.is("add") && is_f32(node.result());
-}
+bool is_add(const Node& node) { return node.is("add") && is_f32(node.result()); }
 
-bool is_activation(const Node& node) {
-  return (node.is("relu") || node.is("clip")) && is_f32(node.result());
-}
+bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_f32(node.result()); }
 
-const Value* other_operand(const Node& node, const Value* one) {
-  return node.inputs[node.inputs[0] == one ? 1 : 0];
-}
+const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
 
 // A constant that adds the same number to every element of a channel.
 bool is_bias(const Value* value, const Type& result) {
@@ -36,9 +28,7 @@ bool is_bias(const Value* value, const Type& result) {
   return std::all_of(dims.begin(), dims.end() - 1, [](const Dim& dim) { return dim.size == 1; });
 }
 
-bool is_residual(const Value* value, const Type& result) {
-  return value->type == result && !constant_of(value);
-}
+bool is_residual(const Value* value, const Type& result) { return value->type == result && !constant_of(value); }
 
 // Extends the epilogue by the node when its place (bias, residual, activation) is still free.
 bool extend(Contraction& contraction, const Node& node, const Value* current) {
@@ -173,9 +163,7 @@ SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh,
   return spec;
 }
 
-std::vector<Group> propose_groups(const Block& block, const Uses& uses) {
-  return Proposer(block, uses).run();
-}
+std::vector<Group> propose_groups(const Block& block, const Uses& uses) { return Proposer(block, uses).run(); }
 
 std::optional<Contraction> as_contraction(const Group& group) {
   const Node& first = *group.nodes.front();

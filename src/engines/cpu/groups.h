@@ -21,9 +21,7 @@ struct Contraction {
 
 /// Position among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
-inline int64_t dim(const Value* value, size_t axis) {
-  return value->type.shape.dims[axis].size;
-}
+inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);
 Activation activation_of(const Epilogue& epilogue);

@@ -11,9 +11,7 @@ enum class Isa { none, avx2, avx512 };
 Isa machine_isa();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
-inline int lanes(Isa isa) {
-  return isa == Isa::avx512 ? 16 : 8;
-}
+inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
 
 }  // namespace cairn
 

@@ -13,9 +13,7 @@ namespace {
 constexpr int64_t kBlockBytes = 512 << 10;  // of the image's rows and of dy's, to stay in the second-level cache
 constexpr int64_t kCountedChannels = 512;   // of the image's: with more a block would be too short
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Along one dim the outputs [first, last) meet a tap inside the image, at input `at` first.
 struct Reach {

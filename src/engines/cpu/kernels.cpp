@@ -54,8 +54,6 @@ constexpr CpuKernel kKernels[] = {
 
 }  // namespace
 
-std::span<const CpuKernel> cpu_kernels() {
-  return kKernels;
-}
+std::span<const CpuKernel> cpu_kernels() { return kKernels; }
 
 }  // namespace cairn

@@ -101,9 +101,7 @@ void copy_strided(int64_t count, int64_t step, const char* x, char* y) {
 
 AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int64_t>> sources, size_t element_bytes,
                    uint64_t fill)
-    : item_bytes_(static_cast<int64_t>(element_bytes)),
-      element_bytes_(element_bytes),
-      fill_(fill) {
+    : item_bytes_(static_cast<int64_t>(element_bytes)), element_bytes_(element_bytes), fill_(fill) {
   size_t rank = from.size();
   while (rank > 1 && is_identity(sources[rank - 1], from[rank - 1]) && item_bytes_ * from[rank - 1] <= kMostItemBytes)
     item_bytes_ *= from[--rank];

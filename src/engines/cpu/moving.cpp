@@ -19,9 +19,7 @@ Refusal refuses_elements(const Type& type) {
   return std::nullopt;
 }
 
-Dims sizes(const Value* value) {
-  return value->type.shape.sizes();
-}
+Dims sizes(const Value* value) { return value->type.shape.sizes(); }
 
 size_t positive_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);

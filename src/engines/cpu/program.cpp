@@ -8,6 +8,7 @@
 
 namespace cairn {
 
+// clang-format off
 enum class ElementwiseProgram::Op : uint8_t {
   add, sub, mul, div, maximum, minimum, squared_difference,
   equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
@@ -15,18 +16,56 @@ enum class ElementwiseProgram::Op : uint8_t {
   erf, log, log1p, expm1, softplus, gelu, gelu_by_tanh, sign, round, elu,
   sin, cos, pow, mod, truncate_mod, floor_div,
 };
+// clang-format on
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
-    {"add", Op::add}, {"sub", Op::sub}, {"mul", Op::mul}, {"div", Op::div}, {"maximum", Op::maximum}, {"minimum", Op::minimum},
-    {"squared_difference", Op::squared_difference}, {"equal", Op::equal}, {"not_equal", Op::not_equal}, {"less", Op::less},
-    {"less_equal", Op::less_equal}, {"greater", Op::greater}, {"greater_equal", Op::greater_equal}, {"and", Op::logical_and},
-    {"or", Op::logical_or}, {"xor", Op::logical_xor}, {"not", Op::logical_not}, {"select", Op::select}, {"neg", Op::neg},
-    {"abs", Op::abs}, {"square", Op::square}, {"sqrt", Op::sqrt}, {"rsqrt", Op::rsqrt}, {"reciprocal", Op::reciprocal},
-    {"exp", Op::exp}, {"tanh", Op::tanh}, {"sigmoid", Op::sigmoid}, {"relu", Op::relu}, {"clip", Op::clip},
-    {"leaky_relu", Op::leaky_relu}, {"floor", Op::floor}, {"ceil", Op::ceil}, {"identity", Op::copy},
-    {"erf", Op::erf}, {"log", Op::log}, {"log1p", Op::log1p}, {"expm1", Op::expm1}, {"softplus", Op::softplus}, {"gelu", Op::gelu},
-    {"sign", Op::sign}, {"round", Op::round}, {"elu", Op::elu},
-    {"sin", Op::sin}, {"cos", Op::cos}, {"pow", Op::pow}, {"mod", Op::mod}, {"truncate_mod", Op::truncate_mod},
+    {"add", Op::add},
+    {"sub", Op::sub},
+    {"mul", Op::mul},
+    {"div", Op::div},
+    {"maximum", Op::maximum},
+    {"minimum", Op::minimum},
+    {"squared_difference", Op::squared_difference},
+    {"equal", Op::equal},
+    {"not_equal", Op::not_equal},
+    {"less", Op::less},
+    {"less_equal", Op::less_equal},
+    {"greater", Op::greater},
+    {"greater_equal", Op::greater_equal},
+    {"and", Op::logical_and},
+    {"or", Op::logical_or},
+    {"xor", Op::logical_xor},
+    {"not", Op::logical_not},
+    {"select", Op::select},
+    {"neg", Op::neg},
+    {"abs", Op::abs},
+    {"square", Op::square},
+    {"sqrt", Op::sqrt},
+    {"rsqrt", Op::rsqrt},
+    {"reciprocal", Op::reciprocal},
+    {"exp", Op::exp},
+    {"tanh", Op::tanh},
+    {"sigmoid", Op::sigmoid},
+    {"relu", Op::relu},
+    {"clip", Op::clip},
+    {"leaky_relu", Op::leaky_relu},
+    {"floor", Op::floor},
+    {"ceil", Op::ceil},
+    {"identity", Op::copy},
+    {"erf", Op::erf},
+    {"log", Op::log},
+    {"log1p", Op::log1p},
+    {"expm1", Op::expm1},
+    {"softplus", Op::softplus},
+    {"gelu", Op::gelu},
+    {"sign", Op::sign},
+    {"round", Op::round},
+    {"elu", Op::elu},
+    {"sin", Op::sin},
+    {"cos", Op::cos},
+    {"pow", Op::pow},
+    {"mod", Op::mod},
+    {"truncate_mod", Op::truncate_mod},
     {"floor_div", Op::floor_div},
 };
 
@@ -48,8 +87,10 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   if (result.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(result.dtype));
   for (const Node* node : group.nodes) {
     if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
-    if (node->results.size() != 1 || node->result()->type.shape != result.shape) return "shapes differ inside the group";
-    if (!is_number_or_bool(node->result()->type)) return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
+    if (node->results.size() != 1 || node->result()->type.shape != result.shape)
+      return "shapes differ inside the group";
+    if (!is_number_or_bool(node->result()->type))
+      return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
   }
   for (const Value* output : group.outputs)
     if (output->type != result) return "results differ in type";
@@ -152,13 +193,14 @@ void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* 
 }
 
 // Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
-CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const float* a, const float* b, const float* c, float* to) {
-#define CAIRN_EACH(expression)                                \
-  for (int64_t i = 0; i < kTile; i += kFloats) {              \
-    [[maybe_unused]] Floats x = cairn::load(a + i);           \
-    [[maybe_unused]] Floats y = cairn::load(b + i);           \
-    store(to + i, (expression));                              \
-  }                                                           \
+CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const float* a, const float* b,
+                                                  const float* c, float* to) {
+#define CAIRN_EACH(expression)                      \
+  for (int64_t i = 0; i < kTile; i += kFloats) {    \
+    [[maybe_unused]] Floats x = cairn::load(a + i); \
+    [[maybe_unused]] Floats y = cairn::load(b + i); \
+    store(to + i, (expression));                    \
+  }                                                 \
   break
   Floats one = spread(1.f), zero{};
   switch (code.op) {
@@ -220,7 +262,8 @@ CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const
 #undef CAIRN_EACH
 }
 
-void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count, float* registers) const {
+void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count,
+                                  float* registers) const {
   const float* sources[kMostRegisters];
   bool whole = count == kTile;
   for (size_t i = 0; i < operands_.size(); ++i) {

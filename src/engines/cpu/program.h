@@ -38,8 +38,8 @@ class ElementwiseProgram {
   struct Operand {
     int buffer = 0;  // index into the group's inputs
     bool boolean = false;
-    bool full = false;                 // same elements in the same order
-    std::vector<int64_t> strides;      // in elements
+    bool full = false;             // same elements in the same order
+    std::vector<int64_t> strides;  // in elements
   };
   struct Instruction {
     Op op;
@@ -55,9 +55,9 @@ class ElementwiseProgram {
 
   std::vector<int64_t> dims_;
   int64_t count_ = 0;
-  std::vector<Operand> operands_;      // registers 0 .. operands
+  std::vector<Operand> operands_;  // registers 0 .. operands
   std::vector<Instruction> code_;
-  std::vector<int> outputs_;           // register of each output
+  std::vector<int> outputs_;  // register of each output
 };
 
 }  // namespace cairn

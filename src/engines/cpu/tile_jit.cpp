@@ -13,7 +13,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kUnroll = 4;        // steps of k per loop iteration
+constexpr int kUnroll = 4;            // steps of k per loop iteration
 constexpr int kLongestStraight = 24;  // runs up to this length are emitted without a loop
 
 struct Code final : Xbyak::CodeGenerator, TileKernel {
@@ -42,7 +42,9 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   int panel_bytes() const {
     return spec_.b_step_bytes ? static_cast<int>(spec_.b_step_bytes) : spec_.vectors * vector_bytes();
   }
-  Xbyak::Xmm reg(int i) const { return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
+  Xbyak::Xmm reg(int i) const {
+    return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
+  }
   Xbyak::Xmm accumulator(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
   Xbyak::Xmm panel(int vector) const { return reg(pixels_ * vectors_ + vector); }
   Xbyak::Xmm broadcast() { return reg((pixels_ + 1) * vectors_ + next_broadcast_++ % broadcasts_); }
@@ -58,7 +60,8 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     for (int i = 0; i < pixels_; ++i) {
       if (!(pixels >> i & 1)) continue;
       Xbyak::Xmm a = broadcast();
-      vbroadcastss(a, ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * spec_.a_step_bytes)]);
+      vbroadcastss(a,
+                   ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * spec_.a_step_bytes)]);
       for (int j = 0; j < vectors_; ++j) vfmadd231ps(accumulator(i, j), a, panel(j));
     }
   }
@@ -114,7 +117,8 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   void finish() {
     Xbyak::Xmm low = panel(0), high = broadcasts_ > 1 || vectors_ > 1 ? reg(panel(0).getIdx() + 1) : panel(0);
     bool clip = spec_.activation.kind == Activation::Kind::clip;
-    if (spec_.activation.kind == Activation::Kind::relu) vxorps(Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()));
+    if (spec_.activation.kind == Activation::Kind::relu)
+      vxorps(Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()), Xbyak::Ymm(low.getIdx()));
     Xbyak::Xmm spare = reg(registers() - 1);
     if (tail_) prepare_tail(spare);
     if (clip) set_number(low, spec_.activation.low);

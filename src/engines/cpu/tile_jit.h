@@ -28,15 +28,15 @@ struct TapRun {
 
 struct TileSpec {
   Isa isa = Isa::none;
-  int vectors = 1;                             // panel width in registers
-  int columns = 0;                             // channels of the panel that exist: less than vectors * lanes at the tail
-  std::vector<int64_t> pixel_bytes;            // displacement of each pixel in A
-  std::vector<std::vector<TapRun>> rows;       // per kernel row
-  int64_t a_step_bytes = 4;                    // between the steps of a run in A: more when A is transposed
-  int64_t a_row_bytes = 0;                     // between kernel rows in A
-  int b_row_rows = 0;                          // between kernel rows in B, in rows
-  int64_t b_step_bytes = 0;                    // between rows in B; 0: one panel width
-  int64_t c_stride = 0;                        // floats between pixels in C and in the residual
+  int vectors = 1;                        // panel width in registers
+  int columns = 0;                        // channels of the panel that exist: less than vectors * lanes at the tail
+  std::vector<int64_t> pixel_bytes;       // displacement of each pixel in A
+  std::vector<std::vector<TapRun>> rows;  // per kernel row
+  int64_t a_step_bytes = 4;               // between the steps of a run in A: more when A is transposed
+  int64_t a_row_bytes = 0;                // between kernel rows in A
+  int b_row_rows = 0;                     // between kernel rows in B, in rows
+  int64_t b_step_bytes = 0;               // between rows in B; 0: one panel width
+  int64_t c_stride = 0;                   // floats between pixels in C and in the residual
   bool residual = false;
   Activation activation;
   friend bool operator==(const TileSpec&, const TileSpec&) = default;

@@ -88,9 +88,7 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   return Conv::refuses(problem.spec, machine_isa());
 }
 
-const float* floats(const void* data) {
-  return static_cast<const float*>(data);
-}
+const float* floats(const void* data) { return static_cast<const float*>(data); }
 
 /// Marks an input that a step does not have.
 constexpr size_t kNone = SIZE_MAX;
@@ -108,11 +106,8 @@ std::shared_ptr<const void> pack_bias(const Kernel& kernel, const Epilogue& epil
 class TileStep final : public Step {
  public:
   TileStep(const Group& group, TileProblem problem, MakeContext& context)
-      : conv_(problem.spec, machine_isa(), context.threads),
-        spec_(problem.spec),
-        transposed_(problem.transposed),
-        offsets_(std::move(problem.offsets)),
-        workers_(context.threads) {
+      : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed),
+        offsets_(std::move(problem.offsets)), workers_(context.threads) {
     const Node& node = *problem.contraction.node;
     const Epilogue& epilogue = problem.contraction.epilogue;
     x_ = index_of(group, node.inputs[0]);

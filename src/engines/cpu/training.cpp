@@ -8,9 +8,7 @@ namespace cairn {
 
 namespace {
 
-Dims sizes(const Value* value) {
-  return value->type.shape.sizes();
-}
+Dims sizes(const Value* value) { return value->type.shape.sizes(); }
 
 /// Why values are not f32, or nothing.
 Refusal others_than_f32(std::initializer_list<const Value*> values) {
@@ -48,9 +46,7 @@ class Results {
   size_t outputs_ = 0, bytes_;
 };
 
-size_t whole_lines(size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
+size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // x as planes of channels: inner is 1 where channels are the last dim.
 ChannelPlanes planes_of(const Node& node, size_t x) {

@@ -15,9 +15,7 @@ namespace {
 
 constexpr int64_t kMostParts = 64;  // of the rows; their sums are added in order, so that workers change no bits
 
-int64_t parts_of(int64_t rows) {
-  return std::clamp<int64_t>(rows / 64, 1, kMostParts);
-}
+int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 
 /// `count` of sixteen lanes exist at `at`.
 CAIRN_INLINE Floats take(const float* at, int64_t count) {
@@ -244,8 +242,7 @@ CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t channels, con
         continue;
       }
       const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
-      const int64_t padded =
-          padded_rows * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
+      const int64_t padded = padded_rows * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
       add_to_all(s, channels, gradient, static_cast<float>(s.count_padding ? padded : inside), rows, columns, dx);
     }
   }

@@ -71,14 +71,14 @@ CAIRN_INLINE Floats tanh_of(Floats x) {
 CAIRN_INLINE Floats erf_of(Floats x) {
   Floats square = x * x;
   Floats near = spread(-9.673590284e-06f);
-  for (float c : {0.00011268253729f, -0.00084843963850f, 0.0052210530923f, -0.026865437627f, 0.1128378287f, -0.37612637877f,
-                  1.1283792257f})
+  for (float c : {0.00011268253729f, -0.00084843963850f, 0.0052210530923f, -0.026865437627f, 0.1128378287f,
+                  -0.37612637877f, 1.1283792257f})
     near = near * square + c;
   Floats magnitude = choose(x < 0.f, -x, x);
   magnitude = choose(magnitude > 4.f, spread(4.f), magnitude);
   Floats far = spread(-4.9867292517e-08f);
-  for (float c : {2.7258390674e-06f, -5.6346943893e-05f, 0.00065193662886f, -0.0049437754788f, 0.026818113402f, -0.11063101888f,
-                  -0.63135212660f, -1.1304624081f, 0.00036744691897f})
+  for (float c : {2.7258390674e-06f, -5.6346943893e-05f, 0.00065193662886f, -0.0049437754788f, 0.026818113402f,
+                  -0.11063101888f, -0.63135212660f, -1.1304624081f, 0.00036744691897f})
     far = far * magnitude + c;
   far = 1.f - exp_of(far);
   far = choose(x < 0.f, -far, far);

@@ -17,14 +17,10 @@ constexpr int64_t kMostTaps = 256;
 constexpr int64_t kShortRow = 10;  // rows of fewer pixels share tiles
 constexpr int64_t kChunksPerThread = 6;
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the rest.
-int64_t most_tile_pixels(Isa isa) {
-  return isa == Isa::avx512 ? 14 : 10;
-}
+int64_t most_tile_pixels(Isa isa) { return isa == Isa::avx512 ? 14 : 10; }
 
 struct Tap {
   int64_t x_bytes;  // from the tile's first tap
@@ -53,10 +49,7 @@ std::string key_of(const SlideTile& tile) {
 class Slide::Code final : public Xbyak::CodeGenerator {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
-      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow),
-        spec_(spec),
-        wide_(isa == Isa::avx512),
-        tile_(tile) {
+      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), spec_(spec), wide_(isa == Isa::avx512), tile_(tile) {
     Xbyak::Label loop, rest, end;
     mov(r10, ptr[rsp + 8]);
     load_numbers();
@@ -285,9 +278,7 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
   tiles_.push_back({found->second, x, first * s.channels});
 }
 
-size_t Slide::packed_size() const {
-  return bias_size() * static_cast<size_t>(spec_.kh * spec_.kw);
-}
+size_t Slide::packed_size() const { return bias_size() * static_cast<size_t>(spec_.kh * spec_.kw); }
 
 size_t Slide::bias_size() const {
   if (spec_.work != WindowWork::multiply_add) return 0;

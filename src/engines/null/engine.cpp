@@ -39,7 +39,9 @@ class NullEngine final : public Engine {
     return {{"null/" + std::string(group.last().op->name), refuses(group).value_or("")}};
   }
 
-  std::unique_ptr<Step> make(const Group& group, MakeContext&) const override { return std::make_unique<NullStep>(group); }
+  std::unique_ptr<Step> make(const Group& group, MakeContext&) const override {
+    return std::make_unique<NullStep>(group);
+  }
 };
 
 }  // namespace

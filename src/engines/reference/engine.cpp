@@ -8,7 +8,9 @@ namespace cairn {
 namespace {
 
 // Steps see addresses of the other space shifted by one bit; only this engine knows how to undo it.
-void* shifted(const void* data) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) ^ (uintptr_t{1} << 62)); }
+void* shifted(const void* data) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) ^ (uintptr_t{1} << 62));
+}
 
 class RemoteMemory final : public MemorySpace {
  public:
@@ -21,7 +23,8 @@ class RemoteMemory final : public MemorySpace {
 
 class ReferenceStep final : public Step {
  public:
-  ReferenceStep(const Group& group, const char* engine, bool remote) : group_(group), engine_(engine), remote_(remote) {}
+  ReferenceStep(const Group& group, const char* engine, bool remote)
+      : group_(group), engine_(engine), remote_(remote) {}
 
   void run(const StepArgs& args) const override {
     const Node& node = group_.last();

@@ -400,8 +400,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() {
-  return kRows;
-}
+std::span<const Row> array_rows() { return kRows; }
 
 }  // namespace cairn::onnx

@@ -177,9 +177,7 @@ class Loop {
   std::vector<Type> types_, elements_;
 };
 
-void loop(OpContext& c) {
-  c.out = Loop(c).run();
-}
+void loop(OpContext& c) { c.out = Loop(c).run(); }
 
 constexpr Row kRows[] = {
     {"If", branch},
@@ -188,8 +186,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() {
-  return kRows;
-}
+std::span<const Row> control_rows() { return kRows; }
 
 }  // namespace cairn::onnx

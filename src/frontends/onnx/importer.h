@@ -39,13 +39,8 @@ class OpContext {
  public:
   OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs,
             int64_t opset)
-      : b(*names.builder),
-        in(std::move(inputs)),
-        opset(opset),
-        importer_(importer),
-        node_(node),
-        name_(std::move(name)),
-        names_(names) {}
+      : b(*names.builder), in(std::move(inputs)), opset(opset), importer_(importer), node_(node),
+        name_(std::move(name)), names_(names) {}
 
   Builder& b;
   std::vector<Value*> in;  // null: left out

@@ -302,8 +302,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() {
-  return kRows;
-}
+std::span<const Row> math_rows() { return kRows; }
 
 }  // namespace cairn::onnx

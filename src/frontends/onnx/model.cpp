@@ -28,43 +28,24 @@ Attribute read_attribute(Wire wire) {
   wire.model().charge(2 * sizeof(Attribute));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::attribute::name:
-        attribute.name = wire.bytes();
-        break;
-      case field::attribute::ref_attr_name:
-        attribute.reference = wire.bytes();
-        break;
-      case field::attribute::type:
-        attribute.type = static_cast<Attribute::Type>(wire.integer());
-        break;
-      case field::attribute::f:
-        attribute.real = wire.real32();
-        break;
-      case field::attribute::i:
-        attribute.integer = wire.integer();
-        break;
-      case field::attribute::s:
-        attribute.text = wire.bytes();
-        break;
-      case field::attribute::t:
-        attribute.tensor = read_tensor_name(wire.bytes(), wire);
-        break;
+      case field::attribute::name: attribute.name = wire.bytes(); break;
+      case field::attribute::ref_attr_name: attribute.reference = wire.bytes(); break;
+      case field::attribute::type: attribute.type = static_cast<Attribute::Type>(wire.integer()); break;
+      case field::attribute::f: attribute.real = wire.real32(); break;
+      case field::attribute::i: attribute.integer = wire.integer(); break;
+      case field::attribute::s: attribute.text = wire.bytes(); break;
+      case field::attribute::t: attribute.tensor = read_tensor_name(wire.bytes(), wire); break;
       case field::attribute::g:
         wire.model().charge(sizeof(Graph) + 64);
         attribute.graph = std::make_shared<const Graph>(read_graph(wire.message("GraphProto")));
         break;
-      case field::attribute::floats:
-        wire.append_reals(attribute.reals);
-        break;
-      case field::attribute::ints:
-        wire.append_integers(attribute.integers);
-        break;
+      case field::attribute::floats: wire.append_reals(attribute.reals); break;
+      case field::attribute::ints: wire.append_integers(attribute.integers); break;
       case field::attribute::strings:
         wire.model().charge(2 * sizeof(std::string_view));
         attribute.texts.push_back(wire.bytes());
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   if (attribute.type == Attribute::Type::graph && !attribute.graph)
@@ -72,9 +53,7 @@ Attribute read_attribute(Wire wire) {
   return attribute;
 }
 
-std::string_view plain_domain(std::string_view domain) {
-  return domain == "ai.onnx" ? std::string_view() : domain;
-}
+std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 
 Node read_node(Wire wire) {
   Node node;
@@ -88,23 +67,12 @@ Node read_node(Wire wire) {
         list.push_back(wire.bytes());
         break;
       }
-      case field::node::name:
-        node.name = wire.bytes();
-        break;
-      case field::node::op_type:
-        node.op = wire.bytes();
-        break;
-      case field::node::domain:
-        node.domain = plain_domain(wire.bytes());
-        break;
-      case field::node::overload:
-        node.overload = wire.bytes();
-        break;
-      case field::node::attribute:
-        node.attributes.push_back(read_attribute(wire.message("AttributeProto")));
-        break;
-      default:
-        wire.skip();
+      case field::node::name: node.name = wire.bytes(); break;
+      case field::node::op_type: node.op = wire.bytes(); break;
+      case field::node::domain: node.domain = plain_domain(wire.bytes()); break;
+      case field::node::overload: node.overload = wire.bytes(); break;
+      case field::node::attribute: node.attributes.push_back(read_attribute(wire.message("AttributeProto"))); break;
+      default: wire.skip();
     }
   }
   return node;
@@ -126,14 +94,9 @@ void read_tensor_type(Wire wire, ValueInfo& info) {
         Wire dim = shape.message("TensorShapeProto.Dimension");
         while (dim.next()) {
           switch (dim.field()) {
-            case field::dimension::value:
-              dimension.size = dim.integer();
-              break;
-            case field::dimension::param:
-              dimension.name = dim.bytes();
-              break;
-            default:
-              dim.skip();
+            case field::dimension::value: dimension.size = dim.integer(); break;
+            case field::dimension::param: dimension.name = dim.bytes(); break;
+            default: dim.skip();
           }
         }
         if (dimension.size < 0) dimension.size = -1;
@@ -160,20 +123,11 @@ ValueInfo read_value_info(Wire wire) {
             info.kind = ValueInfo::Kind::tensor;
             read_tensor_type(type.message("TypeProto.Tensor"), info);
             break;
-          case field::type::sequence:
-            info.kind = ValueInfo::Kind::sequence, type.skip();
-            break;
-          case field::type::optional:
-            info.kind = ValueInfo::Kind::optional, type.skip();
-            break;
-          case field::type::map:
-            info.kind = ValueInfo::Kind::map, type.skip();
-            break;
-          case field::type::sparse_tensor:
-            info.kind = ValueInfo::Kind::sparse, type.skip();
-            break;
-          default:
-            type.skip();
+          case field::type::sequence: info.kind = ValueInfo::Kind::sequence, type.skip(); break;
+          case field::type::optional: info.kind = ValueInfo::Kind::optional, type.skip(); break;
+          case field::type::map: info.kind = ValueInfo::Kind::map, type.skip(); break;
+          case field::type::sparse_tensor: info.kind = ValueInfo::Kind::sparse, type.skip(); break;
+          default: type.skip();
         }
       }
     } else {
@@ -187,29 +141,14 @@ Graph read_graph(Wire wire) {
   Graph graph;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::graph::node:
-        graph.nodes.push_back(read_node(wire.message("NodeProto")));
-        break;
-      case field::graph::name:
-        graph.name = wire.bytes();
-        break;
-      case field::graph::initializer:
-        graph.initializers.push_back(read_tensor_name(wire.bytes(), wire));
-        break;
-      case field::graph::sparse_initializer:
-        ++graph.sparse_initializers, wire.skip();
-        break;
-      case field::graph::input:
-        graph.inputs.push_back(read_value_info(wire.message("ValueInfoProto")));
-        break;
-      case field::graph::output:
-        graph.outputs.push_back(read_value_info(wire.message("ValueInfoProto")));
-        break;
-      case field::graph::value_info:
-        graph.values.push_back(read_value_info(wire.message("ValueInfoProto")));
-        break;
-      default:
-        wire.skip();
+      case field::graph::node: graph.nodes.push_back(read_node(wire.message("NodeProto"))); break;
+      case field::graph::name: graph.name = wire.bytes(); break;
+      case field::graph::initializer: graph.initializers.push_back(read_tensor_name(wire.bytes(), wire)); break;
+      case field::graph::sparse_initializer: ++graph.sparse_initializers, wire.skip(); break;
+      case field::graph::input: graph.inputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
+      case field::graph::output: graph.outputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
+      case field::graph::value_info: graph.values.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
+      default: wire.skip();
     }
   }
   return graph;
@@ -220,14 +159,9 @@ OpsetImport read_opset(Wire wire) {
   wire.model().charge(2 * sizeof(OpsetImport));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::opset::domain:
-        opset.domain = plain_domain(wire.bytes());
-        break;
-      case field::opset::version:
-        opset.version = wire.integer();
-        break;
-      default:
-        wire.skip();
+      case field::opset::domain: opset.domain = plain_domain(wire.bytes()); break;
+      case field::opset::version: opset.version = wire.integer(); break;
+      default: wire.skip();
     }
   }
   return opset;
@@ -238,15 +172,9 @@ Function read_function(Wire wire) {
   wire.model().charge(2 * sizeof(Function));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::function::name:
-        function.name = wire.bytes();
-        break;
-      case field::function::domain:
-        function.domain = plain_domain(wire.bytes());
-        break;
-      case field::function::overload:
-        function.overload = wire.bytes();
-        break;
+      case field::function::name: function.name = wire.bytes(); break;
+      case field::function::domain: function.domain = plain_domain(wire.bytes()); break;
+      case field::function::overload: function.overload = wire.bytes(); break;
       case field::function::input:
       case field::function::output: {
         wire.model().charge(2 * sizeof(std::string_view));
@@ -254,17 +182,14 @@ Function read_function(Wire wire) {
         list.push_back(wire.bytes());
         break;
       }
-      case field::function::node:
-        function.nodes.push_back(read_node(wire.message("NodeProto")));
-        break;
+      case field::function::node: function.nodes.push_back(read_node(wire.message("NodeProto"))); break;
       case field::function::opset_import:
         function.opsets.push_back(read_opset(wire.message("OperatorSetIdProto")));
         break;
       case field::function::attribute_proto:
         function.defaults.push_back(read_attribute(wire.message("AttributeProto")));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return function;
@@ -275,14 +200,9 @@ std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
   wire.model().charge(2 * sizeof(entry));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::entry::key:
-        entry.first = wire.bytes();
-        break;
-      case field::entry::value:
-        entry.second = wire.bytes();
-        break;
-      default:
-        wire.skip();
+      case field::entry::key: entry.first = wire.bytes(); break;
+      case field::entry::value: entry.second = wire.bytes(); break;
+      default: wire.skip();
     }
   }
   return entry;
@@ -292,38 +212,22 @@ std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
 
 std::optional<DType> dtype_of(int32_t type) {
   switch (type) {
-    case kFloat:
-      return kF32;
-    case kDouble:
-      return kF64;
-    case kFloat16:
-      return kF16;
-    case kBfloat16:
-      return kBF16;
-    case kInt8:
-      return kI8;
-    case kInt16:
-      return kI16;
-    case kInt32:
-      return kI32;
-    case kInt64:
-      return kI64;
-    case kUint8:
-      return kU8;
-    case kUint16:
-      return kU16;
-    case kUint32:
-      return kU32;
-    case kUint64:
-      return kU64;
-    case kBoolean:
-      return kBool;
-    case kComplex64:
-      return kC64;
-    case kText:
-      return kString;
-    default:
-      return std::nullopt;
+    case kFloat: return kF32;
+    case kDouble: return kF64;
+    case kFloat16: return kF16;
+    case kBfloat16: return kBF16;
+    case kInt8: return kI8;
+    case kInt16: return kI16;
+    case kInt32: return kI32;
+    case kInt64: return kI64;
+    case kUint8: return kU8;
+    case kUint16: return kU16;
+    case kUint32: return kU32;
+    case kUint64: return kU64;
+    case kBoolean: return kBool;
+    case kComplex64: return kC64;
+    case kText: return kString;
+    default: return std::nullopt;
   }
 }
 
@@ -365,31 +269,18 @@ Model read_model(std::shared_ptr<ModelBytes> bytes, std::string directory) {
   bool has_graph = false;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::model::ir_version:
-        model.ir_version = wire.integer();
-        break;
-      case field::model::producer_name:
-        model.producer = wire.bytes();
-        break;
-      case field::model::producer_version:
-        model.producer_version = wire.bytes();
-        break;
-      case field::model::opset_import:
-        model.opsets.push_back(read_opset(wire.message("OperatorSetIdProto")));
-        break;
+      case field::model::ir_version: model.ir_version = wire.integer(); break;
+      case field::model::producer_name: model.producer = wire.bytes(); break;
+      case field::model::producer_version: model.producer_version = wire.bytes(); break;
+      case field::model::opset_import: model.opsets.push_back(read_opset(wire.message("OperatorSetIdProto"))); break;
       case field::model::graph:
         if (has_graph) wire.fail("has two graphs");
         model.graph = read_graph(wire.message("GraphProto"));
         has_graph = true;
         break;
-      case field::model::functions:
-        model.functions.push_back(read_function(wire.message("FunctionProto")));
-        break;
-      case field::model::metadata:
-        model.metadata.push_back(read_entry(wire.message("metadata_props")));
-        break;
-      default:
-        wire.skip();
+      case field::model::functions: model.functions.push_back(read_function(wire.message("FunctionProto"))); break;
+      case field::model::metadata: model.metadata.push_back(read_entry(wire.message("metadata_props"))); break;
+      default: wire.skip();
     }
   }
   if (!has_graph) fail(ErrorKind::invalid_model, bytes->name(), "is no ONNX model: it has no graph");

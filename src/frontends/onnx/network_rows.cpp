@@ -218,8 +218,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> network_rows() {
-  return kRows;
-}
+std::span<const Row> network_rows() { return kRows; }
 
 }  // namespace cairn::onnx

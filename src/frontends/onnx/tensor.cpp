@@ -42,14 +42,9 @@ void read_external(Wire wire, External& external, const std::string& where) {
   std::string_view key, value;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::entry::key:
-        key = wire.bytes();
-        break;
-      case field::entry::value:
-        value = wire.bytes();
-        break;
-      default:
-        wire.skip();
+      case field::entry::key: key = wire.bytes(); break;
+      case field::entry::value: value = wire.bytes(); break;
+      default: wire.skip();
     }
   }
   if (key == "location") external.location = value;
@@ -62,18 +57,10 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
   Wire wire(tensor.bytes, "TensorProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::tensor::dims:
-        wire.append_integers(parts.dims);
-        break;
-      case field::tensor::data_type:
-        parts.type = static_cast<int32_t>(wire.integer());
-        break;
-      case field::tensor::segment:
-        parts.segment = true, wire.skip();
-        break;
-      case field::tensor::raw_data:
-        parts.raw = wire.bytes(), parts.has_raw = true;
-        break;
+      case field::tensor::dims: wire.append_integers(parts.dims); break;
+      case field::tensor::data_type: parts.type = static_cast<int32_t>(wire.integer()); break;
+      case field::tensor::segment: parts.segment = true, wire.skip(); break;
+      case field::tensor::raw_data: parts.raw = wire.bytes(), parts.has_raw = true; break;
       case field::tensor::float_data:
       case field::tensor::double_data:
         parts.fixed_field = wire.field();
@@ -81,9 +68,7 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
         break;
       case field::tensor::int32_data:
       case field::tensor::int64_data:
-      case field::tensor::uint64_data:
-        wire.append_integers(parts.integers);
-        break;
+      case field::tensor::uint64_data: wire.append_integers(parts.integers); break;
       case field::tensor::string_data:
         model.charge(2 * sizeof(std::string_view));
         parts.texts.push_back(wire.bytes());
@@ -91,11 +76,8 @@ Parts read_parts(const TensorProto& tensor, ModelBytes& model, const std::string
       case field::tensor::external_data:
         read_external(wire.message("StringStringEntryProto"), parts.where, where);
         break;
-      case field::tensor::data_location:
-        parts.external = wire.integer() == 1;
-        break;
-      default:
-        wire.skip();
+      case field::tensor::data_location: parts.external = wire.integer() == 1; break;
+      default: wire.skip();
     }
   }
   return parts;

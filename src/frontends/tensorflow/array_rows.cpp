@@ -12,13 +12,9 @@ namespace {
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kPastTheFirst = std::numeric_limits<int64_t>::min();
 
-void identity(OpContext& c) {
-  c.out = c.in;
-}
+void identity(OpContext& c) { c.out = c.in; }
 
-void placeholder(OpContext& c) {
-  c.refuse("is an input that the signature does not name; name the graph's inputs");
-}
+void placeholder(OpContext& c) { c.refuse("is an input that the signature does not name; name the graph's inputs"); }
 
 void constant(OpContext& c) {
   AttrValue value = attr_of(c.node(), "value", AttrValue::Kind::tensor, *c.importer().model());
@@ -283,9 +279,7 @@ class StridedSlice {
   std::vector<NewDim> result_;
 };
 
-void strided_slice(OpContext& c) {
-  c.out = {StridedSlice(c).run()};
-}
+void strided_slice(OpContext& c) { c.out = {StridedSlice(c).run()}; }
 
 /// Slice: sizes of -1 go to the end.
 void slice(OpContext& c) {
@@ -458,8 +452,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() {
-  return kRows;
-}
+std::span<const Row> array_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

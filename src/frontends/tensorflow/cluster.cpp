@@ -183,9 +183,7 @@ class Refusals {
 
 }  // namespace
 
-std::span<const Row> cluster_rows() {
-  return kRows;
-}
+std::span<const Row> cluster_rows() { return kRows; }
 
 }  // namespace tensorflow
 

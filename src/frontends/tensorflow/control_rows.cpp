@@ -159,9 +159,7 @@ class Loop {
   std::vector<Type> types_;
 };
 
-void loop(OpContext& c) {
-  c.out = Loop(c).run();
-}
+void loop(OpContext& c) { c.out = Loop(c).run(); }
 
 /// Branch `number` of a Case, or the ones behind it: an index that is out of range takes the last.
 std::vector<Value*> choose_from(OpContext& c, const std::vector<std::string_view>& branches, size_t number,
@@ -209,9 +207,7 @@ void lone_switch(OpContext& c) {
 }
 
 /// Exit and Merge, raised: they hand on a value of the While or If.
-void hand_on(OpContext& c) {
-  c.out = c.in;
-}
+void hand_on(OpContext& c) { c.out = c.in; }
 
 constexpr Row kRows[] = {
     {"Case", branch_of_many},       {"Exit", hand_on},
@@ -225,8 +221,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() {
-  return kRows;
-}
+std::span<const Row> control_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

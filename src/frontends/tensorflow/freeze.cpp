@@ -155,9 +155,7 @@ TensorInfo output_info(const std::string& name) {
   return info;
 }
 
-bool is_placeholder(const Node& node) {
-  return node.op == "Placeholder" || node.op == "PlaceholderWithDefault";
-}
+bool is_placeholder(const Node& node) { return node.op == "Placeholder" || node.op == "PlaceholderWithDefault"; }
 
 }  // namespace
 

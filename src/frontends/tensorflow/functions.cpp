@@ -51,10 +51,7 @@ class Expansion {
  public:
   Expansion(const Call& call, const FunctionDef& function, const Library& library,
             std::unordered_set<std::string_view>& used)
-      : call_(call),
-        function_(function),
-        library_(library),
-        model_(library.model()) {
+      : call_(call), function_(function), library_(library), model_(library.model()) {
     index_ = index_nodes(function.nodes, printable(function.name));
     std::vector<std::string_view> inputs;
     for (std::string_view input : call.node.inputs)

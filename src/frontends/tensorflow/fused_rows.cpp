@@ -90,8 +90,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> fused_rows() {
-  return kRows;
-}
+std::span<const Row> fused_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -17,42 +17,24 @@ void formula(OpContext& c) {
   c.out = {kFunction(c, {c, c.in[0]}, {c, c.in[1]}).value()};
 }
 
-Formula relu(OpContext&, const Formula& dy, const Formula& x) {
-  return x.with("greater", 0).choose(dy, dy.number(0));
-}
+Formula relu(OpContext&, const Formula& dy, const Formula& x) { return x.with("greater", 0).choose(dy, dy.number(0)); }
 Formula relu6(OpContext&, const Formula& dy, const Formula& x) {
   return x.with("greater", 0).with("and", x.with("less", 6)).choose(dy, dy.number(0));
 }
 Formula leaky_relu(OpContext& c, const Formula& dy, const Formula& x) {
   return x.with("greater", 0).choose(dy, dy * c.real("alpha", 0.2));
 }
-Formula elu(OpContext&, const Formula& dy, const Formula& y) {
-  return y.with("less", 0).choose((y + 1) * dy, dy);
-}
+Formula elu(OpContext&, const Formula& dy, const Formula& y) { return y.with("less", 0).choose((y + 1) * dy, dy); }
 Formula selu(OpContext&, const Formula& dy, const Formula& y) {
   return y.with("less", 0).choose(dy * (y + 1.7580993408473768), dy * 1.0507009873554805);
 }
-Formula softplus(OpContext&, const Formula& dy, const Formula& x) {
-  return dy / (x.of("neg").of("exp") + 1);
-}
-Formula softsign(OpContext&, const Formula& dy, const Formula& x) {
-  return dy / (x.of("abs") + 1).of("square");
-}
-Formula tanh(OpContext&, const Formula& y, const Formula& dy) {
-  return dy * (1 - y * y);
-}
-Formula sigmoid(OpContext&, const Formula& y, const Formula& dy) {
-  return dy * (1 - y) * y;
-}
-Formula rsqrt(OpContext&, const Formula& y, const Formula& dy) {
-  return (dy * y) * (y * y) * -0.5;
-}
-Formula sqrt(OpContext&, const Formula& y, const Formula& dy) {
-  return (dy * 0.5) / y;
-}
-Formula reciprocal(OpContext&, const Formula& y, const Formula& dy) {
-  return (y * y * dy).of("neg");
-}
+Formula softplus(OpContext&, const Formula& dy, const Formula& x) { return dy / (x.of("neg").of("exp") + 1); }
+Formula softsign(OpContext&, const Formula& dy, const Formula& x) { return dy / (x.of("abs") + 1).of("square"); }
+Formula tanh(OpContext&, const Formula& y, const Formula& dy) { return dy * (1 - y * y); }
+Formula sigmoid(OpContext&, const Formula& y, const Formula& dy) { return dy * (1 - y) * y; }
+Formula rsqrt(OpContext&, const Formula& y, const Formula& dy) { return (dy * y) * (y * y) * -0.5; }
+Formula sqrt(OpContext&, const Formula& y, const Formula& dy) { return (dy * 0.5) / y; }
+Formula reciprocal(OpContext&, const Formula& y, const Formula& dy) { return (y * y * dy).of("neg"); }
 
 void l2_loss(OpContext& c) {
   c.expect_inputs(1);
@@ -251,9 +233,7 @@ class StridedSliceGradient {
   int64_t results_ = 0;
 };
 
-void strided_slice_gradient(OpContext& c) {
-  c.out = {StridedSliceGradient(c).run()};
-}
+void strided_slice_gradient(OpContext& c) { c.out = {StridedSliceGradient(c).run()}; }
 
 /// The mirrored borders are added, turned round, to the elements that they are copies of.
 void mirror_pad_gradient(OpContext& c) {
@@ -346,8 +326,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> gradient_rows() {
-  return kRows;
-}
+std::span<const Row> gradient_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -14,14 +14,9 @@ Attr read_attr(Wire entry) {
   Attr attr;
   while (entry.next()) {
     switch (entry.field()) {
-      case field::map_entry::key:
-        attr.name = entry.bytes();
-        break;
-      case field::map_entry::value:
-        attr.value = entry.bytes();
-        break;
-      default:
-        entry.skip();
+      case field::map_entry::key: attr.name = entry.bytes(); break;
+      case field::map_entry::value: attr.value = entry.bytes(); break;
+      default: entry.skip();
     }
   }
   return attr;
@@ -37,25 +32,18 @@ Node read_node(Wire wire) {
   wire.model().charge(2 * sizeof(Node));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::node_def::name:
-        node.name = wire.bytes();
-        break;
-      case field::node_def::op:
-        node.op = wire.bytes();
-        break;
+      case field::node_def::name: node.name = wire.bytes(); break;
+      case field::node_def::op: node.op = wire.bytes(); break;
       case field::node_def::input:
         wire.model().charge(2 * sizeof(std::string_view));
         node.inputs.push_back(wire.bytes());
         break;
-      case field::node_def::device:
-        node.device = wire.bytes();
-        break;
+      case field::node_def::device: node.device = wire.bytes(); break;
       case field::node_def::attr:
         wire.model().charge(2 * sizeof(Attr));
         node.attrs.push_back(read_attr(wire.message("NodeDef.attr")));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return node;
@@ -66,23 +54,12 @@ FunctionArg read_arg(Wire wire) {
   wire.model().charge(2 * sizeof(FunctionArg));
   while (wire.next()) {
     switch (wire.field()) {
-      case field::arg_def::name:
-        arg.name = wire.bytes();
-        break;
-      case field::arg_def::type:
-        arg.type = static_cast<DataType>(wire.integer());
-        break;
-      case field::arg_def::type_attr:
-        arg.type_attr = wire.bytes();
-        break;
-      case field::arg_def::number_attr:
-        arg.number_attr = wire.bytes();
-        break;
-      case field::arg_def::type_list_attr:
-        arg.type_list_attr = wire.bytes();
-        break;
-      default:
-        wire.skip();
+      case field::arg_def::name: arg.name = wire.bytes(); break;
+      case field::arg_def::type: arg.type = static_cast<DataType>(wire.integer()); break;
+      case field::arg_def::type_attr: arg.type_attr = wire.bytes(); break;
+      case field::arg_def::number_attr: arg.number_attr = wire.bytes(); break;
+      case field::arg_def::type_list_attr: arg.type_list_attr = wire.bytes(); break;
+      default: wire.skip();
     }
   }
   return arg;
@@ -91,17 +68,10 @@ FunctionArg read_arg(Wire wire) {
 void read_signature(Wire wire, FunctionDef& function) {
   while (wire.next()) {
     switch (wire.field()) {
-      case field::op_def::name:
-        function.name = wire.bytes();
-        break;
-      case field::op_def::input_arg:
-        function.inputs.push_back(read_arg(wire.message("OpDef.input_arg")));
-        break;
-      case field::op_def::output_arg:
-        function.outputs.push_back(read_arg(wire.message("OpDef.output_arg")));
-        break;
-      default:
-        wire.skip();
+      case field::op_def::name: function.name = wire.bytes(); break;
+      case field::op_def::input_arg: function.inputs.push_back(read_arg(wire.message("OpDef.input_arg"))); break;
+      case field::op_def::output_arg: function.outputs.push_back(read_arg(wire.message("OpDef.output_arg"))); break;
+      default: wire.skip();
     }
   }
 }
@@ -114,12 +84,8 @@ FunctionDef read_function(std::string_view bytes, const Wire& library) {
   constexpr size_t kPairBytes = 4 * sizeof(std::string_view);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::function_def::signature:
-        read_signature(wire.message("OpDef"), function);
-        break;
-      case field::function_def::node:
-        function.nodes.push_back(read_node(wire.message("NodeDef")));
-        break;
+      case field::function_def::signature: read_signature(wire.message("OpDef"), function); break;
+      case field::function_def::node: function.nodes.push_back(read_node(wire.message("NodeDef"))); break;
       case field::function_def::ret:
         wire.model().charge(kPairBytes);
         function.returns.push_back(read_text_entry(wire.message("FunctionDef.ret")));
@@ -132,8 +98,7 @@ FunctionDef read_function(std::string_view bytes, const Wire& library) {
         wire.model().charge(2 * sizeof(Attr));
         function.attrs.push_back(read_attr(wire.message("FunctionDef.attr")));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return function;
@@ -143,15 +108,12 @@ NameAttrList read_name_attrs(Wire wire) {
   NameAttrList list;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::name_attr_list::name:
-        list.name = wire.bytes();
-        break;
+      case field::name_attr_list::name: list.name = wire.bytes(); break;
       case field::name_attr_list::attr:
         wire.model().charge(2 * sizeof(Attr));
         list.attrs.push_back(read_attr(wire.message("NameAttrList.attr")));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return list;
@@ -162,28 +124,15 @@ void read_list(Wire wire, AttrValue& value) {
   while (wire.next()) {
     wire.model().charge(kElementBytes);
     switch (wire.field()) {
-      case field::list_value::s:
-        value.texts.push_back(wire.bytes());
-        break;
+      case field::list_value::s: value.texts.push_back(wire.bytes()); break;
       case field::list_value::i:
       case field::list_value::b:
-      case field::list_value::type:
-        wire.append_integers(value.integers);
-        break;
-      case field::list_value::f:
-        wire.append_reals(value.reals);
-        break;
-      case field::list_value::shape:
-        value.shapes.push_back(read_shape(wire.message("TensorShapeProto")));
-        break;
-      case field::list_value::tensor:
-        value.tensors.push_back(wire.bytes());
-        break;
-      case field::list_value::func:
-        value.functions.push_back(read_name_attrs(wire.message("NameAttrList")));
-        break;
-      default:
-        wire.skip();
+      case field::list_value::type: wire.append_integers(value.integers); break;
+      case field::list_value::f: wire.append_reals(value.reals); break;
+      case field::list_value::shape: value.shapes.push_back(read_shape(wire.message("TensorShapeProto"))); break;
+      case field::list_value::tensor: value.tensors.push_back(wire.bytes()); break;
+      case field::list_value::func: value.functions.push_back(read_name_attrs(wire.message("NameAttrList"))); break;
+      default: wire.skip();
     }
   }
 }
@@ -208,38 +157,22 @@ std::string to_string(DataType type) {
 
 std::optional<DType> dtype_of(DataType type) {
   switch (type) {
-    case kDtFloat:
-      return kF32;
-    case kDtDouble:
-      return kF64;
-    case kDtHalf:
-      return kF16;
-    case kDtBfloat16:
-      return kBF16;
-    case kDtInt8:
-      return kI8;
-    case kDtInt16:
-      return kI16;
-    case kDtInt32:
-      return kI32;
-    case kDtInt64:
-      return kI64;
-    case kDtUint8:
-      return kU8;
-    case kDtUint16:
-      return kU16;
-    case kDtUint32:
-      return kU32;
-    case kDtUint64:
-      return kU64;
-    case kDtBool:
-      return kBool;
-    case kDtComplex64:
-      return kC64;
-    case kDtString:
-      return kString;
-    default:
-      return std::nullopt;
+    case kDtFloat: return kF32;
+    case kDtDouble: return kF64;
+    case kDtHalf: return kF16;
+    case kDtBfloat16: return kBF16;
+    case kDtInt8: return kI8;
+    case kDtInt16: return kI16;
+    case kDtInt32: return kI32;
+    case kDtInt64: return kI64;
+    case kDtUint8: return kU8;
+    case kDtUint16: return kU16;
+    case kDtUint32: return kU32;
+    case kDtUint64: return kU64;
+    case kDtBool: return kBool;
+    case kDtComplex64: return kC64;
+    case kDtString: return kString;
+    default: return std::nullopt;
   }
 }
 
@@ -261,9 +194,7 @@ GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view byte
   Wire wire(bytes, "GraphDef", *model, depth);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::graph_def::node:
-        graph.nodes.push_back(read_node(wire.message("NodeDef")));
-        break;
+      case field::graph_def::node: graph.nodes.push_back(read_node(wire.message("NodeDef"))); break;
       case field::graph_def::library: {
         Wire library = wire.message("FunctionDefLibrary");
         while (library.next()) {
@@ -278,20 +209,14 @@ GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view byte
         Wire versions = wire.message("VersionDef");
         while (versions.next()) {
           switch (versions.field()) {
-            case field::version_def::producer:
-              graph.producer = static_cast<int32_t>(versions.integer());
-              break;
-            case field::version_def::min_consumer:
-              graph.min_consumer = static_cast<int32_t>(versions.integer());
-              break;
-            default:
-              versions.skip();
+            case field::version_def::producer: graph.producer = static_cast<int32_t>(versions.integer()); break;
+            case field::version_def::min_consumer: graph.min_consumer = static_cast<int32_t>(versions.integer()); break;
+            default: versions.skip();
           }
         }
         break;
       }
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return graph;
@@ -324,11 +249,8 @@ ShapeProto read_shape(Wire wire) {
         shape.dims.push_back(size);
         break;
       }
-      case field::tensor_shape::unknown_rank:
-        shape.unknown_rank = wire.integer() != 0;
-        break;
-      default:
-        wire.skip();
+      case field::tensor_shape::unknown_rank: shape.unknown_rank = wire.integer() != 0; break;
+      default: wire.skip();
     }
   }
   return shape;
@@ -350,35 +272,20 @@ AttrValue decode(const Attr& attr, ModelBytes& model) {
         value.kind = Kind::list;
         read_list(wire.message("AttrValue.ListValue"), value);
         break;
-      case field::attr_value::s:
-        value.kind = Kind::text, value.text = wire.bytes();
-        break;
-      case field::attr_value::i:
-        value.kind = Kind::integer, value.integer = wire.integer();
-        break;
-      case field::attr_value::f:
-        value.kind = Kind::real, value.real = wire.real32();
-        break;
-      case field::attr_value::b:
-        value.kind = Kind::boolean, value.integer = wire.integer() != 0;
-        break;
-      case field::attr_value::type:
-        value.kind = Kind::type, value.integer = wire.integer();
-        break;
+      case field::attr_value::s: value.kind = Kind::text, value.text = wire.bytes(); break;
+      case field::attr_value::i: value.kind = Kind::integer, value.integer = wire.integer(); break;
+      case field::attr_value::f: value.kind = Kind::real, value.real = wire.real32(); break;
+      case field::attr_value::b: value.kind = Kind::boolean, value.integer = wire.integer() != 0; break;
+      case field::attr_value::type: value.kind = Kind::type, value.integer = wire.integer(); break;
       case field::attr_value::shape:
         value.kind = Kind::shape, value.shape = read_shape(wire.message("TensorShapeProto"));
         break;
-      case field::attr_value::tensor:
-        value.kind = Kind::tensor, value.tensor = wire.bytes();
-        break;
-      case field::attr_value::placeholder:
-        value.kind = Kind::placeholder, value.text = wire.bytes();
-        break;
+      case field::attr_value::tensor: value.kind = Kind::tensor, value.tensor = wire.bytes(); break;
+      case field::attr_value::placeholder: value.kind = Kind::placeholder, value.text = wire.bytes(); break;
       case field::attr_value::func:
         value.kind = Kind::function, value.function = read_name_attrs(wire.message("NameAttrList"));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return value;

@@ -11,13 +11,9 @@ namespace {
 
 using protozero::pbf_writer;
 
-protozero::data_view view(std::string_view text) {
-  return {text.data(), text.size()};
-}
+protozero::data_view view(std::string_view text) { return {text.data(), text.size()}; }
 
-void put_varint(std::string& to, uint64_t value) {
-  protozero::add_varint_to_buffer(&to, value);
-}
+void put_varint(std::string& to, uint64_t value) { protozero::add_varint_to_buffer(&to, value); }
 
 void put_head(std::string& to, uint32_t field, uint64_t length) {
   put_varint(to, (field << 3) | static_cast<uint32_t>(protozero::pbf_wire_type::length_delimited));

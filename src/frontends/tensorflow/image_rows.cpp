@@ -8,9 +8,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-Value* float_scalar(OpContext& c, float value) {
-  return c.b.constant(Tensor::scalar_f32(value));
-}
+Value* float_scalar(OpContext& c, float value) { return c.b.constant(Tensor::scalar_f32(value)); }
 
 void resize(OpContext& c) {
   c.expect_inputs(2);
@@ -281,8 +279,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() {
-  return kRows;
-}
+std::span<const Row> image_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -239,9 +239,7 @@ std::vector<std::string_view> supported_ops() {
   return ops;
 }
 
-void OpContext::expect_inputs(size_t count) const {
-  expect_inputs(count, count);
-}
+void OpContext::expect_inputs(size_t count) const { expect_inputs(count, count); }
 
 void OpContext::expect_inputs(size_t least, size_t most) const {
   if (in.size() < least || in.size() > most)

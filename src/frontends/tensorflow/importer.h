@@ -26,12 +26,7 @@ class OpContext {
  public:
   OpContext(Importer& importer, const Node& node, std::string name, Builder& builder, std::vector<Value*> inputs,
             int level)
-      : b(builder),
-        in(std::move(inputs)),
-        importer_(importer),
-        node_(node),
-        name_(std::move(name)),
-        level_(level) {}
+      : b(builder), in(std::move(inputs)), importer_(importer), node_(node), name_(std::move(name)), level_(level) {}
 
   Builder& b;
   std::vector<Value*> in;        // data inputs

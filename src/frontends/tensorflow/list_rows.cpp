@@ -27,9 +27,7 @@ void list_reserve(OpContext& c) {
   c.out = {c.b.add("list_make", {size}, {{"element", element}})};
 }
 
-void list_plain(OpContext& c) {
-  c.out = {c.b.add(c.target, c.in)};
-}
+void list_plain(OpContext& c) { c.out = {c.b.add(c.target, c.in)}; }
 
 void list_set(OpContext& c) {
   c.expect_inputs(3);
@@ -123,9 +121,7 @@ void list_scatter(OpContext& c) {
   c.out = {scattered(c, c.in[0], c.in[1])};
 }
 
-bool is_fresh(const Value* list) {
-  return list->producer != nullptr && list->producer->is("list_make");
-}
+bool is_fresh(const Value* list) { return list->producer != nullptr && list->producer->is("list_make"); }
 
 void list_scatter_into(OpContext& c) {
   c.expect_inputs(3);
@@ -215,8 +211,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> list_rows() {
-  return kRows;
-}
+std::span<const Row> list_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -205,8 +205,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() {
-  return kRows;
-}
+std::span<const Row> math_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

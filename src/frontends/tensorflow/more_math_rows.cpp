@@ -25,9 +25,7 @@ Value* scalar(OpContext& c, const Value* like, double value) {
   return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
 }
 
-void einsum_row(OpContext& c) {
-  c.out = {einsum(c.text("equation", ""), c.in, c.b)};
-}
+void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
 
 /// 0 where the first is 0, even if the second is not finite.
 void zero_times(OpContext& c) {
@@ -299,8 +297,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> more_math_rows() {
-  return kRows;
-}
+std::span<const Row> more_math_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -128,9 +128,7 @@ class Body {
   using Argument = std::function<std::optional<std::string_view>(const End&)>;
 
   Body(const Flow& flow, Names& names, std::string_view name, Argument argument)
-      : flow_(flow),
-        names_(names),
-        argument_(std::move(argument)) {
+      : flow_(flow), names_(names), argument_(std::move(argument)) {
     function.name = name;
     function.graph_names = true;
   }
@@ -187,10 +185,7 @@ class Body {
 class Conditions {
  public:
   Conditions(std::vector<Node>& nodes, GraphDef& graph, Names& names, int level)
-      : graph_(graph),
-        names_(names),
-        level_(level),
-        flow_(nodes) {
+      : graph_(graph), names_(names), level_(level), flow_(nodes) {
     if (level > kMostLevels) fail(ErrorKind::unsupported, "", "branches are nested deeper than {}", kMostLevels);
   }
 

@@ -87,9 +87,7 @@ void key_and_counter(OpContext& c) {
   c.out = {made->result(0), made->result(1)};
 }
 
-void algorithm(OpContext& c) {
-  c.out = {cast_to(c.b.constant(Tensor::scalar_i64(1)), kI32, c.b)};
-}
+void algorithm(OpContext& c) { c.out = {cast_to(c.b.constant(Tensor::scalar_i64(1)), kI32, c.b)}; }
 
 constexpr Row kRows[] = {
     {"Multinomial", stateful_categorical},
@@ -113,8 +111,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> random_rows() {
-  return kRows;
-}
+std::span<const Row> random_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -15,17 +15,10 @@ TensorInfo read_tensor_info(Wire wire, std::string_view key) {
   wire.model().charge(4 * sizeof(TensorInfo) + 2 * key.size());
   while (wire.next()) {
     switch (wire.field()) {
-      case field::tensor_info::name:
-        info.tensor = wire.bytes();
-        break;
-      case field::tensor_info::dtype:
-        info.dtype = static_cast<DataType>(wire.integer());
-        break;
-      case field::tensor_info::shape:
-        info.shape = read_shape(wire.message("TensorShapeProto"));
-        break;
-      default:
-        wire.skip();
+      case field::tensor_info::name: info.tensor = wire.bytes(); break;
+      case field::tensor_info::dtype: info.dtype = static_cast<DataType>(wire.integer()); break;
+      case field::tensor_info::shape: info.shape = read_shape(wire.message("TensorShapeProto")); break;
+      default: wire.skip();
     }
   }
   return info;
@@ -36,14 +29,9 @@ std::pair<std::string_view, std::string_view> read_entry(Wire entry) {
   std::pair<std::string_view, std::string_view> result;
   while (entry.next()) {
     switch (entry.field()) {
-      case field::map_entry::key:
-        result.first = entry.bytes();
-        break;
-      case field::map_entry::value:
-        result.second = entry.bytes();
-        break;
-      default:
-        entry.skip();
+      case field::map_entry::key: result.first = entry.bytes(); break;
+      case field::map_entry::value: result.second = entry.bytes(); break;
+      default: entry.skip();
     }
   }
   return result;
@@ -78,11 +66,8 @@ void read_meta_info(Wire wire, MetaGraph& meta) {
         wire.model().charge(2 * sizeof(std::string));
         meta.tags.emplace_back(wire.bytes());
         break;
-      case field::meta_info::tensorflow_version:
-        meta.tensorflow_version = wire.bytes();
-        break;
-      default:
-        wire.skip();
+      case field::meta_info::tensorflow_version: meta.tensorflow_version = wire.bytes(); break;
+      default: wire.skip();
     }
   }
 }
@@ -90,14 +75,9 @@ void read_meta_info(Wire wire, MetaGraph& meta) {
 void read_saver(Wire wire, MetaGraph& meta) {
   while (wire.next()) {
     switch (wire.field()) {
-      case field::saver_def::filename_tensor:
-        meta.filename_tensor = wire.bytes();
-        break;
-      case field::saver_def::restore_op:
-        meta.restore_op = wire.bytes();
-        break;
-      default:
-        wire.skip();
+      case field::saver_def::filename_tensor: meta.filename_tensor = wire.bytes(); break;
+      case field::saver_def::restore_op: meta.restore_op = wire.bytes(); break;
+      default: wire.skip();
     }
   }
 }
@@ -108,22 +88,15 @@ MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
   meta.graph.model = model;
   while (wire.next()) {
     switch (wire.field()) {
-      case field::meta_graph::info:
-        read_meta_info(wire.message("MetaInfoDef"), meta);
-        break;
-      case field::meta_graph::graph:
-        meta.graph = read_graph_def(model, wire.bytes(), wire.depth() + 1);
-        break;
-      case field::meta_graph::saver:
-        read_saver(wire.message("SaverDef"), meta);
-        break;
+      case field::meta_graph::info: read_meta_info(wire.message("MetaInfoDef"), meta); break;
+      case field::meta_graph::graph: meta.graph = read_graph_def(model, wire.bytes(), wire.depth() + 1); break;
+      case field::meta_graph::saver: read_saver(wire.message("SaverDef"), meta); break;
       case field::meta_graph::signature: {
         auto [key, bytes] = read_entry(wire.message("MetaGraphDef.signature_def"));
         meta.signatures.push_back(read_signature(key, Wire(bytes, "SignatureDef", *model, wire.depth() + 1)));
         break;
       }
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   std::sort(meta.tags.begin(), meta.tags.end());

@@ -227,8 +227,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> sparse_rows() {
-  return kRows;
-}
+std::span<const Row> sparse_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

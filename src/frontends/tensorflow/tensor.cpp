@@ -23,15 +23,9 @@ Parts read_parts(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "TensorProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::tensor::dtype:
-        parts.dtype = static_cast<DataType>(wire.integer());
-        break;
-      case field::tensor::shape:
-        parts.shape = read_shape(wire.message("TensorShapeProto"));
-        break;
-      case field::tensor::content:
-        parts.content = wire.bytes();
-        break;
+      case field::tensor::dtype: parts.dtype = static_cast<DataType>(wire.integer()); break;
+      case field::tensor::shape: parts.shape = read_shape(wire.message("TensorShapeProto")); break;
+      case field::tensor::content: parts.content = wire.bytes(); break;
       case field::tensor::float_val:
       case field::tensor::double_val:
       case field::tensor::scomplex_val:
@@ -43,15 +37,12 @@ Parts read_parts(std::string_view bytes, ModelBytes& model) {
       case field::tensor::bool_val:
       case field::tensor::half_val:
       case field::tensor::uint32_val:
-      case field::tensor::uint64_val:
-        wire.append_integers(parts.integers);
-        break;
+      case field::tensor::uint64_val: wire.append_integers(parts.integers); break;
       case field::tensor::string_val:
         model.charge(2 * sizeof(std::string_view));
         parts.texts.push_back(wire.bytes());
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return parts;

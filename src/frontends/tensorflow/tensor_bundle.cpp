@@ -21,14 +21,9 @@ TensorBundle::Slice read_slice(Wire wire) {
     Wire fields = wire.message("TensorSliceProto.Extent");
     while (fields.next()) {
       switch (fields.field()) {
-        case field::extent::start:
-          extent.start = fields.integer();
-          break;
-        case field::extent::length:
-          extent.length = fields.integer();
-          break;
-        default:
-          fields.skip();
+        case field::extent::start: extent.start = fields.integer(); break;
+        case field::extent::length: extent.length = fields.integer(); break;
+        default: fields.skip();
       }
     }
     wire.model().charge(2 * sizeof(extent));
@@ -42,30 +37,17 @@ TensorBundle::Entry read_entry(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "BundleEntryProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::bundle_entry::dtype:
-        entry.dtype = static_cast<DataType>(wire.integer());
-        break;
-      case field::bundle_entry::shape:
-        entry.shape = read_shape(wire.message("TensorShapeProto"));
-        break;
-      case field::bundle_entry::shard_id:
-        entry.shard = wire.integer();
-        break;
-      case field::bundle_entry::offset:
-        entry.offset = wire.integer();
-        break;
-      case field::bundle_entry::size:
-        entry.size = wire.integer();
-        break;
-      case field::bundle_entry::crc32c:
-        entry.checksum = wire.fixed32();
-        break;
+      case field::bundle_entry::dtype: entry.dtype = static_cast<DataType>(wire.integer()); break;
+      case field::bundle_entry::shape: entry.shape = read_shape(wire.message("TensorShapeProto")); break;
+      case field::bundle_entry::shard_id: entry.shard = wire.integer(); break;
+      case field::bundle_entry::offset: entry.offset = wire.integer(); break;
+      case field::bundle_entry::size: entry.size = wire.integer(); break;
+      case field::bundle_entry::crc32c: entry.checksum = wire.fixed32(); break;
       case field::bundle_entry::slice:
         model.charge(2 * sizeof(TensorBundle::Slice));
         entry.slices.push_back(read_slice(wire.message("TensorSliceProto")));
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   return entry;
@@ -76,15 +58,12 @@ int64_t read_header(std::string_view bytes, ModelBytes& model) {
   Wire wire(bytes, "BundleHeaderProto", model);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::bundle_header::num_shards:
-        shards = wire.integer();
-        break;
+      case field::bundle_header::num_shards: shards = wire.integer(); break;
       case field::bundle_header::endianness:
         if (wire.integer() != 0)
           fail(ErrorKind::unsupported, model.name(), "is a big-endian checkpoint, only little-endian ones can be read");
         break;
-      default:
-        wire.skip();
+      default: wire.skip();
     }
   }
   constexpr int64_t kMostShards = 100000;  // five digits in the file names
@@ -180,8 +159,7 @@ void copy_box(char* whole, const std::vector<int64_t>& dims, char* box_data, con
 }  // namespace
 
 TensorBundle::TensorBundle(std::string prefix)
-    : prefix_(std::move(prefix)),
-      index_(ModelBytes::open(prefix_ + ".index")) {
+    : prefix_(std::move(prefix)), index_(ModelBytes::open(prefix_ + ".index")) {
   bool header = false;
   read_table(*index_, [&](std::string_view key, std::string_view value) {
     if (key.empty()) {

@@ -324,8 +324,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> training_rows() {
-  return kRows;
-}
+std::span<const Row> training_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

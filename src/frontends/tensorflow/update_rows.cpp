@@ -55,15 +55,9 @@ class Update {
   Value* rows_ = nullptr;
 };
 
-Formula square(const Formula& x) {
-  return x.of("square");
-}
-Formula root(const Formula& x) {
-  return x.of("sqrt");
-}
-Formula inverse_root(const Formula& x) {
-  return x.of("rsqrt");
-}
+Formula square(const Formula& x) { return x.of("square"); }
+Formula root(const Formula& x) { return x.of("sqrt"); }
+Formula inverse_root(const Formula& x) { return x.of("rsqrt"); }
 
 void proximal_gradient_descent(OpContext& c) {
   Update u(c, 5, 4);
@@ -316,8 +310,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> update_rows() {
-  return kRows;
-}
+std::span<const Row> update_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -61,10 +61,7 @@ void drop_attr(Node& node, std::string_view name) {
 class Freezer {
  public:
   Freezer(GraphDef& graph, const VariableValue& value)
-      : graph_(graph),
-        model_(*graph.model),
-        library_(graph),
-        value_(value) {}
+      : graph_(graph), model_(*graph.model), library_(graph), value_(value) {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -343,8 +340,6 @@ bool is_variable(const Node& node) {
   return node.op == "VarHandleOp" || node.op == "VariableV2" || node.op == "Variable";
 }
 
-void freeze_variables(GraphDef& graph, const VariableValue& value) {
-  Freezer(graph, value).run();
-}
+void freeze_variables(GraphDef& graph, const VariableValue& value) { Freezer(graph, value).run(); }
 
 }  // namespace cairn::tensorflow

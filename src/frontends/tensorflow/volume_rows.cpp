@@ -14,8 +14,7 @@ constexpr int64_t kMostDepth = 1024;
 class Volume {
  public:
   explicit Volume(OpContext& c, int64_t window, std::string_view strides = "strides")
-      : c_(c),
-        first_(c.text("data_format", "NDHWC") == "NCDHW") {
+      : c_(c), first_(c.text("data_format", "NDHWC") == "NCDHW") {
     if (c.rank(0) != 5) fail(ErrorKind::invalid_model, "", "the volume has {} dims, expected 5", c.rank(0));
     x = first_ ? transposed(c.in[0], {0, 2, 3, 4, 1}) : c.in[0];
     const auto& dims = x->type.shape.dims;
@@ -166,8 +165,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> volume_rows() {
-  return kRows;
-}
+std::span<const Row> volume_rows() { return kRows; }
 
 }  // namespace cairn::tensorflow

@@ -72,22 +72,14 @@ class Dump {
 
   json attribute(const Attribute& value) {
     switch (kind_of(value)) {
-      case AttrKind::boolean:
-        return std::get<bool>(value);
-      case AttrKind::integer:
-        return std::get<int64_t>(value);
-      case AttrKind::number:
-        return {{"number", fmt::format("{}", std::get<double>(value))}};  // JSON has no infinity
-      case AttrKind::text:
-        return std::get<std::string>(value);
-      case AttrKind::integers:
-        return std::get<std::vector<int64_t>>(value);
-      case AttrKind::dtype:
-        return {{"dtype", to_string(std::get<DType>(value))}};
-      case AttrKind::tensor:
-        return tensor(std::get<Tensor>(value));
-      default:
-        CHECK(false, "attribute kind {}", value.index());
+      case AttrKind::boolean: return std::get<bool>(value);
+      case AttrKind::integer: return std::get<int64_t>(value);
+      case AttrKind::number: return {{"number", fmt::format("{}", std::get<double>(value))}};  // JSON has no infinity
+      case AttrKind::text: return std::get<std::string>(value);
+      case AttrKind::integers: return std::get<std::vector<int64_t>>(value);
+      case AttrKind::dtype: return {{"dtype", to_string(std::get<DType>(value))}};
+      case AttrKind::tensor: return tensor(std::get<Tensor>(value));
+      default: CHECK(false, "attribute kind {}", value.index());
     }
   }
 
