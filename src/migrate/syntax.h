@@ -12,37 +12,31 @@
 namespace cairn::migrate {
 
 // The grammar's names of the nodes that some rule or scope asks for; any other node is `other`.
-#define CAIRN_SYNTAX_KINDS(X)                                                                                          \
-  X(module)                                                                                                            \
-  X(import_statement)                                                                                                  \
-  X(import_from_statement) X(future_import_statement) X(import_prefix) X(relative_import) X(aliased_import) X(         \
-      wildcard_import) X(dotted_name) X(identifier) X(comment) X(expression_statement) X(assignment)                   \
-      X(augmented_assignment) X(named_expression) X(return_statement) X(delete_statement) X(pass_statement) X(         \
-          if_statement) X(elif_clause) X(else_clause) X(for_statement) X(while_statement) X(try_statement)             \
-          X(except_clause) X(except_group_clause) X(finally_clause) X(with_statement) X(with_clause) X(with_item) X(   \
-              block) X(function_definition) X(parameters) X(lambda_parameters) X(default_parameter) X(typed_parameter) \
-              X(typed_default_parameter) X(list_splat_pattern) X(dictionary_splat_pattern) X(global_statement)         \
-                  X(nonlocal_statement) X(class_definition) X(decorated_definition) X(decorator) X(argument_list)      \
-                      X(keyword_argument) X(list_splat) X(dictionary_splat) X(parenthesized_list_splat) X(lambda)      \
-                          X(call) X(attribute) X(subscript) X(string) X(string_content) X(string_start) X(string_end)  \
-                              X(interpolation) X(concatenated_string) X(integer) X(none) X(true_) X(false_) X(float_)  \
-                                  X(list) X(tuple) X(dictionary) X(set) X(pair) X(parenthesized_expression)            \
-                                      X(conditional_expression) X(boolean_operator) X(not_operator) X(binary_operator) \
-                                          X(unary_operator) X(comparison_operator) X(await) X(yield)                   \
-                                              X(list_comprehension) X(dictionary_comprehension) X(set_comprehension)   \
-                                                  X(generator_expression) X(for_in_clause) X(if_clause) X(as_pattern)  \
-                                                      X(as_pattern_target) X(pattern_list) X(tuple_pattern)            \
-                                                          X(list_pattern) X(expression_list) X(type)                   \
-                                                              X(raise_statement) X(match_statement) X(case_clause)     \
-                                                                  X(case_pattern) X(print_statement) X(exec_statement) \
-                                                                      X(ERROR) X(op)
+// clang-format off
+#define CAIRN_SYNTAX_KINDS(X) \
+  X(module) X(import_statement) X(import_from_statement) X(future_import_statement) X(import_prefix) \
+  X(relative_import) X(aliased_import) X(wildcard_import) X(dotted_name) X(identifier) X(comment) \
+  X(expression_statement) X(assignment) X(augmented_assignment) X(named_expression) X(return_statement) \
+  X(delete_statement) X(pass_statement) X(if_statement) X(elif_clause) X(else_clause) X(for_statement) \
+  X(while_statement) X(try_statement) X(except_clause) X(except_group_clause) X(finally_clause) X(with_statement) \
+  X(with_clause) X(with_item) X(block) X(function_definition) X(parameters) X(lambda_parameters) \
+  X(default_parameter) X(typed_parameter) X(typed_default_parameter) X(list_splat_pattern) \
+  X(dictionary_splat_pattern) X(global_statement) X(nonlocal_statement) X(class_definition) X(decorated_definition) \
+  X(decorator) X(argument_list) X(keyword_argument) X(list_splat) X(dictionary_splat) X(parenthesized_list_splat) \
+  X(lambda) X(call) X(attribute) X(subscript) X(string) X(string_content) X(string_start) X(string_end) \
+  X(interpolation) X(concatenated_string) X(integer) X(none) X(true_) X(false_) X(float_) X(list) X(tuple) \
+  X(dictionary) X(set) X(pair) X(parenthesized_expression) X(conditional_expression) X(boolean_operator) \
+  X(not_operator) X(binary_operator) X(unary_operator) X(comparison_operator) X(await) X(yield) \
+  X(list_comprehension) X(dictionary_comprehension) X(set_comprehension) X(generator_expression) X(for_in_clause) \
+  X(if_clause) X(as_pattern) X(as_pattern_target) X(pattern_list) X(tuple_pattern) X(list_pattern) \
+  X(expression_list) X(type) X(raise_statement) X(match_statement) X(case_clause) X(case_pattern) X(print_statement) \
+  X(exec_statement) X(ERROR) X(op)
 
-#define CAIRN_SYNTAX_FIELDS(X)                                                                                       \
-  X(alias)                                                                                                           \
-  X(alternative)                                                                                                     \
-  X(argument) X(arguments) X(attribute) X(body) X(condition) X(consequence) X(definition) X(function) X(key) X(left) \
-      X(module_name) X(name) X(object) X(operator_) X(operators) X(parameters) X(right) X(subscript) X(superclasses) \
-          X(type) X(value)
+#define CAIRN_SYNTAX_FIELDS(X) \
+  X(alias) X(alternative) X(argument) X(arguments) X(attribute) X(body) X(condition) X(consequence) X(definition) \
+  X(function) X(key) X(left) X(module_name) X(name) X(object) X(operator_) X(operators) X(parameters) X(right) \
+  X(subscript) X(superclasses) X(type) X(value)
+// clang-format on
 
 #define CAIRN_ENUM_ENTRY(name) name,
 enum class Kind : uint8_t { other, CAIRN_SYNTAX_KINDS(CAIRN_ENUM_ENTRY) };
