@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <protozero/exception.hpp>
 
+#include "support/pages.h"
+
 namespace cairn {
 
 std::shared_ptr<ModelBytes> ModelBytes::open(const std::string& path) {
@@ -33,6 +35,7 @@ std::shared_ptr<ModelBytes> ModelBytes::from_descriptor(std::string name, int de
   if (start == MAP_FAILED) fail(ErrorKind::io, model->name_, "cannot be mapped: {}", std::strerror(errno));
   model->bytes_ = {static_cast<const char*>(start), size};
   model->mapped_ = true;
+  remember_mapping(model->bytes_);
   return model;
 }
 
@@ -43,7 +46,9 @@ std::shared_ptr<ModelBytes> ModelBytes::from_memory(std::string name, std::strin
 }
 
 ModelBytes::~ModelBytes() {
-  if (mapped_) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  if (!mapped_) return;
+  forget_mapping(bytes_);
+  munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
 void ModelBytes::charge(uint64_t bytes) {

@@ -12,6 +12,7 @@
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
 #include "support/options.h"
+#include "support/pages.h"
 
 namespace cairn {
 
@@ -27,6 +28,7 @@ class PackedConstants final : public Packer {
     if (found != entries_.end()) return found->second.data;
     Tensor memory = Tensor::uninitialized(kU8, {static_cast<int64_t>(bytes)});
     fill(memory.mutable_data());
+    release_pages(constant.data(), constant.bytes());  // most are never read again
     std::shared_ptr<const void> data(memory.owner(), memory.data());
     entries_[key] = {constant, data};
     return data;

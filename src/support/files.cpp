@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "support/pages.h"
+
 namespace cairn {
 
 namespace {
@@ -88,11 +90,14 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (data == MAP_FAILED) fail_errno(path, "cannot be mapped");
   mapped->bytes_ = {static_cast<const char*>(data), size};
+  remember_mapping(mapped->bytes_);
   return mapped;
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  forget_mapping(bytes_);
+  ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
 void write_file(const std::string& given, const std::function<void(const FileSink& sink)>& write) {

@@ -237,20 +237,20 @@ int bench_model(const Bench& bench) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Run& run) {
+void add_bench(Verb& app, Run& run) {
   auto bench = std::make_shared<Bench>();
-  CLI::App* verb = app.add_subcommand("bench", "latency, throughput, and the time of each step");
-  add_model_options(*verb, bench->model, bench->json);
-  verb->add_option("-i,--input", bench->inputs, "NAME=FILE or FILE in order; others are random");
-  verb->add_option("--seconds", bench->seconds, "how long to measure")->check(CLI::Range(0.0, 3600.0));
-  verb->add_option("--runs", bench->least_runs, "runs at least")->check(CLI::PositiveNumber);
-  verb->add_option("--profile", bench->profile, "folder for a recording of further runs, with tables and a page");
-  verb->add_flag("--per-op", bench->per_op, "the time of each step");
-  verb->add_flag("--worker", bench->worker, "answer `run SECONDS RUNS` on standard input with the times, as JSON");
-  verb->footer(
+  Verb verb = app.add_verb("bench", "latency, throughput, and the time of each step");
+  add_model_options(verb, bench->model, bench->json);
+  verb.add_option("-i,--input", bench->inputs, "NAME=FILE or FILE in order; others are random");
+  verb.add_option("--seconds", bench->seconds, "how long to measure").within(0.0, 3600.0);
+  verb.add_option("--runs", bench->least_runs, "runs at least").positive();
+  verb.add_option("--profile", bench->profile, "folder for a recording of further runs, with tables and a page");
+  verb.add_flag("--per-op", bench->per_op, "the time of each step");
+  verb.add_flag("--worker", bench->worker, "answer `run SECONDS RUNS` on standard input with the times, as JSON");
+  verb.footer(
       "\nExamples:\n  cairn bench model.om --threads 2\n  cairn bench resnet50.onnx --batch 8 --per-op\n"
       "  cairn bench model.om --seconds 10 --json");
-  verb->callback([bench, &run] { run = [bench] { return bench_model(*bench); }; });
+  verb.callback([bench, &run] { run = [bench] { return bench_model(*bench); }; });
 }
 
 }  // namespace cairn::cli

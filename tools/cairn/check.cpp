@@ -36,12 +36,12 @@ int check_model(const Check& check) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Run& run) {
+void add_check(Verb& app, Run& run) {
   auto check = std::make_shared<Check>();
-  CLI::App* verb = app.add_subcommand("check", "reads everything in a model and tells whether it is sound");
-  add_model_options(*verb, check->model, check->json);
-  verb->footer("\nExamples:\n  cairn check model.om\n  cairn check model.onnx --input-shape=\"x:1,3,224,224\" --json");
-  verb->callback([check, &run] { run = [check] { return check_model(*check); }; });
+  Verb verb = app.add_verb("check", "reads everything in a model and tells whether it is sound");
+  add_model_options(verb, check->model, check->json);
+  verb.footer("\nExamples:\n  cairn check model.om\n  cairn check model.onnx --input-shape=\"x:1,3,224,224\" --json");
+  verb.callback([check, &run] { run = [check] { return check_model(*check); }; });
 }
 
 }  // namespace cairn::cli

@@ -60,19 +60,19 @@ int convert_model(const Convert& convert) {
 
 }  // namespace
 
-void add_convert(CLI::App& app, Run& run) {
+void add_convert(Verb& app, Run& run) {
   auto convert = std::make_shared<Convert>();
-  CLI::App* verb = app.add_subcommand("convert", "a model of a framework as one .om file");
-  add_model_options(*verb, convert->model, convert->json);
-  for (const char* unused : {"--batch", "--threads", "--engines"}) verb->remove_option(verb->get_option(unused));
-  verb->add_option("-o,--output", convert->output, "file to write; .om is added")->required();
-  verb->add_option("--output-type,--output_type", convert->output_type,
-                   "element type of the outputs: FP32, FP16, UINT8");
-  verb->footer(
+  Verb verb = app.add_verb("convert", "a model of a framework as one .om file");
+  add_model_options(verb, convert->model, convert->json);
+  for (const char* unused : {"--batch", "--threads", "--engines"}) verb.remove_option(unused);
+  verb.add_option("-o,--output", convert->output, "file to write; .om is added").required();
+  verb.add_option("--output-type,--output_type", convert->output_type,
+                  "element type of the outputs: FP32, FP16, UINT8");
+  verb.footer(
       "\nExamples:\n  cairn convert saved_model/ -o model.om\n"
       "  cairn convert resnet50.onnx -o resnet50.om --input-shape=\"x:1,3,224,224\"\n"
       "  cairn convert frozen.pb -o features.om --out-nodes=\"pool/Mean:0\"");
-  verb->callback([convert, &run] { run = [convert] { return convert_model(*convert); }; });
+  verb.callback([convert, &run] { run = [convert] { return convert_model(*convert); }; });
 }
 
 }  // namespace cairn::cli

@@ -36,20 +36,20 @@ int freeze_model(const Freeze& freeze) {
 
 }  // namespace
 
-void add_freeze(CLI::App& app, Run& run) {
+void add_freeze(Verb& app, Run& run) {
   auto freeze = std::make_shared<Freeze>();
-  CLI::App* verb = app.add_subcommand("freeze", "a SavedModel as one frozen GraphDef that loads in TensorFlow");
-  verb->add_option("saved_model", freeze->folder, "SavedModel folder")->required();
-  verb->add_option("-o,--output", freeze->output, "file to write, .pb")->required();
-  verb->add_option("--signature", freeze->options.signature, "default: serving_default, or the only one");
-  verb->add_option("--tags", freeze->options.tags, "default: serve, or the only ones")->delimiter(',');
-  verb->add_option("--out-nodes,--out_nodes", freeze->options.out_nodes, "these instead of the signature's outputs")
-      ->delimiter(';');
-  verb->add_flag("--json", freeze->json, "print JSON");
-  verb->footer(
+  Verb verb = app.add_verb("freeze", "a SavedModel as one frozen GraphDef that loads in TensorFlow");
+  verb.add_option("saved_model", freeze->folder, "SavedModel folder").required();
+  verb.add_option("-o,--output", freeze->output, "file to write, .pb").required();
+  verb.add_option("--signature", freeze->options.signature, "default: serving_default, or the only one");
+  verb.add_option("--tags", freeze->options.tags, "default: serve, or the only ones").delimiter(',');
+  verb.add_option("--out-nodes,--out_nodes", freeze->options.out_nodes, "these instead of the signature's outputs")
+      .delimiter(';');
+  verb.add_flag("--json", freeze->json, "print JSON");
+  verb.footer(
       "\nExamples:\n  cairn freeze saved_model/ -o frozen.pb\n"
       "  cairn freeze saved_model/ -o logits.pb --out_nodes=\"dense/BiasAdd\"");
-  verb->callback([freeze, &run] { run = [freeze] { return freeze_model(*freeze); }; });
+  verb.callback([freeze, &run] { run = [freeze] { return freeze_model(*freeze); }; });
 }
 
 }  // namespace cairn::cli

@@ -74,10 +74,9 @@ int cairn_main(const std::vector<std::string>& arguments) {
     }
   }
 
-  CLI::App app("Converts, runs and checks trained models.", "cairn");
+  Program app("cairn", "Converts, runs and checks trained models.");
   app.footer(kExamples);
-  app.set_version_flag("--version", kProducer);
-  app.require_subcommand(1);
+  app.version(kProducer);
   Run run;
   add_show(app, run);
   add_freeze(app, run);
@@ -87,22 +86,17 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_verify(app, run);
   add_why(app, run);
   add_check(app, run);
-  app.add_subcommand("profile", "where the time of a run goes, of any program")->prefix_command();
+  app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();
 #ifdef CAIRN_MIGRATE
-  app.add_subcommand("migrate", "move training scripts to this platform")->prefix_command();
+  app.add_verb("migrate", "move training scripts to this platform").prefix_command();
 #endif
 #ifdef CAIRN_COMPARE
-  app.add_subcommand("compare", "dump files against dump files")->prefix_command();
+  app.add_verb("compare", "dump files against dump files").prefix_command();
 #endif
-  app.add_subcommand("tf1", "run a TensorFlow 1 training script on the engine")->prefix_command();
-  app.add_subcommand("port", "migrate a training script, train it on both engines, compare")->prefix_command();
-  try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
-  }
-  std::string verb = app.get_subcommands().front()->get_name();
+  app.add_verb("tf1", "run a TensorFlow 1 training script on the engine").prefix_command();
+  app.add_verb("port", "migrate a training script, train it on both engines, compare").prefix_command();
+  if (std::optional<int> status = app.parse(arguments)) return *status;
+  std::string verb = app.verb();
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
     return run();

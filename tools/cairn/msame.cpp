@@ -20,7 +20,7 @@ struct Msame {
   ModelArguments model;
   std::string input, output, format = "BIN", dym_batch, dym_hw, dym_dims, dym_shape, output_size;
   int loop = 1, device = 0;
-  bool profiler = false, dump = false;
+  bool profiler = false, dump = false, debug = false;
 };
 
 std::string shape_text(const std::string& name, const std::vector<int64_t>& dims, bool first) {
@@ -161,54 +161,37 @@ int run_msame(Msame msame) {
   return 0;
 }
 
-/// "--dump" and "--dump true" alike.
-void add_switch(CLI::App& app, const char* name, const char* meaning) {
-  app.add_option(name)->description(meaning)->expected(0, 1);
-}
-
-bool is_on(const CLI::App& app, const char* name) {
-  const CLI::Option* option = app.get_option(name);
-  if (option->count() == 0) return false;
-  std::string value = option->results().empty() ? "" : option->results()[0];
-  return value != "false" && value != "0";
-}
-
 }  // namespace
 
 int msame_main(const std::vector<std::string>& arguments) {
   Msame msame;
-  CLI::App app("Runs a model on files of raw elements.", "msame");
-  app.add_option("--model", msame.model.path, "model, .om")->required();
+  Program app("msame", "Runs a model on files of raw elements.");
+  app.add_option("--model", msame.model.path, "model, .om").required();
   app.add_option("--input", msame.input, "a.bin,b.bin, or folders with equal file names; none: zeros");
   app.add_option("--output", msame.output, "folder for the outputs");
-  app.add_option("--outfmt", msame.format, "BIN or TXT")->check(CLI::IsMember({"BIN", "TXT"}));
-  app.add_option("--loop", msame.loop, "runs; 1 with folders")->check(CLI::Range(1, 100));
-  app.add_option("--dymBatch", msame.dym_batch, "batch size")->check(CLI::PositiveNumber);
+  app.add_option("--outfmt", msame.format, "BIN or TXT").one_of({"BIN", "TXT"});
+  app.add_option("--loop", msame.loop, "runs; 1 with folders").within(1, 100);
+  app.add_option("--dymBatch", msame.dym_batch, "batch size").positive();
   app.add_option("--dymHW", msame.dym_hw, "height,width");
   app.add_option("--dymDims", msame.dym_dims, "\"data:1,600;img:1,600\"");
   app.add_option("--dymShape", msame.dym_shape, "\"in1:8,3,5,10\"");
   app.add_option("--outputSize", msame.output_size, "not needed: outputs are as large as they are");
-  app.add_option("--device", msame.device, "one machine: no effect")->check(CLI::Range(0, 255));
-  app.add_option("--threads", msame.model.threads, "0: all that the process may use")->check(CLI::Range(0, 1024));
-  add_switch(app, "--debug", "no effect");
-  add_switch(app, "--profiler", "times of the steps in OUTPUT/profiler/steps.csv");
-  add_switch(app, "--dump", "what every step makes in OUTPUT/dump, for cairn compare");
+  app.add_option("--device", msame.device, "one machine: no effect").within(0, 255);
+  app.add_option("--threads", msame.model.threads, "0: all that the process may use").within(0, 1024);
+  app.add_switch("--debug", msame.debug, "no effect");
+  app.add_switch("--profiler", msame.profiler, "times of the steps in OUTPUT/profiler/steps.csv");
+  app.add_switch("--dump", msame.dump, "what every step makes in OUTPUT/dump, for cairn compare");
   app.footer(
       "\nExamples:\n  msame --model resnet50.om --input image.bin --output out --outfmt TXT\n"
       "  msame --model bert.om --dymBatch 8 --loop 20");
+  if (std::optional<int> status = app.parse(arguments)) return *status;
   try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    app.parse(reversed);
-    msame.profiler = is_on(app, "--profiler");
-    msame.dump = is_on(app, "--dump");
     if (msame.profiler && msame.dump) fail(ErrorKind::invalid_argument, "--profiler", "excludes --dump");
     if ((msame.profiler || msame.dump) && msame.output.empty())
       fail(ErrorKind::invalid_argument, "--output", "is needed with --profiler and --dump");
     if (!msame.dym_shape.empty() && msame.input.empty())
       fail(ErrorKind::invalid_argument, "--input", "is needed with --dymShape");
     return run_msame(std::move(msame));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print("[ERROR] {}\n", error.what());
     return 1;

@@ -75,18 +75,18 @@ int run_once(const RunOnce& once) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Run& run) {
+void add_run(Verb& app, Run& run) {
   auto once = std::make_shared<RunOnce>();
-  CLI::App* verb = app.add_subcommand("run", "one run on given or made inputs");
-  add_model_options(*verb, once->model, once->json);
-  verb->add_option("-i,--input", once->inputs, "NAME=FILE or FILE in order: .npy, .npz:NAME, .bin; others are random");
-  verb->add_flag("--zeros", once->zeros, "inputs not given are zero");
-  verb->add_option("-o,--output", once->output, "folder for .npy files, or a .npz file");
-  verb->footer(
+  Verb verb = app.add_verb("run", "one run on given or made inputs");
+  add_model_options(verb, once->model, once->json);
+  verb.add_option("-i,--input", once->inputs, "NAME=FILE or FILE in order: .npy, .npz:NAME, .bin; others are random");
+  verb.add_flag("--zeros", once->zeros, "inputs not given are zero");
+  verb.add_option("-o,--output", once->output, "folder for .npy files, or a .npz file");
+  verb.footer(
       "\nExamples:\n  cairn run model.om --input x=image.npy\n  cairn run model.onnx --input-shape=\"x:8,3,224,224\" "
       "-o out.npz\n"
       "  cairn run saved_model/ --zeros --json");
-  verb->callback([once, &run] { run = [once] { return run_once(*once); }; });
+  verb.callback([once, &run] { run = [once] { return run_once(*once); }; });
 }
 
 }  // namespace cairn::cli

@@ -240,29 +240,29 @@ int show_model(const Show& show) {
 
 }  // namespace
 
-void add_model_options(CLI::App& verb, ModelArguments& arguments, bool& json) {
-  verb.add_option("model", arguments.path, "SavedModel folder, .pb, .onnx, .om or text form")->required();
+void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
+  verb.add_option("model", arguments.path, "SavedModel folder, .pb, .onnx, .om or text form").required();
   verb.add_option("--input-shape,--input_shape", arguments.shapes, "\"x:1,224,224,3;y:1,-1\"");
-  verb.add_option("--batch", arguments.batch, "first size where the model leaves it open")->check(CLI::PositiveNumber);
-  verb.add_option("--threads", arguments.threads, "0: all that the process may use")->check(CLI::Range(0, 1024));
+  verb.add_option("--batch", arguments.batch, "first size where the model leaves it open").positive();
+  verb.add_option("--threads", arguments.threads, "0: all that the process may use").within(0, 1024);
   verb.add_option("--engines", arguments.engines, "best first: cpu,reference");
-  verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors")->delimiter(';');
+  verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors").delimiter(';');
   verb.add_option("--signature", arguments.signature, "of a SavedModel");
   verb.add_flag("--json", json, "print JSON");
 }
 
-void add_show(CLI::App& app, Run& run) {
+void add_show(Verb& app, Run& run) {
   auto show = std::make_shared<Show>();
-  CLI::App* verb = app.add_subcommand("show", "what a model is: signatures, operators, size, what is not supported");
-  add_model_options(*verb, show->model, show->json);
-  verb->add_flag("--text", show->text, "print the module in text form instead");
-  verb->add_option("--print-after,--print_after", show->print_after,
-                   "the text after this pass, or after `all` that change something");
-  verb->footer(
+  Verb verb = app.add_verb("show", "what a model is: signatures, operators, size, what is not supported");
+  add_model_options(verb, show->model, show->json);
+  verb.add_flag("--text", show->text, "print the module in text form instead");
+  verb.add_option("--print-after,--print_after", show->print_after,
+                  "the text after this pass, or after `all` that change something");
+  verb.footer(
       "\nExamples:\n  cairn show saved_model/\n  cairn show model.om --input-shape=\"x:8,224,224,3\"\n"
       "  cairn show frozen.pb --out_nodes=\"conv1/Relu:0\" --text\n"
       "  cairn show saved_model/ --print-after=simplify");
-  verb->callback([show, &run] {
+  verb.callback([show, &run] {
     run = [show] {
       show->model.path = expand_home(show->model.path);
       return show_model(*show);

@@ -1,9 +1,9 @@
 // The verbs of the command line. Each adds its subcommand and, when chosen, sets `run`, whose result is the exit status.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "options.h"
 #include "session.h"
 
 namespace cairn::cli {
@@ -11,16 +11,16 @@ namespace cairn::cli {
 using Run = std::function<int()>;
 
 /// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature and --json.
-void add_model_options(CLI::App& verb, ModelArguments& arguments, bool& json);
+void add_model_options(Verb& verb, ModelArguments& arguments, bool& json);
 
-void add_show(CLI::App& app, Run& run);
-void add_freeze(CLI::App& app, Run& run);
-void add_convert(CLI::App& app, Run& run);
-void add_run(CLI::App& app, Run& run);
-void add_bench(CLI::App& app, Run& run);
-void add_verify(CLI::App& app, Run& run);
-void add_why(CLI::App& app, Run& run);
-void add_check(CLI::App& app, Run& run);
+void add_show(Verb& app, Run& run);
+void add_freeze(Verb& app, Run& run);
+void add_convert(Verb& app, Run& run);
+void add_run(Verb& app, Run& run);
+void add_bench(Verb& app, Run& run);
+void add_verify(Verb& app, Run& run);
+void add_why(Verb& app, Run& run);
+void add_check(Verb& app, Run& run);
 
 /// The platform's own tools: arguments without the program's name.
 int atc_main(const std::vector<std::string>& arguments);

@@ -261,23 +261,23 @@ int verify_model(const Verify& verify) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Run& run) {
+void add_verify(Verb& app, Run& run) {
   auto verify = std::make_shared<Verify>();
-  CLI::App* verb = app.add_subcommand("verify", "compares a model with the framework it came from");
-  add_model_options(*verb, verify->model, verify->json);
-  verb->add_option("--against", verify->against, "the model's source: SavedModel folder, .pb, .onnx")->required();
-  verb->add_option("-i,--input", verify->inputs,
-                   "NAME=FILE or FILE in order, for one run; none: several on random inputs");
-  verb->add_option("--runs", verify->runs, "runs on random inputs")->check(CLI::Range(1, 1000));
-  verb->add_option("--tolerance", verify->tolerance, "largest difference, as part of the output's spread");
-  verb->add_option("--python", verify->python,
-                   "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
-  verb->footer(
+  Verb verb = app.add_verb("verify", "compares a model with the framework it came from");
+  add_model_options(verb, verify->model, verify->json);
+  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, .pb, .onnx").required();
+  verb.add_option("-i,--input", verify->inputs,
+                  "NAME=FILE or FILE in order, for one run; none: several on random inputs");
+  verb.add_option("--runs", verify->runs, "runs on random inputs").within(1, 1000);
+  verb.add_option("--tolerance", verify->tolerance, "largest difference, as part of the output's spread");
+  verb.add_option("--python", verify->python,
+                  "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
+  verb.footer(
       "\nExit status: 0 equal, 2 differs, 3 not verified (framework missing).\n\nExamples:\n"
       "  cairn verify model.om --against saved_model/\n  cairn verify model.om --against model.onnx --python "
       "~/onnx/bin/python\n"
       "  cairn verify model.om --against frozen.pb --input x=images.npy --tolerance 1e-5");
-  verb->callback([verify, &run] { run = [verify] { return verify_model(*verify); }; });
+  verb.callback([verify, &run] { run = [verify] { return verify_model(*verify); }; });
 }
 
 }  // namespace cairn::cli

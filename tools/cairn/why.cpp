@@ -104,14 +104,13 @@ int explain(const Why& why) {
 
 }  // namespace
 
-void add_why(CLI::App& app, Run& run) {
+void add_why(Verb& app, Run& run) {
   auto why = std::make_shared<Why>();
-  CLI::App* verb = app.add_subcommand("why", "the kernel of each step, and why others were not taken");
-  add_model_options(*verb, why->model, why->json);
-  verb->add_option("node", why->node, "source nodes whose names have this in them");
-  verb->footer(
-      "\nExamples:\n  cairn why model.om\n  cairn why model.om conv1\n  cairn why model.onnx --batch 8 --json");
-  verb->callback([why, &run] { run = [why] { return explain(*why); }; });
+  Verb verb = app.add_verb("why", "the kernel of each step, and why others were not taken");
+  add_model_options(verb, why->model, why->json);
+  verb.add_option("node", why->node, "source nodes whose names have this in them");
+  verb.footer("\nExamples:\n  cairn why model.om\n  cairn why model.om conv1\n  cairn why model.onnx --batch 8 --json");
+  verb.callback([why, &run] { run = [why] { return explain(*why); }; });
 }
 
 }  // namespace cairn::cli

@@ -11,6 +11,7 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kBlock = 4096;  // positions of a chunk
+constexpr size_t kMostOperands = 3;
 
 /// Operands of one node against its result: neighbouring dims that all operands walk alike are one.
 class Walk {
@@ -40,19 +41,20 @@ class Walk {
   }
 
   size_t input(size_t k) const { return inputs_[k]; }
-  bool full(size_t k) const { return dims_.size() == 1 && steps_[k][0] == 1; }
   int64_t count() const { return count_; }
 
+  size_t operands() const { return steps_.size(); }
+
   /// run(first position, how many, offset of each operand there, its step) along the last dim, in parallel.
-  template <size_t N, class Run>
+  template <class Run>
   void each(Executor& executor, Run&& run) const {
     const int64_t inner = dims_.back();
     for_each(executor, (count_ + kBlock - 1) / kBlock, kBlock, [&](int64_t block) {
       for (int64_t at = block * kBlock; at < std::min(count_, (block + 1) * kBlock);) {
         const int64_t column = at % inner, last = std::min(count_, (block + 1) * kBlock);
         const int64_t many = std::min(inner - column, last - at);
-        std::array<int64_t, N> offsets, steps;
-        for (size_t k = 0; k < N; ++k) {
+        std::array<int64_t, kMostOperands> offsets, steps;
+        for (size_t k = 0; k < operands(); ++k) {
           int64_t rest = at / inner;
           steps[k] = steps_[k].back();
           offsets[k] = column * steps[k];
@@ -73,32 +75,55 @@ class Walk {
 
 using Run = std::function<void(const StepArgs&)>;
 
-// y = f(x) with elements From and To; f takes and gives elements.
-template <class From, class To, class F>
-Run unary(Walk walk, F f) {
-  return [walk = std::move(walk), f](const StepArgs& args) {
-    const From* x = input<From>(args, walk.input(0));
-    To* y = output<To>(args);
-    walk.each<1>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
-      for (int64_t i = 0; i < many; ++i) y[at + i] = f(x[offsets[0] + i * steps[0]]);
+/// Where a loop reads, operand by operand, and how many elements further the next one is.
+struct Operands {
+  std::array<const uint8_t*, kMostOperands> at;
+  std::array<int64_t, kMostOperands> step;
+
+  template <class T>
+  const T* of(size_t k) const {
+    return reinterpret_cast<const T*>(at[k]);
+  }
+};
+
+// A loop makes `many` elements. All that does not depend on the type of the elements is outside of it and compiled once.
+using Loop = std::function<void(int64_t many, const Operands& x, void* y)>;
+
+Run over(Walk walk, std::array<size_t, kMostOperands> widths, size_t width, Loop loop) {
+  return [walk = std::move(walk), widths, width, loop = std::move(loop)](const StepArgs& args) {
+    uint8_t* y = output<uint8_t>(args);
+    Operands begin{};
+    for (size_t k = 0; k < walk.operands(); ++k) begin.at[k] = input<uint8_t>(args, walk.input(k));
+    walk.each(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
+      Operands x{{}, steps};
+      for (size_t k = 0; k < walk.operands(); ++k) x.at[k] = begin.at[k] + offsets[k] * static_cast<int64_t>(widths[k]);
+      loop(many, x, y + at * static_cast<int64_t>(width));
     });
   };
 }
 
+// y = f(x) with elements From and To; f takes and gives elements.
+template <class From, class To, class F>
+Run unary(Walk walk, F f) {
+  return over(std::move(walk), {sizeof(From)}, sizeof(To), [f](int64_t many, const Operands& operands, void* result) {
+    const From* x = operands.of<From>(0);
+    To* y = static_cast<To*>(result);
+    for (int64_t i = 0; i < many; ++i) y[i] = f(x[i * operands.step[0]]);
+  });
+}
+
 template <class From, class To, class F>
 Run binary(Walk walk, F f) {
-  return [walk = std::move(walk), f](const StepArgs& args) {
-    const From *a = input<From>(args, walk.input(0)), *b = input<From>(args, walk.input(1));
-    To* y = output<To>(args);
-    walk.each<2>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
-      const From *from = a + offsets[0], *other = b + offsets[1];
-      if (steps[0] == 1 && steps[1] == 1) {
-        for (int64_t i = 0; i < many; ++i) y[at + i] = f(from[i], other[i]);
-      } else {
-        for (int64_t i = 0; i < many; ++i) y[at + i] = f(from[i * steps[0]], other[i * steps[1]]);
-      }
-    });
-  };
+  return over(std::move(walk), {sizeof(From), sizeof(From)}, sizeof(To),
+              [f](int64_t many, const Operands& x, void* result) {
+                const From *a = x.of<From>(0), *b = x.of<From>(1);
+                To* y = static_cast<To*>(result);
+                if (x.step[0] == 1 && x.step[1] == 1) {
+                  for (int64_t i = 0; i < many; ++i) y[i] = f(a[i], b[i]);
+                } else {
+                  for (int64_t i = 0; i < many; ++i) y[i] = f(a[i * x.step[0]], b[i * x.step[1]]);
+                }
+              });
 }
 
 // An operation on elements computed in their type, 16-bit floats in f32.
@@ -272,16 +297,12 @@ Run select(const Node& node, Walk walk) {
   Run run;
   with_elements(node.result()->type.dtype, [&](auto tag) {
     using T = decltype(tag);
-    run = [walk](const StepArgs& args) {
-      const auto* condition = input<uint8_t>(args, walk.input(0));
-      const T *a = input<T>(args, walk.input(1)), *b = input<T>(args, walk.input(2));
-      T* y = output<T>(args);
-      walk.each<3>(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
-        for (int64_t i = 0; i < many; ++i)
-          y[at + i] =
-              condition[offsets[0] + i * steps[0]] ? a[offsets[1] + i * steps[1]] : b[offsets[2] + i * steps[2]];
-      });
-    };
+    run = over(walk, {sizeof(uint8_t), sizeof(T), sizeof(T)}, sizeof(T),
+               [](int64_t many, const Operands& x, void* result) {
+                 const T *a = x.of<T>(1), *b = x.of<T>(2);
+                 T* y = static_cast<T*>(result);
+                 for (int64_t i = 0; i < many; ++i) y[i] = x.at[0][i * x.step[0]] ? a[i * x.step[1]] : b[i * x.step[2]];
+               });
   });
   return run;
 }
