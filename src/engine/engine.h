@@ -86,7 +86,7 @@ class Step {
   virtual size_t workspace() const { return 0; }
   /// Whether run() looks at inputs[i]; false for constants that were packed, whose pointer may then be null.
   virtual bool reads(size_t /*input*/) const { return true; }
-  /// Inputs whose buffer output 0 may share when nobody needs them afterwards.
+  /// Inputs whose buffer an output, any of them, may share when nobody needs them afterwards.
   virtual std::vector<size_t> in_place() const { return {}; }
 };
 

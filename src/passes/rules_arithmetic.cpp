@@ -98,6 +98,17 @@ constexpr Rule kRules[] = {
      .platform = "PowFusionPass",
      .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (2.0)} %y = pow %x, %c return %y }",
      .out = "(%x: f32[2]) -> (%y: f32[2]) { %y = square %x return %y }"},
+    {.name = "power_of_three",
+     .summary = "the third power is two products",
+     .pattern = "pow(x, c!)",
+     .where = [](const Match& m) { return keeps_type(m) && m.type().dtype.is_float() && is_all(m.constant("c"), 3); },
+     .replace =
+         [](Match& m) {
+           return m.add("mul", {m["x"], m.add("square", {m["x"]})});
+         },
+     .platform = "PowFusionPass",
+     .in = "(%x: f32[2]) -> (%y: f32[2]) { %c = constant {value = f32[] (3.0)} %y = pow %x, %c return %y }",
+     .out = "(%x: f32[2]) -> (%y: f32[2]) { %a = square %x %y = mul %x, %a return %y }"},
     {.name = "square_of_negated",
      .summary = "the sign does not matter",
      .pattern = "square|abs(neg|abs(x):inner):outer",

@@ -318,7 +318,7 @@ class Planner {
       for (size_t j = 0; j < group.inputs.size(); ++j)
         if (root(group.inputs[j]) == replaced->second) same.push_back(j);
       if (same.empty()) continue;
-      std::vector<size_t> able = i == 0 && step.step ? step.step->in_place() : std::vector<size_t>();
+      std::vector<size_t> able = step.step ? step.step->in_place() : std::vector<size_t>();
       bool fits = same.size() == 1 && std::count(able.begin(), able.end(), same[0]);
       if (!fits) direct_.erase(direct);
     }
@@ -445,23 +445,27 @@ class Planner {
     return false;
   }
 
-  // Output 0 takes over an input's buffer when that input dies here.
+  // An output takes over the buffer of an input that dies here.
   void share_in_place(const Group& group, const PlannedStep& step) {
     for (const Node* node : group.nodes) done_.insert(node);
-    if (group.outputs.empty()) return;
-    const Value* output = root(group.outputs[0]);
-    if (is_host_object(output->type) || buffer_.count(output) || direct_.count(output)) return;
-    for (size_t i : step.step->in_place()) {
-      size_t shared = step.inputs[i];
-      const Buffer& buffer = plan_->buffers[shared];
-      if (buffer.kind != Buffer::Kind::arena || buffer.space != &step.engine->memory() ||
-          buffer.bytes != bytes_of(output->type))
-        continue;
-      if (copies_.count({root(group.inputs[i]), buffer.space}) || needed_later(group.inputs[i], group)) continue;
-      if (std::count(step.inputs.begin(), step.inputs.end(), shared) != 1) continue;
-      buffer_[output] = shared;
-      return;
+    std::vector<size_t> able = step.step->in_place();
+    for (const Value* each : group.outputs) {
+      const Value* output = root(each);
+      if (able.empty()) return;
+      if (is_host_object(output->type) || buffer_.count(output) || direct_.count(output)) continue;
+      const auto taken = std::find_if(able.begin(), able.end(), [&](size_t i) { return dies(i, group, step, output); });
+      if (taken == able.end()) continue;
+      buffer_[output] = step.inputs[*taken];
+      able.erase(taken);
     }
+  }
+
+  bool dies(size_t i, const Group& group, const PlannedStep& step, const Value* output) const {
+    const size_t shared = step.inputs[i];
+    const Buffer& buffer = plan_->buffers[shared];
+    return buffer.kind == Buffer::Kind::arena && buffer.space == &step.engine->memory() &&
+           buffer.bytes == bytes_of(output->type) && !copies_.count({root(group.inputs[i]), buffer.space}) &&
+           !needed_later(group.inputs[i], group) && std::count(step.inputs.begin(), step.inputs.end(), shared) == 1;
   }
 
   // Copies to outputs come last; those that replace a param after those that may read it.

@@ -60,7 +60,7 @@ class PartsStep final : public Step {
       pack(args.executor, input(args, inputs_.kernel), static_cast<float*>(args.workspace));
       packed = static_cast<const float*>(args.workspace);
     }
-    if (!parts_.covers) std::memset(args.outputs[0], 0, result_bytes_);
+    if (!parts_.covers) residual = fill(args, residual);
     const auto* bias = static_cast<const float*>(bias_.get());
     for (size_t i = 0; i < convs_.size(); ++i) {
       const Part& part = parts_.list[i];
@@ -78,8 +78,30 @@ class PartsStep final : public Step {
   bool reads(size_t i) const override {
     return i == inputs_.x || i == inputs_.residual || (i == inputs_.kernel && !packed_);
   }
+  // Only the residual: other tiles still read the rest.
+  std::vector<size_t> in_place() const override {
+    const size_t residual = inputs_.residual;
+    const bool alone = residual != SIZE_MAX && residual != inputs_.x && residual != inputs_.kernel;
+    return alone ? std::vector<size_t>{residual} : std::vector<size_t>{};
+  }
 
  private:
+  // What no part writes: the residual, or 0. Returns where the residual is now.
+  const float* fill(const StepArgs& args, const float* residual) const {
+    constexpr size_t kBlock = 256 << 10;
+    auto* to = static_cast<char*>(args.outputs[0]);
+    const auto* from = reinterpret_cast<const char*>(residual);
+    if (inputs_.residual != SIZE_MAX && from == to) return residual;
+    args.executor.run(static_cast<int>((result_bytes_ + kBlock - 1) / kBlock), [&](int block, int) {
+      const size_t at = static_cast<size_t>(block) * kBlock, bytes = std::min(kBlock, result_bytes_ - at);
+      if (inputs_.residual == SIZE_MAX)
+        std::memset(to + at, 0, bytes);
+      else
+        std::memcpy(to + at, from + at, bytes);
+    });
+    return output(args);
+  }
+
   void pack(Executor& executor, const float* kernel, float* to) const {
     for (size_t i = 0; i < convs_.size(); ++i)
       executor.run(convs_[i].panels(), [&](int panel, int) {
@@ -118,6 +140,7 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   if (!found || !found->node->is("conv2d")) return "is no convolution";
   if (auto reason = not_f32(group)) return reason;
   contraction = *found;
+  if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
   const Node& node = *contraction.node;
   const int64_t groups = node.attr().integer("groups"), channels = dim(node.inputs[0], 3), all = dim(node.inputs[1], 3);
   if (groups == 1) return "has one group";
@@ -165,15 +188,19 @@ std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t
   return phases;
 }
 
-Refusal read_input_gradient(const Group& group, Parts& parts) {
-  const Node* node = single_node(group, "conv2d_input_gradient");
-  if (!node) return "is another operation";
+Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts& parts) {
+  const auto found = as_contraction(group);
+  if (!found || !found->node->is("conv2d_input_gradient")) return "is another operation";
+  contraction = *found;
+  if (contraction.epilogue.bias || contraction.epilogue.activation) return "takes no bias and no activation";
+  const Node* node = contraction.node;
   for (const Value* value : {node->inputs[0], node->inputs[1], node->result()})
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
   const Value *dy = node->inputs[0], *kernel = node->inputs[1], *dx = node->result();
   if (*element_count(dx->type.shape.sizes()) == 0 || *element_count(dy->type.shape.sizes()) == 0)
     return "has no elements";
   const int64_t groups = node->attr().integer("groups"), channels = dim(dx, 3), all = dim(dy, 3), width = dim(dx, 2);
+  if (contraction.epilogue.residual && groups > 1) return "takes an addition with one group only";
   const WindowSpec rows = window_spec(node->attr(), dim(kernel, 0), 0),
                    columns = window_spec(node->attr(), dim(kernel, 1), 1);
   if ((rows.stride > 1 && rows.dilation > 1) || (columns.stride > 1 && columns.dilation > 1))
@@ -198,6 +225,7 @@ Refusal read_input_gradient(const Group& group, Parts& parts) {
       spec.pad_top = y.pad, spec.pad_left = x.pad;
       spec.x_pixel = all, spec.y_pixel = columns.stride * channels, spec.y_row = rows.stride * width * channels;
       spec.y_image = dim(dx, 1) * width * channels;
+      spec.residual = contraction.epilogue.residual != nullptr;
       for (int64_t g = 0; g < groups; ++g) {
         part.x = g * spec.ic;
         part.y = (y.first * width + x.first) * channels + g * spec.oc;
@@ -232,16 +260,19 @@ std::unique_ptr<Step> make_grouped(const Group& group, MakeContext& context) {
 }
 
 Refusal refuses_input_gradient(const Group& group) {
+  Contraction contraction;
   Parts parts;
-  return read_input_gradient(group, parts);
+  return read_input_gradient(group, contraction, parts);
 }
 
 std::unique_ptr<Step> make_input_gradient(const Group& group, MakeContext& context) {
+  Contraction contraction;
   Parts parts;
-  const Refusal refusal = read_input_gradient(group, parts);
+  const Refusal refusal = read_input_gradient(group, contraction, parts);
   CHECK(!refusal, "{}", *refusal);
-  const Node& node = group.last();
-  const PartsStep::Inputs inputs{index_of(group, node.inputs[0]), index_of(group, node.inputs[1])};
+  const Node& node = *contraction.node;
+  PartsStep::Inputs inputs{index_of(group, node.inputs[0]), index_of(group, node.inputs[1])};
+  if (contraction.epilogue.residual) inputs.residual = index_of(group, contraction.epilogue.residual);
   const int64_t result = *element_count(node.result()->type.shape.sizes());
   return std::make_unique<PartsStep>("input_gradient", std::move(parts), inputs, result, nullptr, context);
 }

@@ -24,7 +24,7 @@ class CpuEngine final : public Engine {
 
   std::vector<Group> propose(const Block& block, const Uses& uses) const override {
     std::vector<Group> groups;
-    for (Group& group : propose_groups(block, uses))
+    for (Group& group : propose_groups(block, uses, [&](const Group& each) { return refuses(each).has_value(); }))
       if (!refuses(group)) groups.push_back(std::move(group));
     return groups;
   }

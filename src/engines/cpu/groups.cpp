@@ -4,13 +4,17 @@
 #include <unordered_set>
 
 #include "engines/cpu/attention.h"
+#include "engines/cpu/batch_norm.h"
+#include "engines/cpu/program.h"
 #include "ops/shapes.h"
 
 namespace cairn {
 
 namespace {
 
-constexpr size_t kMostNodes = 24;  // of one element-wise program: its registers are tiles in the first-level cache
+// Of one element-wise program: its registers are tiles in the first-level cache.
+constexpr size_t kMostNodes = 24, kMostInputs = 16;
+static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
 
 bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
 
@@ -20,9 +24,9 @@ bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip"
 
 const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
 
-// A constant that adds the same number to every element of a channel.
+// Adds the same number to every element of a channel.
 bool is_bias(const Value* value, const Type& result) {
-  if (!constant_of(value) || !is_f32(value) || result.shape.rank() == 0) return false;
+  if (!is_f32(value) || result.shape.rank() == 0) return false;
   const auto& dims = value->type.shape.dims;
   if (dims.empty() || dims.size() > result.shape.rank() || dims.back() != result.shape.dims.back()) return false;
   return std::all_of(dims.begin(), dims.end() - 1, [](const Dim& dim) { return dim.size == 1; });
@@ -51,80 +55,183 @@ bool extend(Contraction& contraction, const Node& node, const Value* current) {
   return false;
 }
 
+std::optional<Contraction> read_epilogue(const Group& group) {
+  const Node& first = *group.nodes.front();
+  Contraction found{&first, {}, first.result(0)};
+  for (size_t i = 1; i < group.nodes.size(); ++i) {
+    if (!extend(found, *group.nodes[i], found.result)) return std::nullopt;
+    found.result = group.nodes[i]->result();
+  }
+  return found;
+}
+
+// Nodes of a block by their place, and where their results go.
+class Places {
+ public:
+  explicit Places(const Block& block, const Uses& uses) {
+    for (const auto& node : block.nodes) place_.emplace(node.get(), place_.size());
+    users_.resize(place_.size());
+    for (const auto& node : block.nodes)
+      for (const auto& result : node->results)
+        for (const Node* user : uses.users(result.get())) users_[of(*node)].push_back(of(*user));
+  }
+  size_t of(const Node& node) const { return place_.at(&node); }
+  size_t count() const { return users_.size(); }
+  const std::vector<size_t>& users(size_t place) const { return users_[place]; }
+
+ private:
+  std::unordered_map<const Node*, size_t> place_;
+  std::vector<std::vector<size_t>> users_;
+};
+
 class Proposer {
  public:
-  Proposer(const Block& block, const Uses& uses) : block_(block), uses_(uses) {}
+  Proposer(const Block& block, const Uses& uses, Refuses refuses)
+      : block_(block), uses_(uses), refuses_(refuses), places_(block, uses), group_(places_.count(), kNone) {}
 
   std::vector<Group> run() {
     for (const auto& node : block_.nodes)
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
     // From the back: of two contractions that meet in an addition the later one takes it, and reads the earlier's result.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
-      if ((*node)->op->has(kContraction) && is_f32((*node)->result())) contraction(**node);
+      if (takes_epilogue(**node)) extended(**node);
     for (const auto& node : block_.nodes)
-      if (!taken_.count(node.get()) && elementwise(*node)) chain(*node);
+      if (node->is("batch_norm_gradient")) gated(*node);
+    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
+      if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
     return std::move(groups_);
   }
 
  private:
-  void take(std::vector<const Node*> nodes) {
-    taken_.insert(nodes.begin(), nodes.end());
-    groups_.push_back(make_group(std::move(nodes), uses_));
+  static constexpr size_t kNone = SIZE_MAX;
+
+  bool taken(const Node& node) const { return group_[places_.of(node)] != kNone; }
+
+  void take(Group group) {
+    for (const Node* node : group.nodes) group_[places_.of(*node)] = groups_.size();
+    groups_.push_back(std::move(group));
   }
 
   void attention(const Node& softmax) {
     const auto sole_user = [&](const Value* value) {
       return uses_.single(value) ? uses_.users(value).front() : nullptr;
     };
-    const auto joins = [&](const Node* node) { return !taken_.count(node); };
-    const std::vector<const Node*> found = find_attention(softmax, {sole_user, joins});
-    if (found.empty()) return;
-    std::vector<const Node*> nodes;  // in program order
-    for (const auto& node : block_.nodes)
-      if (std::find(found.begin(), found.end(), node.get()) != found.end()) nodes.push_back(node.get());
-    if (nodes.size() == found.size() && !refuses_attention(make_group(nodes, uses_))) take(std::move(nodes));
+    const auto joins = [&](const Node* node) { return !taken(*node); };
+    std::vector<const Node*> nodes = find_attention(softmax, {sole_user, joins});
+    if (nodes.empty()) return;
+    Group group = make_group(in_order(std::move(nodes)), uses_);
+    if (!refuses_attention(group)) take(std::move(group));
   }
 
-  void contraction(const Node& node) {
-    if (taken_.count(&node)) return;
-    Contraction contraction{&node, {}};
+  static bool takes_epilogue(const Node& node) {
+    return (node.op->has(kContraction) || node.is("batch_norm_training")) && is_f32(node.result(0));
+  }
+
+  // The longest part of what follows that a kernel takes as one.
+  void extended(const Node& node) {
+    if (taken(node)) return;
+    Contraction found{&node, {}, nullptr};
     std::vector<const Node*> nodes{&node};
-    const Value* current = node.result();
+    const Value* current = node.result(0);
     while (uses_.single(current)) {
       const Node* next = uses_.users(current).front();
-      if (taken_.count(next) || !extend(contraction, *next, current)) break;
+      if (taken(*next) || !extend(found, *next, current)) break;
       // A residual made later than the contraction is fine: the group runs where its last node stands.
       nodes.push_back(next);
       current = next->result();
     }
-    take(std::move(nodes));
-  }
-
-  static bool elementwise(const Node& node) {
-    if (!node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1) return false;
-    auto fits = [](const Value* value) {
-      return value->type.is_static() && (value->type.dtype == kF32 || value->type.dtype == kBool);
-    };
-    return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && node.inputs.size() > 0;
-  }
-
-  // Follows single uses from the node while the shape stays: what meets on the way is computed on the same tile.
-  void chain(const Node& first) {
-    std::vector<const Node*> nodes{&first};
-    const Value* current = first.result();
-    while (nodes.size() < kMostNodes && uses_.single(current)) {
-      const Node* next = uses_.users(current).front();
-      if (taken_.count(next) || !elementwise(*next) || next->result()->type.shape != current->type.shape) break;
-      nodes.push_back(next);
-      current = next->result();
+    for (; !nodes.empty(); nodes.pop_back()) {
+      Group group = make_group(nodes, uses_);
+      if (refuses_(group)) continue;
+      take(std::move(group));
+      return;
     }
-    while (nodes.size() > 1 && nodes.back()->result()->type.dtype != kF32) nodes.pop_back();
-    if (nodes.back()->result()->type.dtype == kF32) take(std::move(nodes));
+  }
+
+  void gated(const Node& node) {
+    std::vector<const Node*> nodes = relu_gate(node.inputs[0], uses_);
+    if (nodes.empty() || std::any_of(nodes.begin(), nodes.end(), [&](const Node* each) { return taken(*each); }))
+      return;
+    nodes.push_back(&node);
+    Group group = make_group(std::move(nodes), uses_);
+    if (!refuses_(group)) take(std::move(group));
+  }
+
+  // The node and what it is computed from, as far as shapes are the same: all on one tile. Results that others use as
+  // well leave the group, unless these others are needed for it.
+  void region(const Node& root) {
+    std::vector<const Node*> nodes{&root};
+    for (size_t i = 0; i < nodes.size(); ++i)
+      for (const Value* input : nodes[i]->inputs) {
+        const Node* node = input->producer;
+        if (!node || contains(nodes, node) || taken(*node) || !ElementwiseProgram::takes(*node)) continue;
+        if (node->result()->type.shape != root.result()->type.shape) continue;
+        if (leaves(*node, nodes) && (!is_f32(node->result()) || leads_back(*node, nodes))) continue;
+        nodes.push_back(node);
+        if (nodes.size() > kMostNodes || inputs_of(nodes) > kMostInputs) nodes.pop_back();
+      }
+    take(make_group(in_order(std::move(nodes)), uses_));
+  }
+
+  static bool contains(const std::vector<const Node*>& nodes, const Node* node) {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  }
+
+  static size_t inputs_of(const std::vector<const Node*>& nodes) {
+    std::unordered_set<const Value*> inputs;
+    for (const Node* node : nodes)
+      for (const Value* input : node->inputs)
+        if (!contains(nodes, input->producer)) inputs.insert(input);
+    return inputs.size();
+  }
+
+  bool leaves(const Node& node, const std::vector<const Node*>& nodes) const {
+    const auto& users = uses_.users(node.result());
+    const auto outside = [&](const Node* user) { return !contains(nodes, user); };
+    return uses_.is_result(node.result()) || std::any_of(users.begin(), users.end(), outside);
+  }
+
+  // Whether users of the node outside the group come before it: it could not run as one.
+  bool leads_back(const Node& node, const std::vector<const Node*>& nodes) const {
+    std::vector<bool> seen(places_.count(), false), inside(places_.count(), false);
+    for (const Node* each : nodes) inside[places_.of(*each)] = true;
+    std::vector<size_t> pending;
+    const auto follow = [&](size_t place) {
+      for (size_t user : places_.users(place))
+        if (!seen[user]) {
+          seen[user] = true;
+          pending.push_back(user);
+        }
+    };
+    for (size_t user : places_.users(places_.of(node)))
+      if (!inside[user] && !seen[user]) {
+        seen[user] = true;
+        pending.push_back(user);
+      }
+    while (!pending.empty()) {
+      const size_t place = pending.back();
+      pending.pop_back();
+      if (inside[place]) return true;
+      if (group_[place] == kNone) {
+        follow(place);
+        continue;
+      }
+      for (const Node* each : groups_[group_[place]].nodes) follow(places_.of(*each));
+    }
+    return false;
+  }
+
+  std::vector<const Node*> in_order(std::vector<const Node*> nodes) const {
+    std::sort(nodes.begin(), nodes.end(),
+              [&](const Node* a, const Node* b) { return places_.of(*a) < places_.of(*b); });
+    return nodes;
   }
 
   const Block& block_;
   const Uses& uses_;
-  std::unordered_set<const Node*> taken_;
+  Refuses refuses_;
+  Places places_;
+  std::vector<size_t> group_;  // by place
   std::vector<Group> groups_;
 };
 
@@ -163,26 +270,18 @@ SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh,
   return spec;
 }
 
-std::vector<Group> propose_groups(const Block& block, const Uses& uses) { return Proposer(block, uses).run(); }
-
-std::optional<Contraction> as_contraction(const Group& group) {
-  const Node& first = *group.nodes.front();
-  if (!first.op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
-  Contraction contraction{&first, {}};
-  const Value* current = first.result();
-  for (size_t i = 1; i < group.nodes.size(); ++i) {
-    if (!extend(contraction, *group.nodes[i], current)) return std::nullopt;
-    current = group.nodes[i]->result();
-  }
-  return group.outputs[0] == current ? std::optional(contraction) : std::nullopt;
+std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses refuses) {
+  return Proposer(block, uses, refuses).run();
 }
 
-bool is_elementwise(const Group& group) {
-  return std::all_of(group.nodes.begin(), group.nodes.end(),
-                     [](const Node* node) { return node->op->has(kElementwise) && node->results.size() == 1; }) &&
-         std::all_of(group.outputs.begin(), group.outputs.end(), [&](const Value* output) {
-           return output->type == group.outputs[0]->type && output->type.dtype == kF32;
-         });
+std::optional<Contraction> as_contraction(const Group& group) {
+  if (!group.nodes.front()->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
+  const auto found = read_epilogue(group);
+  return found && group.outputs[0] == found->result ? found : std::nullopt;
+}
+
+std::optional<Contraction> as_extended(const Group& group, std::string_view op) {
+  return group.nodes.front()->is(op) ? read_epilogue(group) : std::nullopt;
 }
 
 }  // namespace cairn

@@ -8,15 +8,16 @@ namespace cairn {
 
 /// What is done to a contraction's result before it is stored: + bias[channel], + residual, then the activation.
 struct Epilogue {
-  const Value* bias = nullptr;       // f32 constant, [channels] or broadcast to it with leading ones
+  const Value* bias = nullptr;       // f32, [channels] or with leading ones
   const Value* residual = nullptr;   // same type as the result
   const Node* activation = nullptr;  // unary node: relu, clip, ...
 };
 
-/// A convolution or matrix product and its epilogue, read from a group.
+/// A convolution or matrix product (or another op) and its epilogue, read from a group.
 struct Contraction {
   const Node* node = nullptr;
   Epilogue epilogue;
+  const Value* result = nullptr;  // of the last node, in place of the node's first result
 };
 
 /// Position among the group's inputs.
@@ -31,14 +32,15 @@ inline SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
   return slide_of(node, node.inputs[0], node.result(), kh, kw);
 }
 
+/// Whether no kernel takes a group.
+using Refuses = FunctionRef<bool(const Group&)>;
+
 /// Groups of contractions with their epilogues, and of element-wise nodes; f32 only. Disjoint.
-std::vector<Group> propose_groups(const Block& block, const Uses& uses);
+std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses refuses);
 
 /// The group as a contraction, or nothing when it is none.
 std::optional<Contraction> as_contraction(const Group& group);
-
-/// True when every node is element-wise on f32 (bool for comparisons inside the group) and all results that leave have
-/// one type.
-bool is_elementwise(const Group& group);
+/// The group as the op of this name and an epilogue to its first result, or nothing.
+std::optional<Contraction> as_extended(const Group& group, std::string_view op);
 
 }  // namespace cairn

@@ -1,6 +1,7 @@
 #include "engines/cpu/kernels.h"
 
 #include "engines/cpu/attention.h"
+#include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/kernel_gradient.h"

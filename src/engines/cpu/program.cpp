@@ -76,9 +76,17 @@ bool is_number_or_bool(const Type& type) { return type.is_static() && (type.dtyp
 }  // namespace
 
 const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
+  static constexpr Row kFromBool = {"cast", Op::copy};
+  if (node.is("cast") && node.inputs[0]->type.dtype == kBool && node.result()->type.dtype == kF32) return &kFromBool;
   for (const Row& row : kRows)
     if (node.is(row.name)) return &row;
   return nullptr;
+}
+
+bool ElementwiseProgram::takes(const Node& node) {
+  if (!node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1 || node.inputs.empty()) return false;
+  const auto fits = [](const Value* value) { return is_number_or_bool(value->type); };
+  return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && find(node) != nullptr;
 }
 
 std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
@@ -113,6 +121,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
     operand.boolean = type.dtype == kBool;
     auto dims = type.shape.sizes();
     operand.full = dims == dims_;
+    operand.single = !operand.full && *element_count(dims) == 1;
     operand.strides.assign(dims_.size(), 0);
     int64_t stride = 1;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -125,7 +134,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
   }
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
-    Instruction code{find(*node)->op, next, {0, 0, 0}, 0, 0};
+    Instruction code{find(*node)->op, next, -1, {0, 0, 0}, 0, 0};
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
     if (code.op == Op::clip) {
       code.low = static_cast<float>(node->attr().number("low"));
@@ -138,35 +147,45 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
     registers.emplace(node->result(), next++);
     code_.push_back(code);
   }
-  for (const Value* output : group.outputs) outputs_.push_back(registers.at(output));
+  for (const Value* output : group.outputs) {
+    const int target = registers.at(output);
+    code_[static_cast<size_t>(target) - operands_.size()].output = static_cast<int>(outputs_.size());
+    outputs_.push_back(target);
+  }
 }
 
 std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   std::vector<size_t> inputs;
   for (const Operand& operand : operands_)
-    if (operand.full && !operand.boolean && outputs_.size() == 1) inputs.push_back(static_cast<size_t>(operand.buffer));
+    if (operand.full && !operand.boolean) inputs.push_back(static_cast<size_t>(operand.buffer));
   return inputs;
 }
 
 // Walks the result's positions in runs along the last axis.
 void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
-  auto* floats = static_cast<const float*>(data);
-  auto* bools = static_cast<const uint8_t*>(data);
-  auto at = [&](int64_t i) { return operand.boolean ? static_cast<float>(bools[i] != 0) : floats[i]; };
-  if (operand.full) {
-    for (int64_t i = 0; i < count; ++i) to[i] = at(first + i);
-    return;
-  }
-  int64_t inner = dims_.empty() ? 1 : dims_.back(), inner_stride = dims_.empty() ? 0 : operand.strides.back();
+  const auto* floats = static_cast<const float*>(data);
+  const auto* bools = static_cast<const uint8_t*>(data);
+  const auto run = [&](int64_t at, int64_t many, int64_t stride, float* into) {
+    if (operand.boolean)
+      for (int64_t i = 0; i < many; ++i) into[i] = static_cast<float>(bools[at + i * stride] != 0);
+    else if (stride == 1)
+      std::copy_n(floats + at, many, into);
+    else if (stride == 0)
+      std::fill_n(into, many, floats[at]);
+    else
+      for (int64_t i = 0; i < many; ++i) into[i] = floats[at + i * stride];
+  };
+  if (operand.full) return run(first, count, 1, to);
+  const int64_t inner = dims_.empty() ? 1 : dims_.back(), inner_stride = dims_.empty() ? 0 : operand.strides.back();
   for (int64_t done = 0; done < count;) {
     int64_t position = first + done, column = position % inner, rest = position / inner, base = 0;
     for (size_t d = dims_.size(); d-- > 1;) {
       base += rest % dims_[d - 1] * operand.strides[d - 1];
       rest /= dims_[d - 1];
     }
-    int64_t run = std::min(count - done, inner - column);
-    for (int64_t i = 0; i < run; ++i) to[done + i] = at(base + (column + i) * inner_stride);
-    done += run;
+    const int64_t many = std::min(count - done, inner - column);
+    run(base + column * inner_stride, many, inner_stride, to + done);
+    done += many;
   }
 }
 
@@ -262,10 +281,17 @@ CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const
 #undef CAIRN_EACH
 }
 
-void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count,
-                                  float* registers) const {
+void ElementwiseProgram::load_singles(const void* const* inputs, float* registers) const {
+  for (size_t i = 0; i < operands_.size(); ++i)
+    if (operands_[i].single)
+      load(operands_[i], inputs[operands_[i].buffer], 0, std::min(kTile, count_),
+           registers + static_cast<int64_t>(i) * kTile);
+}
+
+void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first,
+                                  int64_t count, float* registers) const {
   const float* sources[kMostRegisters];
-  bool whole = count == kTile;
+  const bool whole = count == kTile;
   for (size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     const void* data = inputs[operand.buffer];
@@ -273,12 +299,12 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
     sources[i] = to;
     if (operand.full && !operand.boolean && whole)
       sources[i] = static_cast<const float*>(data) + first;
-    else
+    else if (!operand.single)
       load(operand, data, first, count, to);
   }
   for (const Instruction& code : code_) {
     float* to = registers + static_cast<int64_t>(code.target) * kTile;
-    if (whole && outputs_.size() == 1 && code.target == outputs_[0]) to = static_cast<float*>(outputs[0]) + first;
+    if (whole && code.output >= 0 && direct >> code.output & 1) to = static_cast<float*>(outputs[code.output]) + first;
     execute(code, sources[code.sources[0]], sources[code.sources[1]], sources[code.sources[2]], to);
     sources[code.target] = to;
   }
@@ -289,12 +315,20 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
 }
 
 void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
-  int64_t tiles = (count_ + kTile - 1) / kTile;
-  int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8));
-  auto chunk = [&](int index, int) {
+  const int64_t tiles = (count_ + kTile - 1) / kTile;
+  const int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8));
+  uint64_t direct = 0;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const bool last = outputs_[i] == code_.back().target;
+    const bool shared = std::any_of(operands_.begin(), operands_.end(),
+                                    [&](const Operand& operand) { return inputs[operand.buffer] == outputs[i]; });
+    if (last || !shared) direct |= uint64_t{1} << i;
+  }
+  const auto chunk = [&](int index, int) {
     alignas(64) float registers[kMostRegisters * kTile];
+    load_singles(inputs, registers);
     for (int64_t tile = index * each; tile < std::min(tiles, (index + 1) * each); ++tile)
-      run_tile(inputs, outputs, tile * kTile, std::min(kTile, count_ - tile * kTile), registers);
+      run_tile(inputs, outputs, direct, tile * kTile, std::min(kTile, count_ - tile * kTile), registers);
   };
   executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
 }

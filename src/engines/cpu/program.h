@@ -12,6 +12,8 @@ namespace cairn {
 
 class ElementwiseProgram {
  public:
+  /// Whether there is an instruction for the node: element-wise on f32 and bools of known dims.
+  static bool takes(const Node& node);
   /// Why the interpreter does not take the group, or nothing.
   static std::optional<std::string> refuses(const Group& group);
   /// Requires refuses(group) to be nothing.
@@ -19,7 +21,7 @@ class ElementwiseProgram {
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   size_t instructions() const { return code_.size(); }
-  /// Inputs that are read at the very element that is written, so that output 0 may take their place.
+  /// Inputs that are read at the very element that is written, so that an output may take their place.
   std::vector<size_t> aligned_inputs() const;
 
   static constexpr int64_t kTile = 256;
@@ -39,17 +41,23 @@ class ElementwiseProgram {
     int buffer = 0;  // index into the group's inputs
     bool boolean = false;
     bool full = false;             // same elements in the same order
+    bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
   };
   struct Instruction {
     Op op;
     int target = 0;
+    int output = -1;  // that is its target
     int sources[3] = {0, 0, 0};
     float low = 0, high = 0;
   };
 
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
-  void run_tile(const void* const* inputs, void* const* outputs, int64_t first, int64_t count, float* registers) const;
+  /// Numbers that are the same on every tile.
+  void load_singles(const void* const* inputs, float* registers) const;
+  /// `direct`, bit by output: it shares no memory with an input, so that it may be written before the last is read.
+  void run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first, int64_t count,
+                float* registers) const;
   static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
   static void execute(const Instruction& code, const float* a, const float* b, const float* c, float* to);
 

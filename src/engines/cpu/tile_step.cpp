@@ -93,15 +93,40 @@ const float* floats(const void* data) { return static_cast<const float*>(data); 
 /// Marks an input that a step does not have.
 constexpr size_t kNone = SIZE_MAX;
 
-template <class Kernel>
-std::shared_ptr<const void> pack_bias(const Kernel& kernel, const Epilogue& epilogue, MakeContext& context) {
-  static const Tensor zero = Tensor::zeros(kF32, {1});
-  const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
-  const std::string layout = fmt::format("{}{}", bias ? "bias" : "zeros", kernel.bias_size());
-  return context.packer.packed(bias ? *bias : zero, layout, kernel.bias_size() * 4, [&](void* to) {
-    kernel.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to));
-  });
-}
+/// A bias as kernels read it, in whole panels: packed once when it is a constant, in each run when it is not.
+class Bias {
+ public:
+  template <class Kernel>
+  void read(const Group& group, const Kernel& kernel, const Epilogue& epilogue, MakeContext& context) {
+    static const Tensor zero = Tensor::zeros(kF32, {1});
+    floats_ = kernel.bias_size();
+    const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
+    if (epilogue.bias && !bias) {
+      input_ = index_of(group, epilogue.bias);
+      count_ = static_cast<size_t>(epilogue.bias->type.shape.dims.back().size);
+      return;
+    }
+    const std::string layout = fmt::format("{}{}", bias ? "bias" : "zeros", floats_);
+    packed_ = context.packer.packed(bias ? *bias : zero, layout, floats_ * 4, [&](void* to) {
+      kernel.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to));
+    });
+  }
+  size_t input() const { return input_; }
+  /// Bytes of a run's copy.
+  size_t workspace() const { return input_ == kNone || count_ == floats_ ? 0 : (floats_ * 4 + 63) / 64 * 64; }
+  const float* get(const StepArgs& args, char* workspace) const {
+    if (input_ == kNone) return floats(packed_.get());
+    const float* from = floats(args.inputs[input_]);
+    if (count_ == floats_) return from;
+    auto* to = reinterpret_cast<float*>(workspace);
+    std::fill(std::copy_n(from, count_, to), to + floats_, 0.f);
+    return to;
+  }
+
+ private:
+  std::shared_ptr<const void> packed_;
+  size_t input_ = kNone, count_ = 0, floats_ = 0;
+};
 
 class TileStep final : public Step {
  public:
@@ -118,16 +143,17 @@ class TileStep final : public Step {
       packed_ = context.packer.packed(
           *weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
           [&](void* to) { conv_.pack(weights->values<float>().data(), static_cast<float*>(to), transposed_); });
-    bias_ = pack_bias(conv_, epilogue, context);
+    bias_.read(group, conv_, epilogue, context);
   }
 
   void run(const StepArgs& args) const override {
-    const float *x = floats(args.inputs[x_]), *weights = floats(args.inputs[weights_]), *bias = floats(bias_.get());
+    const float *x = floats(args.inputs[x_]), *weights = floats(args.inputs[weights_]);
+    const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
     auto* y = static_cast<float*>(args.outputs[0]);
     const float* residual = residual_ == kNone ? y : floats(args.inputs[residual_]);
     if (packed_) return conv_.run(args.executor, x, floats(packed_.get()), bias, residual, y);
     const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
-    auto* scratch = static_cast<float*>(args.workspace);
+    auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
     const auto product = [&](size_t i, Executor& executor, float* packed) {
       const float* from = weights + offsets_[i].weights;
       executor.run(conv_.panels(), [&](int panel, int) { conv_.pack_panel(panel, from, packed, transposed_); });
@@ -148,13 +174,15 @@ class TileStep final : public Step {
     const std::string batch = offsets_.size() > 1 ? fmt::format(", {} products", offsets_.size()) : "";
     return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch, packed_ ? "" : ", packed in the run");
   }
-  size_t workspace() const override { return packed_ ? 0 : scratch_floats() * 4 * static_cast<size_t>(workers_); }
+  size_t workspace() const override {
+    return bias_.workspace() + (packed_ ? 0 : scratch_floats() * 4 * static_cast<size_t>(workers_));
+  }
   bool reads(size_t input) const override {
-    return input == x_ || input == residual_ || (input == weights_ && !packed_);
+    return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
   }
   // Only the residual: other tiles still read the rest.
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_;
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_ && residual_ != bias_.input();
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
@@ -168,7 +196,8 @@ class TileStep final : public Step {
   std::vector<TileProblem::Offsets> offsets_;
   int workers_;
   size_t x_, weights_, residual_;
-  std::shared_ptr<const void> packed_, bias_;
+  std::shared_ptr<const void> packed_;
+  Bias bias_;
 };
 
 /// Depthwise convolution and pooling.
@@ -181,7 +210,7 @@ class SlideStep final : public Step {
     x_ = index_of(group, contraction.node->inputs[0]);
     kernel_ = index_of(group, contraction.node->inputs[1]);
     if (epilogue.residual) residual_ = index_of(group, epilogue.residual);
-    bias_ = pack_bias(slide_, epilogue, context);
+    bias_.read(group, slide_, epilogue, context);
     if (const Tensor* kernel = constant_of(contraction.node->inputs[1]))
       packed_ = context.packer.packed(*kernel, slide_.layout(), slide_.packed_size() * 4, [&](void* to) {
         slide_.pack(kernel->values<float>().data(), static_cast<float*>(to));
@@ -189,20 +218,21 @@ class SlideStep final : public Step {
   }
 
   void run(const StepArgs& args) const override {
-    const float* packed = floats(packed_ ? packed_.get() : args.workspace);
-    if (kernel_ != kNone && !packed_) slide_.pack(floats(args.inputs[kernel_]), static_cast<float*>(args.workspace));
+    const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
+    auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
+    if (kernel_ != kNone && !packed_) slide_.pack(floats(args.inputs[kernel_]), scratch);
     const float* residual = residual_ == kNone ? nullptr : floats(args.inputs[residual_]);
-    slide_.run(args.executor, floats(args.inputs[x_]), packed, floats(bias_.get()), residual,
+    slide_.run(args.executor, floats(args.inputs[x_]), packed_ ? floats(packed_.get()) : scratch, bias, residual,
                static_cast<float*>(args.outputs[0]));
   }
 
   std::string kernel() const override { return fmt::format("cpu/{} {}", name_, slide_.describe()); }
-  size_t workspace() const override { return packed_ ? 0 : slide_.packed_size() * 4; }
+  size_t workspace() const override { return bias_.workspace() + (packed_ ? 0 : slide_.packed_size() * 4); }
   bool reads(size_t input) const override {
-    return input == x_ || input == residual_ || (input == kernel_ && !packed_);
+    return input == x_ || input == residual_ || input == bias_.input() || (input == kernel_ && !packed_);
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_;
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
@@ -210,7 +240,8 @@ class SlideStep final : public Step {
   Slide slide_;
   const char* name_;
   size_t x_ = 0, kernel_ = kNone, residual_ = kNone;
-  std::shared_ptr<const void> packed_, bias_;
+  std::shared_ptr<const void> packed_;
+  Bias bias_;
 };
 
 Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {

@@ -1,6 +1,7 @@
 #include "engines/cpu/training.h"
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/results.h"
 #include "engines/cpu/training_loops.h"
 #include "ops/kernels.h"
 
@@ -17,102 +18,7 @@ Refusal others_than_f32(std::initializer_list<const Value*> values) {
   return std::nullopt;
 }
 
-/// The step's place to write result i of the node: its output, or null where nobody uses it.
-size_t output_of(const Group& group, const Node& node, size_t i) {
-  const auto at = std::find(group.outputs.begin(), group.outputs.end(), node.result(i));
-  return static_cast<size_t>(at - group.outputs.begin());
-}
-
-/// Results of a node that are computed together: unused ones go to the workspace.
-class Results {
- public:
-  Results(const Group& group, const Node& node, size_t workspace) : bytes_(workspace) {
-    for (size_t i = 0; i < node.results.size(); ++i) {
-      places_.push_back(output_of(group, node, i));
-      starts_.push_back(bytes_);
-      if (places_.back() == group.outputs.size())
-        bytes_ += (static_cast<size_t>(count_of(sizes(node.result(i)))) * sizeof(float) + 63) / 64 * 64;
-    }
-    outputs_ = group.outputs.size();
-  }
-  float* at(const StepArgs& args, size_t i) const {
-    if (places_[i] < outputs_) return output(args, places_[i]);
-    return reinterpret_cast<float*>(static_cast<char*>(args.workspace) + starts_[i]);
-  }
-  size_t workspace() const { return bytes_; }
-
- private:
-  std::vector<size_t> places_, starts_;
-  size_t outputs_ = 0, bytes_;
-};
-
-size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// x as planes of channels: inner is 1 where channels are the last dim.
-ChannelPlanes planes_of(const Node& node, size_t x) {
-  const Dims dims = sizes(node.inputs[x]);
-  const int64_t given = node.attr().integer("axis");
-  const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(dims) : given);
-  return {count_between(dims, 0, axis), dims[axis], count_between(dims, axis + 1, dims.size())};
-}
-
-Refusal refuses_channels(const Node& node, size_t x) {
-  if (count_of(sizes(node.inputs[x])) == 0) return "has no elements";
-  return std::nullopt;
-}
-
 }  // namespace
-
-Refusal refuses_batch_norm_training(const Group& group) {
-  const Node* node = single_node(group, "batch_norm_training");
-  if (!node) return "is another operation";
-  if (auto reason = not_f32(group)) return reason;
-  return refuses_channels(*node, 0);
-}
-
-std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  const ChannelPlanes planes = planes_of(node, 0);
-  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
-  const Results results(group, node, whole_lines(channel_workspace(planes.outer, planes.c)));
-  const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
-               offset = index_of(group, node.inputs[2]);
-  const auto run = [=](const StepArgs& args) {
-    if (planes.inner > 1)
-      return batch_norm_training(args.executor, planes, epsilon, input(args, x), input(args, scale),
-                                 input(args, offset), results.at(args, 0), results.at(args, 1), results.at(args, 2));
-    batch_norm_training(args.executor, planes.outer, planes.c, epsilon, input(args, x), input(args, scale),
-                        input(args, offset), results.at(args, 0), results.at(args, 1), results.at(args, 2),
-                        static_cast<float*>(args.workspace));
-  };
-  return call("batch_norm_training", run, {.workspace = results.workspace()});
-}
-
-Refusal refuses_batch_norm_gradient(const Group& group) {
-  const Node* node = single_node(group, "batch_norm_gradient");
-  if (!node) return "is another operation";
-  if (auto reason = not_f32(group)) return reason;
-  return refuses_channels(*node, 1);
-}
-
-std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  const ChannelPlanes planes = planes_of(node, 1);
-  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
-  const Results results(group, node, whole_lines(channel_workspace(planes.outer, planes.c)));
-  std::array<size_t, 5> in{};
-  for (size_t i = 0; i < 5; ++i) in[i] = index_of(group, node.inputs[i]);
-  const auto run = [=](const StepArgs& args) {
-    if (planes.inner > 1)
-      return batch_norm_gradient(args.executor, planes, epsilon, input(args, in[0]), input(args, in[1]),
-                                 input(args, in[2]), input(args, in[3]), input(args, in[4]), results.at(args, 0),
-                                 results.at(args, 1), results.at(args, 2));
-    batch_norm_gradient(args.executor, planes.outer, planes.c, epsilon, input(args, in[0]), input(args, in[1]),
-                        input(args, in[2]), input(args, in[3]), input(args, in[4]), results.at(args, 0),
-                        results.at(args, 1), results.at(args, 2), static_cast<float*>(args.workspace));
-  };
-  return call("batch_norm_gradient", run, {.workspace = results.workspace()});
-}
 
 Refusal refuses_cross_entropy(const Group& group) {
   const bool sparse = single_node(group, "sparse_softmax_cross_entropy") != nullptr;
@@ -128,7 +34,7 @@ std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext&) {
   const Dims dims = sizes(node.inputs[0]);
   const int64_t c = dims.back(), rows = count_between(dims, 0, dims.size() - 1);
   const bool sparse = node.is("sparse_softmax_cross_entropy"), wide = node.inputs[1]->type.dtype == kI64;
-  const Results results(group, node, 0);
+  const Results results(group, results_of(node), 0);
   const size_t logits = index_of(group, node.inputs[0]), labels = index_of(group, node.inputs[1]);
   const auto run = [=](const StepArgs& args) {
     const auto* classes = sparse && !wide ? input<int32_t>(args, labels) : nullptr;

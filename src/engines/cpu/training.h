@@ -1,16 +1,10 @@
-// Kernels that only training needs, besides the convolution's gradients: batch normalisation over a batch and its
-// gradient, losses with their gradients, gradients of pooling and of depthwise convolution.
+// Kernels that only training needs, besides the convolution's gradients and batch normalisation: losses with their
+// gradients, gradients of pooling and of depthwise convolution.
 #pragma once
 
 #include "engines/cpu/call_step.h"
 
 namespace cairn {
-
-Refusal refuses_batch_norm_training(const Group& group);
-std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext& context);
-
-Refusal refuses_batch_norm_gradient(const Group& group);
-std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext& context);
 
 /// softmax_cross_entropy, with labels as shares or as classes.
 Refusal refuses_cross_entropy(const Group& group);

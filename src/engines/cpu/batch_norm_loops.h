@@ -1,0 +1,35 @@
+// The loops of batch normalisation over a batch.
+#pragma once
+
+#include <cstdint>
+
+#include "support/executor.h"
+
+namespace cairn {
+
+/// x [outer, c, inner]: places before and after the channels.
+struct ChannelPlanes {
+  int64_t outer, c, inner;
+};
+
+/// y = normalised x [+ residual], then relu. `residual` may be null; y may be x or residual.
+struct BatchNorm {
+  float epsilon = 0;
+  bool relu = false;
+  const float *x, *scale, *offset, *residual;
+  float *y, *mean, *variance;
+};
+/// `workspace`: batch_norm_workspace() bytes.
+void batch_norm_training(Executor& executor, const ChannelPlanes& planes, const BatchNorm& b, float* workspace);
+
+/// By x, scale and offset, of the gradient dy where `gate` (may be null) is above 0. dx may be dy, gate or x.
+struct BatchNormGradient {
+  float epsilon = 0;
+  const float *dy, *gate, *x, *scale, *mean, *variance;
+  float *dx, *dscale, *doffset;
+};
+void batch_norm_gradient(Executor& executor, const ChannelPlanes& planes, const BatchNormGradient& b, float* workspace);
+
+size_t batch_norm_workspace(const ChannelPlanes& planes);
+
+}  // namespace cairn

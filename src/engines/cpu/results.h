@@ -1,0 +1,45 @@
+// Results of a step that are computed together though not all are used: the others go to the workspace.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engines/cpu/call_step.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+class Results {
+ public:
+  /// Of f32; `workspace` bytes come before those of unused results.
+  Results(const Group& group, const std::vector<const Value*>& values, size_t workspace)
+      : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
+    for (const Value* value : values) {
+      const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
+      places_.push_back(static_cast<size_t>(at - group.outputs.begin()));
+      starts_.push_back(bytes_);
+      if (at == group.outputs.end())
+        bytes_ += whole_lines(static_cast<size_t>(count_of(value->type.shape.sizes())) * sizeof(float));
+    }
+  }
+  float* at(const StepArgs& args, size_t i) const {
+    if (places_[i] < outputs_) return output(args, places_[i]);
+    return reinterpret_cast<float*>(static_cast<char*>(args.workspace) + starts_[i]);
+  }
+  size_t workspace() const { return bytes_; }
+
+ private:
+  static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  std::vector<size_t> places_, starts_;
+  size_t outputs_, bytes_;
+};
+
+/// All results of a node.
+inline std::vector<const Value*> results_of(const Node& node) {
+  std::vector<const Value*> values;
+  for (const auto& result : node.results) values.push_back(result.get());
+  return values;
+}
+
+}  // namespace cairn

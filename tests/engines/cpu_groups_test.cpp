@@ -1,0 +1,177 @@
+// Groups of the CPU engine beyond one node: equal to their nodes one by one, the same bits at any number of threads, and
+// really one step.
+#include "engines/cpu_reference.h"
+#include "ir/text.h"
+#include "ops/cases.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+/// The kernels begin with those named, in any detail, and there are no others.
+void expect_steps(const std::string& function, const std::vector<std::string>& kernels) {
+  const std::string text = "module @m { func @main" + function + " }";
+  std::vector<Tensor> inputs, one;
+  std::mt19937_64 random(5);
+  const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+  const auto wanted = expected->run(inputs);
+  for (int threads : {1, 2, 5}) {
+    const auto model = Model::make(parse(text), {.threads = threads, .optimise = false});
+    std::string rest = kernels_of(*model);
+    for (const std::string& kernel : kernels) {
+      const size_t at = rest.find("cpu/" + kernel);
+      ASSERT_NE(at, std::string::npos) << kernel << " in " << kernels_of(*model);
+      rest.erase(at, 4);
+    }
+    EXPECT_EQ(rest.find("cpu/"), std::string::npos) << kernels_of(*model);
+    EXPECT_EQ(rest.find("copy"), std::string::npos) << kernels_of(*model);
+    EXPECT_EQ(rest.find("reference/"), std::string::npos) << kernels_of(*model);
+    const auto found = model->run(inputs);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const auto wrong = difference(wanted[i], found[i], Precision::accumulate_f32);
+      EXPECT_FALSE(wrong) << "result " << i << ": " << *wrong;
+      EXPECT_TRUE(threads == 1 || found[i].same_bits(one[i])) << "result " << i;
+    }
+    one = found;
+  }
+}
+
+class CpuGroups : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  }
+};
+
+const char* const kAdam = R"((%w: f32[70, 33], %m: f32[70, 33], %v: f32[70, 33], %g: f32[70, 33], %rate: f32[]) ->
+      (%a: f32[70, 33], %b: f32[70, 33], %c: f32[70, 33]) UPDATES {
+    %k = constant {value = f32[] (0.125)}
+    %e = constant {value = f32[] (1.0)}
+    %dm = sub %g, %m
+    %sm = mul %dm, %k
+    %b = add %m, %sm
+    %q = square %g
+    %dv = sub %q, %v
+    %sv = mul %dv, %k
+    %nv = add %v, %sv
+    %c = abs %nv
+    %r = sqrt %c
+    %d = add %r, %e
+    %s = mul %b, %rate
+    %t = div %s, %d
+    %a = sub %w, %t
+    return %a, %b, %c })";
+
+std::string adam(const std::string& updates) {
+  return std::string(kAdam).replace(std::string(kAdam).find("UPDATES"), 7, updates);
+}
+
+TEST_F(CpuGroups, an_update_of_three_variables_is_one_step) { expect_steps(adam(""), {"elementwise 13"}); }
+
+TEST_F(CpuGroups, variables_of_the_caller_are_updated_in_one_step_without_copies) {
+  std::vector<Tensor> inputs;
+  std::mt19937_64 random(5);
+  const auto plain = Model::make(parse("module @m { func @main" + adam("") + " }"), {.engines = {"reference"}});
+  for (const Port& port : plain->inputs()) inputs.push_back(random_tensor(port.type, random));
+  const auto wanted = plain->run(inputs);
+  const std::string text = "module @m { func @main" + adam("updates [0 = 0, 1 = 1, 2 = 2]") + " }";
+  const auto model = Model::make(parse(text), {.threads = 2, .bind_state = true});
+  EXPECT_EQ(kernels_of(*model), "cpu/elementwise 13 ");
+  std::vector<TensorRef> refs;
+  for (Tensor& tensor : inputs) refs.push_back({tensor.dtype(), tensor.dims(), tensor.mutable_data()});
+  model->run(refs, [](size_t, DType, std::span<const int64_t>) -> void* { return nullptr; });
+  for (size_t i = 0; i < 3; ++i) {
+    const auto wrong = difference(wanted[i], inputs[i], Precision::accumulate_f32);
+    EXPECT_FALSE(wrong) << "variable " << i << ": " << *wrong;
+  }
+}
+
+TEST_F(CpuGroups, a_result_that_another_step_needs_first_stays_outside) {
+  expect_steps(R"((%x: f32[40, 40]) -> (%y: f32[40, 40]) {
+    %a = square %x
+    %b = softmax %a {axis = -1}
+    %c = neg %b
+    %d = mul %a, %c
+    %y = add %d, %x
+    return %y })",
+               {"elementwise 1", "softmax", "elementwise 3"});
+}
+
+TEST_F(CpuGroups, a_mask_of_bools_stays_inside) {
+  expect_steps(R"((%x: f32[300], %dy: f32[300]) -> (%y: f32[300], %z: f32[300]) {
+    %zero = constant {value = f32[] (0.0)}
+    %p = greater %x, %zero
+    %y = select %p, %dy, %zero
+    %f = cast %p {dtype = f32}
+    %z = mul %f, %y
+    return %y, %z })",
+               {"elementwise 4"});
+}
+
+TEST_F(CpuGroups, products_and_convolutions_take_a_bias_that_is_no_constant) {
+  for (const char* c : {"5", "16", "64", "70"}) {
+    expect_steps(fmt::format(R"((%x: f32[31, 40], %w: f32[40, {0}], %b: f32[{0}]) -> (%y: f32[31, {0}]) {{
+    %p = matmul %x, %w
+    %a = add %p, %b
+    %y = relu %a
+    return %y }})",
+                             c),
+                 {"tile"});
+    expect_steps(fmt::format(
+                     R"((%x: f32[2, 9, 9, 3], %w: f32[3, 3, 3, {0}], %b: f32[1, 1, {0}]) -> (%y: f32[2, 9, 9, {0}]) {{
+    %p = conv2d %x, %w {{padding = same}}
+    %y = add %b, %p
+    return %y }})",
+                     c),
+                 {"tile"});
+  }
+  expect_steps(R"((%x: f32[2, 9, 9, 20], %w: f32[3, 3, 1, 20], %b: f32[20]) -> (%y: f32[2, 9, 9, 20]) {
+    %p = conv2d %x, %w {padding = same, groups = 20}
+    %a = add %p, %b
+    %y = relu %a
+    return %y })",
+               {"depthwise"});
+}
+
+TEST_F(CpuGroups, normalisation_of_a_batch_takes_addition_and_relu) {
+  for (const char* axis : {"-1", "1"})
+    expect_steps(fmt::format(R"((%x: f32[6, 20, 7, 20], %s: f32[20], %o: f32[20], %r: f32[6, 20, 7, 20]) ->
+      (%y: f32[6, 20, 7, 20], %m: f32[20]) {{
+    %n, %m, %v = batch_norm_training %x, %s, %o {{epsilon = 0.001, axis = {0}}}
+    %a = add %n, %r
+    %y = relu %a
+    return %y, %m }})",
+                             axis),
+                 {"batch_norm_training, added, relu"});
+}
+
+TEST_F(CpuGroups, gradient_of_normalisation_takes_that_of_relu_before_it) {
+  for (const char* axis : {"-1", "1"})
+    expect_steps(fmt::format(R"((%y: f32[6, 20, 7, 20], %dy: f32[6, 20, 7, 20], %x: f32[6, 20, 7, 20], %s: f32[20]) ->
+      (%dx: f32[6, 20, 7, 20], %ds: f32[20], %do: f32[20]) {{
+    %zero = constant {{value = f32[] (0.0)}}
+    %one = constant {{value = f32[20] (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)}}
+    %p = greater %y, %zero
+    %g = select %p, %dy, %zero
+    %dx, %ds, %do = batch_norm_gradient %g, %x, %s, %s, %one {{epsilon = 0.001, axis = {0}}}
+    return %dx, %ds, %do }})",
+                             axis),
+                 {"batch_norm_gradient, gated"});
+}
+
+TEST_F(CpuGroups, gradient_of_an_image_is_added_to_another) {
+  for (const char* stride : {"1", "2"})
+    expect_steps(fmt::format(R"((%dy: f32[2, 5, 5, 24], %w: f32[1, 1, 20, 24], %r: f32[2, {0}, {0}, 20]) ->
+      (%y: f32[2, {0}, {0}, 20]) {{
+    %shape = constant {{value = i64[4] (2, {0}, {0}, 20)}}
+    %g = conv2d_input_gradient %dy, %w, %shape {{strides = [{1}, {1}], padding = same}}
+    %y = add %r, %g
+    return %y }})",
+                             std::string(stride) == "1" ? 5 : 9, stride),
+                 {"input_gradient"});
+}
+
+}  // namespace
+}  // namespace cairn
