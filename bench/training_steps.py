@@ -124,7 +124,7 @@ def worker(name, engine, threads):
         config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
     with tf.Session(config=config) as session:
         session.run(tf.global_variables_initializer())
-        for line in itertools.chain(["run 3"], sys.stdin):
+        for line in itertools.chain(["run 1"], sys.stdin):
             times, spent = [], time.process_time()
             for _ in range(int(line.split()[1])):
                 start = time.perf_counter()
@@ -167,8 +167,8 @@ def environment(options):
 def compare(name, options):
     sides = [Side(name, engine, options) for engine in ("cairn", "stock")]
     try:
-        first = [side.run(1) for side in sides]
-        steps = max(2, int(options.seconds / max(answer["t"][0] for answer in first)))
+        first = [side.run(3) for side in sides]
+        steps = max(2, int(options.seconds / max(answer["t"][-1] for answer in first)))
         rounds = []
         for turn in range(options.rounds):
             times = {i: sides[i].run(steps) for i in ((0, 1) if turn % 2 == 0 else (1, 0))}
