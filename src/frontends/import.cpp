@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "frontends/inputs.h"
+#include "frontends/keras/saved.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
@@ -149,7 +150,7 @@ Module import_raised(const tensorflow::GraphDef& graph, const ImportOptions& opt
 }  // namespace
 
 const char* to_string(ModelFormat format) {
-  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint"};
+  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint", "Keras"};
   return kNames[static_cast<int>(format)];
 }
 
@@ -162,6 +163,7 @@ ModelFormat detect_format(const std::string& path) {
   auto model = ModelBytes::open(path);
   std::string_view bytes = model->bytes();
   if (bytes.empty()) fail(ErrorKind::invalid_model, path, "is empty");
+  if (keras::looks_like_keras(bytes)) return ModelFormat::keras;
   if (looks_like_text(bytes, tensorflow::kGraphDefText)) return ModelFormat::graph_def;
   // A ModelProto starts with its version (field 1, a number) and has its graph in field 7; a GraphDef has only messages,
   // nodes (field 1) first.
@@ -178,7 +180,7 @@ ModelFormat detect_format(const std::string& path) {
   }
   if (onnx) return ModelFormat::onnx;
   if (graph) return ModelFormat::graph_def;
-  fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor an ONNX model");
+  fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor a model of ONNX or Keras");
 }
 
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
@@ -205,6 +207,7 @@ Module import_model(const std::string& path, const ImportOptions& options) {
     }
     case ModelFormat::graph_def: return import_tensorflow(tensorflow::read_graph_def(path), options);
     case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
+    case ModelFormat::keras: return import_keras(path, options);
   }
   CHECK(false, "format");
 }

@@ -20,7 +20,7 @@ struct ImportOptions {
   std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"
 };
 
-enum class ModelFormat { saved_model, graph_def, onnx, checkpoint };
+enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras };
 const char* to_string(ModelFormat format);
 /// Told by content, not by name. Throws Error not_found, invalid_model.
 ModelFormat detect_format(const std::string& path);
@@ -33,5 +33,7 @@ Module import_model(const std::string& path, const ImportOptions& options = {});
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options = {},
                          const tensorflow::Signature& signature = {});
 Module import_onnx(const onnx::Model& model, const ImportOptions& options = {});
+/// An HDF5 file or an archive of Keras.
+Module import_keras(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace cairn

@@ -188,10 +188,18 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
   record(node, results, names);
 }
 
+namespace {
+
+std::vector<std::span<const Row>> row_families() {
+  return {array_rows(), control_rows(), image_rows(), math_rows(), network_rows(), recurrent_rows()};
+}
+
+}  // namespace
+
 const Row* find_row(std::string_view domain, std::string_view op) {
   static const auto table = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Row*> rows;
-    for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+    for (std::span<const Row> family : row_families())
       for (const Row& row : family)
         CHECK(rows.emplace(std::pair(row.domain, row.op), &row).second, "two rows for {}", row.op);
     return rows;
@@ -202,7 +210,7 @@ const Row* find_row(std::string_view domain, std::string_view op) {
 
 std::vector<std::string_view> supported_ops() {
   std::vector<std::string_view> ops;
-  for (std::span<const Row> family : {array_rows(), control_rows(), math_rows(), network_rows()})
+  for (std::span<const Row> family : row_families())
     for (const Row& row : family) ops.push_back(row.op);
   std::sort(ops.begin(), ops.end());
   return ops;
@@ -273,6 +281,12 @@ std::vector<int64_t> OpContext::integers(std::string_view name, std::vector<int6
 std::vector<float> OpContext::reals(std::string_view name) const {
   const Attribute* attribute = find(name, Attribute::Type::reals);
   return attribute == nullptr ? std::vector<float>() : attribute->reals;
+}
+
+std::vector<std::string> OpContext::texts(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Type::texts);
+  if (attribute == nullptr) return {};
+  return {attribute->texts.begin(), attribute->texts.end()};
 }
 
 std::optional<Tensor> OpContext::tensor(std::string_view name) const {

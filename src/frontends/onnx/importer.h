@@ -63,6 +63,7 @@ class OpContext {
   std::string text(std::string_view attribute, std::string_view fallback) const;
   std::vector<int64_t> integers(std::string_view attribute, std::vector<int64_t> fallback = {}) const;
   std::vector<float> reals(std::string_view attribute) const;
+  std::vector<std::string> texts(std::string_view attribute) const;
   std::optional<Tensor> tensor(std::string_view attribute) const;
   const Graph& graph(std::string_view attribute) const;
 
@@ -97,8 +98,10 @@ std::vector<std::string_view> supported_ops();
 
 std::span<const Row> array_rows();
 std::span<const Row> control_rows();
+std::span<const Row> image_rows();
 std::span<const Row> math_rows();
 std::span<const Row> network_rows();
+std::span<const Row> recurrent_rows();
 
 /// Thrown by a row whose reason is already among the problems.
 struct AlreadyReported {};

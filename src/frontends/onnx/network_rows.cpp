@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/volume.h"
 
 namespace cairn::onnx {
 namespace {
@@ -13,62 +14,97 @@ Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
   return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
 }
 
-/// One- and two-dimensional windows as two-dimensional ones: 1-D images get a height of 1.
+/// Images of one to three dims: those of one get a height of 1, of volumes the depth stands apart.
 class Image {
  public:
-  explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3) {
-    if (c.rank(0) != 3 && c.rank(0) != 4) c.refuse("images of {} dims are not supported, only 3 and 4", c.rank(0));
+  explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3), deep_(c.rank(0) == 5) {
+    if (c.rank(0) < 3 || c.rank(0) > 5) c.refuse("images of {} dims are not supported, only 3 to 5", c.rank(0));
   }
-  size_t spatial_dims() const { return flat_ ? 1 : 2; }
-  Value* in(Value* x) { return transpose(c_, flat_ ? expand_dims(x, {2}, c_.b) : x, {0, 2, 3, 1}); }
+  bool deep() const { return deep_; }
+  Value* in(Value* x) {
+    if (deep_) return transpose(c_, x, {0, 2, 3, 4, 1});
+    return transpose(c_, flat_ ? expand_dims(x, {2}, c_.b) : x, {0, 2, 3, 1});
+  }
   Value* out(Value* y) {
+    if (deep_) return transpose(c_, y, {0, 4, 1, 2, 3});
     Value* back = transpose(c_, y, {0, 3, 1, 2});
     return flat_ ? squeeze(back, {2}, c_.b) : back;
   }
-  Value* kernel(Value* w) { return transpose(c_, flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0}); }
+  Value* kernel(Value* w) {
+    if (deep_) return transpose(c_, w, {2, 3, 4, 1, 0});
+    return transpose(c_, flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0});
+  }
 
-  std::vector<int64_t> spatial(std::string_view attribute, int64_t fallback) const {
-    std::vector<int64_t> list = c_.integers(attribute, std::vector<int64_t>(spatial_dims(), fallback));
-    check_length(attribute, list, spatial_dims());
+  /// Height and width.
+  std::vector<int64_t> spatial(std::string_view attribute) const {
+    std::vector<int64_t> list = numbers(attribute);
     if (flat_) list.insert(list.begin(), 1);
-    return list;
+    return {list.end() - 2, list.end()};
+  }
+  /// Windows of this depth along a volume.
+  DepthWindow depth(int64_t size) const {
+    DepthWindow window{size, numbers("strides")[0], numbers("dilations")[0]};
+    const std::string mode = padding_mode();
+    const Dim depth = c_.in[0]->type.shape.dims[2];
+    if (mode == "NOTSET") {
+      const std::vector<int64_t> all = pads();
+      window.before = all[0], window.after = all[3];
+    } else if (mode != "VALID" && depth.known() && window.stride > 0 && size > 0 && size < (1 << 16)) {
+      const int64_t count = (depth.size + window.stride - 1) / window.stride;
+      const int64_t missing = std::max<int64_t>(0, (count - 1) * window.stride + window.reach() - depth.size);
+      window.before = mode == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+      window.after = missing - window.before;
+    }
+    return window;
   }
 
   void set_padding(Attributes& attributes) const {
-    std::string mode = c_.text("auto_pad", "NOTSET");
-    if (mode == "SAME_UPPER" || mode == "SAME_LOWER" || mode == "VALID") {
+    const std::string mode = padding_mode();
+    if (mode != "NOTSET") {
       attributes.set("padding", std::string(mode == "VALID" ? "valid" : mode == "SAME_UPPER" ? "same" : "same_lower"));
       return;
     }
-    if (mode != "NOTSET") fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
-    std::vector<int64_t> pads = c_.integers("pads", std::vector<int64_t>(2 * spatial_dims(), 0));  // begins, then ends
-    check_length("pads", pads, 2 * spatial_dims());
+    const std::vector<int64_t> all = pads();
+    const size_t dims = all.size() / 2;
+    const int64_t top = flat_ ? 0 : all[dims - 2], bottom = flat_ ? 0 : all[2 * dims - 2];
     attributes.set("padding", std::string("explicit"));
-    if (flat_)
-      attributes.set("pads", std::vector<int64_t>{0, 0, pads[0], pads[1]});
-    else
-      attributes.set("pads", std::vector<int64_t>{pads[0], pads[2], pads[1], pads[3]});
+    attributes.set("pads", std::vector<int64_t>{top, bottom, all[dims - 1], all[2 * dims - 1]});
   }
 
  private:
-  static void check_length(std::string_view attribute, const std::vector<int64_t>& list, size_t length) {
+  std::string padding_mode() const {
+    const std::string mode = c_.text("auto_pad", "NOTSET");
+    if (mode != "NOTSET" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && mode != "VALID")
+      fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
+    return mode;
+  }
+  std::vector<int64_t> numbers(std::string_view attribute, size_t each = 1, int64_t fallback = 1) const {
+    const size_t length = each * (c_.rank(0) - 2);
+    std::vector<int64_t> list = c_.integers(attribute, std::vector<int64_t>(length, fallback));
     if (list.size() != length)
       fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", attribute, list.size(), length);
+    return list;
   }
+  std::vector<int64_t> pads() const { return numbers("pads", 2, 0); }  // begins, then ends
 
   OpContext& c_;
-  bool flat_;
+  bool flat_, deep_;
 };
 
 void conv(OpContext& c) {
   c.expect_inputs(2, 3);
   Image image(c);
   if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
-  Attributes attributes{{"strides", image.spatial("strides", 1)},
-                        {"dilations", image.spatial("dilations", 1)},
+  Attributes attributes{{"strides", image.spatial("strides")},
+                        {"dilations", image.spatial("dilations")},
                         {"groups", c.integer("group", 1)}};
   image.set_padding(attributes);
-  Value* y = c.b.add("conv2d", {image.in(c.in[0]), image.kernel(c.in[1])}, attributes);
+  Value *x = image.in(c.in[0]), *kernel = image.kernel(c.in[1]), *y = nullptr;
+  if (image.deep() && !kernel->type.shape.known()) c.refuse("the kernel must have a known shape");
+  if (image.deep())
+    y = conv3d(x, kernel, image.depth(kernel->type.shape.sizes()[0]), attributes, c.b);
+  else
+    y = c.b.add("conv2d", {x, kernel}, attributes);
   if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
   c.out = {image.out(y)};
 }
@@ -77,18 +113,27 @@ void pool(OpContext& c) {
   c.expect_inputs(1, 1);
   Image image(c);
   if (!c.has("kernel_shape")) fail(ErrorKind::invalid_model, "", "attribute kernel_shape is missing");
-  Attributes attributes{{"window", image.spatial("kernel_shape", 1)},
-                        {"strides", image.spatial("strides", 1)},
-                        {"ceil_mode", c.integer("ceil_mode", 0) != 0}};
+  const bool ceil_mode = c.integer("ceil_mode", 0) != 0, maximum = std::string_view(c.target) == "max_pool2d";
+  Attributes attributes{
+      {"window", image.spatial("kernel_shape")}, {"strides", image.spatial("strides")}, {"ceil_mode", ceil_mode}};
   image.set_padding(attributes);
-  bool maximum = std::string_view(c.target) == "max_pool2d";
-  std::vector<int64_t> dilations = image.spatial("dilations", 1);
+  std::vector<int64_t> dilations = image.spatial("dilations");
   if (maximum)
     attributes.set("dilations", dilations);
   else if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
     c.refuse("average pooling with dilations is not supported");
-  if (!maximum) attributes.set("count_padding", c.integer("count_include_pad", 0) != 0);
-  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
+  const bool padding_counts = !maximum && c.integer("count_include_pad", 0) != 0;
+  if (!maximum) attributes.set("count_padding", padding_counts);
+  Value* x = image.in(c.in[0]);
+  if (image.deep()) {
+    if (ceil_mode) c.refuse("ceil_mode on volumes is not supported");
+    const Pooling kind = maximum ? Pooling::largest : padding_counts ? Pooling::mean_with_padding : Pooling::mean;
+    const DepthWindow depth = image.depth(c.integers("kernel_shape")[0]);
+    if (!maximum && depth.dilation != 1) c.refuse("average pooling with dilations is not supported");
+    c.out = {image.out(pool3d(x, kind, depth, attributes, c.b))};
+    return;
+  }
+  c.out = {image.out(c.b.add(c.target, {x}, attributes))};
 }
 
 void global_pool(OpContext& c) {

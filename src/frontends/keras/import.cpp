@@ -1,0 +1,338 @@
+// The door for models that Keras saved: their layers in the order of their calls.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "frontends/fold.h"
+#include "frontends/inputs.h"
+#include "frontends/keras/importer.h"
+#include "ir/text.h"
+
+namespace cairn {
+namespace keras {
+namespace {
+
+constexpr int kMostLevels = 16;
+constexpr size_t kMostLayers = 1 << 16;
+
+/// "BatchNormalization" as archives name the place of such a layer: "batch_normalization".
+std::string snake_case(std::string_view name) {
+  std::string text;
+  auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])) != 0; };
+  auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])) != 0; };
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (std::isalnum(static_cast<unsigned char>(name[i])) == 0 && name[i] != '_') continue;
+    const bool starts = upper(i) && i > 0 && ((i > 0 && !upper(i - 1)) || lower(i + 1));
+    if (starts && !text.empty() && text.back() != '_') text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return text;
+}
+
+bool is_model(std::string_view kind) { return kind == "Functional" || kind == "Model" || kind == "Sequential"; }
+
+const Json& member(const Json& object, const char* key, Json::value_t type) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end() || found->type() != type)
+    fail(ErrorKind::invalid_model, "", "the architecture lacks '{}'", key);
+  return *found;
+}
+std::string text_of(const Json& object, const char* key) {
+  return member(object, key, Json::value_t::string).get<std::string>();
+}
+
+/// Which result of which call of which layer.
+struct Tensor3 {
+  std::string layer;
+  uint64_t call = 0, index = 0;
+  bool operator<(const Tensor3& other) const {
+    return std::tie(layer, call, index) < std::tie(other.layer, other.call, other.index);
+  }
+};
+
+std::optional<Tensor3> reference(const Json& list) {
+  if (!list.is_array() || list.size() < 3 || !list[0].is_string() || !list[1].is_number_unsigned() ||
+      !list[2].is_number_unsigned())
+    return std::nullopt;
+  return Tensor3{list[0].get<std::string>(), list[1].get<uint64_t>(), list[2].get<uint64_t>()};
+}
+
+/// All references in a call's inputs, or in input_layers and output_layers: one, a list, or lists of lists.
+std::vector<Tensor3> references(const Json& value, int depth = 0) {
+  if (auto one = reference(value)) return {*one};
+  std::vector<Tensor3> all;
+  if (depth > kMostLevels || (!value.is_array() && !value.is_object()))
+    fail(ErrorKind::unsupported, "", "inputs are not lists of layers");
+  for (const Json& part : value) {
+    std::vector<Tensor3> some = references(part, depth + 1);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+class Importer {
+ public:
+  Importer(const Saved& saved, Module& module, Builder& builder) : saved_(saved), module_(module), b_(builder) {}
+
+  Problems& problems() { return problems_; }
+
+  struct Scope {
+    std::string prefix;              // of source names
+    std::optional<Weights> weights;  // of the model that contains the layers; none: the outermost
+    int level = 0;
+  };
+  using Layers = std::vector<std::pair<const Json*, std::string>>;  // and their places in an archive
+
+  /// Null where something above could not be imported.
+  std::vector<Value*> model(const Json& architecture, const std::vector<Value*>& inputs, const Scope& scope) {
+    if (scope.level > kMostLevels) fail(ErrorKind::unsupported, "", "models are nested deeper than {}", kMostLevels);
+    const Json& config = member(architecture, "config", Json::value_t::object);
+    const Layers layers = list(config);
+    return text_of(architecture, "class_name") == "Sequential" ? sequential(layers, inputs, scope)
+                                                               : functional(config, layers, inputs, scope);
+  }
+
+  /// Layers of a model, each with its place.
+  static Layers list(const Json& config) {
+    const Json& all = member(config, "layers", Json::value_t::array);
+    if (all.size() > kMostLayers) fail(ErrorKind::unsupported, "", "has more than {} layers", kMostLayers);
+    std::map<std::string, int> used;
+    Layers layers;
+    for (const Json& layer : all) {
+      std::string place = snake_case(text_of(layer, "class_name"));
+      const int number = used[place]++;
+      layers.emplace_back(&layer, number == 0 ? place : fmt::format("{}_{}", place, number));
+    }
+    return layers;
+  }
+
+ private:
+  static std::string name_of(const Json& layer) {
+    return text_of(member(layer, "config", Json::value_t::object), "name");
+  }
+
+  std::vector<Value*> sequential(const Layers& layers, std::vector<Value*> values, const Scope& scope) {
+    for (const auto& [layer, place] : layers)
+      if (text_of(*layer, "class_name") != "InputLayer") values = call(*layer, place, values, scope);
+    return values;
+  }
+
+  std::vector<Value*> functional(const Json& config, const Layers& layers, const std::vector<Value*>& inputs,
+                                 const Scope& scope) {
+    std::map<Tensor3, Value*> known;
+    const std::vector<Tensor3> entries = references(member(config, "input_layers", Json::value_t::array));
+    if (entries.size() != inputs.size())
+      fail(ErrorKind::invalid_model, "", "takes {} inputs, given {}", entries.size(), inputs.size());
+    for (size_t i = 0; i < entries.size(); ++i) known[entries[i]] = inputs[i];
+    struct Call {
+      const Json* layer;
+      std::string place;
+      uint64_t number;
+      std::vector<Tensor3> inputs;
+    };
+    std::vector<Call> pending;
+    for (const auto& [layer, place] : layers) {
+      uint64_t number = first_call(*layer);
+      for (const Json& node : member(*layer, "inbound_nodes", Json::value_t::array))
+        pending.push_back({layer, place, number++, references(node)});
+    }
+    // Layers stand in the order of their depth; shared ones may have to wait for others.
+    while (!pending.empty()) {
+      std::vector<Call> waiting;
+      saved_.model->charge(64 * pending.size());
+      for (Call& next : pending) {
+        std::vector<Value*> values;
+        bool ready = true;
+        for (const Tensor3& input : next.inputs) {
+          auto found = known.find(input);
+          ready = ready && found != known.end();
+          if (ready) values.push_back(found->second);
+        }
+        if (!ready) {
+          waiting.push_back(std::move(next));
+          continue;
+        }
+        std::vector<Value*> results = call(*next.layer, next.place, values, scope);
+        for (size_t i = 0; i < results.size(); ++i) known[{name_of(*next.layer), next.number, i}] = results[i];
+      }
+      if (waiting.size() == pending.size())
+        fail(ErrorKind::invalid_model, "", "layer '{}' has inputs that no layer makes",
+             printable(name_of(*waiting[0].layer)));
+      pending = std::move(waiting);
+    }
+    std::vector<Value*> results;
+    for (const Tensor3& output : references(member(config, "output_layers", Json::value_t::array))) {
+      auto found = known.find(output);
+      if (found == known.end())
+        fail(ErrorKind::invalid_model, "", "output '{}' is made by no layer", printable(output.layer));
+      results.push_back(found->second);
+    }
+    return results;
+  }
+
+  /// A model that has inputs of its own counts these as its first call.
+  static uint64_t first_call(const Json& layer) {
+    if (!is_model(text_of(layer, "class_name"))) return 0;
+    const Json& inner = member(member(layer, "config", Json::value_t::object), "layers", Json::value_t::array);
+    return !inner.empty() && text_of(inner[0], "class_name") == "InputLayer" ? 1 : 0;
+  }
+
+  std::vector<Value*> call(const Json& layer, const std::string& place, const std::vector<Value*>& inputs,
+                           const Scope& scope) {
+    const std::string kind = text_of(layer, "class_name"), name = name_of(layer);
+    const std::string whole = scope.prefix.empty() ? name : scope.prefix + "/" + name;
+    if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return {nullptr};
+    Weights weights = scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place);
+    if (is_model(kind)) {
+      if (!scope.weights && !saved_.archive) weights = saved_.weights(name, place);
+      return model(layer, inputs, {whole, weights, scope.level + 1});
+    }
+    saved_.model->charge(1024);
+    const Row* row = find_row(kind);
+    if (row == nullptr) {
+      problems_.unsupported(clean(kind), clean(whole), {});
+      return {nullptr};
+    }
+    const SourceId id = module_.add_source({"keras", clean(whole), clean(kind), ""});
+    b_.sources = {id};
+    const size_t before = b_.block().nodes.size();
+    LayerContext context(b_, member(layer, "config", Json::value_t::object), inputs, weights);
+    context.target = row->target;
+    try {
+      check_dtype(context);
+      row->build(context);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::out_of_memory) throw;
+      problems_.refused(clean(kind), clean(whole), error);
+      return {nullptr};
+    } catch (const Json::exception&) {
+      problems_.refused(clean(kind), clean(whole), Error(ErrorKind::invalid_model, "", "its configuration is damaged"));
+      return {nullptr};
+    }
+    if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
+    for (Value* result : context.out)
+      if (result->name.empty()) result->name = clean(whole);
+    return context.out;
+  }
+
+  static void check_dtype(const LayerContext& c) {
+    const Json* policy = c.find("dtype");
+    if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed")))
+      c.refuse("a dtype policy is not supported");
+  }
+
+  const Saved& saved_;
+  Module& module_;
+  Builder& b_;
+  Problems problems_;
+};
+
+/// Layers that are the inputs of the outermost model, in the order of its arguments.
+std::vector<const Json*> input_layers(const Json& architecture) {
+  const Json& config = member(architecture, "config", Json::value_t::object);
+  const auto layers = Importer::list(config);
+  std::vector<const Json*> inputs;
+  if (text_of(architecture, "class_name") == "Sequential") {
+    if (layers.empty()) fail(ErrorKind::invalid_model, "", "has no layers");
+    inputs.push_back(layers[0].first);
+    return inputs;
+  }
+  for (const Tensor3& entry : references(member(config, "input_layers", Json::value_t::array)))
+    for (const auto& [layer, place] : layers)
+      if (text_of(member(*layer, "config", Json::value_t::object), "name") == entry.layer) inputs.push_back(layer);
+  return inputs;
+}
+
+DType dtype_named(const std::string& name) {
+  for (auto [known, dtype] : {std::pair("float32", kF32),
+                              {"float64", kF64},
+                              {"float16", kF16},
+                              {"int32", kI32},
+                              {"int64", kI64},
+                              {"uint8", kU8},
+                              {"bool", kBool}})
+    if (name == known) return dtype;
+  fail(ErrorKind::unsupported, "", "inputs of '{}' are not supported", printable(name));
+}
+
+Type input_type(const Json& layer, InputTypes& types, const std::string& name) {
+  const Json& config = member(layer, "config", Json::value_t::object);
+  Shape shape = Shape::unranked();
+  for (const char* key : {"batch_input_shape", "batch_shape"}) {
+    auto found = config.find(key);
+    if (found == config.end() || !found->is_array() || found->size() > 64) continue;
+    shape = Shape();
+    for (const Json& dim : *found)
+      shape.dims.push_back(dim.is_number_unsigned() && dim < (int64_t{1} << 40) ? Dim(dim.get<int64_t>()) : Dim());
+  }
+  auto dtype = config.find("dtype");
+  const bool named = dtype != config.end() && dtype->is_string();
+  return types.type({name}, dtype_named(named ? dtype->get<std::string>() : "float32"), shape);
+}
+
+Module import(const Saved& saved, const ImportOptions& options) {
+  if (!options.out_nodes.empty())
+    fail(ErrorKind::unsupported, saved.model->name(), "outputs inside a saved Keras model cannot be named");
+  const std::string kind = text_of(saved.architecture, "class_name");
+  if (!is_model(kind))
+    fail(ErrorKind::unsupported, saved.model->name(),
+         "is a model of class '{}', whose layers the file does not tell; export it with model.export()",
+         printable(kind));
+  Module module;
+  module.functions.push_back(std::make_unique<Function>());
+  Function& main = *module.functions.back();
+  main.name = "main";
+  InputTypes types(options);
+  std::vector<Value*> inputs;
+  for (const Json* layer : input_layers(saved.architecture)) {
+    const std::string name = clean(text_of(member(*layer, "config", Json::value_t::object), "name"));
+    inputs.push_back(main.body.add_param(input_type(*layer, types, name), name));
+  }
+  types.refuse_unused(saved.model->name(), main.body);
+  name_unknown_dims(main.body);
+  Builder builder(main.body);
+  Importer importer(saved, module, builder);
+  main.body.results = importer.model(saved.architecture, inputs, {});
+  importer.problems().raise(saved.model->name());
+  for (const Value* result : main.body.results) {
+    std::string name = result->name.empty() ? "output" : result->name;
+    while (std::find(main.result_names.begin(), main.result_names.end(), name) != main.result_names.end()) name += "_";
+    main.result_names.push_back(name);
+  }
+  module.metadata["format"] = "keras";
+  verify(module);
+  return module;
+}
+
+}  // namespace
+
+const Row* find_row(std::string_view layer) {
+  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows()})
+    for (const Row& row : family)
+      if (row.layer == layer) return &row;
+  return nullptr;
+}
+
+std::vector<std::string_view> supported_layers() {
+  std::vector<std::string_view> layers;
+  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows()})
+    for (const Row& row : family) layers.push_back(row.layer);
+  std::sort(layers.begin(), layers.end());
+  return layers;
+}
+
+}  // namespace keras
+
+Module import_keras(const std::string& path, const ImportOptions& options) {
+  const keras::Saved saved = keras::read(path);
+  try {
+    return keras::import(saved, options);
+  } catch (const nlohmann::json::exception&) {
+    fail(ErrorKind::invalid_model, path, "the architecture is damaged");
+  } catch (const Error& error) {
+    if (!error.where().empty() || dynamic_cast<const ReportError*>(&error) != nullptr) throw;
+    fail(error.kind(), path, "{}", error.what());
+  }
+}
+
+}  // namespace cairn

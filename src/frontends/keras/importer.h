@@ -1,0 +1,67 @@
+// Layers of Keras into the nodes of a module: the architecture is JSON, each class of layer has a row.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontends/keras/saved.h"
+#include "frontends/problems.h"
+#include "ir/module.h"
+
+namespace cairn::keras {
+
+/// What a row sees of one call of a layer. Everything throws Error with the reason alone.
+class LayerContext {
+ public:
+  LayerContext(Builder& builder, const Json& config, std::vector<Value*> inputs, Weights weights)
+      : b(builder), in(std::move(inputs)), config(config), weights(std::move(weights)) {}
+
+  Builder& b;
+  std::vector<Value*> in;
+  std::vector<Value*> out;
+  const Json& config;
+  Weights weights;
+  const char* target = nullptr;  // the row's op name
+
+  void expect_inputs(size_t count) const;
+  size_t rank() const;  // of the first input, refusing an unknown one
+  int64_t integer(const char* key, int64_t fallback) const;
+  double number(const char* key, double fallback) const;
+  bool boolean(const char* key, bool fallback) const;
+  std::string text(const char* key, const char* fallback) const;
+  /// A list of `count` positive integers, which may be given as one for all.
+  std::vector<int64_t> sizes(const char* key, size_t count, int64_t fallback) const;
+  std::vector<int64_t> integers(const char* key) const;  // as given, one or a list
+  const Json* find(const char* key) const;               // null where it is absent or null
+
+  Value* weight(const char* name, std::vector<int64_t> dims);  // -1: any size
+  int64_t last_dim() const;                                    // of the first input
+  /// x through the activation that a key names: linear by default.
+  Value* activated(Value* x, const char* key = "activation");
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::unsupported, "", format, std::forward<Args>(args)...);
+  }
+};
+
+struct Row {
+  std::string_view layer;
+  void (*build)(LayerContext& context);
+  const char* target = nullptr;
+};
+const Row* find_row(std::string_view layer);
+std::vector<std::string_view> supported_layers();
+
+std::span<const Row> layer_rows();
+std::span<const Row> image_rows();
+std::span<const Row> recurrent_rows();
+
+/// x through the activation of that name. Throws Error unsupported.
+Value* activation(Value* x, const std::string& name, Builder& builder);
+
+}  // namespace cairn::keras

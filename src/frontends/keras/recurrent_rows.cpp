@@ -1,0 +1,110 @@
+// Keras' recurrent layers: SimpleRNN, GRU, LSTM and Bidirectional.
+#include "frontends/fold.h"
+#include "frontends/keras/importer.h"
+#include "frontends/recurrent.h"
+#include "frontends/reshape.h"
+
+namespace cairn::keras {
+namespace {
+
+using Kind = Recurrence::Kind;
+
+Value* swapped(Value* x, Builder& b) {
+  return b.add("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0, 2}}});
+}
+
+std::string op_of(LayerContext& c, const char* key, const char* fallback) {
+  const std::string name = c.text(key, fallback);
+  if (name != "tanh" && name != "sigmoid" && name != "relu") c.refuse("{} '{}' is not supported", key, printable(name));
+  return name;
+}
+
+struct Results {
+  Value* all;   // [batch, steps, hidden], in the order in which the steps were taken
+  Value* last;  // [batch, hidden]
+};
+
+Results run(LayerContext& c, Kind kind, bool backwards) {
+  if (c.rank() != 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3", c.rank());
+  for (const char* key : {"stateful", "return_state", "time_major"})
+    if (c.boolean(key, false)) c.refuse("{} is not supported", key);
+  const int64_t hidden = c.integer("units", -1), gates = kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1;
+  if (hidden < 1 || hidden > (1 << 24)) fail(ErrorKind::invalid_model, "", "has {} units", hidden);
+  Builder& b = c.b;
+  Recurrence layer;
+  layer.kind = kind;
+  layer.hidden = hidden;
+  layer.backwards = backwards;
+  layer.fresh = layer.out = op_of(c, "activation", "tanh");
+  if (kind != Kind::simple) layer.gate = op_of(c, "recurrent_activation", "sigmoid");
+  layer.reset_after = c.boolean("reset_after", true);
+  Value* x = swapped(c.in[0], b);
+  layer.input = b.add("matmul", {x, c.weight("kernel", {c.last_dim(), gates * hidden})});
+  layer.kernel = c.weight("recurrent_kernel", {hidden, gates * hidden});
+  const bool two = kind == Kind::gru && layer.reset_after;  // biases: of the input and of the state
+  if (c.boolean("use_bias", true)) {
+    Value* bias = two ? c.weight("bias", {2, gates * hidden}) : c.weight("bias", {gates * hidden});
+    auto row = [&](int64_t i) { return folded(b.add("gather", {bias, b.constant(Tensor::scalar_i64(i))}), b); };
+    if (two) layer.bias = row(1);
+    layer.input = b.add("add", {layer.input, two ? row(0) : bias});
+  }
+  for (int i = 0; i < (kind == Kind::lstm ? 2 : 1); ++i) layer.states.push_back(zero_state(x, hidden, b));
+  const Sequence sequence = recur(layer, b);
+  Value* all = swapped(sequence.all, b);
+  if (backwards) all = b.add("reverse", {all}, {{"axes", std::vector<int64_t>{1}}});
+  return {all, sequence.last[0]};
+}
+
+template <Kind kKind>
+void recurrent(LayerContext& c) {
+  c.expect_inputs(1);
+  c.weights = c.weights.numbered() ? c.weights.part("", "cell") : c.weights;
+  const Results results = run(c, kKind, c.boolean("go_backwards", false));
+  c.out = {c.boolean("return_sequences", false) ? results.all : results.last};
+}
+
+/// Two copies of a layer, one against time; what they give is joined, that of the second in the order of time.
+void bidirectional(LayerContext& c) {
+  c.expect_inputs(1);
+  const Json *inner = c.find("layer"), *other = c.find("backward_layer");
+  if (inner == nullptr || !inner->is_object() || !inner->contains("config"))
+    fail(ErrorKind::invalid_model, "", "has no layer");
+  if (other != nullptr) c.refuse("a backward_layer of its own is not supported");
+  const std::string kind = inner->value("class_name", ""), mode = c.text("merge_mode", "concat");
+  if (kind != "LSTM" && kind != "GRU" && kind != "SimpleRNN") c.refuse("around {} is not supported", printable(kind));
+  if ((*inner)["config"].value("go_backwards", false)) c.refuse("around a layer that goes backwards is not supported");
+  const Kind which = kind == "LSTM" ? Kind::lstm : kind == "GRU" ? Kind::gru : Kind::simple;
+  const std::string name = (*inner)["config"].value("name", "");
+  std::vector<Value*> parts;
+  for (bool backwards : {false, true}) {
+    Weights weights = c.weights.part((backwards ? "backward_" : "forward_") + name,
+                                     backwards ? "backward_layer/cell" : "forward_layer/cell");
+    LayerContext one(c.b, (*inner)["config"], c.in, weights);
+    const Results results = run(one, which, backwards);
+    Value* y = one.boolean("return_sequences", false) ? results.all : results.last;
+    if (backwards && one.boolean("return_sequences", false))
+      y = c.b.add("reverse", {y}, {{"axes", std::vector<int64_t>{1}}});
+    parts.push_back(y);
+  }
+  if (mode == "concat")
+    c.out = {c.b.add("concat", parts, {{"axis", int64_t(parts[0]->type.shape.rank()) - 1}})};
+  else if (mode == "sum" || mode == "mul")
+    c.out = {c.b.add(mode == "sum" ? "add" : "mul", parts)};
+  else if (mode == "ave")
+    c.out = {c.b.add("mul", {c.b.add("add", parts), cast_to(c.b.scalar(0.5f), parts[0]->type.dtype, c.b)})};
+  else
+    c.refuse("merge_mode '{}' is not supported", printable(mode));
+}
+
+constexpr Row kRows[] = {
+    {"Bidirectional", bidirectional},
+    {"GRU", recurrent<Kind::gru>},
+    {"LSTM", recurrent<Kind::lstm>},
+    {"SimpleRNN", recurrent<Kind::simple>},
+};
+
+}  // namespace
+
+std::span<const Row> recurrent_rows() { return kRows; }
+
+}  // namespace cairn::keras

@@ -1,0 +1,276 @@
+// ONNX's ops on images beyond plain convolution and pooling: transposed convolution and resampling.
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/fold.h"
+#include "frontends/onnx/importer.h"
+#include "frontends/reshape.h"
+
+namespace cairn::onnx {
+namespace {
+
+Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
+  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+/// A list attribute of the right length with numbers in range; one number for each spatial dim.
+std::vector<int64_t> numbers(const OpContext& c, std::string_view name, size_t count, int64_t fallback, int64_t least) {
+  std::vector<int64_t> list = c.integers(name, std::vector<int64_t>(count, fallback));
+  if (list.size() != count)
+    fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, list.size(), count);
+  for (int64_t number : list)
+    if (number < least || number > (int64_t{1} << 31))
+      fail(ErrorKind::invalid_model, "", "attribute {} has {}", name, number);
+  return list;
+}
+
+/// One spatial dim of a transposed convolution: out = stride * (in - 1) + extra + reach - before - after.
+struct Stretch {
+  int64_t stride, extra, reach, before = 0, after = 0;
+  void take_off(int64_t missing, bool more_behind) {
+    if (missing < 0) fail(ErrorKind::unsupported, "", "an output larger than the windows reach is not supported");
+    before = more_behind ? missing / 2 : missing - missing / 2;
+    after = missing - before;
+  }
+  int64_t added() const { return extra + reach - before - after - stride; }
+};
+
+std::vector<Stretch> stretches(const OpContext& c, size_t count) {
+  const std::vector<int64_t> strides = numbers(c, "strides", count, 1, 1),
+                             extra = numbers(c, "output_padding", count, 0, 0),
+                             dilations = numbers(c, "dilations", count, 1, 1),
+                             pads = numbers(c, "pads", 2 * count, 0, 0);
+  const std::string mode = c.text("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
+  std::vector<Stretch> all;
+  for (size_t i = 0; i < count; ++i) {
+    const Dim kernel = c.in[1]->type.shape.dims[2 + i];
+    if (!kernel.known()) c.refuse("the kernel must have a known shape");
+    Stretch one{strides[i], extra[i], (kernel.size - 1) * dilations[i] + 1};
+    if (one.extra >= std::max(one.stride, dilations[i]))
+      fail(ErrorKind::invalid_model, "", "output_padding is {}, the stride {}", one.extra, one.stride);
+    if (c.has("output_shape")) {
+      const std::vector<int64_t> wanted = c.integers("output_shape");
+      const Dim in = c.in[0]->type.shape.dims[2 + i];
+      if (!in.known()) c.refuse("output_shape needs an image of known size");
+      if (wanted.size() < count) fail(ErrorKind::invalid_model, "", "output_shape has {} numbers", wanted.size());
+      const int64_t out = wanted[wanted.size() - count + i];
+      one.take_off(one.stride * (in.size - 1) + one.extra + one.reach - out, mode == "SAME_UPPER");
+    } else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      one.take_off(one.extra + one.reach - one.stride, mode == "SAME_UPPER");
+    } else if (mode == "NOTSET") {
+      one.before = pads[i], one.after = pads[count + i];
+    }
+    all.push_back(one);
+  }
+  return all;
+}
+
+/// The gradient of a convolution by its image is the transposed convolution.
+void conv_transpose(OpContext& c) {
+  c.expect_inputs(2, 3);
+  const bool flat = c.rank(0) == 3;
+  if (!flat && c.rank(0) != 4) c.refuse("images of {} dims are not supported, only 3 and 4", c.rank(0));
+  if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
+  const int64_t groups = c.integer("group", 1);
+  const Dim each = c.in[1]->type.shape.dims[1];
+  if (!each.known() || groups < 1 || groups > (1 << 24)) c.refuse("the kernel must have a known shape");
+  std::vector<Stretch> spatial = stretches(c, c.rank(0) - 2);
+  std::vector<int64_t> dilations = numbers(c, "dilations", spatial.size(), 1, 1);
+  Value *x = c.in[0], *kernel = c.in[1];
+  if (flat) {
+    spatial.insert(spatial.begin(), Stretch{1, 0, 1});
+    dilations.insert(dilations.begin(), 1);
+    x = expand_dims(x, {2}, c.b), kernel = expand_dims(kernel, {2}, c.b);
+  }
+  x = transpose(c, x, {0, 2, 3, 1});
+  std::vector<Value*> sizes{dim_of(x, 0, c.b)};
+  std::vector<Dim> dims{x->type.shape.dims[0], Dim(), Dim(), Dim(each.size * groups)};
+  for (size_t i : {0, 1}) {
+    const Stretch& one = spatial[i];
+    Value* scaled = c.b.add("mul", {dim_of(x, 1 + i, c.b), c.b.ints({one.stride})});
+    sizes.push_back(folded(c.b.add("add", {folded(scaled, c.b), c.b.ints({one.added()})}), c.b));
+    if (const Dim in = x->type.shape.dims[1 + i]; in.known()) dims[1 + i] = in.size * one.stride + one.added();
+    if (dims[1 + i].known() && dims[1 + i].size < 0)
+      fail(ErrorKind::invalid_model, "", "the result has a negative size");
+  }
+  sizes.push_back(c.b.ints({each.size * groups}));
+  const Attributes attributes{
+      {"strides", std::vector<int64_t>{spatial[0].stride, spatial[1].stride}},
+      {"dilations", dilations},
+      {"groups", groups},
+      {"padding", std::string("explicit")},
+      {"pads", std::vector<int64_t>{spatial[0].before, spatial[0].after, spatial[1].before, spatial[1].after}}};
+  Value* y =
+      c.b.add_node(op_named("conv2d_input_gradient"), {x, transpose(c, kernel, {2, 3, 1, 0}), joined(sizes, c.b)},
+                   attributes, {}, {Type::tensor(x->type.dtype, Shape(dims))})
+          ->result();
+  if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
+  y = transpose(c, y, {0, 3, 1, 2});
+  c.out = {flat ? squeeze(y, {2}, c.b) : y};
+}
+
+/// What Resize does to each dim of its input: a factor or a size, as far as they are known while importing.
+struct Resampling {
+  std::vector<double> scales;  // empty: sizes are given
+  std::vector<int64_t> sizes;  // empty: scales are given, or the sizes are known only in a run
+  Value* wanted = nullptr;     // sizes of all dims, known only in a run
+};
+
+/// Upsample and the first version of Resize have (x, scales), later ones (x, roi, scales, sizes).
+Resampling resampling(const OpContext& c) {
+  const bool old = c.node().op == "Upsample" || c.opset < 11;
+  c.expect_inputs(1, old ? 2 : 4);
+  const size_t rank = c.rank(0);
+  std::vector<int64_t> axes = c.integers("axes");
+  if (axes.empty())
+    for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  for (int64_t& axis : axes) axis = normal_axis(axis, rank);
+  auto check = [&](size_t count) {
+    if (count != axes.size())
+      fail(ErrorKind::invalid_model, "", "has scales or sizes of {} dims, expected {}", count, axes.size());
+  };
+  Resampling result;
+  const size_t at = old ? 1 : 2;
+  std::optional<Tensor> scales = c.constant(at);
+  if (c.given(at) && (!scales || scales->count() > 0)) {
+    if (!scales) c.refuse("the scales must be constants");
+    check(static_cast<size_t>(scales->count()));
+    result.scales.assign(rank, 1);
+    for (size_t i = 0; i < axes.size(); ++i) result.scales[static_cast<size_t>(axes[i])] = scales->as_f64()[i];
+  } else if (!old && c.given(3)) {
+    if (!c.constant(3)) {
+      if (axes.size() != rank) c.refuse("sizes of some axes must be constants");
+      result.wanted = c.in[3];
+      return result;
+    }
+    const std::vector<int64_t> sizes = c.constant_integers(3, "the sizes");
+    check(sizes.size());
+    result.sizes.assign(rank, -1);
+    for (size_t i = 0; i < axes.size(); ++i) result.sizes[static_cast<size_t>(axes[i])] = sizes[i];
+  } else if (c.has("scales")) {
+    const std::vector<float> list = c.reals("scales");
+    check(list.size());
+    result.scales.assign(list.begin(), list.end());
+  } else {
+    fail(ErrorKind::invalid_model, "", "has neither scales nor sizes");
+  }
+  return result;
+}
+
+/// Attributes of resize2d. What a pixel's place is has many definitions; those that it has not are refused.
+Attributes sampling(const OpContext& c) {
+  const bool old = c.node().op == "Upsample" || c.opset < 11;
+  const std::string mode = c.text("mode", "nearest");
+  std::string coordinates = c.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  std::string rounding = c.text("nearest_mode", old ? "floor" : "round_prefer_floor");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") c.refuse("mode {} is not supported", printable(mode));
+  if (coordinates == "pytorch_half_pixel") coordinates = "half_pixel";  // apart from results of one pixel: see resize
+  if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners")
+    c.refuse("coordinates of kind {} are not supported", printable(coordinates));
+  if (c.integer("antialias", 0) != 0) c.refuse("antialias is not supported");
+  if (c.text("keep_aspect_ratio_policy", "stretch") != "stretch") c.refuse("keeping the aspect ratio is not supported");
+  Attributes attributes{{"mode", std::string(mode == "linear"  ? "bilinear"
+                                             : mode == "cubic" ? "bicubic"
+                                                               : "nearest")},
+                        {"coordinates", coordinates}};
+  if (mode == "cubic") {
+    attributes.set("cubic", c.real("cubic_coeff_a", -0.75));
+    attributes.set("exclude_outside", c.integer("exclude_outside", 0) != 0);
+  }
+  if (mode != "nearest") return attributes;
+  const bool halves = coordinates == "half_pixel";  // there resize2d's floor rounds halves up
+  if (halves && (rounding == "floor")) c.refuse("nearest_mode floor with half_pixel is not supported");
+  if (rounding == "round_prefer_floor")
+    rounding = "half_down";
+  else if (rounding == "round_prefer_ceil")
+    rounding = halves ? "floor" : "half_up";
+  else if (rounding != "floor" && rounding != "ceil")
+    fail(ErrorKind::invalid_model, "", "nearest_mode '{}' is unknown", printable(rounding));
+  attributes.set("rounding", rounding);
+  return attributes;
+}
+
+/// Sizes of the result's dims `first` and the next one.
+Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first, bool corners) {
+  if (how.wanted != nullptr)
+    return part_of(how.wanted, static_cast<int64_t>(first), static_cast<int64_t>(first) + 2, c.b);
+  std::vector<Value*> parts;
+  for (size_t axis : {first, first + 1}) {
+    const Dim in = x->type.shape.dims[axis];
+    if (!how.sizes.empty()) {
+      parts.push_back(how.sizes[axis] >= 0 ? c.b.ints({how.sizes[axis]}) : dim_of(x, axis, c.b));
+      continue;
+    }
+    const double scale = how.scales[axis];
+    if (!(scale > 0) || scale > 65536) fail(ErrorKind::invalid_model, "", "a scale is {}", scale);
+    if (!in.known()) {
+      if (scale != std::floor(scale)) c.refuse("a scale of {} needs an image of known size", scale);
+      Value* times = c.b.ints({static_cast<int64_t>(scale)});
+      parts.push_back(c.b.add("mul", {dim_of(x, axis, c.b), times}));
+      continue;
+    }
+    // The model's factor places the pixels; resize2d takes the ratio of the sizes.
+    const double out = std::floor(static_cast<double>(in.size) * scale);
+    if (!corners && out != static_cast<double>(in.size) * scale)
+      c.refuse("a scale of {} does not take {} pixels to a whole number", scale, in.size);
+    parts.push_back(c.b.ints({static_cast<int64_t>(out)}));
+  }
+  return joined(parts, c.b);
+}
+
+/// Images of fewer dims get dims of 1 before their last two, or beside their last one.
+Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
+  const size_t rank = c.rank(0);
+  if (rank < 2 || rank > 4) c.refuse("images of {} dims are not supported, only 2 to 4", rank);
+  if (rank == 2) added = {0, 1};
+  if (rank == 3) added = {2};
+  if (!added.empty() && how.wanted != nullptr) c.refuse("the sizes must be constants");
+  for (int64_t axis : added) {
+    if (!how.scales.empty()) how.scales.insert(how.scales.begin() + axis, 1);
+    if (!how.sizes.empty()) how.sizes.insert(how.sizes.begin() + axis, 1);
+  }
+  return added.empty() ? c.in[0] : expand_dims(c.in[0], added, c.b);
+}
+
+void resize(OpContext& c) {
+  Resampling how = resampling(c);
+  const Attributes attributes = sampling(c);
+  std::vector<int64_t> added;
+  Value* x = as_image(c, how, added);
+  auto changes = [&](size_t axis) {
+    const Dim in = x->type.shape.dims[axis];
+    if (!how.scales.empty()) return how.scales[axis] != 1;
+    return !how.sizes.empty() && how.sizes[axis] >= 0 && !(in.known() && in.size == how.sizes[axis]);
+  };
+  const bool channels_last = changes(1) && !changes(3);
+  const size_t first = channels_last ? 1 : 2;
+  for (size_t axis : {size_t{0}, channels_last ? size_t{3} : size_t{1}})
+    if (changes(axis)) c.refuse("resampling dim {} is not supported", axis);
+  const std::string coordinates = c.text("coordinate_transformation_mode", "");
+  Value* size = new_size(c, x, how, first, coordinates == "align_corners");
+  if (!channels_last) x = transpose(c, x, {0, 2, 3, 1});
+  Value* y = c.b.add("resize2d", {x, size}, attributes);
+  if (coordinates == "pytorch_half_pixel")
+    for (size_t i : {0, 1}) {
+      const Dim in = x->type.shape.dims[1 + i], out = y->type.shape.dims[1 + i];
+      const bool grows = !how.scales.empty() && how.scales[first + i] > 1;
+      if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in))
+        c.refuse("pytorch_half_pixel needs results of more than one pixel");
+    }
+  if (!channels_last) y = transpose(c, y, {0, 3, 1, 2});
+  c.out = {added.empty() ? y : squeeze(y, added, c.b)};
+}
+
+constexpr Row kRows[] = {
+    {"ConvTranspose", conv_transpose},
+    {"Resize", resize},
+    {"Upsample", resize},
+};
+
+}  // namespace
+
+std::span<const Row> image_rows() { return kRows; }
+
+}  // namespace cairn::onnx

@@ -1,0 +1,139 @@
+// ONNX's recurrent layers: RNN, GRU and LSTM.
+#include <algorithm>
+
+#include "frontends/fold.h"
+#include "frontends/onnx/importer.h"
+#include "frontends/recurrent.h"
+#include "frontends/reshape.h"
+
+namespace cairn::onnx {
+namespace {
+
+using Kind = Recurrence::Kind;
+
+Value* transposed(Builder& b, Value* x, std::vector<int64_t> permutation) {
+  return b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+/// Names of ops, all directions one after the other.
+std::vector<std::string> activations(const OpContext& c, Kind kind, size_t directions) {
+  const std::vector<std::string> own = kind == Kind::lstm  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
+                                       : kind == Kind::gru ? std::vector<std::string>{"sigmoid", "tanh"}
+                                                           : std::vector<std::string>{"tanh"};
+  std::vector<std::string> names = c.texts("activations");
+  if (names.empty())
+    for (size_t d = 0; d < directions; ++d) names.insert(names.end(), own.begin(), own.end());
+  if (names.size() != own.size() * directions)
+    fail(ErrorKind::invalid_model, "", "has {} activations, expected {}", names.size(), own.size() * directions);
+  for (std::string& name : names) {
+    const std::string given = name;
+    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (name != "sigmoid" && name != "tanh" && name != "relu")
+      c.refuse("activation {} is not supported, only Sigmoid, Tanh and Relu", printable(given));
+  }
+  return names;
+}
+
+/// All directions of one node.
+class Layer {
+ public:
+  Layer(OpContext& c, Kind kind) : c_(c), kind_(kind), direction_(c.text("direction", "forward")) {
+    c.expect_inputs(3, kind == Kind::lstm ? 8 : 6);
+    for (size_t i : {0, 1, 2})
+      if (c.rank(i) != 3) fail(ErrorKind::invalid_model, "", "input {} has {} dims, expected 3", i, c.rank(i));
+    if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
+      fail(ErrorKind::invalid_model, "", "direction '{}' is unknown", printable(direction_));
+    const Dim hidden = c.in[2]->type.shape.dims[2];
+    if (!hidden.known()) c.refuse("the recurrence must have a known shape");
+    hidden_ = hidden.size;
+    if (c.integer("hidden_size", hidden_) != hidden_)
+      fail(ErrorKind::invalid_model, "", "hidden_size is {}, the recurrence has {}", c.integer("hidden_size"), hidden_);
+    if (c.has("clip")) c.refuse("clip is not supported");
+    if (c.integer("input_forget", 0) != 0) c.refuse("input_forget is not supported");
+    if (c.given(4) && direction_ != "forward") c.refuse("sequence_lens in a reverse direction are not supported");
+    directions_ = direction_ == "bidirectional" ? 2 : 1;
+    activations_ = activations(c, kind, directions_);
+    batch_first_ = c.integer("layout", 0) != 0;
+    x_ = batch_first_ ? swapped(c.in[0]) : c.in[0];
+  }
+
+  void run() {
+    std::vector<Value*> all;
+    std::vector<std::vector<Value*>> last(kind_ == Kind::lstm ? 2 : 1);
+    for (size_t d = 0; d < directions_; ++d) {
+      const Sequence sequence = recur(direction(d), c_.b);
+      all.push_back(expand_dims(sequence.all, {1}, c_.b));
+      for (size_t i = 0; i < last.size(); ++i) last[i].push_back(expand_dims(sequence.last[i], {0}, c_.b));
+    }
+    auto joined = [&](const std::vector<Value*>& parts, int64_t axis) {
+      return parts.size() == 1 ? parts[0] : c_.b.add("concat", parts, {{"axis", axis}});
+    };
+    Value* y = joined(all, 1);
+    c_.out = {batch_first_ ? transposed(c_.b, y, {2, 0, 1, 3}) : y};
+    for (const auto& parts : last) c_.out.push_back(batch_first_ ? swapped(joined(parts, 0)) : joined(parts, 0));
+  }
+
+ private:
+  Value* swapped(Value* x) { return transposed(c_.b, x, {1, 0, 2}); }
+
+  /// Of an input that has one part for each direction: that part without the dim; null where it is left out.
+  Value* part(size_t input, size_t d, bool state = false) {
+    if (!c_.given(input)) return nullptr;
+    Value* all = state && batch_first_ ? swapped(c_.in[input]) : c_.in[input];
+    return folded(c_.b.add("gather", {all, c_.b.constant(Tensor::scalar_i64(static_cast<int64_t>(d)))}), c_.b);
+  }
+
+  Recurrence direction(size_t d) {
+    Builder& b = c_.b;
+    Recurrence layer;
+    layer.kind = kind_;
+    layer.hidden = hidden_;
+    if (kind_ == Kind::lstm) layer.order = {0, 2, 3, 1};
+    const std::string* names = &activations_[d * activations_.size() / directions_];
+    if (kind_ != Kind::simple) layer.gate = *names++;
+    layer.fresh = *names++;
+    if (kind_ == Kind::lstm) layer.out = *names;
+    layer.reset_after = c_.integer("linear_before_reset", 0) != 0;
+    layer.backwards = direction_ == "reverse" || d == 1;
+    layer.input = b.add("matmul", {x_, part(1, d)}, {{"transpose_b", true}});
+    layer.kernel = transposed(b, part(2, d), {1, 0});
+    if (Value* bias = part(3, d)) {
+      const int64_t gates = kind_ == Kind::lstm ? 4 : kind_ == Kind::gru ? 3 : 1;
+      layer.input = b.add("add", {layer.input, part_of(bias, 0, gates * hidden_, b)});
+      layer.bias = part_of(bias, gates * hidden_, 2 * gates * hidden_, b);
+    }
+    if (kind_ == Kind::lstm) layer.peephole = part(7, d);
+    if (c_.given(4)) layer.lengths = expand_dims(cast_to(c_.in[4], kI64, b), {1}, b);
+    for (size_t i = 0; i < (kind_ == Kind::lstm ? 2u : 1u); ++i) {
+      Value* start = part(5 + i, d, true);
+      layer.states.push_back(start != nullptr ? start : zero_state(x_, hidden_, b));
+    }
+    return layer;
+  }
+
+  OpContext& c_;
+  Kind kind_;
+  std::string direction_;
+  std::vector<std::string> activations_;
+  size_t directions_ = 1;
+  int64_t hidden_ = 0;
+  bool batch_first_ = false;
+  Value* x_ = nullptr;  // [steps, batch, inputs]
+};
+
+template <Kind kKind>
+void recurrent(OpContext& c) {
+  Layer(c, kKind).run();
+}
+
+constexpr Row kRows[] = {
+    {"GRU", recurrent<Kind::gru>},
+    {"LSTM", recurrent<Kind::lstm>},
+    {"RNN", recurrent<Kind::simple>},
+};
+
+}  // namespace
+
+std::span<const Row> recurrent_rows() { return kRows; }
+
+}  // namespace cairn::onnx

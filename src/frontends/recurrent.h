@@ -1,0 +1,43 @@
+// Recurrent layers (simple, GRU, LSTM) as loops over time: the inputs of all steps are multiplied at once before the loop,
+// each round adds what the state before contributes.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+struct Recurrence {
+  enum class Kind : uint8_t { simple, gru, lstm };
+
+  Kind kind = Kind::simple;
+  int64_t hidden = 0;
+  /// Which part of the weights each gate is. GRU: update, reset, new state. LSTM: input, forget, new cell, output.
+  std::array<int64_t, 4> order = {0, 1, 2, 3};
+  /// Names of ops: of the gates (simple: none), of the new state or cell, and of the LSTM's result.
+  std::string gate = "sigmoid", fresh = "tanh", out = "tanh";
+  bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
+  bool backwards = false;
+
+  Value* input = nullptr;      // [steps, batch, gates * hidden]: the inputs' part of every gate, with its bias
+  Value* kernel = nullptr;     // [hidden, gates * hidden], for the state
+  Value* bias = nullptr;       // [gates * hidden] added to the state's part; may be null
+  Value* peephole = nullptr;   // LSTM: [3 * hidden] for input, output and forget gate; may be null
+  Value* lengths = nullptr;    // [batch, 1] i64: later steps give 0 and keep the state; may be null
+  std::vector<Value*> states;  // [batch, hidden] at the start: hidden, and of an LSTM the cell
+};
+
+struct Sequence {
+  Value* all;                // [steps, batch, hidden], in the order of time
+  std::vector<Value*> last;  // the states after the last step
+};
+
+/// Zeros [batch, hidden] for an input [steps, batch, n].
+Value* zero_state(Value* input, int64_t hidden, Builder& builder);
+/// Throws Error.
+Sequence recur(const Recurrence& layer, Builder& builder);
+
+}  // namespace cairn
