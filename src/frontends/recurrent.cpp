@@ -146,7 +146,10 @@ Sequence recur(const Recurrence& given, Builder& b) {
   regions.push_back(body_for(layer, inputs));
   Node* loop = b.add_node(op_named("while"), inputs, {{"carried", static_cast<int64_t>(carried)}}, std::move(regions));
   Sequence sequence;
-  sequence.all = b.add("list_stack", {loop->result(carried - 1)});
+  Shape all = layer.states[0]->type.shape;
+  if (all.ranked) all.dims.insert(all.dims.begin(), layer.input->type.shape.dims[0]);
+  const Type type = Type::tensor(layer.input->type.dtype, all);
+  sequence.all = b.add_node(op_named("list_stack"), {loop->result(carried - 1)}, {}, {}, {type})->result();
   if (layer.backwards) sequence.all = turned(sequence.all, b);
   for (size_t i = 0; i < layer.states.size(); ++i) sequence.last.push_back(loop->result(1 + i));
   return sequence;

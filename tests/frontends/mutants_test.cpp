@@ -134,8 +134,13 @@ std::string mutate_bytes(std::string bytes, Random& random) {
 
 /// Text: a word or bracket replaced by another one of the same file.
 std::string mutate_text(std::string text, Random& random) {
-  static constexpr const char* kWords[] = {
-      "{", "}", "[", ":", "\"", "node {", "size: -1", "size: 4611686018427387904", "#", "-9223372036854775808", "\\x"};
+  static constexpr const char* kWords[] = {"{",        "}",
+                                           "[",        ":",
+                                           "\"",       "null",
+                                           "1e999",    "node {",
+                                           "size: -1", "size: 4611686018427387904",
+                                           "#",        "-9223372036854775808",
+                                           "\\x"};
   size_t at = below(random, text.size());
   text.replace(at, below(random, 12), kWords[below(random, std::size(kWords))]);
   return text;
@@ -193,6 +198,10 @@ const Reader kReaders[] = {
      }},
     {"ImportTensorFlow", "control.pb", Reader::message, [](auto& path) { import_model(path); }},
     {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
+    {"KerasHdf5", "tiny.h5", Reader::table, [](auto& path) { import_model(path); }},
+    {"KerasHdf5Text", "tiny.h5", Reader::text, [](auto& path) { import_model(path); }},
+    {"KerasArchive", "tiny.keras", Reader::table, [](auto& path) { import_model(path); }},
+    {"KerasArchiveText", "tiny.keras", Reader::text, [](auto& path) { import_model(path); }},
 };
 
 std::ostream& operator<<(std::ostream& stream, const Reader& reader) { return stream << reader.name; }

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "frontends/keras/importer.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/tensorflow/importer.h"
 #include "ir/op_def.h"
@@ -110,9 +111,10 @@ std::string options_page() {
   return text;
 }
 
-std::string frontend_page(const char* framework, const std::vector<std::string_view>& ops) {
-  std::string text = fmt::format("# {} operators that are read\n\n{}\n{} operators:\n", framework, kMade, ops.size());
-  for (std::string_view op : ops) text += fmt::format("{}`{}`", &op == &ops.front() ? "\n" : ", ", op);
+std::string frontend_page(const char* framework, const std::vector<std::string_view>& ops,
+                          const char* what = "operators") {
+  std::string text = fmt::format("# {} {} that are read\n\n{}\n{} {}:\n", framework, what, kMade, ops.size(), what);
+  for (const std::string_view& op : ops) text += fmt::format("{}`{}`", &op == &ops.front() ? "\n" : ", ", op);
   return text + "\n";
 }
 
@@ -121,6 +123,7 @@ void write_pages(const std::string& folder) {
   write_file(folder + "/options.md", options_page());
   write_file(folder + "/tensorflow.md", frontend_page("TensorFlow", tensorflow::supported_ops()));
   write_file(folder + "/onnx.md", frontend_page("ONNX", onnx::supported_ops()));
+  write_file(folder + "/keras.md", frontend_page("Keras", keras::supported_layers(), "layers"));
 }
 
 }  // namespace

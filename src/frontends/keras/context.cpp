@@ -1,3 +1,4 @@
+// Reads the configuration of one layer for its row: every value checked, defaults as Keras has them.
 #include "frontends/keras/importer.h"
 
 namespace cairn::keras {

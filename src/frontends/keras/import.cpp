@@ -22,7 +22,7 @@ std::string snake_case(std::string_view name) {
   auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])) != 0; };
   for (size_t i = 0; i < name.size(); ++i) {
     if (std::isalnum(static_cast<unsigned char>(name[i])) == 0 && name[i] != '_') continue;
-    const bool starts = upper(i) && i > 0 && ((i > 0 && !upper(i - 1)) || lower(i + 1));
+    const bool starts = upper(i) && i > 0 && (lower(i - 1) || lower(i + 1));
     if (starts && !text.empty() && text.back() != '_') text += '_';
     text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
   }

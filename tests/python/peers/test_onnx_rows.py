@@ -1,0 +1,156 @@
+"""Single ONNX nodes with constant weights and an open batch give what ONNX Runtime gives. Runs in .venv-peers."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import cairn
+
+RANDOM = np.random.default_rng(5)
+
+
+def weights(*dims):
+    return (RANDOM.normal(size=dims) * 0.4).astype(np.float32)
+
+
+def check(op, shape, constants, outputs=1, opset=17, tolerance=1e-5, open_dims=(0,), **attributes):
+    """One node whose first input is the model's, of `shape`; None among the constants leaves an input out."""
+    names = ["x"] + [f"c{i}" if c is not None else "" for i, c in enumerate(constants)]
+    node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], name="node", **attributes)
+    declared = [f"d{i}" if i in open_dims else size for i, size in enumerate(shape)]
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, declared)],
+        [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(outputs)],
+        [numpy_helper.from_array(c, f"c{i}") for i, c in enumerate(constants) if c is not None],
+    )
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString()
+    x = RANDOM.normal(size=shape).astype(np.float32)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"x": x})
+    found = load(data).run({"x": x})
+    for i, value in enumerate(expected):
+        assert found[f"y{i}"].shape == value.shape
+        assert np.ptp(value) > 0
+        assert np.abs(found[f"y{i}"] - value).max() <= tolerance * max(1, np.abs(value).max()), f"result {i}"
+
+
+def load(data):
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+        file.write(data)
+        file.flush()
+        return cairn.load(file.name)
+
+
+@pytest.mark.parametrize("direction", ("forward", "reverse", "bidirectional"))
+@pytest.mark.parametrize("op, gates", (("LSTM", 4), ("GRU", 3), ("RNN", 1)))
+def test_recurrent_layers(op, gates, direction):
+    d, h, n = 2 if direction == "bidirectional" else 1, 5, 3
+    constants = [weights(d, gates * h, n), weights(d, gates * h, h), weights(d, 2 * gates * h)]
+    check(op, (6, 2, n), constants, 3 if op == "LSTM" else 2, open_dims=(0, 1), hidden_size=h, direction=direction)
+    check(op, (6, 2, n), constants[:2], 3 if op == "LSTM" else 2, hidden_size=h, direction=direction)
+
+
+def test_a_lstm_with_peepholes_lengths_and_a_start():
+    h, n = 4, 3
+    constants = [weights(1, 4 * h, n), weights(1, 4 * h, h), weights(1, 8 * h), np.array([4, 2], np.int32),
+                 weights(1, 2, h), weights(1, 2, h), weights(1, 3 * h)]  # fmt: skip
+    check("LSTM", (5, 2, n), constants, 3, open_dims=(), hidden_size=h)
+
+
+def test_a_gru_that_resets_after_the_product():
+    h, n = 4, 3
+    constants = [weights(1, 3 * h, n), weights(1, 3 * h, h), weights(1, 6 * h)]
+    check("GRU", (5, 2, n), constants, 2, hidden_size=h, linear_before_reset=1)
+    check("GRU", (5, 2, n), constants, 2, hidden_size=h, activations=["Sigmoid", "Relu"])
+
+
+EMPTY = np.zeros(0, np.float32)
+RESIZE = {
+    "nearest": ({}, {}),
+    "nearest_asymmetric": ({"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, {}),
+    "nearest_ceil": ({"coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}, {"sizes": (7, 5)}),
+    "nearest_up": ({"nearest_mode": "round_prefer_ceil"}, {"sizes": (7, 9)}),
+    "linear": ({"mode": "linear"}, {}),
+    "linear_sizes": ({"mode": "linear"}, {"sizes": (3, 11)}),
+    "linear_pytorch": ({"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}, {"sizes": (9, 4)}),
+    "linear_corners": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, {"sizes": (9, 4)}),
+    "linear_asymmetric": ({"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, {}),
+    "cubic": ({"mode": "cubic"}, {}),
+    "cubic_inside": ({"mode": "cubic", "cubic_coeff_a": -0.5, "exclude_outside": 1}, {"sizes": (9, 11)}),
+}
+
+
+@pytest.mark.parametrize("name", RESIZE)
+def test_resize(name):
+    attributes, how = RESIZE[name]
+    scales, sizes = np.array([1, 1, 2, 3], np.float32), None
+    if "sizes" in how:
+        scales, sizes = EMPTY, np.array([2, 3, *how["sizes"]], np.int64)
+    check("Resize", (2, 3, 5, 6), [EMPTY, scales] + ([sizes] if sizes is not None else []), open_dims=(), **attributes)
+    if sizes is None and name != "linear_corners":
+        check("Resize", (2, 3, 5, 6), [EMPTY, scales], open_dims=(0, 2, 3), **attributes)
+
+
+def test_resize_of_a_row_and_upsample():
+    check("Resize", (2, 3, 6), [EMPTY, np.array([1, 1, 2], np.float32)], mode="linear")
+    check("Upsample", (2, 3, 4, 5), [np.array([1, 1, 2, 2], np.float32)], opset=9, mode="nearest")
+
+
+TRANSPOSED = {
+    "plain": ((3, 4, 3, 3), {}),
+    "stride": ((3, 4, 3, 2), {"strides": [2, 3], "pads": [1, 0, 1, 1]}),
+    "extra": ((3, 4, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}),
+    "dilated": ((3, 4, 3, 3), {"dilations": [2, 1]}),
+    "groups": ((3, 4, 3, 3), {"group": 3, "strides": [2, 2]}),
+    "same_upper": ((3, 4, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+    "same_lower": ((3, 4, 4, 4), {"auto_pad": "SAME_LOWER", "strides": [2, 1]}),
+    "output_shape": ((3, 4, 3, 3), {"output_shape": [10, 12], "strides": [2, 2]}),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolution(name):
+    dims, attributes = TRANSPOSED[name]
+    channels = dims[1] * attributes.get("group", 1)
+    open_dims = () if name == "output_shape" else (0, 2, 3)
+    check("ConvTranspose", (2, 3, 5, 6), [weights(*dims), weights(channels)], open_dims=open_dims, **attributes)
+
+
+def test_transposed_convolution_of_a_row():
+    check("ConvTranspose", (2, 3, 7), [weights(3, 4, 4)], strides=[2], pads=[1, 1])
+
+
+VOLUMES = {
+    "conv": ("Conv", [(4, 3, 3, 2, 3)], {}),
+    "conv_padded": ("Conv", [(4, 3, 3, 3, 3), (4,)], {"pads": [1, 0, 1, 0, 1, 1], "strides": [2, 1, 2]}),
+    "conv_dilated": ("Conv", [(4, 3, 2, 3, 2)], {"dilations": [2, 2, 1]}),
+    "conv_groups": ("Conv", [(6, 1, 3, 3, 3)], {"group": 3, "auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
+    "max_pool": ("MaxPool", [], {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [0, 1, 0, 1, 1, 1]}),
+    "average_pool": ("AveragePool", [], {"kernel_shape": [2, 2, 2], "strides": [2, 2, 1], "pads": [1, 0, 0, 1, 1, 0]}),
+    "average_with_padding": ("AveragePool", [], {"kernel_shape": [3, 3, 3], "pads": [1] * 6, "count_include_pad": 1}),
+}
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_volumes(name):
+    op, constants, attributes = VOLUMES[name]
+    check(op, (2, 3, 6, 7, 8), [weights(*dims) for dims in constants], **attributes)
+
+
+def test_what_is_not_there_is_refused_with_a_reason():
+    node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="tf_crop_and_resize")
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.zeros(8, np.float32), "roi"),
+         numpy_helper.from_array(np.ones(4, np.float32), "scales")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(cairn.Error, match="tf_crop_and_resize"):
+        load(onnx.ModelProto.SerializeToString(model))
