@@ -1,6 +1,19 @@
 #include "frontends/values.h"
 
+#include <cstring>
+
+#include "support/error.h"
+#include "support/pages.h"
+
 namespace cairn {
+
+Tensor copy_of_elements(DType dtype, std::vector<int64_t> dims, std::string_view bytes) {
+  Tensor tensor = Tensor::uninitialized(dtype, std::move(dims));
+  CHECK(tensor.bytes() == bytes.size(), "{} bytes for {}", bytes.size(), tensor.bytes());
+  if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
+  release_pages(bytes.data(), bytes.size());
+  return tensor;
+}
 
 namespace {
 

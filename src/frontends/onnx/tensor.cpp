@@ -93,9 +93,7 @@ Tensor from_bytes(const Parts& parts, DType dtype, std::string_view bytes, std::
   if (!bytes.empty() && reinterpret_cast<uintptr_t>(bytes.data()) % dtype.size() == 0)
     return Tensor::view(dtype, parts.dims, bytes.data(), std::move(owner));
   if (charge) owner->charge(bytes.size());
-  Tensor tensor = Tensor::uninitialized(dtype, parts.dims);
-  if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
-  return tensor;
+  return copy_of_elements(dtype, parts.dims, bytes);
 }
 
 Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std::string& where) {

@@ -122,9 +122,7 @@ Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& mo
   if (reinterpret_cast<uintptr_t>(parts.content.data()) % size == 0)
     return Tensor::view(*dtype, parts.shape.dims, parts.content.data(), model);
   if (value.payload.empty()) model->charge(bytes);  // a payload lies in another file and is counted there
-  Tensor tensor = Tensor::uninitialized(*dtype, parts.shape.dims);
-  std::memcpy(tensor.mutable_data(), parts.content.data(), bytes);
-  return tensor;
+  return copy_of_elements(*dtype, parts.shape.dims, parts.content);
 }
 
 }  // namespace cairn::tensorflow
