@@ -64,8 +64,12 @@ class PatternTable {
     std::stable_sort(prefixes_.begin(), prefixes_.end(),
                      [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   }
+  std::string_view exact(std::string_view name) const {
+    auto found = exact_.find(name);
+    return found == exact_.end() ? std::string_view() : found->second;
+  }
   std::string_view find(std::string_view name) const {
-    if (auto found = exact_.find(name); found != exact_.end()) return found->second;
+    if (std::string_view row = exact(name); !row.empty()) return row;
     for (const auto& [prefix, row] : prefixes_)
       if (name.starts_with(prefix)) return row;
     return {};
@@ -456,10 +460,40 @@ char api_kind(std::string_view name) {
   return found == apis().end() ? 0 : found->second.kind;
 }
 
+namespace {
+
+// The row of the name, or of the layer's class or function whose attribute it is (tf.contrib.training.HParams.parse).
+std::string_view row_of(const PatternTable& table, std::string_view name) {
+  for (std::string_view up = name; up.find('.') != up.npos; up = up.substr(0, up.rfind('.')))
+    if (std::string_view row = table.exact(up); !row.empty() && (up == name || row.starts_with("layer"))) return row;
+  return table.find(name);
+}
+
+void judge_by_row(ApiSupport& found, std::string_view row) {
+  using Here = ApiSupport::Here;
+  std::string_view word = take_word(row);
+  found.note = std::string(row);
+  if (word == "runs") {
+    found.here = Here::runs;
+  } else if (word == "engine") {
+    found.here = Here::engine;
+  } else if (word == "part" || word == "host") {
+    found.here = word == "part" ? Here::part : Here::host;
+    found.note += ": not on the engine";
+  } else if (word == "layer" || word == "module") {
+    found.here = Here::layer;
+    found.note = "cairn tf1 supplies it: " + found.note;
+  } else {
+    found.here = Here::missing;
+  }
+}
+
+}  // namespace
+
 ApiSupport api_support(std::string_view name) {
   static const PatternTable platform(tables::k_platform_classes), here(tables::k_api_support);
   ApiSupport found;
-  std::string_view row = here.find(name);
+  std::string_view row = row_of(here, name);
   bool exists = api_exists(name);
   // Beyond a class or a value of the list lies its own attribute (tf.data.Dataset.from_tensors, tf.float32.name).
   if (!exists)
@@ -468,11 +502,7 @@ ApiSupport api_support(std::string_view name) {
       exists = up != "tf" && api_exists(up) && api_kind(up) != 'm';
     }
   if (!row.empty()) {
-    std::string_view word = take_word(row);
-    found.here = word == "runs"      ? ApiSupport::Here::runs
-                 : word == "aliased" ? ApiSupport::Here::aliased
-                                     : ApiSupport::Here::missing;
-    found.note = std::string(row);
+    judge_by_row(found, row);
   } else if (exists) {
     found.here = ApiSupport::Here::runs;
   } else if (name.starts_with("tf.keras.") || name.starts_with("tf.python.") || name.starts_with("tf.core.")) {
@@ -505,7 +535,10 @@ const std::vector<ClassTitle>& platform_classes() {
 std::string_view here_title(ApiSupport::Here here) {
   switch (here) {
     case ApiSupport::Here::runs: return "runs";
-    case ApiSupport::Here::aliased: return "runs under another name";
+    case ApiSupport::Here::engine: return "runs on the engine";
+    case ApiSupport::Here::part: return "runs, partly in TensorFlow";
+    case ApiSupport::Here::host: return "runs in TensorFlow";
+    case ApiSupport::Here::layer: return "runs by cairn tf1";
     case ApiSupport::Here::missing: return "missing";
     case ApiSupport::Here::unknown: return "unknown";
   }

@@ -61,7 +61,7 @@ struct Reference {
   uint32_t line, column;
   std::string name;      // canonical
   std::string_view use;  // call, value, base, decorator, import
-  std::string status;    // runs, migrated, needs hand work, missing, unknown ...
+  std::string status;    // runs on the engine, migrated, needs hand work, missing, unknown ...
   std::string platform;  // the platform's class
   std::string advice;
 };

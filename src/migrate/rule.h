@@ -17,6 +17,7 @@ struct Example {
   std::string_view before;
   std::string_view after;         // "" : nothing is edited
   std::string_view options = "";  // "key=value ..." as on the command line
+  bool reported = true;           // of a rule that only advises: whether it has something to say
 };
 
 /// When a rule takes part without being asked for.

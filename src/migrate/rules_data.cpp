@@ -83,7 +83,7 @@ void lookup_table(Spot& spot) {
 
 void unknown_receiver(Context& file, const Rule& rule) {
   // .batch(n) on something that may be a dataset: say so and leave it.
-  if (file.module.text().find(".data.") == std::string::npos) return;
+  if (file.module.text().find(".data") == std::string::npos) return;
   for (std::string_view method : {"batch", "padded_batch"})
     for (NodeId call : file.module.calls_of(method)) {
       NodeId callee = file.syntax.child(call, Field::function);
@@ -142,7 +142,9 @@ const Rule kShard = {
     .reason = "the script's own arguments are kept",
     .calls = {"tf.data.Dataset:shard"},
     .at_call = shard,
-    .examples = {{"import tensorflow as tf\nds = tf.data.Dataset.range(9).shard(3, 1)\n", "", "tf=1"}},
+    .examples = {{"import tensorflow as tf\nds = tf.data.Dataset.range(9).shard(3, 1)\n", "",
+                  "tf=1 distributed=tf_strategy"},
+                 {"import tensorflow as tf\nds = store.shard(3, 1)\n", "", "tf=1 distributed=tf_strategy", false}},
 };
 
 const Rule kDatasetVariable = {
@@ -154,7 +156,8 @@ const Rule kDatasetVariable = {
         "on the Ascend platform the variable's initial value is on the device, its use in the dataset on the host",
     .calls = {},
     .examples = {{"import tensorflow as tf\nn = tf.Variable(4)\nds = tf.data.Dataset.range(9).batch(n, True)\n", "",
-                  "tf=1"}},
+                  "tf=1"},
+                 {"import tensorflow as tf\nn = 4\nds = tf.data.Dataset.range(9).batch(n, True)\n", "", "tf=1", false}},
 };
 
 const Rule kLookupTable = {
@@ -165,7 +168,9 @@ const Rule kLookupTable = {
     .reason = "on the Ascend platform a table's initialisation and its look-ups can be on different sides",
     .calls = {"tf.contrib.lookup.*", "tf.lookup.*"},
     .at_call = lookup_table,
-    .examples = {{"import tensorflow as tf\nt = tf.contrib.lookup.index_table_from_file('v')\n", ""}},
+    .examples = {{"import tensorflow as tf\nt = tf.contrib.lookup.index_table_from_file('v')\n", ""},
+                 {"import tensorflow as tf\nfrom words import lookup\nt = lookup.StaticHashTable(i)\n", "", "tf=1",
+                  false}},
 };
 
 const Rule kUnknownReceiver = {
@@ -178,7 +183,10 @@ const Rule kUnknownReceiver = {
     .at_file = unknown_receiver,
     .examples = {{"import tensorflow as tf\nfrom tensorflow.data import Dataset\ndef f(dataset):\n    return "
                   "dataset.batch(4)\n",
-                  "", "tf=1"}},
+                  "", "tf=1"},
+                 {"import tensorflow as tf\nfrom tensorflow.data import Dataset\ndef f(loader):\n    return "
+                  "loader.batch(4)\n",
+                  "", "tf=1", false}},
 };
 
 }  // namespace cairn::migrate

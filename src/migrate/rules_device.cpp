@@ -253,7 +253,8 @@ const Rule kCudaEnvironment = {
     .reason = "they have no effect here",
     .calls = {},
     .at_file = cuda_environment,
-    .examples = {{"import tensorflow as tf\nimport os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n", ""}},
+    .examples = {{"import tensorflow as tf\nimport os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n", ""},
+                 {"import tensorflow as tf\nimport os\nos.environ['HOME'] = '/tmp'\n", "", "", false}},
 };
 
 const Rule kControlFlow = {
@@ -282,7 +283,8 @@ const Rule kHalfSum = {
     .reason = "on the Ascend hardware a float16 sum may run on one core",
     .calls = {"tf.reduce_sum", "tf.math.reduce_sum"},
     .at_call = half_sum,
-    .examples = {{"import tensorflow as tf\ns = tf.reduce_sum(tf.cast(x, tf.float16))\n", "", "tf=1"}},
+    .examples = {{"import tensorflow as tf\ns = tf.reduce_sum(tf.cast(x, tf.float16))\n", "", "tf=1"},
+                 {"import tensorflow as tf\ns = tf.reduce_sum(tf.cast(x, tf.float32))\n", "", "tf=1", false}},
 };
 
 const Rule kParameterServer = {
@@ -294,7 +296,8 @@ const Rule kParameterServer = {
     .calls = {"tf.train.Server", "tf.train.ClusterSpec", "tf.train.replica_device_setter",
               "tf.distribute.ParameterServerStrategy", "tf.distribute.Server"},
     .at_call = parameter_server,
-    .examples = {{"import tensorflow as tf\ns = tf.train.Server(c)\n", ""}},
+    .examples = {{"import tensorflow as tf\ns = tf.train.Server(c)\n", ""},
+                 {"import tensorflow as tf\nfrom web import Server\ns = Server(c)\n", "", "", false}},
 };
 
 }  // namespace cairn::migrate

@@ -230,6 +230,7 @@ const Rule kNpuEstimator = {
              "e = NPUEstimator(model_fn=f, config=NPURunConfig(model_dir=d, precision_mode=\"allow_mix_precision\", "
              "iterations_per_loop=10))\n",
              "npu_estimator precision_mode=allow_mix_precision iterations_per_loop=10"},
+            {"import tensorflow as tf\nclass Estimator:\n    pass\ne = Estimator(model_fn=f)\n", "", "npu_estimator"},
         },
 };
 
@@ -241,7 +242,11 @@ const Rule kNpuRunConfig = {
     .reason = "asked for by --npu-estimator; positional arguments get their names, because the order differs",
     .calls = {"tf.estimator.RunConfig"},
     .at_call = npu_run_config,
-    .examples = {{"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n", ""}},
+    .examples =
+        {{"import tensorflow as tf\nc = tf.estimator.RunConfig(d, protocol='grpc')\n",
+          "import tensorflow as tf\nfrom npu_bridge.npu_init import NPURunConfig\nc = NPURunConfig(model_dir=d)\n",
+          "npu_estimator"},
+         {"import tensorflow as tf\nc = tf.estimator.RunConfig(d)\n", ""}},
 };
 
 }  // namespace cairn::migrate

@@ -403,6 +403,9 @@ const Rule kHorovodOther = {
     .at_file = other,
     .examples =
         {
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.size()\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size\nn = get_npu_rank_size()\n",
+             "tf=1"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.alltoall(x)\n", "", "tf=1"},
         },
 };

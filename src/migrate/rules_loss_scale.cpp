@@ -146,7 +146,8 @@ const Rule kGraphRewrite = {
               "tf.mixed_precision.enable_mixed_precision_graph_rewrite"},
     .at_call = graph_rewrite,
     .examples = {{"import tensorflow as tf\no = tf.train.experimental.enable_mixed_precision_graph_rewrite(o)\n", "",
-                  "tf=1"}},
+                  "tf=1"},
+                 {"import tensorflow as tf\no = mine.enable_mixed_precision_graph_rewrite(o)\n", "", "tf=1", false}},
 };
 
 }  // namespace cairn::migrate

@@ -372,7 +372,8 @@ const Rule kSkipLoop = {
     .reason = "overflow handling belongs to the loss scale",
     .calls = {"tf.is_finite", "tf.is_nan", "tf.is_inf", "tf.math.is_finite", "tf.debugging.is_finite"},
     .at_call = skip_loop,
-    .examples = {{"import tensorflow as tf\nok = tf.is_finite(g)\n", ""}},
+    .examples = {{"import tensorflow as tf\nok = tf.is_finite(g)\n", ""},
+                 {"import numpy as np\nimport tensorflow as tf\nok = np.isfinite(g)\n", "", "tf=1", false}},
 };
 
 }  // namespace cairn::migrate

@@ -127,7 +127,8 @@ const Rule kCudaPackage = {
     .reason = "they cannot be imported here",
     .calls = {},
     .at_file = cuda_packages,
-    .examples = {{"import tensorflow\nimport cupy as cp\n", ""}},
+    .examples = {{"import tensorflow\nimport cupy as cp\n", ""},
+                 {"import tensorflow\nfrom mine import cupy\n", "", "", false}},
 };
 
 const Rule kForeignFramework = {
@@ -138,17 +139,19 @@ const Rule kForeignFramework = {
     .reason = "only TensorFlow scripts are rewritten so far; what others would need is listed",
     .calls = {},
     .at_file = foreign,
-    .examples = {{"import torch\nx = torch.zeros(3).cuda(non_blocking=True)\n", ""}},
+    .examples = {{"import torch\nx = torch.zeros(3).cuda(non_blocking=True)\n", ""},
+                 {"import tensorflow\nfrom mine import torch\nx = torch.zeros(3)\n", "", "", false}},
 };
 
 const Rule kMissingApi = {
     .id = "missing-api",
     .tier = Tier::advice,
     .when = When::always,
-    .title = "names that TensorFlow 2.15 does not have",
+    .title = "names that neither TensorFlow 2.15 nor `cairn tf1` has",
     .reason = "the script would stop there",
     .calls = {},
-    .examples = {{"import tensorflow as tf\nx = tf.contrib.layers.layer_norm(x)\n", ""}},
+    .examples = {{"import tensorflow as tf\nx = tf.contrib.gan.gan_model(x)\n", ""},
+                 {"import tensorflow as tf\nx = tf.contrib.layers.layer_norm(x)\n", "", "", false}},
 };
 
 }  // namespace cairn::migrate

@@ -236,9 +236,13 @@ const Rule kSessionNotClosed = {
     .reason = "the device is released when the session is closed",
     .calls = {},
     .at_file = not_closed,
-    .examples = {{"import tensorflow as tf\nwith tf.Session(config=c) as s:\n    pass\n",
+    .examples = {{"import tensorflow as tf\ns = tf.Session(config=c)\ns.run(x)\n",
+                  "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\ns = "
+                  "tf.Session(config=npu_config_proto(config_proto=c))\ns.run(x)\n"},
+                 {"import tensorflow as tf\nwith tf.Session(config=c) as s:\n    pass\n",
                   "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
-                  "tf.Session(config=npu_config_proto(config_proto=c)) as s:\n    pass\n"}},
+                  "tf.Session(config=npu_config_proto(config_proto=c)) as s:\n    pass\n",
+                  "", false}},
 };
 
 }  // namespace cairn::migrate

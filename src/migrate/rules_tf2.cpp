@@ -93,7 +93,8 @@ const Rule kNpuDeviceOptimizer = {
     .calls = {"tf.distribute.MirroredStrategy", "tf.distribute.MultiWorkerMirroredStrategy",
               "hvd.DistributedGradientTape", "hvd.DistributedOptimizer"},
     .at_call = strategy_note,
-    .examples = {{"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n", "", "tf=2"}},
+    .examples = {{"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n", "", "tf=2"},
+                 {"import tensorflow as tf\ns = tf.distribute.get_strategy()\n", "", "tf=2", false}},
 };
 
 }  // namespace cairn::migrate

@@ -47,8 +47,7 @@ int Result::readiness() const {
   for (const FileResult& file : files)
     for (const Reference& reference : file.references) {
       ++all;
-      good +=
-          reference.status == "runs" || reference.status == "migrated" || reference.status == "runs under another name";
+      good += reference.status.starts_with("runs") || reference.status == "migrated";
     }
   return all == 0 ? 100 : static_cast<int>(100 * good / all);
 }
@@ -326,7 +325,7 @@ void note_references(Context& file) {
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
     // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
     int generation = name.compat ? name.compat : file.facts.tf;
-    if (support.here == ApiSupport::Here::runs && api_exists(name.name) && !api_exists(name.name, generation)) {
+    if (support.in_tensorflow() && api_exists(name.name) && !api_exists(name.name, generation)) {
       reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
       reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
     }
@@ -342,7 +341,8 @@ void note_references(Context& file) {
     }
     if (support.here == ApiSupport::Here::missing && use != "import" && !handled.contains(node) &&
         !file.suppressed(node, kMissingApi.id))
-      file.find(kMissingApi, node, Severity::error, name.name + " does not exist in TensorFlow 2.15", support.note);
+      file.find(kMissingApi, node, Severity::error, name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1",
+                support.note);
     result.references.push_back(std::move(reference));
   };
   each_reference(file.resolver, file.module,
@@ -353,8 +353,8 @@ void note_references(Context& file) {
         canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
     if (is_ours(name.name)) {
       if (api_support(name.name).here == ApiSupport::Here::missing)
-        file.find(kMissingApi, import.entry, Severity::error, name.name + " does not exist in TensorFlow 2.15",
-                  api_support(name.name).note);
+        file.find(kMissingApi, import.entry, Severity::error,
+                  name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1", api_support(name.name).note);
       add(import.entry, name, "import");
     }
   }

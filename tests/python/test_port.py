@@ -59,3 +59,29 @@ def test_what_differs_is_named(found):
 def test_noise_of_the_framework_itself_is_allowed():
     stock, again, cairn = ({"variable:w": np.array([1.0, value])} for value in (2.0, 2.01, 1.97))
     assert port.compare({"stock": stock, "again": again, "cairn": cairn}, port.parse(["."]))["equal"]
+
+
+DIFFERENT = """
+import os
+x = tf.get_variable("x", [4], initializer=tf.ones_initializer())
+loss = tf.reduce_sum(tf.square(x)) * (1.01 if os.environ["CAIRN_ENGINE"] == "cairn" else 1.0)
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(3):
+        sess.run([train, loss])
+"""
+
+
+def test_a_script_that_trains_otherwise_on_the_engine_is_not_equal(tmp_path):
+    done = port_of(tmp_path, DIFFERENT)
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    unequal = {row["key"].partition(":")[0] for row in result["unequal"]}
+    assert unequal == {"fetch", "after", "variable"} and result["steps"] == 3
+
+
+def test_what_the_migration_could_not_change_explains_why_a_script_does_not_run(tmp_path):
+    done = port_of(tmp_path, "import cupy")
+    assert done.returncode == 3
+    assert "cupy needs CUDA" in done.stderr and "train.py:5" in done.stderr

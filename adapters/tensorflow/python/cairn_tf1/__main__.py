@@ -1,17 +1,18 @@
 """`python -m cairn_tf1 train.py args`: looks through the script and the modules beside it for names that nothing supplies, tells
-all of them with their lines, and runs the script when there are none."""
+all of them with their lines, and runs the script when there are none. `--tf2` runs a TensorFlow 2 script as it is."""
 
 import argparse
 import os
 import runpy
 import sys
 
-USAGE = "python -m cairn_tf1 [--anyway] script.py [arguments of the script]"
+USAGE = "python -m cairn_tf1 [--anyway | --tf2] script.py [arguments of the script]"
 
 
 def main():
     parser = argparse.ArgumentParser(prog="cairn tf1", usage=USAGE, description="runs a TensorFlow 1 script on 2.15")
     parser.add_argument("--anyway", action="store_true", help="run although names are missing")
+    parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2: nothing is supplied or looked for")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -23,8 +24,9 @@ def main():
 
     from cairn_tf1 import alias, record, scan
 
-    alias.install()
-    findings = scan.look_through(options.script)
+    if not options.tf2:
+        alias.install()
+    findings = scan.Findings([], []) if options.tf2 else scan.look_through(options.script)
     if findings.missing:
         lines = "".join(f"  {item}\n" for item in findings.missing)
         count = len(findings.missing)

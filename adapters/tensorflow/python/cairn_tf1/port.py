@@ -1,24 +1,27 @@
-"""`python -m cairn_tf1.port PATH [options] -- args`: migrates a TensorFlow 1 project into a work folder, trains it on stock
+"""`python -m cairn_tf1.port PATH [options] -- args`: migrates a TensorFlow project into a work folder, trains it on stock
 TensorFlow and on Cairn with equal seeds, compares everything that both computed and writes one page about it.
 
-Stock TensorFlow also runs against itself with another number of threads: what two correct runs differ by is what Cairn may
-differ by, times FACTOR. Exit 0: equal; 1: not equal; 2: wrong use; 3: the script cannot run here."""
+Stock TensorFlow also runs against itself, with one thread and with its other kernels: what two correct runs differ by is what
+Cairn may differ by, times FACTOR. Exit 0: equal; 1: not equal; 2: wrong use; 3: the script cannot run here."""
 
 import argparse
-import html
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from cairn_tf1 import port_page
+
 FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
-RUNS = {"stock": ("tensorflow", None), "again": ("tensorflow", "1"), "cairn": ("cairn", None)}
+OTHERWISE = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
+RUNS = {"stock": ("tensorflow", {}), "again": ("tensorflow", OTHERWISE), "cairn": ("cairn", {})}
 
 
 def parse(arguments):
@@ -36,20 +39,23 @@ def parse(arguments):
 def main(words=None):
     options = parse(words)
     if not options.path.exists():
-        sys.exit(refuse(f"there is no {options.path}"))
+        return refuse(f"there is no {options.path}")
     options.output.mkdir(parents=True, exist_ok=True)
     migrated = options.output.resolve() / "migrated"
-    report = migrate(options.path, migrated)
+    migration = migrate(options, migrated)
     script = migrated / entry(options, migrated)
     runs = {}
-    for name, (engine, threads) in RUNS.items():
+    for name, (engine, settings) in RUNS.items():
         say(options, f"{name:6} {engine} {script.name} {shlex.join(options.arguments)}")
-        runs[name] = train(script, options, name, engine, threads)
-    result = compare(runs, options) | {"script": script.name, "arguments": options.arguments, "edits": report}
-    result["aliases"] = aliases(options.output / "stock.aliases.json")
+        runs[name] = train(script, options, name, engine, settings, migration)
+    result = compare(runs, options) | {"script": script.name, "arguments": options.arguments}
     result["clusters"] = clusters(options.output / "cairn.report.json")
+    result["aliases"] = json_of(options.output / "stock.aliases.json")
+    result["edits"] = edits(migration)
+    if not result["clusters"].get("on_engine"):
+        return refuse("nothing of the script ran on the engine: there is nothing to compare", 3)
     (options.output / "port.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(page(result))
+    (options.output / "index.html").write_text(port_page.page(result, FACTOR, LEAST))
     if options.json:
         print(json.dumps(result, indent=1))
     else:
@@ -67,13 +73,35 @@ def refuse(sentence, code=2):
     return code
 
 
-def migrate(path, folder):
-    """The edits of `cairn migrate`, as its JSON says them."""
-    command = [Path(sys.executable).with_name("cairn"), "migrate", path.resolve(), "-o", folder, "--json"]
+def migrate(options, folder):
+    """What `cairn migrate` says of the project, as JSON; the migrated project lies in `folder`."""
+    command = [Path(sys.executable).with_name("cairn"), "migrate", options.path.resolve(), "-o", folder, "--json"]
+    command += ["--main", options.main] if options.main else []
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit(refuse(f"migration failed: {done.stderr.strip()}", 3))
     return json.loads(done.stdout)
+
+
+def edits(migration):
+    """Each change and each finding: where, by which rule, what."""
+    return [
+        {"place": f"{file['path']}:{row['line']}", "rule": row["rule"], "kind": kind, "text": row["message"]}
+        for file in migration["files"]
+        for kind in ("changes", "findings")
+        for row in file[kind]
+    ]
+
+
+def obstacles(migration):
+    """What the migration holds to be in the way of running here."""
+    found = [
+        f"{file['path']}:{row['line']}: {row['message']}; {row['advice']}"
+        for file in migration["files"]
+        for row in file["findings"]
+        if row["severity"] == "error"
+    ]
+    return "\nwhat the migration could not change:\n  " + "\n  ".join(found[:20]) if found else ""
 
 
 def entry(options, folder):
@@ -90,7 +118,7 @@ def entry(options, folder):
     return found[0]
 
 
-def train(script, options, name, engine, threads):
+def train(script, options, name, engine, settings, migration):
     """What one run recorded: {key: array}."""
     folder = options.output.resolve()
     files = {key: folder / f"{name}.{ending}" for key, ending in
@@ -99,17 +127,19 @@ def train(script, options, name, engine, threads):
         file.unlink(missing_ok=True)
     environment = {
         **os.environ,
+        **settings,
+        "PYTHONHASHSEED": "0",
         "CAIRN_ENGINE": engine,
         "CAIRN_RECORD": str(files["record"]),
         "CAIRN_RECORD_STEPS": str(options.steps),
         "CAIRN_TF1_REPORT": str(files["aliases"]),
         "CAIRN_REPORT": str(files["report"]),
     }
-    if threads:
-        environment |= {"TF_NUM_INTRAOP_THREADS": threads, "OMP_NUM_THREADS": threads}
-    home = folder / f"{name}.run"  # each run leaves its checkpoints in a folder of its own
-    home.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "cairn_tf1", str(script), *options.arguments]
+    home = folder / f"{name}.run"  # each run leaves its checkpoints in a folder of its own, and begins without any
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    plain = ["--tf2"] if migration["tf"] == 2 else []
+    command = [sys.executable, "-m", "cairn_tf1", *plain, str(script), *options.arguments]
     with open(files["log"], "wb") as log:
         try:
             code = subprocess.run(command, cwd=home, env=environment, stdout=log, stderr=log, timeout=options.timeout).returncode
@@ -117,34 +147,37 @@ def train(script, options, name, engine, threads):
             sys.exit(refuse(f"{name} ran longer than {options.timeout:.0f} s; log: {files['log']}", 3))
     if code or not files["record"].exists():
         lines = files["log"].read_text(errors="replace").strip().splitlines()[-6:]
-        sys.exit(refuse(f"the script does not run on {engine} (exit {code}); log: {files['log']}\n  " + "\n  ".join(lines), 3))
+        sentence = f"the script does not run on {engine} (exit {code}); log: {files['log']}\n  " + "\n  ".join(lines)
+        sys.exit(refuse(sentence + obstacles(migration), 3))
     with np.load(files["record"]) as record:
         found = {key: record[key] for key in record.files}
     if not found.pop("trained"):
-        sys.exit(refuse("no run of the script updates variables in a session: there is no training to compare", 3))
+        sys.exit(refuse("no run of the script updates variables: there is no training to compare", 3))
     return found
 
 
 def compare(runs, options):
     stock, again, cairn = (runs[name] for name in RUNS)
-    rows = []
+    rows, noise = [], {}
     for key, expected in stock.items():
-        row = {"key": key, "size": int(expected.size)}
-        if key not in cairn or cairn[key].shape != expected.shape:
-            row |= {"difference": None, "allowed": 0.0, "equal": False}
-        else:
-            noise = difference(again.get(key, expected), expected)
-            row |= {"difference": difference(cairn[key], expected), "allowed": max(FACTOR * noise, LEAST)}
+        what = re.sub(r":\d+:", ":", key, count=1)  # the value without its run: rounding grows from run to run
+        noise[what] = max(noise.get(what, 0.0), difference(again.get(key, expected), expected))
+        row = {"key": key, "size": int(expected.size), "difference": None, "allowed": 0.0, "equal": False}
+        if key in cairn and cairn[key].shape == expected.shape:
+            row |= {"difference": difference(cairn[key], expected), "allowed": max(FACTOR * noise[what], LEAST)}
             row["equal"] = row["difference"] <= row["allowed"]
         rows.append(row)
+    rows += [{"key": key, "size": int(cairn[key].size), "difference": None, "allowed": 0.0, "equal": False}
+             for key in cairn if key not in stock]  # fmt: skip
     unequal = [row for row in rows if not row["equal"]]
     scalars = [key for key in stock if key.startswith("fetch:") and stock[key].size == 1 and key in cairn]
     return {
         "equal": not unequal and bool(rows),
         "compared": len(rows),
         "variables": sum(row["key"].startswith("variable:") for row in rows),
-        "steps": options.steps,
+        "steps": len({key.split(":")[1] for key in stock if key.startswith("after:")}),
         "unequal": unequal[:100],
+        "unequal_count": len(unequal),
         "largest": sorted((row for row in rows if row["equal"]), key=lambda row: -row["difference"])[:20],
         "scalars": [{"key": key, "stock": stock[key].item(), "cairn": cairn[key].item()} for key in scalars[:400]],
     }
@@ -164,13 +197,13 @@ def difference(found, expected):
     return float(np.abs(found[finite] - expected[finite]).max()) / scale
 
 
-def aliases(file):
+def json_of(file):
     return json.loads(file.read_text()) if file.exists() else {}
 
 
 def clusters(file):
     """Nodes on the engine, of the graph with the most nodes."""
-    graphs = json.loads(file.read_text()).get("graphs", []) if file.exists() else []
+    graphs = json_of(file).get("graphs", [])
     largest = max(graphs, key=lambda graph: graph.get("numeric", 0), default=None)
     if not largest:
         return {}
@@ -190,54 +223,8 @@ def tell(result, options):
     for row in result["unequal"][:10]:
         found = "missing or of another shape" if row["difference"] is None else f"{row['difference']:.2e}, allowed {row['allowed']:.2e}"
         print(f"  {row['key']}: {found}")
-    print("equal" if result["equal"] else f"NOT equal: {len(result['unequal'])} values")
+    print("equal" if result["equal"] else f"NOT equal: {result['unequal_count']} values")
     print(f"page: {options.output / 'index.html'}")
-
-
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:40px auto;padding:0 20px;color:#1c2330;background:#fff}
-table{border-collapse:collapse;width:100%;font-size:13px}td,th{border-bottom:1px solid #dfe4ec;padding:4px 8px;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}
-.good{color:#0f7b6c}.bad{color:#b3261e}"""
-
-
-def page(result):
-    verdict = '<span class="good">equal</span>' if result["equal"] else '<span class="bad">not equal</span>'
-    command = shlex.join([result["script"], *result["arguments"]])
-    parts = [
-        f"<h1>{html.escape(command)}: {verdict}</h1>",
-        f"<p>{result['compared']} values of {result['steps']} training runs, {result['variables']} of them variables, compared"
-        " between stock TensorFlow and Cairn. A value may differ by as much as two runs of stock TensorFlow do, times"
-        f" {FACTOR:g}, and always by {LEAST:g} of its largest element.</p>",
-    ]
-    if result["unequal"]:
-        parts += ["<h2>What differs</h2>", table(result["unequal"])]
-    parts += ["<h2>Largest differences within what is allowed</h2>", table(result["largest"]), "<h2>Losses and other numbers</h2>"]
-    rows = "".join(
-        f"<tr><td><code>{html.escape(row['key'])}</code></td><td class=n>{row['stock']:.7g}</td><td class=n>{row['cairn']:.7g}</td></tr>"
-        for row in result["scalars"]
-    )
-    parts.append(f"<table><tr><th>fetch</th><th>TensorFlow</th><th>Cairn</th></tr>{rows}</table>")
-    if result["clusters"]:
-        part = result["clusters"]
-        parts.append(f"<h2>Where the nodes run</h2><p>{part['on_engine']} of {part['numeric']} numeric nodes run on the engine,"
-                     f" in {part['clusters']} clusters. The rest stays with TensorFlow:</p>")  # fmt: skip
-        rows = "".join(f"<tr><td>{row['op']}</td><td class=n>{row['count']}</td><td>{html.escape(row['reason'])}</td></tr>" for row in part["host"])
-        parts.append(f"<table><tr><th>operator</th><th>nodes</th><th>why</th></tr>{rows}</table>")
-    if result["aliases"]:
-        parts.append(f"<h2>Names that the TensorFlow 1 layer supplied</h2><pre><code>{html.escape(json.dumps(result['aliases'], indent=1))}</code></pre>")
-    parts.append(f"<h2>Migration</h2><pre><code>{html.escape(json.dumps(result['edits'], indent=1)[:20000])}</code></pre>")
-    head = f'<meta charset="utf-8"><title>cairn port</title><style>{STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
-
-
-def table(rows):
-    cells = "".join(
-        f"<tr><td><code>{html.escape(row['key'])}</code></td><td class=n>{row['size']}</td>"
-        f"<td class=n>{'missing' if row['difference'] is None else format(row['difference'], '.2e')}</td>"
-        f"<td class=n>{row['allowed']:.2e}</td></tr>"
-        for row in rows
-    )
-    return f"<table><tr><th>value</th><th>elements</th><th>difference</th><th>allowed</th></tr>{cells}</table>"
 
 
 if __name__ == "__main__":

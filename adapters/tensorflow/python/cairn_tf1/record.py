@@ -1,77 +1,106 @@
-"""Records what the sessions of a script compute, so that two engines can be compared: every small number fetched, run by run, and
-the variables at the end. CAIRN_RECORD names the file (.npz); CAIRN_RECORD_STEPS ends the script after so many training runs.
+"""Records what a script computes while it trains, so that two engines can be compared: every small number that a run gives, run by
+run, and the variables after each run that trains. CAIRN_RECORD names the file (.npz); CAIRN_RECORD_STEPS ends the script after
+so many training runs.
 
-Keys are `fetch:RUN:NAME` and `variable:NAME`. While recording, graphs, NumPy and `random` start from one seed, unless the
-script sets its own."""
+A run is a session's run, a call of a tf.function from eager code, or a gradient that eager code takes by itself; whatever Estimators,
+hooks and Keras do is one of them. It trains when it updates variables or takes a gradient. Keys are `fetch:RUN:NAME`,
+`after:RUN:NAME` for a variable after a run (a sample of a large one) and `variable:NAME` for its last value as a whole. While
+recording, graphs, functions, NumPy and `random` start from one seed, unless the script sets its own."""
 
 import atexit
 import os
 import random
 import sys
+import weakref
 
 import numpy as np
 
 SEED = 1
-MOST_ELEMENTS = 4096  # of a fetched value; more is data, not a result to compare
+MOST_ELEMENTS = 4096  # of a fetched value; more is data, not a result to compare. Of a variable so many are kept for each run
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")  # ops that make a run a training run
 
 
 class Recorder:
     def __init__(self, path, steps):
         self.path, self.steps = path, steps
-        self.arrays, self.run, self.trained = {}, 0, 0
-        self._trains = {}  # op -> whether it updates variables
-        self._busy = False
+        self.arrays, self.variables, self.run, self.trained = {}, {}, 0, 0
 
     def install(self):
-        from tensorflow.python.client import session
         from tensorflow.python.framework import ops
 
         random.seed(SEED)
         np.random.seed(SEED)
-        make = ops.Graph.__init__
-
-        def seeded(graph, *arguments, **options):
-            make(graph, *arguments, **options)
-            graph._seed = SEED
-
-        ops.Graph.__init__ = seeded
-        ops.get_default_graph()._seed = SEED
-        plain_run, plain_close = session.BaseSession.run, session.BaseSession.close
-
-        def run(sess, fetches, *arguments, **options):
-            results = plain_run(sess, fetches, *arguments, **options)
-            if not self._busy:
-                self._after_run(sess, fetches, results)
-            return results
-
-        def close(sess):
-            self._read_variables(sess)
-            plain_close(sess)
-
-        session.BaseSession.run, session.BaseSession.close = run, close
+        # Also where an Estimator or a script sets no seed at all.
+        ops.Graph.seed = property(
+            lambda graph: SEED if graph._seed is None else graph._seed, lambda graph, seed: setattr(graph, "_seed", seed)
+        )
+        Sessions(self).install()
+        Eager(self).install()
         atexit.register(self._save)
 
-    def _after_run(self, sess, fetches, results):
-        from tensorflow.python.framework import ops
-        from tensorflow.python.util import nest
-
-        trained = False
-        for fetch, value in zip(nest.flatten(fetches), nest.flatten(results)):
-            try:
-                element = sess.graph.as_graph_element(fetch, allow_operation=True)
-            except (TypeError, ValueError, KeyError):  # a fetch of a kind of its own, as SparseTensor has
-                continue
-            op = element if isinstance(element, ops.Operation) else element.op
-            trained = trained or self._updates(op)
+    def end_run(self, values, variables=None):
+        """One run gave these {name: array}; `variables` {name: array} when it trained."""
+        for name, value in values.items():
             if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc" and value.size <= MOST_ELEMENTS:
-                self.arrays[f"fetch:{self.run}:{element.name}"] = np.array(value)
+                self.arrays[f"fetch:{self.run}:{name}"] = np.array(value)
+        for name, value in (variables or {}).items():
+            self.variables[name] = value
+            self.arrays[f"after:{self.run}:{name}"] = value.ravel()[:: -(-value.size // MOST_ELEMENTS) or 1]
         self.run += 1
-        self.trained += trained
-        if self.steps and self.trained >= self.steps:
-            self._read_variables(sess)
+        self.trained += variables is not None
+        if variables is not None and self.steps and self.trained >= self.steps:
             print(f"recorded {self.trained} training runs", flush=True)
             sys.exit(0)
+
+    def _save(self):
+        last = {f"variable:{name}": value for name, value in self.variables.items()}
+        np.savez(self.path, trained=self.trained, **self.arrays, **last)
+
+
+class Sessions:
+    """Runs of sessions: by `run`, and by the callables that Keras of TensorFlow 1 makes of them."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._trains = {}  # op -> whether it updates variables
+
+    def install(self):
+        from tensorflow.python.client import session
+
+        self._plain_run, plain_callable = session.BaseSession.run, session.BaseSession._make_callable_from_options
+
+        def run(sess, fetches, *arguments, **options):
+            results = self._plain_run(sess, fetches, *arguments, **options)
+            self._after_run(sess, *self._flat(sess, fetches, results))
+            return results
+
+        def make_callable(sess, options):
+            plain = plain_callable(sess, options)
+            elements = [sess.graph.as_graph_element(name) for name in [*options.fetch, *options.target]]
+
+            def call(*arguments, **more):
+                results = plain(*arguments, **more)
+                self._after_run(sess, elements, results)
+                return results
+
+            return call
+
+        session.BaseSession.run, session.BaseSession._make_callable_from_options = run, make_callable
+
+    def _flat(self, sess, fetches, results):
+        elements, values = [], []
+        for fetch, value in _pairs(fetches, results):
+            try:
+                elements.append(sess.graph.as_graph_element(fetch, allow_operation=True))
+            except (TypeError, ValueError, KeyError):  # a fetch of a kind of its own, as SparseTensor has
+                continue
+            values.append(value)
+        return elements, values
+
+    def _after_run(self, sess, elements, values):
+        trained = any(self._updates(getattr(element, "op", element)) for element in elements)
+        found = {element.name: value for element, value in zip(elements, values)}
+        self._recorder.end_run(found, self._read_variables(sess) if trained else None)
 
     def _updates(self, op):
         if op not in self._trains:
@@ -87,23 +116,100 @@ class Recorder:
         return self._trains[op]
 
     def _read_variables(self, sess):
-        """Of the last session that trained; those without a value are left out."""
+        """Those without a value are left out."""
         from tensorflow.python.framework import errors
 
-        if self._busy or not self.trained or sess._closed:
-            return
-        self._busy = True
+        found = {}
+        variables = sess.graph.get_collection("variables")
         try:
-            for variable in sess.graph.get_collection("variables"):
+            found = dict(zip(variables, self._plain_run(sess, variables)))
+        except (errors.FailedPreconditionError, errors.NotFoundError):
+            for variable in variables:
                 try:
-                    self.arrays[f"variable:{variable.op.name}"] = np.asarray(sess.run(variable))
+                    found[variable] = self._plain_run(sess, variable)
                 except (errors.FailedPreconditionError, errors.NotFoundError):
                     continue
-        finally:
-            self._busy = False
+        return {variable.op.name: np.asarray(value) for variable, value in found.items()}
 
-    def _save(self):
-        np.savez(self.path, trained=self.trained, **self.arrays)
+
+class Eager:
+    """Runs of eager code. A function trains when a gradient is taken while it is traced."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._calls = []  # functions being called, outermost first
+        self._variables = []  # weak references, in the order of making
+
+    def install(self):
+        from tensorflow.python.eager import backprop, context
+        from tensorflow.python.eager.polymorphic_function import polymorphic_function
+        from tensorflow.python.ops import resource_variable_ops
+
+        context.set_global_seed(SEED)
+        plain_call, plain_gradient = polymorphic_function.Function.__call__, backprop.GradientTape.gradient
+        plain_make = resource_variable_ops.BaseResourceVariable.__init__
+
+        def call(function, *arguments, **options):
+            outermost = not self._calls and context.executing_eagerly()
+            self._calls.append(function)
+            try:
+                results = plain_call(function, *arguments, **options)
+            finally:
+                self._calls.pop()
+            if outermost:
+                trains = getattr(function, "_cairn_trains", False)
+                self._recorder.end_run(_arrays(function.__name__, results), self._read_variables() if trains else None)
+            return results
+
+        def gradient(tape, target, sources, *arguments, **options):
+            results = plain_gradient(tape, target, sources, *arguments, **options)
+            if self._calls:
+                self._calls[0]._cairn_trains = True
+            elif context.executing_eagerly():  # the update follows: the variables are those of the step before
+                found = {**_arrays("target", target), **_arrays("gradient", results)}
+                self._recorder.end_run(found, self._read_variables())
+            return results
+
+        def make(variable, *arguments, **options):
+            plain_make(variable, *arguments, **options)
+            self._variables.append(weakref.ref(variable))
+
+        polymorphic_function.Function.__call__ = call
+        backprop.GradientTape.gradient = gradient
+        resource_variable_ops.BaseResourceVariable.__init__ = make
+
+    def _read_variables(self):
+        from tensorflow.python.framework import errors
+
+        found = {}
+        for index, reference in enumerate(self._variables):
+            variable = reference()
+            try:
+                if variable is not None and not variable._in_graph_mode:
+                    found[f"{index}:{variable.name}"] = np.asarray(variable.read_value())
+            except (errors.FailedPreconditionError, errors.NotFoundError):  # has no value yet, or none any more
+                continue
+        return {name: value for name, value in found.items() if value.dtype.kind in "biufc"}
+
+
+def _pairs(fetches, results):
+    """Fetches and results one by one; keys of dicts may be of any kind."""
+    if isinstance(fetches, dict):
+        fetches, results = list(fetches.values()), [results[key] for key in fetches]
+    if isinstance(fetches, (list, tuple)):
+        for fetch, result in zip(fetches, results):
+            yield from _pairs(fetch, result)
+    else:
+        yield fetches, results
+
+
+def _arrays(name, structure):
+    """{name:0: array, ...} of the tensors in any structure of results."""
+    from tensorflow.python.framework import ops
+    from tensorflow.python.util import nest
+
+    flat = nest.flatten(structure, expand_composites=True)
+    return {f"{name}:{index}": np.asarray(value.numpy()) for index, value in enumerate(flat) if isinstance(value, ops.EagerTensor)}
 
 
 def install():
