@@ -3,7 +3,8 @@
 option(CAIRN_TENSORFLOW "build the TensorFlow adapter against the Python environment's TensorFlow" OFF)
 set(adapter ${PROJECT_SOURCE_DIR}/adapters/tensorflow)
 
-add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/partition.cpp ${adapter}/src/report.cpp)
+add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/op_kinds.cpp ${adapter}/src/partition.cpp
+                                 ${adapter}/src/report.cpp ${adapter}/src/units.cpp)
 target_include_directories(cairn_tf_core PUBLIC ${adapter}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(cairn_tf_core PUBLIC nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
 
@@ -22,7 +23,8 @@ if(CAIRN_TENSORFLOW)
     COMMAND ${Python_EXECUTABLE} -c
             "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
     OUTPUT_VARIABLE tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  add_library(cairn_tf MODULE ${adapter}/src/cluster_op.cpp ${adapter}/src/passes.cpp)
+  add_library(cairn_tf MODULE ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
+                              ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp)
   target_include_directories(cairn_tf SYSTEM PRIVATE ${tensorflow}/include)
   # NDEBUG: reference counts of TensorFlow behave differently without it. The headers' own warnings are not ours.
   target_compile_definitions(cairn_tf PRIVATE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)

@@ -80,28 +80,71 @@ TEST(Partition, AListNeitherLeavesNorEntersACluster) {
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{3}}));
 }
 
-TEST(Partition, FramesOfOldControlFlowStayWhole) {
-  std::vector<Node> nodes{node("x", {}), node("Switch", {{0}}), node("inside", {{1}}), node("Merge", {{2}, {1}}),
-                          node("after", {{3}})};
-  keep_frames_on_host(nodes);
-  EXPECT_EQ(partition(nodes).clusters, (Clusters{{0}, {4}}));
+/// A conditional: 0 the value, 1 its condition, 2 Switch, 3 and 4 the branches, 5 Merge, 6 its user.
+std::vector<Node> conditional(const std::string& host = "") {
+  std::vector<Node> nodes{
+      node("x", {}),         node("less", {{0}}),       node("Switch", {{0}, {1}}), node("no", {{2, 0}}, host),
+      node("yes", {{2, 1}}), node("Merge", {{3}, {4}}), node("after", {{5}})};
+  find_units(nodes);
+  return nodes;
 }
 
-TEST(Partition, ALoopOfNextIterationIsNoCircle) {
-  std::vector<Node> nodes{node("Enter", {}),          node("Merge", {{0}, {4}}),    node("LoopCond", {{1}}),
-                          node("Switch", {{1}, {2}}), node("NextIteration", {{3}}), node("Exit", {{3}}),
+TEST(Partition, AConditionalGoesIntoAClusterWithItsNeighbours) {
+  EXPECT_EQ(partition(conditional()).clusters, (Clusters{{0, 1, 2, 3, 4, 5, 6}}));
+}
+
+TEST(Partition, AConditionalWithAHostNodeStaysWhole) {
+  auto parts = partition(conditional("text"));
+  EXPECT_EQ(parts.clusters, (Clusters{{0, 1}, {6}}));
+  EXPECT_EQ(parts.host[4], "stands in TF1 control flow with no: text");
+}
+
+TEST(Partition, WhatIsFetchedFromABranchLeavesItsConditionalToTheHost) {
+  std::vector<Node> nodes = conditional();
+  nodes.push_back(node("_Retval", {{4}}, "an end of the graph"));
+  find_units(nodes);
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{0, 1}, {6}}));
+}
+
+TEST(Partition, AConditionalFedByAHostNodeInsideWaitsForIt) {
+  // The branch reads a second value, which the host makes of x.
+  std::vector<Node> nodes{node("x", {}),
+                          node("p", {{0}}),
+                          node("h", {{0}}, "text"),
+                          node("Switch", {{0}, {1}}),
+                          node("Switch", {{2}, {1}}),
+                          node("mul", {{3, 1}, {4, 1}}),
+                          node("Merge", {{3, 0}, {5}})};
+  find_units(nodes);
+  EXPECT_EQ(partition(nodes).clusters, (Clusters{{0}, {1, 3, 4, 5, 6}}));
+}
+
+std::vector<Node> loop(const std::string& host = "") {
+  std::vector<Node> nodes{node("Enter", {}),
+                          node("Merge", {{0}, {4}}),
+                          node("LoopCond", {{1}}),
+                          node("Switch", {{1}, {2}}),
+                          node("NextIteration", {{3, 1}}, host),
+                          node("Exit", {{3, 0}}),
                           node("after", {{5}})};
-  keep_frames_on_host(nodes);
-  EXPECT_EQ(partition(nodes).clusters, (Clusters{{6}}));
+  nodes[0].frame = "while";
+  find_units(nodes);
+  return nodes;
+}
+
+TEST(Partition, ALoopOfNextIterationIsOneUnit) {
+  EXPECT_EQ(partition(loop()).clusters, (Clusters{{0, 1, 2, 3, 4, 5, 6}}));
+  EXPECT_EQ(partition(loop("text")).clusters, (Clusters{{6}}));
 }
 
 TEST(Partition, WhatALoopNeedsIsNotInOneClusterWithWhatItGives) {
-  // "w" enters the loop as an invariant that only the second round sees at the exit.
+  // "w" enters the loop as an invariant that only the second round sees at the exit; "print" keeps the loop on the host.
   std::vector<Node> nodes{
-      node("Enter", {}),       node("Merge", {{0}, {5}}),    node("LoopCond", {{1}}), node("Switch", {{1}, {2}}),
-      node("Add", {{3}, {8}}), node("NextIteration", {{4}}), node("Exit", {{3}}),     node("w", {}),
-      node("Enter", {{7}}),    node("after", {{6}, {7}})};
-  keep_frames_on_host(nodes);
+      node("Enter", {}),          node("Merge", {{0}, {5}}),    node("LoopCond", {{1}}),     node("Switch", {{1}, {2}}),
+      node("Add", {{3, 1}, {8}}), node("NextIteration", {{4}}), node("Exit", {{3, 0}}),      node("w", {}),
+      node("Enter", {{7}}),       node("after", {{6}, {7}}),    node("print", {{4}}, "text")};
+  nodes[0].frame = nodes[8].frame = "while";
+  find_units(nodes);
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{7}, {9}}));
 }
 

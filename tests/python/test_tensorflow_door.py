@@ -17,10 +17,10 @@ TOLERANCE = 1e-6
 def case(tmp_path):
     """case(name, ...) -> (what it printed, the report of clusters)."""
 
-    def run(name, *arguments, **environment):
+    def run(name, *arguments, script=CASES, **environment):
         report = tmp_path / f"{name}{len(arguments)}.json"
         env = {"TF_CPP_MIN_LOG_LEVEL": "2", "CAIRN_REPORT": str(report), **os.environ, **environment}
-        command = [sys.executable, CASES, name, *map(str, arguments)]
+        command = [sys.executable, script, name, *map(str, arguments)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[-3000:]
         graphs = json.loads(report.read_text()) if report.exists() else {"graphs": [], "run_by_tensorflow": []}

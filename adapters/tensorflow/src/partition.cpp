@@ -3,25 +3,27 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 
 namespace cairn_tf {
 
 namespace {
-
-bool is_enter(const Node& node) { return node.op == "Enter" || node.op == "RefEnter"; }
-bool is_switch(const Node& node) { return node.op == "Switch" || node.op == "RefSwitch" || node.op == "_SwitchN"; }
-bool is_exit(const Node& node) { return node.op == "Exit" || node.op == "RefExit"; }
-bool is_merge(const Node& node) { return node.op == "Merge" || node.op == "RefMerge"; }
 
 class Partitioner {
  public:
   explicit Partitioner(const std::vector<Node>& nodes) : nodes_(nodes) {
     for (const Node& node : nodes) result_.host.push_back(node.host);
     users_.resize(nodes.size());
+    ring_units();
     for (size_t i = 0; i < nodes.size(); ++i)
       for (const Input& input : nodes[i].inputs) users_[at(input.node)].push_back({static_cast<int>(i), input});
     sort();
+    for (const auto& component : components_)
+      for (int member : component)
+        if (!result_.host[at(member)].empty() && component.size() > 1) {
+          leave(at(member),
+                "stands in TF1 control flow with " + nodes_[at(member)].name + ": " + nodes_[at(member)].host);
+          break;
+        }
   }
 
   Partition run() {
@@ -46,6 +48,26 @@ class Partitioner {
   static size_t at(int node) { return static_cast<size_t>(node); }
   bool on_engine(size_t i) const { return result_.host[i].empty() && !nodes_[i].constant; }
 
+  // The nodes of a unit wait for each other in a ring, so that they are one component.
+  void ring_units() {
+    next_of_unit_.assign(nodes_.size(), -1);
+    std::map<int, std::pair<int, int>> ends;  // first and last member so far
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].unit < 0) continue;
+      const int node = static_cast<int>(i);
+      auto [unit, fresh] = ends.try_emplace(nodes_[i].unit, node, node);
+      next_of_unit_[at(unit->second.second)] = node;
+      unit->second.second = node;
+    }
+    for (const auto& [unit, members] : ends) next_of_unit_[at(members.second)] = members.first;
+  }
+
+  // All that has to go with a node stays with it.
+  void leave(size_t i, const std::string& why) {
+    for (int member : components_[component_of_[i]])
+      if (result_.host[at(member)].empty()) result_.host[at(member)] = why;
+  }
+
   // Tarjan's strongly connected components over the inputs, with a stack of our own: each component comes after all that
   // it depends on. A loop of TF1 control flow is one component, everything else a component of one node.
   void sort() {
@@ -65,8 +87,10 @@ class Partitioner {
       while (!path.empty()) {
         const int node = path.back();
         const auto& inputs = nodes_[at(node)].inputs;
-        if (next_input[at(node)] < inputs.size()) {
-          const int from = inputs[next_input[at(node)]++].node;
+        const size_t unit = next_of_unit_[at(node)] < 0 ? 0 : 1;
+        if (next_input[at(node)] < inputs.size() + unit) {
+          const size_t input = next_input[at(node)]++;
+          const int from = input < inputs.size() ? inputs[input].node : next_of_unit_[at(node)];
           if (number[at(from)] < 0)
             enter(from);
           else if (open[at(from)])
@@ -82,11 +106,10 @@ class Partitioner {
         for (int member : components_.back()) open[at(member)] = false;
       }
     }
-    for (const auto& component : components_) {
-      order_.insert(order_.end(), component.begin(), component.end());
-      if (component.size() == 1) continue;
-      for (int member : component)
-        if (result_.host[at(member)].empty()) result_.host[at(member)] = "stands inside a loop of TF1 control flow";
+    component_of_.resize(nodes_.size());
+    for (size_t i = 0; i < components_.size(); ++i) {
+      order_.insert(order_.end(), components_[i].begin(), components_[i].end());
+      for (int member : components_[i]) component_of_[at(member)] = i;
     }
   }
 
@@ -99,10 +122,10 @@ class Partitioner {
         for (const User& user : users_[at(*node)]) {
           bool here = on_engine(at(*node)), there = on_engine(at(user.node));
           if (here && !there && (user.input.reference || user.input.list)) {
-            result_.host[at(*node)] = "hands a " + kind(user.input) + " to " + nodes_[at(user.node)].op;
+            leave(at(*node), "hands a " + kind(user.input) + " to " + nodes_[at(user.node)].op);
             changed = true;
           } else if (!here && there && user.input.list) {
-            result_.host[at(user.node)] = "takes a list from " + nodes_[at(*node)].op;
+            leave(at(user.node), "takes a list from " + nodes_[at(*node)].op);
             changed = true;
           }
         }
@@ -119,7 +142,8 @@ class Partitioner {
       for (const User& user : users_[i]) {
         if (!(user.input.reference || user.input.list) || !on_engine(at(user.node))) continue;
         if (levels_[at(user.node)] == levels_[i]) continue;
-        result_.host[i] = result_.host[at(user.node)] = "shares a " + kind(user.input) + " across a host operator";
+        leave(i, "shares a " + kind(user.input) + " across a host operator");
+        leave(at(user.node), "shares a " + kind(user.input) + " across a host operator");
         parted = true;
         break;
       }
@@ -147,13 +171,20 @@ class Partitioner {
     int first_write = std::numeric_limits<int>::max();
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i].writes) first_write = std::min(first_write, levels_[i]);
-    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
-      if (!on_engine(at(*node)) || nodes_[at(*node)].writes || users_[at(*node)].empty()) continue;
+    for (auto component = components_.rbegin(); component != components_.rend(); ++component) {
       int level = std::numeric_limits<int>::max();
-      for (const User& user : users_[at(*node)])
-        level = std::min(level, on_engine(at(user.node)) ? levels_[at(user.node)] : 0);
-      if (nodes_[at(*node)].reads) level = std::min(level, first_write);
-      levels_[at(*node)] = std::max(levels_[at(*node)], level);
+      bool used = false, stays = false;
+      for (int node : *component) {
+        stays = stays || !on_engine(at(node)) || nodes_[at(node)].writes;
+        if (nodes_[at(node)].reads) level = std::min(level, first_write);
+        for (const User& user : users_[at(node)]) {
+          if (component_of_[at(user.node)] == component_of_[at(node)]) continue;
+          used = true;
+          level = std::min(level, on_engine(at(user.node)) ? levels_[at(user.node)] : 0);
+        }
+      }
+      if (stays || !used) continue;
+      for (int node : *component) levels_[at(node)] = std::max(levels_[at(node)], level);
     }
   }
 
@@ -173,6 +204,8 @@ class Partitioner {
   const std::vector<Node>& nodes_;
   std::vector<std::vector<User>> users_;
   std::vector<std::vector<int>> components_;  // nodes that depend on each other, in an order of dependence
+  std::vector<size_t> component_of_;
+  std::vector<int> next_of_unit_;
   std::vector<int> order_;
   std::vector<int> levels_;
   Partition result_;
@@ -181,31 +214,5 @@ class Partitioner {
 }  // namespace
 
 Partition partition(const std::vector<Node>& nodes) { return Partitioner(nodes).run(); }
-
-void keep_frames_on_host(std::vector<Node>& nodes) {
-  std::vector<std::vector<int>> users(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i)
-    for (const Input& input : nodes[i].inputs) users[static_cast<size_t>(input.node)].push_back(static_cast<int>(i));
-  std::set<std::pair<int, bool>> seen;
-  std::vector<std::pair<int, bool>> pending;  // node, inside a loop
-  auto of_loop = [&](const Node& node) {      // what Enter and Exit stand around already
-    return std::any_of(node.inputs.begin(), node.inputs.end(),
-                       [&](const Input& input) { return nodes[static_cast<size_t>(input.node)].op == "LoopCond"; });
-  };
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (is_enter(nodes[i]) || (is_switch(nodes[i]) && !of_loop(nodes[i])))
-      pending.emplace_back(static_cast<int>(i), is_enter(nodes[i]));
-  while (!pending.empty()) {
-    auto [number, loop] = pending.back();
-    pending.pop_back();
-    if (!seen.insert({number, loop}).second) continue;
-    Node& node = nodes[static_cast<size_t>(number)];
-    if (node.op == "_Retval") continue;
-    node.constant = false;
-    if (node.host.empty()) node.host = "stands inside TF1 control flow";
-    if (loop ? is_exit(node) : is_merge(node)) continue;
-    for (int user : users[static_cast<size_t>(number)]) pending.emplace_back(user, loop);
-  }
-}
 
 }  // namespace cairn_tf

@@ -18,12 +18,14 @@ struct Input {
 struct Node {
   std::string name;
   std::string op;
-  std::vector<Input> inputs;  // in any order; of nodes that exist
+  std::vector<Input> inputs;  // of nodes that exist, those with data in the node's order
   std::string host;           // why it stays with TensorFlow; empty: it may run on the engine
   bool constant = false;      // goes wherever its users are
   bool writes = false;        // changes a variable
   bool reads = false;         // looks at a variable
   int work = 1;               // 0: moves no data; kHeavy and more: worth a cluster alone
+  std::string frame = {};     // that an Enter enters
+  int unit = -1;              // nodes with the same number go into a cluster together, or not at all
 };
 inline constexpr int kHeavy = 100;
 inline constexpr int kLeastWork = 6;  // of a cluster; smaller ones cost more than they save
@@ -34,10 +36,12 @@ struct Partition {
 };
 
 /// level(n) = changes between host and engine on the longest path to n; all engine nodes of one level are one cluster,
-/// which makes cycles impossible. Edges from NextIteration nodes are ignored. Linear in nodes and edges.
+/// which makes cycles impossible; nodes that depend on each other, and those of one unit, have one level. Linear in nodes
+/// and edges.
 Partition partition(const std::vector<Node>& nodes);
 
-/// Marks what stands between Switch and Merge or Enter and Exit of TF1 control flow: a dead input would kill a cluster.
-void keep_frames_on_host(std::vector<Node>& nodes);
+/// Makes a unit of each outermost conditional and loop of TF1 control flow: all between Switch and Merge, Enter and Exit.
+/// A part of one would be no cluster: what is dead in a step would kill it.
+void find_units(std::vector<Node>& nodes);
 
 }  // namespace cairn_tf

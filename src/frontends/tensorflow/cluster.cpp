@@ -7,6 +7,7 @@
 
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/raise.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -54,15 +55,48 @@ constexpr Row kRows[] = {
     {"ResourceApplyGradientDescent", gradient_descent, nullptr, 1},
 };
 
-bool only_reads(std::string_view op) {
-  constexpr std::array kOps = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",
-                               "VariableShape",  "VarIsInitializedOp", "IsVariableInitialized"};
-  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+/// Functions that an attribute names.
+std::vector<std::string_view> callees(const Attr& attr, ModelBytes& model) {
+  AttrValue value = decode(attr, model);
+  std::vector<std::string_view> names;
+  for (const NameAttrList& callee : value.functions) names.push_back(callee.name);
+  if (value.kind == Kind::function) names.push_back(value.function.name);
+  return names;
 }
+
+/// Whether the node, or a function that it runs, writes a variable.
+class Writers {
+ public:
+  explicit Writers(const GraphDef& graph) : model_(*graph.model), library_(graph) {}
+
+  bool contain(const Node& node) {
+    if (writes_variables(node.op)) return true;
+    if (library_.find(node.op) != nullptr && of_function(node.op)) return true;
+    for (const Attr& attr : node.attrs)
+      for (std::string_view callee : callees(attr, model_))
+        if (of_function(callee)) return true;
+    return false;
+  }
+
+ private:
+  bool of_function(std::string_view name) {
+    const FunctionDef* function = library_.find(name);
+    auto [entry, fresh] = functions_.try_emplace(name, false);
+    if (!fresh || function == nullptr) return entry->second;
+    for (const Node& node : function->nodes)
+      if (contain(node)) return functions_[name] = true;
+    return false;
+  }
+
+  ModelBytes& model_;
+  Library library_;
+  std::map<std::string_view, bool> functions_;
+};
 
 /// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
 /// nobody reads a content that TensorFlow would have handed out before.
 std::vector<std::string> readers_first(const GraphDef& graph) {
+  Writers all_writers(graph);
   NodeIndex index = index_nodes(graph.nodes, graph.model->name());
   std::vector<std::vector<size_t>> followers(graph.nodes.size());
   std::vector<size_t> waits(graph.nodes.size(), 0);
@@ -77,11 +111,7 @@ std::vector<std::string> readers_first(const GraphDef& graph) {
     }
   }
   std::deque<size_t> ready, writers;
-  auto release = [&](size_t i) {
-    const Row* row = find_row(graph.nodes[i].op);
-    bool writes = row != nullptr && row->handles > 0 && !only_reads(graph.nodes[i].op);
-    (writes ? writers : ready).push_back(i);
-  };
+  auto release = [&](size_t i) { (all_writers.contain(graph.nodes[i]) ? writers : ready).push_back(i); };
   for (size_t i = 0; i < waits.size(); ++i)
     if (waits[i] == 0) release(i);
   std::vector<std::string> order;
@@ -147,13 +177,9 @@ class Refusals {
     for (const Attr& attr : node.attrs)
       if (std::string why = refused_type(attr, *graph_.model); !why.empty()) return why;
     if (call) return of_function(node.op, level);
-    for (const Attr& attr : node.attrs) {
-      AttrValue value = decode(attr, *graph_.model);
-      std::vector<NameAttrList> callees = value.functions;
-      if (value.kind == Kind::function) callees.push_back(value.function);
-      for (const NameAttrList& callee : callees)
-        if (std::string why = of_function(callee.name, level); !why.empty()) return why;
-    }
+    for (const Attr& attr : node.attrs)
+      for (std::string_view callee : callees(attr, *graph_.model))
+        if (std::string why = of_function(callee, level); !why.empty()) return why;
     return {};
   }
 
@@ -185,11 +211,37 @@ class Refusals {
 
 std::span<const Row> cluster_rows() { return kRows; }
 
+bool writes_variables(std::string_view op) {
+  constexpr std::array kReads = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",
+                                 "VariableShape",  "VarIsInitializedOp", "IsVariableInitialized"};
+  const Row* row = find_row(op);
+  return row != nullptr && row->handles > 0 && std::find(kReads.begin(), kReads.end(), op) == kReads.end();
+}
+
+namespace {
+
+/// The graph with If and While instead of TensorFlow 1's control flow, and without what is left over of that.
+GraphDef raised(const GraphDef& graph) {
+  GraphDef copy = graph;
+  raise_control_flow(copy, true);
+  Writers writers(copy);
+  std::vector<std::string> roots;
+  for (const Node& node : copy.nodes)
+    if (node.op == "_Arg" || node.op == "_Retval" || writers.contain(node)) roots.emplace_back(node.name);
+  prune(copy, roots);
+  return copy;
+}
+
+}  // namespace
+
 }  // namespace tensorflow
 
-Module import_cluster(const tensorflow::GraphDef& graph, const ImportOptions& options) {
+Module import_cluster(const tensorflow::GraphDef& given, const ImportOptions& options) {
   using tensorflow::attr_of;
   using Kind = tensorflow::AttrValue::Kind;
+  std::optional<tensorflow::GraphDef> without_switches;
+  if (tensorflow::has_switches(given)) without_switches = tensorflow::raised(given);
+  const tensorflow::GraphDef& graph = without_switches ? *without_switches : given;
   tensorflow::Ports ports = tensorflow::find_ports(graph);
   Module module;
   module.functions.push_back(std::make_unique<Function>());
@@ -200,9 +252,9 @@ Module import_cluster(const tensorflow::GraphDef& graph, const ImportOptions& op
   importer.keep_effects();
   std::unordered_map<std::string_view, Value*> inputs;
   for (const tensorflow::Node* arg : ports.args) {
-    auto given = static_cast<tensorflow::DataType>(attr_of(*arg, "T", Kind::type, *graph.model).integer);
-    auto dtype = tensorflow::dtype_of(given);
-    if (!dtype) fail(ErrorKind::unsupported, printable(arg->name), "is {}", to_string(given));
+    auto element = static_cast<tensorflow::DataType>(attr_of(*arg, "T", Kind::type, *graph.model).integer);
+    auto dtype = tensorflow::dtype_of(element);
+    if (!dtype) fail(ErrorKind::unsupported, printable(arg->name), "is {}", to_string(element));
     std::string name = clean(arg->name);
     Type type = types.type({name}, *dtype, Shape::unranked());
     std::string_view handle = attr_of(*arg, "handle", Kind::text, *graph.model).text;

@@ -1,6 +1,7 @@
 // TensorFlow's functional control flow and calls.
 #include "frontends/fold.h"
 #include "frontends/region.h"
+#include "frontends/tensorflow/flow.h"
 #include "frontends/tensorflow/importer.h"
 
 namespace cairn::tensorflow {
@@ -11,14 +12,43 @@ void call(OpContext& c) {
   c.out = c.importer().import_function(name, c.in, c.b, c.name(), c.level() + 1);
 }
 
+/// References of variables stay references inside a region.
+void enter_references(OpContext& c, const std::vector<Value*>& outside, const std::vector<Value*>& inside) {
+  for (size_t i = 0; i < outside.size(); ++i)
+    if (c.importer().is_reference(outside[i])) c.importer().add_reference(inside[i]);
+}
+
 /// A region that runs a library function on the captured values.
-std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const Captures& captures) {
+std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const std::vector<Value*>& captured,
+                              const Captures& captures) {
   std::vector<Value*> args;
   std::unique_ptr<Block> block = captures.open(args);
+  enter_references(c, captured, args);
   Builder builder(*block);
   block->results = c.importer().import_function(function, args, builder, c.name(), c.level() + 1);
+  for (Value*& result : block->results)
+    if (c.importer().is_reference(result)) result = builder.add("read_variable", {result});
   return block;
 }
+
+/// A result that the other branch alone has is of its type, and zero.
+void fill_absent(OpContext& c, std::string_view function, Block& block, const Block& other) {
+  const FunctionDef& body = c.importer().find_function(function);
+  for (size_t i = 0; i < block.results.size() && i < body.returns.size(); ++i) {
+    const Node* made = nullptr;
+    for (const Node& node : body.nodes)
+      if (node.op == kAbsent && node.name == body.returns[i].second) made = &node;
+    if (made == nullptr) continue;
+    const Type& type = other.results[i]->type;
+    if (!type.is_tensor() || !type.shape.known())
+      c.refuse("{} is {}, expected a known shape: its branch alone has it", printable(made->name), to_string(type));
+    Builder builder(block);
+    Value* zero = cast_to(builder.constant(Tensor::scalar_f32(0)), type.dtype, builder);
+    block.results[i] = builder.add("broadcast_to", {zero, builder.ints(type.shape.sizes())});
+  }
+}
+
+void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
 
 void choose(OpContext& c, Value* condition, std::unique_ptr<Block> yes, std::unique_ptr<Block> no,
             const Captures& captures) {
@@ -34,9 +64,14 @@ void choose(OpContext& c, Value* condition, std::unique_ptr<Block> yes, std::uni
 void branch_of_two(OpContext& c) {
   c.expect_inputs(1, c.in.size());
   Value* condition = truth(c.in[0], c.b);
-  Captures captures({c.in.begin() + 1, c.in.end()});
-  auto yes = branch(c, c.function("then_branch"), captures);
-  auto no = branch(c, c.function("else_branch"), captures);
+  const std::vector<Value*> captured(c.in.begin() + 1, c.in.end());
+  Captures captures(captured);
+  auto yes = branch(c, c.function("then_branch"), captured, captures);
+  auto no = branch(c, c.function("else_branch"), captured, captures);
+  if (yes->results.size() == no->results.size()) {
+    fill_absent(c, c.function("then_branch"), *yes, *no);
+    fill_absent(c, c.function("else_branch"), *no, *yes);
+  }
   choose(c, condition, std::move(yes), std::move(no), captures);
 }
 
@@ -91,6 +126,7 @@ class Loop {
     std::vector<Value*> carried, captured;
     for (size_t i = 0; i < types_.size(); ++i) carried.push_back(block->add_param(types_[i], carried_[i]->name));
     Captures(captured_).enter(*block, captured);
+    enter_references(c_, captured_, captured);
     Builder builder(*block);
     std::vector<Value*> args;
     size_t next_carried = 0, next_captured = 0;
@@ -206,17 +242,31 @@ void lone_switch(OpContext& c) {
   c.out = {c.in[0], c.in[0]};
 }
 
-/// Exit and Merge, raised: they hand on a value of the While or If.
+/// Exit and Merge, raised, hand on a value of the While or If; so do others that a body has for the sake of its order.
 void hand_on(OpContext& c) { c.out = c.in; }
 
 constexpr Row kRows[] = {
-    {"Case", branch_of_many},       {"Exit", hand_on},
-    {"If", branch_of_two},          {"Merge", hand_on},
-    {"PartitionedCall", call},      {"StatefulPartitionedCall", call},
-    {"RefExit", hand_on},           {"RefMerge", hand_on},
-    {"RefSwitch", lone_switch},     {"StatelessCase", branch_of_many},
-    {"StatelessIf", branch_of_two}, {"StatelessWhile", loop},
-    {"Switch", lone_switch},        {"While", loop},
+    {"Case", branch_of_many, nullptr, kAsTheyAre},
+    {"ControlTrigger", [](OpContext&) {}},
+    {"Enter", hand_on, nullptr, kAsTheyAre},
+    {"Exit", hand_on, nullptr, kAsTheyAre},
+    {"If", branch_of_two, nullptr, kAsTheyAre},
+    {"LoopCond", hand_on},
+    {"Merge", hand_on, nullptr, kAsTheyAre},
+    {"NextIteration", hand_on, nullptr, kAsTheyAre},
+    {"PartitionedCall", call, nullptr, kAsTheyAre},
+    {"StatefulPartitionedCall", call, nullptr, kAsTheyAre},
+    {"RefEnter", hand_on, nullptr, kAsTheyAre},
+    {"RefExit", hand_on, nullptr, kAsTheyAre},
+    {"RefMerge", hand_on, nullptr, kAsTheyAre},
+    {"RefNextIteration", hand_on, nullptr, kAsTheyAre},
+    {"RefSwitch", lone_switch},
+    {"StatelessCase", branch_of_many},
+    {"StatelessIf", branch_of_two, nullptr, kAsTheyAre},
+    {"StatelessWhile", loop, nullptr, kAsTheyAre},
+    {"Switch", lone_switch},
+    {"While", loop, nullptr, kAsTheyAre},
+    {kAbsent, absent},
 };
 
 }  // namespace

@@ -139,6 +139,7 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
 }
 
 void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const {
+  if (row.handles == kAsTheyAre) return;
   for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
     if (references_.contains(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
 }

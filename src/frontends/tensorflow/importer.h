@@ -80,9 +80,13 @@ struct Row {
   std::string_view op;
   void (*build)(OpContext& context);
   const char* target = nullptr;
-  int handles = 0;  // so many leading inputs are variables, not their values
+  int handles = 0;  // so many leading inputs are variables, not their values; kAsTheyAre: any may be
 };
+inline constexpr int kAsTheyAre = -1;
 const Row* find_row(std::string_view op);
+/// Whether the op, by itself, changes a variable; or draws from a stream of random numbers.
+bool writes_variables(std::string_view op);
+bool draws(std::string_view op);
 /// All rows, sorted by op.
 std::vector<std::string_view> supported_ops();
 
@@ -120,6 +124,7 @@ class Importer {
   void keep_effects() { effects_ = true; }
   /// The handle is a TF1 reference: where an op takes a value, its content is read.
   void add_reference(const Value* handle) { references_.insert(handle); }
+  bool is_reference(const Value* handle) const { return references_.contains(handle); }
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }

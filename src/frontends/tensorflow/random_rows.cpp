@@ -1,6 +1,8 @@
 // TensorFlow's random numbers. A stateful op keeps its generator in a variable of its own, named as the node, so that
 // each run continues the stream; the module's metadata "random:<name>" says where the stream starts (key and counter),
 // and is absent when the op asks for any seed.
+#include <algorithm>
+
 #include "frontends/tensorflow/training.h"
 
 namespace cairn::tensorflow {
@@ -110,6 +112,11 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+bool draws(std::string_view op) {
+  auto row = std::find_if(std::begin(kRows), std::end(kRows), [op](const Row& each) { return each.op == op; });
+  return row != std::end(kRows) && !op.starts_with("Stateless");
+}
 
 std::span<const Row> random_rows() { return kRows; }
 

@@ -374,7 +374,7 @@ def functions(engine):
     return losses, history.history["loss"], plain([w, *model.weights])
 
 
-if __name__ == "__main__":
+def main():
     if sys.argv[1] != "functions":
         tf.disable_v2_behavior()
     load()
@@ -382,3 +382,7 @@ if __name__ == "__main__":
     result = CASES[sys.argv[1]](*sys.argv[2:])
     print(json.dumps(result))
     print(f"{time.time() - started:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+// Reads a TensorFlow graph as the partitioner sees it, and has its clusters made.
+#include "clusterer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "builder.h"
+#include "edges.h"
+#include "engine.h"
+#include "op_kinds.h"
+#include "report.h"
+#include "tensorflow/core/graph/algorithm.h"
+
+namespace cairn_tf {
+namespace {
+
+using tf::DataType;
+
+constexpr int64_t kSmallConstant = 64 << 10;  // bytes; larger ones are not copied into several clusters
+
+bool computes(const tf::Node& node) {
+  if (node.IsConstant() || node.IsVariable() || node.type_string() == "VarHandleOp" || node.type_string() == "NoOp" ||
+      node.IsArg() || node.IsRetval())
+    return false;
+  auto numeric = [](DataType type) {
+    type = tf::BaseType(type);
+    return tf::DataTypeIsFloating(type) || tf::DataTypeIsInteger(type) || type == tf::DT_BOOL ||
+           type == tf::DT_RESOURCE;
+  };
+  if (node.num_inputs() == 0 && node.num_outputs() == 0) return false;
+  return std::all_of(node.input_types().begin(), node.input_types().end(), numeric) &&
+         std::all_of(node.output_types().begin(), node.output_types().end(), numeric);
+}
+
+/// The graph without what constants hold, as the engine is asked about it.
+tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition* functions) {
+  tf::GraphDef outline;
+  bool calls = false;
+  for (const tf::Node* node : graph.op_nodes()) {
+    tf::NodeDef* def = outline.add_node();
+    def->set_name(node->name());
+    def->set_op(node->type_string());
+    for (const auto& [name, value] : node->def().attr()) {
+      if ((node->IsConstant() && name == "value") || is_note(name)) continue;
+      calls = calls || value.has_func() || value.list().func_size() > 0;
+      (*def->mutable_attr())[name] = value;
+    }
+    calls = calls || (functions && functions->Find(node->type_string()));
+  }
+  if (calls && functions) *outline.mutable_library() = functions->ReachableDefinitions(outline).ToProto();
+  return outline;
+}
+
+/// A graph as the partitioner sees it.
+class Clusterer {
+ public:
+  Clusterer(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions)
+      : graph_(graph), library_(library), functions_(functions) {}
+
+  tf::Status run(const std::string& title) {
+    TF_RETURN_IF_ERROR(read());
+    find_units(nodes_);
+    keep_unknown_axes_on_host();
+    Partition parts = partition(nodes_);
+    std::vector<std::string> names;
+    std::vector<bool> numeric;
+    if (report_wanted())
+      for (const tf::Node* node : order_) numeric.push_back(computes(*node));
+    std::set<const tf::Node*> copied;
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].constant) copied.insert(order_[i]);
+    for (const auto& members : parts.clusters) {
+      std::vector<tf::Node*> inside;
+      for (int member : members) inside.push_back(order_[static_cast<size_t>(member)]);
+      TF_RETURN_IF_ERROR(build_cluster(graph_, functions_, title, inside, copied, names.emplace_back()));
+    }
+    if (report_wanted()) report(title, nodes_, numeric, parts, names);
+    return tf::OkStatus();
+  }
+
+ private:
+  tf::Status read() {
+    for (tf::Node* node : graph_.op_nodes()) {
+      number_[node] = static_cast<int>(order_.size());
+      order_.push_back(node);
+    }
+    std::string bytes = outline(graph_, functions_).SerializeAsString();
+    char* text = nullptr;
+    if (library_.cluster_refusals(bytes.data(), bytes.size(), &text) != CAIRN_OK)
+      return tf::errors::Internal("Cairn: ", last_failure(library_).message);
+    auto refusals = nlohmann::json::parse(text, nullptr, false);
+    library_.free_text(text);
+    for (const tf::Node* node : order_) {
+      Node& mine = nodes_.emplace_back();
+      mine.name = node->name();
+      mine.op = node->type_string();
+      mine.work = work_of(mine.op);
+      if (node->IsEnter()) mine.frame = node->attrs().Find("frame_name")->s();
+      mine.host = why_on_host(*node);
+      if (mine.host.empty() && refusals.contains(mine.name)) mine.host = refusals[mine.name];
+      mine.constant = node->IsConstant() && mine.host.empty() && is_free(*node);
+      for (const tf::Edge* edge : sorted_inputs(*node)) {
+        if (!edge->src()->IsOp()) continue;
+        bool variable = is_reference_input(*edge) || is_resource(*edge);
+        bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output()) == tf::DT_VARIANT;
+        mine.inputs.push_back(
+            {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
+        if (variable && !hands_on(*node) && !only_reads(mine.op)) mine.writes = true;
+        if (variable || makes_reference(*edge)) mine.reads = true;
+      }
+    }
+    return tf::OkStatus();
+  }
+
+  /// A reduction over axes that only a run tells cannot be compiled.
+  void keep_unknown_axes_on_host() {
+    std::vector<bool> known(nodes_.size(), false);
+    std::vector<tf::Node*> order;
+    tf::GetReversePostOrder(graph_, &order, tf::NodeComparatorName(),
+                            [](const tf::Edge& edge) { return !edge.src()->IsNextIteration(); });
+    for (const tf::Node* node : order) {
+      if (!node->IsOp()) continue;
+      const auto i = static_cast<size_t>(number_.at(node));
+      std::vector<bool> inputs(static_cast<size_t>(node->num_inputs()), false);
+      for (const tf::Edge* edge : node->in_edges())
+        if (!edge->IsControlEdge())
+          inputs[static_cast<size_t>(edge->dst_input())] = known[static_cast<size_t>(number_.at(edge->src()))];
+      bool all = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](bool each) { return each; });
+      for (int input : known_inputs(nodes_[i].op)) {
+        auto at = static_cast<size_t>(input < 0 ? input + node->num_inputs() : input);
+        bool found = input == kEvery ? all : at >= inputs.size() || inputs[at];
+        if (nodes_[i].host.empty() && !found) nodes_[i].host = "its axes are known at run time only";
+      }
+      known[i] = nodes_[i].host.empty() && !nodes_[i].reads &&
+                 (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
+    }
+  }
+
+  /// Constants that wait for nothing and are small, or have one user.
+  static bool is_free(const tf::Node& node) {
+    for (const tf::Edge* edge : node.in_edges())
+      if (edge->src()->IsOp()) return false;
+    const tf::TensorProto& value = node.attrs().Find("value")->tensor();
+    return static_cast<int64_t>(value.ByteSizeLong()) <= kSmallConstant || node.out_edges().size() == 1;
+  }
+
+  static std::string why_on_host(const tf::Node& node) {
+    if (node.IsArg() || node.IsRetval()) return "an end of the graph";
+    if (node.IsVariable() || node.type_string() == "VarHandleOp") return "holds a variable, in TensorFlow's memory";
+    if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
+    if (node.type_string().rfind("TensorArray", 0) == 0) return "belongs to a loop of TF1 control flow";
+    const std::string& device = node.assigned_device_name();
+    if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;
+    auto slow = [](DataType type) {
+      type = tf::BaseType(type);
+      return type == tf::DT_DOUBLE || type == tf::DT_COMPLEX64 || type == tf::DT_COMPLEX128;
+    };
+    for (DataType type : node.input_types())
+      if (slow(type)) return "computes in " + tf::DataTypeString(type);
+    for (DataType type : node.output_types())
+      if (slow(type)) return "computes in " + tf::DataTypeString(type);
+    if (node.type_string() == "Assign" || node.type_string() == "AssignVariableOp")
+      if (!is_read_elsewhere(node)) return "may be the variable's first value";
+    for (const tf::Edge* edge : node.in_edges()) {
+      if (is_resource(*edge) && !content_type(*edge)) return "uses a resource of unknown content";
+      if (makes_reference(*edge) && reference_group(tf::BaseType(edge->src()->output_type(edge->src_output()))) < 0)
+        return "uses a variable of " + tf::DataTypeString(edge->src()->output_type(edge->src_output()));
+    }
+    return {};
+  }
+
+  /// A variable that the same graph reads, and not only when it has a value, has one before.
+  static bool is_read_elsewhere(const tf::Node& node) {
+    const tf::Edge* variable = nullptr;
+    if (!node.input_edge(0, &variable).ok()) return false;
+    if (variable->src()->IsSwitch() || variable->src()->IsEnter()) return true;  // in a branch or loop: not at first
+    for (const tf::Edge* edge : variable->src()->out_edges())
+      if (!edge->IsControlEdge() && edge->dst() != &node && edge->dst()->type_string() != node.type_string() &&
+          edge->dst()->IsOp() && !edge->dst()->IsSwitch() &&
+          edge->dst()->type_string().find("Initialized") == std::string::npos)
+        return true;
+    return false;
+  }
+
+  tf::Graph& graph_;
+  const Library& library_;
+  tf::FunctionLibraryDefinition* functions_;
+  std::vector<tf::Node*> order_;
+  std::map<const tf::Node*, int> number_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+tf::Status make_clusters(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions,
+                         const std::string& title) {
+  return Clusterer(graph, library, functions).run(title);
+}
+
+}  // namespace cairn_tf

@@ -1,0 +1,66 @@
+#include "edges.h"
+
+#include <algorithm>
+
+#include "op_kinds.h"
+
+namespace cairn_tf {
+
+using tf::DataType;
+
+bool hands_on(const tf::Node& node) { return node.IsIdentity() || node.IsSwitch() || node.IsEnter(); }
+
+bool is_reference_input(const tf::Edge& edge) {
+  return !edge.IsControlEdge() && edge.dst()->IsOp() && tf::IsRefType(edge.dst()->input_type(edge.dst_input()));
+}
+bool makes_reference(const tf::Edge& edge) {
+  return !edge.IsControlEdge() && tf::IsRefType(edge.src()->output_type(edge.src_output()));
+}
+bool is_resource(const tf::Edge& edge) {
+  return !edge.IsControlEdge() && edge.src()->output_type(edge.src_output()) == tf::DT_RESOURCE;
+}
+
+std::optional<DataType> content_type(const tf::Edge& edge) {
+  const tf::Node* maker = edge.src();
+  for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();
+  for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())})
+    for (const char* name : {"dtype", "T"}) {
+      const tf::AttrValue* attr = node->attrs().Find(name);
+      if (attr && attr->type() != tf::DT_INVALID && attr->type() != tf::DT_RESOURCE) return attr->type();
+    }
+  return std::nullopt;
+}
+
+int reference_group(DataType type) {
+  constexpr DataType kGroups[] = {tf::DT_FLOAT, tf::DT_HALF, tf::DT_BFLOAT16, tf::DT_INT32, tf::DT_INT64, tf::DT_BOOL};
+  auto found = std::find(std::begin(kGroups), std::end(kGroups), type);
+  return found == std::end(kGroups) ? -1 : static_cast<int>(found - std::begin(kGroups));
+}
+
+bool may_write(const tf::Edge& edge) {
+  const tf::Node& user = *edge.dst();
+  if (!hands_on(user)) return is_reference_input(edge) || (is_resource(edge) && !only_reads(user.type_string()));
+  return std::any_of(user.out_edges().begin(), user.out_edges().end(), [](const tf::Edge* next) {
+    return (is_resource(*next) || makes_reference(*next)) && next->dst()->IsOp() && may_write(*next);
+  });
+}
+
+std::vector<const tf::Edge*> sorted_inputs(const tf::Node& node) {
+  std::vector<const tf::Edge*> edges(node.in_edges().begin(), node.in_edges().end());
+  std::sort(edges.begin(), edges.end(), [](const tf::Edge* a, const tf::Edge* b) {
+    return std::pair(a->dst_input(), a->src()->id()) < std::pair(b->dst_input(), b->src()->id());
+  });
+  return edges;
+}
+std::vector<const tf::Edge*> sorted_outputs(const tf::Node& node) {
+  std::vector<const tf::Edge*> edges(node.out_edges().begin(), node.out_edges().end());
+  std::sort(edges.begin(), edges.end(), [](const tf::Edge* a, const tf::Edge* b) {
+    return std::tuple(a->src_output(), a->dst()->id(), a->dst_input()) <
+           std::tuple(b->src_output(), b->dst()->id(), b->dst_input());
+  });
+  return edges;
+}
+
+bool is_note(const std::string& attribute) { return attribute[0] == '_'; }
+
+}  // namespace cairn_tf

@@ -1,0 +1,34 @@
+// Edges of a TensorFlow graph as clusters see them: which carry variables, and of what.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/graph/graph.h"
+
+namespace cairn_tf {
+
+namespace tf = tensorflow;
+
+/// The node takes the variable itself, not its content.
+bool is_reference_input(const tf::Edge& edge);
+bool makes_reference(const tf::Edge& edge);
+bool is_resource(const tf::Edge& edge);
+/// Switch, Enter, Identity: the node hands on a variable as it gets it.
+bool hands_on(const tf::Node& node);
+/// Whether the edge leads a variable to a node that changes it, also through nodes that hand it on.
+bool may_write(const tf::Edge& edge);
+/// Element type of the variable behind a resource edge: its maker says it, else its user.
+std::optional<tf::DataType> content_type(const tf::Edge& edge);
+/// Number of the cluster operator's group of references to variables of that type, or -1.
+int reference_group(tf::DataType type);
+
+/// Always in the same order.
+std::vector<const tf::Edge*> sorted_inputs(const tf::Node& node);
+std::vector<const tf::Edge*> sorted_outputs(const tf::Node& node);
+
+/// What TensorFlow's own passes note on nodes for each other, in forms of their own.
+bool is_note(const std::string& attribute);
+
+}  // namespace cairn_tf

@@ -1,0 +1,184 @@
+// Loops of TensorFlow 1's control flow: each frame, from Enter to Exit, becomes a While.
+#include <algorithm>
+
+#include "frontends/tensorflow/flow.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+struct Frame {
+  size_t parent = 0;
+  int depth = 0;
+  std::vector<size_t> enters, merges, exits;
+  std::vector<size_t> effects;  // nodes that run whether a result depends on them or not
+  std::optional<size_t> condition;
+};
+
+/// The Whiles of a graph.
+class Loops {
+ public:
+  explicit Loops(Raising& raising) : raising_(raising), flow_(raising.graph.nodes, raising.effects) {}
+
+  void run() {
+    std::vector<Frame> frames = find_frames();
+    std::vector<size_t> inner_first;
+    for (size_t i = 1; i < frames.size(); ++i) inner_first.push_back(i);
+    std::stable_sort(inner_first.begin(), inner_first.end(),
+                     [&](size_t a, size_t b) { return frames[a].depth > frames[b].depth; });
+    for (size_t i : inner_first) raise(frames[i], frames);
+    // What stood inside loops is in their functions now.
+    std::vector<Node> outside;
+    for (size_t i = 0; i < flow_.nodes.size(); ++i)
+      if (!inside_[i]) outside.push_back(std::move(flow_.nodes[i]));
+    raising_.graph.nodes = std::move(outside);
+  }
+
+ private:
+  const Node& node(size_t i) const { return flow_.nodes[i]; }
+
+  /// Constants inside a loop have no input that tells so: a value may seem to enter an inner loop from outside. The
+  /// deepest of the values that enter tells, hence another look as long as a frame turns out to lie deeper.
+  std::vector<Frame> find_frames() {
+    std::vector<Frame> frames(1);
+    std::map<std::string_view, size_t> known;
+    const std::vector<size_t> order = flow_.order();
+    while (visit_frames(order, frames, known)) {
+    }
+    return frames;
+  }
+
+  bool visit_frames(const std::vector<size_t>& order, std::vector<Frame>& frames,
+                    std::map<std::string_view, size_t>& known) {
+    bool deeper = false;
+    std::vector<size_t> frame_of(flow_.nodes.size(), 0);
+    inside_.assign(flow_.nodes.size(), false);
+    for (Frame& frame : frames) frame = {frame.parent, frame.depth, {}, {}, {}, {}, {}};
+    for (size_t i : order) {
+      size_t frame = 0;
+      for (const End& end : flow_.inputs[i])
+        if ((end.index != kControl || raising_.effects) && frames[frame_of[end.node]].depth > frames[frame].depth)
+          frame = frame_of[end.node];
+      if (is_op(node(i), "Exit")) {
+        if (frame == 0) fail(ErrorKind::invalid_model, printable(node(i).name), "leaves a loop that it is not in");
+        frames[frame].exits.push_back(i);
+        frame = frames[frame].parent;
+      } else if (is_op(node(i), "Enter")) {
+        const size_t outer = frame;
+        std::string_view name = attr_of(node(i), "frame_name", AttrValue::Kind::text, *raising_.graph.model).text;
+        auto [found, fresh] = known.try_emplace(name, frames.size());
+        if (fresh) frames.emplace_back();
+        frame = found->second;
+        if (frames[outer].depth >= frames[frame].depth) {
+          deeper = deeper || !fresh;
+          frames[frame].parent = outer;
+          frames[frame].depth = frames[outer].depth + 1;
+        }
+        if (frames[frame].depth > kMostNested)
+          fail(ErrorKind::unsupported, printable(node(i).name), "loops are nested deeper than {}", kMostNested);
+        frames[frame].enters.push_back(i);
+      } else if (is_op(node(i), "LoopCond")) {
+        frames[frame].condition = i;
+      } else if (is_op(node(i), "Merge") && flow_.next_of(i)) {
+        frames[frame].merges.push_back(i);
+      }
+      if (frame != 0 && raising_.has_effects(node(i))) frames[frame].effects.push_back(i);
+      frame_of[i] = frame;
+      inside_[i] = frame != 0;
+    }
+    return deeper;
+  }
+
+  /// Whether `end` is, behind identities, what the round started with.
+  bool hands_on(const End& end, size_t merge) const {
+    const End& from = flow_.behind(end);
+    return flow_.at(from, "Switch") && from.index == 1 && flow_.data(from.node, 0).node == merge;
+  }
+
+  void raise(const Frame& frame, std::vector<Frame>& frames) {
+    if (!frame.condition)
+      fail(ErrorKind::invalid_model, printable(node(frame.enters[0]).name), "enters a loop without a condition");
+    Node loop;
+    loop.name = raising_.fresh(node(*frame.condition).name, "While");
+    loop.op = "While";
+    auto& raised = raising_.graph.raised[loop.name];
+    auto absorb = [&](size_t i) { raised.emplace_back(node(i).name, node(i).op); };
+    absorb(*frame.condition);
+    std::set<std::string_view> waits;
+    std::map<size_t, size_t> numbers;  // Merge or Enter -> which value of the loop
+    auto argument = [&](const End& end) -> std::optional<std::string_view> {
+      size_t at = end.node;
+      if (flow_.at(end, "Switch") && numbers.contains(flow_.data(at, 0).node)) at = flow_.data(at, 0).node;
+      return numbers.contains(at) ? std::optional(node(at).name) : std::nullopt;
+    };
+    auto place = [&](const End& end) {
+      if (argument(end)) return Body::Place::argument;
+      return inside_[end.node] ? Body::Place::inside : Body::Place::outside;
+    };
+    Body body(flow_, raising_, raising_.fresh(loop.name, "%body"), argument, place);
+    Body condition(flow_, raising_, raising_.fresh(loop.name, "%cond"), argument, place);
+    auto carry = [&](size_t at, size_t enter) {
+      numbers.emplace(at, loop.inputs.size());
+      loop.inputs.push_back(flow_.data(enter, 0).text);
+      for (const End& end : flow_.inputs[enter])
+        if (end.index == kControl && raising_.effects) waits.insert(end.text);
+      body.add_argument(node(at).name);
+      condition.add_argument(node(at).name);
+      absorb(at);
+    };
+    std::set<size_t> starts;
+    for (size_t merge : frame.merges) {
+      const size_t next = *flow_.next_of(merge);
+      const End& start = flow_.data(merge, flow_.data(merge, 0).node == next ? 1 : 0);
+      if (!flow_.at(start, "Enter"))
+        fail(ErrorKind::unsupported, printable(node(merge).name), "begins a loop with a value that does not enter it");
+      carry(merge, start.node);
+      absorb(start.node);
+      absorb(next);
+      starts.insert(start.node);
+    }
+    std::vector<size_t> invariants;
+    for (size_t enter : frame.enters)
+      if (!starts.contains(enter)) {
+        carry(enter, enter);
+        invariants.push_back(enter);
+      }
+    for (size_t merge : frame.merges) {
+      const End& result = flow_.data(*flow_.next_of(merge), 0);
+      body.add_result(hands_on(result, merge) ? node(merge).name : body.inner(result));
+    }
+    for (size_t enter : invariants) body.add_result(node(enter).name);
+    condition.add_result(condition.inner(flow_.data(*frame.condition, 0)));
+    for (size_t effect : frame.effects) body.add_effect(effect);
+    for (Body* part : {&condition, &body}) {
+      FunctionDef function = part->finish();
+      waits.insert(part->waits().begin(), part->waits().end());
+      raise_branches(function.nodes, &function, raising_, frame.depth);
+      raising_.inherit_effects(loop, function);
+      loop.attrs.push_back({part == &body ? "body" : "cond", raising_.keep(attr_function(function.name))});
+      raising_.graph.functions.push_back(std::move(function));
+    }
+    loop.inputs.insert(loop.inputs.end(), waits.begin(), waits.end());
+    for (size_t exit : frame.exits) {
+      const End& from = flow_.data(exit, 0);
+      auto found = flow_.at(from, "Switch") ? numbers.find(flow_.data(from.node, 0).node) : numbers.end();
+      if (found == numbers.end())
+        fail(ErrorKind::unsupported, printable(node(exit).name), "leaves a loop with a value that does not go round");
+      absorb(from.node);
+      flow_.nodes[exit].inputs = {raising_.keep(fmt::format("{}:{}", loop.name, found->second))};
+    }
+    if (frame.parent != 0 && raising_.has_effects(loop)) frames[frame.parent].effects.push_back(flow_.nodes.size());
+    flow_.add(std::move(loop));
+    inside_.push_back(frame.depth > 1);
+    for (size_t exit : frame.exits) flow_.resolve(exit);
+  }
+
+  Raising& raising_;
+  Flow flow_;
+  std::vector<bool> inside_;  // nodes that stand in a loop
+};
+
+}  // namespace
+
+void raise_loops(Raising& raising) { Loops(raising).run(); }
+
+}  // namespace cairn::tensorflow

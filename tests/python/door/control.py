@@ -1,0 +1,131 @@
+"""TensorFlow 1's conditionals and loops (Switch and Merge, Enter and Exit) in steps that train, run by test_door_control.py as
+cases.py is."""
+
+import cases
+import numpy as np
+import tensorflow.compat.v1 as tf
+from cases import case, data, fresh, plain, session, variable
+
+
+def steps(build, feeds):
+    """[stock, engine]: what build() gives, run once for each feed, and the variables afterwards."""
+    results = []
+    for engine in (None, True):
+        tf.disable_control_flow_v2()
+        fresh()
+        fetches, placeholders = build()
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            values = [s.run(fetches, dict(zip(placeholders, feed))) for feed in feeds]
+            flat = [value for row in values for value in (row if isinstance(row, list) else [row]) if value is not None]
+            results.append([plain(flat), plain(s.run(tf.global_variables()))])
+    return results
+
+
+def dense(x, name, *dims):
+    return tf.matmul(x, variable(name, *dims))
+
+
+@case
+def updates_in_a_branch():
+    """A loss scale: the update is left out when a gradient is not finite, and the scale changes in both branches."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        scale = tf.get_variable("scale", initializer=np.float32(4.0), trainable=False)
+        count = tf.get_variable("count", initializer=np.int32(0), trainable=False)
+        loss = tf.reduce_mean(tf.square(dense(tf.nn.relu(dense(x, "w1", 8, 16)), "w2", 16, 3)))
+        optimizer = tf.train.AdamOptimizer(0.01)
+        pairs = [(g / scale, v) for g, v in optimizer.compute_gradients(loss * scale)]
+        finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g, _ in pairs])
+        applied = tf.cond(finite, lambda: optimizer.apply_gradients(pairs), tf.no_op)
+        changed = tf.cond(
+            finite, lambda: tf.group(tf.assign(scale, scale * 2.0), tf.assign_add(count, 1)), lambda: tf.assign(scale, scale / 2.0).op
+        )
+        return [loss, tf.group(applied, changed)], [x]
+
+    good = data()[0]
+    bad = np.full_like(good, 1e30)
+    return steps(build, [[good], [good], [bad], [good]])
+
+
+@case
+def batch_norm_by_a_placeholder():
+    """The statistics move in one branch; the gradient goes through both."""
+
+    def build():
+        x, training = tf.placeholder(tf.float32, [None, 6, 6, 3]), tf.placeholder(tf.bool, [])
+        fixed = tf.initializers.constant(0.1)
+        hidden = tf.layers.conv2d(x, 8, 3, kernel_initializer=tf.initializers.random_uniform(-0.3, 0.3, seed=3))
+        hidden = tf.nn.relu(tf.layers.batch_normalization(hidden, training=training, beta_initializer=fixed))
+        hidden = tf.layers.conv2d(hidden, 4, 3, kernel_initializer=tf.initializers.random_uniform(-0.3, 0.3, seed=4))
+        hidden = tf.layers.batch_normalization(hidden, training=training, momentum=0.9)
+        loss = tf.reduce_mean(tf.square(hidden - 0.3))
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            step = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)
+        return [loss, step], [x, training]
+
+    images = np.random.RandomState(0).rand(4, 6, 6, 3).astype(np.float32)
+    return steps(build, [[images, True], [images[::-1], True], [images, False], [images, True]])
+
+
+@case
+def dropout_in_a_branch():
+    """The gradient uses the mask that the forward branch drew."""
+
+    def build():
+        x, training = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.bool, [])
+        hidden = dense(x, "w1", 8, 16)
+        dropped = tf.cond(training, lambda: tf.nn.dropout(hidden, rate=0.5, seed=5), lambda: tf.identity(hidden))
+        loss = tf.reduce_mean(tf.square(dense(dropped, "w2", 16, 3)))
+        return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], [x, training]
+
+    rows = data()[0]
+    return steps(build, [[rows, True], [rows, False], [rows, True]])
+
+
+@case
+def gradients_that_accumulate():
+    """Applied every second step, by a counter; conditionals in a conditional."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        w = variable("w", 8, 3)
+        total = tf.get_variable("total", [8, 3], initializer=tf.zeros_initializer(), trainable=False)
+        count = tf.get_variable("count", initializer=np.int32(0), trainable=False)
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
+        added = tf.assign_add(total, tf.gradients(loss, w)[0])
+        with tf.control_dependencies([added]):
+            counted = tf.assign_add(count, 1)
+
+        def apply():
+            large = tf.norm(total) > 0.5
+            step = tf.cond(large, lambda: total * (0.5 / tf.norm(total)), lambda: tf.identity(total))
+            with tf.control_dependencies([tf.assign_sub(w, 0.3 * step)]):
+                return tf.group(tf.assign(total, tf.zeros_like(total)))
+
+        with tf.control_dependencies([counted]):
+            step = tf.cond(tf.equal(tf.floormod(counted, 2), 0), apply, tf.no_op)
+        return [loss, step], [x]
+
+    return steps(build, [[data(seed=i)[0]] for i in range(6)])
+
+
+@case
+def a_branch_with_a_host_operator():
+    """A conditional that prints stays with TensorFlow; what is around it does not."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        hidden = dense(x, "w1", 8, 16)
+        shown = tf.cond(
+            tf.reduce_mean(hidden) > 1e9, lambda: tf.Print(hidden, ["large", tf.as_string(tf.reduce_sum(hidden))]), lambda: hidden * 2.0
+        )
+        loss = tf.reduce_mean(tf.square(dense(shown, "w2", 16, 3)))
+        return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], [x]
+
+    return steps(build, [[data()[0]]] * 3)
+
+
+if __name__ == "__main__":
+    cases.main()

@@ -1,0 +1,185 @@
+"""What goes wrong in training, on stock TensorFlow and on the engine, run by test_door_faults.py as cases.py is."""
+
+import os
+import signal
+import threading
+import time
+
+import cases
+import numpy as np
+import tensorflow.compat.v1 as tf
+from cases import case, data, fresh, perceptron, plain, session, variable
+
+
+def both(run):
+    return [run(engine) for engine in (None, True)]
+
+
+def kind_of(action):
+    """Kind and text of what `action` raises."""
+    try:
+        action()
+    except Exception as error:  # each kind is wanted
+        return [type(error).__name__, str(error)]
+    return ["", ""]
+
+
+@case
+def unsupported_in_a_loop():
+    def run(engine):
+        tf.disable_control_flow_v2()
+        fresh()
+        x = tf.placeholder(tf.float32, [4, 4])
+        w = variable("w", 4, 4)
+
+        def body(i, y):
+            text = tf.strings.length(tf.as_string(i))  # no numbers: the loop stays with TensorFlow
+            return i + text, tf.tanh(tf.matmul(y, w))
+
+        _, y = tf.while_loop(lambda i, y: i < 5, body, [0, tf.matmul(x, w)])
+        loss = tf.reduce_mean(tf.square(tf.matmul(y, w)))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            return plain([*[s.run([loss, step], {x: np.eye(4)})[0] for _ in range(3)], s.run(w)])
+
+    return both(run)
+
+
+@case
+def inconsistent_shapes():
+    def run(engine):
+        fresh()
+        x, y = tf.placeholder(tf.float32, None), tf.placeholder(tf.float32, None)
+        product = tf.matmul(tf.nn.relu(x), y, name="layer/product")
+        with session(engine) as s:
+            before = kind_of(lambda: s.run(product, {x: np.ones((2, 8)), y: np.ones((7, 3))}))
+            return before, plain(s.run(product, {x: np.ones((2, 8)), y: np.ones((8, 3))}))
+
+    return both(run)
+
+
+@case
+def not_a_number():
+    def run(engine):
+        fresh()
+        x = tf.placeholder(tf.float32, [None, 8])
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.matmul(x, variable("w1", 8, 16)), variable("w2", 16, 3))))
+        step = tf.train.AdamOptimizer(0.1).minimize(loss)
+        checked = tf.check_numerics(loss, "the loss is lost")
+        inputs = data()[0]
+        bad = inputs.copy()
+        bad[3, 2] = np.nan
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            told = kind_of(lambda: s.run(checked, {x: bad}))
+            good = plain(s.run([loss, step], {x: inputs})[:1])
+            lost = [bool(np.isnan(s.run([loss, step], {x: bad})[0]))]
+            lost += [bool(np.isnan(value).any()) for value in s.run(tf.trainable_variables())]
+            return told, good, lost
+
+    return both(run)
+
+
+@case
+def interrupted():
+    """The signal comes in a step; Python sees it when the step is over, and the session goes on."""
+    fresh(resource=True)
+    x = tf.placeholder(tf.float32, [500, 500])
+    count = tf.get_variable("count", initializer=np.int32(0))
+    y = x
+    for _ in range(20):
+        y = tf.tanh(tf.matmul(y, x))
+    step = [tf.reduce_sum(y), tf.assign_add(count, 1)]
+    value = np.random.RandomState(0).rand(500, 500).astype(np.float32) / 500
+    with session(True) as s:
+        s.run(tf.global_variables_initializer())
+        first = float(s.run(step, {x: value})[0])
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        interrupted = False
+        try:
+            while True:
+                s.run(step, {x: value})
+        except KeyboardInterrupt:
+            interrupted = True
+        steps = int(s.run(count))
+        after = float(s.run(step, {x: value})[0])
+        return interrupted, after == first, int(s.run(count)) == steps + 1
+
+
+@case
+def exception_in_a_py_func():
+    def run(engine):
+        fresh()
+        x = tf.placeholder(tf.float32, [4, 4])
+        w = variable("w", 4, 4)
+        count = [0]
+
+        def read(value):
+            count[0] += 1
+            if count[0] == 2:
+                raise ValueError("the reader lost its file")
+            return value
+
+        rows = tf.py_func(read, [tf.matmul(x, w)], tf.float32)
+        rows.set_shape([4, 4])
+        loss = tf.reduce_mean(tf.square(tf.matmul(rows, w)))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            run = lambda: s.run([loss, step], {x: np.eye(4)})[0]
+            return plain([run()]), kind_of(run), plain([run(), s.run(w)])
+
+    return both(run)
+
+
+@case
+def closed_while_running():
+    fresh()
+    x = tf.placeholder(tf.float32, [300, 300])
+    y = x
+    for _ in range(10):
+        y = tf.tanh(tf.matmul(y, x))
+    s = session(True)
+    value = np.ones((300, 300), np.float32)
+    s.run(y, {x: value})
+    kinds, steps = [], [0]
+
+    def work():
+        while not kinds:
+            kind = kind_of(lambda: s.run(y, {x: value}))[0]
+            steps[0] += 1
+            if kind:
+                kinds.append(kind)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while steps[0] < 3:
+        time.sleep(0.01)
+    s.close()
+    thread.join(60)
+    with session(True) as another:
+        return kinds, thread.is_alive(), float(another.run(y, {x: np.zeros((300, 300))}).sum())
+
+
+@case
+def forked():
+    """A child process that reads data, as loaders make them, and a parent that trains on."""
+    fresh()
+    x, y, loss, step = perceptron(tf.train.GradientDescentOptimizer(0.1))
+    inputs, labels = data()
+    with session(True) as s:
+        s.run(tf.global_variables_initializer())
+        losses = [float(s.run([loss, step], {x: inputs, y: labels})[0])]
+        ends = []
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(int(np.matmul(inputs.T, inputs).shape[0]))
+            losses.append(float(s.run([loss, step], {x: inputs, y: labels})[0]))
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return ends, all(b < a for a, b in zip(losses, losses[1:]))
+
+
+if __name__ == "__main__":
+    cases.main()

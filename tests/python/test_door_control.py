@@ -1,0 +1,40 @@
+"""Conditionals and loops of TensorFlow 1 in steps that train: values and variables as on stock TensorFlow, inside clusters."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_tensorflow_door import case, flat, on_engine  # noqa: F401
+
+CONTROL = Path(__file__).parent / "door" / "control.py"
+
+
+@pytest.fixture
+def control(case):  # noqa: F811
+    return lambda name: case(name, script=CONTROL)
+
+
+def assert_equal(engine, stock):
+    """Values and variables, what is infinite or no number included."""
+    for found, expected in zip([*engine[0], *engine[1]], [*stock[0], *stock[1]], strict=True):
+        largest = max([abs(value) for value in flat(expected) if np.isfinite(value)], default=0)
+        np.testing.assert_allclose(flat(found), flat(expected), rtol=0, atol=1e-5 * max(1.0, largest))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["updates_in_a_branch", "batch_norm_by_a_placeholder", "dropout_in_a_branch", "gradients_that_accumulate"],
+)
+def test_a_conditional_is_inside_a_cluster(control, name):
+    (stock, engine), report = control(name)
+    assert np.array(stock[0][0]).size and len(stock[1]) > 0
+    assert_equal(engine, stock)
+    step = on_engine(report, least=0.95, clusters=1)
+    assert any("Merge" in cluster["ops"] or "Switch" in cluster["ops"] for cluster in step["clusters"])
+
+
+def test_a_conditional_with_a_host_operator_stays_whole(control):
+    (stock, engine), report = control("a_branch_with_a_host_operator")
+    assert_equal(engine, stock)
+    step = max(report["graphs"], key=lambda graph: graph["numeric_on_engine"])
+    assert any("stands in TF1 control flow with" in each["reason"] for each in step["host"])
