@@ -100,6 +100,160 @@ std::vector<Value*> cross_entropy_by_exp(Builder& b, const Node& node) {
   return {b.add("reduce_sum", {terms}, drop), b.add("sub", {b.add("div", {powers, sum}), labels})};
 }
 
+void infer_ctc_loss(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  Dim batch, labels;
+  if (ranked(context, 0, 3)) batch = context.shape(0).dims[1];
+  if (ranked(context, 1, 2)) {
+    labels = context.shape(1).dims[0];
+    same_size(context, context.shape(1).dims[1], Dim(2), "numbers of a label's place");
+  }
+  if (ranked(context, 2, 1)) same_size(context, labels, context.shape(2).dims[0], "numbers of places and labels");
+  if (ranked(context, 3, 1)) batch = same_size(context, batch, context.shape(3).dims[0], "numbers of sequences");
+  Shape gradient = context.shape(0);
+  if (gradient.ranked) gradient.dims[1] = batch;
+  context.result(dtype, Shape{batch});
+  context.result(dtype, std::move(gradient));
+}
+
+double ctc_flops(const InferContext& context) {
+  return 20 * static_cast<double>(known_count(context.shape(0)).value_or(0));
+}
+
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();  // log of 0
+
+double log_of_sum(double a, double b) {
+  if (a == kImpossible) return b;
+  if (b == kImpossible) return a;
+  return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+// One sequence of connectionist temporal classification (Graves, "Supervised sequence labelling with recurrent neural
+// networks", 2012, chapter 7). The path is its labels with a blank before, between and after them; every step stays, moves
+// on by one, or skips a blank between different labels.
+class CtcSequence {
+ public:
+  CtcSequence(const std::vector<int64_t>& labels, int64_t classes, bool merge_repeated)
+      : classes_(static_cast<size_t>(classes)), merge_(merge_repeated) {
+    const size_t blank = classes_ - 1;
+    for (int64_t label : labels) path_.insert(path_.end(), {blank, static_cast<size_t>(label)});
+    path_.push_back(blank);
+  }
+
+  /// `logs` are log probabilities [steps, classes]; `shares`, of the same size, becomes for each step and class the log
+  /// of the part of all paths that are there. The result is the log of the probability of all paths.
+  double run(const std::vector<double>& logs, std::vector<double>& shares) const {
+    const size_t places = path_.size(), steps = logs.size() / classes_;
+    auto log_at = [&](size_t step, size_t place) { return logs[step * classes_ + path_[place]]; };
+    std::vector<double> before(steps * places, kImpossible), after(steps * places, kImpossible);
+    for (size_t u = 0; u < std::min<size_t>(places, 2); ++u) before[u] = log_at(0, u);
+    for (size_t t = 1; t < steps; ++t)
+      for (size_t u = 0; u < places; ++u) {
+        const double* last = &before[(t - 1) * places];
+        double sum = stays(u) ? last[u] : kImpossible;
+        if (u > 0) sum = log_of_sum(sum, last[u - 1]);
+        if (skips(u)) sum = log_of_sum(sum, last[u - 2]);
+        before[t * places + u] = sum + log_at(t, u);
+      }
+    for (size_t u = places - std::min<size_t>(places, 2); u < places; ++u) after[(steps - 1) * places + u] = 0;
+    for (size_t t = steps - 1; t-- > 0;)
+      for (size_t u = 0; u < places; ++u) {
+        const double* next = &after[(t + 1) * places];
+        double sum = stays(u) ? next[u] + log_at(t + 1, u) : kImpossible;
+        if (u + 1 < places) sum = log_of_sum(sum, next[u + 1] + log_at(t + 1, u + 1));
+        if (u + 2 < places && skips(u + 2)) sum = log_of_sum(sum, next[u + 2] + log_at(t + 1, u + 2));
+        after[t * places + u] = sum;
+      }
+    shares.assign(logs.size(), kImpossible);
+    for (size_t t = 0; t < steps; ++t)
+      for (size_t u = 0; u < places; ++u) {
+        double& share = shares[t * classes_ + path_[u]];
+        share = log_of_sum(share, before[t * places + u] + after[t * places + u]);
+      }
+    double all = kImpossible;
+    for (size_t u = 0; u < places; ++u) all = log_of_sum(all, before[u] + after[u]);
+    return all;
+  }
+
+ private:
+  bool stays(size_t u) const { return merge_ || path_[u] == classes_ - 1; }
+  bool skips(size_t u) const { return u > 1 && path_[u] != classes_ - 1 && !(merge_ && path_[u] == path_[u - 2]); }
+
+  std::vector<size_t> path_;
+  size_t classes_;
+  bool merge_;
+};
+
+// The labels of each sequence, checked: places in order, no label behind a blank, enough steps for all of them.
+std::vector<std::vector<int64_t>> ctc_labels(KernelContext& context, int64_t batch, int64_t classes) {
+  const Dims places = context.input(1).as_i64(), values = context.input(2).as_i64();
+  const bool collapse = context.attr.boolean("collapse_repeated");
+  std::vector<std::vector<int64_t>> labels(static_cast<size_t>(batch));
+  int64_t last = 0, row = 0, place = -1;
+  bool ended = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (places[2 * i] < 0 || places[2 * i] >= batch)
+      context.fail("label {} is of sequence {}, there are {}", i, places[2 * i], batch);
+    if (places[2 * i] < row || (places[2 * i] == row && places[2 * i + 1] <= place) || places[2 * i + 1] < 0)
+      context.fail("the places of the labels are not in order at label {}", i);
+    const bool first = places[2 * i] != row || place < 0;
+    ended = ended && !first;
+    row = places[2 * i], place = places[2 * i + 1];
+    const bool repeated = collapse && !first && values[i] == last;
+    last = values[i];
+    if (repeated) continue;
+    if (values[i] < 0) context.fail("label {} of sequence {} is negative", values[i], row);
+    if (values[i] >= classes - 1) {
+      ended = true;
+    } else {
+      if (ended) context.fail("sequence {} has label {} behind a blank", row, values[i]);
+      labels[static_cast<size_t>(row)].push_back(values[i]);
+    }
+  }
+  return labels;
+}
+
+void ctc_loss(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& logits = context.input(0);
+  const int64_t most = logits.dims()[0], batch = logits.dims()[1], classes = logits.dims()[2];
+  const Dims lengths = context.input(3).as_i64();
+  const bool merge = context.attr.boolean("merge_repeated"), ignore = context.attr.boolean("ignore_longer");
+  if (classes < 1) context.fail("there is no class for the blank");
+  const auto labels = ctc_labels(context, batch, classes);
+  with_floats(logits.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T *loss = data<T>(context.output(0)), *gradient = data<T>(context.output(1));
+    std::fill_n(loss, batch, T(0));
+    std::fill_n(gradient, logits.count(), T(0));
+    std::vector<double> logs, shares;
+    for (int64_t row = 0; row < batch; ++row) {
+      const auto& wanted = labels[static_cast<size_t>(row)];
+      const int64_t steps = lengths[static_cast<size_t>(row)], needed = static_cast<int64_t>(wanted.size());
+      if (steps < 0 || steps > most) context.fail("sequence {} has {} steps, there are {}", row, steps, most);
+      if (needed > steps && !ignore) context.fail("sequence {} has {} labels for {} steps", row, needed, steps);
+      if (needed > steps || steps == 0) continue;
+      logs.clear();
+      for (int64_t t = 0; t < steps; ++t) {
+        const T* from = data<T>(logits) + (t * batch + row) * classes;
+        double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+        for (int64_t c = 0; c < classes; ++c) largest = maximum(largest, static_cast<double>(from[c]));
+        for (int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(from[c]) - largest);
+        for (int64_t c = 0; c < classes; ++c) logs.push_back(static_cast<double>(from[c]) - largest - std::log(sum));
+      }
+      const double all = CtcSequence(wanted, classes, merge).run(logs, shares);
+      loss[row] = T(static_cast<Compute<T>>(-all));
+      for (int64_t t = 0; t < steps; ++t)
+        for (int64_t c = 0; c < classes; ++c) {
+          const auto i = static_cast<size_t>(t * classes + c);
+          // Without any possible path only the softmax is left.
+          const double part = all == kImpossible ? 0 : std::exp(shares[i] - all);
+          gradient[(t * batch + row) * classes + c] = T(static_cast<Compute<T>>(std::exp(logs[i]) - part));
+        }
+    }
+  });
+}
+
 std::vector<OpDef> make_rows() {
   return {
       {.name = "softmax_cross_entropy",
@@ -132,6 +286,38 @@ std::vector<OpDef> make_rows() {
        .cases = {"f32[2, 3], i64[2]=[2, 0]", "f32[4, 10], i32[4]=[9, 0, 3, 3]", "f32[3, 67], i64[3]=[66, 0, 31]",
                  "f32[0, 3], i64[0]=[]", "f32[5], i64[]=[4]", "f32[2, 3, 4], i32[2, 3]=[0, 1, 2, 3, 3, 0]",
                  "f64[2, 5], i64[2]=[4, 4]", "f16[2, 9], i32[2]=[0, 8]"}},
+      {.name = "ctc_loss",
+       .summary =
+           "connectionist temporal classification: -log of the probability that logits [steps, batch, classes], of "
+           "which "
+           "each sequence has its length, spell the labels at places [label, (sequence, number)], which stand in "
+           "order, "
+           "and its gradient by the logits; the last class is the blank. merge_repeated: equal neighbours of a path "
+           "are "
+           "one label; collapse_repeated: those of the labels are one; ignore_longer: a sequence with more labels than "
+           "steps gives 0, else it is an error; no possible path gives inf and the softmax as gradient",
+       .inputs = {{"logits", Accepts::floats},
+                  {"places", Accepts::shape_integers},
+                  {"labels", Accepts::shape_integers},
+                  {"lengths", Accepts::shape_integers}},
+       .attributes = {flag("merge_repeated", true), flag("collapse_repeated"), flag("ignore_longer")},
+       .results = {"loss", "gradient"},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_ctc_loss,
+       .flops = ctc_flops,
+       .reference = ctc_loss,
+       .oracle = {"ctc_loss(logits, places, labels, lengths, merge_repeated, collapse_repeated, ignore_longer)",
+                  kTensorFlow},
+       .cases = {"f32[5, 2, 4], i64[3, 2]=[0, 0, 0, 1, 1, 0], i32[3]=[0, 2, 1], i32[2]=[5, 3]",
+                 "f32[6, 1, 3], i64[3, 2]=[0, 0, 0, 1, 0, 2], i32[3]=[1, 1, 0], i32[1]=[6]",
+                 "f32[6, 1, 3], i64[3, 2]=[0, 0, 0, 1, 0, 2], i32[3]=[1, 1, 0], i32[1]=[6] {merge_repeated = false}",
+                 "f32[6, 1, 3], i64[3, 2]=[0, 0, 0, 1, 0, 2], i32[3]=[1, 1, 0], i32[1]=[3] {collapse_repeated = true}",
+                 "f32[4, 3, 7], i64[4, 2]=[0, 0, 1, 0, 2, 0, 2, 1], i32[4]=[5, 1, 3, 2], i32[3]=[1, 4, 0] "
+                 "{ignore_longer = true}",
+                 "f32[3, 1, 3], i64[2, 2]=[0, 0, 0, 1], i32[2]=[1, 1], i32[1]=[2]",
+                 "f64[9, 2, 5], i64[3, 2]=[0, 0, 1, 0, 1, 3], i32[3]=[1, 3, 0], i32[2]=[9, 7]",
+                 "f16[5, 1, 4], i64[1, 2]=[0, 0], i32[1]=[2], i32[1]=[5]"}},
   };
 }
 

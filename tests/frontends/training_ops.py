@@ -73,11 +73,52 @@ def fused(op, inputs, fused_ops=None, **attributes):
     return op_def_library.apply_op(op, name=op[1:], **dict(zip(names, inputs)), **attributes)
 
 
+def volumes(name, kernel, **more):
+    """The two gradients of a 3-D convolution."""
+    by_input, by_kernel = raw.Conv3DBackpropInputV2, raw.Conv3DBackpropFilterV2
+    forward = raw.Conv3D(input=VOLUME, filter=kernel, **more)
+    dy = (forward.numpy() if hasattr(forward, "numpy") else forward) * np.float32(0.5)
+    return {
+        f"Conv3DBackpropInput{name}": (lambda x, k, d: by_input(input_sizes=tf.shape(x), filter=k, out_backprop=d, **more), [VOLUME, kernel, dy]),
+        f"Conv3DBackpropFilter{name}": (lambda x, k, d: by_kernel(input=x, filter_sizes=tf.shape(k), out_backprop=d, **more), [VOLUME, kernel, dy]),
+    }
+
+
+def pooled(kind, volume, ksize, strides, padding):
+    """The gradient of 3-D pooling."""
+    more = dict(ksize=[1, *ksize, 1], strides=[1, *strides, 1], padding=padding)
+    y = getattr(raw, kind + "3D")(input=volume, **more).numpy()
+    dy = f(*y.shape)
+    if kind == "AvgPool":
+        return lambda x, d: raw.AvgPool3DGrad(orig_input_shape=tf.shape(x), grad=d, **more), [volume, dy]
+    return lambda x, y, d: raw.MaxPool3DGrad(orig_input=x, orig_output=y, grad=d, **more), [volume, y, dy]
+
+
+VOLUME = f(2, 5, 6, 7, 3)
+STRIDES = [1, 2, 1, 2, 1]
+VOLUMES = {
+    **volumes("Same", f(3, 2, 3, 3, 4), strides=STRIDES, padding="SAME"),
+    **volumes("Valid", f(2, 2, 3, 3, 4), strides=STRIDES, padding="VALID"),
+    **volumes("Dense", f(3, 1, 1, 3, 2), strides=[1, 1, 1, 1, 1], padding="SAME"),
+}
+POOLED_VOLUMES = {
+    "AvgPool3DGrad": pooled("AvgPool", VOLUME, (3, 2, 3), (2, 2, 1), "SAME"),
+    "AvgPool3DGradValid": pooled("AvgPool", VOLUME, (2, 2, 2), (3, 2, 2), "VALID"),
+    "MaxPool3DGrad": pooled("MaxPool", VOLUME, (3, 2, 2), (2, 2, 2), "SAME"),
+    "MaxPool3DGradOverlapping": pooled("MaxPool", VOLUME, (2, 3, 3), (1, 2, 1), "VALID"),
+    "MaxPool3DGradTies": pooled("MaxPool", np.maximum(VOLUME, 0), (3, 3, 3), (2, 2, 2), "SAME"),
+}
+
 LABELS = np.abs(f(5, 7))
 LABELS /= LABELS.sum(1, keepdims=True)
 
 CASES = {
     **{name + "Backprop" + which: case for name, both in CONVOLUTIONS.items() for which, case in both.items()},
+    **VOLUMES,
+    **POOLED_VOLUMES,
+    **{"CTCLoss" + which: (lambda x, p, v, n, more=more: flat(*raw.CTCLoss(inputs=x, labels_indices=p, labels_values=v, sequence_length=n, **more)),
+                           [2 * f(7, 2, 5), np.int64([[0, 0], [0, 1], [0, 2], [1, 0]]), np.int32([1, 1, 3, 0]), np.int32([7, 5])])
+       for which, more in (("", {}), ("Separate", {"ctc_merge_repeated": False}), ("Collapsed", {"preprocess_collapse_repeated": True}))},
     "MaxPoolGrad": (lambda x, y, d: raw.MaxPoolGrad(orig_input=x, orig_output=y, grad=d, padding="SAME", **POOL), [IMAGE, MAXIMA, POOLED]),
     "MaxPoolGradV2": (lambda x, y, d: raw.MaxPoolGradV2(orig_input=x, orig_output=y, grad=d, padding="SAME", **POOL), [IMAGE, MAXIMA, POOLED]),
     "AvgPoolGrad": (lambda x, d: raw.AvgPoolGrad(orig_input_shape=tf.shape(x), grad=d, padding="SAME", **POOL), [IMAGE, POOLED]),
@@ -138,6 +179,8 @@ CASES = {
 # Inputs whose first dim is no batch: kernels, what broadcasts, what an index picks from.
 FIXED = {
     **{name + "Backprop" + which: (1,) for name, both in CONVOLUTIONS.items() for which in both},
+    **{name: (1,) for name in VOLUMES},
+    **{"CTCLoss" + which: (0, 1, 2) for which in ("", "Separate", "Collapsed")},
     "SoftmaxCrossEntropyBroadcast": (1,),
     "BroadcastGradientArgs": (1,),
     "SparseToDenseVector": (0,),

@@ -146,6 +146,29 @@ def test_options_that_cannot_be_are_errors(keys, text):
         tf.Session(config=config_with(**keys))
 
 
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        (None, "cannot be read"),
+        ("{", "cannot be read"),
+        ('{"black": {"to-add": ["ReduceSumD"]}}', "'black' should be one of: black-list, white-list, gray-list"),
+        ('{"black-list": {"to-add": "ReduceSumD"}}', "black-list should have to-add and to-remove with lists"),
+        ('{"black-list": ["ReduceSumD"]}', "black-list should have to-add and to-remove with lists"),
+        ('{"black-list": {"to-add": ["ReduceSumD"]}, "white-list": {"to-remove": []}}', ""),
+    ],
+)
+def test_the_file_of_modify_mixlist_is_read_when_the_session_is_made(text, problem, tmp_path):
+    file = tmp_path / "ops_info.json"
+    if text is not None:
+        file.write_text(text)
+    config = config_with(precision_mode="allow_mix_precision", modify_mixlist=str(file))
+    if problem:
+        with pytest.raises(ValueError, match=problem):
+            tf.Session(config=config)
+    else:
+        tf.Session(config=config).close()
+
+
 def test_the_page_of_options_is_the_table():
     page = ROOT / "docs" / "reference" / "tensorflow-options.md"
     assert page.read_text() == options.markdown(), "run: .venv/bin/python -m npu_bridge.options > " + str(page)
@@ -198,6 +221,24 @@ def test_a_step_with_an_infinite_gradient_is_left_out_unless_unchecked(check, ex
         sess.run(w.assign(1.0))
         sess.run(train, {x: 2.0})
         assert sess.run(w) == 0.0 and sess.run(step) == (1 if check else 2)  # the gradient is 2, whatever the scale
+
+
+def test_the_first_op_whose_gradient_is_not_finite_is_named(capfd):
+    """Clipping makes every gradient NaN; the backward pass made those of the last layer first, and they are finite."""
+    x = tf.placeholder(tf.float32, [1, 2])
+    first, second = tf.Variable(tf.ones([2, 2]), name="first"), tf.Variable(tf.ones([2, 2]), name="second")
+    hidden = tf.sqrt(tf.matmul(x, first))  # steep at zero
+    loss = tf.reduce_sum(tf.matmul(hidden, second))
+    optimizer = npu_init.NPULossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), npu_init.FixedLossScaleManager(8.0))
+    gradients, variables = zip(*optimizer.compute_gradients(loss))
+    train = optimizer.apply_gradients(zip(tf.clip_by_global_norm(gradients, 1.0)[0], variables))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train, {x: [[1.0, 1.0]]})
+        assert "not finite" not in capfd.readouterr().err
+        sess.run(train, {x: [[1.0, -1.0]]})
+    told = capfd.readouterr().err
+    assert 'loss scale 8 because of what is not finite: "gradients/MatMul_grad/MatMul_1, the gradient of first"' in told
 
 
 def test_loss_scaling_of_sparse_gradients_and_slots():

@@ -171,6 +171,17 @@ def cross_entropy(logits, labels):
     return loss.astype(logits.dtype), (np.exp(logs) - labels).astype(logits.dtype)
 
 
+def ctc_loss(logits, places, labels, lengths, merge_repeated, collapse_repeated, ignore_longer):
+    """TensorFlow's in f64, so that its own rounding does not count."""
+    import tensorflow as tf
+
+    results = tf.raw_ops.CTCLoss(
+        inputs=logits.astype(np.float64), labels_indices=places.astype(np.int64), labels_values=labels.astype(np.int32),
+        sequence_length=lengths.astype(np.int32), preprocess_collapse_repeated=collapse_repeated,
+        ctc_merge_repeated=merge_repeated, ignore_longer_outputs_than_inputs=ignore_longer)  # fmt: skip
+    return tuple(result.numpy().astype(logits.dtype) for result in results)
+
+
 def segment_reduce(x, segments, count, mode, empty_is_zero):
     rows = x.reshape((segments.size,) + x.shape[segments.ndim :]).astype(np.float64 if x.dtype.kind == "f" else x.dtype)
     y = np.zeros((count,) + rows.shape[1:], rows.dtype)
@@ -246,7 +257,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
+    + (cross_entropy, ctc_loss, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
 } | {"np": np}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorflow_adapter import run_python
 
 CASES = Path(__file__).parent / "door" / "cases.py"
 TOLERANCE = 1e-6
@@ -114,6 +115,48 @@ def test_random_streams_go_on_whatever_is_fetched(case):
     (stock, engine), report = case("random_streams")
     assert_close(engine, stock, 1e-5)
     assert any("RandomStandardNormal" in cluster["ops"] for graph in report["graphs"] for cluster in graph["clusters"])
+
+
+def test_each_way_of_the_platforms_scripts_trains_as_on_tensorflow(tmp_path):
+    done = run_python(["-m", "cairn_tf1", CASES.with_name("patterns.py"), tmp_path], "cairn")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found) == 10
+    for stock, engine in found.values():
+        assert len(stock) >= 6
+        assert_close(engine, stock, 1e-5)
+
+
+PROFILED = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+from npu_bridge.npu_init import *
+config = tf.ConfigProto()
+entry = config.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
+entry.parameter_map["profiling_mode"].b = True
+entry.parameter_map["profiling_options"].s = b'OPTIONS'
+x = tf.placeholder(tf.float32, [16, 16])
+y = tf.matmul(x, x, name="square")
+with tf.Session(config=config) as sess:
+    for _ in range(3):
+        sess.run(y, {x: np.eye(16)})
+with tf.Session(config=npu_config_proto()) as sess:
+    sess.run(y, {x: np.eye(16)})
+print("done")
+"""
+
+
+def test_profiling_options_of_a_session_record_its_steps(tmp_path):
+    options = json.dumps({"output": str(tmp_path), "training_trace": "on", "task_trace": "on", "aicpu": "on", "fp_point": "",
+                          "bp_point": "", "aic_metrics": "PipeUtilization"})  # fmt: skip
+    done = run_python(["-c", PROFILED.replace("OPTIONS", options)], "cairn")
+    assert done.returncode == 0 and done.stdout.split() == ["done"], done.stderr[-3000:]
+    (folder,) = tmp_path.glob("PROF_*")
+    assert f"npu_bridge: profile in {folder}" in done.stderr
+    assert any(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    wrong = run_python(["-c", PROFILED.replace("OPTIONS", '{"outputs": "."}')], "cairn")
+    assert wrong.returncode == 1 and "profiling_options: outputs is no profiling option" in wrong.stderr
 
 
 def test_a_missing_engine_is_said(case):

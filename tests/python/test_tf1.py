@@ -1,5 +1,6 @@
 """The TensorFlow 1 layer: names, tf.contrib against values derived by hand, the look through a script before it runs."""
 
+import itertools
 import json
 import os
 
@@ -437,6 +438,49 @@ def test_decoding_with_attention_trains_and_infers():
     np.testing.assert_allclose(weights.sum(2)[:2], 1, rtol=1e-5)
     np.testing.assert_array_equal(weights[:, 1, 2:], 0)  # past the memory's end
     assert all(np.abs(slope).max() > 0 for slope in slopes) and ids.shape[0] == 2 and many.max() <= 5
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_beam_search_finds_the_likeliest_of_all_sequences(penalty):
+    words, end, steps, beams = 4, 0, 3, 16  # as many beams as there are prefixes: nothing is lost on the way
+    logits = np.random.RandomState(5).randn(steps, words, words).astype(np.float32)  # of the next word, by step and the one before
+
+    class Chain(tf.nn.rnn_cell.RNNCell):
+        state_size, output_size = 1, words
+
+        def call(self, inputs, state):
+            return tf.matmul(inputs, tf.constant(logits)[tf.cast(state[0, 0], tf.int32)]), state + 1.0
+
+    logs = logits - np.logaddexp.reduce(logits, 2, keepdims=True)
+
+    def best(start):
+        found = []
+        for ids in itertools.product(range(words), repeat=steps):
+            length = ids.index(end) + 1 if end in ids else steps
+            if any(word != end for word in ids[length:]):
+                continue
+            score = sum(logs[step, before, word] for step, before, word in zip(range(steps), (start, *ids), ids[:length]))
+            found.append((score / ((5 + length) / 6) ** penalty, ids))
+        return sorted(found, reverse=True)[:6]
+
+    decoder = seq2seq.BeamSearchDecoder(
+        Chain(), tf.eye(words), [1, 3], end, seq2seq.tile_batch(tf.zeros([2, 1]), beams), beams, length_penalty_weight=penalty
+    )
+    outputs, state, _ = seq2seq.dynamic_decode(decoder, maximum_iterations=steps)
+    found, scores, counted = value_of([outputs.predicted_ids, outputs.beam_search_decoder_output.scores, state.cell_state])
+    for row, start in enumerate((1, 3)):
+        expected = best(start)
+        assert [tuple(ids) for ids in found[row].T[:6]] == [ids for _, ids in expected]
+        np.testing.assert_allclose(scores[row, -1, :6], [score for score, _ in expected], rtol=1e-5)
+    assert (counted == steps).all()
+
+
+def test_gather_tree_by_hand():
+    ids = [[[5, 7, 6]], [[8, 9, 1]], [[2, 3, 4]]]  # [time, batch, beams]; 1 ends
+    parents = [[[0, 0, 0]], [[1, 0, 2]], [[0, 2, 1]]]
+    found = value_of(seq2seq.gather_tree(ids, parents, [3], 1))
+    assert found[:, 0].T.tolist() == [[7, 8, 2], [6, 1, 1], [5, 9, 4]]
+    assert value_of(seq2seq.gather_tree(ids, parents, [2], 1))[:, 0].T.tolist() == [[7, 8, 1], [5, 9, 1], [6, 1, 1]]
 
 
 def test_luong_scores_and_tiling_by_hand():

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/tensorflow/training.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -214,9 +215,9 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),    cluster_rows(),   control_rows(), image_rows(),  list_rows(),
-          math_rows(),     more_math_rows(), network_rows(), volume_rows(), training_rows(),
-          gradient_rows(), fused_rows(),     update_rows(),  sparse_rows(), random_rows()};
+  return {array_rows(),     cluster_rows(), control_rows(), image_rows(),           list_rows(),     math_rows(),
+          more_math_rows(), network_rows(), volume_rows(),  volume_gradient_rows(), training_rows(), gradient_rows(),
+          fused_rows(),     update_rows(),  sparse_rows(),  random_rows()};
 }
 
 }  // namespace

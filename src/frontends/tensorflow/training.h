@@ -9,6 +9,8 @@
 
 namespace cairn::tensorflow {
 
+std::span<const Row> volume_gradient_rows();
+
 /// A scalar of the element type of `like`.
 Value* number_like(OpContext& c, const Value* like, double value);
 

@@ -180,6 +180,15 @@ void sparse_softmax_cross_entropy(OpContext& c) {
   c.out = {made->result(0), made->result(1)};
 }
 
+void ctc_loss(OpContext& c) {
+  c.expect_inputs(4);
+  auto* made = c.b.add_node(op_named("ctc_loss"), c.in,
+                            {{"merge_repeated", c.boolean("ctc_merge_repeated", true)},
+                             {"collapse_repeated", c.boolean("preprocess_collapse_repeated", false)},
+                             {"ignore_longer", c.boolean("ignore_longer_outputs_than_inputs", false)}});
+  c.out = {made->result(0), made->result(1)};
+}
+
 void bias_gradient(OpContext& c) {
   c.expect_inputs(1);
   const auto rank = static_cast<int64_t>(c.rank(0));
@@ -305,6 +314,7 @@ void resize_gradient_row(OpContext& c) {
 constexpr Row kRows[] = {
     {"AvgPoolGrad", avg_pool_gradient},
     {"BiasAddGrad", bias_gradient},
+    {"CTCLoss", ctc_loss},
     {"Conv2DBackpropFilter", conv2d_by_kernel},
     {"Conv2DBackpropInput", conv2d_by_input},
     {"DepthwiseConv2dNativeBackpropFilter", depthwise_by_kernel},

@@ -2,6 +2,7 @@
 gives NPURunConfig its rules and writes docs/reference/tensorflow-options.md (`python -m npu_bridge.options`)."""
 
 import difflib
+import json
 import logging
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ PRECISION = (
 PRECISION_V2 = ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16")
 MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "mixed_float16",
          "mixed_bfloat16")  # fmt: skip
+MIXLISTS, MIXLIST_CHANGES = ("black-list", "white-list", "gray-list"), ("to-add", "to-remove")
 KEEPS_TYPES = ("force_fp32", "must_keep_origin_dtype", "origin", "allow_fp32_to_fp16", "allow_fp32_to_bf16")
 NARROW = "computation keeps its types: float32 stays float32"
 ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
@@ -133,8 +135,8 @@ TABLE = (
     Option("op_debug_level", "i", None, (0, 1, 2, 3, 4), NOTED, "there are no compiler files"),
     Option("op_debug_config", "s", None, (), NOTED, "there are no compiler files"),
     Option("debug_dir", "s", None, (), NOTED, "there are no compiler files"),
-    Option("profiling_mode", "b", False, (), NOTED, "steps are not profiled from a script yet"),
-    Option("profiling_options", "s", None, (), NOTED, "steps are not profiled from a script yet"),
+    Option("profiling_mode", "b", False, (), ACTS, "True: the session's steps are recorded until it is closed"),
+    Option("profiling_options", "s", None, (), ACTS, "JSON as in PROFILING_OPTIONS: output, training_trace, task_trace, aic_metrics, ..."),
     # Of earlier versions of the platform
     Option("enable_auto_mix_precision", "b", None, (), OLD, "precision_mode"),
     Option("allow_mix_compile", "b", None, (), OLD, "mix_compile_mode"),
@@ -206,6 +208,8 @@ def check_together(values):
         raise ValueError("'precision_mode' and 'precision_mode_v2' can not be assigned at the same time.")
     if has("modify_mixlist") and values.get("precision_mode") not in MIXED and values.get("precision_mode_v2") not in MIXED:
         raise ValueError(f"modify_mixlist needs a mixed precision_mode, one of: {', '.join(MIXED)}")
+    if has("modify_mixlist"):
+        _check_mixlist(values["modify_mixlist"])
     if has("optypelist_for_implmode") and not has("op_select_implmode"):
         raise ValueError("when use optypelist_for_implmode, op_select_implmode must be set.")
     together = ("input_shape", "dynamic_dims", "dynamic_node_type")
@@ -219,6 +223,23 @@ def check_together(values):
         raise ValueError("if use dump function, dump_path must be set.")
     if has("in_out_pair") and values.get("mix_compile_mode") is False:
         raise ValueError("mix_compile_mode must be True when use in_out_pair.")
+
+
+def _check_mixlist(path):
+    """The file is {list: {"to-add" or "to-remove": [operator types]}}."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lists = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"modify_mixlist: {path} cannot be read: {error}") from None
+    if not isinstance(lists, dict):
+        raise ValueError(f"modify_mixlist: {path} is not a JSON object of lists")
+    for name, changes in lists.items():
+        if name not in MIXLISTS:
+            raise ValueError(f"modify_mixlist: {path}: '{name}' should be one of: {', '.join(MIXLISTS)}")
+        for change, types in changes.items() if isinstance(changes, dict) else [(changes, None)]:
+            if change not in MIXLIST_CHANGES or not isinstance(types, list) or not all(isinstance(t, str) for t in types):
+                raise ValueError(f"modify_mixlist: {path}: {name} should have to-add and to-remove with lists of operator types")
 
 
 def value_of(entry, key):

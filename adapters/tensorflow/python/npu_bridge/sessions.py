@@ -9,7 +9,7 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session
 
-from npu_bridge import engine, options
+from npu_bridge import engine, options, profiling
 
 _steps = weakref.WeakKeyDictionary()  # graph -> {operation of a loop: steps in one run}
 
@@ -27,11 +27,14 @@ def prepare(config):
 
 
 def admit(config):
-    """Checks the entry's options and that its engine is there; called for each new session."""
+    """Checks the entry's options and that its engine is there; called for each new session. What it answers are the options of a
+    session on the engine, none for one on stock TensorFlow."""
     entry = engine.entry_of(config)
     values = options.check_entry(entry)
-    if values.get("use_off_line", True):
-        engine.require()
+    if not values.get("use_off_line", True):
+        return {}
+    engine.require()
+    return values if engine.library() else {}
 
 
 def patch():
@@ -41,6 +44,7 @@ def patch():
             cls.__init__ = _with_entry(cls.__init__)
     if not hasattr(session.BaseSession.run, "_npu_bridge"):
         session.BaseSession.run = _with_steps(session.BaseSession.run)
+        session.BaseSession.close = _with_end(session.BaseSession.close)
 
 
 def _with_entry(plain):
@@ -52,11 +56,22 @@ def _with_entry(plain):
             if not isinstance(config, config_pb2.ConfigProto):
                 raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
             given.CopyFrom(config)  # the script's own object stays as it was
-        admit(prepare(given))
+        values = admit(prepare(given))
         plain(self, target=target, graph=graph, config=given)
+        if values.get("profiling_mode"):
+            profiling.start(self, values.get("profiling_options"))
 
     init._npu_bridge = True
     return init
+
+
+def _with_end(plain):
+    @functools.wraps(plain)
+    def close(self):
+        plain(self)
+        profiling.stop(self)
+
+    return close
 
 
 def set_steps(operation, count):

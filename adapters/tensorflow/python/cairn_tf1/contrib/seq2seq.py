@@ -13,6 +13,13 @@ from cairn_tf1.contrib.attention import (  # noqa: F401
     hardmax,
     tile_batch,
 )
+from cairn_tf1.contrib.beam_search import (  # noqa: F401
+    BeamSearchDecoder,
+    BeamSearchDecoderOutput,
+    BeamSearchDecoderState,
+    FinalBeamSearchDecoderOutput,
+    gather_tree,
+)
 
 BasicDecoderOutput = collections.namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
 

@@ -1,5 +1,7 @@
 """An optimizer that scales the loss, divides the gradients again, and leaves out a step whose gradients are not all finite."""
 
+import sys
+
 import tensorflow.compat.v1 as tf
 
 from npu_bridge import environment
@@ -17,6 +19,7 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         self._opt = opt
         self._loss_scale_manager = loss_scale_manager
         self._is_distributed = is_distributed
+        self._made = {}  # id of a variable: (its gradient as the backward pass made it, as it was handed out)
         super().__init__(opt._use_locking, f"NPULossScaleOptimizer{type(opt).__name__}")
 
     def __getattr__(self, name):
@@ -34,7 +37,9 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         pairs = self._opt.compute_gradients(
             scaled, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
         )
-        return [(_times(gradient, 1.0 / scale), variable) for gradient, variable in pairs]
+        handed = [(_times(gradient, 1.0 / scale), variable) for gradient, variable in pairs]
+        self._made.update({id(variable): (made, out) for (made, variable), (out, _) in zip(pairs, handed) if made is not None})
+        return handed
 
     @staticmethod
     def _scaled(loss, scale):
@@ -44,9 +49,37 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         pairs = list(grads_and_vars)
         if not self._checks_overflow():
             return self._opt.apply_gradients(pairs, global_step, name)
-        finite = _all_finite([gradient for gradient, _ in pairs if gradient is not None])
+        tests = self._finite_tests(pairs)
+        finite = tf.reduce_all(tf.stack([test for _, test in tests])) if tests else tf.constant(True)
         applied = tf.cond(finite, lambda: self._opt.apply_gradients(pairs, global_step, name), tf.no_op)
-        return tf.group(applied, self._loss_scale_manager.update_loss_scale(finite), name=name)
+        told = tf.cond(finite, tf.no_op, lambda: self._tell(tests))
+        return tf.group(applied, told, self._loss_scale_manager.update_loss_scale(finite), name=name)
+
+    def _finite_tests(self, pairs):
+        """[(what is tested, whether it is finite)] in the order in which the backward pass makes the gradients. They are tested as
+        it made them, so that clipping, which spreads one NaN to all, does not hide where it came from; what is applied instead
+        is tested as well."""
+        tested = []
+        for gradient, variable in pairs:
+            if gradient is not None:
+                made, handed_out = self._made.get(id(variable), (gradient, gradient))
+                tested.append((made, variable))
+                if gradient is not handed_out:
+                    tested.append((gradient, variable))
+        tested.sort(key=lambda pair: _maker(pair[0])._id)
+        return [
+            (f"{_maker(gradient).name}, the gradient of {variable.op.name}", tf.reduce_all(tf.math.is_finite(_values(gradient))))
+            for gradient, variable in tested
+        ]
+
+    def _tell(self, tests):
+        """Names the first op whose gradient is not finite, for each step that is left out."""
+        first = tf.argmin(tf.cast(tf.stack([test for _, test in tests]), tf.int32))  # of equal ones the first
+        name = tf.gather([name for name, _ in tests], first)
+        scale = self._loss_scale_manager.get_loss_scale()
+        return tf.print(
+            "npu_bridge: the step is left out at loss scale", scale, "because of what is not finite:", name, output_stream=sys.stderr
+        )
 
     def _checks_overflow(self):
         manager = self._loss_scale_manager
@@ -69,6 +102,14 @@ def _values(gradient):
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
+def _maker(gradient):
+    """The op that computes it, behind what only hands it on."""
+    op = _values(gradient).op
+    while op.type == "Identity":
+        op = op.inputs[0].op
+    return op
+
+
 def _times(gradient, factor):
     if gradient is None:
         return None
@@ -76,7 +117,3 @@ def _times(gradient, factor):
         return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * tf.cast(factor, gradient.dtype)
 
-
-def _all_finite(gradients):
-    tests = [tf.reduce_all(tf.math.is_finite(_values(gradient))) for gradient in gradients]
-    return tf.reduce_all(tf.stack(tests)) if tests else tf.constant(True)
