@@ -466,6 +466,13 @@ namespace {
 std::string_view row_of(const PatternTable& table, std::string_view name) {
   for (std::string_view up = name; up.find('.') != up.npos; up = up.substr(0, up.rfind('.')))
     if (std::string_view row = table.exact(up); !row.empty() && (up == name || row.starts_with("layer"))) return row;
+  // The private modules inside a part of contrib (tf.contrib.rnn.python.ops.rnn_cell.X) are answered by the part.
+  if (size_t inner = name.find(".python."); name.starts_with("tf.contrib.") && inner != name.npos) {
+    std::string part(name.substr(0, inner));
+    std::string_view row = table.exact(part + std::string(name.substr(name.rfind('.'))));
+    if (row.empty()) row = table.exact(part);
+    if (!row.empty()) return row;
+  }
   return table.find(name);
 }
 

@@ -20,7 +20,7 @@ p.sub{color:var(--soft);margin:0 0 24px}.cards{display:grid;grid-template-column
 .bar{height:8px;border-radius:4px;background:var(--line);margin-top:8px;overflow:hidden}.bar i{display:block;height:100%;background:var(--acc)}
 table{border-collapse:collapse;width:100%;background:var(--card);border:1px solid var(--line);border-radius:10px;overflow:hidden}
 th,td{text-align:left;padding:7px 12px;border-top:1px solid var(--line);vertical-align:top;font-size:14px}th{border-top:0;color:var(--soft);font-weight:500}td.n{text-align:right;font-variant-numeric:tabular-nums}
-code,.diff{font:12.5px/1.55 ui-monospace,SFMono-Regular,Menlo,monospace}
+code,.diff{font:12.5px/1.55 ui-monospace,SFMono-Regular,Menlo,monospace}#uses code,td:not(:last-child)>code{overflow-wrap:anywhere}
 .tag{display:inline-block;border-radius:20px;padding:0 9px;font-size:12px;border:1px solid currentColor;white-space:nowrap}.safe,.note{color:var(--acc)}.review,.warning{color:var(--warn)}.error{color:var(--err)}.advice{color:var(--soft)}
 details{background:var(--card);border:1px solid var(--line);border-radius:10px;margin:10px 0;overflow:hidden}summary{cursor:pointer;padding:10px 14px;font-weight:500}summary small{color:var(--soft);font-weight:400;margin-left:8px}
 .why{padding:0 14px 8px;margin:0;list-style:none;font-size:13.5px}.why li{padding:2px 0}

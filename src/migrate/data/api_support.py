@@ -181,11 +181,16 @@ def rows_of(prefix, module):
     """Rows of a module and of the modules inside it that are part of the layer too."""
     yield f"{prefix} module {module.__name__}"
     for name, value in sorted(vars(module).items()):
+        if name.startswith("_"):
+            continue
         if isinstance(value, types.ModuleType):
             below = value.__name__.startswith(("tf_slim.", "cairn_tf1.contrib.")) and value.__name__ != module.__name__
             if below and prefix.count(".") < 4:
                 yield from rows_of(f"{prefix}.{name}", value)
-        elif not name.startswith("_"):
+            elif value.__name__.startswith("tensorflow.python.util") and module.__name__.startswith("cairn_tf1."):
+                # One of TensorFlow's own, handed on as a whole: framework.nest.
+                yield f"{prefix}.{name} layer {value.__name__}"
+        else:
             yield f"{prefix}.{name} layer {getattr(value, '__module__', None) or module.__name__}"
 
 

@@ -5,7 +5,7 @@ import shlex
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:40px auto;padding:0 20px;color:#1c2330;background:#fff}
 table{border-collapse:collapse;width:100%;font-size:13px}td,th{border-bottom:1px solid #dfe4ec;padding:4px 8px;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}
+td.n,th.n{text-align:right}td.n{font-variant-numeric:tabular-nums}code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}
 .good{color:#0f7b6c}.bad{color:#b3261e}"""
 
 
@@ -59,12 +59,16 @@ def section(title, columns, rows, sentence=""):
     rows = list(rows)
     if not rows and not sentence:
         return []
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    numbers = [all(number(row[index]) for row in rows) for index in range(len(columns))]
+    head = "".join(f"<th{' class=n' * flag}>{html.escape(column)}</th>" for column, flag in zip(columns, numbers))
     body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
     table = f"<table><tr>{head}</tr>{body}</table>" if rows else ""
     return [f"<h2>{html.escape(title)}</h2><p>{html.escape(sentence)}</p>{table}"]
 
 
+def number(value):
+    return isinstance(value, int) or (value[:1].isdigit() and not value.strip("0123456789.e+-"))
+
+
 def cell(value):
-    number = isinstance(value, int) or (value[:1].isdigit() and not value.strip("0123456789.e+-"))
-    return f"<td class=n>{value}</td>" if number else f"<td><code>{html.escape(value)}</code></td>"
+    return f"<td class=n>{value}</td>" if number(value) else f"<td><code>{html.escape(value)}</code></td>"
