@@ -4,6 +4,7 @@ the other runs; rounds alternate, and a ratio is the median over rounds of the f
 TensorFlow: below 1 Cairn is faster. The ratio of processor time says more on a busy machine. --profile FOLDER records some steps of Cairn instead and prints where the time goes."""
 
 import argparse
+import collections
 import csv
 import itertools
 import json
@@ -191,18 +192,32 @@ def compare(name, options):
 
 
 def profile(name, options):
-    """Seconds by kernel of a few recorded steps."""
+    """Where the time of a step goes: the steps of the engine by kernel and source operator, each at its fastest."""
     folder = Path(options.profile) / name
-    cairn = [Path(sys.executable).with_name("cairn"), "profile"] if not options.cairn else [options.cairn, "profile"]
-    command = [*cairn, "-o", folder, "--", sys.executable, __file__, name, "--worker", "cairn", "--threads", options.threads]
-    subprocess.run(list(map(str, command)), input="run 5\n", text=True, env=environment(options), check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(list(map(str, [*cairn, "export", folder])), check=True, stdout=subprocess.DEVNULL)
-    files = sorted(folder.glob("**/op_statistic*.csv"))
-    with open(files[-1]) as file:
-        rows = list(csv.DictReader(file))
-    print(f"{name}: {files[-1]}")
-    for row in rows[:40]:
-        print("  " + "  ".join(row.values()))
+    cairn = options.cairn or Path(sys.executable).with_name("cairn")
+    command = [cairn, "profile", "-o", folder, "--", sys.executable, __file__, name, "--worker", "cairn", "--threads", options.threads]
+    subprocess.run(list(map(str, command)), input="run 20\n" if STEPS[name][0] != "bert" and name != "resnet224" else "run 3\n", text=True, env=environment(options), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([str(cairn), "profile", "export", str(folder)], check=True, stdout=subprocess.DEVNULL)
+    steps = {}  # (model, step): fastest, kernel, source operator, shapes
+    counts = collections.Counter()
+    with open(sorted(folder.glob("**/op_summary*.csv"))[-1]) as file:
+        for row in csv.DictReader(file):
+            key, spent = (row["Model ID"], row["Task ID"], row["Op Name"], row["Kernel"]), float(row["Task Duration(us)"])
+            counts[key] += 1
+            if key not in steps or spent < steps[key][0]:
+                steps[key] = (spent, row["Kernel"], row["OP Type"], row["Input Shapes"])
+    steps = [step for key, step in steps.items() if counts[key] > 1]  # once: what makes the variables
+    whole = sum(spent for spent, *_ in steps)
+    print(f"{name}: {whole / 1e3:.3f} ms in {len(steps)} steps")
+    kinds = collections.defaultdict(lambda: [0, 0.0])
+    for spent, kernel, operator, _ in steps:
+        kind = kinds[kernel.split(",")[0].split(" ")[0] + " " + operator]
+        kind[0], kind[1] = kind[0] + 1, kind[1] + spent
+    for kind, (count, spent) in sorted(kinds.items(), key=lambda item: -item[1][1])[:25]:
+        print(f"  {spent / 1e3:9.3f} ms {spent / whole:6.1%} {count:5}  {kind}")
+    print("  slowest steps")
+    for spent, kernel, operator, shapes in sorted(steps, reverse=True)[:20]:
+        print(f"  {spent / 1e3:9.3f} ms  {operator}  {kernel}  {shapes}")
 
 
 def main():

@@ -146,7 +146,7 @@ Value* concat_once(Match& m) {
   return m.like(root, inputs);
 }
 
-// Axes of a reduction whose input has a known rank; all of them when none is named.
+// Axes of a reduction whose input has a known rank.
 std::vector<size_t> reduced_axes(const Node& node) {
   std::vector<size_t> axes;
   size_t rank = node.inputs[0]->type.shape.rank();
@@ -156,7 +156,7 @@ std::vector<size_t> reduced_axes(const Node& node) {
 
 bool reduces_ones(const Match& m) {
   const Shape& shape = m["x"]->type.shape;
-  if (!shape.ranked || m["x"]->type.dtype != m.type().dtype || m.root().attr().integers("axes").empty()) return false;
+  if (!shape.ranked || m["x"]->type.dtype != m.type().dtype) return false;
   for (size_t axis : reduced_axes(m.root()))
     if (!(shape.dims[axis] == Dim(1))) return false;
   return reshape_operand(m.type().shape.dims).has_value();
@@ -300,7 +300,7 @@ constexpr Rule kRules[] = {
      .out = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %y = concat %a, %b, %c {axis = 0} "
             "return %y }"},
     {.name = "reduce_of_ones",
-     .summary = "a reduction along dims of size one is a reshape",
+     .summary = "a reduction along dims of size one, or along none, is a reshape",
      .pattern = "reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)",
      .where = reduces_ones,
      .replace = transpose_by_reshape,

@@ -4,7 +4,7 @@
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
-#include "engines/cpu/vector_math.h"
+#include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
 #include "passes/facts.h"
 
@@ -142,30 +142,6 @@ std::optional<Attention> match(const Node& softmax, const Surroundings& around) 
   return fits(a) ? std::optional(a) : std::nullopt;
 }
 
-CAIRN_VECTORISED void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) {
-  Floats most = spread(-std::numeric_limits<float>::infinity()), sum{};
-  const int64_t whole = count / kFloats * kFloats;
-  float top = -std::numeric_limits<float>::infinity(), total = 0;
-  for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
-  for (int64_t i = 0; i < whole; i += kFloats) most = larger(most, load(x + i));
-  for (int64_t i = whole; i < count; ++i) top = top > x[i] || top != top ? top : x[i];
-  for (int lane = 0; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
-  for (int64_t i = 0; i < whole; i += kFloats) {
-    const Floats power = exp_of(load(x + i) - top);
-    sum += power;
-    store(x + i, power);
-  }
-  if (whole < count) {
-    float tail[kFloats] = {};
-    for (int64_t i = whole; i < count; ++i) tail[i - whole] = x[i] - top;
-    store(tail, exp_of(load(tail)));
-    for (int64_t i = whole; i < count; ++i) total += x[i] = tail[i - whole];
-  }
-  for (int lane = 0; lane < kFloats; ++lane) total += sum[lane];
-  const float factor = 1 / total;
-  for (int64_t i = 0; i < count; ++i) x[i] *= factor;
-}
-
 /// Work is cut into blocks of rows of one head, each of which packs that head's k and v for itself.
 class AttentionStep final : public Step {
  public:
@@ -237,7 +213,7 @@ class AttentionStep final : public Step {
     const float* q = input(args, q_) + start(a_.q) + first * a_.q.strides[2];
     scores.run(serial_executor(), q, k, zeros_.data(), p, p);
     for (int64_t row = 0; row < count; ++row)
-      softmax_of_scores(keys_, a_.scale, mask_row(args, batch, head, first + row), p + row * keys_);
+      vector_loops().softmax_of_scores(keys_, a_.scale, mask_row(args, batch, head, first + row), p + row * keys_);
     float* y = output(args) + start(a_.y) + first * a_.y.strides[2];
     results.run(serial_executor(), p, v, zeros_.data(), y, y);
   }

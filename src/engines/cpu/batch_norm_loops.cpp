@@ -5,7 +5,6 @@
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
-#include "engines/cpu/vector_math.h"
 
 namespace cairn {
 

@@ -21,7 +21,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Rows of `width` floats from a matrix with any steps; columns that do not exist are 0.
 void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
                float* to) {
-  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
+  constexpr int64_t kBlock = 64;  // rows whose lines stay in the first-level cache while columns are transposed
   for (int64_t block = 0; block < rows; block += kBlock) {
     const int64_t end = std::min(rows, block + kBlock);
     for (int64_t o = 0; column_step != 1 && o < columns; ++o)

@@ -123,6 +123,14 @@ class Proposer {
     if (!refuses_attention(group)) take(std::move(group));
   }
 
+  // An addition of what is computed for it alone, element by element, is better made with that: an optimiser's update.
+  bool reads_chain(const Node& node, const Value* current) const {
+    if (!is_add(node)) return false;
+    const Value* other = other_operand(node, current);
+    return other->producer && uses_.single(other) && other->type == current->type && !taken(*other->producer) &&
+           ElementwiseProgram::takes(*other->producer);
+  }
+
   static bool takes_epilogue(const Node& node) {
     return (node.op->has(kContraction) || node.is("batch_norm_training")) && is_f32(node.result(0));
   }
@@ -135,7 +143,7 @@ class Proposer {
     const Value* current = node.result(0);
     while (uses_.single(current)) {
       const Node* next = uses_.users(current).front();
-      if (taken(*next) || !extend(found, *next, current)) break;
+      if (taken(*next) || reads_chain(*next, current) || !extend(found, *next, current)) break;
       // A residual made later than the contraction is fine: the group runs where its last node stands.
       nodes.push_back(next);
       current = next->result();

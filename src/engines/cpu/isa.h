@@ -20,3 +20,5 @@ inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
 #define CAIRN_VECTORISED                                                       \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
                  optimize("O3", "no-math-errno", "no-trapping-math")))
+
+#define CAIRN_INLINE inline __attribute__((always_inline))

@@ -3,20 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engines/cpu/isa.h"
-#include "engines/cpu/vector_math.h"
+#include "engines/cpu/vector_loops.h"
 
 namespace cairn {
-
-// clang-format off
-enum class ElementwiseProgram::Op : uint8_t {
-  add, sub, mul, div, maximum, minimum, squared_difference,
-  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
-  select, neg, abs, square, sqrt, rsqrt, reciprocal, exp, tanh, sigmoid, relu, clip, leaky_relu, floor, ceil, copy,
-  erf, log, log1p, expm1, softplus, gelu, gelu_by_tanh, sign, round, elu,
-  sin, cos, pow, mod, truncate_mod, floor_div,
-};
-// clang-format on
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
     {"add", Op::add},
@@ -211,76 +200,6 @@ void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* 
     });
 }
 
-// Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
-CAIRN_VECTORISED void ElementwiseProgram::execute(const Instruction& code, const float* a, const float* b,
-                                                  const float* c, float* to) {
-#define CAIRN_EACH(expression)                      \
-  for (int64_t i = 0; i < kTile; i += kFloats) {    \
-    [[maybe_unused]] Floats x = cairn::load(a + i); \
-    [[maybe_unused]] Floats y = cairn::load(b + i); \
-    store(to + i, (expression));                    \
-  }                                                 \
-  break
-  Floats one = spread(1.f), zero{};
-  switch (code.op) {
-    case Op::add: CAIRN_EACH(x + y);
-    case Op::sub: CAIRN_EACH(x - y);
-    case Op::mul: CAIRN_EACH(x * y);
-    case Op::div: CAIRN_EACH(x / y);
-    case Op::maximum: CAIRN_EACH(larger(x, y));
-    case Op::minimum: CAIRN_EACH(smaller(x, y));
-    case Op::squared_difference: CAIRN_EACH((x - y) * (x - y));
-    case Op::equal: CAIRN_EACH(choose(x == y, one, zero));
-    case Op::not_equal: CAIRN_EACH(choose(x != y, one, zero));
-    case Op::less: CAIRN_EACH(choose(x < y, one, zero));
-    case Op::less_equal: CAIRN_EACH(choose(x <= y, one, zero));
-    case Op::greater: CAIRN_EACH(choose(x > y, one, zero));
-    case Op::greater_equal: CAIRN_EACH(choose(x >= y, one, zero));
-    case Op::logical_and: CAIRN_EACH(x * y);
-    case Op::logical_or: CAIRN_EACH(choose(x + y > 0.f, one, zero));
-    case Op::logical_xor: CAIRN_EACH(choose(x != y, one, zero));
-    case Op::logical_not: CAIRN_EACH(one - x);
-    case Op::select: CAIRN_EACH(choose(x != 0.f, y, cairn::load(c + i)));
-    case Op::neg: CAIRN_EACH(-x);
-    case Op::abs: CAIRN_EACH(reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff));
-    case Op::square: CAIRN_EACH(x * x);
-    case Op::sqrt:
-      for (int64_t i = 0; i < kTile; ++i) to[i] = std::sqrt(a[i]);
-      break;
-    case Op::rsqrt:
-      for (int64_t i = 0; i < kTile; ++i) to[i] = 1.f / std::sqrt(a[i]);
-      break;
-    case Op::reciprocal: CAIRN_EACH(one / x);
-    case Op::exp: CAIRN_EACH(exp_of(x));
-    case Op::tanh: CAIRN_EACH(tanh_of(x));
-    case Op::sigmoid: CAIRN_EACH(sigmoid_of(x));
-    case Op::relu: CAIRN_EACH(larger(x, zero));
-    case Op::clip: CAIRN_EACH(smaller(larger(x, spread(code.low)), spread(code.high)));
-    case Op::leaky_relu: CAIRN_EACH(choose(x < 0.f, x * code.low, x));
-    case Op::floor:
-      for (int64_t i = 0; i < kTile; ++i) to[i] = std::floor(a[i]);
-      break;
-    case Op::ceil:
-      for (int64_t i = 0; i < kTile; ++i) to[i] = std::ceil(a[i]);
-      break;
-    case Op::copy: CAIRN_EACH(x);
-    case Op::erf: CAIRN_EACH(erf_of(x));
-    case Op::log: CAIRN_EACH(log_of(x));
-    case Op::log1p: CAIRN_EACH(log1p_of(x));
-    case Op::expm1: CAIRN_EACH(expm1_of(x));
-    case Op::softplus: CAIRN_EACH(softplus_of(x));
-    case Op::gelu: CAIRN_EACH(gelu_of(x));
-    case Op::gelu_by_tanh: CAIRN_EACH(gelu_by_tanh_of(x));
-    case Op::sign: CAIRN_EACH(choose(x > 0.f, one, choose(x < 0.f, -one, x)));
-    case Op::elu: CAIRN_EACH(choose(x > 0.f, x, expm1_of(x) * code.low));
-    case Op::round:
-      for (int64_t i = 0; i < kTile; ++i) to[i] = std::nearbyint(a[i]);
-      break;
-    default: execute_one_by_one(code.op, a, b, to);
-  }
-#undef CAIRN_EACH
-}
-
 void ElementwiseProgram::load_singles(const void* const* inputs, float* registers) const {
   for (size_t i = 0; i < operands_.size(); ++i)
     if (operands_[i].single)
@@ -290,6 +209,7 @@ void ElementwiseProgram::load_singles(const void* const* inputs, float* register
 
 void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first,
                                   int64_t count, float* registers) const {
+  const VectorLoops& loops = vector_loops();
   const float* sources[kMostRegisters];
   const bool whole = count == kTile;
   for (size_t i = 0; i < operands_.size(); ++i) {
@@ -305,7 +225,11 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   for (const Instruction& code : code_) {
     float* to = registers + static_cast<int64_t>(code.target) * kTile;
     if (whole && code.output >= 0 && direct >> code.output & 1) to = static_cast<float*>(outputs[code.output]) + first;
-    execute(code, sources[code.sources[0]], sources[code.sources[1]], sources[code.sources[2]], to);
+    const float *a = sources[code.sources[0]], *b = sources[code.sources[1]], *c = sources[code.sources[2]];
+    if (code.op < Op::first_one_by_one)
+      loops.execute(code.op, code.low, code.high, a, b, c, to);
+    else
+      execute_one_by_one(code.op, a, b, to);
     sources[code.target] = to;
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engines/cpu/vector_loops.h"
 
 namespace cairn {
 
@@ -24,11 +25,11 @@ class ElementwiseProgram {
   /// Inputs that are read at the very element that is written, so that an output may take their place.
   std::vector<size_t> aligned_inputs() const;
 
-  static constexpr int64_t kTile = 256;
+  static constexpr int64_t kTile = kElementTile;
   static constexpr int kMostRegisters = 40;
 
  private:
-  enum class Op : uint8_t;
+  using Op = ElementOp;
   struct Row {
     const char* name;
     Op op;
@@ -59,7 +60,6 @@ class ElementwiseProgram {
   void run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first, int64_t count,
                 float* registers) const;
   static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
-  static void execute(const Instruction& code, const float* a, const float* b, const float* c, float* to);
 
   std::vector<int64_t> dims_;
   int64_t count_ = 0;

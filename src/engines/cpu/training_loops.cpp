@@ -7,54 +7,11 @@
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
-#include "engines/cpu/vector_math.h"
+#include "engines/cpu/vector_loops.h"
 
 namespace cairn {
 
 namespace {
-
-/// `count` of sixteen lanes exist at `at`.
-CAIRN_INLINE Floats take(const float* at, int64_t count) {
-  if (count >= kFloats) return load(at);
-  float values[kFloats] = {};
-  for (int64_t lane = 0; lane < count; ++lane) values[lane] = at[lane];
-  return load(values);
-}
-CAIRN_INLINE void put(float* at, int64_t count, Floats value) {
-  if (count >= kFloats) return store(at, value);
-  for (int64_t lane = 0; lane < count; ++lane) at[lane] = value[lane];
-}
-
-CAIRN_VECTORISED void cross_entropy_row(int64_t c, const float* logits, const float* labels, int64_t label, float* loss,
-                                        float* gradient) {
-  const float least = -std::numeric_limits<float>::infinity();
-  Floats most{spread(least)};
-  for (int64_t at = 0; at < c; at += kFloats) {
-    if (c - at >= kFloats) {
-      most = larger(most, load(logits + at));
-      continue;
-    }
-    for (int64_t i = at; i < c; ++i) most[0] = most[0] > logits[i] || most[0] != most[0] ? most[0] : logits[i];
-  }
-  float top = most[0];
-  for (int lane = 1; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
-  double sum = 0;
-  for (int64_t at = 0; at < c; at += kFloats) {
-    const Floats power = exp_of(take(logits + at, c - at) - top);
-    put(gradient + at, c - at, power);
-    for (int64_t lane = 0; lane < std::min<int64_t>(kFloats, c - at); ++lane) sum += static_cast<double>(power[lane]);
-  }
-  const double shift = std::log(sum) + static_cast<double>(top);
-  const auto scale = static_cast<float>(1 / sum);
-  double total = 0;
-  for (int64_t i = 0; i < c; ++i) {
-    const float share = labels ? labels[i] : i == label ? 1.f : 0.f;
-    if (share != 0) total += static_cast<double>(share) * (shift - static_cast<double>(logits[i]));
-    gradient[i] = gradient[i] * scale - share;
-  }
-  // A NaN among the logits reaches every result, also where its own label is 0.
-  *loss = static_cast<float>(sum != sum && total == total ? sum : total);
-}
 
 /// Part of a window inside the image, in one dim.
 struct Taps {
@@ -97,6 +54,25 @@ CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const flo
     }
 }
 
+// The same of a few channels, one by one.
+CAIRN_INLINE void add_to_largest_of_few(const SlideSpec& s, int64_t channels, const float* x, const float* gradient,
+                                        const Taps& rows, const Taps& columns, float* dx) {
+  const int64_t down = s.dilation_h * s.w * s.channels, right = s.dilation_w * s.channels;
+  const int64_t corner = (rows.at * s.w + columns.at) * s.channels;
+  for (int64_t i = 0; i < channels; ++i) {
+    int64_t winner = corner + rows.first * down + columns.first * right + i;
+    float most = x[winner];
+    for (int64_t h = rows.first; h < rows.last; ++h)
+      for (int64_t w = columns.first; w < columns.last; ++w) {
+        const int64_t at = corner + h * down + w * right + i;
+        const bool wins = most < x[at];
+        most = wins ? x[at] : most;
+        winner = wins ? at : winner;
+      }
+    dx[winner] += gradient[i];
+  }
+}
+
 CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t channels, const float* __restrict gradient, float divisor,
                              const Taps& rows, const Taps& columns, float* dx) {
   for (int64_t h = rows.first; h < rows.last; ++h)
@@ -123,7 +99,9 @@ CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t channels, con
       const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
       const float* gradient = dy + (y * s.ow + column) * s.channels;
       if (s.work == WindowWork::maximum) {
-        for (int64_t at = 0; at < channels; at += kBlock)
+        if (channels < kLanes && rows.first < rows.last && columns.first < columns.last)
+          add_to_largest_of_few(s, channels, x, gradient, rows, columns, dx);
+        for (int64_t at = channels < kLanes ? channels : 0; at < channels; at += kBlock)
           add_to_largest(s, std::min(kBlock, channels - at), x + at, gradient + at, rows, columns, dx + at);
         continue;
       }
@@ -162,7 +140,8 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
                    const int64_t* wide_classes, const int32_t* classes, float* loss, float* gradient) {
   for_each(executor, rows, c * 16, [&](int64_t row) {
     const int64_t label = wide_classes ? wide_classes[row] : classes ? classes[row] : -1;
-    cross_entropy_row(c, logits + row * c, labels ? labels + row * c : nullptr, label, loss + row, gradient + row * c);
+    vector_loops().cross_entropy_row(c, logits + row * c, labels ? labels + row * c : nullptr, label, loss + row,
+                                     gradient + row * c);
   });
 }
 

@@ -1,24 +1,15 @@
-// Sixteen floats at a time in GCC's vector type: the same source is compiled for each instruction set. All functions are
-// inlined into callers that carry CAIRN_VECTORISED.
-#pragma once
-
-#include <cstdint>
-
-namespace cairn {
+// Sixteen floats at a time in GCC's vector type, included once for each instruction set, in a namespace each: functions
+// of CAIRN_VECTORISED would not do, for GCC takes comparisons of vectors apart to scalars before it makes those.
 
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
 
-inline constexpr int kFloats = 16;
-
-#define CAIRN_INLINE inline __attribute__((always_inline))
+constexpr int kFloats = kLanes;
 
 CAIRN_INLINE Floats load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
 CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
 CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
-CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) {
-  return reinterpret_cast<Floats>((mask & reinterpret_cast<Ints>(yes)) | (~mask & reinterpret_cast<Ints>(no)));
-}
+CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 /// The larger, or the NaN if either is one.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
@@ -125,5 +116,3 @@ CAIRN_INLINE Floats gelu_of(Floats x) { return 0.5f * x * (1.f + erf_of(x * 0.70
 CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
 }
-
-}  // namespace cairn

@@ -1,0 +1,278 @@
+// The loops of vector_loops.cpp, included once for each instruction set, in a namespace each.
+
+#include "engines/cpu/vector_math.h"
+
+// Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
+void execute(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to) {
+#define CAIRN_EACH(expression)                          \
+  for (int64_t i = 0; i < kElementTile; i += kFloats) { \
+    [[maybe_unused]] Floats x = load(a + i);            \
+    [[maybe_unused]] Floats y = load(b + i);            \
+    store(to + i, (expression));                        \
+  }                                                     \
+  break
+  Floats one = spread(1.f), zero{};
+  switch (op) {
+    case ElementOp::add: CAIRN_EACH(x + y);
+    case ElementOp::sub: CAIRN_EACH(x - y);
+    case ElementOp::mul: CAIRN_EACH(x * y);
+    case ElementOp::div: CAIRN_EACH(x / y);
+    case ElementOp::maximum: CAIRN_EACH(larger(x, y));
+    case ElementOp::minimum: CAIRN_EACH(smaller(x, y));
+    case ElementOp::squared_difference: CAIRN_EACH((x - y) * (x - y));
+    case ElementOp::equal: CAIRN_EACH(choose(x == y, one, zero));
+    case ElementOp::not_equal: CAIRN_EACH(choose(x != y, one, zero));
+    case ElementOp::less: CAIRN_EACH(choose(x < y, one, zero));
+    case ElementOp::less_equal: CAIRN_EACH(choose(x <= y, one, zero));
+    case ElementOp::greater: CAIRN_EACH(choose(x > y, one, zero));
+    case ElementOp::greater_equal: CAIRN_EACH(choose(x >= y, one, zero));
+    case ElementOp::logical_and: CAIRN_EACH(x * y);
+    case ElementOp::logical_or: CAIRN_EACH(choose(x + y > 0.f, one, zero));
+    case ElementOp::logical_xor: CAIRN_EACH(choose(x != y, one, zero));
+    case ElementOp::logical_not: CAIRN_EACH(one - x);
+    case ElementOp::select: CAIRN_EACH(choose(x != 0.f, y, load(c + i)));
+    case ElementOp::neg: CAIRN_EACH(-x);
+    case ElementOp::abs: CAIRN_EACH(reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff));
+    case ElementOp::square: CAIRN_EACH(x * x);
+    case ElementOp::sqrt:
+      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::sqrt(a[i]);
+      break;
+    case ElementOp::rsqrt:
+      for (int64_t i = 0; i < kElementTile; ++i) to[i] = 1.f / std::sqrt(a[i]);
+      break;
+    case ElementOp::reciprocal: CAIRN_EACH(one / x);
+    case ElementOp::exp: CAIRN_EACH(exp_of(x));
+    case ElementOp::tanh: CAIRN_EACH(tanh_of(x));
+    case ElementOp::sigmoid: CAIRN_EACH(sigmoid_of(x));
+    case ElementOp::relu: CAIRN_EACH(larger(x, zero));
+    case ElementOp::clip: CAIRN_EACH(smaller(larger(x, spread(low)), spread(high)));
+    case ElementOp::leaky_relu: CAIRN_EACH(choose(x < 0.f, x * low, x));
+    case ElementOp::floor:
+      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::floor(a[i]);
+      break;
+    case ElementOp::ceil:
+      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::ceil(a[i]);
+      break;
+    case ElementOp::copy: CAIRN_EACH(x);
+    case ElementOp::erf: CAIRN_EACH(erf_of(x));
+    case ElementOp::log: CAIRN_EACH(log_of(x));
+    case ElementOp::log1p: CAIRN_EACH(log1p_of(x));
+    case ElementOp::expm1: CAIRN_EACH(expm1_of(x));
+    case ElementOp::softplus: CAIRN_EACH(softplus_of(x));
+    case ElementOp::gelu: CAIRN_EACH(gelu_of(x));
+    case ElementOp::gelu_by_tanh: CAIRN_EACH(gelu_by_tanh_of(x));
+    case ElementOp::sign: CAIRN_EACH(choose(x > 0.f, one, choose(x < 0.f, -one, x)));
+    case ElementOp::elu: CAIRN_EACH(choose(x > 0.f, x, expm1_of(x) * low));
+    case ElementOp::round:
+      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::nearbyint(a[i]);
+      break;
+    default: break;  // one by one
+  }
+#undef CAIRN_EACH
+}
+
+// Channels [first, last) of one outer index; four partial sums in a fixed order.
+void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
+                     int64_t last) {
+  int64_t at = first;
+  for (; at + kFloats <= last; at += kFloats) {
+    Floats part[4];
+    for (auto& each : part) each = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
+    for (int64_t i = 0; i < middle; ++i) {
+      Floats value = load(x + i * c + at);
+      part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
+    }
+    Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
+                         : (part[0] + part[1]) + (part[2] + part[3]);
+    store(y + at, largest ? all : all * scale);
+  }
+  for (; at < last; ++at) {
+    float part[4];
+    for (auto& each : part) each = largest ? -std::numeric_limits<float>::infinity() : 0.f;
+    for (int64_t i = 0; i < middle; ++i) {
+      float value = x[i * c + at], &sum = part[i & 3];
+      sum = !largest ? sum + value : sum > value || sum != sum ? sum : value;
+    }
+    if (largest) {
+      float all = part[0];
+      for (float each : part) all = all > each || all != all ? all : each;
+      y[at] = all;
+    } else {
+      y[at] = ((part[0] + part[1]) + (part[2] + part[3])) * scale;
+    }
+  }
+}
+
+// Elements [first, c) of a row that do not fill a vector, the rest `other`.
+CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float other) {
+  float rest[kFloats];
+  for (int64_t lane = 0; lane < kFloats; ++lane) rest[lane] = first + lane < c ? x[first + lane] : other;
+  return load(rest);
+}
+
+// Sum of term(vector) over a row in a fixed order: lanes, then halves of them.
+template <class Term>
+CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
+  Floats even{}, odd{};
+  int64_t i = 0;
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
+    even += term(load(x + i));
+    odd += term(load(x + i + kFloats));
+  }
+  for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
+  if (i < c) odd += term(load_rest(x, i, c, other));
+  even += odd;
+  for (int half = kFloats / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) even[lane] += even[lane + half];
+  return even[0];
+}
+
+CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
+  const float least = -std::numeric_limits<float>::infinity();
+  Floats most = spread(least);
+  int64_t i = 0;
+  for (; i + kFloats <= c; i += kFloats) most = larger(most, load(x + i));
+  if (i < c) most = larger(most, load_rest(x, i, c, least));
+  float result = most[0];
+  for (int lane = 1; lane < kFloats; ++lane) result = result > most[lane] || result != result ? result : most[lane];
+  return result;
+}
+
+void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
+  *y = largest ? largest_of_row(c, x)
+               : sum_row(
+                     c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) *
+                     scale;
+}
+
+void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
+  const float count = static_cast<float>(c);
+  const float mean = sum_row(
+                         c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) /
+                     count;
+  const float squares = sum_row(
+      c, x, mean, [mean](Floats value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
+  const float factor = 1.f / std::sqrt(squares / count + epsilon);
+  for (int64_t i = 0; i < c; ++i) y[i] = (x[i] - mean) * factor * scale[i] + offset[i];
+}
+
+void softmax_row(bool log, int64_t c, const float* x, float* y) {
+  const float most = largest_of_row(c, x);
+  if (log) {
+    const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_of(value - most); };
+    const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
+    for (int64_t i = 0; i < c; ++i) y[i] = x[i] - most - total;
+    return;
+  }
+  float total = 0;
+  int64_t i = 0;
+  Floats sum{};
+  for (; i + kFloats <= c; i += kFloats) {
+    Floats value = exp_of(load(x + i) - most);
+    sum += value;
+    store(y + i, value);
+  }
+  for (int lane = 0; lane < kFloats; ++lane) total += sum[lane];
+  if (i < c) {
+    float tail[kFloats];
+    for (int lane = 0; lane < kFloats; ++lane) tail[lane] = i + lane < c ? x[i + lane] - most : 0.f;
+    store(tail, exp_of(load(tail)));
+    for (int lane = 0; i + lane < c; ++lane) total += y[i + lane] = tail[lane];
+  }
+  for (i = 0; i < c; ++i) y[i] /= total;
+}
+
+// The softmax of `lanes` neighbouring columns (at most a vector of them).
+void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
+  const auto take = [&](int64_t i) __attribute__((always_inline)) {
+    return lanes == kFloats ? load(x + i * inner) : load_rest(x + i * inner, 0, lanes, 0.f);
+  };
+  const auto put = [&](int64_t i, Floats value) __attribute__((always_inline)) {
+    if (lanes == kFloats) return store(y + i * inner, value);
+    for (int64_t lane = 0; lane < lanes; ++lane) y[i * inner + lane] = value[lane];
+  };
+  Floats most = spread(-std::numeric_limits<float>::infinity()), sum{};
+  for (int64_t i = 0; i < size; ++i) most = larger(most, take(i));
+  if (log) {
+    for (int64_t i = 0; i < size; ++i) sum += exp_of(take(i) - most);
+    const Floats shift = log_of(sum);
+    for (int64_t i = 0; i < size; ++i) put(i, take(i) - most - shift);
+    return;
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    const Floats value = exp_of(take(i) - most);
+    sum += value;
+    put(i, value);
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    Floats value = lanes == kFloats ? load(y + i * inner) : load_rest(y + i * inner, 0, lanes, 0.f);
+    put(i, value / sum);
+  }
+}
+
+/// `count` of sixteen lanes exist at `at`.
+CAIRN_INLINE Floats take(const float* at, int64_t count) {
+  if (count >= kFloats) return load(at);
+  float values[kFloats] = {};
+  for (int64_t lane = 0; lane < count; ++lane) values[lane] = at[lane];
+  return load(values);
+}
+CAIRN_INLINE void put(float* at, int64_t count, Floats value) {
+  if (count >= kFloats) return store(at, value);
+  for (int64_t lane = 0; lane < count; ++lane) at[lane] = value[lane];
+}
+
+void cross_entropy_row(int64_t c, const float* logits, const float* labels, int64_t label, float* loss,
+                       float* gradient) {
+  const float least = -std::numeric_limits<float>::infinity();
+  Floats most{spread(least)};
+  for (int64_t at = 0; at < c; at += kFloats) {
+    if (c - at >= kFloats) {
+      most = larger(most, load(logits + at));
+      continue;
+    }
+    for (int64_t i = at; i < c; ++i) most[0] = most[0] > logits[i] || most[0] != most[0] ? most[0] : logits[i];
+  }
+  float top = most[0];
+  for (int lane = 1; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
+  double sum = 0;
+  for (int64_t at = 0; at < c; at += kFloats) {
+    const Floats power = exp_of(take(logits + at, c - at) - top);
+    put(gradient + at, c - at, power);
+    for (int64_t lane = 0; lane < std::min<int64_t>(kFloats, c - at); ++lane) sum += static_cast<double>(power[lane]);
+  }
+  const double shift = std::log(sum) + static_cast<double>(top);
+  const auto scale = static_cast<float>(1 / sum);
+  double total = 0;
+  for (int64_t i = 0; i < c; ++i) {
+    const float share = labels ? labels[i] : i == label ? 1.f : 0.f;
+    if (share != 0) total += static_cast<double>(share) * (shift - static_cast<double>(logits[i]));
+    gradient[i] = gradient[i] * scale - share;
+  }
+  // A NaN among the logits reaches every result, also where its own label is 0.
+  *loss = static_cast<float>(sum != sum && total == total ? sum : total);
+}
+
+void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) {
+  Floats most = spread(-std::numeric_limits<float>::infinity()), sum{};
+  const int64_t whole = count / kFloats * kFloats;
+  float top = -std::numeric_limits<float>::infinity(), total = 0;
+  for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
+  for (int64_t i = 0; i < whole; i += kFloats) most = larger(most, load(x + i));
+  for (int64_t i = whole; i < count; ++i) top = top > x[i] || top != top ? top : x[i];
+  for (int lane = 0; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
+  for (int64_t i = 0; i < whole; i += kFloats) {
+    const Floats power = exp_of(load(x + i) - top);
+    sum += power;
+    store(x + i, power);
+  }
+  if (whole < count) {
+    float tail[kFloats] = {};
+    for (int64_t i = whole; i < count; ++i) tail[i - whole] = x[i] - top;
+    store(tail, exp_of(load(tail)));
+    for (int64_t i = whole; i < count; ++i) total += x[i] = tail[i - whole];
+  }
+  for (int lane = 0; lane < kFloats; ++lane) total += sum[lane];
+  const float factor = 1 / total;
+  for (int64_t i = 0; i < count; ++i) x[i] *= factor;
+}
