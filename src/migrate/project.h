@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "migrate/migrate.h"
 #include "migrate/module.h"
 
 namespace cairn::migrate {
@@ -36,6 +37,10 @@ class Project {
   std::unordered_map<std::string, const Module*> by_path_;
   std::unordered_map<std::string, bool> paths_;  // files and, with a final '/', folders
 };
+
+/// The files to parse, as indices: those that name a framework, and those that import one of them, directly or not
+/// (selection.cpp).
+std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths);
 
 /// Frameworks and packages whose names are theirs even inside a tree that holds a folder of the same name.
 bool is_framework(std::string_view dotted);

@@ -154,6 +154,9 @@ class Rewrite {
   std::vector<NodeId> touched_;
 };
 
+/// Adds one edit with the import lines that the file's changes ask for; false when there is no place for them (imports.cpp).
+bool add_imports(Context& file, std::vector<Edit>& edits);
+
 // ---- expressions (expression.cpp) ----
 
 /// The expression's text ready to stand as an operand of + and -, in parentheses when it binds less tightly.

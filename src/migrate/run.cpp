@@ -1,5 +1,5 @@
-// A run: which files are scripts worth a parse, parsing them, finding out about the project, applying the rules to each
-// file, and the imports that the new text needs.
+// A run: parsing the scripts, finding out about the project, applying the rules to each file, noting the uses of
+// framework names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,93 +54,12 @@ int Result::readiness() const {
 
 namespace {
 
-// ---- what the project is ----
-
-// Modules (as written) that a text's import lines name; good enough to decide what to parse.
-std::vector<std::string> imported_modules(std::string_view text) {
-  std::vector<std::string> found;
-  size_t at = 0;
-  while (at < text.size()) {
-    size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    size_t start = line.find_first_not_of(" \t");
-    if (start == std::string_view::npos) continue;
-    line.remove_prefix(start);
-    bool from = line.starts_with("from ");
-    if (!from && !line.starts_with("import ")) continue;
-    line.remove_prefix(from ? 5 : 7);
-    auto word_end = [](std::string_view text) { return std::min(text.find_first_of(" \t,;#("), text.size()); };
-    if (from) {
-      std::string module(line.substr(0, word_end(line)));
-      found.push_back(module);
-      size_t import = line.find(" import ");
-      if (import == std::string_view::npos) continue;
-      for (std::string_view rest = line.substr(import + 8); !rest.empty();) {  // from package import module
-        size_t begin = rest.find_first_not_of(" \t,()");
-        if (begin == std::string_view::npos || rest[begin] == '#' || rest[begin] == '\\') break;
-        rest.remove_prefix(begin);
-        size_t size = word_end(rest.substr(0, rest.find(')')));
-        found.push_back(module + (module.ends_with('.') ? "" : ".") + std::string(rest.substr(0, size)));
-        rest.remove_prefix(std::min(rest.size(), std::max<size_t>(size, 1)));
-      }
-    } else {
-      while (!line.empty()) {
-        size_t begin = line.find_first_not_of(" \t,");
-        if (begin == std::string_view::npos) break;
-        line.remove_prefix(begin);
-        found.emplace_back(line.substr(0, word_end(line)));
-        size_t comma = line.find(',');
-        line.remove_prefix(comma == std::string_view::npos ? line.size() : comma);
-      }
-    }
-  }
-  return found;
-}
-
-bool has_suffix(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
-
 struct Script {
   size_t file;         // index into files
   std::string source;  // Python text: the file itself or a notebook's cells
   std::unique_ptr<Module> module;
   std::unique_ptr<Notebook> notebook;
 };
-
-// The scripts to parse: those that name a framework, and those that import one of them, directly or not.
-std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths) {
-  std::vector<size_t> chosen, candidates;
-  std::vector<std::vector<std::string>> imports(files.size());
-  std::unordered_map<std::string, size_t> index;
-  std::vector<char> taken(files.size(), 0);
-  for (size_t i = 0; i < files.size(); ++i) {
-    if (files[i].before.empty()) continue;
-    index[files[i].path] = i;
-    taken[i] = names_a_framework(files[i].before);
-    if (taken[i])
-      chosen.push_back(i);
-    else if (has_suffix(files[i].path, ".py"))
-      candidates.push_back(i);
-  }
-  for (size_t i : candidates)
-    for (const std::string& module : imported_modules(files[i].before))
-      if (std::string path = paths.find(files[i].path, module); !path.empty()) imports[i].push_back(std::move(path));
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (size_t i : candidates) {
-      if (taken[i]) continue;
-      for (const std::string& path : imports[i])
-        if (auto found = index.find(path); found != index.end() && taken[found->second]) {
-          taken[i] = 1;
-          chosen.push_back(i);
-          grew = true;
-          break;
-        }
-    }
-  }
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
-}
 
 void parallel(Executor& executor, size_t count, const std::function<void(size_t)>& body) {
   executor.run(static_cast<int>(count), [&](int chunk, int) { body(static_cast<size_t>(chunk)); });
@@ -215,85 +134,6 @@ Votes votes_of(const Project& project, const Module& module) {
 }
 
 bool is_entry(const Module& module) { return main_guard(module.syntax()) != kNoNode; }
-
-// ---- imports that the new text needs ----
-
-NodeId import_anchor(const Module& module) {
-  // After the first statement that imports TensorFlow or Keras; else after the docstring, __future__ and the first imports.
-  const Syntax& syntax = module.syntax();
-  NodeId lead = kNoNode;
-  bool leading = true;
-  for (NodeId statement : syntax.children(0)) {
-    Kind kind = syntax.kind(statement);
-    bool import = kind == Kind::import_statement || kind == Kind::import_from_statement;
-    for (const Import& entry : module.imports()) {
-      if (entry.statement < statement || entry.statement >= syntax[statement].after || entry.module.starts_with('.'))
-        continue;
-      std::string api = canonical(entry.module).name;
-      // Not the import of Horovod, which may go.
-      if ((import || kind == Kind::try_statement) && (api == "tf" || is_ours(api)) && !api.starts_with("hvd"))
-        return statement;
-    }
-    bool docstring = kind == Kind::expression_statement && syntax.kind(syntax.first(statement)) == Kind::string;
-    if (kind == Kind::future_import_statement || (docstring && lead == kNoNode))
-      lead = statement;
-    else if (import && leading)
-      lead = statement;
-    else
-      leading = false;
-  }
-  return lead;
-}
-
-// One edit with the import lines for these names, "module:name" or a plain name of npu_bridge.npu_init.
-bool add_imports(Context& file, std::vector<Edit>& edits) {
-  std::map<std::string, std::set<std::string>> from;
-  bool exits = false;
-  for (const Change& change : file.changes)
-    for (const std::string& need : change.imports) {
-      size_t colon = need.find(':');
-      std::string module = colon == std::string::npos ? "npu_bridge.npu_init" : need.substr(0, colon);
-      std::string name = colon == std::string::npos ? need : need.substr(colon + 1);
-      if (name == "atexit") {
-        exits = exits || !file.module.scopes()[0].names.contains("atexit");
-        continue;
-      }
-      bool present = false;
-      for (const Import& import : file.module.imports())
-        present = present || (import.module.starts_with(module.substr(0, 10)) &&
-                              (import.member == name || (import.star && star_exports(import.module, name))));
-      std::string spelled = colon == std::string::npos ? file.spelling(name) : name;
-      if (!present) from[module].insert(spelled == name ? name : name + " as " + spelled);
-    }
-  std::vector<std::string> lines;
-  if (exits) lines.push_back("import atexit");
-  for (const auto& [module, names] : from) {
-    std::string joined;
-    for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
-    lines.push_back("from " + module + " import " + joined);
-  }
-  if (lines.empty()) return true;
-  static const Rule carrier = {.id = "imports", .tier = Tier::safe, .when = When::always};
-  NodeId anchor = import_anchor(file.module);
-  std::vector<NodeId> statements = file.syntax.children(0);
-  if (anchor == kNoNode && statements.empty()) return false;
-  Rewrite rewrite(file, carrier, anchor == kNoNode ? statements[0] : anchor);
-  bool placed = anchor == kNoNode ? rewrite.insert_before(statements[0], lines) : rewrite.insert_after(anchor, lines);
-  if (!placed && anchor != kNoNode) placed = rewrite.insert_before(anchor, lines);  // shares its line: go before it
-  if (!placed) return false;
-  size_t before = file.changes.size();
-  rewrite.commit();
-  if (file.changes.size() == before) return false;
-  Edit edit = file.changes.back().edits[0];
-  file.changes.pop_back();
-  // Before whatever else starts there.
-  auto at = std::lower_bound(edits.begin(), edits.end(), edit,
-                             [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
-  for (const Edit& other : edits)
-    if (other.begin < edit.begin && other.end > edit.begin) return false;
-  edits.insert(at, edit);
-  return true;
-}
 
 // ---- one file ----
 
@@ -530,7 +370,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
                                "the file is left out; the others are not affected", false});
     } else {
       file.before = std::move(input.text);
-      if (has_suffix(file.path, ".py")) project.add_path(file.path);
+      if (file.path.ends_with(".py")) project.add_path(file.path);
     }
     result.files.push_back(std::move(file));
   }
@@ -539,7 +379,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
   std::vector<Script> scripts;
   for (size_t i : scripts_to_parse(result.files, project)) {
     FileResult& file = result.files[i];
-    if (has_suffix(file.path, ".py") || has_suffix(file.path, ".pyw") || has_suffix(file.path, ".ipynb"))
+    if (file.path.ends_with(".py") || file.path.ends_with(".pyw") || file.path.ends_with(".ipynb"))
       scripts.push_back({i, {}, nullptr, nullptr});
     else
       note_launcher(file);
@@ -549,7 +389,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
     Script& script = scripts[i];
     FileResult& file = result.files[script.file];
     file.state = FileState::unchanged;
-    if (has_suffix(file.path, ".ipynb")) {
+    if (file.path.ends_with(".ipynb")) {
       script.notebook = Notebook::read(file.before, file.path, file.findings);
       if (!script.notebook) {
         file.state = FileState::failed;

@@ -1,0 +1,301 @@
+// How framework names are spelled, what they inherit and what their calls give.
+#include <algorithm>
+#include <array>
+
+#include "migrate/api_table.h"
+#include "migrate/values.h"
+
+namespace cairn::migrate {
+namespace {
+
+struct Respelling {
+  std::string_view from, to;  // a prefix ending at a dot or the whole name
+};
+
+// Applied from the top, each at most once; private module paths become the public ones they implement.
+constexpr Respelling kRespellings[] = {
+    {"tensorflow_core", "tensorflow"},
+    {"tensorflow", "tf"},
+    {"tf.python.keras", "tf.keras"},
+    {"tf._api.v1", "tf"},
+    {"tf._api.v2", "tf"},
+    {"tf.python.client.session", "tf"},
+    {"tf.python.framework.ops", "tf"},
+    {"tf.python.framework.dtypes", "tf"},
+    {"tf.python.framework.constant_op", "tf"},
+    {"tf.python.ops.array_ops", "tf"},
+    {"tf.python.ops.math_ops", "tf"},
+    {"tf.python.ops.variable_scope", "tf"},
+    {"tf.python.ops.variables", "tf"},
+    {"tf.python.ops.init_ops", "tf"},
+    {"tf.python.ops.control_flow_ops", "tf"},
+    {"tf.python.ops.nn_ops", "tf.nn"},
+    {"tf.python.ops.nn", "tf.nn"},
+    {"tf.python.data.ops.dataset_ops", "tf.data"},
+    {"tf.python.training.session_run_hook", "tf.train"},
+    {"tf.python.training.basic_session_run_hooks", "tf.train"},
+    {"tf.python.training.monitored_session", "tf.train"},
+    {"tf.python.training.optimizer", "tf.train"},
+    {"tf.python.training.adam", "tf.train"},
+    {"tf.python.training.momentum", "tf.train"},
+    {"tf.python.training.gradient_descent", "tf.train"},
+    {"tf.python.training.training", "tf.train"},
+    {"tf.python.estimator.estimator", "tf.estimator"},
+    {"tf.python.estimator.run_config", "tf.estimator"},
+    {"tf.python.platform.gfile", "tf.gfile"},
+    {"tensorflow_estimator", "tf.estimator"},
+    {"keras", "tf.keras"},
+    {"tf_slim", "tf.contrib.slim"},
+    {"horovod.tensorflow.keras", "hvd"},
+    {"horovod.tensorflow.mpi_ops", "hvd"},
+    {"horovod.tensorflow", "hvd"},
+    {"horovod.keras", "hvd"},
+    {"tf.optimizers", "tf.keras.optimizers"},
+    {"tf.keras.optimizers.legacy", "tf.keras.optimizers"},
+    {"tf.keras.optimizers.experimental", "tf.keras.optimizers"},
+    {"tf.keras.models.Sequential", "tf.keras.Sequential"},
+    {"tf.keras.models.Model", "tf.keras.Model"},
+    {"tf.keras.engine.training.Model", "tf.keras.Model"},
+    {"tf.keras.layers.core", "tf.keras.layers"},
+    {"tf.contrib.keras", "tf.keras"},
+    {"tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator"},
+    {"tf.contrib.tpu.RunConfig", "tf.estimator.tpu.RunConfig"},
+    {"tf.contrib.tpu.TPUConfig", "tf.estimator.tpu.TPUConfig"},
+    {"tf.contrib.tpu.TPUEstimatorSpec", "tf.estimator.tpu.TPUEstimatorSpec"},
+    {"tf.contrib.tpu.InputPipelineConfig", "tf.estimator.tpu.InputPipelineConfig"},
+    {"tf.contrib.distribute", "tf.distribute"},
+    {"tf.contrib.distribute.CollectiveAllReduceStrategy", "tf.distribute.MultiWorkerMirroredStrategy"},
+    {"tf.distribute.CollectiveAllReduceStrategy", "tf.distribute.MultiWorkerMirroredStrategy"},
+    {"tf.distribute.experimental.MultiWorkerMirroredStrategy", "tf.distribute.MultiWorkerMirroredStrategy"},
+    {"tf.distribute.experimental.ParameterServerStrategy", "tf.distribute.ParameterServerStrategy"},
+    {"tf.math.erf", "tf.erf"},
+    {"tf.math.tanh", "tf.tanh"},
+    {"tf.nn.tanh", "tf.tanh"},
+    {"tf.math.pow", "tf.pow"},
+    {"tf.math.sqrt", "tf.sqrt"},
+    {"tf.math.multiply", "tf.multiply"},
+    {"numpy", "np"},
+};
+
+bool has_prefix(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) &&
+         (name.size() == prefix.size() || name[prefix.size()] == '.' || name[prefix.size()] == ':');
+}
+
+// npu_bridge spells a thing by several paths; "npu." and the parts that matter are left.
+std::string npu_name(std::string_view name) {
+  static constexpr std::array silent = {"npu_bridge",
+                                        "npu_init",
+                                        "estimator",
+                                        "npu",
+                                        "npu_optimizer",
+                                        "npu_config",
+                                        "npu_estimator",
+                                        "npu_hook",
+                                        "npu_loss_scale_manager",
+                                        "npu_loss_scale_optimizer",
+                                        "hccl",
+                                        "npu_callbacks",
+                                        "compat",
+                                        "v1",
+                                        "npu_device",
+                                        "train",
+                                        "optimizer",
+                                        "manage",
+                                        "api",
+                                        "npu_distributed_optimizer"};
+  std::string kept = "npu";
+  std::string_view last;
+  while (!name.empty()) {
+    size_t end = std::min(name.find('.'), name.size());
+    std::string_view part = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    bool drop = !name.empty() && std::find(silent.begin(), silent.end(), part) != silent.end();
+    if (!drop && part != last) kept += "." + std::string(part);
+    if (!drop) last = part;
+  }
+  return kept;
+}
+
+struct Hierarchy {
+  std::string_view klass, base;
+};
+constexpr Hierarchy kHierarchy[] = {
+    {"tf.data.TFRecordDataset", "tf.data.Dataset"},
+    {"tf.data.TextLineDataset", "tf.data.Dataset"},
+    {"tf.data.FixedLengthRecordDataset", "tf.data.Dataset"},
+    {"tf.data.experimental.CsvDataset", "tf.data.Dataset"},
+    {"tf.data.experimental.SqlDataset", "tf.data.Dataset"},
+    {"tf.data.experimental.RandomDataset", "tf.data.Dataset"},
+    {"tf.contrib.data.TFRecordDataset", "tf.data.Dataset"},
+    {"tf.contrib.data.Dataset", "tf.data.Dataset"},
+    {"tf.keras.Sequential", "tf.keras.Model"},
+    {"tf.keras.experimental.LinearModel", "tf.keras.Model"},
+    {"tf.keras.experimental.WideDeepModel", "tf.keras.Model"},
+    {"tf.InteractiveSession", "tf.Session"},
+    {"tf.estimator.tpu.TPUEstimator", "tf.estimator.Estimator"},
+    {"npu.NPUEstimator", "tf.estimator.Estimator"},
+    {"npu.done.config", "tf.ConfigProto"},
+    {"npu.done.run_config", "tf.estimator.RunConfig"},
+    {"npu.done.graph_options", "tf.GraphOptions"},
+    {"npu.done.optimizer_options", "tf.OptimizerOptions"},
+    {"npu.NPURunConfig", "tf.estimator.RunConfig"},
+    {"tf.estimator.tpu.RunConfig", "tf.estimator.RunConfig"},
+    {"tf.distribute.MirroredStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.MultiWorkerMirroredStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.ParameterServerStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.OneDeviceStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.experimental.TPUStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.TPUStrategy", "tf.distribute.Strategy"},
+    {"tf.distribute.experimental.CentralStorageStrategy", "tf.distribute.Strategy"},
+};
+
+constexpr Hierarchy kReturns[] = {
+    // call -> class
+    {"tf.data.Dataset.from_tensor_slices", "tf.data.Dataset"},
+    {"tf.data.Dataset.from_tensors", "tf.data.Dataset"},
+    {"tf.data.Dataset.from_generator", "tf.data.Dataset"},
+    {"tf.data.Dataset.range", "tf.data.Dataset"},
+    {"tf.data.Dataset.list_files", "tf.data.Dataset"},
+    {"tf.data.Dataset.zip", "tf.data.Dataset"},
+    {"tf.data.Dataset.from_sparse_tensor_slices", "tf.data.Dataset"},
+    {"tf.data.Dataset.random", "tf.data.Dataset"},
+    {"tf.data.Dataset.sample_from_datasets", "tf.data.Dataset"},
+    {"tf.data.experimental.make_csv_dataset", "tf.data.Dataset"},
+    {"tf.data.experimental.make_batched_features_dataset", "tf.data.Dataset"},
+    {"tf.data.experimental.sample_from_datasets", "tf.data.Dataset"},
+    {"tf.keras.utils.image_dataset_from_directory", "tf.data.Dataset"},
+    {"tf.keras.utils.text_dataset_from_directory", "tf.data.Dataset"},
+    {"tf.keras.preprocessing.image_dataset_from_directory", "tf.data.Dataset"},
+    {"tf.keras.preprocessing.text_dataset_from_directory", "tf.data.Dataset"},
+    {"tf.keras.models.load_model", "tf.keras.Model"},
+    {"tf.keras.models.clone_model", "tf.keras.Model"},
+    {"tf.keras.models.model_from_json", "tf.keras.Model"},
+    {"tf.keras.utils.multi_gpu_model", "tf.keras.Model"},
+    {"tf.keras.estimator.model_to_estimator", "tf.estimator.Estimator"},
+    {"tf.get_default_session", "tf.Session"},
+    {"tf.train.Supervisor:managed_session", "tf.Session"},
+    {"tf.train.Supervisor:prepare_or_wait_for_session", "tf.Session"},
+    // What the wrappers give, so that nothing is wrapped twice.
+    {"npu.npu_config_proto", "npu.done.config"},
+    {"npu.npu_run_config_init", "npu.done.run_config"},
+    {"npu.npu_graph_options", "npu.done.graph_options"},
+    {"npu.npu_optimizer_options", "npu.done.optimizer_options"},
+    {"npu.npu_hooks_append", "npu.done.hooks"},
+    {"npu.npu_callbacks_append", "npu.done.callbacks"},
+    {"npu.npu_distributed_optimizer_wrapper", "npu.NPUDistributedOptimizer"},
+    {"npu.npu_tf_optimizer", "npu.NPUDistributedOptimizer"},
+    {"npu.npu_keras_optimizer", "npu.NPUDistributedOptimizer"},
+};
+
+// clang-format off
+constexpr std::array kDatasetMethods = {
+    "apply", "batch", "bucket_by_sequence_length", "cache", "choose_from_datasets", "concatenate", "enumerate",
+    "filter", "flat_map", "group_by_window", "interleave", "map", "padded_batch", "prefetch", "rebatch", "repeat",
+    "shard", "shuffle", "skip", "snapshot", "take", "take_while", "unbatch", "unique", "window", "with_options",
+    "map_with_legacy_function", "filter_with_legacy_function", "ragged_batch"};
+// clang-format on
+
+// Every name that `from npu_bridge.npu_init import *` brings in, and its npu_device counterpart.
+// clang-format off
+constexpr std::array kNpuInit = {
+    "NPURunConfig", "ProfilingConfig", "MemoryConfig", "DumpConfig", "DynamicInputConfig", "ExperimentalConfig",
+    "decorator_tf_session", "NPUEstimator", "NPUEstimatorSpec", "NPUCheckpointSaverHook", "NPUOutputTensorHook",
+    "NPUBroadcastGlobalVariablesHook", "SetIterationsVarHook", "TellMeStepOrLossHook",
+    "NPUBroadcastGlobalVariablesCallback", "NPUDistributedOptimizer", "KerasDistributeOptimizer",
+    "npu_distributed_optimizer_wrapper", "NPUOptimizer", "npu_allreduce", "NPULossScaleOptimizer",
+    "FixedLossScaleManager", "ExponentialUpdateLossScaleManager", "npu_ops", "npu_rnn", "npu_scope", "keras_to_npu",
+    "npu_strategy", "util", "npu_plugin", "hccl_ops", "npu_embedding", "npu_unary_ops", "tf", "os", "config_pb2",
+    "rewriter_config_pb2", "RewriterConfig", "session", "session_run_hook", "backend", "create_group",
+    "destroy_group", "get_rank_size", "get_rank_id", "get_local_rank_size", "get_local_rank_id",
+    "get_world_rank_from_group_rank", "get_group_rank_from_world_rank", "set_split_strategy_by_idx",
+    "set_split_strategy_by_size", "experimental_options", "npu_config_proto", "npu_graph_options",
+    "npu_optimizer_options", "npu_run_config_init", "npu_hooks_append", "npu_callbacks_append",
+    "set_keras_session_npu_config", "npu_clear_session", "close_session", "init_resource", "shutdown_resource",
+    "get_npu_rank_id", "get_npu_local_rank_id", "get_npu_rank_size", "get_npu_local_rank_size", "npu_tf_optimizer",
+    "npu_keras_optimizer", "NpuEmptyHook"};
+// clang-format on
+
+bool is_capitalised(std::string_view dotted) {
+  size_t dot = dotted.find_last_of(".:");
+  char c = dot == std::string_view::npos ? dotted[0] : dot + 1 < dotted.size() ? dotted[dot + 1] : 'a';
+  return c >= 'A' && c <= 'Z';
+}
+
+}  // namespace
+
+ApiName canonical(std::string_view name) {
+  ApiName found{std::string(name), 0};
+  std::string& at = found.name;
+  auto respell = [&](std::string_view from, std::string_view to) {
+    if (has_prefix(at, from)) at = std::string(to) + at.substr(from.size());
+  };
+  if (at.starts_with("npu_bridge") || at.starts_with("npu_device") || at.starts_with("hccl.")) {
+    at = npu_name(at);
+    return found;
+  }
+  if (!at.starts_with("t") && !at.starts_with("k") && !at.starts_with("h") && !at.starts_with("n")) return found;
+  for (const auto& [from, to] : kRespellings) {
+    respell(from, to);
+    if (from == "tensorflow") {
+      for (int version : {1, 2, 1, 2})  // compat.v2.compat.v1 happens
+        if (std::string prefix = version == 1 ? "tf.compat.v1" : "tf.compat.v2"; has_prefix(at, prefix)) {
+          at = "tf" + at.substr(prefix.size());
+          found.compat = version;
+        }
+    }
+  }
+  return found;
+}
+
+bool is_subclass(std::string_view klass, std::string_view base) {
+  if (klass == base) return true;
+  for (const Hierarchy& row : kHierarchy)
+    if (row.klass == klass) return is_subclass(row.base, base);
+  if (base == "tf.train.Optimizer") {
+    if (klass == "tf.train.experimental.MixedPrecisionLossScaleOptimizer") return true;
+    return (klass.starts_with("tf.train.") || klass.starts_with("tf.contrib.")) && klass.ends_with("Optimizer") &&
+           klass.find(':') == klass.npos;
+  }
+  if (base == "tf.keras.optimizers.Optimizer")
+    return klass.starts_with("tf.keras.optimizers.") && is_capitalised(klass) &&
+           klass.find(".schedules.") == klass.npos;
+  if (base == "tf.estimator.Estimator")
+    return klass.starts_with("tf.estimator.") &&
+           (klass.ends_with("Classifier") || klass.ends_with("Regressor") || klass.ends_with("Estimator"));
+  return false;
+}
+
+std::string returned_class(const std::string& name) {
+  for (const Hierarchy& row : kReturns)
+    if (row.klass == name) return std::string(row.base);
+  size_t colon = name.find(':');
+  if (colon != std::string::npos) {
+    std::string_view klass = std::string_view(name).substr(0, colon), method = std::string_view(name).substr(colon + 1);
+    bool dataset = is_subclass(klass, "tf.data.Dataset") &&
+                   std::find(kDatasetMethods.begin(), kDatasetMethods.end(), method) != kDatasetMethods.end();
+    return dataset ? "tf.data.Dataset" : "";
+  }
+  if (name.starts_with("tf.keras.applications.") && is_capitalised(name)) return "tf.keras.Model";
+  bool ours = name.starts_with("tf.") || name.starts_with("npu.") || name.starts_with("hvd.");
+  if (!is_capitalised(name)) return "";
+  if (ours || name.find('.') != std::string::npos) return name;
+  return "";
+}
+
+bool star_exports(std::string_view module, std::string_view name) {
+  if (module == "npu_bridge.npu_init" || module == "npu_device.compat.v1.npu_init")
+    return std::find(kNpuInit.begin(), kNpuInit.end(), name) != kNpuInit.end();
+  std::string_view below = canonical(module).name == "tf" ? "" : "?";
+  std::string spelled = canonical(module).name;
+  if (!spelled.starts_with("tf") || (below == "?" && !spelled.starts_with("tf."))) return false;
+  return api_exists(spelled + "." + std::string(name));
+}
+
+bool is_reported_framework(std::string_view dotted) {
+  static constexpr std::array roots = {"tensorflow", "tensorflow_core", "keras", "horovod", "tf_slim", "tf"};
+  std::string_view root = dotted.substr(0, dotted.find('.'));
+  return std::find(roots.begin(), roots.end(), root) != roots.end();
+}
+
+}  // namespace cairn::migrate
