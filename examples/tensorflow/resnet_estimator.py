@@ -10,8 +10,11 @@ SIZE = 32
 BLOCKS = (3, 4, 6, 3)
 
 
-def norm(x, training, relu=True):
-    x = tf.layers.batch_normalization(x, momentum=0.9, epsilon=1e-5, training=training, fused=True)
+def norm(x, training, relu=True, last=False):
+    """The last one of a block starts at zero, so that each block starts as its shortcut: fifty layers of batch normalisation
+    over few images would make noise of the last bits otherwise."""
+    x = tf.layers.batch_normalization(x, momentum=0.9, epsilon=1e-5, training=training, fused=True,
+                                      gamma_initializer=tf.zeros_initializer() if last else tf.ones_initializer())  # fmt: skip
     return tf.nn.relu(x) if relu else x
 
 
@@ -24,7 +27,7 @@ def bottleneck(x, filters, stride, project, training):
     shortcut = norm(conv(x, 4 * filters, 1, stride), training, relu=False) if project else x
     y = norm(conv(x, filters, 1), training)
     y = norm(conv(y, filters, 3, stride), training)
-    y = norm(conv(y, 4 * filters, 1), training, relu=False)
+    y = norm(conv(y, 4 * filters, 1), training, relu=False, last=True)
     return tf.nn.relu(y + shortcut)
 
 

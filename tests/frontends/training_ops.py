@@ -109,6 +109,12 @@ POOLED_VOLUMES = {
     "MaxPool3DGradTies": pooled("MaxPool", np.maximum(VOLUME, 0), (3, 3, 3), (2, 2, 2), "SAME"),
 }
 
+def unknown_sizes(x):
+    """What dropout's gradient asks: the sizes of both are only known in the run, and equal."""
+    kept = tf.where(tf.random.stateless_uniform(tf.shape(x), [1, 2]) > 2.0, x, tf.exp(x) * 0.5)
+    return tf.reduce_sum(kept, raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(kept))[0])
+
+
 LABELS = np.abs(f(5, 7))
 LABELS /= LABELS.sum(1, keepdims=True)
 
@@ -139,6 +145,7 @@ CASES = {
        for name in ("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad")},
     "L2Loss": (lambda x: raw.L2Loss(t=x), [X]),
     "BroadcastGradientArgs": (lambda x, y: tf.reduce_sum(x * y, raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y))[1]), [X, f(3, 1)]),
+    "BroadcastGradientArgsLike": (lambda x, n: unknown_sizes(tf.reshape(x, n)), [X, np.int32([2, 12])]),
     "InvertPermutation": (lambda x: tf.transpose(x, tf.math.invert_permutation([2, 0, 1])), [X]),
     "ConcatOffset": (lambda x, y: tf.slice(tf.concat([x, y], 1), raw.ConcatOffset(concat_dim=1, shape=[tf.shape(x), tf.shape(y)])[1], [-1, 2, 4]), [X, f(2, 2, 4)]),
     "MirrorPadGradReflect": (lambda d: raw.MirrorPadGrad(input=d, paddings=[[0, 0], [1, 2], [2, 3]], mode="REFLECT"), [f(2, 7, 9)]),
@@ -183,6 +190,7 @@ FIXED = {
     **{"CTCLoss" + which: (0, 1, 2) for which in ("", "Separate", "Collapsed")},
     "SoftmaxCrossEntropyBroadcast": (1,),
     "BroadcastGradientArgs": (1,),
+    "BroadcastGradientArgsLike": (1,),
     "SparseToDenseVector": (0,),
     **{"SparseTensorDenseMatMul" + which: (2,) for which in ("", "AdjointA", "AdjointB")},
     **{f"StridedSliceGrad{n}": (0,) for n in (0, 2, 3)},

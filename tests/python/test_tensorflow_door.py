@@ -117,6 +117,22 @@ def test_random_streams_go_on_whatever_is_fetched(case):
     assert any("RandomStandardNormal" in cluster["ops"] for graph in report["graphs"] for cluster in graph["clusters"])
 
 
+def test_setting_the_seed_begins_the_streams_of_a_function_again(case):
+    stock, _ = case("seeds_of_functions", "stock")
+    engine, report = case("seeds_of_functions", "cairn")
+    assert_close(engine, stock, 1e-5)
+    assert engine[0] == engine[2] != engine[1]
+    assert any("RandomStandardNormal" in cluster["ops"] for graph in report["graphs"] for cluster in graph["clusters"])
+
+
+def test_a_sparse_update_may_name_a_row_twice(case):
+    (stock, engine), report = case("repeated_rows")
+    assert_close(engine, stock, 1e-5)
+    on_host = {each["op"] for graph in report["graphs"] for each in graph["host"]}
+    on_the_engine = {op for graph in report["graphs"] for cluster in graph["clusters"] for op in cluster["ops"]}
+    assert "ResourceSparseApplyAdagrad" in on_host & on_the_engine  # the op's own, and the optimizer's
+
+
 def test_each_way_of_the_platforms_scripts_trains_as_on_tensorflow(tmp_path):
     done = run_python(["-m", "cairn_tf1", CASES.with_name("patterns.py"), tmp_path], "cairn")
     assert done.returncode == 0, done.stderr[-3000:]

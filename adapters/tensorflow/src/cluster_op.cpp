@@ -55,15 +55,17 @@ CairnDType to_cairn(tf::DataType type) {
   }
 }
 
-/// Random states of a session, by function and source node: another fetch set continues the same stream.
+/// Random states by source node. Those of a session's graph are the session's: another fetch set continues the same stream.
+/// Those of a function lie in the cluster, as TensorFlow's lie in the kernel: tf.random.set_seed makes new kernels, which begin
+/// anew.
 class RandomStates : public tf::ResourceBase {
  public:
   std::string DebugString() const override { return "random states of Cairn"; }
   std::mutex& mutex() { return mutex_; }
 
   /// The node's state, at its start when it is new; the address stays.
-  std::array<uint64_t, 3>& state(const std::string& function, const Compiled::Random& random) {
-    auto [entry, fresh] = states_.try_emplace({function, random.name});
+  std::array<uint64_t, 3>& state(const Compiled::Random& random) {
+    auto [entry, fresh] = states_.try_emplace(random.name);
     if (fresh && random.seeded) std::copy_n(random.first, 3, entry->second.begin());
     if (fresh && !random.seeded) {
       std::random_device source;
@@ -74,7 +76,7 @@ class RandomStates : public tf::ResourceBase {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::array<uint64_t, 3>> states_;
+  std::map<std::string, std::array<uint64_t, 3>> states_;
 };
 
 /// Memory of one run, kept for the next.
@@ -113,7 +115,9 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("graph", &graph));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
-    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function_));
+    std::string function;
+    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function));
+    if (!function.empty()) own_states_.reset(new RandomStates);
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
     std::string why;
@@ -294,19 +298,24 @@ class ClusterOp : public tf::AsyncOpKernel {
 
     tf::Status bind_random(const Compiled& code, tf::core::RefCountPtr<RandomStates>& states,
                            std::unique_lock<std::mutex>& drawing) {
-      tf::ResourceMgr* manager = context_->resource_manager();
-      RandomStates* found = nullptr;
-      TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states",
-                                                               &found, [](RandomStates** made) {
-                                                                 *made = new RandomStates;
-                                                                 return tf::OkStatus();
-                                                               }));
-      states.reset(found);
+      if (op_.own_states_) {
+        op_.own_states_->Ref();
+        states.reset(op_.own_states_.get());
+      } else {
+        tf::ResourceMgr* manager = context_->resource_manager();
+        RandomStates* found = nullptr;
+        auto make = [](RandomStates** made) {
+          *made = new RandomStates;
+          return tf::OkStatus();
+        };
+        TF_RETURN_IF_ERROR(
+            manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states", &found, make));
+        states.reset(found);
+      }
       drawing = std::unique_lock(states->mutex());
       static int64_t three = 3;
       for (const Compiled::Random& random : code.random())
-        scratch_.tensors.push_back(
-            {states->state(op_.function_, random).data(), {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
+        scratch_.tensors.push_back({states->state(random).data(), {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
       return tf::OkStatus();
     }
 
@@ -341,7 +350,7 @@ class ClusterOp : public tf::AsyncOpKernel {
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
   ScratchPool scratches_;
-  std::string function_;           // that the cluster is in, or ""
+  tf::core::RefCountPtr<RandomStates> own_states_;  // of a cluster in a function
   tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
   std::vector<int> stock_inputs_;  // all but TF1 variables, which the function finds by name
   std::atomic<bool> told_{false};

@@ -161,12 +161,28 @@ class Clusterer {
       if (slow(type)) return "computes in " + tf::DataTypeString(type);
     if (node.type_string() == "Assign" || node.type_string() == "AssignVariableOp")
       if (!is_read_elsewhere(node)) return "may be the variable's first value";
+    if (may_repeat_rows(node)) return "may name a row twice, which TensorFlow updates twice";
     for (const tf::Edge* edge : node.in_edges()) {
       if (is_resource(*edge) && !content_type(*edge)) return "uses a resource of unknown content";
       if (makes_reference(*edge) && reference_group(tf::BaseType(edge->src()->output_type(edge->src_output()))) < 0)
         return "uses a variable of " + tf::DataTypeString(edge->src()->output_type(edge->src_output()));
     }
     return {};
+  }
+
+  /// The engine updates all rows of a sparse update at once. TensorFlow's optimizers add up the gradients of equal rows and
+  /// name those that Unique found; of other rows nobody knows whether they differ.
+  static bool may_repeat_rows(const tf::Node& node) {
+    if (node.type_string().find("SparseApply") == std::string::npos) return false;
+    for (const tf::Edge* edge : node.in_edges()) {
+      if (edge->IsControlEdge() || node.op_def().input_arg(edge->dst_input()).name() != "indices") continue;
+      const tf::Node* maker = edge->src();
+      for (const tf::Edge* before = nullptr;
+           (maker->IsIdentity() || maker->IsSwitch()) && maker->input_edge(0, &before).ok();)
+        maker = before->src();
+      return maker->type_string() != "Unique" && maker->type_string() != "UniqueV2";
+    }
+    return true;
   }
 
   /// A variable that the same graph reads, and not only when it has a value, has one before.

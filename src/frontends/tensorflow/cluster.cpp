@@ -193,13 +193,30 @@ class Refusals {
     if (!fresh) return entry->second;
     std::string why;
     for (const Node& node : function->nodes) {
-      why = of(node, level + 1);
+      why = may_repeat_rows(*function, node) ? "it may name a row twice" : of(node, level + 1);
       if (!why.empty()) {
         why = fmt::format("{} {} inside: {}", printable(node.op), printable(node.name), why);
         break;
       }
     }
     return functions_[name] = why;
+  }
+
+  /// A sparse update whose rows do not come from Unique, as those of TensorFlow's optimizers do.
+  static bool may_repeat_rows(const FunctionDef& function, const Node& update) {
+    if (update.op.find("SparseApply") == std::string_view::npos) return false;
+    auto maker_of = [&](std::string_view input) -> const Node* {
+      for (const Node& node : function.nodes)
+        if (node.name == input.substr(0, input.find(':'))) return &node;
+      return nullptr;
+    };
+    for (std::string_view input : update.inputs) {
+      const Node* maker = maker_of(input);
+      for (size_t i = 0; maker && maker->op == "Identity" && !maker->inputs.empty() && i < function.nodes.size(); ++i)
+        maker = maker_of(maker->inputs[0]);
+      if (maker && maker->op.starts_with("Unique")) return false;
+    }
+    return true;
   }
 
   const GraphDef& graph_;

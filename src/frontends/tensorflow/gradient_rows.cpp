@@ -44,6 +44,32 @@ void l2_loss(OpContext& c) {
   c.out = {(Formula(c, sum) * 0.5).value()};
 }
 
+/// The tensor whose shape a vector is, or null.
+const Value* measured(const Value* vector) {
+  const auto* node = vector->producer;
+  while (node != nullptr && node->is("cast")) node = node->inputs[0]->producer;
+  return node != nullptr && node->is("shape_of") ? node->inputs[0] : nullptr;
+}
+
+/// A tensor that surely has the shape of x: what x is computed from element by element, or what random numbers were drawn
+/// for. Two tensors with the same one have equal sizes, also where those are only known in the run.
+const Value* shape_source(const Value* x, int levels = 8) {
+  const auto* node = x->producer;
+  if (node == nullptr || levels == 0) return x;
+  const Value* source = nullptr;
+  if (std::string_view(node->op->name).starts_with("random_") && node->inputs.size() > 1) {
+    if (const Value* like = measured(node->inputs[1])) source = shape_source(like, levels - 1);
+  } else if (node->op->has(kElementwise)) {
+    for (const Value* input : node->inputs) {
+      if (input->type.shape.ranked && input->type.shape.rank() == 0) continue;
+      const Value* next = shape_source(input, levels - 1);
+      if (source != nullptr && source != next) return x;
+      source = next;
+    }
+  }
+  return source != nullptr ? source : x;
+}
+
 /// Which axes of two shapes broadcasting repeats. One of size 1 in both may be reduced or not, so unknown sizes matter
 /// only against each other.
 void broadcast_axes(OpContext& c) {
@@ -52,11 +78,13 @@ void broadcast_axes(OpContext& c) {
   if (!shapes[0] || !shapes[1]) c.refuse("the shapes must be known while importing");
   const size_t rank = std::max(shapes[0]->size(), shapes[1]->size());
   for (auto& shape : shapes) shape->insert(shape->begin(), rank - shape->size(), Dim(1));
+  const Value *first = measured(c.in[0]), *second = measured(c.in[1]);
+  const bool equal = first && second && shape_source(first) == shape_source(second);
   std::vector<int64_t> axes[2];
   for (size_t i = 0; i < rank; ++i) {
     const Dim &a = (*shapes[0])[i], &b = (*shapes[1])[i];
     const bool one[2] = {a == Dim(1), b == Dim(1)};
-    const bool told = one[0] || one[1] || (a.known() && b.known()) || a.surely_equals(b);
+    const bool told = equal || one[0] || one[1] || (a.known() && b.known()) || a.surely_equals(b);
     if (!told) c.refuse("whether sizes {} and {} broadcast is known in the run only", to_string(a), to_string(b));
     for (size_t side : {0, 1})
       if (one[side]) axes[side].push_back(static_cast<int64_t>(i));

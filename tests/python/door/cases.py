@@ -338,8 +338,31 @@ def changing_shapes():
 
 
 @case
-def functions(engine):
-    """A tf.function that trains, and Keras' fit: their options come from the eager context."""
+def repeated_rows():
+    """A sparse update that names a row twice: by the op itself, and by an optimizer, which adds up the gradients first."""
+
+    def run(engine):
+        fresh(resource=True)
+        rows = tf.placeholder(tf.int32, [3])
+        table, sums, other = (variable(name, 5, 4) for name in ("table", "sums", "other"))
+        slope = tf.matmul(tf.gather(table, rows), tf.ones([4, 4])) + 0.1
+        twice = tf.raw_ops.ResourceSparseApplyAdagrad(
+            var=table.handle, accum=sums.handle, lr=0.1, grad=slope, indices=rows
+        )
+        loss = tf.reduce_sum(tf.square(tf.matmul(tf.gather(other, rows), tf.ones([4, 4]))))
+        once = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[other])
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            s.run(sums.assign(tf.abs(sums) + 0.1))
+            for step in (twice, once, twice, once):
+                s.run(step, {rows: [1, 1, 3]})
+            return plain(s.run([table, sums, other]))
+
+    return [run(None), run(True)]
+
+
+def in_eager_mode(engine):
+    """Options of functions come from the eager context."""
     from tensorflow.python.eager import context
 
     tf.enable_v2_behavior()
@@ -352,6 +375,28 @@ def functions(engine):
             return value
 
         context.Context.config = property(config)
+
+
+@case
+def seeds_of_functions(engine):
+    """tf.random.set_seed begins the streams of a function again."""
+    in_eager_mode(engine)
+
+    @tf.function
+    def draw(x):
+        return tf.matmul(tf.random.normal([4, 4]), x) + tf.random.uniform([4, 4], seed=7)
+
+    found = []
+    for seed in (3, 3, 4, 3):
+        tf.compat.v2.random.set_seed(seed)
+        found += plain([draw(tf.ones([4, 4])), draw(tf.ones([4, 4]))])
+    return found
+
+
+@case
+def functions(engine):
+    """A tf.function that trains, and Keras' fit."""
+    in_eager_mode(engine)
     inputs, labels = data()
     w = tf.Variable(np.random.RandomState(0).randn(8, 3).astype(np.float32))
 
@@ -375,7 +420,7 @@ def functions(engine):
 
 
 def main():
-    if sys.argv[1] != "functions":
+    if sys.argv[1] not in ("functions", "seeds_of_functions"):
         tf.disable_v2_behavior()
     load()
     started = time.time()
