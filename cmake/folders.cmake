@@ -61,6 +61,7 @@ endfunction()
 cairn_folder(support)
 cairn_folder(ir)
 cairn_folder(ops)
+cairn_folder(formats)
 target_link_libraries(cairn_ir PUBLIC cairn_ops)  # op_def.h declares the table of rows that ops/table.cpp defines
 cairn_folder(frontends snappy)
 cairn_folder(passes)

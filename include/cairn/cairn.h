@@ -234,6 +234,20 @@ CAIRN_API CairnStatus cairn_profile_start(const char* options);
 /* `folder`: NULL, or receives the recording's folder. `cairn profile export FOLDER` makes tables and pages of it. */
 CAIRN_API CairnStatus cairn_profile_stop(char** folder);
 
+/* ---- Dumps -------------------------------------------------------------------------------------------------------- */
+
+/* Writes what every operator of every run makes from now on, below the folder "dump_path", until the dump is stopped.
+ * `options`: JSON with the platform's names: enable_dump, enable_dump_debug (watch for values that are not finite),
+ * enable_exception_dump, dump_path, dump_step ("0|5|10-20"), dump_mode (input, output, all), dump_data (tensor, stats),
+ * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump takes the place of the one that is on. The
+ * first model of a process starts one by itself when the environment's CAIRN_DUMP holds such options. */
+CAIRN_API CairnStatus cairn_dump_start(const char* options);
+/* `folder`: NULL, or receives the dump's folder, for `cairn compare`. */
+CAIRN_API CairnStatus cairn_dump_stop(char** folder);
+/* Which script lines made which source nodes, for dumps and profiles of models whose modules do not say; later calls
+ * add and replace. */
+CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, size_t count);
+
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
 
 typedef struct CairnAttribute {

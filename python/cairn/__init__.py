@@ -10,7 +10,7 @@ import os
 from cairn import _cairn
 from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
 
-__all__ = ["Error", "Model", "Port", "Profiler", "convert", "load", "ops", "run_op", "text"]
+__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "convert", "load", "ops", "run_op", "text"]
 
 
 def load(path, threads=0, engines=None, **options):
@@ -73,6 +73,30 @@ class Profiler:
 
     def __exit__(self, *exception):
         self.folder = _cairn._profile_stop()
+
+
+class Dump:
+    """Writes what every operator of every run makes while it is open, for `cairn compare`.
+
+        with cairn.Dump("dumps", dump_step="0|5|10-20") as dump:
+            model.run(inputs)
+        dump.folder
+
+    Options as on the platform: dump_step, dump_mode ("input", "output", "all"), dump_data ("tensor", "stats"), dump_layer
+    (names between blanks), enable_dump_debug (only operators that make NaN or infinite values), enable_exception_dump; and
+    dump_format ("dump", "npy"), dump_budget ("500MB").
+    """
+
+    def __init__(self, dump_path, **options):
+        self._options = {"dump_path": os.fspath(dump_path), **options}
+        self.folder = None
+
+    def __enter__(self):
+        _cairn._dump_start(json.dumps(self._options))
+        return self
+
+    def __exit__(self, *exception):
+        self.folder = _cairn._dump_stop()
 
 
 def _options(input_shapes=None, outputs=None, signature=None, tags=None):

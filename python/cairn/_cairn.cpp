@@ -395,6 +395,12 @@ NB_MODULE(_cairn, module) {
     check(status);
     return take_text(folder);
   });
+  module.def("_dump_start", [](const std::string& options) { check(cairn_dump_start(options.c_str())); });
+  module.def("_dump_stop", [] {
+    char* folder = nullptr;
+    check(cairn_dump_stop(&folder));
+    return take_text(folder);
+  });
   module.def("_run_op", &run_op);
   module.def("_ops", [] {
     char* text = nullptr;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "capi/handles.h"
+#include "observe/dump.h"
 #include "observe/recorder.h"
 
 using namespace cairn;
@@ -50,7 +51,7 @@ std::string place_of(const Module& module, const PlannedStep& step) {
 class Watcher final : public Observer {
  public:
   Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
-  void step_begins(const Plan&, size_t) override { begins_.push_back(now()); }
+  void step_begins(const Plan&, size_t, void* const*) override { begins_.push_back(now()); }
   void step_ends(const Plan& plan, size_t index, void* const* buffers) override {
     int64_t end = now();
     int64_t begin = begins_.back();
@@ -145,6 +146,7 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
     require(model, "model");
     *model = nullptr;
     start_profile_from_environment();
+    start_dump_from_environment();
     auto made = std::make_unique<CairnModel>();
     made->model = Model::make(clone(module->module), model_options(options));
     made->inputs = ports_of(made->model->inputs());
@@ -236,6 +238,8 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
       run.observer = &*watcher;
     }
     if (options.cancel) run.cancel = &options.cancel->flag;
+    std::optional<RunDumper> dumper;
+    if (dumping()) run.observer = &dumper.emplace(model->model->module(), options.step, run.observer);
     std::optional<RunRecorder> recorder;
     if (profiling()) run.observer = &recorder.emplace(model->model->module(), options.step, run.observer);
     model->model->run(read.refs(), outputs, run);

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "compare/formats/layout.h"
-#include "compare/formats/names.h"
+#include "formats/names.h"
 
 namespace cairn::compare {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "compare/formats/names.h"
+#include "formats/names.h"
 #include "support/files.h"
 
 namespace cairn::compare {

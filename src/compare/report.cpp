@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/report_page.h"
+#include "formats/page.h"
 
 namespace cairn::compare {
 
@@ -161,14 +162,7 @@ std::string to_json(const Comparison& comparison, const Thresholds& thresholds) 
 }
 
 std::string to_html(const Comparison& comparison, const Thresholds& thresholds) {
-  std::string data = dumped(comparison_json(comparison, thresholds), -1);
-  // Inside a script element only this could end it.
-  for (size_t at = 0; (at = data.find('<', at)) != std::string::npos; at += 6) data.replace(at, 1, "\\u003c");
-  std::string page(kComparisonPage);
-  constexpr std::string_view kMark = "/*DATA*/";
-  size_t mark = page.find(kMark);
-  CHECK(mark != std::string::npos);
-  return page.replace(mark, kMark.size(), data);
+  return fill_page(kComparisonPage, dumped(comparison_json(comparison, thresholds), -1));
 }
 
 std::string worst_elements_csv(const TensorPair& pair, size_t most) {

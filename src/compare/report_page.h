@@ -1,4 +1,4 @@
-// The page of a comparison: style and script in one file, the data put in for "/*DATA*/".
+// The page of a comparison: its own style and script; fill_page() puts in the shared style and the data.
 #pragma once
 
 #include <string_view>
@@ -9,20 +9,11 @@ inline constexpr std::string_view kComparisonPage = R"page(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Comparison</title>
 <style>
-:root{--bg:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#66707f;--line:#e2e6ec;--pass:#1a8754;--warn:#b8740a;--fail:#c2313f;--none:#98a1ae;--accent:#3461c9}
-@media(prefers-color-scheme:dark){:root{--bg:#14181f;--card:#1c222c;--ink:#e4e9f1;--soft:#93a0b2;--line:#2d3644;--pass:#46b881;--warn:#e0a03c;--fail:#f0707c;--none:#66707f;--accent:#86a8ff}}
-*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:14px/1.45 system-ui,"DejaVu Sans",sans-serif}
-main{max-width:1280px;margin:0 auto;padding:24px}h1{font-size:22px;margin:0 0 4px}h2{font-size:15px;margin:0 0 12px}
-.soft{color:var(--soft)}.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:16px 18px;margin-top:16px}
-.tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:12px;margin-top:16px}.tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}
-.tile b{display:block;font-size:26px;font-variant-numeric:tabular-nums}.grid{display:grid;grid-template-columns:1fr 1fr;gap:16px}@media(max-width:900px){.grid{grid-template-columns:1fr}}
-.pass{color:var(--pass)}.warning{color:var(--warn)}.fail{color:var(--fail)}.none{color:var(--none)}
-svg{width:100%;display:block}svg text{fill:var(--soft);font-size:11px}
-table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums}th,td{padding:5px 8px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
-th{position:sticky;top:0;background:var(--card);cursor:pointer;user-select:none}th.n,td.n{text-align:right}tbody tr{cursor:pointer}tbody tr:hover,tbody tr.on{background:color-mix(in srgb,var(--accent) 10%,transparent)}
-.scroll{overflow:auto;max-height:560px}.name{max-width:320px;overflow:hidden;text-overflow:ellipsis}
+/*STYLE*/
+.tile b{font-size:26px}.grid{display:grid;grid-template-columns:1fr 1fr;gap:16px}@media(max-width:900px){.grid{grid-template-columns:1fr}}
+th{position:sticky;top:0;background:var(--card);cursor:pointer;user-select:none}tbody tr{cursor:pointer}tbody tr:hover,tbody tr.on{background:color-mix(in srgb,var(--accent) 10%,transparent)}
 input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:5px 8px}
-.row{display:flex;gap:10px;align-items:center;margin-bottom:10px;flex-wrap:wrap}.row h2{margin:0;flex:1}dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 16px;margin:0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+.row{display:flex;gap:10px;align-items:center;margin-bottom:10px;flex-wrap:wrap}.row h2{margin:0;flex:1}
 button{font:inherit;border:1px solid var(--line);background:var(--bg);color:inherit;border-radius:6px;padding:4px 10px;cursor:pointer}
 </style></head><body><main>
 <h1>Comparison</h1><div class="soft" id="paths"></div>

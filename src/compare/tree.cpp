@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compare/formats/dump_data.h"
 #include "compare/formats/layout.h"
-#include "compare/formats/names.h"
-#include "compare/formats/npy.h"
+#include "compare/formats/npz.h"
+#include "formats/dump_data.h"
+#include "formats/names.h"
+#include "formats/npy.h"
 #include "support/files.h"
 
 namespace cairn::compare {
@@ -165,6 +166,7 @@ class TreeReader {
   /// A file of our own dump: its manifest knows the operator's full name and where it comes from.
   void add_listed(const fs::path& file, const std::string& name, const ManifestLine& line, Ops& ops) {
     std::optional<FileName> parsed = parse_file_name(name);
+    if (parsed && parsed->kind == FileName::Kind::overflow) return tree_.overflow.push_back(file.string());
     uint64_t time = parsed ? parsed->time : 0;
     std::string known = line.op.empty() && parsed ? parsed->op : line.op;
     DumpedOp& op = ops[fmt::format("{}.{}.{}", time, line.type, known)];

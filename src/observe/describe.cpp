@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "observe/step_values.h"
+
 namespace cairn::observe {
 namespace {
 
@@ -32,7 +34,7 @@ Json sources_of(const Module& module, const std::vector<const Node*>& nodes) {
     for (SourceId id : node->sources)
       if (id < module.sources.size() && seen.insert(id).second) {
         const Source& source = module.sources[id];
-        list.push_back({source.name, source.op, source.location});
+        list.push_back({source.name, source.op, script_line(source)});
       }
   return list;
 }

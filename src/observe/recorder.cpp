@@ -135,8 +135,8 @@ void RunRecorder::plan_begins(const Plan& plan) {
   if (lane_->plans.insert(serial).second) recording_->describe(plan, module_, serial);
 }
 
-void RunRecorder::step_begins(const Plan& plan, size_t step) {
-  if (next_) next_->step_begins(plan, step);
+void RunRecorder::step_begins(const Plan& plan, size_t step, void* const* buffers) {
+  if (next_) next_->step_begins(plan, step, buffers);
   if (!recording_ || recording_->level() == ProfileLevel::marks) return;
   Lane::Open& open = lane_->open.emplace_back();
   if (lane_->counters) lane_->counters->read(open.counts);

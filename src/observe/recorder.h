@@ -41,8 +41,11 @@ class RunRecorder final : public Observer {
   RunRecorder(const RunRecorder&) = delete;
 
   void plan_begins(const Plan& plan) override;
-  void step_begins(const Plan& plan, size_t step) override;
+  void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
   void step_ends(const Plan& plan, size_t step, void* const* buffers) override;
+  void step_fails(const Plan& plan, size_t step, const Error& fault) override {
+    if (next_) next_->step_fails(plan, step, fault);
+  }
 
  private:
   std::shared_ptr<observe::Recording> recording_;  // null: it ended in between

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "formats/page.h"
 #include "profile/files.h"
 #include "profile/page_text.h"
 #include "support/files.h"
@@ -65,11 +66,7 @@ class Page {
                  {"timelines", timelines()},
                  {"memory", memory()},
                  {"advice", advice()}};
-    std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
-    for (size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
-      json.insert(at + 1, 1, '\\');
-    std::string page(kPage);
-    return page.replace(page.find("/*DATA*/"), 8, json);
+    return fill_page(kPage, data.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
  private:

@@ -1,4 +1,4 @@
-// The page of a profile: style and script in one file, the data put in for "/*DATA*/".
+// The page of a profile: its own style and script; fill_page() puts in the shared style and the data.
 #pragma once
 
 #include <string_view>
@@ -9,17 +9,13 @@ inline constexpr std::string_view kPage = R"page(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Profile</title>
 <style>
-:root{--bg:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#66707f;--line:#e2e6ec;--accent:#3461c9;--contraction:#3461c9;--vector:#1a8754;--fallback:#c2313f;--control:#8a5cc2;--copy:#98a1ae;--host:#e0a03c;--gap:#d5dae2;--refresh:#1a8754}
-@media(prefers-color-scheme:dark){:root{--bg:#14181f;--card:#1c222c;--ink:#e4e9f1;--soft:#93a0b2;--line:#2d3644;--accent:#86a8ff;--contraction:#6f96f5;--vector:#46b881;--fallback:#f0707c;--control:#b794e6;--gap:#3a4454}}
-*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:14px/1.45 system-ui,"DejaVu Sans",sans-serif}
-main{max-width:1280px;margin:0 auto;padding:24px}h1{font-size:22px;margin:0 0 4px}h2{font-size:15px;margin:0 0 10px}.soft{color:var(--soft)}
-.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:16px 18px;margin-top:16px}
-.tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:12px;margin-top:16px}.tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
-svg{width:100%;display:block}svg text{fill:var(--soft);font-size:11px}.row{display:flex;gap:10px;align-items:center;margin-bottom:8px;flex-wrap:wrap}.row h2{margin:0;flex:1}
-table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums}th,td{padding:5px 8px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}th{position:sticky;top:0;background:var(--card);cursor:pointer}th.n,td.n{text-align:right}
-.scroll{overflow:auto;max-height:520px}.name{max-width:330px;overflow:hidden;text-overflow:ellipsis}tbody tr:hover{background:color-mix(in srgb,var(--accent) 10%,transparent)}
+/*STYLE*/
+:root{--contraction:#3461c9;--vector:#1a8754;--fallback:#c2313f;--control:#8a5cc2;--copy:#98a1ae;--host:#e0a03c;--gap:#d5dae2;--refresh:#1a8754}
+@media(prefers-color-scheme:dark){:root{--contraction:#6f96f5;--vector:#46b881;--fallback:#f0707c;--control:#b794e6;--gap:#3a4454}}
+.tiles{grid-template-columns:repeat(5,1fr)}.tile b{font-size:22px}th{position:sticky;top:0;background:var(--card);cursor:pointer}tbody tr:hover{background:color-mix(in srgb,var(--accent) 10%,transparent)}
+.row{display:flex;gap:10px;align-items:center;margin-bottom:8px;flex-wrap:wrap}.row h2{margin:0;flex:1}li{margin-bottom:8px}rect.op:hover{stroke:var(--ink);stroke-width:1}
 input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:4px 8px}.key{display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 4px 0 12px}
-.bar{display:inline-block;height:9px;border-radius:2px;vertical-align:middle;background:var(--accent);margin-right:6px}li{margin-bottom:8px}rect.op:hover{stroke:var(--ink);stroke-width:1}
+.bar{display:inline-block;height:9px;border-radius:2px;vertical-align:middle;background:var(--accent);margin-right:6px}
 </style></head><body><main>
 <h1 id="title">Profile</h1><div class="soft" id="about"></div><div class="tiles" id="tiles"></div>
 <div class="card"><h2>Advice</h2><ul id="advice"></ul></div>

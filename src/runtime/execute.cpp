@@ -140,10 +140,11 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
   if (options.observer) options.observer->plan_begins(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     check_cancelled(options);
-    if (options.observer) options.observer->step_begins(plan, i);
+    if (options.observer) options.observer->step_begins(plan, i, context.buffers());
     try {
       run_step(plan, plan.steps[i], context, executor, options);
     } catch (const Error& fault) {
+      if (options.observer && !plan.steps[i].control) options.observer->step_fails(plan, i, fault);
       rethrow(fault, module, plan.steps[i]);
     }
     if (options.observer) options.observer->step_ends(plan, i, context.buffers());

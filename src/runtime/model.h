@@ -34,14 +34,17 @@ struct TensorRef {
 /// Gives the memory for output i (64-byte alignment preferred, any accepted); called once per output and run.
 using OutputAllocator = FunctionRef<void*(size_t output, DType dtype, std::span<const int64_t> dims)>;
 
-/// Told about every step; free when absent. `step` counts within the plan.
+/// Told about every step; free when absent. `step` counts within the plan. Buffers by index as in PlannedStep: host
+/// pointers, or HostValue* for host objects. A step may write over its inputs, so these are there before it only, its
+/// outputs after it only.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void plan_begins(const Plan&) {}
-  virtual void step_begins(const Plan&, size_t /*step*/) {}
-  /// Buffers by index as in PlannedStep: host pointers, or HostValue* for host objects.
+  virtual void step_begins(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
+  /// In place of step_ends, for a step that threw; not for the steps around it.
+  virtual void step_fails(const Plan&, size_t /*step*/, const Error&) {}
 };
 
 struct RunOptions {

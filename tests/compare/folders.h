@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "compare/formats/dump_data.h"
-#include "compare/formats/npy.h"
+#include "compare/formats/npz.h"
+#include "formats/dump_data.h"
+#include "formats/npy.h"
 #include "support/files.h"
 
 namespace cairn::compare {

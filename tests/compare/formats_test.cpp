@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "compare/formats/layout.h"
-#include "compare/formats/names.h"
+#include "compare/formats/npz.h"
 #include "folders.h"
+#include "formats/names.h"
 
 namespace cairn::compare {
 namespace {

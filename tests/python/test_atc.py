@@ -520,8 +520,9 @@ def test_msame_runs_profiles_and_keeps_what_steps_make(convert, command, tmp_pat
     done = command("msame", "--model", "model.om", "--dymBatch", 4, "--input", "x.bin", "--output", "out", "--dump")
     assert done.returncode == 0, done.stdout
     np.testing.assert_array_equal(np.fromfile(tmp_path / "out/x_output_0.bin", np.float32), -np.arange(12))
-    (line,) = [json.loads(text) for text in (tmp_path / "out/dump/manifest.jsonl").read_text().splitlines()]
-    assert line["sources"] == ["tf:y"] and np.load(tmp_path / "out/dump" / line["file"]).shape == (4, 3)
+    (manifest,) = (tmp_path / "out/dump").rglob("manifest.jsonl")
+    (line,) = [json.loads(text) for text in manifest.read_text().splitlines()]
+    assert line["sources"] == ["tf:y"] and np.load(manifest.with_name(line["file"])).shape == (4, 3)
     done = command("msame", "--model", "model.om", "--dymBatch", 3, "--output", "out")
     assert done.returncode == 1 and "x:2,3 | x:4,3" in done.stdout
     done = command("msame", "--model", "model.om", "--output", "out", "--profiler", "--loop", 3)

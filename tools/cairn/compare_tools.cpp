@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compare/formats/dump_data.h"
 #include "compare/formats/layout.h"
-#include "compare/formats/names.h"
-#include "compare/formats/npy.h"
 #include "compare/metrics.h"
 #include "compare/tree.h"
+#include "formats/dump_data.h"
+#include "formats/names.h"
+#include "formats/npy.h"
 #include "support/files.h"
 
 namespace cairn::compare {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "arrays.h"
-#include "dump.h"
+#include "observe/dump.h"
 #include "runtime/input_limits.h"
 #include "support/files.h"
 #include "verbs.h"
@@ -123,12 +123,12 @@ int run_msame(Msame msame) {
   std::string folder = expand_home(msame.output);
   if (!folder.empty()) fs::create_directories(folder);
   StepTimes times;
-  std::unique_ptr<Dumper> dumper;
-  if (msame.dump)
-    dumper = std::make_unique<Dumper>(model->module(), (fs::path(folder) / "dump").string(),
-                                      static_cast<uint64_t>(std::time(nullptr)) * 1000000);
+  DumpOptions dump;
+  dump.path = (fs::path(folder) / "dump").string();
+  dump.tensors = dump.npy = true;
+  if (msame.dump) start_dump(dump);
   RunOptions observed;
-  observed.observer = msame.profiler ? static_cast<Observer*>(&times) : dumper.get();
+  if (msame.profiler) observed.observer = &times;
   double total = 0, first = 0;
   size_t count = 0;
   int loop = runs.size() > 1 ? 1 : msame.loop;
@@ -136,6 +136,8 @@ int run_msame(Msame msame) {
     std::vector<Tensor> inputs = read_inputs(*model, msame.model, files, true);
     std::vector<Tensor> outputs;
     for (int i = 0; i < loop; ++i) {
+      std::optional<RunDumper> dumper;
+      if (msame.dump) observed.observer = &dumper.emplace(model->module(), 0);
       auto begin = std::chrono::steady_clock::now();
       outputs = model->run(inputs, observed);
       double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -149,7 +151,7 @@ int run_msame(Msame msame) {
   }
   if (!folder.empty()) fmt::print("[INFO] output data success\n");
   if (msame.profiler) write_profile(model->module(), times, (fs::path(folder) / "profiler").string());
-  if (dumper) fmt::print("[INFO] {} tensors are in {}\n", dumper->files(), (fs::path(folder) / "dump").string());
+  if (msame.dump) fmt::print("[INFO] what every step made is in {}\n", stop_dump());
   if (loop > 1) {
     fmt::print("Inference average time: {:f} ms\n", total * 1e3 / static_cast<double>(count));
   } else {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "arrays.h"
+#include "observe/dump.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -13,8 +14,31 @@ struct RunOnce {
   ModelArguments model;
   std::vector<std::string> inputs;
   std::string output;
+  std::string dump, dump_mode = "output", dump_data = "tensor", dump_format = "npy", dump_layer, dump_budget;
+  bool overflow = false;
   bool zeros = false, json = false;
 };
+
+/// The run itself, under a dump when one was asked for.
+std::vector<Tensor> run_model(const RunOnce& once, const Model& model, const std::vector<Tensor>& inputs) {
+  if (once.dump.empty()) return model.run(inputs);
+  start_dump(parse_dump_options(Json{
+      {once.overflow ? "enable_dump_debug" : "enable_dump", true},
+      {"dump_path", once.dump},
+      {"dump_mode", once.dump_mode},
+      {"dump_data", once.dump_data},
+      {"dump_format", once.dump_format},
+      {"dump_layer", once.dump_layer},
+      {"dump_budget",
+       once.dump_budget}}.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  std::vector<Tensor> outputs;
+  {
+    RunDumper dumper(model.module(), 0);
+    outputs = model.run(inputs, {.observer = &dumper});
+  }
+  fmt::print(stderr, "dumped to {}\n", stop_dump());
+  return outputs;
+}
 
 struct Summary {
   double least = NAN, most = NAN, mean = NAN;
@@ -48,7 +72,7 @@ void write_outputs(const std::vector<Port>& ports, const std::vector<Tensor>& ou
 int run_once(const RunOnce& once) {
   auto model = prepare(once.model);
   std::vector<Tensor> inputs = read_inputs(*model, once.model, once.inputs, once.zeros);
-  std::vector<Tensor> outputs = model->run(inputs);
+  std::vector<Tensor> outputs = run_model(once, *model, inputs);
   const auto& ports = model->outputs();
   if (!once.output.empty()) write_outputs(ports, outputs, expand_home(once.output));
   Json json = Json::array();
@@ -82,10 +106,18 @@ void add_run(Verb& app, Run& run) {
   verb.add_option("-i,--input", once->inputs, "NAME=FILE or FILE in order: .npy, .npz:NAME, .bin; others are random");
   verb.add_flag("--zeros", once->zeros, "inputs not given are zero");
   verb.add_option("-o,--output", once->output, "folder for .npy files, or a .npz file");
+  verb.add_option("--dump", once->dump, "folder that what every operator makes is written to, for cairn compare");
+  verb.add_option("--dump-mode", once->dump_mode, "input, output or all").one_of({"input", "output", "all"});
+  verb.add_option("--dump-data", once->dump_data, "tensor, or stats: one table of extremes, means and norms")
+      .one_of({"tensor", "stats"});
+  verb.add_option("--dump-format", once->dump_format, "npy, or dump: the platform's files").one_of({"npy", "dump"});
+  verb.add_option("--dump-layer", once->dump_layer, "only these source operators, names between blanks");
+  verb.add_option("--dump-budget", once->dump_budget, "as 500MB: then the dump ends");
+  verb.add_flag("--overflow", once->overflow, "with --dump: only operators that make NaN or infinite values");
   verb.footer(
       "\nExamples:\n  cairn run model.om --input x=image.npy\n  cairn run model.onnx --input-shape=\"x:8,3,224,224\" "
       "-o out.npz\n"
-      "  cairn run saved_model/ --zeros --json");
+      "  cairn run saved_model/ --zeros --json\n  cairn run model.om --dump dumps/ --dump-data stats");
   verb.callback([once, &run] { run = [once] { return run_once(*once); }; });
 }
 

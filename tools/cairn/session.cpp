@@ -189,7 +189,7 @@ std::vector<std::pair<std::string, size_t>> histogram(const Module& module) {
   return list;
 }
 
-void StepTimes::step_begins(const Plan&, size_t) { open_.push_back({std::chrono::steady_clock::now()}); }
+void StepTimes::step_begins(const Plan&, size_t, void* const*) { open_.push_back({std::chrono::steady_clock::now()}); }
 
 void StepTimes::step_ends(const Plan& plan, size_t step, void* const*) {
   Open open = open_.back();

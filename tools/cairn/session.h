@@ -66,7 +66,7 @@ class StepTimes : public Observer {
     size_t runs = 0;
   };
 
-  void step_begins(const Plan& plan, size_t step) override;
+  void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
   void step_ends(const Plan& plan, size_t step, void* const* buffers) override;
   /// In order of first run.
   const std::vector<Entry>& entries() const { return entries_; }

@@ -1,10 +1,12 @@
 // The zip archive around .npy files: central directory, stored and deflated members, zip64.
+#include "compare/formats/npz.h"
+
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 
-#include "compare/formats/npy.h"
+#include "formats/npy.h"
 #include "support/files.h"
 
 namespace cairn::compare {

@@ -1,11 +1,11 @@
-#include "compare/formats/names.h"
+#include "formats/names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-namespace cairn::compare {
+namespace cairn {
 
 namespace {
 
@@ -101,4 +101,4 @@ std::string plain_name(std::string_view op) {
   return plain;
 }
 
-}  // namespace cairn::compare
+}  // namespace cairn

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cairn::compare {
+namespace cairn {
 
 struct FileName {
   enum class Kind : uint8_t {
@@ -34,4 +34,4 @@ std::string dump_file_name(std::string_view op_type, std::string_view op, int64_
 /// '.', '/', '\' and blank become '_': the form in which operators' names are compared.
 std::string plain_name(std::string_view op);
 
-}  // namespace cairn::compare
+}  // namespace cairn

@@ -1,11 +1,11 @@
-#include "compare/formats/npy.h"
+#include "formats/npy.h"
 
 #include <algorithm>
 #include <charconv>
 
 #include "support/files.h"
 
-namespace cairn::compare {
+namespace cairn {
 
 namespace {
 
@@ -151,4 +151,4 @@ std::string npy_bytes(const Tensor& tensor) {
 
 void write_npy(const std::string& path, const Tensor& tensor) { write_file(path, npy_bytes(tensor)); }
 
-}  // namespace cairn::compare
+}  // namespace cairn

@@ -1,4 +1,4 @@
-#include "compare/formats/dump_data.h"
+#include "formats/dump_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "support/files.h"
 
-namespace cairn::compare {
+namespace cairn {
 
 namespace {
 
@@ -289,7 +289,7 @@ DumpFile read_dump(const std::string& path, int version) {
   return file;
 }
 
-void write_dump(const std::string& path, const DumpFile& file, int version) {
+void send_dump(const DumpFile& file, int version, const FileSink& sink) {
   bool with_data = version == 1;
   std::string header;
   protozero::pbf_writer writer(header);
@@ -300,19 +300,21 @@ void write_dump(const std::string& path, const DumpFile& file, int version) {
   for (std::string_view data : file.buffers) add_block(writer, 5, data, with_data);
   writer.add_string(6, file.op_name);
   for (std::string_view data : file.spaces) add_block(writer, 8, data, with_data);
-  write_file(path, [&](const FileSink& sink) {
-    if (!with_data) {
-      char length[8];
-      for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(uint64_t{header.size()} >> (8 * i));
-      sink({length, 8});
-    }
-    sink(header);
-    if (with_data) return;
-    for (const DumpTensor& tensor : file.inputs) sink(tensor.data);
-    for (const DumpTensor& tensor : file.outputs) sink(tensor.data);
-    for (std::string_view data : file.buffers) sink(data);
-    for (std::string_view data : file.spaces) sink(data);
-  });
+  if (!with_data) {
+    char length[8];
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(uint64_t{header.size()} >> (8 * i));
+    sink({length, 8});
+  }
+  sink(header);
+  if (with_data) return;
+  for (const DumpTensor& tensor : file.inputs) sink(tensor.data);
+  for (const DumpTensor& tensor : file.outputs) sink(tensor.data);
+  for (std::string_view data : file.buffers) sink(data);
+  for (std::string_view data : file.spaces) sink(data);
+}
+
+void write_dump(const std::string& path, const DumpFile& file, int version) {
+  write_file(path, [&](const FileSink& sink) { send_dump(file, version, sink); });
 }
 
 std::string dump_type_name(int data_type) {
@@ -356,4 +358,4 @@ DumpTensor to_dump(const Tensor& tensor) {
   return dumped;
 }
 
-}  // namespace cairn::compare
+}  // namespace cairn

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "ir/tensor.h"
+#include "support/files.h"
 
-namespace cairn::compare {
+namespace cairn {
 
 struct DumpTensor {
   int data_type = 1;    // dump numbering: 1 float, 2 float16 ...
@@ -34,6 +35,8 @@ struct DumpFile {
 /// `version` 1, 2, or 0 to find out. Throws Error not_found, io.
 DumpFile read_dump(const std::string& path, int version = 0);
 void write_dump(const std::string& path, const DumpFile& file, int version = 2);
+/// The same bytes, in order, for a caller with its own way of writing.
+void send_dump(const DumpFile& file, int version, const FileSink& sink);
 
 /// Name of a dump data type ("float16"), and back; "type 77" for one that has no name.
 std::string dump_type_name(int data_type);
@@ -44,4 +47,4 @@ Tensor to_tensor(const DumpTensor& dumped, const std::string& where, std::shared
 /// What a dump of `tensor` says; its data is the tensor's.
 DumpTensor to_dump(const Tensor& tensor);
 
-}  // namespace cairn::compare
+}  // namespace cairn

@@ -1,0 +1,309 @@
+#include "observe/dump.h"
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "formats/dump_data.h"
+#include "formats/names.h"
+#include "formats/npy.h"
+#include "observe/dump_files.h"
+#include "observe/statistics.h"
+
+namespace cairn {
+
+namespace observe {
+
+std::atomic<bool> dump_on{false};
+
+namespace {
+
+struct Session {
+  std::mutex mutex;
+  std::shared_ptr<Dump> dump;
+};
+
+Session& session() {
+  static Session* instance = new Session;  // threads may still run models when the process ends
+  return *instance;
+}
+
+constexpr const char* kStatisticsFile = "statistic.csv";
+constexpr const char* kStatisticsHead =
+    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
+    "L2Norm Value,Count,NaN Count,Negative Inf Count,Positive Inf Count,Zero Count\n";
+
+void say_at_exit() {
+  std::lock_guard lock(session().mutex);
+  if (dumping()) fmt::print(stderr, "dump: {}\n", session().dump->summary());
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+}  // namespace observe
+
+using namespace observe;
+using Json = nlohmann::ordered_json;
+
+std::string start_dump(const DumpOptions& options) {
+  auto dump = std::make_shared<Dump>(options);
+  for (const std::string& note : options.notes) fmt::print(stderr, "dump: {}\n", note);
+  std::lock_guard lock(session().mutex);
+  session().dump = dump;
+  dump_on.store(true, std::memory_order_relaxed);
+  static bool registered = std::atexit(say_at_exit) == 0;
+  static_cast<void>(registered);
+  return dump->root();
+}
+
+std::string stop_dump() {
+  std::lock_guard lock(session().mutex);
+  if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
+  dump_on.store(false, std::memory_order_relaxed);
+  std::shared_ptr<Dump> ended = std::move(session().dump);
+  return ended->root();
+}
+
+void start_dump_from_environment() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const char* text = std::getenv("CAIRN_DUMP");
+    if (text && *text) start_dump(parse_dump_options(text));
+  });
+}
+
+struct RunDumper::Item {
+  struct Value {
+    Tensor tensor;
+    bool input;
+    size_t index;   // among the step's inputs or outputs
+    Origin origin;  // of an output
+    size_t result;  // of the node that makes it
+
+    const char* io() const { return input ? "input" : "output"; }
+    size_t slot() const { return input ? index : result; }
+  };
+  Origin origin;
+  size_t task;
+  std::vector<std::string> sources;
+  std::vector<Value> values;
+  std::string folder;
+};
+
+RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : module_(module), next_(next) {
+  {
+    std::lock_guard lock(session().mutex);
+    dump_ = session().dump;
+  }
+  if (!dump_) return;
+  auto place = dump_->place(module.name, host_step);
+  folder_ = place.folder, step_ = place.step;
+  wanted_ = dump_->options.wants_step(step_);
+}
+
+RunDumper::~RunDumper() {
+  if (!statistics_.empty()) dump_->append(folder_, kStatisticsFile, kStatisticsHead, statistics_);
+}
+
+void RunDumper::plan_begins(const Plan& plan) {
+  if (next_) next_->plan_begins(plan);
+}
+
+bool RunDumper::is_wanted(const PlannedStep& step) const {
+  if (!wanted_ || step.control || step.group.nodes.empty()) return false;
+  const auto& layers = dump_->options.layers;
+  if (layers.empty()) return true;
+  auto named = [&](const std::string& name) { return std::find(layers.begin(), layers.end(), name) != layers.end(); };
+  for (const Node* node : step.group.nodes)
+    for (SourceId id : node->sources)
+      if (id < module_.sources.size() && named(module_.sources[id].name)) return true;
+  return false;
+}
+
+std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t index) const {
+  const PlannedStep& step = plan.steps[index];
+  auto item = std::make_unique<Item>();
+  item->origin = origin_of(module_, step);
+  item->task = index;
+  item->folder = folder_;
+  for (const Node* node : step.group.nodes)
+    for (SourceId id : node->sources)
+      if (id < module_.sources.size()) {
+        const Source& source = module_.sources[id];
+        std::string name = source.framework + ":" + source.name;
+        if (std::find(item->sources.begin(), item->sources.end(), name) == item->sources.end())
+          item->sources.push_back(std::move(name));
+      }
+  return item;
+}
+
+void RunDumper::add_inputs(Item& item, const Plan& plan, size_t index, void* const* buffers, bool copied) const {
+  const PlannedStep& step = plan.steps[index];
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (auto tensor = tensor_at(plan, step.inputs[i], buffers)) {
+      bool constant = plan.buffers[step.inputs[i]].kind == Buffer::Kind::constant;
+      item.values.push_back({copied && !constant ? tensor->owned() : *tensor, true, i, {}, 0});
+    }
+}
+
+void RunDumper::add_outputs(Item& item, const Plan& plan, size_t index, void* const* buffers) const {
+  const PlannedStep& step = plan.steps[index];
+  for (size_t i = 0; i < step.outputs.size() && i < step.group.outputs.size(); ++i) {
+    const Value& value = *step.group.outputs[i];
+    auto tensor = tensor_at(plan, step.outputs[i], buffers);
+    if (tensor && value.producer)
+      item.values.push_back({*tensor, false, i, origin_of(module_, *value.producer), value.index});
+  }
+}
+
+void RunDumper::step_begins(const Plan& plan, size_t step, void* const* buffers) {
+  if (next_) next_->step_begins(plan, step, buffers);
+  if (!dump_) return;
+  Open& open = open_.emplace_back(Open{buffers, nullptr});
+  const DumpOptions& options = dump_->options;
+  if (!options.tensors || !is_wanted(plan.steps[step])) return;
+  open.item = item_of(plan, step);
+  if (!options.inputs) return;
+  add_inputs(*open.item, plan, step, buffers, !options.statistics);
+  if (!options.statistics) return;
+  write(*open.item);  // before the step may write over them
+  open.item->values.clear();
+}
+
+void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
+  if (dump_ && !open_.empty()) {
+    std::unique_ptr<Item> item = std::move(open_.back().item);
+    open_.pop_back();
+    if (item) {
+      if (dump_->options.outputs) add_outputs(*item, plan, step, buffers);
+      write(*item);
+    }
+    if (dump_->options.overflow && is_wanted(plan.steps[step]) && begins_overflow(plan, plan.steps[step], buffers))
+      tell_overflow(plan, step, buffers);
+  }
+  if (next_) next_->step_ends(plan, step, buffers);
+}
+
+/// Makes values that are not finite of inputs that all are. An input that an output was written over cannot be asked any
+/// more; it counts as finite.
+bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const {
+  auto bad = [&](size_t buffer) {
+    auto tensor = tensor_at(plan, buffer, buffers);
+    return tensor && overflows(*tensor);
+  };
+  if (std::none_of(step.outputs.begin(), step.outputs.end(), bad)) return false;
+  return std::none_of(step.inputs.begin(), step.inputs.end(), [&](size_t input) {
+    bool shared = std::any_of(step.outputs.begin(), step.outputs.end(),
+                              [&](size_t output) { return buffers[output] == buffers[input]; });
+    return !shared && bad(input);
+  });
+}
+
+void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffers) {
+  auto item = item_of(plan, step);
+  add_inputs(*item, plan, step, buffers, false);
+  add_outputs(*item, plan, step, buffers);
+  std::string place = item->origin.name;
+  if (!item->origin.location.empty()) place += fmt::format(" ({})", item->origin.location);
+  for (const Item::Value& value : item->values) {
+    if (value.input || !overflows(value.tensor)) continue;
+    Statistics found = statistics_of(value.tensor);
+    fmt::print(stderr, "overflow: step {}: {} ({}) makes {} NaN and {} infinite values of {} from finite inputs\n",
+               step_, place, item->origin.op, found.nan, found.plus_infinite + found.minus_infinite, found.count);
+    break;
+  }
+  // The device's record: model, stream, task, type of task, three places in its program, block, status.
+  std::array<uint64_t, 9> record = {0, 0, step, 0, 0, 0, 0, 0, 1};
+  DumpFile note;
+  note.op_name = "Node_OpDebug", note.time = dump_->next_time();
+  note.outputs.push_back(to_dump(Tensor::view(kU64, {9}, record.data(), nullptr)));
+  std::string name = dump_file_name("Opdebug", "Node_OpDebug", static_cast<int64_t>(step), 0, note.time);
+  Origin of = item->origin;
+  of.op = "Opdebug";
+  dump_->write(folder_, name, sizeof record, manifest(*item, of, "overflow", 0),
+               [&](const FileSink& sink) { send_dump(note, 2, sink); });
+  write(*item);
+}
+
+void RunDumper::step_fails(const Plan& plan, size_t step, const Error& fault) {
+  if (dump_ && !open_.empty()) {
+    void* const* buffers = open_.back().buffers;
+    open_.pop_back();
+    if (dump_->options.exceptions && fault.kind() != ErrorKind::cancelled) {
+      auto item = item_of(plan, step);
+      item->folder = dump_->exception_folder();
+      add_inputs(*item, plan, step, buffers, false);
+      write(*item);
+      fmt::print(stderr, "dump: what {} read when it failed is in {}\n", item->origin.name, item->folder);
+    }
+  }
+  if (next_) next_->step_fails(plan, step, fault);
+}
+
+void RunDumper::write(const Item& item) try {
+  if (item.values.empty()) return;
+  uint64_t time = dump_->next_time();
+  bool exception = item.folder != folder_;
+  if (dump_->options.statistics && !exception)
+    write_statistics(item, time);
+  else if (dump_->options.npy)
+    write_arrays(item, time);
+  else
+    write_file(item, time);
+} catch (const Error& fault) {  // a dump never stops the run it looks at
+  fmt::print(stderr, "dump: {}: {}\n", item.origin.name, fault.what());
+}
+
+void RunDumper::write_statistics(const Item& item, uint64_t time) {
+  for (const Item::Value& value : item.values) {
+    if (!has_statistics(value.tensor.dtype())) continue;
+    Statistics s = statistics_of(value.tensor);
+    const Origin& of = value.input ? item.origin : value.origin;
+    statistics_ +=
+        fmt::format("{},{},{},0,{},{},{},{},{},\"({})\",{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{},{}\n", quoted(of.op),
+                    quoted(of.name), item.task, time, value.io(), value.slot(), value.tensor.bytes(),
+                    to_string(value.tensor.dtype()), fmt::join(value.tensor.dims(), ","), s.most, s.least, s.mean,
+                    s.norm, s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
+  }
+}
+
+void RunDumper::write_arrays(const Item& item, uint64_t time) {
+  for (const Item::Value& value : item.values) {
+    const Origin& of = value.input ? item.origin : value.origin;
+    std::string name = dump_file_name(of.op, of.name, static_cast<int64_t>(item.task), 0, time);
+    std::string bytes = npy_bytes(value.tensor);
+    dump_->write(item.folder, fmt::format("{}.{}.{}.npy", name, value.io(), value.slot()), bytes.size(),
+                 manifest(item, of, value.io(), value.slot()), [&](const FileSink& sink) { sink(bytes); });
+  }
+}
+
+void RunDumper::write_file(const Item& item, uint64_t time) {
+  DumpFile file;
+  file.op_name = item.origin.name, file.time = time;
+  size_t bytes = 0;
+  for (const Item::Value& value : item.values) {
+    DumpTensor tensor = to_dump(value.tensor);
+    bytes += tensor.data.size();
+    if (!value.input) tensor.original_name = value.origin.name, tensor.original_index = static_cast<int>(value.result);
+    (value.input ? file.inputs : file.outputs).push_back(tensor);
+  }
+  dump_->write(item.folder, dump_file_name(item.origin.op, item.origin.name, static_cast<int64_t>(item.task), 0, time),
+               bytes, manifest(item, item.origin, "dump", 0), [&](const FileSink& sink) { send_dump(file, 2, sink); });
+}
+
+/// The line of a file, without its braces and the file's name.
+std::string RunDumper::manifest(const Item& item, const Origin& of, const char* kind, size_t index) const {
+  Json line = {{"op", of.name},           {"type", of.op},           {"kind", kind},  {"index", index},
+               {"sources", item.sources}, {"location", of.location}, {"step", step_}, {"task", item.task}};
+  std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.substr(1, text.size() - 2);
+}
+
+}  // namespace cairn

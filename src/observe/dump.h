@@ -1,0 +1,74 @@
+// Dumps: what operators read and made, written while runs go on. One dump per process, to which every run adds the files of
+// its steps, in the platform's folders and names, with a manifest that ties each file to source node and script line.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "observe/dump_options.h"
+#include "observe/step_values.h"
+#include "runtime/model.h"
+
+namespace cairn {
+
+namespace observe {
+class Dump;
+extern std::atomic<bool> dump_on;
+}  // namespace observe
+
+inline bool dumping() { return observe::dump_on.load(std::memory_order_relaxed); }
+
+/// Starts a dump in place of the one that is on, into a new folder below options.path, which is returned. Throws Error io.
+std::string start_dump(const DumpOptions& options);
+/// Ends the dump that is on; says on standard error what it could not keep. Its folder. Throws Error invalid_argument when
+/// none is on.
+std::string stop_dump();
+/// At the first call of the process: what the variable CAIRN_DUMP asks for, as parse_dump_options reads it, until the
+/// process ends. Throws Error.
+void start_dump_from_environment();
+
+/// One run of a model: made before it, dropped after it.
+class RunDumper final : public Observer {
+ public:
+  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. `next` is told as
+  /// well, may be null.
+  RunDumper(const Module& module, int64_t host_step, Observer* next = nullptr);
+  ~RunDumper() override;
+  RunDumper(const RunDumper&) = delete;
+
+  void plan_begins(const Plan& plan) override;
+  void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
+  void step_ends(const Plan& plan, size_t step, void* const* buffers) override;
+  void step_fails(const Plan& plan, size_t step, const Error& fault) override;
+
+ private:
+  struct Item;  // one operator, to be written
+  struct Open {
+    void* const* buffers;
+    std::unique_ptr<Item> item;  // null: not dumped
+  };
+  std::unique_ptr<Item> item_of(const Plan& plan, size_t step) const;
+  void add_inputs(Item& item, const Plan& plan, size_t step, void* const* buffers, bool copied) const;
+  void add_outputs(Item& item, const Plan& plan, size_t step, void* const* buffers) const;
+  bool is_wanted(const PlannedStep& step) const;
+  bool begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const;
+  void tell_overflow(const Plan& plan, size_t step, void* const* buffers);
+  void write(const Item& item);
+  void write_statistics(const Item& item, uint64_t time);
+  void write_arrays(const Item& item, uint64_t time);
+  void write_file(const Item& item, uint64_t time);
+  std::string manifest(const Item& item, const Origin& of, const char* kind, size_t index) const;
+
+  std::shared_ptr<observe::Dump> dump_;  // null: it ended in between
+  const Module& module_;
+  Observer* next_;
+  std::string folder_;
+  int64_t step_ = 0;
+  bool wanted_ = false;
+  std::vector<Open> open_;
+  std::string statistics_;  // lines of this run
+};
+
+}  // namespace cairn

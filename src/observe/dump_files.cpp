@@ -1,0 +1,155 @@
+#include "observe/dump_files.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "formats/names.h"
+
+namespace cairn::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLongestName = 255;
+
+std::string folder_time() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts);
+  return text;
+}
+
+uint64_t microseconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
+/// Under another name first: what bears its own name is whole, unless the machine itself stops. Not synced, for speed.
+bool write_whole(const fs::path& path, const std::function<void(const FileSink& sink)>& content) {
+  fs::path part = path.parent_path() / fmt::format(".{}.{}.part", path.filename().string().substr(0, 200), ::getpid());
+  FILE* file = std::fopen(part.c_str(), "wbe");
+  if (!file) return false;
+  bool good = true;
+  content(
+      [&](std::string_view bytes) { good = good && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(); });
+  good = std::fclose(file) == 0 && good;
+  good = good && std::rename(part.c_str(), path.c_str()) == 0;
+  int error = errno;
+  if (!good) ::unlink(part.c_str());
+  errno = error;
+  return good;
+}
+
+bool append_text(const fs::path& path, const std::string& text) {
+  FILE* file = std::fopen(path.c_str(), "abe");
+  if (!file) return false;
+  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && good;
+}
+
+}  // namespace
+
+Dump::Dump(const DumpOptions& given) : options(given) {
+  std::error_code error;
+  fs::path path = fs::absolute(expand_home(options.path), error);
+  std::string time = folder_time();
+  fs::path folder = path / time;
+  for (int i = 1; fs::exists(folder, error); ++i) folder = path / fmt::format("{}{:02}", time, i);
+  folder /= "0";  // the device
+  fs::create_directories(folder, error);
+  if (error) fail(ErrorKind::io, folder.string(), "cannot be made: {}", error.message());
+  root_ = folder.string();
+}
+
+Dump::Place Dump::place(const std::string& model, int64_t host_step) {
+  std::string name = plain_name(model.empty() ? "model" : model);
+  std::lock_guard lock(mutex_);
+  auto [found, fresh] = models_.try_emplace(name, Model{models_.size() + 1, host_step, 0});
+  Model& known = found->second;
+  if (!fresh && (host_step == 0 || host_step != known.host_step)) ++known.index;
+  known.host_step = host_step;
+  return {fmt::format("{}/{}/{}/{}", root_, name, known.id, known.index), known.index};
+}
+
+std::string Dump::exception_folder() const { return fs::path(root_).parent_path() / "extra-info" / "data-dump" / "0"; }
+
+uint64_t Dump::next_time() {
+  std::lock_guard lock(mutex_);
+  return time_ = std::max(microseconds(), time_ + 1);
+}
+
+bool Dump::admit(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  bool over = options.budget > 0 && bytes_ + bytes > options.budget;
+  if (over && dropped_ == 0)
+    fmt::print(stderr, "dump: the budget of {} MB is spent; nothing more is kept\n", options.budget >> 20);
+  if (over || refused_ || dropped_ > 0) {  // after a first gap only whole steps could be told from parts of one
+    ++dropped_;
+    return false;
+  }
+  bytes_ += bytes;
+  return true;
+}
+
+void Dump::refuse(const std::string& path, const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (!refused_) fmt::print(stderr, "dump: {}: {}; nothing more is dumped\n", path, why);
+  refused_ = true;
+  ++dropped_;
+}
+
+bool Dump::create(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) refuse(folder, error.message());
+  return !error;
+}
+
+bool Dump::write(const std::string& folder, const std::string& name, size_t bytes, const std::string& manifest,
+                 const std::function<void(const FileSink& sink)>& content) {
+  if (!admit(bytes) || !create(folder)) return false;
+  std::string file = name;
+  if (name.size() > kLongestName) {
+    size_t dot = name.rfind('.');
+    bool npy = dot != std::string::npos && name.substr(dot) == ".npy";
+    file = std::to_string(next_time()) + (npy ? ".npy" : "");
+    std::lock_guard lock(mutex_);
+    append_text(fs::path(folder) / "mapping.csv", fmt::format("{},{}\n", file, name));
+  }
+  if (!write_whole(fs::path(folder) / file, content)) {
+    refuse((fs::path(folder) / file).string(), std::strerror(errno));
+    return false;
+  }
+  std::string quoted = nlohmann::json(file).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::lock_guard lock(mutex_);
+  ++files_;
+  return append_text(fs::path(folder) / "manifest.jsonl", fmt::format("{{\"file\":{},{}}}\n", quoted, manifest));
+}
+
+void Dump::append(const std::string& folder, const std::string& name, const std::string& head,
+                  const std::string& lines) {
+  if (!admit(lines.size()) || !create(folder)) return;
+  fs::path path = fs::path(folder) / name;
+  std::lock_guard lock(mutex_);
+  bool fresh = !fs::exists(path);
+  files_ += fresh;
+  append_text(path, fresh ? head + lines : lines);
+}
+
+std::string Dump::summary() {
+  std::lock_guard lock(mutex_);
+  std::string text = fmt::format("{} files, {:.1f} MB in {}", files_, static_cast<double>(bytes_) / 1e6, root_);
+  if (dropped_ > 0) text += fmt::format("; {} left out", dropped_);
+  return text;
+}
+
+}  // namespace cairn::observe
