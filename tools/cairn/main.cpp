@@ -23,6 +23,7 @@ Examples:
   cairn run model.om --input x=image.npy       outputs as a table; -o FOLDER keeps them
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
   cairn verify model.om --against saved_model/ compares with the framework that made it
+  cairn diff model.om model.onnx               the first operator that computes something else
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn VERB --help                            examples of each verb
 
@@ -65,10 +66,11 @@ int cairn_main(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
 
-  if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port")) {
+  bool script_diff = arguments.size() > 1 && arguments[0] == "diff" && arguments[1].starts_with("--script");
+  if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port" || script_diff)) {
     try {
-      return run_script_verb(arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port",
-                             {arguments.begin() + 1, arguments.end()});
+      const char* module = script_diff ? "cairn_tf1.diff" : arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port";
+      return run_script_verb(module, {arguments.begin() + 1, arguments.end()});
     } catch (const Error& error) {
       return report_error(error, arguments[0], false);
     }
@@ -84,6 +86,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_run(app, run);
   add_bench(app, run);
   add_verify(app, run);
+  add_diff(app, run);
   add_why(app, run);
   add_check(app, run);
   app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();

@@ -19,6 +19,7 @@ void add_convert(Verb& app, Run& run);
 void add_run(Verb& app, Run& run);
 void add_bench(Verb& app, Run& run);
 void add_verify(Verb& app, Run& run);
+void add_diff(Verb& app, Run& run);
 void add_why(Verb& app, Run& run);
 void add_check(Verb& app, Run& run);
 

@@ -1,17 +1,11 @@
 // cairn verify: runs a model and the framework it came from on the same inputs and compares the outputs.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <filesystem>
 
 #include "arrays.h"
 #include "support/files.h"
 #include "verbs.h"
-
-extern char** environ;
+#include "worker.h"
 
 namespace cairn::cli {
 namespace {
@@ -75,48 +69,6 @@ struct Verify {
   int runs = 4;
   bool json = false;
 };
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "cairn-verify.XXXXXX").string();
-    if (!::mkdtemp(name.data())) fail(ErrorKind::io, name, "cannot be made");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  fs::path path_;
-};
-
-/// The one asked for, the one beside this program (a virtual environment), or the first python3.
-std::string find_python(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  if (const char* given = std::getenv("CAIRN_PYTHON")) return given;
-  std::error_code none;
-  fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / "python";
-  return !none && fs::exists(beside) ? beside.string() : "python3";
-}
-
-/// Exit status of the program, its output going to `log`; 127 when it cannot be started.
-int run_program(const std::vector<std::string>& words, const std::string& log) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  int failed = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed) return 127;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
 
 struct Comparison {
   std::string name;
@@ -223,16 +175,16 @@ int verify_model(const Verify& verify) {
       inputs[i] = random_tensor(inputs[i].dtype(), inputs[i].dims(), 1000 * static_cast<uint64_t>(run) + i);
     std::vector<std::pair<std::string, Tensor>> named;
     for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(model->inputs()[i].name, inputs[i]);
-    write_npz(named, (folder.path_ / fmt::format("in_{}.npz", run)).string());
+    write_npz(named, (folder.path() / fmt::format("in_{}.npz", run)).string());
     ours.push_back(model->run(inputs));
   }
   std::string names;
   for (const Port& port : model->outputs()) names += port.name + "\n";
-  write_file((folder.path_ / "outputs").string(), names);
+  write_file((folder.path() / "outputs").string(), names);
 
-  std::string python = find_python(verify.python), log = (folder.path_ / "log").string();
+  std::string python = find_python(verify.python), log = (folder.path() / "log").string();
   int status = run_program(
-      {python, "-c", kScript, source, verify.model.signature, std::to_string(runs), folder.path_.string()}, log);
+      {python, "-c", kScript, source, verify.model.signature, std::to_string(runs), folder.path().string()}, log);
   if (status == 127) return not_verified(verify, fmt::format("framework missing ({} cannot be started)", python));
   std::string said = printable(read_file(log));
   if (status == 3) return not_verified(verify, fmt::format("framework missing ({} in {})", said, python));
@@ -243,7 +195,7 @@ int verify_model(const Verify& verify) {
   }
   std::vector<std::map<std::string, Tensor>> theirs;
   for (int run = 0; run < runs; ++run)
-    theirs.push_back(read_npz((folder.path_ / fmt::format("out_{}.npz", run)).string()));
+    theirs.push_back(read_npz((folder.path() / fmt::format("out_{}.npz", run)).string()));
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < model->outputs().size(); ++i) {
     const std::string& name = model->outputs()[i].name;

@@ -1,0 +1,209 @@
+// cairn diff: the first operator of a model that computes something else than its framework, another engine or saved values
+// say, and the pass or kernel that makes it so; of a training script: the first step, and the operator in it.
+#include <filesystem>
+
+#include "arrays.h"
+#include "compare/formats/npz.h"
+#include "diff/report.h"
+#include "diff_worker.h"
+#include "passes/pipeline.h"
+#include "passes/precision.h"
+#include "support/files.h"
+#include "verbs.h"
+#include "worker.h"
+
+namespace cairn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Diff {
+  ModelArguments model;
+  std::string golden, golden_engine = "auto", inputs_file, disable, precision, python, output = "cairn_diff";
+  std::vector<std::string> inputs;
+  int most = 1, seed = 0;
+  bool json = false;
+};
+
+/// What the framework could not be asked.
+struct Missing {
+  std::string reason;
+};
+
+diff::Subject subject_of(const Diff& diff) {
+  diff::Subject subject;
+  ModelArguments arguments = diff.model;
+  subject.load = [arguments] { return open(arguments); };
+  subject.engines = split_list(diff.model.engines, ',');
+  subject.disabled = split_list(diff.disable, ',');
+  subject.threads = diff.model.threads;
+  if (!diff.precision.empty()) {
+    DType low = diff.precision == "f16" ? kF16 : kBF16;
+    std::vector<std::string> disabled = subject.disabled;
+    subject.before_passes = [low, disabled](Module& module) {
+      optimise(module, {.disabled = disabled});  // a fused node is one operator
+      PrecisionOptions options;
+      options.mode = PrecisionMode::force_low;
+      options.low = low;
+      set_precision(module, options);
+      module.metadata.erase("optimised");
+    };
+  }
+  return subject;
+}
+
+std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
+  std::vector<std::string> files = diff.inputs;
+  if (!diff.inputs_file.empty()) {
+    std::string path = expand_home(diff.inputs_file);
+    auto known = compare::NpzFile::open(path)->names();
+    for (const Port& port : model.inputs())
+      if (std::find(known.begin(), known.end(), port.name) != known.end())
+        files.push_back(fmt::format("{0}={1}:{0}", port.name, path));
+  }
+  std::vector<Tensor> inputs = read_inputs(model, diff.model, files);
+  for (size_t i = 0; diff.seed > 0 && files.empty() && i < inputs.size(); ++i)
+    inputs[i] = random_tensor(inputs[i].dtype(), inputs[i].dims(), 1000 * static_cast<uint64_t>(diff.seed) + i);
+  return inputs;
+}
+
+/// "node:1" of a saved value; without a number the first result.
+diff::Key key_of(const std::string& name) {
+  size_t colon = name.rfind(':');
+  bool numbered = colon != std::string::npos && colon + 1 < name.size() &&
+                  name.find_first_not_of("0123456789", colon + 1) == std::string::npos && name.size() - colon < 6;
+  return numbered ? diff::Key{name.substr(0, colon), std::stoul(name.substr(colon + 1))} : diff::Key{name};
+}
+
+diff::Golden saved_values(const std::string& path) {
+  diff::Golden golden{path, {}, {}};
+  auto file = compare::NpzFile::open(path);
+  for (const std::string& name : file->names()) {
+    Tensor tensor = file->read(name);
+    golden.values[key_of(name)] = tensor;
+    golden.outputs.emplace_back(name, tensor);
+  }
+  return golden;
+}
+
+diff::Golden of_engine(const Diff& diff, const std::string& path, const std::vector<Tensor>& inputs) {
+  diff::Subject plain;
+  ModelArguments arguments = diff.model;
+  arguments.path = path;
+  if (kind_of(path) != FileKind::foreign) arguments.outputs.clear(), arguments.signature.clear();
+  plain.load = [arguments] { return open(arguments); };
+  plain.engines = {diff.golden_engine == "auto" ? "reference" : diff.golden_engine};
+  plain.disabled = {"ALL"};
+  plain.threads = diff.model.threads;
+  return diff::golden_of(diff::trace_run(*plain.model(), inputs),
+                         fmt::format("{} ({}, passes off)", path, plain.engines[0]));
+}
+
+diff::Golden of_framework(const Diff& diff, const std::string& path, const Model& model,
+                          const std::vector<Tensor>& inputs) {
+  TemporaryFolder folder;
+  auto at = [&](const char* name) { return (folder.path() / name).string(); };
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(model.inputs()[i].name, inputs[i]);
+  compare::write_npz(at("inputs.npz"), named);
+  std::string outputs;
+  for (const Port& port : model.outputs()) outputs += port.name + "\n";
+  write_file(at("outputs"), outputs);
+  std::string python = find_python(diff.python);
+  int status = run_program(
+      {python, "-c", kTraceScript, fs::absolute(path).string(), diff.model.signature, folder.path().string()},
+      at("log"));
+  std::string said = status == 127 ? "" : read_file(at("log"));
+  if (status == 127) throw Missing{fmt::format("{} cannot be started", python)};
+  if (status == 3) throw Missing{fmt::format("{} in {}", printable(said), python)};
+  if (status != 0)
+    fail(ErrorKind::invalid_model, path, "the framework could not run it:\n{}",
+         said.size() > 2000 ? said.substr(said.size() - 2000) : said);
+  Json meta = Json::parse(read_file(at("values.json")));
+  auto file = compare::NpzFile::open(at("values.npz"));
+  diff::Golden golden{fmt::format("{} ({})", path, meta["maker"].get<std::string>()), {}, {}};
+  size_t i = 0;
+  for (const Json& entry : meta["values"])
+    golden.values[{entry[0].get<std::string>(), entry[1].get<size_t>()}] = file->read(fmt::format("v{}", i++));
+  i = 0;
+  for (const Json& name : meta["outputs"])
+    golden.outputs.emplace_back(name.get<std::string>(), file->read(fmt::format("o{}", i++)));
+  return golden;
+}
+
+diff::Golden golden_of(const Diff& diff, const Model& model, const std::vector<Tensor>& inputs) {
+  std::string path = expand_home(diff.golden);
+  if (!fs::exists(path)) fail(ErrorKind::not_found, diff.golden, "does not exist");
+  if (path.ends_with(".npz")) return saved_values(path);
+  bool foreign = kind_of(path) == FileKind::foreign;
+  if (diff.golden_engine == "framework" && !foreign)
+    fail(ErrorKind::invalid_argument, "--golden-engine", "{} belongs to no framework", diff.golden);
+  if (diff.golden_engine == "framework" || (diff.golden_engine == "auto" && foreign))
+    return of_framework(diff, path, model, inputs);
+  return of_engine(diff, path, inputs);
+}
+
+int report(const Diff& diff, const diff::Result& result) {
+  fs::path folder = expand_home(diff.output);
+  fs::create_directories(folder);
+  write_file((folder / "index.html").string(), to_html(result));
+  write_file((folder / "difference.json").string(), to_json(result));
+  if (!result.culprits.empty()) write_reproducer(result.culprits[0], (folder / "reproducer").string());
+  if (diff.json) {
+    fmt::print("{}", to_json(result));
+  } else {
+    fmt::print("{}", to_text(result));
+    if (!result.culprits.empty()) fmt::print("reproducer: {}\n", (folder / "reproducer" / "run.sh").string());
+    fmt::print("page: {}\n", (folder / "index.html").string());
+  }
+  return result.equal ? 0 : kExitDiffers;
+}
+
+int diff_models(Diff diff) {
+  diff::Subject subject = subject_of(diff);
+  auto model = subject.model();
+  std::vector<Tensor> inputs = inputs_of(diff, *model);
+  diff::Golden golden;
+  try {
+    golden = golden_of(diff, *model, inputs);
+  } catch (const Missing& missing) {
+    if (diff.json)
+      print_json({{"equal", Json()}, {"reason", "framework missing: " + missing.reason}});
+    else
+      fmt::print("not compared: framework missing ({}); --golden-engine reference takes our own\n", missing.reason);
+    return kExitNotVerified;
+  }
+  diff::Result result =
+      diff::find_difference(subject, golden, inputs, {.most_culprits = static_cast<size_t>(diff.most)});
+  result.mine = fmt::format("{} ({})", diff.model.path, diff.model.engines.empty() ? "cpu" : diff.model.engines);
+  return report(diff, result);
+}
+
+}  // namespace
+
+void add_diff(Verb& app, Run& run) {
+  auto diff = std::make_shared<Diff>();
+  Verb verb = app.add_verb("diff", "the first operator that computes something else");
+  add_model_options(verb, diff->model, diff->json);
+  verb.add_option("golden", diff->golden, "what is held to be right: .onnx, .pb, SavedModel, .om, or values in a .npz")
+      .required();
+  verb.add_option("-i,--input", diff->inputs, "NAME=FILE or FILE in order; others are random");
+  verb.add_option("--inputs", diff->inputs_file, ".npz with the inputs by name");
+  verb.add_option("--seed", diff->seed, "of random inputs").within(0, 1 << 30);
+  verb.add_option("--golden-engine", diff->golden_engine, "framework, reference or cpu; by itself what fits the file")
+      .one_of({"auto", "framework", "reference", "cpu"});
+  verb.add_option("--disable", diff->disable, "passes to leave out of the first model, or ALL");
+  verb.add_option("--precision", diff->precision, "the first model in f16 or bf16").one_of({"f16", "bf16"});
+  verb.add_option("--most", diff->most, "faults to look for, one after the other").within(1, 100);
+  verb.add_option("-o,--output", diff->output, "folder for the page and the reproducer (cairn_diff)");
+  verb.add_option("--python", diff->python,
+                  "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
+  verb.footer(
+      "\nExit status: 0 no difference beyond rounding, 2 differs, 3 not compared (framework missing).\n\nExamples:\n"
+      "  cairn diff model.om saved_model/\n  cairn diff model.om model.onnx --python ~/onnx/bin/python\n"
+      "  cairn diff model.om model.om --golden-engine reference\n  cairn diff frozen.pb frozen.pb --precision f16\n"
+      "  cairn diff --script train.py --steps 20");
+  verb.callback([diff, &run] { run = [diff] { return diff_models(*diff); }; });
+}
+
+}  // namespace cairn::cli
