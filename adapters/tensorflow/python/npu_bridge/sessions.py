@@ -9,7 +9,7 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session
 
-from npu_bridge import engine, options, profiling
+from npu_bridge import engine, observe, options, profiling
 
 _steps = weakref.WeakKeyDictionary()  # graph -> {operation of a loop: steps in one run}
 
@@ -57,6 +57,7 @@ def _with_entry(plain):
                 raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
             given.CopyFrom(config)  # the script's own object stays as it was
         values = admit(prepare(given))
+        observe.begin(values)
         plain(self, target=target, graph=graph, config=given)
         if values.get("profiling_mode"):
             profiling.start(self, values.get("profiling_options"))
@@ -82,6 +83,7 @@ def set_steps(operation, count):
 def _with_steps(plain):
     @functools.wraps(plain)
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        observe.tell_lines(self.graph)
         loops = _steps.get(self.graph)
         if loops:
             operation = next((item for item in _flat(self.graph, fetches) if item in loops), None)

@@ -4,7 +4,7 @@ import contextlib
 
 from tensorflow.core.framework import attr_value_pb2
 
-from npu_bridge import engine, options
+from npu_bridge import engine, observe, options
 from npu_device.configs import GlobalOptions, global_options
 
 _opened = {}
@@ -24,6 +24,8 @@ class NpuDeviceHandle:
             fields[key] = attr_value_pb2.AttrValue(**{option.kind: str(value).encode() if option.kind == "s" else value})
         options.check_together(self._values)
         engine.add_to_functions(fields)
+        if engine.library():
+            observe.begin(self._values)
         return contextlib.nullcontext(self)
 
     def name(self):
