@@ -216,4 +216,7 @@ def install():
     """Starts recording when the environment asks for it."""
     path = os.environ.get("CAIRN_RECORD")
     if path:
+        from cairn_tf1 import inside
+
+        inside.install()
         Recorder(path, int(os.environ.get("CAIRN_RECORD_STEPS") or 0)).install()

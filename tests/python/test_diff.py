@@ -1,0 +1,196 @@
+"""cairn diff: models against their frameworks, and training scripts against stock TensorFlow; planted faults are found with the
+operator and its script line, and without a fault there is no alarm."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow_adapter
+from conftest import ROOT
+
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+FAULTY = Path(os.environ.get("CAIRN_BUILD", ROOT / "build")) / "src" / "diff" / "libcairn_faulty.so"
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+def result_of(done, folder):
+    assert done.returncode in (0, 2), done.stdout + done.stderr
+    return json.loads((folder / "cairn_diff" / "difference.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["digits", "lenet", "mlp"])
+@pytest.mark.parametrize("precision", ["", "f16"])
+def test_a_clean_model_agrees_with_its_framework(name, precision, models, command, tmp_path):
+    words = ["--precision", precision] if precision else []
+    done = command("cairn", "diff", models(name).frozen, models(name).frozen, *words)
+    result = result_of(done, tmp_path)
+    assert result["equal"] and "TensorFlow 2.15" in result["golden"]
+    assert len(result["rows"]) >= 3
+
+
+def test_a_saved_model_agrees_with_its_converted_form(models, command, tmp_path):
+    done = command("cairn", "convert", models("digits").saved_model, "-o", "model.om")
+    assert done.returncode == 0, done.stderr
+    result = result_of(command("cairn", "diff", "model.om", models("digits").saved_model), tmp_path)
+    assert result["equal"] and len(result["rows"]) >= 3
+
+
+@pytest.fixture
+def broken(models, tmp_path):
+    """A frozen graph whose second layer of weights is a tenth too large."""
+    import tensorflow as tf
+
+    graph = tf.compat.v1.GraphDef()
+    graph.ParseFromString(models("mlp").frozen.read_bytes())
+    weights = [node for node in graph.node if node.op == "Const" and len(node.attr["value"].tensor.tensor_shape.dim) == 2]
+    tensor = weights[1].attr["value"].tensor
+    tensor.CopyFrom(tf.make_tensor_proto(tf.make_ndarray(tensor) * np.float32(1.1)))
+    (tmp_path / "broken.pb").write_bytes(graph.SerializeToString())
+    user = next(node for node in graph.node if any(name.split(":")[0].startswith(weights[1].name) for name in node.input))
+    while user.op in ("Identity", "ReadVariableOp"):
+        user = next(node for node in graph.node if user.name in [name.split(":")[0] for name in node.input])
+    return user.name
+
+
+def test_the_operator_with_other_weights_is_named(broken, models, command, tmp_path):
+    done = command("cairn", "diff", "broken.pb", models("mlp").frozen)
+    result = result_of(done, tmp_path)
+    assert done.returncode == 2 and not result["equal"]
+    (culprit,) = result["culprits"]
+    assert culprit["confirmed"] and not culprit["is_kernel"] and culprit["pass"] == ""
+    assert any(broken in source for source in culprit["sources"])
+    assert f"first wrong: {culprit['name']}" in done.stdout
+    page = (tmp_path / "cairn_diff" / "index.html").read_text()
+    assert culprit["name"] in page and "/*" not in page.split("<script>")[0].replace("/*", "", 0)
+
+
+def test_the_reproducer_shows_the_fault_again(broken, models, command, tmp_path):
+    command("cairn", "diff", "broken.pb", models("mlp").frozen)
+    folder = tmp_path / "cairn_diff" / "reproducer"
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "expected.npz", "found.npz", "inputs.npz", "operator.om", "operator.txt", "run.sh"]  # fmt: skip
+    done = command("cairn", "diff", folder / "operator.om", folder / "expected.npz", "--inputs", folder / "inputs.npz", "-o", "again")
+    assert done.returncode == 2, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not PEERS.exists(), reason="no .venv-peers with onnxruntime (./dev bench makes it)")
+def test_an_onnx_model_agrees_with_onnx_runtime(command, tmp_path):
+    script = """
+import torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                            torch.nn.Conv2d(8, 8, 3), torch.nn.GELU(), torch.nn.Flatten(), torch.nn.Linear(288, 5)).eval()
+torch.onnx.export(model, torch.randn(2, 3, 16, 16), "net.onnx", input_names=["x"], output_names=["y"], dynamo=False)
+"""
+    import subprocess
+
+    subprocess.run([PEERS, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    result = result_of(command("cairn", "diff", "net.onnx", "net.onnx", "--python", PEERS), tmp_path)
+    assert result["equal"] and "ONNX Runtime" in result["golden"]
+    assert len(result["rows"]) >= 4
+
+
+def test_without_the_framework_nothing_is_called_equal(models, command):
+    done = command("cairn", "diff", models("mlp").frozen, models("mlp").frozen, "--python", "/nowhere/python")
+    assert done.returncode == 3 and "framework missing" in done.stdout
+
+
+def test_wrong_use_is_told_in_a_sentence(models, command, tmp_path):
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
+    for words in (["missing.pb"], ["bad.npz"], [models("mlp").frozen, "--precision", "f8"]):
+        done = command("cairn", "diff", models("mlp").frozen, *words)
+        assert done.returncode == 1 and len(done.stderr.strip().splitlines()) <= 3, done.stderr
+
+
+# Scripts --------------------------------------------------------------------------------------------------------------
+
+HEAD = """
+import numpy as np
+import tensorflow as tf
+from npu_bridge.npu_init import *
+
+random = np.random.RandomState(1)
+"""
+TAIL = """
+with tf.Session(config=npu_config_proto()) as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(8):
+        sess.run([train, loss], feeds)
+"""
+PERCEPTRON = """
+x, y = tf.placeholder(tf.float32, [32, 16]), tf.placeholder(tf.int32, [32])
+w1, w2 = tf.get_variable("w1", [16, 16]), tf.get_variable("w2", [16, 4])
+hidden = tf.nn.tanh(tf.matmul(x, w1, name="first"), name="hidden")  # fault
+logits = tf.matmul(hidden, w2, name="logits")
+loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)  # update
+feeds = {x: random.randn(32, 16), y: random.randint(0, 4, 32)}
+"""
+IMAGES = """
+x, y = tf.placeholder(tf.float32, [8, 8, 8, 3]), tf.placeholder(tf.float32, [8, 4])
+k, w = tf.get_variable("k", [3, 3, 3, 8]), tf.get_variable("w", [128, 4])
+conv = tf.nn.conv2d(x, k, 1, "SAME", name="first")
+hidden = tf.nn.relu(conv, name="hidden")  # fault
+pooled = tf.reshape(tf.nn.max_pool2d(hidden, 2, 2, "SAME"), [8, 128])
+loss = tf.reduce_mean(tf.square(tf.matmul(pooled, w) - y))
+train = tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)  # update
+feeds = {x: random.randn(8, 8, 8, 3), y: random.randn(8, 4)}
+"""
+EMBEDDING = """
+words, y = tf.placeholder(tf.int32, [16, 6]), tf.placeholder(tf.float32, [16, 1])
+table, w = tf.get_variable("table", [20, 8]), tf.get_variable("w", [8, 8])
+mean = tf.reduce_mean(tf.gather(table, words), 1)
+hidden = tf.nn.sigmoid(tf.matmul(mean, w, name="first"), name="hidden")  # fault
+loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden, 1, keepdims=True) - y))
+train = tf.train.AdamOptimizer(0.01).minimize(loss)  # update
+feeds = {words: random.randint(0, 20, (16, 6)), y: random.randn(16, 1)}
+"""
+SCRIPTS = {"perceptron": PERCEPTRON, "images": IMAGES, "embedding": EMBEDDING}
+FAULTS = ["scale", "bias", "element", "nan", "transposed", "epsilon", "fusion", "overflow", "stale"]
+
+
+def line_of(text, mark):
+    return next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# " + mark))
+
+
+def script_diff(tmp_path, name, **environment):
+    text = HEAD + SCRIPTS[name] + TAIL
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    words = ["-m", "cairn_tf1.diff", "--script", script, "--steps", 4, "-o", tmp_path / "work", "--json"]
+    done = tensorflow_adapter.run_python(words, **environment)
+    assert done.returncode in (0, 2), done.stdout + done.stderr
+    return json.loads(done.stdout), text
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_clean_script_raises_no_alarm(name, tmp_path):
+    result, _ = script_diff(tmp_path, name)
+    assert result["equal"], result["first"]
+    assert result["compared"] >= 12
+
+
+def fault_cases():
+    for name in SCRIPTS:
+        for fault in FAULTS:
+            quick = (name, fault) in (("perceptron", "scale"), ("images", "transposed"), ("embedding", "stale"))
+            yield pytest.param(name, fault, marks=() if quick else pytest.mark.long)
+
+
+@pytest.mark.parametrize("name,fault", fault_cases())
+def test_a_fault_in_training_is_named_with_its_line(name, fault, tmp_path):
+    if not FAULTY.exists():
+        pytest.skip(f"{FAULTY} is not built")
+    node = "gradients" if fault == "stale" else "first"
+    result, text = script_diff(tmp_path, name, CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT=f"{fault}@first@2")
+    assert not result["equal"]
+    culprit = result["culprit"]
+    assert culprit, result["first"]
+    if fault == "stale":
+        assert culprit["kind"] == "update" and culprit["line"] == f"train.py:{line_of(text, 'update')}"
+    else:
+        assert culprit["kind"] == "operator" and culprit["name"] in ("first", "hidden"), node
+        assert abs(int(culprit["line"].split(":")[1]) - line_of(text, "fault")) <= 1
