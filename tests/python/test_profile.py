@@ -113,3 +113,61 @@ def test_training_under_tensorflow_has_its_marks(tmp_path, command):
         data = 0 if row["Data Aug Bound(us)"] == "N/A" else float(row["Data Aug Bound(us)"])
         assert time == pytest.approx(data + forward + refresh, abs=0.002)
     assert any("gradients" in row["Op Name"] for row in table(folder, "op_summary"))
+
+
+def test_the_trace_keeps_perfettos_own_schema_and_rules(om, tmp_path, command):
+    schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="PyPI's perfetto is not installed")
+    model = cairn.load(om)
+    with cairn.Profiler(output_path=tmp_path) as profiler:
+        for _ in range(3):
+            model.run(np.zeros((2, 20), np.float32))
+    (path,) = Path(profile_of(command, profiler.folder)).rglob("*.perfetto-trace")
+    trace = schema.Trace.FromString(path.read_bytes())
+    assert trace.SerializeToString(deterministic=True) and not _unknown(trace)
+
+    # Clocks: a snapshot first, tied to the wall clock, and the sequence's default names the same clock.
+    clocks = trace.packet[0].clock_snapshot
+    by_id = {clock.clock_id: clock.timestamp for clock in clocks.clocks}
+    assert clocks.primary_trace_clock == schema.BUILTIN_CLOCK_MONOTONIC and set(by_id) == {1, 3}
+    (defaults,) = [packet.trace_packet_defaults for packet in trace.packet if packet.HasField("trace_packet_defaults")]
+    assert defaults.timestamp_clock_id == schema.BUILTIN_CLOCK_MONOTONIC
+
+    # Tracks: each described once, its parent before it.
+    tracks = {}
+    for packet in trace.packet:
+        if packet.HasField("track_descriptor"):
+            track = packet.track_descriptor
+            assert track.uuid not in tracks and (not track.parent_uuid or track.parent_uuid in tracks)
+            tracks[track.uuid] = track.name
+    # Events: of known tracks, with interned names, begins and ends nested in order of time.
+    names, cleared, open_slices, last = {}, False, {}, {}
+    for packet in trace.packet:
+        cleared = cleared or bool(packet.sequence_flags & schema.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED)
+        for entry in packet.interned_data.event_names:
+            assert entry.iid not in names
+            names[entry.iid] = entry.name
+        if not packet.HasField("track_event"):
+            continue
+        event, time = packet.track_event, packet.timestamp
+        assert cleared and packet.sequence_flags & schema.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+        assert event.track_uuid in tracks and time >= last.get(event.track_uuid, 0)
+        assert time >= by_id[3] - 60e9
+        last[event.track_uuid] = time
+        if event.type == schema.TrackEvent.TYPE_SLICE_BEGIN:
+            assert names[event.name_iid]
+            open_slices.setdefault(event.track_uuid, []).append(time)
+        elif event.type == schema.TrackEvent.TYPE_SLICE_END:
+            assert open_slices[event.track_uuid].pop() <= time
+    assert not any(open_slices.values())
+    begun = sum(packet.track_event.type == schema.TrackEvent.TYPE_SLICE_BEGIN for packet in trace.packet if packet.HasField("track_event"))
+    assert begun >= len(table(profiler.folder, "task_time")) + 3
+
+
+def _unknown(message):
+    """Whether the schema has a field of the message, or of one inside, that it does not know."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    if len(UnknownFieldSet(message)):
+        return True
+    return any(_unknown(each) for field, value in message.ListFields() if field.message_type
+               for each in (value if field.label == field.LABEL_REPEATED else [value]))  # fmt: skip
