@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "compare/diagnosis.h"
 #include "compare/metrics.h"
@@ -210,7 +209,6 @@ std::vector<Row> Judge::outputs(const Trace& trace, const Measured& measured) co
 std::vector<const Tensor*> Judge::pair(const Trace& trace) const {
   std::map<Key, size_t> last;
   for (size_t i = 0; i < trace.values.size(); ++i) last[trace.values[i].key] = i;
-  std::map<std::tuple<std::string, size_t>, std::set<const Node*>> makers;
   std::vector<const Tensor*> paired(trace.values.size(), nullptr);
   for (const auto& [key, i] : last) {
     const Traced& traced = trace.values[i];

@@ -51,7 +51,7 @@ std::string cause_of(const Culprit& culprit) {
   if (!culprit.pass.empty())
     return fmt::format("the pass {}{}", culprit.pass,
                        culprit.pass_alone ? ": without it the outputs agree" : ", together with those before it");
-  return "no pass: the graph as it was read gives it as well";
+  return "no pass: the graph in the file gives it as well";
 }
 
 Json culprit_json(const Culprit& culprit) {

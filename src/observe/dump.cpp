@@ -178,6 +178,7 @@ void RunDumper::step_begins(const Plan& plan, size_t step, void* const* buffers)
 }
 
 void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
+  if (next_) next_->step_ends(plan, step, buffers);
   if (dump_ && !open_.empty()) {
     std::unique_ptr<Item> item = std::move(open_.back().item);
     open_.pop_back();
@@ -188,7 +189,6 @@ void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
     if (dump_->options.overflow && is_wanted(plan.steps[step]) && begins_overflow(plan, plan.steps[step], buffers))
       tell_overflow(plan, step, buffers);
   }
-  if (next_) next_->step_ends(plan, step, buffers);
 }
 
 /// Makes values that are not finite of inputs that all are. An input that an output was written over cannot be asked any

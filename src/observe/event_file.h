@@ -2,7 +2,10 @@
 // everything up to the last whole chunk can be read.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <string>
 
 namespace cairn {
 
@@ -10,6 +13,11 @@ inline constexpr char kEventMagic[8] = {'C', 'A', 'I', 'R', 'N', 'E', 'V', 'T'};
 inline constexpr uint32_t kEventVersion = 1;
 /// Where it lies in a PROF_* folder.
 inline constexpr const char* kEventPath = "host/data/cairn.events";
+
+/// Under a limit records lie in parts beside it, of which only the last are kept; each opens with the header as well.
+inline std::string event_part(const std::string& folder, uint64_t number) {
+  return fmt::format("{}/{}.{:09}", folder, kEventPath, number);
+}
 
 /// The file opens with it; numbers are little-endian.
 struct EventHeader {

@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr auto kFlushEvery = std::chrono::milliseconds(200);
+constexpr uint64_t kParts = 8;  // of a recording with a limit
 
 int64_t clock_ns(clockid_t clock) {
   timespec time{};
@@ -76,6 +77,12 @@ double cost_of_step() {
   return static_cast<double>(now_ns() - begin) / kTimes;
 }
 
+bool put_header(FILE* file) {
+  EventHeader header{{}, kEventVersion, sizeof(Record)};
+  std::memcpy(header.magic, kEventMagic, sizeof header.magic);
+  return std::fwrite(&header, sizeof header, 1, file) == 1;
+}
+
 }  // namespace
 
 int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
@@ -96,9 +103,7 @@ Recording::Recording(const ProfileOptions& options) : level_(options.level), lim
   if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", error.message());
   file_ = std::fopen(path.c_str(), "wbe");
   if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", std::strerror(errno));
-  EventHeader header{{}, kEventVersion, sizeof(Record)};
-  std::memcpy(header.magic, kEventMagic, sizeof header.magic);
-  if (std::fwrite(&header, sizeof header, 1, file_) != 1) error_ = errno;
+  if (!put_header(file_)) error_ = errno;
   std::string session = session_json(options);
   put(ChunkKind::session, session.data(), session.size());
   std::fflush(file_);
@@ -115,6 +120,7 @@ Recording::~Recording() {
     writer_.join();
   }
   if (file_) std::fclose(file_);
+  if (part_) std::fclose(part_);
 }
 
 std::string Recording::session_json(const ProfileOptions& options) {
@@ -244,21 +250,34 @@ void Recording::flush() {
 }
 
 void Recording::put_records(const Record* records, size_t count) {
-  size_t bytes = count * sizeof(Record);
-  if (limit_ && bytes_ + bytes > limit_) {
-    dropped_ += count;
-    return;
-  }
   records_ += count;
-  put(ChunkKind::records, records, bytes);
+  if (!limit_) return put(ChunkKind::records, records, count * sizeof(Record));
+  if (parts_.empty() || parts_.back().bytes > limit_ / kParts) next_part();
+  if (!part_) return;
+  put(part_, ChunkKind::records, records, count * sizeof(Record));
+  std::fflush(part_);
+  parts_.back().bytes += sizeof(ChunkHeader) + count * sizeof(Record);
+  parts_.back().records += count;
 }
 
-void Recording::put(ChunkKind kind, const void* data, size_t bytes) {
+/// One part more than fits is never there: the oldest goes before a new one begins.
+void Recording::next_part() {
+  if (part_ && std::fclose(part_) != 0) error_ = errno;
+  while (parts_.size() >= kParts) {
+    dropped_ += parts_.front().records;
+    ::unlink(parts_.front().path.c_str());
+    parts_.pop_front();
+  }
+  parts_.push_back({event_part(folder_, ++part_count_), 0, 0});
+  part_ = std::fopen(parts_.back().path.c_str(), "wbe");
+  if (!part_ || !put_header(part_)) error_ = errno;
+}
+
+void Recording::put(FILE* file, ChunkKind kind, const void* data, size_t bytes) {
   ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(bytes),
                      crc32c({static_cast<const char*>(data), bytes}), 0};
-  if (std::fwrite(&header, sizeof header, 1, file_) != 1 || std::fwrite(data, 1, bytes, file_) != bytes)
+  if (std::fwrite(&header, sizeof header, 1, file) != 1 || std::fwrite(data, 1, bytes, file) != bytes)
     error_ = errno ? errno : EIO;
-  bytes_ += sizeof header + bytes;
 }
 
 void Recording::close() {
@@ -273,6 +292,8 @@ void Recording::close() {
   put(ChunkKind::end, text.data(), text.size());
   if (std::fclose(file_) != 0) error_ = errno;
   file_ = nullptr;
+  if (part_ && std::fclose(part_) != 0) error_ = errno;
+  part_ = nullptr;
   if (error_) fail(ErrorKind::io, folder_, "the recording could not be written: {}", std::strerror(error_));
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -84,7 +85,8 @@ class Recording {
   Chunk* exchange(Chunk* full);
   void write_loop();
   void flush();
-  void put(ChunkKind kind, const void* data, size_t bytes);
+  void put(ChunkKind kind, const void* data, size_t bytes) { put(file_, kind, data, bytes); }
+  void put(FILE* file, ChunkKind kind, const void* data, size_t bytes);
   void put_records(const Record* records, size_t count);
   std::string session_json(const ProfileOptions& options);
 
@@ -104,8 +106,16 @@ class Recording {
   std::unordered_set<uint32_t> described_;
   std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
 
-  FILE* file_ = nullptr;  // the writer's, like the rest
-  uint64_t bytes_ = 0, records_ = 0, dropped_ = 0;
+  // The writer's, like the rest. Under a limit records go to files of their own, of which the oldest is given up.
+  struct Part {
+    std::string path;
+    uint64_t bytes = 0, records = 0;
+  };
+  void next_part();
+  FILE* file_ = nullptr;
+  FILE* part_ = nullptr;
+  std::deque<Part> parts_;  // the last is written to
+  uint64_t records_ = 0, dropped_ = 0, part_count_ = 0;
   int error_ = 0;
   std::thread writer_;
 };

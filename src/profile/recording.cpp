@@ -112,10 +112,15 @@ class Reader {
     recording_.folder = std::move(folder);
   }
 
-  Recording read() {
-    read_header();
-    while (at_ < bytes_.size() && read_chunk()) {
+  /// `parts`: further files of records, oldest first.
+  Recording read(const std::vector<std::shared_ptr<const MappedFile>>& parts) {
+    read_file();
+    bool ended = ended_;
+    for (const auto& part : parts) {
+      bytes_ = part->bytes();
+      if (!bytes_.empty()) read_file();  // an empty one was begun as the program stopped
     }
+    ended_ = ended;
     if (!ended_ && recording_.remark.empty())
       recording_.remark = "the recording was not ended; its last moments may be missing";
     if (!has_session_) fail(ErrorKind::invalid_model, path_, "holds no description of its recording");
@@ -129,6 +134,12 @@ class Reader {
   void remark(const std::string& text) {
     if (!recording_.remark.empty()) recording_.remark += "; ";
     recording_.remark += text;
+  }
+
+  void read_file() {
+    read_header();
+    while (at_ < bytes_.size() && read_chunk()) {
+    }
   }
 
   void read_header() {
@@ -258,7 +269,15 @@ class Reader {
 Recording read_recording(const std::string& folder) {
   std::string path = (fs::path(folder) / kEventPath).string();
   auto file = MappedFile::open(path);
-  Recording recording = Reader(folder, path, file->bytes()).read();
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), error))
+    if (entry.is_regular_file() && entry.path().filename().string().starts_with("cairn.events."))
+      names.push_back(entry.path().string());
+  std::sort(names.begin(), names.end());
+  std::vector<std::shared_ptr<const MappedFile>> parts;
+  for (const std::string& part : names) parts.push_back(MappedFile::open(part));
+  Recording recording = Reader(folder, path, file->bytes()).read(parts);
   std::string name = fs::path(folder).filename().string();
   size_t from = name.find('_', 5), to = name.rfind('_');
   recording.time = from != std::string::npos && to > from ? name.substr(from + 1, to - from - 1) : "0";

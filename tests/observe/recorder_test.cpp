@@ -130,6 +130,25 @@ TEST(Recorder, WhatWasWrittenBeforeACrashCanBeRead) {
   EXPECT_NE(recording.remark, "");
 }
 
+TEST(Recorder, UnderALimitTheOldestRecordsGo) {
+  Folder folder;
+  auto net = model();
+  start_profile({.output = folder.path, .storage_limit = 1 << 20});
+  constexpr int kRuns = 40000;
+  for (int i = 1; i <= kRuns; ++i) run(*net, i);
+  std::string path = stop_profile();
+  uintmax_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  EXPECT_LE(bytes, 3u << 19);  // one chunk of records may lie over each part
+  auto recording = profile::read_recording(path);
+  EXPECT_GT(recording.dropped, 0u);
+  ASSERT_FALSE(recording.host_steps.empty());
+  EXPECT_EQ(recording.host_steps.back().begin_ns, kRuns);  // the host's step: the last run is there
+  EXPECT_GT(recording.host_steps.front().begin_ns, kRuns / 2);
+  EXPECT_NE(recording.remark.find("dropped at the storage limit"), std::string::npos) << recording.remark;
+}
+
 TEST(Recorder, AFolderThatCannotBeMadeIsSaid) {
   EXPECT_THROW(start_profile({.output = "/proc/none"}), Error);
   EXPECT_FALSE(profiling());

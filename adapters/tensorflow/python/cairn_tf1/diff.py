@@ -9,6 +9,7 @@ import argparse
 import html
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -158,7 +159,7 @@ def dumped(folder):
         for line in manifest.read_text().splitlines():
             entry = json.loads(line)
             if entry["kind"] == "output":
-                entries.append((entry["file"].split(".")[4], entry, manifest))
+                entries.append((re.findall(r"\d{16}", entry["file"])[-1], entry, manifest))  # microseconds
     for _, entry, manifest in sorted(entries, key=lambda each: each[0]):
         yield entry["op"], entry["index"], np.load(manifest.with_name(entry["file"]))
 
