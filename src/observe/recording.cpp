@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -224,8 +225,10 @@ void Recording::flush() {
   std::vector<Chunk*> chunks, full;
   {
     std::lock_guard lock(mutex_);
-    for (auto& chunk : chunks_) chunks.push_back(chunk.get());
     full.swap(full_);
+    chunks = full;  // in the order of time, in which a limit gives them up
+    for (auto& chunk : chunks_)
+      if (std::find(full.begin(), full.end(), chunk.get()) == full.end()) chunks.push_back(chunk.get());
   }
   // What is filled is looked at before the descriptions are: a record's plan is described before the record is made.
   std::vector<uint32_t> filled;

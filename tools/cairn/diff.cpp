@@ -67,6 +67,16 @@ std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
   return inputs;
 }
 
+/// "mlp/dense/MatMul" of "StatefulPartitionedCall/mlp/dense/MatMul".
+std::string without_calls(std::string name) {
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/')) {
+    std::string_view first(name.data(), slash);
+    if (!first.starts_with("PartitionedCall") && !first.starts_with("StatefulPartitionedCall")) break;
+    name.erase(0, slash + 1);
+  }
+  return name;
+}
+
 /// "node:1" of a saved value; without a number the first result.
 diff::Key key_of(const std::string& name) {
   size_t colon = name.rfind(':');
@@ -123,8 +133,14 @@ diff::Golden of_framework(const Diff& diff, const std::string& path, const Model
   auto file = compare::NpzFile::open(at("values.npz"));
   diff::Golden golden{fmt::format("{} ({})", path, meta["maker"].get<std::string>()), {}, {}};
   size_t i = 0;
-  for (const Json& entry : meta["values"])
-    golden.values[{entry[0].get<std::string>(), entry[1].get<size_t>()}] = file->read(fmt::format("v{}", i++));
+  for (const Json& entry : meta["values"]) {
+    std::string name = entry[0];
+    auto index = entry[1].get<size_t>();
+    Tensor value = file->read(fmt::format("v{}", i++));
+    golden.values[{name, index}] = value;
+    // Where our import has one name less in front, because the nodes were those of a function.
+    golden.values.try_emplace({without_calls(name), index}, value);
+  }
   i = 0;
   for (const Json& name : meta["outputs"])
     golden.outputs.emplace_back(name.get<std::string>(), file->read(fmt::format("o{}", i++)));

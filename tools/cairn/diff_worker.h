@@ -6,7 +6,7 @@
 namespace cairn::cli {
 
 constexpr const char* kTraceScript = R"py(
-import json, os, re, sys
+import json, os, sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 source, signature, folder = sys.argv[1:4]
 try:
@@ -81,8 +81,7 @@ def trace_tensorflow():
     config.graph_options.rewrite_options.disable_meta_optimizer = True  # node by node
     with tf.compat.v1.Session(graph=graph, config=config) as session:
         values, results = session.run([[tensor for _, _, tensor in entries], outputs], fed)
-    plain = lambda name: re.sub(r"^((Stateful)?PartitionedCall(_\d+)?/)+", "", name)
-    return [(plain(op.name), index, op.type, value) for (op, index, _), value in zip(entries, values)], results, f"TensorFlow {tf.__version__}"
+    return [(op.name, index, op.type, value) for (op, index, _), value in zip(entries, values)], results, f"TensorFlow {tf.__version__}"
 
 entries, outputs, maker = trace_onnx() if source.endswith(".onnx") else trace_tensorflow()
 kept = [entry for entry in entries if isinstance(entry[3], np.ndarray) or np.isscalar(entry[3])]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import port
+from cairn_tf1 import port_page
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
@@ -236,7 +236,7 @@ def page(result, rows):
         parts += ["<h2>Operators of that run, in order</h2>", table(result["rows"])]
     worst = sorted(rows, key=lambda row: -(row["error"] / row["allowed"] if row["allowed"] else 0))[:40]
     parts += ["<h2>Closest to the limit, all runs</h2>", table(worst)]
-    head = f'<meta charset="utf-8"><title>cairn diff</title><style>{port.STYLE}</style>'
+    head = f'<meta charset="utf-8"><title>cairn diff</title><style>{port_page.STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
 
 

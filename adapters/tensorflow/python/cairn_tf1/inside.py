@@ -84,7 +84,8 @@ def nudge(sess, plain):
         value = np.asarray(plain(sess, variable))
         if value.dtype.kind == "f":
             towards = value + random.choice([-1.0, 1.0], value.shape).astype(value.dtype)
-            variable.load(np.nextafter(value, towards), sess)
+            # As variable.load does, but by no run that is recorded.
+            plain(sess, variable.initializer, {variable.initializer.inputs[1]: np.nextafter(value, towards)})
 
 
 def fetched(graph, fetches):
