@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kSlice = 128;  // channels a row of work; fixed, so that bits never depend on the workers
 
+constexpr int64_t kFolded = 16;  // rows of few channels that are one of many
+
 // The middle axis in parts whose sums are added in their order: as many as keep each long, whatever the workers.
 int64_t middle_parts(int64_t outer, int64_t middle, int64_t c) {
   constexpr int64_t kLeast = 512, kMost = 32;
@@ -22,12 +24,19 @@ int64_t middle_parts(int64_t outer, int64_t middle, int64_t c) {
 }  // namespace
 
 size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c) {
+  if (folds_rows(outer, middle, c))
+    return static_cast<size_t>(c * kFolded) * sizeof(float) + reduce_workspace(1, middle / kFolded, c * kFolded);
   const int64_t parts = middle_parts(outer, middle, c);
   return parts == 1 ? 0 : static_cast<size_t>(outer * parts * c) * sizeof(float);
 }
 
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const float* x, float* y, float* workspace) {
+  if (folds_rows(outer, middle, c)) {
+    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded);
+    vector_loops().reduce_channels(largest, kFolded, c, scale, workspace, y, 0, c);
+    return;
+  }
   const int64_t slices = (c + kSlice - 1) / kSlice, parts = middle_parts(outer, middle, c);
   float* to = parts == 1 ? y : workspace;
   for_each(executor, outer * parts * slices, middle / parts * kSlice, [&](int64_t i) {

@@ -10,6 +10,10 @@ namespace cairn {
 /// y[o, c] = sum (times `scale`) or largest of x[o, :, c]. `workspace`: reduce_workspace() bytes.
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const float* x, float* y, float* workspace);
+/// Whether a few channels of many rows are reduced as a row's worth of them.
+inline bool folds_rows(int64_t outer, int64_t middle, int64_t c) {
+  return outer == 1 && c > 1 && c < 8 && middle % 16 == 0;
+}
 size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 
 /// y[row] = sum (times `scale`) or largest of x[row, :].

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engines/cpu/vector_loops.h"
 #include "support/error.h"
 
 namespace cairn {
@@ -21,8 +22,15 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Rows of `width` floats from a matrix with any steps; columns that do not exist are 0.
 void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
                float* to) {
-  constexpr int64_t kBlock = 64;  // rows whose lines stay in the first-level cache while columns are transposed
-  for (int64_t block = 0; block < rows; block += kBlock) {
+  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
+  int64_t first = 0;
+  if (const auto transpose = vector_loops().transpose; transpose && row_step == 1 && columns == width) {
+    first = rows / kLanes * kLanes;
+    for (int64_t o = 0; o < columns; o += kLanes)
+      for (int64_t row = 0; row < first; row += kLanes)
+        transpose(from + row + o * column_step, column_step, to + row * width + o, width);
+  }
+  for (int64_t block = first; block < rows; block += kBlock) {
     const int64_t end = std::min(rows, block + kBlock);
     for (int64_t o = 0; column_step != 1 && o < columns; ++o)
       for (int64_t row = block; row < end; ++row) to[row * width + o] = from[row * row_step + o * column_step];
@@ -97,8 +105,15 @@ void Conv::choose_panel(Isa isa) {
   most_pixels_ = most_pixels(isa, vectors_);
 }
 
-// Tiles lie in one image; they follow the output rows unless rows are short, when they run across them.
+// Tiles lie in one image, unless images are so small that several fit one; they follow the output rows unless rows are
+// short, when they run across them.
 void Conv::cut() {
+  const int64_t image = spec_.oh * spec_.ow, together = most_pixels_ / image;
+  if (!is_matrix() && together > 1 && rows_adjoin() && spec_.y_image == spec_.oh * spec_.y_row) {
+    for (int64_t first = 0; first < spec_.n; first += together)
+      add_tile(first * image, std::min(together, spec_.n - first) * image, tiles_);
+    return;
+  }
   std::vector<Tile> tiles;
   auto split = [&](int64_t first, int64_t pixels) {
     int64_t count = ceil_div(pixels, most_pixels_);
@@ -122,7 +137,11 @@ void Conv::cut() {
 
 void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const ConvSpec& s = spec_;
-  int64_t y0 = first / s.ow, x0 = first % s.ow;
+  const int64_t image = s.oh * s.ow;
+  const auto row_of = [&](int64_t i) { return i % image / s.ow; };
+  const auto offset = [&](int64_t i) {  // in x, of the pixel's first tap when there is no padding
+    return ((i / image * s.h + row_of(i) * s.stride_h) * s.w + i % s.ow * s.stride_w) * s.x_pixel;
+  };
   TileSpec tile;
   tile.isa = isa_;
   tile.vectors = vectors_;
@@ -134,14 +153,12 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4
-                                              : ((i / s.ow - y0) * s.stride_h * s.w + (i % s.ow - x0) * s.stride_w) *
-                                                    s.x_pixel * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset(i) - offset(first)) * 4);
   for (int64_t ky = 0; ky < s.kh; ++ky)
     for (int64_t kx = 0; kx < s.kw; ++kx) {
       uint32_t inside = 0;
       for (int64_t i = 0; i < pixels; ++i) {
-        int64_t y = (first + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top;
+        int64_t y = row_of(first + i) * s.stride_h + ky * s.dilation_h - s.pad_top;
         int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
         if (y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
       }
@@ -162,8 +179,8 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   int64_t last = s.oc - (panels_ - 1) * width_;
   TileFunction tail = function(last);
   TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
-  int64_t a = s.transposed_x ? first : ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.x_pixel;
-  tiles.push_back({whole, tail, a, y0 * s.y_row + x0 * s.y_pixel});
+  const int64_t a = s.transposed_x ? first : offset(first) - (s.pad_top * s.w + s.pad_left) * s.x_pixel;
+  tiles.push_back({whole, tail, a, first / image * s.y_image + row_of(first) * s.y_row + first % s.ow * s.y_pixel});
 }
 
 // What is larger is read once: the input (pixels outermost, so that a worker meets its own pixels again in the next

@@ -64,7 +64,8 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
     if (stays(i)) return "axes are not neighbours";
     middle.middle *= dims[i];
   }
-  if (middle.inner < 8 && middle.inner != 1) return "few innermost elements stay";
+  if (middle.inner < 8 && middle.inner != 1 && !folds_rows(middle.outer, middle.middle, middle.inner))
+    return "few innermost elements stay";
   if (middle.middle == 0) return "nothing to reduce";
   if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
   return middle;

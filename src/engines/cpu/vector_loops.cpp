@@ -6,9 +6,9 @@
 
 #include "engines/cpu/isa.h"
 
-#define CAIRN_LOOPS                                                                                \
-  constexpr VectorLoops kLoops = {execute,     reduce_channels, reduce_row,        layer_norm_row, \
-                                  softmax_row, softmax_columns, cross_entropy_row, softmax_of_scores};
+#define CAIRN_LOOPS(transpose)                                                                                        \
+  constexpr VectorLoops kLoops = {execute,         reduce_channels,   reduce_row,        layer_norm_row, softmax_row, \
+                                  softmax_columns, cross_entropy_row, softmax_of_scores, transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 
@@ -18,14 +18,14 @@ namespace {
 
 namespace plain {
 #include "engines/cpu/vector_loops_body.h"
-CAIRN_LOOPS
+CAIRN_LOOPS(nullptr)
 }  // namespace plain
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 namespace avx2 {
 #include "engines/cpu/vector_loops_body.h"
-CAIRN_LOOPS
+CAIRN_LOOPS(nullptr)
 }  // namespace avx2
 #pragma GCC pop_options
 
@@ -33,7 +33,35 @@ CAIRN_LOOPS
 #pragma GCC target("arch=x86-64-v4")
 namespace avx512 {
 #include "engines/cpu/vector_loops_body.h"
-CAIRN_LOOPS
+
+// In each step rows i and i + distance exchange what lies on the wrong side.
+template <int kDistance>
+CAIRN_INLINE void exchange(Floats (&rows)[kFloats]) {
+  Ints low, high;
+  for (int lane = 0; lane < kFloats; ++lane) {
+    low[lane] = lane & kDistance ? kFloats + lane - kDistance : lane;
+    high[lane] = lane & kDistance ? kFloats + lane : lane + kDistance;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kFloats; ++i) {
+    if (i & kDistance) continue;
+    const Floats a = rows[i], b = rows[i + kDistance];
+    rows[i] = __builtin_shuffle(a, b, low);
+    rows[i + kDistance] = __builtin_shuffle(a, b, high);
+  }
+}
+void transpose(const float* from, int64_t step, float* to, int64_t to_step) {
+  Floats rows[kFloats];
+#pragma GCC unroll 16
+  for (int i = 0; i < kFloats; ++i) rows[i] = load(from + i * step);
+  exchange<8>(rows);
+  exchange<4>(rows);
+  exchange<2>(rows);
+  exchange<1>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < kFloats; ++i) store(to + i * to_step, rows[i]);
+}
+CAIRN_LOOPS(transpose)
 }  // namespace avx512
 #pragma GCC pop_options
 

@@ -34,6 +34,8 @@ struct VectorLoops {
                             float* gradient);
   /// Of x * scale + mask, in place; mask may be null.
   void (*softmax_of_scores)(int64_t count, float scale, const float* mask, float* x);
+  /// to[j * to_step + i] = from[i * step + j], kLanes of each; null where that is not faster than one by one.
+  void (*transpose)(const float* from, int64_t step, float* to, int64_t to_step);
 };
 
 /// Those of machine_isa().
