@@ -139,8 +139,8 @@ def script_of(text, folder, **parts):
 @pytest.mark.parametrize("rule", CASES)
 def test_a_known_case_needs_no_change_here_and_the_report_says_so(rule, tmp_path):
     result = port(script_of(CASES[rule][0], tmp_path), tmp_path / "work")
-    if rule == "half-sum":  # the engine adds in float32: as far from TensorFlow as float16 rounds
-        assert max(row["difference"] for row in result["unequal"] + result["largest"]) < 2e-3
+    if rule == "half-sum":  # the engine adds in float32: as far from TensorFlow as float16 rounds, squared and learned from
+        assert max(row["difference"] for row in result["unequal"] + result["largest"]) < 1e-2
     else:
         check(result)
     assert rule in {row["rule"] for row in result["edits"] if row["kind"] == "findings"}

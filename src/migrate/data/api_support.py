@@ -25,7 +25,7 @@ tf.estimator.tpu.* runs runs as a plain Estimator with use_tpu=False
 tf.tpu.* missing there is no TPU here; set use_tpu=False and remove the call
 tf.distribute.experimental.TPUStrategy missing there is no TPU here
 tf.distribute.TPUStrategy missing there is no TPU here"""
-LOOPS = "part loops and branches of control flow version 1"
+LOOPS = "engine loops and branches go there whole, when everything in them does"
 BY_HAND += "".join(
     f"\ntf.{name} {LOOPS}"
     for name in ("while_loop", "cond", "case", "map_fn", "scan", "foldl", "foldr", "nn.dynamic_rnn", "nn.raw_rnn",
