@@ -85,3 +85,16 @@ def test_what_the_migration_could_not_change_explains_why_a_script_does_not_run(
     done = port_of(tmp_path, "import cupy")
     assert done.returncode == 3
     assert "cupy needs CUDA" in done.stderr and "train.py:5" in done.stderr
+
+
+def test_the_program_of_a_project_is_found_or_asked_for(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "net.py").write_text("import tensorflow as tf\n\n\ndef net():\n    return tf.Session()\n")
+    (project / "run.py").write_text("import net\n\nif '__main__' == __name__:\n    raise ValueError(net.net.__name__)\n")
+    done = run_python(["-m", "cairn_tf1.port", project, "-o", tmp_path / "work"])
+    assert done.returncode == 3 and "ValueError: net" in done.stderr
+    (project / "other.py").write_text("import net\n\nif __name__ == '__main__':\n    net.net()\n")
+    done = run_python(["-m", "cairn_tf1.port", project, "-o", tmp_path / "work"])
+    assert done.returncode == 2
+    assert "--main names it (candidates: other.py, run.py)" in done.stderr

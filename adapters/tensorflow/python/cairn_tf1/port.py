@@ -43,7 +43,7 @@ def main(words=None):
     options.output.mkdir(parents=True, exist_ok=True)
     migrated = options.output.resolve() / "migrated"
     migration = migrate(options, migrated)
-    script = migrated / entry(options, migrated)
+    script = migrated / entry(options, migration)
     runs = {}
     for name, (engine, settings) in RUNS.items():
         say(options, f"{name:6} {engine} {script.name} {shlex.join(options.arguments)}")
@@ -104,16 +104,16 @@ def obstacles(migration):
     return "\nwhat the migration could not change:\n  " + "\n  ".join(found[:20]) if found else ""
 
 
-def entry(options, folder):
+def entry(options, migration):
+    """The program's script, relative to the project."""
     if options.main:
-        found = [Path(options.main)]
+        found = [options.main]
     elif options.path.is_file():
-        found = [Path(options.path.name)]
+        found = [options.path.name]
     else:
-        guard = re.compile(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
-        found = [file.relative_to(folder) for file in sorted(folder.rglob("*.py")) if guard.search(file.read_text(errors="replace"))]
-    if len(found) != 1 or not (folder / found[0]).is_file():
-        names = ", ".join(str(file) for file in found[:8]) or "none"
+        found = [file["path"] for file in migration["files"] if file["entry"]]
+    if len(found) != 1 or not (options.path.parent if options.path.is_file() else options.path).joinpath(found[0]).is_file():
+        names = ", ".join(found[:8]) or "none"
         sys.exit(refuse(f"which script is the program? --main names it (candidates: {names})"))
     return found[0]
 
@@ -126,6 +126,7 @@ def train(script, options, name, engine, settings, migration):
     for file in files.values():
         file.unlink(missing_ok=True)
     environment = {
+        "TF_CPP_MIN_LOG_LEVEL": "2",
         **os.environ,
         **settings,
         "PYTHONHASHSEED": "0",
