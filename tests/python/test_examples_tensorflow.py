@@ -3,6 +3,7 @@ losses and variables part no further than stock TensorFlow parts from itself wit
 kernels. Stock TensorFlow runs through the same TensorFlow 1 layer."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,3 +73,26 @@ def test_several_steps_in_one_run_train_like_one_after_the_other(tmp_path):
     expected, found = (run("resnet_estimator", tmp_path, "cairn", arguments=[f"--loop={loop}"], steps=12) for loop in (1, 4))
     assert len(found["losses"]) == 3 and int(found["variable:global_step"]) == 12
     assert difference(found["losses"], expected["losses"][3::4]) <= LEAST
+
+
+SEEDS = (1, 2, 3)
+
+
+def accuracies(name, engine, folder, steps):
+    """What the script itself prints after training, for each seed."""
+    found = []
+    for seed in SEEDS:
+        script = [EXAMPLES / f"{name}.py", f"--steps={steps}", f"--seed={seed}", "--output", folder / f"{engine}{seed}"]
+        done = run_python(["-m", "cairn_tf1", *script], engine, timeout=1800)
+        assert done.returncode == 0, done.stderr[-3000:]
+        found.append(float(re.search(r"accuracy'?:? ([0-9.]+)", done.stdout)[1]))
+    return np.array(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name, steps, least", [("lenet_session", 150, 0.8), ("resnet_estimator", 60, 0.2)])
+def test_trained_on_the_engine_a_script_is_as_accurate_as_on_tensorflow(name, steps, least, tmp_path):
+    expected, found = (accuracies(name, engine, tmp_path, steps) for engine in ("tensorflow", "cairn"))
+    assert expected.min() > least, expected  # it has learned something
+    spread = expected.max() - expected.min()
+    assert abs(found.mean() - expected.mean()) <= spread, (found, expected)

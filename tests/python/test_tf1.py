@@ -495,6 +495,30 @@ def test_luong_scores_and_tiling_by_hand():
     assert tiled.tolist() == [[1], [1], [2], [2]]
 
 
+def test_parts_of_a_graph_are_walked_copied_and_rewired():
+    editor = contrib.graph_editor
+    x = tf.placeholder(tf.float32, [2], "x")
+    w = tf.Variable([2.0, 3.0], name="w")
+    hidden = tf.tanh(x * w, "hidden")
+    y = tf.reduce_sum(hidden * hidden, name="y")
+    with tf.control_dependencies([y.op]):
+        z = y + 1.0
+    ops = editor.get_backward_walk_ops([y], stop_at_ts=[x, w.op.outputs[0]])
+    names = {op.name for op in ops}
+    assert {"y", "hidden", "mul"} <= names and "x" not in names
+    ahead = {op.name for op in editor.get_forward_walk_ops([hidden.op], within_ops=ops)}
+    assert ahead == {"hidden", "mul_1", "y"} and "hidden" not in {op.name for op in editor.get_forward_walk_ops([hidden.op], False)}
+    assert [t.name for t in editor.filter_ts_from_regex(ops, "^hidden$")] == ["hidden:0"]
+    assert [op.name for op in editor.filter_ops_from_regex(ops, "hid")] == ["hidden"]
+    copied, info = editor.copy_with_input_replacements(editor.sgv([hidden.op, y.op, *hidden.consumers()]), {hidden.op.inputs[0]: x})
+    other = info.transformed(y)
+    assert len(copied.ops) == 3 and other.op.name != "y" and info.transformed(x) is None
+    values = value_of([y, other, z], {x: [0.5, 1.0]})
+    np.testing.assert_allclose(values, [v := (np.tanh([1.0, 3.0]) ** 2).sum(), (np.tanh([0.5, 1.0]) ** 2).sum(), v + 1], rtol=1e-6)
+    assert editor.reroute_ts([other], [y], can_modify=[z.op]) == 1
+    assert value_of(z, {x: [0.5, 1.0]}) == pytest.approx(values[1] + 1)
+
+
 def test_crf_by_enumeration():
     random = np.random.RandomState(3)
     scores, moves = random.randn(2, 3, 2).astype(np.float32), random.randn(2, 2).astype(np.float32)
