@@ -79,6 +79,7 @@ def test_a_script_that_trains_otherwise_on_the_engine_is_not_equal(tmp_path):
     result = json.loads(done.stdout)
     unequal = {row["key"].partition(":")[0] for row in result["unequal"]}
     assert unequal == {"fetch", "after", "variable"} and result["steps"] == 3
+    assert "cairn diff --script" in result["next"] and result["next"] in (tmp_path / "work/index.html").read_text()
 
 
 def test_what_the_migration_could_not_change_explains_why_a_script_does_not_run(tmp_path):

@@ -52,6 +52,10 @@ def main(words=None):
     result["clusters"] = clusters(options.output / "cairn.report.json")
     result["aliases"] = json_of(options.output / "stock.aliases.json")
     result["edits"] = edits(migration)
+    if not result["equal"] and migration["tf"] == 1:
+        words = ["cairn", "diff", "--script", str(script), "--steps", str(options.steps)]
+        words += ["--", *options.arguments] if options.arguments else []
+        result["next"] = shlex.join(words) + " names the first operator that computes something else"
     if not result["clusters"].get("on_engine"):
         return refuse("nothing of the script ran on the engine: there is nothing to compare", 3)
     (options.output / "port.json").write_text(json.dumps(result, indent=1))
@@ -225,6 +229,8 @@ def tell(result, options):
         found = "missing or of another shape" if row["difference"] is None else f"{row['difference']:.2e}, allowed {row['allowed']:.2e}"
         print(f"  {row['key']}: {found}")
     print("equal" if result["equal"] else f"NOT equal: {result['unequal_count']} values")
+    if "next" in result:
+        print(result["next"])
     print(f"page: {options.output / 'index.html'}")
 
 

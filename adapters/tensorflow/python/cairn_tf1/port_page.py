@@ -17,7 +17,7 @@ def page(result, factor, least):
         f"<p>{result['compared']} values of {result['steps']} training runs, {result['variables']} of them variables at the end,"
         " compared between stock TensorFlow and Cairn. A value may differ by as much as two runs of stock TensorFlow do so far,"
         f" times {factor:g}, and always by {least:g} of its largest element.</p>",
-        *section("What differs", DIFFERENCES, map(difference, result["unequal"])),
+        *section("What differs", DIFFERENCES, map(difference, result["unequal"]), result.get("next", "")),
         *section("Largest differences within what is allowed", DIFFERENCES, map(difference, result["largest"])),
         *section("Losses and other numbers", ("result of a run", "TensorFlow", "Cairn"), map(scalar, result["scalars"])),
         *where_it_ran(result["clusters"]),
