@@ -99,3 +99,27 @@ def test_the_program_of_a_project_is_found_or_asked_for(tmp_path):
     done = run_python(["-m", "cairn_tf1.port", project, "-o", tmp_path / "work"])
     assert done.returncode == 2
     assert "--main names it (candidates: other.py, run.py)" in done.stderr
+
+
+KINDS = """
+small = tf.get_variable("small", [3], tf.bfloat16, tf.ones_initializer())
+words = tf.get_variable("words", initializer=tf.constant(["a", "b"]))
+x = tf.get_variable("x", [4], initializer=tf.ones_initializer())
+train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.square(x)))
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(2):
+        sess.run([train, words, small])
+"""
+
+
+def test_words_are_no_numbers_and_half_sizes_are(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(body=KINDS))
+    record = tmp_path / "record.npz"
+    done = run_python(["-m", "cairn_tf1", script], CAIRN_RECORD=str(record))
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = dict(np.load(record))
+    assert found["trained"] == 2 and found["variable:small"].tolist() == [1, 1, 1]
+    assert {"after:1:x", "after:2:x", "variable:x", "fetch:2:small:0"} <= found.keys() and "variable:words" not in found
+    np.testing.assert_allclose(found["variable:x"], 0.64, rtol=1e-6)

@@ -40,10 +40,10 @@ class Recorder:
 
     def end_run(self, values, variables=None):
         """One run gave these {name: array}; `variables` {name: array} when it trained."""
-        for name, value in values.items():
-            if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc" and value.size <= MOST_ELEMENTS:
-                self.arrays[f"fetch:{self.run}:{name}"] = np.array(value)
-        for name, value in (variables or {}).items():
+        for name, value in _numbers(values):
+            if value.size <= MOST_ELEMENTS:
+                self.arrays[f"fetch:{self.run}:{name}"] = value
+        for name, value in _numbers(variables or {}):
             self.variables[name] = value
             self.arrays[f"after:{self.run}:{name}"] = value.ravel()[:: -(-value.size // MOST_ELEMENTS) or 1]
         self.run += 1
@@ -129,7 +129,7 @@ class Sessions:
                     found[variable] = self._plain_run(sess, variable)
                 except (errors.FailedPreconditionError, errors.NotFoundError):
                     continue
-        return {variable.op.name: np.asarray(value) for variable, value in found.items()}
+        return {variable.op.name: value for variable, value in found.items()}
 
 
 class Eager:
@@ -186,10 +186,19 @@ class Eager:
             variable = reference()
             try:
                 if variable is not None and not variable._in_graph_mode:
-                    found[f"{index}:{variable.name}"] = np.asarray(variable.read_value())
+                    found[f"{index}:{variable.name}"] = variable.read_value().numpy()
             except (errors.FailedPreconditionError, errors.NotFoundError):  # has no value yet, or none any more
                 continue
-        return {name: value for name, value in found.items() if value.dtype.kind in "biufc"}
+        return found
+
+
+def _numbers(values):
+    """(name, array) of those that are numbers; bfloat16, which NumPy's files do not know, as float32."""
+    for name, value in values.items():
+        if isinstance(value, (np.ndarray, np.generic)):
+            array = np.array(value, np.float32 if value.dtype.name == "bfloat16" else None)
+            if array.dtype.kind in "biufc":
+                yield name, array
 
 
 def _pairs(fetches, results):
@@ -209,7 +218,7 @@ def _arrays(name, structure):
     from tensorflow.python.util import nest
 
     flat = nest.flatten(structure, expand_composites=True)
-    return {f"{name}:{index}": np.asarray(value.numpy()) for index, value in enumerate(flat) if isinstance(value, ops.EagerTensor)}
+    return {f"{name}:{index}": value.numpy() for index, value in enumerate(flat) if isinstance(value, ops.EagerTensor)}
 
 
 def install():
