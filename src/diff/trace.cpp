@@ -94,13 +94,20 @@ class Tracer final : public Observer {
     if (step.control || step.group.nodes.empty())
       return;  // what is inside was told by itself; a copy makes nothing new
     std::vector<size_t> inputs;
-    for (const Value* value : step.group.inputs)
-      if (auto found = places_.find(value); found != places_.end()) inputs.push_back(found->second);
+    for (const Value* value : step.group.inputs) gather(value, inputs);
     for (size_t i = 0; i < step.group.outputs.size(); ++i)
       if (auto tensor = tensor_at(plan, step.outputs[i], buffers)) add(step, *step.group.outputs[i], *tensor, inputs);
   }
 
  private:
+  /// Nodes that only give elements another shape have no step: what they read counts.
+  void gather(const Value* value, std::vector<size_t>& inputs) const {
+    if (auto found = places_.find(value); found != places_.end())
+      inputs.push_back(found->second);
+    else if (value->producer)
+      for (const Value* before : value->producer->inputs) gather(before, inputs);
+  }
+
   void add(const PlannedStep& step, const Value& value, Tensor tensor, const std::vector<size_t>& inputs) {
     size_t place = trace_.values.size();
     if (auto golden = meddling_.replaced.find(place); golden != meddling_.replaced.end()) {

@@ -206,6 +206,16 @@ bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void*
   });
 }
 
+/// "; it holds a, b, c" of what one kernel does together.
+std::string RunDumper::held_by(const Item& item) {
+  constexpr size_t kMost = 8;
+  if (item.sources.size() < 2) return "";
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, item.sources.size()); ++i)
+    text += (i ? ", " : "; it holds ") + item.sources[i].substr(item.sources[i].find(':') + 1);
+  return item.sources.size() > kMost ? fmt::format("{} and {} more", text, item.sources.size() - kMost) : text;
+}
+
 void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffers) {
   auto item = item_of(plan, step);
   add_inputs(*item, plan, step, buffers, false);
@@ -215,8 +225,9 @@ void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffer
   for (const Item::Value& value : item->values) {
     if (value.input || !overflows(value.tensor)) continue;
     Statistics found = statistics_of(value.tensor);
-    fmt::print(stderr, "overflow: step {}: {} ({}) makes {} NaN and {} infinite values of {} from finite inputs\n",
-               step_, place, item->origin.op, found.nan, found.plus_infinite + found.minus_infinite, found.count);
+    fmt::print(stderr, "overflow: step {}: {} ({}) makes {} NaN and {} infinite values of {} from finite inputs{}\n",
+               step_, place, item->origin.op, found.nan, found.plus_infinite + found.minus_infinite, found.count,
+               held_by(*item));
     break;
   }
   // The device's record: model, stream, task, type of task, three places in its program, block, status.

@@ -54,6 +54,7 @@ class RunDumper final : public Observer {
   void add_outputs(Item& item, const Plan& plan, size_t step, void* const* buffers) const;
   bool is_wanted(const PlannedStep& step) const;
   bool begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const;
+  static std::string held_by(const Item& item);
   void tell_overflow(const Plan& plan, size_t step, void* const* buffers);
   void write(const Item& item);
   void write_statistics(const Item& item, uint64_t time);

@@ -102,4 +102,4 @@ def test_the_operator_that_overflows_is_named(in_folder):
 def test_wrong_options_are_told_in_the_platforms_words(in_folder):
     done = run(in_folder, {"enable_dump": True, "dump_path": str(in_folder / "dumps"), "dump_step": "5-3"})
     assert done.returncode != 0
-    assert "dump_step: string style is error, correct example:'0|5|10|50-100'" in done.stderr
+    assert "dump_step string style is error, correct example:'0|5|10|50-100'" in done.stderr
