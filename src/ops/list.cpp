@@ -94,6 +94,17 @@ Tensor kept(const Tensor& x) {
   return copy;
 }
 
+Tensor sum(const KernelContext& context, const Tensor& a, const Tensor& b) {
+  if (a.dims() != b.dims()) context.fail("{} cannot be added to {}", to_string(b.type()), to_string(a.type()));
+  Tensor result = Tensor::uninitialized(a.dtype(), a.dims());
+  with_elements(a.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::transform(data<T>(a), data<T>(a) + a.count(), data<T>(b), data<T>(result),
+                   [](T x, T y) { return static_cast<T>(x + y); });
+  });
+  return result;
+}
+
 void set(KernelContext& context) {
   const List& list = list_of(context);
   check_element(context, list, context.input(2));
@@ -103,7 +114,9 @@ void set(KernelContext& context) {
     check_length(context, index == std::numeric_limits<int64_t>::max() ? index : index + 1);
     copy->elements.resize(static_cast<size_t>(index) + 1);
   }
-  copy->elements[index_of(context, *copy)] = kept(context.input(2));
+  Tensor& element = copy->elements[index_of(context, *copy)];
+  element = context.attr.boolean("add") && element.defined() ? sum(context, element, context.input(2))
+                                                             : kept(context.input(2));
   context.result(0).list = std::move(copy);
 }
 
@@ -252,7 +265,7 @@ std::vector<OpDef> make_rows() {
       list_row("list_get", "element `index`; out of range is an error", {list, index}, infer_get, get),
       list_row("list_set",
                "the list with x in place of element `index`; out of range is an error, or with `grow` behind the last "
-               "makes the list longer by unset elements",
+               "makes the list longer by unset elements; with `add` an element that is set gets x added",
                {list, index, x}, infer_set, set),
       list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
       list_row("list_pop", "the list without its last element, and that element; an empty list is an error", {list},
@@ -266,7 +279,7 @@ std::vector<OpDef> make_rows() {
       list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
   };
   rows[0].attributes = {{"element", AttrKind::type}};
-  rows[2].attributes = {flag("grow")};
+  rows[2].attributes = {flag("grow"), flag("add")};
   rows[4].results = {"list", "y"};
   for (OpDef& row : rows) row.traits |= kNotFoldable;
   return rows;

@@ -1,5 +1,5 @@
 // Variables and random state become params of @main and results that update them, through regions as well, so that what
-// follows sees values alone.
+// follows sees values alone. Variables of one run become values that are handed from write to read.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,6 +16,7 @@ struct Variable {
   std::string name;
   Type type;
   bool written = false;
+  bool local = false;  // begins and ends in the run: neither input nor result
 };
 
 bool is_handle(const Value* value) { return value->type.kind == Type::Kind::resource; }
@@ -31,7 +32,7 @@ class Lifter {
       auto content = std::make_unique<Value>(*param);  // takes the handle's place among the params
       content->type = param->type.elements.empty() ? Type::token() : param->type.elements[0];
       handles_[param.get()] = variables_.size();
-      variables_.push_back({content->name, content->type, false});
+      variables_.push_back({content->name, content->type});
       contents_.push_back(content.get());
       std::swap(param, content);
       gone_params_.push_back(std::move(content));
@@ -42,7 +43,7 @@ class Lifter {
     if (std::any_of(body.results.begin(), body.results.end(), is_handle))
       fail(ErrorKind::unsupported, "", "a result of the model is a variable, not its value");
     for (Index i = 0; i < variables_.size(); ++i) {
-      if (!variables_[i].written) continue;
+      if (!variables_[i].written || variables_[i].local) continue;
       function_.updates.emplace_back(body.results.size(), contents_[i]->index);
       body.results.push_back(final_[i]);
       function_.result_names.push_back(variables_[i].name);
@@ -57,6 +58,11 @@ class Lifter {
     fail(ErrorKind::unsupported, where(module_, node), "{}: {}", node.op->name, why);
   }
 
+  static bool is_local(const Node& node) {
+    return node.op->has(kNotFoldable) && node.results.size() == 1 && is_handle(node.result()) &&
+           node.inputs.size() == 1 && !is_handle(node.inputs[0]);
+  }
+
   // Every `variable` node, in regions too, is a handle of the variable of its name; equal names are one.
   void find_variables(Block& body) {
     std::map<std::string, Index> by_name;
@@ -64,6 +70,11 @@ class Lifter {
     for (const auto& param : body.params) names.insert(param->name);
     for_each_block(body, [&](Block& block) {
       for (const auto& node : block.nodes) {
+        if (is_local(*node)) {
+          handles_[node->result()] = variables_.size();
+          variables_.push_back({node->result()->name, node->inputs[0]->type, false, true});
+          contents_.push_back(nullptr);  // until its node comes
+        }
         if (!node->op->has(kNotFoldable) || node->results.size() != 1 || !is_handle(node->result()) ||
             !node->inputs.empty())
           continue;
@@ -72,7 +83,7 @@ class Lifter {
         if (fresh) {
           std::string unique = name;
           while (!names.insert(unique).second) unique += "/variable";
-          variables_.push_back({name, node->result()->type.elements[0], false});
+          variables_.push_back({name, node->result()->type.elements[0]});
           contents_.push_back(body.add_param(variables_.back().type, unique));
         }
         handles_[node->result()] = entry->second;
@@ -82,6 +93,7 @@ class Lifter {
 
   struct Touched {
     std::set<Index> read, written;
+    std::set<Index> made;  // variables of the region itself
   };
 
   // Follows handles into the regions' params, and collects what the regions do with them.
@@ -92,6 +104,7 @@ class Lifter {
           handles_[region->params[i].get()] = found->second;
       for (auto& inner : region->nodes) {
         pass_on(*inner);
+        if (is_local(*inner)) touched.made.insert(handles_.at(inner->result()));
         if (inner->op->has(kReadsState | kWritesState) && !inner->inputs.empty() && handles_.count(inner->inputs[0]))
           (inner->op->has(kWritesState) ? touched.written : touched.read).insert(handles_.at(inner->inputs[0]));
         if (!inner->regions.empty()) enter(*inner, inner->op->find_attribute("carried") ? 0 : 1, touched);
@@ -131,7 +144,9 @@ class Lifter {
   void lift(Node& node, Contents& contents) {
     for (SourceId id : node.sources) module_.removed.emplace(id, Removal::identity);
     pass_on(node);
-    if (node.op->has(kReadsState) && !node.op->has(kWritesState) && node.results.size() == 1) {
+    if (is_local(node)) {
+      contents[handles_.at(node.result())] = node.inputs[0];
+    } else if (node.op->has(kReadsState) && !node.op->has(kWritesState) && node.results.size() == 1) {
       replaced_[node.result()] = contents[handles_.at(node.inputs[0])];
     } else if (node.op->has(kWritesState) && node.inputs.size() == 2 && node.results.empty()) {
       Index variable = handles_.at(node.inputs[0]);
@@ -149,6 +164,10 @@ class Lifter {
     const size_t carried = loop ? static_cast<size_t>(node.attr().integer("carried")) : 0;
     Touched touched;
     enter(node, first, touched);
+    for (Index i : touched.made) {
+      touched.read.erase(i);
+      touched.written.erase(i);
+    }
     for (Index i : touched.written) {
       touched.read.erase(i);
       variables_[i].written = true;

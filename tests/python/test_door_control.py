@@ -33,6 +33,14 @@ def test_a_conditional_is_inside_a_cluster(control, name):
     assert any("Merge" in cluster["ops"] or "Switch" in cluster["ops"] for cluster in step["clusters"])
 
 
+@pytest.mark.parametrize("name", ["loop_and_its_gradient", "loops_in_loops", "recurrent_network", "map_and_scan"])
+def test_a_loop_and_its_gradient_are_inside_a_cluster(control, name):
+    (stock, engine), report = control(name)
+    assert_equal(engine, stock)
+    step = on_engine(report, least=0.95, clusters=1)
+    assert any("Enter" in cluster["ops"] for cluster in step["clusters"])
+
+
 def test_a_conditional_with_a_host_operator_stays_whole(control):
     (stock, engine), report = control("a_branch_with_a_host_operator")
     assert_equal(engine, stock)

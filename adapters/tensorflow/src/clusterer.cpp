@@ -101,8 +101,8 @@ class Clusterer {
       mine.constant = node->IsConstant() && mine.host.empty() && is_free(*node);
       for (const tf::Edge* edge : sorted_inputs(*node)) {
         if (!edge->src()->IsOp()) continue;
-        bool variable = is_reference_input(*edge) || is_resource(*edge);
-        bool list = !edge->IsControlEdge() && edge->src()->output_type(edge->src_output()) == tf::DT_VARIANT;
+        const bool list = carries_list(*edge);
+        const bool variable = is_reference_input(*edge) || (is_resource(*edge) && !list);
         mine.inputs.push_back(
             {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
         if (variable && !hands_on(*node) && !only_reads(mine.op)) mine.writes = true;
@@ -148,7 +148,6 @@ class Clusterer {
     if (node.IsArg() || node.IsRetval()) return "an end of the graph";
     if (node.IsVariable() || node.type_string() == "VarHandleOp") return "holds a variable, in TensorFlow's memory";
     if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
-    if (node.type_string().rfind("TensorArray", 0) == 0) return "belongs to a loop of TF1 control flow";
     const std::string& device = node.assigned_device_name();
     if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;
     auto slow = [](DataType type) {
@@ -163,7 +162,8 @@ class Clusterer {
       if (!is_read_elsewhere(node)) return "may be the variable's first value";
     if (may_repeat_rows(node)) return "may name a row twice, which TensorFlow updates twice";
     for (const tf::Edge* edge : node.in_edges()) {
-      if (is_resource(*edge) && !content_type(*edge)) return "uses a resource of unknown content";
+      if (is_resource(*edge) && !carries_list(*edge) && !content_type(*edge))
+        return "uses a resource of unknown content";
       if (makes_reference(*edge) && reference_group(tf::BaseType(edge->src()->output_type(edge->src_output()))) < 0)
         return "uses a variable of " + tf::DataTypeString(edge->src()->output_type(edge->src_output()));
     }

@@ -37,6 +37,15 @@ int reference_group(DataType type) {
   return found == std::end(kGroups) ? -1 : static_cast<int>(found - std::begin(kGroups));
 }
 
+bool carries_list(const tf::Edge& edge) {
+  if (edge.IsControlEdge()) return false;
+  if (edge.src()->output_type(edge.src_output()) == tf::DT_VARIANT) return true;
+  const tf::Node* maker = edge.src();
+  for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();
+  const std::string& op = maker->type_string();
+  return is_resource(edge) && (op == "StackV2" || op == "TensorArrayV3" || op == "TensorArrayGradV3");
+}
+
 bool may_write(const tf::Edge& edge) {
   const tf::Node& user = *edge.dst();
   if (!hands_on(user)) return is_reference_input(edge) || (is_resource(edge) && !only_reads(user.type_string()));

@@ -17,6 +17,8 @@ bool makes_reference(const tf::Edge& edge);
 bool is_resource(const tf::Edge& edge);
 /// Switch, Enter, Identity: the node hands on a variable as it gets it.
 bool hands_on(const tf::Node& node);
+/// A list, or the handle of a stack or TensorArray: neither can go from one cluster to another.
+bool carries_list(const tf::Edge& edge);
 /// Whether the edge leads a variable to a node that changes it, also through nodes that hand it on.
 bool may_write(const tf::Edge& edge);
 /// Element type of the variable behind a resource edge: its maker says it, else its user.

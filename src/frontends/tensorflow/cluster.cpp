@@ -172,7 +172,7 @@ class Refusals {
   std::string of(const Node& node, int level) {
     if (node.op == "_Arg" || node.op == "_Retval") return {};
     bool call = library_.find(node.op) != nullptr;
-    if (!call && find_row(node.op) == nullptr) return "there is no such operator yet";
+    if (!call && find_cluster_row(node.op) == nullptr) return "there is no such operator yet";
     if (level > kMostLevels) return "functions are nested too deeply";
     for (const Attr& attr : node.attrs)
       if (std::string why = refused_type(attr, *graph_.model); !why.empty()) return why;
@@ -231,7 +231,7 @@ std::span<const Row> cluster_rows() { return kRows; }
 bool writes_variables(std::string_view op) {
   constexpr std::array kReads = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",
                                  "VariableShape",  "VarIsInitializedOp", "IsVariableInitialized"};
-  const Row* row = find_row(op);
+  const Row* row = find_cluster_row(op);
   return row != nullptr && row->handles > 0 && std::find(kReads.begin(), kReads.end(), op) == kReads.end();
 }
 

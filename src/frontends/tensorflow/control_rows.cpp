@@ -12,10 +12,9 @@ void call(OpContext& c) {
   c.out = c.importer().import_function(name, c.in, c.b, c.name(), c.level() + 1);
 }
 
-/// References of variables stay references inside a region.
-void enter_references(OpContext& c, const std::vector<Value*>& outside, const std::vector<Value*>& inside) {
-  for (size_t i = 0; i < outside.size(); ++i)
-    if (c.importer().is_reference(outside[i])) c.importer().add_reference(inside[i]);
+/// Handles stay what they are inside a region.
+void enter_handles(OpContext& c, const std::vector<Value*>& outside, const std::vector<Value*>& inside) {
+  for (size_t i = 0; i < outside.size(); ++i) c.importer().enter(outside[i], inside[i]);
 }
 
 /// A region that runs a library function on the captured values.
@@ -23,7 +22,7 @@ std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const std
                               const Captures& captures) {
   std::vector<Value*> args;
   std::unique_ptr<Block> block = captures.open(args);
-  enter_references(c, captured, args);
+  enter_handles(c, captured, args);
   Builder builder(*block);
   block->results = c.importer().import_function(function, args, builder, c.name(), c.level() + 1);
   for (Value*& result : block->results)
@@ -126,7 +125,7 @@ class Loop {
     std::vector<Value*> carried, captured;
     for (size_t i = 0; i < types_.size(); ++i) carried.push_back(block->add_param(types_[i], carried_[i]->name));
     Captures(captured_).enter(*block, captured);
-    enter_references(c_, captured_, captured);
+    enter_handles(c_, captured_, captured);
     Builder builder(*block);
     std::vector<Value*> args;
     size_t next_carried = 0, next_captured = 0;

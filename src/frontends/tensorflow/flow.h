@@ -110,6 +110,10 @@ class Body {
   std::set<std::string_view> waits_;
 };
 
+/// Puts the gradient of each TensorArray beside the array, as a node of this op.
+inline constexpr std::string_view kArrayGradient = "_CairnArrayGradient";
+void hoist_array_gradients(Raising& raising);
+
 /// Puts a While for each loop frame of the graph, inner ones first.
 void raise_loops(Raising& raising);
 

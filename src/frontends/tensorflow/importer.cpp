@@ -104,7 +104,8 @@ void Importer::import_node(Scope& scope, size_t index) {
       if (scope.level == 0 && !scope.given.contains(from.node) && constant_of(input) == nullptr)
         cuts.push_back(fmt::format("{}:{}", clean(from.node), from.index));
     }
-    const Row* row = find_row(is_function(node.op) ? "PartitionedCall" : node.op);
+    const std::string_view known = is_function(node.op) ? "PartitionedCall" : node.op;
+    const Row* row = effects_ ? find_cluster_row(known) : find_row(known);
     if (row == nullptr) return problems_.unsupported(op, name, cuts);
     scope.results[index] = build(scope, *row, node, name, std::move(inputs));
   } catch (const AlreadyReported&) {
@@ -143,6 +144,17 @@ void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Buil
   if (row.handles == kAsTheyAre) return;
   for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
     if (references_.contains(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
+}
+
+void Importer::enter(const Value* outside, const Value* inside) {
+  if (references_.contains(outside)) references_.insert(inside);
+  if (auto list = lists_.find(outside); list != lists_.end()) lists_[inside] = list->second;
+}
+
+ListState& Importer::list_state(const Value* handle) {
+  auto found = lists_.find(handle);
+  if (found == lists_.end()) fail(ErrorKind::unsupported, "", "its stack or TensorArray comes from elsewhere");
+  return *found->second;
 }
 
 Importer::Importer(const GraphDef& graph, Module& module) : graph_(graph), library_(graph), module_(module) {

@@ -84,6 +84,8 @@ struct Row {
 };
 inline constexpr int kAsTheyAre = -1;
 const Row* find_row(std::string_view op);
+/// The same in a cluster, where stacks and TensorArrays of loops are variables.
+const Row* find_cluster_row(std::string_view op);
 /// Whether the op, by itself, changes a variable; or draws from a stream of random numbers.
 bool writes_variables(std::string_view op);
 bool draws(std::string_view op);
@@ -106,6 +108,14 @@ std::span<const Row> sparse_rows();
 std::span<const Row> volume_rows();
 std::span<const Row> random_rows();
 
+/// A stack or TensorArray, as far as the nodes read so far tell.
+struct ListState {
+  Type element;
+  bool grows = false;
+  bool gradient = false;  // what is written to a place is added up
+  bool written = false;
+};
+
 class Importer {
  public:
   Importer(const GraphDef& graph, Module& module);
@@ -124,7 +134,14 @@ class Importer {
   void keep_effects() { effects_ = true; }
   /// The handle is a TF1 reference: where an op takes a value, its content is read.
   void add_reference(const Value* handle) { references_.insert(handle); }
+  /// What is known of the handle outside is known of the one inside.
+  void enter(const Value* outside, const Value* inside);
   bool is_reference(const Value* handle) const { return references_.contains(handle); }
+  /// The handle's variable holds a list, of this run.
+  void add_list(const Value* handle, ListState state) {
+    lists_[handle] = std::make_shared<ListState>(std::move(state));
+  }
+  ListState& list_state(const Value* handle);
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
@@ -149,6 +166,7 @@ class Importer {
   Problems problems_;
   bool effects_ = false;
   std::unordered_set<const Value*> references_;
+  std::unordered_map<const Value*, std::shared_ptr<ListState>> lists_;
   std::unordered_map<std::string, std::string> owners_;  // of a name of its own: the name with all calls
   std::unordered_map<std::string, SourceId> sources_;    // bodies of loops are imported several times
 };

@@ -1,6 +1,6 @@
 // TensorFlow's lists of tensors: the TensorList ops, and TensorArray, whose flow carries the list.
 #include "frontends/fold.h"
-#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/lists.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -98,6 +98,8 @@ bool all_places(const Value* indices) {
   return limit != nullptr && limit->is("list_size");
 }
 
+}  // namespace
+
 Value* elements_at(OpContext& c, Value* list, Value* indices, const Type& element) {
   Type type = element;
   if (type.shape.ranked) type.shape.dims.insert(type.shape.dims.begin(), Dim());
@@ -105,16 +107,21 @@ Value* elements_at(OpContext& c, Value* list, Value* indices, const Type& elemen
   return all_places(indices) ? all : c.b.add("gather", {all, indices}, {{"axis", int64_t{0}}});
 }
 
+namespace {
+
 void list_gather(OpContext& c) {
   c.expect_inputs(3);
   c.out = {elements_at(c, c.in[0], c.in[1], element_type(c, 2))};
 }
 
-/// A new list with the parts of a tensor at the given places.
+}  // namespace
+
 Value* scattered(OpContext& c, Value* parts, Value* indices) {
   if (!counts_up(indices)) c.refuse("puts elements at places that are not 0, 1, 2, ...");
   return c.b.add("list_unstack", {parts});
 }
+
+namespace {
 
 void list_scatter(OpContext& c) {
   c.expect_inputs(3, 4);
@@ -134,6 +141,8 @@ void list_concat(OpContext& c) {
   c.out = {c.b.add("list_concat", {c.in[0]})};
 }
 
+}  // namespace
+
 Type array_element(OpContext& c) {
   auto proto = c.shape(c.has("element_shape") ? "element_shape" : "element_shape_except0");
   Shape shape = Shape::unranked();
@@ -143,6 +152,8 @@ Type array_element(OpContext& c) {
   }
   return Type::tensor(c.dtype("dtype"), shape);
 }
+
+namespace {
 
 /// Handle and flow: the ops below read and write what comes with the flow.
 void array_make(OpContext& c) {

@@ -14,6 +14,7 @@ bool has_switches(const GraphDef& graph) {
 
 void raise_control_flow(GraphDef& graph, bool effects) {
   Raising raising(graph, effects);
+  if (effects) hoist_array_gradients(raising);
   raise_loops(raising);
   raise_branches(graph.nodes, nullptr, raising, 0);
 }

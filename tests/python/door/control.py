@@ -127,5 +127,72 @@ def a_branch_with_a_host_operator():
     return steps(build, [[data()[0]]] * 3)
 
 
+def trained(loss, *placeholders):
+    return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], list(placeholders)
+
+
+@case
+def loop_and_its_gradient():
+    """What the backward loop needs goes through stacks; the number of rounds is known in the run only."""
+
+    def build():
+        x, rounds = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.int32, [])
+        w = variable("w", 8, 8)
+        body = lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w)) * y + 0.1)
+        _, y = tf.while_loop(lambda i, y: i < rounds, body, [0, x])
+        return trained(tf.reduce_mean(tf.square(y)), x, rounds)
+
+    rows = data()[0]
+    return steps(build, [[rows, 3], [rows, 5], [rows, 0], [rows[:7], 4]])
+
+
+@case
+def loops_in_loops():
+    """An inner loop and a conditional in each round of the outer one, and their gradient."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        w = variable("w", 8, 8)
+
+        def outer(i, y):
+            _, inner = tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.sin(tf.matmul(z, w))), [0, y])
+            chosen = tf.cond(tf.reduce_sum(inner) > 0.5, lambda: inner * 0.5, lambda: tf.tanh(inner + y))
+            return i + 1, chosen
+
+        _, y = tf.while_loop(lambda i, y: i < 4, outer, [0, x])
+        return trained(tf.reduce_mean(tf.square(y)), x)
+
+    return steps(build, [[data(seed=i)[0]] for i in range(3)])
+
+
+@case
+def recurrent_network():
+    """dynamic_rnn over sequences of different lengths: TensorArrays and their gradients."""
+
+    def build():
+        x, lengths = tf.placeholder(tf.float32, [None, None, 8]), tf.placeholder(tf.int32, [None])
+        cell = tf.nn.rnn_cell.LSTMCell(12, initializer=tf.initializers.random_uniform(-0.4, 0.4, seed=2))
+        outputs, last = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+        logits = tf.matmul(tf.reshape(outputs, [-1, 12]), variable("w", 12, 3))
+        return trained(tf.reduce_mean(tf.square(logits - 0.2)) + tf.reduce_mean(last.h), x, lengths)
+
+    random = np.random.RandomState(1)
+    return steps(build, [[random.rand(4, time, 8), [time, 2, 1, time - 1]] for time in (5, 5, 7)])
+
+
+@case
+def map_and_scan():
+    """A function of every row, and a running value over them."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        w = variable("w", 8, 8)
+        mapped = tf.map_fn(lambda row: tf.tanh(tf.tensordot(row, w, 1)), x)
+        running = tf.scan(lambda a, row: tf.sigmoid(a * row + 0.3), mapped)
+        return trained(tf.reduce_mean(tf.square(running)), x)
+
+    return steps(build, [[data(n)[0]] for n in (6, 6, 9)])
+
+
 if __name__ == "__main__":
     cases.main()

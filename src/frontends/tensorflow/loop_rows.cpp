@@ -1,0 +1,141 @@
+// Stacks and TensorArrays of TensorFlow 1's loops in a cluster: variables that live as long as a run, and hold lists. Reads
+// and writes go through the handle, as in TensorFlow; the flow is a number that orders them.
+#include "frontends/fold.h"
+#include "frontends/region.h"
+#include "frontends/tensorflow/flow.h"
+#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/lists.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+constexpr size_t kHandle = 0;
+
+ListState& state(OpContext& c) { return c.importer().list_state(c.in[kHandle]); }
+
+Value* held(OpContext& c, Value* list, ListState state) {
+  Value* handle = c.b.add("local_variable", {list});
+  c.importer().add_list(handle, std::move(state));
+  return handle;
+}
+
+/// A list that declares nothing of its elements' shapes: what is put in tells, while the graph is read.
+Value* empty_list(OpContext& c, Value* size, DType dtype) {
+  return c.b.add("list_make", {size}, {{"element", Type::tensor(dtype, Shape::unranked())}});
+}
+
+Value* content(OpContext& c) { return c.b.add("read_variable", {c.in[kHandle]}); }
+void put(OpContext& c, Value* list) { c.b.add_node(op_named("assign_variable"), {c.in[kHandle], list}); }
+
+void learn(OpContext& c, const Type& element) {
+  Type& known = state(c).element;
+  known = known.shape.ranked ? joined_type(known, element, 0) : element;
+  state(c).written = true;
+}
+
+const Type& element(OpContext& c) {
+  const Type& known = state(c).element;
+  if (!known.shape.ranked) c.refuse("nothing tells the rank of the elements");
+  return known;
+}
+
+void stack_make(OpContext& c) {
+  const DType dtype = c.dtype("elem_type");
+  Value* list = empty_list(c, c.b.constant(Tensor::scalar_i64(0)), dtype);
+  c.out = {held(c, list, {Type::tensor(dtype, Shape::unranked())})};
+}
+
+void stack_push(OpContext& c) {
+  c.expect_inputs(2);
+  learn(c, c.in[1]->type);
+  put(c, c.b.add("list_push", {content(c), c.in[1]}));
+  c.out = {c.in[1]};
+}
+
+void stack_pop(OpContext& c) {
+  c.expect_inputs(1);
+  Value* list = content(c);
+  auto* made = c.b.add_node(op_named("list_pop"), {list}, {}, {}, {list->type, element(c)});
+  put(c, made->result(0));
+  c.out = {made->result(1)};
+}
+
+void array_make(OpContext& c) {
+  c.expect_inputs(1);
+  Value* handle = held(c, empty_list(c, c.in[0], c.dtype("dtype")), {array_element(c)});
+  c.importer().list_state(handle).grows = c.boolean("dynamic_size", false);
+  c.out = {handle, c.b.constant(Tensor::scalar_f32(0))};
+}
+
+/// As many elements as the array has, and nothing in them yet.
+void array_gradient(OpContext& c) {
+  c.expect_inputs(1);
+  const ListState array = state(c);
+  if (array.grows) c.refuse("is the gradient of an array that grows");
+  Value* list = empty_list(c, c.b.add("list_size", {content(c)}), array.element.dtype);
+  c.out = {held(c, list, {array.element, false, true})};
+}
+
+/// An element of a gradient is the sum of what is written to its place.
+void array_write(OpContext& c) {
+  c.expect_inputs(4);
+  learn(c, c.in[2]->type);
+  const ListState& array = state(c);
+  put(c, c.b.add("list_set", {content(c), c.in[1], c.in[2]}, {{"grow", array.grows}, {"add", array.gradient}}));
+  c.out = {c.in[3]};
+}
+
+void array_read(OpContext& c) {
+  c.expect_inputs(3);
+  const std::vector<Type> type{element(c)};
+  c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {}, {}, type)->result()};
+}
+
+void array_gather(OpContext& c) {
+  c.expect_inputs(3);
+  const Type told = array_element(c), known = element(c);
+  c.out = {elements_at(c, content(c), c.in[1], compatible(told, known) ? meet(told, known) : known)};
+}
+
+void array_scatter(OpContext& c) {
+  c.expect_inputs(4);
+  if (state(c).written) c.refuse("scatters into a TensorArray that has elements");
+  Value* list = scattered(c, c.in[2], c.in[1]);
+  learn(c, list->type.elements[0]);
+  put(c, list);
+  c.out = {c.in[3]};
+}
+
+void array_size(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {cast_to(c.b.add("list_size", {content(c)}), kI32, c.b)};
+}
+
+void nothing(OpContext&) {}
+
+constexpr Row kRows[] = {
+    {kArrayGradient, array_gradient, nullptr, 1},
+    {"StackCloseV2", nothing, nullptr, 1},
+    {"StackPopV2", stack_pop, nullptr, 1},
+    {"StackPushV2", stack_push, nullptr, 1},
+    {"StackV2", stack_make},
+    {"TensorArrayCloseV3", nothing, nullptr, 1},
+    {"TensorArrayConcatV3", nullptr},
+    {"TensorArrayGatherV3", array_gather, nullptr, 1},
+    {"TensorArrayGradV3", nothing, nullptr, 1},
+    {"TensorArrayReadV3", array_read, nullptr, 1},
+    {"TensorArrayScatterV3", array_scatter, nullptr, 1},
+    {"TensorArraySizeV3", array_size, nullptr, 1},
+    {"TensorArrayV3", array_make},
+    {"TensorArrayWriteV3", array_write, nullptr, 1},
+};
+
+}  // namespace
+
+const Row* find_cluster_row(std::string_view op) {
+  for (const Row& row : kRows)
+    if (row.op == op) return row.build == nullptr ? nullptr : &row;
+  return find_row(op);
+}
+
+}  // namespace cairn::tensorflow
