@@ -2,6 +2,7 @@
 // the graph's depth.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -110,10 +111,13 @@ std::span<const Row> random_rows();
 
 /// A stack or TensorArray, as far as the nodes read so far tell.
 struct ListState {
-  Type element;
+  Type declared;
   bool grows = false;
   bool gradient = false;  // what is written to a place is added up
-  bool written = false;
+  bool told = false;      // an element was taken out
+  /// What each node puts in, by its name: a loop's body is read several times, and the last time counts.
+  std::map<std::string, Type> types = {};
+  std::map<std::string, std::optional<Tensor>> values = {};  // of those that are known
 };
 
 class Importer {

@@ -27,16 +27,33 @@ Value* empty_list(OpContext& c, Value* size, DType dtype) {
 Value* content(OpContext& c) { return c.b.add("read_variable", {c.in[kHandle]}); }
 void put(OpContext& c, Value* list) { c.b.add_node(op_named("assign_variable"), {c.in[kHandle], list}); }
 
-void learn(OpContext& c, const Type& element) {
-  Type& known = state(c).element;
-  known = known.shape.ranked ? joined_type(known, element, 0) : element;
-  state(c).written = true;
+Type element(OpContext& c) {
+  std::optional<Type> joined;
+  for (const auto& [node, type] : state(c).types) joined = joined ? joined_type(*joined, type, 0) : type;
+  if (!joined) joined = state(c).declared;
+  if (!joined->shape.ranked) c.refuse("nothing tells the rank of the elements");
+  state(c).told = true;
+  return *joined;
 }
 
-const Type& element(OpContext& c) {
-  const Type& known = state(c).element;
-  if (!known.shape.ranked) c.refuse("nothing tells the rank of the elements");
-  return known;
+/// Notes what the node puts in. What was told of the elements before must hold for another node's as well.
+void learn(OpContext& c, const Type& type, const Value* value = nullptr) {
+  ListState& list = state(c);
+  if (list.told && !list.types.contains(c.name()) && (value != nullptr || element(c) != type))
+    c.refuse("puts in an element after others were taken out");
+  const Tensor* constant = value == nullptr ? nullptr : constant_of(value);
+  list.types[c.name()] = type;
+  list.values[c.name()] = constant == nullptr ? std::nullopt : std::optional(*constant);
+}
+
+/// The value of every element, if it is known and one.
+const Tensor* common_value(OpContext& c) {
+  const Tensor* common = nullptr;
+  for (const auto& [node, value] : state(c).values) {
+    if (!value || (common != nullptr && !common->same_bits(*value))) return nullptr;
+    common = &*value;
+  }
+  return common;
 }
 
 void stack_make(OpContext& c) {
@@ -47,7 +64,7 @@ void stack_make(OpContext& c) {
 
 void stack_push(OpContext& c) {
   c.expect_inputs(2);
-  learn(c, c.in[1]->type);
+  learn(c, c.in[1]->type, c.in[1]);
   put(c, c.b.add("list_push", {content(c), c.in[1]}));
   c.out = {c.in[1]};
 }
@@ -57,7 +74,8 @@ void stack_pop(OpContext& c) {
   Value* list = content(c);
   auto* made = c.b.add_node(op_named("list_pop"), {list}, {}, {}, {list->type, element(c)});
   put(c, made->result(0));
-  c.out = {made->result(1)};
+  const Tensor* known = common_value(c);  // sizes above all, which must be known while importing
+  c.out = {known != nullptr ? c.b.constant(*known) : made->result(1)};
 }
 
 void array_make(OpContext& c) {
@@ -72,8 +90,8 @@ void array_gradient(OpContext& c) {
   c.expect_inputs(1);
   const ListState array = state(c);
   if (array.grows) c.refuse("is the gradient of an array that grows");
-  Value* list = empty_list(c, c.b.add("list_size", {content(c)}), array.element.dtype);
-  c.out = {held(c, list, {array.element, false, true})};
+  Value* list = empty_list(c, c.b.add("list_size", {content(c)}), array.declared.dtype);
+  c.out = {held(c, list, {array.declared, false, true})};
 }
 
 /// An element of a gradient is the sum of what is written to its place.
@@ -99,7 +117,7 @@ void array_gather(OpContext& c) {
 
 void array_scatter(OpContext& c) {
   c.expect_inputs(4);
-  if (state(c).written) c.refuse("scatters into a TensorArray that has elements");
+  if (!state(c).types.empty()) c.refuse("scatters into a TensorArray that has elements");
   Value* list = scattered(c, c.in[2], c.in[1]);
   learn(c, list->type.elements[0]);
   put(c, list);

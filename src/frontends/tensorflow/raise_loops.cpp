@@ -88,6 +88,11 @@ class Loops {
     return deeper;
   }
 
+  /// A Switch that ends the loop, and not a conditional in it.
+  bool is_of_loop(const End& end) const {
+    return flow_.at(end, "Switch") && flow_.at(flow_.behind(flow_.data(end.node, 1)), "LoopCond");
+  }
+
   /// Whether `end` is, behind identities, what the round started with.
   bool hands_on(const End& end, size_t merge) const {
     const End& from = flow_.behind(end);
@@ -107,7 +112,7 @@ class Loops {
     std::map<size_t, size_t> numbers;  // Merge or Enter -> which value of the loop
     auto argument = [&](const End& end) -> std::optional<std::string_view> {
       size_t at = end.node;
-      if (flow_.at(end, "Switch") && numbers.contains(flow_.data(at, 0).node)) at = flow_.data(at, 0).node;
+      if (is_of_loop(end)) at = flow_.data(at, 0).node;
       return numbers.contains(at) ? std::optional(node(at).name) : std::nullopt;
     };
     auto place = [&](const End& end) {
