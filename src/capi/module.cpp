@@ -37,6 +37,15 @@ Shape shape_of(const Json& value, const std::string& input) {
   return Shape(std::move(dims));
 }
 
+std::vector<int64_t> values_of(const Json& value, const std::string& input) {
+  std::vector<int64_t> values;
+  for (const Json& item : value.is_array() ? value : Json::array({nullptr})) {
+    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "value is no list of integers");
+    values.push_back(item.get<int64_t>());
+  }
+  return values;
+}
+
 ImportOptions import_options(const char* text) {
   ImportOptions options;
   if (!text || !*text) return options;
@@ -52,6 +61,8 @@ ImportOptions import_options(const char* text) {
       options.signature = value.get<std::string>();
     } else if (key == "input_shapes" && value.is_object()) {
       for (const auto& [input, shape] : value.items()) options.input_shapes[input] = shape_of(shape, input);
+    } else if (key == "input_values" && value.is_object()) {
+      for (const auto& [input, list] : value.items()) options.input_values[input] = values_of(list, input);
     } else {
       fail(ErrorKind::invalid_argument, "options", "no option is called {}, or its value has another form", key);
     }

@@ -15,6 +15,8 @@ namespace cairn {
 struct ImportOptions {
   /// Declared shapes by input name, as key of the signature, node or tensor name; they may fix or free dims.
   std::map<std::string, Shape> input_shapes;
+  /// Clusters: values of integer or bool inputs that are known, by input name. The input stays, and is not read.
+  std::map<std::string, std::vector<int64_t>> input_values = {};
   std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs
   std::string signature;               // SavedModel: default "serving_default"
   std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"

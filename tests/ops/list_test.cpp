@@ -36,6 +36,15 @@ TEST(Lists, AreValues) {
   EXPECT_EQ(text(apply("list_get", {two, value("i64[] (1)")})), "f32[2] (3.0, 4.0)");
 }
 
+TEST(Lists, AddToAnElementThatIsSet) {
+  const Attributes add{{"add", true}};
+  const std::vector<HostValue> once{make(2, "f32[2]"), value("i64[] (1)"), value("f32[2] (1.0, 2.0)")};
+  HostValue list = apply("list_set", once, add);
+  HostValue twice = apply("list_set", {list, value("i64[] (1)"), value("f32[2] (0.5, 0.5)")}, add);
+  EXPECT_EQ(text(apply("list_stack", {list})), "f32[2, 2] (0.0, 0.0, 1.0, 2.0)");
+  EXPECT_EQ(text(apply("list_stack", {twice})), "f32[2, 2] (0.0, 0.0, 1.5, 2.5)");
+}
+
 TEST(Lists, KeepCopiesOfBorrowedBuffers) {
   float buffer[2] = {1, 2};
   HostValue list = apply("list_push", {make(0, "f32[2]"), {Tensor::view(kF32, {2}, buffer, nullptr), nullptr}});

@@ -249,6 +249,16 @@ GraphDef raised(const GraphDef& graph) {
   return copy;
 }
 
+/// The constant in place of an input.
+Value* known_input(const Value& input, const std::vector<int64_t>& values, Builder& builder) {
+  const Type& type = input.type;
+  if (!type.is_tensor() || !type.is_static() || !(type.dtype.is_integer() || type.dtype == kBool) ||
+      type.shape.count() != static_cast<int64_t>(values.size()))
+    fail(ErrorKind::invalid_argument, input.name, "is {}, {} integers are given", to_string(type), values.size());
+  Tensor tensor = Tensor::from_i64(type.shape.sizes(), values);
+  return cast_to(builder.constant(std::move(tensor)), type.dtype, builder);
+}
+
 }  // namespace
 
 }  // namespace tensorflow
@@ -281,6 +291,11 @@ Module import_cluster(const tensorflow::GraphDef& given, const ImportOptions& op
   }
   types.refuse_unused(graph.model->name(), main.body);
   Builder builder(main.body);
+  for (const auto& [name, values] : options.input_values) {
+    auto found = inputs.find(name);
+    if (found == inputs.end()) fail(ErrorKind::invalid_argument, name, "has a value, and is no input");
+    found->second = tensorflow::known_input(*found->second, values, builder);
+  }
   std::vector<std::string> order = tensorflow::readers_first(graph);
   std::unordered_map<std::string_view, Value*> values;
   std::vector<Value*> results = importer.import_graph(order, inputs, builder);
