@@ -105,7 +105,8 @@ typedef enum CairnFormat {
 } CairnFormat;
 
 /* `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes": {"x": [1, -1]},
- * "signature": "serving_default", "tags": ["serve"]}. */
+ * "signature": "serving_default", "tags": ["serve"]}; for a cluster also "input_values": {"x": [3, 4]}, integers that the
+ * input always holds. */
 CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module);
 /* The bytes are copied. `name` is for messages. */
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
@@ -135,6 +136,10 @@ typedef struct CairnModelOptions {
   int32_t keep_graph;   /* 1: run the graph as it is, without optimising it */
   int32_t lent_threads; /* 1: every run brings parallel_for, of `threads` threads; none are started */
   int32_t bind_state;   /* 1: variables and random states are inputs, whose memory a run updates in place */
+  /* The platform's name of a precision mode, "allow_mix_precision"; NULL or "": every operator keeps its types. */
+  const char* precision_mode;
+  /* Changes to the lists of a mixed mode, JSON: {"black-list": {"to-add": ["ReduceSumD"], "to-remove": []}}; or NULL. */
+  const char* mixed_lists;
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */

@@ -116,5 +116,7 @@ class Outputs {
 };
 
 ModelOptions model_options(const CairnModelOptions* given);
+/// Types as the options' precision mode has them, after the passes that fuse: a fused node is one operator.
+void apply_precision(const CairnModelOptions* given, Module& module);
 
 }  // namespace cairn::capi

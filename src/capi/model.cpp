@@ -148,7 +148,9 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
     start_profile_from_environment();
     start_dump_from_environment();
     auto made = std::make_unique<CairnModel>();
-    made->model = Model::make(clone(module->module), model_options(options));
+    Module copy = clone(module->module);
+    apply_precision(options, copy);
+    made->model = Model::make(std::move(copy), model_options(options));
     made->inputs = ports_of(made->model->inputs());
     made->outputs = ports_of(made->model->outputs());
     std::vector<Port> variables;

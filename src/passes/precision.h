@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/module.h"
@@ -35,6 +36,16 @@ struct PrecisionOptions {
   bool builtin = false;              // `precise` is the platform's list, of which a model has few
   std::vector<CustomTypes> custom;
 };
+
+/// A mode by the platform's name; `remark` says what differs here, or is empty.
+struct NamedPrecision {
+  std::string_view name;
+  PrecisionMode mode;
+  DType low = kF16;
+  const char* remark = "";
+};
+/// Null when no mode is called so.
+const NamedPrecision* find_precision(std::string_view name);
 
 struct PrecisionReport {
   size_t lowered = 0, widened = 0;

@@ -9,29 +9,6 @@
 namespace cairn::cli {
 namespace {
 
-struct ModeRow {
-  std::string_view name;
-  PrecisionMode mode;
-  DType low = kF16;
-  const char* remark = "";  // said when it is chosen
-};
-constexpr ModeRow kModes[] = {
-    {"force_fp16", PrecisionMode::force_low},
-    {"fp16", PrecisionMode::force_low},
-    {"force_fp32", PrecisionMode::force_wide, kF16,
-     "--precision_mode=force_fp32: convolutions and matrix products are in full f32 here, not in f16"},
-    {"cube_fp16in_fp32out", PrecisionMode::matrix_low_inputs},
-    {"allow_fp32_to_fp16", PrecisionMode::matrix_low},
-    {"allow_mix_precision", PrecisionMode::mixed},
-    {"allow_mix_precision_fp16", PrecisionMode::mixed},
-    {"mixed_float16", PrecisionMode::mixed},
-    {"allow_mix_precision_bf16", PrecisionMode::mixed, kBF16},
-    {"mixed_bfloat16", PrecisionMode::mixed, kBF16},
-    {"allow_fp32_to_bf16", PrecisionMode::keep, kBF16,
-     "--precision_mode=allow_fp32_to_bf16 has no effect: every operator takes f32, which comes first"},
-    {"must_keep_origin_dtype", PrecisionMode::keep},
-    {"origin", PrecisionMode::keep}};
-
 [[noreturn]] void bad_value(const std::string& option, const std::string& value, const std::string& reason) {
   stop("E10001", option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason));
 }
@@ -65,11 +42,10 @@ class Precision {
     if (options_.has("precision_mode") && options_.has("precision_mode_v2"))
       stop("E10047", "--precision_mode", "[--precision_mode] and [--precision_mode_v2] exclude each other.");
     std::string value = options_.get(options_.has("precision_mode_v2") ? "precision_mode_v2" : "precision_mode");
-    for (const ModeRow& row : kModes) {
-      if (row.name != value) continue;
-      precision_.mode = row.mode;
-      precision_.low = row.low;
-      if (*row.remark) notices_.push_back(row.remark);
+    if (const NamedPrecision* named = find_precision(value)) {
+      precision_.mode = named->mode;
+      precision_.low = named->low;
+      if (*named->remark) notices_.push_back(fmt::format("--precision_mode={}{}", value, named->remark));
     }
   }
 

@@ -41,9 +41,8 @@ Port variable_behind(Port port) {
 
 class Builder {
  public:
-  Builder(tf::Graph& graph, tf::FunctionLibraryDefinition* functions, const std::string& title,
-          const std::vector<tf::Node*>& members, const std::set<const tf::Node*>& copied)
-      : graph_(graph), functions_(functions), title_(title), members_(members), copied_(copied),
+  Builder(tf::Graph& graph, const Making& making, const std::vector<tf::Node*>& members)
+      : graph_(graph), making_(making), functions_(making.functions), members_(members),
         inside_(members.begin(), members.end()) {}
 
   tf::Status run(std::string& name) {
@@ -74,7 +73,7 @@ class Builder {
       for (const tf::Edge* edge : sorted_inputs(*node)) {
         tf::Node* from = edge->src();
         if (!from->IsOp() || inside_.count(from)) continue;
-        if (copied_.count(from)) {
+        if (making_.copied.count(from)) {
           const bool known = std::find(constants_.begin(), constants_.end(), from) != constants_.end();
           if (!edge->IsControlEdge() && !known) constants_.push_back(from);
         } else if (edge->IsControlEdge()) {
@@ -230,7 +229,7 @@ class Builder {
     constexpr size_t kGroups = 6;
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
     tf::DataTypeVector input_types, output_types;
-    std::vector<int> written;
+    std::vector<int> written, fixed;
     std::vector<std::string> names;
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const Argument& argument = arguments_[i];
@@ -239,6 +238,8 @@ class Builder {
       (reference ? references[static_cast<size_t>(reference_group(argument.content))] : plain).push_back(from);
       if (!reference) input_types.push_back(argument.type);
       if (argument.written) written.push_back(static_cast<int>(i));
+      if (!reference && argument.type != tf::DT_RESOURCE && making_.known.count(argument.node->name()))
+        fixed.push_back(static_cast<int>(i));
       names.push_back(argument.node->name());
     }
     for (const Port& port : results_) output_types.push_back(tf::BaseType(port.first->output_type(port.second)));
@@ -253,9 +254,12 @@ class Builder {
                            .Attr("graph", content())
                            .Attr("stock", stock_)
                            .Attr("stock_inputs", stock_inputs_)
+                           .Attr("precision_mode", making_.precision_mode)
+                           .Attr("mixed_lists", making_.mixed_lists)
+                           .Attr("fixed", fixed)
                            .Attr("written", written)
                            .Attr("names", names)
-                           .Attr("function", title_)
+                           .Attr("function", making_.title)
                            .Device(members_[0]->requested_device())
                            .Finalize(&def, true));
     tf::Status status;
@@ -285,10 +289,9 @@ class Builder {
   }
 
   tf::Graph& graph_;
+  const Making& making_;
   tf::FunctionLibraryDefinition* functions_;
-  const std::string& title_;
   const std::vector<tf::Node*>& members_;
-  const std::set<const tf::Node*>& copied_;
   std::set<const tf::Node*> inside_;
   std::string name_;
   std::set<tf::Node*> waits_;  // control inputs
@@ -303,10 +306,9 @@ class Builder {
 
 }  // namespace
 
-tf::Status build_cluster(tf::Graph& graph, tf::FunctionLibraryDefinition* functions, const std::string& title,
-                         const std::vector<tf::Node*>& members, const std::set<const tf::Node*>& copied,
+tf::Status build_cluster(tf::Graph& graph, const Making& making, const std::vector<tf::Node*>& members,
                          std::string& name) {
-  return Builder(graph, functions, title, members, copied).run(name);
+  return Builder(graph, making, members).run(name);
 }
 
 }  // namespace cairn_tf

@@ -12,10 +12,17 @@ namespace cairn_tf {
 
 namespace tf = tensorflow;
 
-/// Replaces the members by an operator with `name`. Constants among `copied` go into every cluster that reads them.
-/// `title` is the function that the graph is the body of, or "".
-tf::Status build_cluster(tf::Graph& graph, tf::FunctionLibraryDefinition* functions, const std::string& title,
-                         const std::vector<tf::Node*>& members, const std::set<const tf::Node*>& copied,
+/// What all clusters of a graph are made with.
+struct Making {
+  tf::FunctionLibraryDefinition* functions;
+  std::string title;                        // of the function that the graph is the body of, or ""
+  std::string precision_mode, mixed_lists;  // as the engine takes them
+  std::set<const tf::Node*> copied = {};    // constants that go into every cluster that reads them
+  std::set<std::string> known = {};         // nodes whose value follows from shapes
+};
+
+/// Replaces the members by an operator with `name`.
+tf::Status build_cluster(tf::Graph& graph, const Making& making, const std::vector<tf::Node*>& members,
                          std::string& name);
 
 }  // namespace cairn_tf

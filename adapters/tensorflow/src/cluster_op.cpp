@@ -20,11 +20,14 @@ namespace {
 
 namespace tf = tensorflow;
 
+/// The fault lies in the session's keys, not in the cluster.
+bool is_setting(const Failure& failure) { return failure.node == "precision_mode" || failure.node == "mixed_lists"; }
+
 tf::Status to_status(const Failure& failure, const std::string& cluster) {
   // TensorFlow's Python side finds the node by this mark and adds the script lines that made it.
   std::string node = failure.node.substr(0, failure.node.find(" ("));
   std::string text = "Cairn: " + (failure.node.empty() ? cluster : failure.node) + ": " + failure.message;
-  if (!node.empty()) text += "\n\t [[{{node " + node + "}}]]";
+  if (!node.empty() && !is_setting(failure)) text += "\n\t [[{{node " + node + "}}]]";
   switch (failure.status) {
     case CAIRN_INVALID_ARGUMENT:
     case CAIRN_INVALID_MODEL: return tf::errors::InvalidArgument(text);
@@ -110,9 +113,12 @@ class ScratchPool {
 class ClusterOp : public tf::AsyncOpKernel {
  public:
   explicit ClusterOp(tf::OpKernelConstruction* construction) : AsyncOpKernel(construction) {
-    std::string graph;
+    Source source;
     std::vector<int> written;
-    OP_REQUIRES_OK(construction, construction->GetAttr("graph", &graph));
+    OP_REQUIRES_OK(construction, construction->GetAttr("graph", &source.graph));
+    OP_REQUIRES_OK(construction, construction->GetAttr("precision_mode", &source.precision_mode));
+    OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
+    OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
     std::string function;
@@ -125,7 +131,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
     written_.resize(static_cast<size_t>(construction->num_inputs()));
     for (int i : written) written_[static_cast<size_t>(i)] = true;
-    program_ = program(*library_, name(), graph);
+    program_ = program(*library_, name(), source);
   }
 
   void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
@@ -134,7 +140,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     bool uninitialised = false;
     tf::Status status = Run(context, *this, *scratch, refusal, uninitialised).status();
     scratches_.give_back(std::move(scratch));
-    bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY;
+    bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !is_setting(refusal);
     if ((refused || uninitialised) && !stock_.name().empty()) {
       if (refused) tell_once(refusal);
       return run_stock(context, std::move(done));  // an assignment that comes before the read may be among the nodes
@@ -374,6 +380,9 @@ REGISTER_OP("CairnCluster")
     .Attr("n_int64: int >= 0")
     .Attr("n_bool: int >= 0")
     .Attr("graph: string")
+    .Attr("precision_mode: string")
+    .Attr("mixed_lists: string")
+    .Attr("fixed: list(int) >= 0")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")
     .Attr("function: string")

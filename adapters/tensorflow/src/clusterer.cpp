@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "builder.h"
 #include "edges.h"
-#include "engine.h"
 #include "op_kinds.h"
 #include "report.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -54,10 +52,10 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
 /// A graph as the partitioner sees it.
 class Clusterer {
  public:
-  Clusterer(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions)
-      : graph_(graph), library_(library), functions_(functions) {}
+  Clusterer(tf::Graph& graph, const Library& library, const Making& making)
+      : graph_(graph), library_(library), making_(making) {}
 
-  tf::Status run(const std::string& title) {
+  tf::Status run() {
     TF_RETURN_IF_ERROR(read());
     find_units(nodes_);
     keep_unknown_axes_on_host();
@@ -66,15 +64,14 @@ class Clusterer {
     std::vector<bool> numeric;
     if (report_wanted())
       for (const tf::Node* node : order_) numeric.push_back(computes(*node));
-    std::set<const tf::Node*> copied;
     for (size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].constant) copied.insert(order_[i]);
+      if (nodes_[i].constant) making_.copied.insert(order_[i]);
     for (const auto& members : parts.clusters) {
       std::vector<tf::Node*> inside;
       for (int member : members) inside.push_back(order_[static_cast<size_t>(member)]);
-      TF_RETURN_IF_ERROR(build_cluster(graph_, functions_, title, inside, copied, names.emplace_back()));
+      TF_RETURN_IF_ERROR(build_cluster(graph_, making_, inside, names.emplace_back()));
     }
-    if (report_wanted()) report(title, nodes_, numeric, parts, names);
+    if (report_wanted()) report(making_.title, nodes_, numeric, parts, names);
     return tf::OkStatus();
   }
 
@@ -84,7 +81,7 @@ class Clusterer {
       number_[node] = static_cast<int>(order_.size());
       order_.push_back(node);
     }
-    std::string bytes = outline(graph_, functions_).SerializeAsString();
+    std::string bytes = outline(graph_, making_.functions).SerializeAsString();
     char* text = nullptr;
     if (library_.cluster_refusals(bytes.data(), bytes.size(), &text) != CAIRN_OK)
       return tf::errors::Internal("Cairn: ", last_failure(library_).message);
@@ -133,6 +130,7 @@ class Clusterer {
       }
       known[i] = nodes_[i].host.empty() && !nodes_[i].reads &&
                  (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
+      if (known[i]) making_.known.insert(nodes_[i].name);
     }
   }
 
@@ -200,7 +198,7 @@ class Clusterer {
 
   tf::Graph& graph_;
   const Library& library_;
-  tf::FunctionLibraryDefinition* functions_;
+  Making making_;
   std::vector<tf::Node*> order_;
   std::map<const tf::Node*, int> number_;
   std::vector<Node> nodes_;
@@ -208,9 +206,8 @@ class Clusterer {
 
 }  // namespace
 
-tf::Status make_clusters(tf::Graph& graph, const Library& library, tf::FunctionLibraryDefinition* functions,
-                         const std::string& title) {
-  return Clusterer(graph, library, functions).run(title);
+tf::Status make_clusters(tf::Graph& graph, const Library& library, const Making& making) {
+  return Clusterer(graph, library, making).run();
 }
 
 }  // namespace cairn_tf

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
-#include <unordered_map>
+#include <map>
 
 namespace cairn_tf {
 
@@ -66,15 +66,24 @@ bool same_shapes(const std::vector<int64_t>& shapes, const CairnTensor* argument
   return at == shapes.size();
 }
 
-std::string import_options(const CairnTensor* arguments, size_t count) {
-  std::string json = "{\"input_shapes\":{";
-  for (size_t i = 0; i < count; ++i) {
-    json += (i ? ",\"" : "\"") + argument_name(i) + "\":[";
-    for (int32_t axis = 0; axis < arguments[i].ndim; ++axis)
-      json += (axis ? "," : "") + std::to_string(arguments[i].shape[axis]);
-    json += "]";
-  }
-  return json + "}}";
+constexpr int64_t kMostFixed = 16;  // elements of an argument whose value the code holds
+
+int64_t count_of(const CairnTensor& tensor) {
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < tensor.ndim; ++axis) count *= tensor.shape[axis];
+  return count;
+}
+
+/// Whether the value goes into the code: a few integers.
+bool is_fixed(const CairnTensor& tensor) {
+  const bool integers = tensor.dtype.code == CAIRN_INT && (tensor.dtype.bits == 32 || tensor.dtype.bits == 64);
+  return integers && tensor.data != nullptr && count_of(tensor) <= kMostFixed;
+}
+
+int64_t value_at(const CairnTensor& tensor, int64_t i) {
+  const char* data = static_cast<const char*>(tensor.data) + tensor.byte_offset;
+  return tensor.dtype.bits == 32 ? reinterpret_cast<const int32_t*>(data)[i]
+                                 : reinterpret_cast<const int64_t*>(data)[i];
 }
 
 }  // namespace
@@ -114,11 +123,43 @@ Compiled::Compiled(const Library& library, CairnModel* model) : library_(library
 
 Compiled::~Compiled() { library_.model_free(model_); }
 
+bool Program::same_values(const std::vector<int64_t>& values, const CairnTensor* arguments) const {
+  size_t at = 0;
+  for (int i : source_.fixed)
+    if (is_fixed(arguments[i]))
+      for (int64_t k = 0; k < count_of(arguments[i]); ++k)
+        if (at >= values.size() || values[at++] != value_at(arguments[i], k)) return false;
+  return at == values.size();
+}
+
+std::string Program::import_options(const CairnTensor* arguments, size_t count) const {
+  std::string json = "{\"input_shapes\":{";
+  for (size_t i = 0; i < count; ++i) {
+    json += (i ? ",\"" : "\"") + argument_name(i) + "\":[";
+    for (int32_t axis = 0; axis < arguments[i].ndim; ++axis)
+      json += (axis ? "," : "") + std::to_string(arguments[i].shape[axis]);
+    json += "]";
+  }
+  json += "},\"input_values\":{";
+  bool first = true;
+  for (int i : source_.fixed) {
+    if (!is_fixed(arguments[i])) continue;
+    json += (first ? "\"" : ",\"") + argument_name(static_cast<size_t>(i)) + "\":[";
+    for (int64_t k = 0; k < count_of(arguments[i]); ++k)
+      json += (k ? "," : "") + std::to_string(value_at(arguments[i], k));
+    json += "]";
+    first = false;
+  }
+  return json + "}}";
+}
+
 bool Program::find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
                    Failure& failure) const {
   std::shared_lock lock(mutex_);
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-    if (entry->threads != threads || !same_shapes(entry->shapes, arguments, count)) continue;
+    if (entry->threads != threads || !same_shapes(entry->shapes, arguments, count) ||
+        !same_values(entry->values, arguments))
+      continue;
     code = entry->code;
     if (!code) failure = entry->failure;
     return true;
@@ -133,11 +174,14 @@ std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, 
   std::lock_guard one_at_a_time(compiling_);
   if (find(arguments, count, threads, code, failure)) return code;
   code = compile(arguments, count, threads, failure);
-  Entry entry{{}, threads, code, failure};
+  Entry entry{{}, {}, threads, code, failure};
   for (size_t i = 0; i < count; ++i) {
     entry.shapes.push_back(arguments[i].ndim);
     entry.shapes.insert(entry.shapes.end(), arguments[i].shape, arguments[i].shape + arguments[i].ndim);
   }
+  for (int i : source_.fixed)
+    if (is_fixed(arguments[i]))
+      for (int64_t k = 0; k < count_of(arguments[i]); ++k) entry.values.push_back(value_at(arguments[i], k));
   std::unique_lock lock(mutex_);
   entries_.push_back(std::move(entry));
   if (entries_.size() > kMostShapes) entries_.erase(entries_.begin());
@@ -148,8 +192,8 @@ std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, s
                                                  Failure& failure) const {
   CairnModule* module = nullptr;
   std::string options = import_options(arguments, count);
-  if (library_.module_from_bytes(CAIRN_FORMAT_CLUSTER, name_.c_str(), graph_.data(), graph_.size(), options.c_str(),
-                                 &module) != CAIRN_OK) {
+  if (library_.module_from_bytes(CAIRN_FORMAT_CLUSTER, name_.c_str(), source_.graph.data(), source_.graph.size(),
+                                 options.c_str(), &module) != CAIRN_OK) {
     failure = last_failure(library_);
     return nullptr;
   }
@@ -158,20 +202,22 @@ std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, s
   model_options.threads = threads;
   model_options.lent_threads = 1;
   model_options.bind_state = 1;
+  model_options.precision_mode = source_.precision_mode.c_str();
+  model_options.mixed_lists = source_.mixed_lists.c_str();
   CairnModel* model = nullptr;
   if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) failure = last_failure(library_);
   library_.module_free(module);
   return model ? std::make_shared<const Compiled>(library_, model) : nullptr;
 }
 
-std::shared_ptr<Program> program(const Library& library, const std::string& name, const std::string& graph) {
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source) {
   static std::mutex mutex;
-  static std::unordered_map<std::string, std::weak_ptr<Program>> programs;  // by graph bytes
+  static std::map<Source, std::weak_ptr<Program>> programs;
   static std::deque<std::shared_ptr<Program>> latest;
   std::lock_guard lock(mutex);
-  auto& entry = programs[graph];
+  auto& entry = programs[source];
   auto found = entry.lock();
-  if (!found) entry = found = std::make_shared<Program>(library, name, graph);
+  if (!found) entry = found = std::make_shared<Program>(library, name, source);
   std::erase(latest, found);
   latest.push_back(found);
   if (latest.size() > kMostPrograms) latest.pop_front();

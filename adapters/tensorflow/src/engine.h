@@ -65,11 +65,20 @@ class Compiled {
   std::vector<Random> random_;
 };
 
-/// The graph of a cluster. Thread-safe.
+/// What is compiled: the cluster's graph, and how.
+struct Source {
+  std::string graph;
+  std::string precision_mode;  // of the platform, or ""
+  std::string mixed_lists;     // JSON text, or ""
+  std::vector<int> fixed;      // arguments that follow from shapes: integers that the code holds
+  auto operator<=>(const Source&) const = default;
+};
+
+/// The code of a cluster. Thread-safe.
 class Program {
  public:
-  Program(const Library& library, std::string name, std::string graph)
-      : library_(library), name_(std::move(name)), graph_(std::move(graph)) {}
+  Program(const Library& library, std::string name, Source source)
+      : library_(library), name_(std::move(name)), source_(std::move(source)) {}
 
   /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled when it
   /// is the first time. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.
@@ -78,24 +87,28 @@ class Program {
  private:
   struct Entry {
     std::vector<int64_t> shapes;  // per argument: rank, dims
+    std::vector<int64_t> values;  // of the fixed arguments
     int threads;
     std::shared_ptr<const Compiled> code;  // null: refused
     Failure failure;
   };
+  bool same_values(const std::vector<int64_t>& values, const CairnTensor* arguments) const;
+  std::string import_options(const CairnTensor* arguments, size_t count) const;
   bool find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
             Failure& failure) const;
   std::shared_ptr<const Compiled> compile(const CairnTensor* arguments, size_t count, int threads,
                                           Failure& failure) const;
 
   const Library& library_;
-  std::string name_, graph_;
+  std::string name_;
+  Source source_;
   std::mutex compiling_;
   mutable std::shared_mutex mutex_;
   std::vector<Entry> entries_;  // oldest first, bounded
 };
 
-/// The process' program of these bytes; it lives as long as anybody holds it, the latest ones longer.
-std::shared_ptr<Program> program(const Library& library, const std::string& name, const std::string& graph);
+/// The process' program of this source; it lives as long as anybody holds it, the latest ones longer.
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source);
 
 std::string argument_name(size_t index);
 Failure last_failure(const Library& library);

@@ -1,8 +1,11 @@
 // The graph passes: before placement If and While are kept whole, before execution the clusters are made. They act on
 // sessions whose configuration has a custom optimiser named NpuOptimizer, which carries the parameters.
+#include <atomic>
+
 #include "clusterer.h"
 #include "engine.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
+#include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 #include "tensorflow/core/public/session_options.h"
 
@@ -21,6 +24,27 @@ const tf::RewriterConfig_CustomGraphOptimizer* entry_of(const Options& options) 
 bool flag(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std::string& key, bool fallback) {
   auto found = entry.parameter_map().find(key);
   return found == entry.parameter_map().end() ? fallback : found->second.b();
+}
+
+std::string text(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std::string& key) {
+  auto found = entry.parameter_map().find(key);
+  return found == entry.parameter_map().end() ? "" : found->second.s();
+}
+
+/// The session's precision keys as the engine takes them.
+tf::Status read_precision(const tf::RewriterConfig_CustomGraphOptimizer& entry, Making& making) {
+  making.precision_mode = text(entry, "precision_mode_v2");
+  if (making.precision_mode.empty()) making.precision_mode = text(entry, "precision_mode");
+  const std::string path = text(entry, "modify_mixlist");
+  if (!path.empty()) {
+    tf::Status read = tf::ReadFileToString(tf::Env::Default(), path, &making.mixed_lists);
+    if (!read.ok()) return tf::errors::InvalidArgument("Cairn: modify_mixlist: ", path, " cannot be read");
+  }
+  static std::atomic<bool> told{false};
+  if (making.precision_mode == "allow_fp32_to_bf16" && !told.exchange(true))
+    LOG(WARNING)
+        << "Cairn: precision_mode=allow_fp32_to_bf16 has no effect: every operator takes float32, which comes first";
+  return tf::OkStatus();
 }
 
 /// Functions of dataset pipelines, and single operators run eagerly: not worth a cluster.
@@ -54,8 +78,10 @@ class MakeClusters : public tf::GraphOptimizationPass {
     if (!engine) return tf::errors::Unavailable("Cairn: ", why);
     std::string title =
         options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
+    Making making{options.flib_def, title, {}, {}};
+    TF_RETURN_IF_ERROR(read_precision(*entry_of(options), making));
     try {
-      return make_clusters(**options.graph, *engine, options.flib_def, title);
+      return make_clusters(**options.graph, *engine, making);
     } catch (const std::exception& fault) {
       return tf::errors::Internal("Cairn: ", fault.what());
     }

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <functional>
+#include <numeric>
 #include <set>
 
+#include "frontends/fold.h"
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/raise.h"
@@ -252,11 +255,12 @@ GraphDef raised(const GraphDef& graph) {
 /// The constant in place of an input.
 Value* known_input(const Value& input, const std::vector<int64_t>& values, Builder& builder) {
   const Type& type = input.type;
-  if (!type.is_tensor() || !type.is_static() || !(type.dtype.is_integer() || type.dtype == kBool) ||
-      type.shape.count() != static_cast<int64_t>(values.size()))
+  const bool integers = type.is_tensor() && type.is_static() && type.dtype.is_integer();
+  const std::vector<int64_t> dims = integers ? type.shape.sizes() : std::vector<int64_t>();
+  const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  if (!integers || count != static_cast<int64_t>(values.size()))
     fail(ErrorKind::invalid_argument, input.name, "is {}, {} integers are given", to_string(type), values.size());
-  Tensor tensor = Tensor::from_i64(type.shape.sizes(), values);
-  return cast_to(builder.constant(std::move(tensor)), type.dtype, builder);
+  return cast_to(builder.constant(Tensor::of(kI64, dims, values)), type.dtype, builder);
 }
 
 }  // namespace

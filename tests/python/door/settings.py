@@ -1,0 +1,62 @@
+"""Precision keys of a session, run by test_door_settings.py as cases.py is."""
+
+import json
+from pathlib import Path
+
+import cases
+import numpy as np
+import tensorflow.compat.v1 as tf
+from cases import case, entry, fresh, perceptron, data
+
+
+def product(**keys):
+    """x times w with these keys in the session's entry; or the error."""
+    fresh()
+    random = np.random.RandomState(0)
+    x = tf.placeholder(tf.float32, [16, 32])
+    y = tf.matmul(x, tf.get_variable("w", initializer=random.randn(32, 24).astype(np.float32)))
+    config = entry(True)
+    for key, value in keys.items():
+        config.graph_options.rewrite_options.custom_optimizers[0].parameter_map[key].s = value.encode()
+    with tf.Session(config=config) as s:
+        try:
+            s.run(tf.global_variables_initializer())
+            return s.run(y, {x: random.randn(16, 32).astype(np.float32)}).tolist()
+        except tf.errors.OpError as error:
+            return [type(error).__name__, str(error)]
+
+
+@case
+def precision(folder):
+    lists = Path(folder) / "lists.json"
+    lists.write_text(json.dumps({"black-list": {"to-add": ["MatMul"]}}))
+    broken = Path(folder) / "broken.json"
+    broken.write_text('{"black-list": ["MatMul"]}')
+    return {
+        "none": product(),
+        "origin": product(precision_mode_v2="origin"),
+        "mixed": product(precision_mode="allow_mix_precision"),
+        "bfloat": product(precision_mode_v2="mixed_bfloat16"),
+        "listed": product(precision_mode="allow_mix_precision", modify_mixlist=str(lists)),
+        "unknown": product(precision_mode="allow_everything"),
+        "missing": product(precision_mode="allow_mix_precision", modify_mixlist="/nowhere/lists.json"),
+        "broken": product(precision_mode="allow_mix_precision", modify_mixlist=str(broken)),
+    }
+
+
+@case
+def training(mode):
+    """Losses of a classifier in that mode."""
+    fresh()
+    x, y, loss, step = perceptron(tf.train.AdamOptimizer(0.02))
+    inputs, labels = data()
+    config = entry(True)
+    if mode != "none":
+        config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["precision_mode"].s = mode.encode()
+    with tf.Session(config=config) as s:
+        s.run(tf.global_variables_initializer())
+        return [float(s.run([loss, step], {x: inputs, y: labels})[0]) for _ in range(40)]
+
+
+if __name__ == "__main__":
+    cases.main()
