@@ -47,8 +47,6 @@ void fill_absent(OpContext& c, std::string_view function, Block& block, const Bl
   }
 }
 
-void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
-
 void choose(OpContext& c, Value* condition, std::unique_ptr<Block> yes, std::unique_ptr<Block> no,
             const Captures& captures) {
   std::vector<Value*> inputs = captures.inputs();
@@ -241,31 +239,24 @@ void lone_switch(OpContext& c) {
   c.out = {c.in[0], c.in[0]};
 }
 
-/// Exit and Merge, raised, hand on a value of the While or If; so do others that a body has for the sake of its order.
+/// Exit and Merge, raised: they hand on a value of the While or If.
 void hand_on(OpContext& c) { c.out = c.in; }
 
 constexpr Row kRows[] = {
     {"Case", branch_of_many, nullptr, kAsTheyAre},
-    {"ControlTrigger", [](OpContext&) {}},
-    {"Enter", hand_on, nullptr, kAsTheyAre},
     {"Exit", hand_on, nullptr, kAsTheyAre},
     {"If", branch_of_two, nullptr, kAsTheyAre},
-    {"LoopCond", hand_on},
     {"Merge", hand_on, nullptr, kAsTheyAre},
-    {"NextIteration", hand_on, nullptr, kAsTheyAre},
     {"PartitionedCall", call, nullptr, kAsTheyAre},
     {"StatefulPartitionedCall", call, nullptr, kAsTheyAre},
-    {"RefEnter", hand_on, nullptr, kAsTheyAre},
     {"RefExit", hand_on, nullptr, kAsTheyAre},
     {"RefMerge", hand_on, nullptr, kAsTheyAre},
-    {"RefNextIteration", hand_on, nullptr, kAsTheyAre},
     {"RefSwitch", lone_switch},
     {"StatelessCase", branch_of_many},
     {"StatelessIf", branch_of_two, nullptr, kAsTheyAre},
     {"StatelessWhile", loop, nullptr, kAsTheyAre},
     {"Switch", lone_switch},
     {"While", loop, nullptr, kAsTheyAre},
-    {kAbsent, absent},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Stacks and TensorArrays of TensorFlow 1's loops in a cluster: variables that live as long as a run, and hold lists. Reads
-// and writes go through the handle, as in TensorFlow; the flow is a number that orders them.
+// Rows that only clusters have. Stacks and TensorArrays of TensorFlow 1's loops are variables that live as long as a run,
+// and hold lists. Reads and writes go through the handle, as in TensorFlow; the flow is a number that orders them.
 #include "frontends/fold.h"
 #include "frontends/region.h"
 #include "frontends/tensorflow/flow.h"
@@ -131,8 +131,21 @@ void array_size(OpContext& c) {
 
 void nothing(OpContext&) {}
 
+/// Parts of a loop that its body keeps for the sake of their order.
+void hand_on(OpContext& c) { c.out = c.in; }
+
+/// What the other branch alone has; the If fills it in.
+void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
+
 constexpr Row kRows[] = {
+    {kAbsent, absent},
     {kArrayGradient, array_gradient, nullptr, 1},
+    {"ControlTrigger", nothing},
+    {"Enter", hand_on, nullptr, kAsTheyAre},
+    {"LoopCond", hand_on},
+    {"NextIteration", hand_on, nullptr, kAsTheyAre},
+    {"RefEnter", hand_on, nullptr, kAsTheyAre},
+    {"RefNextIteration", hand_on, nullptr, kAsTheyAre},
     {"StackCloseV2", nothing, nullptr, 1},
     {"StackPopV2", stack_pop, nullptr, 1},
     {"StackPushV2", stack_push, nullptr, 1},

@@ -26,8 +26,6 @@ PRECISION_V2 = ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed
 MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "mixed_float16",
          "mixed_bfloat16")  # fmt: skip
 MIXLISTS, MIXLIST_CHANGES = ("black-list", "white-list", "gray-list"), ("to-add", "to-remove")
-KEEPS_TYPES = ("force_fp32", "must_keep_origin_dtype", "origin", "allow_fp32_to_fp16", "allow_fp32_to_bf16")
-NARROW = "computation keeps its types: float32 stays float32"
 ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
 NO_DEVICE = "there is no such device part here"
 NO_CLUSTER = "deployment over several devices is not done"
@@ -65,9 +63,9 @@ TABLE = (
     Option("es_cluster_config", "s", None, (), NOTED, "there is no embedding service"),
     Option("experimental_accelerate_train_mode", "s", None, (), NOTED, "computation keeps its types"),
     # Precision
-    Option("precision_mode", "s", None, PRECISION, NOTED, NARROW),
-    Option("precision_mode_v2", "s", None, PRECISION_V2, NOTED, NARROW),
-    Option("modify_mixlist", "s", None, (), NOTED, NARROW),
+    Option("precision_mode", "s", None, PRECISION, ACTS, "operators whose values are rounded to 16 bits; they add up in float32"),
+    Option("precision_mode_v2", "s", None, PRECISION_V2, ACTS, "the same by newer names"),
+    Option("modify_mixlist", "s", None, (), ACTS, "JSON file of changes to the lists of a mixed mode, by operator type"),
     Option("customize_dtypes", "s", None, (), NOTED, "file of types per node: computation keeps its types"),
     Option("op_precision_mode", "s", None, (), NOTED, "kernels have one precision each"),
     Option("op_select_implmode", "s", None,
@@ -187,7 +185,7 @@ def check_entry(entry):
 
 def note(option, value):
     """Tells once that the key changes nothing, when its value asks for a change."""
-    if option.status == NOTED and value != option.default and value not in KEEPS_TYPES:
+    if option.status == NOTED and value != option.default:
         warn_once(f"NpuOptimizer: {option.key} has no effect: {option.meaning}")
 
 
