@@ -204,27 +204,23 @@ class Proposer {
     std::vector<bool> seen(places_.count(), false), inside(places_.count(), false);
     for (const Node* each : nodes) inside[places_.of(*each)] = true;
     std::vector<size_t> pending;
-    const auto follow = [&](size_t place) {
+    const auto follow = [&](size_t place, bool into) {
       for (size_t user : places_.users(place))
-        if (!seen[user]) {
+        if (!seen[user] && (into || !inside[user])) {
           seen[user] = true;
           pending.push_back(user);
         }
     };
-    for (size_t user : places_.users(places_.of(node)))
-      if (!inside[user] && !seen[user]) {
-        seen[user] = true;
-        pending.push_back(user);
-      }
+    follow(places_.of(node), false);
     while (!pending.empty()) {
       const size_t place = pending.back();
       pending.pop_back();
       if (inside[place]) return true;
       if (group_[place] == kNone) {
-        follow(place);
+        follow(place, true);
         continue;
       }
-      for (const Node* each : groups_[group_[place]].nodes) follow(places_.of(*each));
+      for (const Node* each : groups_[group_[place]].nodes) follow(places_.of(*each), true);
     }
     return false;
   }
