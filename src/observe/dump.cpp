@@ -31,7 +31,7 @@ Session& session() {
 
 constexpr const char* kStatisticsFile = "statistic.csv";
 constexpr const char* kStatisticsHead =
-    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
+    "Step,Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
     "L2Norm Value,Count,NaN Count,Negative Inf Count,Positive Inf Count,Zero Count\n";
 
 void say_at_exit() {
@@ -68,6 +68,7 @@ std::string stop_dump() {
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
   dump_on.store(false, std::memory_order_relaxed);
   std::shared_ptr<Dump> ended = std::move(session().dump);
+  ended->summary();  // what waits is written
   return ended->root();
 }
 
@@ -104,12 +105,12 @@ RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : 
   }
   if (!dump_) return;
   auto place = dump_->place(module.name, host_step);
-  folder_ = place.folder, step_ = place.step;
+  folder_ = place.folder, model_folder_ = place.model, step_ = place.step;
   wanted_ = dump_->options.wants_step(step_);
 }
 
 RunDumper::~RunDumper() {
-  if (!statistics_.empty()) dump_->append(folder_, kStatisticsFile, kStatisticsHead, statistics_);
+  if (!statistics_.empty()) dump_->append(model_folder_, kStatisticsFile, kStatisticsHead, statistics_);
 }
 
 void RunDumper::plan_begins(const Plan& plan) {
@@ -278,8 +279,8 @@ void RunDumper::write_statistics(const Item& item, uint64_t time) {
     Statistics s = statistics_of(value.tensor);
     const Origin& of = value.input ? item.origin : value.origin;
     statistics_ +=
-        fmt::format("{},{},{},0,{},{},{},{},{},\"({})\",{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{},{}\n", quoted(of.op),
-                    quoted(of.name), item.task, time, value.io(), value.slot(), value.tensor.bytes(),
+        fmt::format("{},{},{},{},0,{},{},{},{},{},\"({})\",{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{},{}\n", step_,
+                    quoted(of.op), quoted(of.name), item.task, time, value.io(), value.slot(), value.tensor.bytes(),
                     to_string(value.tensor.dtype()), fmt::join(value.tensor.dims(), ","), s.most, s.least, s.mean,
                     s.norm, s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
   }

@@ -65,7 +65,7 @@ class RunDumper final : public Observer {
   std::shared_ptr<observe::Dump> dump_;  // null: it ended in between
   const Module& module_;
   Observer* next_;
-  std::string folder_;
+  std::string folder_, model_folder_;
   int64_t step_ = 0;
   bool wanted_ = false;
   std::vector<Open> open_;

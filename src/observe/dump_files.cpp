@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestName = 255;
+constexpr size_t kLongestName = 255, kMostWaiting = 1 << 16;
+constexpr uint64_t kFlushEvery = 500'000;  // microseconds
 
 std::string folder_time() {
   std::time_t now = std::time(nullptr);
@@ -77,7 +78,8 @@ Dump::Place Dump::place(const std::string& model, int64_t host_step) {
   Model& known = found->second;
   if (!fresh && (host_step == 0 || host_step != known.host_step)) ++known.index;
   known.host_step = host_step;
-  return {fmt::format("{}/{}/{}/{}", root_, name, known.id, known.index), known.index};
+  std::string folder = fmt::format("{}/{}/{}", root_, name, known.id);
+  return {fmt::format("{}/{}", folder, known.index), folder, known.index};
 }
 
 std::string Dump::exception_folder() const { return fs::path(root_).parent_path() / "extra-info" / "data-dump" / "0"; }
@@ -137,16 +139,37 @@ bool Dump::write(const std::string& folder, const std::string& name, size_t byte
 
 void Dump::append(const std::string& folder, const std::string& name, const std::string& head,
                   const std::string& lines) {
-  if (!admit(lines.size()) || !create(folder)) return;
-  fs::path path = fs::path(folder) / name;
+  if (!admit(lines.size())) return;
   std::lock_guard lock(mutex_);
-  bool fresh = !fs::exists(path);
+  auto [waiting, fresh] = waiting_.try_emplace(folder + "/" + name, head);
   files_ += fresh;
-  append_text(path, fresh ? head + lines : lines);
+  waiting->second += lines;
+  uint64_t now = microseconds();
+  if (waiting->second.size() < kMostWaiting && now - flushed_ < kFlushEvery) return;
+  flush();
+  flushed_ = now;
+}
+
+/// Requires the lock.
+void Dump::flush() {
+  for (auto& [path, lines] : waiting_) {
+    std::error_code error;
+    fs::create_directories(fs::path(path).parent_path(), error);
+    bool written = lines.empty() || append_text(path, lines);
+    if (!written && !refused_) fmt::print(stderr, "dump: {}: {}; nothing more is dumped\n", path, std::strerror(errno));
+    refused_ = refused_ || !written;
+    lines.clear();
+  }
+}
+
+Dump::~Dump() {
+  std::lock_guard lock(mutex_);
+  flush();
 }
 
 std::string Dump::summary() {
   std::lock_guard lock(mutex_);
+  flush();
   std::string text = fmt::format("{} files, {:.1f} MB in {}", files_, static_cast<double>(bytes_) / 1e6, root_);
   if (dropped_ > 0) text += fmt::format("; {} left out", dropped_);
   return text;
