@@ -10,6 +10,7 @@ import cairn
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "models"))
+SHARP = 1e-3  # of the spread: an allowed difference that says something
 TOLERANCE = 1e-4  # of the spread over the batch, or 4 times what stock TensorFlow differs from itself
 
 QUICK = {name: 64 for name in (
@@ -18,6 +19,7 @@ QUICK = {name: 64 for name in (
 )}  # fmt: skip
 OTHER_SIZE = ("MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121", "ResNet50", "VGG16",
               "ConvNeXtTiny", "RegNetX002")  # fmt: skip
+LARGE = ("ConvNeXtLarge", "ConvNeXtXLarge")  # a gigabyte of weights, of which TensorFlow keeps many copies
 NAMES = """ConvNeXtBase ConvNeXtLarge ConvNeXtSmall ConvNeXtTiny ConvNeXtXLarge DenseNet121 DenseNet169 DenseNet201 EfficientNetB0
 EfficientNetB1 EfficientNetB2 EfficientNetB3 EfficientNetB4 EfficientNetB5 EfficientNetB6 EfficientNetB7 EfficientNetV2B0
 EfficientNetV2B1 EfficientNetV2B2 EfficientNetV2B3 EfficientNetV2L EfficientNetV2M EfficientNetV2S InceptionResNetV2 InceptionV3
@@ -31,7 +33,7 @@ Xception""".split()
 def check(network):
     loaded = cairn.load(network.file, outputs=list(network.expected))
     found = loaded.run(network.inputs)
-    faults = []
+    faults, sharp = [], 0
     for name, expected in network.expected.items():
         value = found[name]
         assert value.dtype == expected.dtype and value.shape == expected.shape, name
@@ -42,9 +44,13 @@ def check(network):
         if name in network.outputs:
             assert spread > 0.02 * np.abs(expected).max(), f"{name} hardly depends on the input: {spread}"
         error = np.abs(np.asarray(value, np.float64) - expected).max(initial=0)
-        if not error <= max(TOLERANCE * spread, 4 * network.noise[name]):
+        allowed = max(TOLERANCE * spread, 4 * network.noise[name])
+        sharp += allowed <= SHARP * spread
+        if not error <= allowed:
             faults.append(f"{name}: {error:.2e} of a spread of {spread:.2e}, TensorFlow itself {network.noise[name]:.1e}")
     assert not faults, "\n".join(faults)
+    # Deep networks of random weights blow rounding up; where TensorFlow differs from itself by much, nothing is compared.
+    assert sharp >= min(2, len(network.expected)), "rounding alone changes nearly all that is compared"
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -59,7 +65,8 @@ def test_an_application_of_keras(name, tmp_path):
 def test_every_other_application_of_keras(name, tmp_path):
     import networks
 
-    check(networks.application(name, 96, tmp_path / "frozen.pb"))
+    size = 75 if name.startswith("Inception") else 71 if name == "Xception" else 64  # the least that the network takes
+    check(networks.application(name, size, tmp_path / "frozen.pb", apart=name in LARGE))
 
 
 @pytest.mark.long
