@@ -52,7 +52,8 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         tests = self._finite_tests(pairs)
         finite = tf.reduce_all(tf.stack([test for _, test in tests])) if tests else tf.constant(True)
         applied = tf.cond(finite, lambda: self._opt.apply_gradients(pairs, global_step, name), tf.no_op)
-        told = tf.cond(finite, tf.no_op, lambda: self._tell(tests))
+        # A condition of its own: what prints stays with TensorFlow, and would keep the update there if both had one Switch.
+        told = tf.cond(tf.logical_not(finite), lambda: self._tell(tests), tf.no_op)
         return tf.group(applied, told, self._loss_scale_manager.update_loss_scale(finite), name=name)
 
     def _finite_tests(self, pairs):
