@@ -6,6 +6,7 @@ Every stage is a command as a user would type it; figures and pictures end up in
 import json
 import os
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,7 @@ OUT = ROOT / "out" / "demo"
 BIN = Path(sys.executable).parent
 ROUNDS, ROUND_SECONDS = 10, 0.2
 TRAININGS, TRAINING_STEPS = 2, 200  # of the TensorFlow 1 script on each engine, in turn
+PROFILED_STEPS, DIFFED_STEPS = 50, 5
 SPEED_BATCHES = (1, 32)
 
 
@@ -32,7 +34,7 @@ class Stages:
     def __init__(self):
         self.rows = []
 
-    def run(self, title, *words, **environment):
+    def run(self, title, *words, accepted=(0,), **environment):
         words = [str(word) for word in words]
         start = time.time()
         # The commands stand beside this Python, wherever PATH points.
@@ -42,7 +44,7 @@ class Stages:
         shown = shlex.join([*(f"{name}={value}" for name, value in environment.items()), *words]).replace(str(ROOT) + "/", "")
         self.rows.append({"title": title, "command": shown, "seconds": seconds, "output": done.stdout.strip()})
         print(f"{seconds:6.1f} s {title:8} {shown}", flush=True)
-        if done.returncode:
+        if done.returncode not in accepted:
             print(done.stdout + done.stderr, file=sys.stderr)
             sys.exit(f"demo: {title} failed with exit {done.returncode}")
         return done.stdout
@@ -77,11 +79,14 @@ def main():
     report(facts)
     (OUT / "facts.json").write_text(json.dumps(facts, indent=1))
     (OUT / "index.html").write_text(page.render(facts, images, labels))
-    print(f"page: {(OUT / 'index.html').relative_to(ROOT)}")
+    pages = [*(OUT / "profile").rglob("*.html"), *(OUT / "diff").glob("*.html"), OUT / "index.html"]
+    print("pages: " + "\n       ".join(str(path.relative_to(ROOT)) for path in pages))
 
 
 def train_script(stages):
     """The TensorFlow 1 script: migrated, trained on both engines in turn, its weights taken to an .om and run."""
+    changes = stages.run("migrate", "cairn", "migrate", HERE / "train_tf1.py", accepted=(0, 1))  # 1: there are some
+    print("".join(f"           {line}\n" for line in changes.splitlines()), end="", flush=True)
     stages.run("migrate", "cairn", "migrate", HERE / "train_tf1.py", "-o", "migrated")
     records = {"tensorflow": [], "cairn": []}
     for turn in range(TRAININGS):
@@ -92,6 +97,12 @@ def train_script(stages):
     stages.run("convert", "atc", "--model=tf1_cairn/frozen.pb", "--framework=3", "--output=digits_tf1",
                "--input_shape=images:-1,8,8,1", "--soc_version=Ascend310")  # fmt: skip
     stages.run("verify", "cairn", "verify", "digits_tf1.om", "--against", "tf1_cairn/frozen.pb")
+    for folder in ("profile", "diff"):
+        shutil.rmtree(OUT / folder, ignore_errors=True)
+    short = ("migrated/train_tf1.py", "--steps", PROFILED_STEPS, "--output", "tf1_profile")
+    stages.run("profile", "cairn", "profile", "-o", "profile", "--", BIN / "cairn", "tf1", *short)
+    stages.run("diff", "cairn", "diff", "--script", "migrated/train_tf1.py", "--steps", DIFFED_STEPS, "-o", "diff",
+               "--", "--steps", DIFFED_STEPS, "--output", "tf1_diff")  # fmt: skip
     losses = {engine: runs[0]["losses"].astype(float) for engine, runs in records.items()}
     times = [[float(np.median(run["seconds"][10:])) for run in pair] for pair in zip(*records.values())]
     return {
