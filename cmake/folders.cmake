@@ -2,16 +2,44 @@
 # cairn_tests(name): tests/name/*.cpp as one GoogleTest program test_name.
 set(CAIRN_FOLDERS "")
 
-# cairn_precompile(target kind [libraries] [<headers>]): a third of the compile time is the parsing of these headers. The
-# targets of a kind (library, test, tool) share one precompiled form.
+# cairn_header_digest(variable headers...): a digest of these headers and all that they include of ours; a change of one of
+# them configures again.
+function(cairn_header_digest variable)
+  set(open ${ARGN})
+  set(contents "")
+  set(seen "")
+  while(open)
+    list(POP_FRONT open header)
+    if(header IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${header})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+    file(READ ${header} content)
+    string(APPEND contents "${content}")
+    string(REGEX MATCHALL "#include \"[^\"]+" includes "${content}")
+    foreach(include ${includes})
+      string(REPLACE "#include \"" "" include "${include}")
+      if(EXISTS ${PROJECT_SOURCE_DIR}/src/${include})
+        list(APPEND open ${PROJECT_SOURCE_DIR}/src/${include})
+      endif()
+    endforeach()
+  endwhile()
+  string(SHA256 digest "${contents}")
+  set(${variable} ${digest} PARENT_SCOPE)
+endfunction()
+
+# cairn_precompile(target kind [libraries] [<headers>]): half of the compile time is the parsing of these headers. The targets
+# of a kind (library, json, test, tool) share one precompiled form.
 set(CAIRN_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <fstream> <functional> <limits> <map>
     <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map>
     <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
+set(CAIRN_PRECOMPILED_OWN ${PROJECT_SOURCE_DIR}/src/ir/module.h)  # of ours, what nearly all folders see
 function(cairn_precompile target kind)
   if(NOT TARGET cairn_precompiled_${kind})
     set(source ${PROJECT_BINARY_DIR}/precompiled_${kind}.cpp)
     file(WRITE ${source} "int main() {}\n")
-    if(kind STREQUAL library)
+    if(kind STREQUAL library OR kind STREQUAL json)
       add_library(cairn_precompiled_${kind} STATIC ${source})
     else()  # programs have position-independent code of another kind
       add_executable(cairn_precompiled_${kind} ${source})
@@ -20,10 +48,12 @@ function(cairn_precompile target kind)
     list(FILTER libraries INCLUDE REGEX "::")
     set(headers ${ARGN})
     list(FILTER headers INCLUDE REGEX "^<")
-    target_precompile_headers(cairn_precompiled_${kind} PRIVATE ${CAIRN_PRECOMPILED} ${headers})
+    target_precompile_headers(cairn_precompiled_${kind} PRIVATE ${CAIRN_PRECOMPILED} ${headers} ${CAIRN_PRECOMPILED_OWN})
+    target_include_directories(cairn_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(cairn_precompiled_${kind} PRIVATE fmt::fmt ${libraries})
+    cairn_header_digest(digest ${CAIRN_PRECOMPILED_OWN})
     file(WRITE ${PROJECT_BINARY_DIR}/CMakeFiles/cairn_precompiled_${kind}.dir/cmake_pch.hxx.gch.sum
-         "${CMAKE_CXX_COMPILER_VERSION} ${CAIRN_PRECOMPILED} ${ARGN}")
+         "${CMAKE_CXX_COMPILER_VERSION} ${CAIRN_PRECOMPILED} ${ARGN} ${digest}")
   endif()
   target_precompile_headers(${target} REUSE_FROM cairn_precompiled_${kind})
 endfunction()
@@ -40,7 +70,11 @@ function(cairn_folder name)
   foreach(earlier ${CAIRN_FOLDERS})
     target_link_libraries(${target} PUBLIC ${earlier})
   endforeach()
-  cairn_precompile(${target} library)
+  if(name MATCHES "^(observe|capi)$")
+    cairn_precompile(${target} json <nlohmann/json.hpp>)
+  else()
+    cairn_precompile(${target} library)
+  endif()
   set(CAIRN_FOLDERS ${CAIRN_FOLDERS} ${target} PARENT_SCOPE)
 endfunction()
 

@@ -29,6 +29,11 @@ if(CAIRN_TENSORFLOW)
   # NDEBUG: reference counts of TensorFlow behave differently without it. The headers' own warnings are not ours.
   target_compile_definitions(cairn_tf PRIVATE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
   target_compile_options(cairn_tf PRIVATE -Wno-unused-parameter -Wno-sign-compare -Wno-deprecated-declarations)
+  target_precompile_headers(cairn_tf PRIVATE <tensorflow/core/common_runtime/optimization_registry.h>
+      <tensorflow/core/framework/function.h> <tensorflow/core/framework/op_kernel.h>
+      <tensorflow/core/framework/resource_var.h> <tensorflow/core/graph/algorithm.h> <tensorflow/core/graph/graph.h>)
+  file(WRITE ${PROJECT_BINARY_DIR}/CMakeFiles/cairn_tf.dir/cmake_pch.hxx.gch.sum
+       "${CMAKE_CXX_COMPILER_VERSION} TensorFlow 2.15.1, headers 1")
   target_link_libraries(cairn_tf PRIVATE cairn_tf_core ${tensorflow}/libtensorflow_framework.so.2)
   set(tf_exports ${adapter}/src/exports.map)
   target_link_options(cairn_tf PRIVATE -Wl,-z,defs -Wl,--version-script=${tf_exports} -Wl,-rpath,$ORIGIN/../tensorflow)
