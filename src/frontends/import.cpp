@@ -113,8 +113,9 @@ tensorflow::Signature complete(const tensorflow::GraphDef& graph, const ImportOp
   return signature;
 }
 
-Module import_raised(const tensorflow::GraphDef& graph, const ImportOptions& options,
-                     const tensorflow::Signature& given) {
+/// `graph` is the original one, or that with its loops and branches raised.
+Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphDef& original,
+                     const ImportOptions& options, const tensorflow::Signature& given) {
   tensorflow::Signature signature = complete(graph, options, given);
   const std::string& file = graph.model->name();
   if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");
@@ -141,6 +142,7 @@ Module import_raised(const tensorflow::GraphDef& graph, const ImportOptions& opt
   main.body.results = importer.import_graph(wanted, inputs, builder);
   importer.problems().raise(file);
   for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
+  importer.explain_others(original, signature.inputs);
   module.metadata["format"] = "tensorflow";
   if (!signature.key.empty()) module.metadata["signature"] = clean(signature.key);
   verify(module);
@@ -183,16 +185,54 @@ ModelFormat detect_format(const std::string& path) {
   fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor a model of ONNX or Keras");
 }
 
+namespace {
+
+/// The graph with other ops in place of the nodes that options.replace names.
+tensorflow::GraphDef replaced(tensorflow::GraphDef graph, const ImportOptions& options,
+                              tensorflow::Signature& signature) {
+  for (const auto& [name, how] : options.replace) {
+    auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                              [&name = name](const tensorflow::Node& node) { return node.name == name; });
+    if (found == graph.nodes.end()) fail(ErrorKind::not_found, printable(name), "is no node of the model");
+    if (how != "identity" && how != "zeros" && how != "input")
+      fail(ErrorKind::invalid_argument, printable(name), "cannot become '{}'; identity, zeros, input", printable(how));
+    const bool reads = !found->inputs.empty() && !found->inputs[0].starts_with('^');
+    if (how != "input" && !reads)
+      fail(ErrorKind::invalid_argument, printable(name), "has no input that it could become like; use input");
+    if (how == "input") {
+      found->op = "Placeholder";
+      found->inputs.clear();
+      // A signature names its inputs; of a graph without one every placeholder is an input.
+      if (!signature.inputs.empty()) signature.inputs.push_back(tensorflow::placeholder_info(*found, *graph.model));
+      continue;
+    }
+    found->op = how == "identity" ? "Identity" : "ZerosLike";
+    found->inputs.resize(1);
+  }
+  return graph;
+}
+
+}  // namespace
+
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
                          const tensorflow::Signature& given) {
-  if (!tensorflow::has_switches(graph)) return import_raised(graph, options, given);
+  if (!options.replace.empty()) {
+    tensorflow::Signature signature = given;
+    ImportOptions rest = options;
+    rest.replace.clear();
+    const tensorflow::GraphDef changed = replaced(graph, options, signature);
+    return import_tensorflow(changed, rest, signature);
+  }
+  if (!tensorflow::has_switches(graph)) return import_raised(graph, graph, options, given);
   tensorflow::GraphDef raised = graph;
   tensorflow::raise_control_flow(raised);
-  return import_raised(raised, options, given);
+  return import_raised(raised, graph, options, given);
 }
 
 Module import_model(const std::string& path, const ImportOptions& options) {
   const ModelFormat format = detect_format(path);
+  if (!options.replace.empty() && (format == ModelFormat::onnx || format == ModelFormat::keras))
+    fail(ErrorKind::unsupported, path, "nodes of a model of {} cannot be replaced", to_string(format));
   switch (format) {
     case ModelFormat::checkpoint:
     case ModelFormat::saved_model: {

@@ -20,6 +20,9 @@ struct ImportOptions {
   std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs
   std::string signature;               // SavedModel: default "serving_default"
   std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"
+  /// TensorFlow: what stands in place of a node, by its name, to go on past what is not supported: "identity" its first
+  /// input, "zeros" zeros like that, "input" an input of the model of the node's name (floats unless the node tells).
+  std::map<std::string, std::string> replace;
 };
 
 enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras };

@@ -136,7 +136,7 @@ bool SourceGraph::users_removed(const Entry& entry, const std::vector<bool>& car
 }
 
 Removal SourceGraph::reason(const Entry& entry, const std::vector<bool>& carried, const Module& after) const {
-  if (!entry.live) return Removal::dead;
+  if (!entry.live) return entry.constant ? Removal::folded : Removal::dead;
   if (entry.constant || !shape_only_users(entry, carried)) return Removal::folded;
   for (SourceId user : entry.users) {
     auto found = after.removed.find(user);
@@ -155,8 +155,8 @@ void SourceGraph::explain(Module& after) const {
   for (size_t i = order_.size(); i-- > 0;) {
     const Entry& entry = entries_[order_[i]];
     if (carried[order_[i]]) continue;
-    if (!entry.live)
-      after.removed[order_[i]] = Removal::dead;
+    if (!entry.live)  // a constant that became an attribute or a size was needed once
+      after.removed[order_[i]] = reason(entry, carried, after);
     else
       after.removed.emplace(order_[i], reason(entry, carried, after));
   }

@@ -166,6 +166,42 @@ TEST(ImportTensorFlow, OutNodesCutAboveWhatIsNotSupported) {
   EXPECT_EQ(module.main().result_names[0], "r");
 }
 
+TEST(ImportTensorFlow, NodesThatAreNotSupportedCanBeReplaced) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "odd" op: "MyOp" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "y" op: "AddV2" input: "odd" input: "x" })");
+  auto run = [&](const std::string& how, const std::vector<Tensor>& inputs) {
+    ImportOptions options;
+    options.replace = {{"odd", how}};
+    if (how == "input") options.input_shapes = {{"odd", Shape{2}}};
+    return Model::make(import_model(path, options), {})->run(inputs)[0].as_f64();
+  };
+  const Tensor x = Tensor::of<float>(kF32, {2}, {1, -2}), other = Tensor::of<float>(kF32, {2}, {10, 20});
+  EXPECT_EQ(run("identity", {x}), (std::vector<double>{2, -4}));
+  EXPECT_EQ(run("zeros", {x}), (std::vector<double>{1, -2}));
+  EXPECT_EQ(run("input", {x, other}), (std::vector<double>{11, 18}));
+  EXPECT_THROW(run("nothing", {x}), Error);
+  ImportOptions options;
+  options.replace = {{"none", "zeros"}};
+  EXPECT_THROW(import_model(path, options), Error);
+}
+
+TEST(ImportTensorFlow, NodesOfTheFileAreAllAccountedFor) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "y" op: "Relu" input: "x" }
+    node { name: "aside" op: "MyOp" input: "x" })");
+  ImportOptions options;
+  options.out_nodes = {"y"};
+  Module module = import_model(path, options);
+  ASSERT_EQ(module.sources.size(), 2u);
+  EXPECT_EQ(module.sources[1].name, "aside");
+  EXPECT_EQ(module.removed.at(1), Removal::dead);
+}
+
 TEST(ImportTensorFlow, ALoopOfVersionOneIsNamed) {
   std::string path = write_graph(R"(
     node { name: "a" op: "Identity" input: "b" }

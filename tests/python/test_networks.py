@@ -1,15 +1,19 @@
 """Whole networks answer what TensorFlow answers: keras.applications, layers of Keras, graphs of TensorFlow 1."""
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cairn
 
-from conftest import ROOT
+from conftest import BIN, ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "models"))
+STEP_TOLERANCE = 1e-5  # of the largest element of a step's result
 SHARP = 1e-3  # of the spread: an allowed difference that says something
 TOLERANCE = 1e-4  # of the spread over the batch, or 4 times what stock TensorFlow differs from itself
 
@@ -49,8 +53,49 @@ def check(network):
         if not error <= allowed:
             faults.append(f"{name}: {error:.2e} of a spread of {spread:.2e}, TensorFlow itself {network.noise[name]:.1e}")
     assert not faults, "\n".join(faults)
+    check_provenance(network)
+    fused = check_steps(network)
+    assert fused or len(network.expected) <= 4, "a network without one fused step"
     # Deep networks of random weights blow rounding up; where TensorFlow differs from itself by much, nothing is compared.
     assert sharp >= min(2, len(network.expected)), "rounding alone changes nearly all that is compared"
+
+
+def told(verb, network, *words):
+    command = [BIN / "cairn", verb, network.file, "--json", "--out-nodes", ";".join(network.outputs), *words]
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert result.stdout, result.stderr
+    return json.loads(result.stdout)
+
+
+def check_provenance(network):
+    """Every node of the file is present or removed for a reason; what no output depends on alone is dead."""
+    import tensorflow as tf
+
+    nodes = {node.name: node for node in tf.compat.v1.GraphDef.FromString(Path(network.file).read_bytes()).node}
+    why = told("why", network)
+    present = {source["name"] for step in why["steps"] for source in step["sources"]}
+    present |= {source["name"] for source in why["without_step"]} | set(network.inputs)
+    removed = {source["name"]: source["reason"] for source in why["removed"]}
+    assert not nodes.keys() - present - removed.keys(), "lost"
+    assert all(removed[name] == "fused" for name in present & removed.keys())
+    needed, pending = set(), [name.split(":")[0] for name in network.outputs]
+    while pending:
+        name = pending.pop()
+        if name not in needed:
+            needed.add(name)
+            inputs = nodes[name].input[:1] if nodes[name].op == "Switch" else nodes[name].input  # a known branch is taken
+            pending += [input.split(":")[0] for input in inputs if not input.startswith("^")]
+    dead = {name for name, reason in removed.items() if reason == "dead"}
+    assert not dead & needed, f"said to be dead: {sorted(dead & needed)[:5]}"
+    assert nodes.keys() - needed <= dead | present | removed.keys()
+
+
+def check_steps(network):
+    """Each step again, node by node on the reference engine."""
+    steps = told("verify", network, "--steps", "--batch", 2)["steps"]
+    worst = max(steps, key=lambda step: step["difference"], default={"difference": 0})
+    assert worst["difference"] <= STEP_TOLERANCE, worst
+    return any(step["nodes"] > 1 for step in steps)
 
 
 @pytest.mark.parametrize("name", QUICK)

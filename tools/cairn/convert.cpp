@@ -19,6 +19,7 @@ int convert_model(const Convert& convert) {
   if (!conversion.output.ends_with(".om")) conversion.output += ".om";
   conversion.import.out_nodes = convert.model.outputs;
   conversion.import.signature = convert.model.signature;
+  conversion.import.replace = replacements(convert.model);
   std::vector<std::string> repairs;
   if (!convert.model.shapes.empty()) {
     conversion.shapes = parse_input_shapes(convert.model.shapes, repairs);

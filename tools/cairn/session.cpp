@@ -20,11 +20,24 @@ std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs) {
   return shapes;
 }
 
+std::map<std::string, std::string> replacements(const ModelArguments& arguments) {
+  std::map<std::string, std::string> all;
+  for (const std::string& word : arguments.replace) {
+    const size_t at = word.rfind('=');
+    if (at == std::string::npos || at == 0)
+      fail(ErrorKind::invalid_argument, "--replace", "'{}' is not NODE=identity, NODE=zeros or NODE=input", word);
+    all[word.substr(0, at)] = word.substr(at + 1);
+  }
+  for (const std::string& node : arguments.cut) all[node] = "input";
+  return all;
+}
+
 Module open(const ModelArguments& arguments) {
   std::string path = expand_home(arguments.path);
   ImportOptions options;
   options.out_nodes = arguments.outputs;
   options.signature = arguments.signature;
+  options.replace = replacements(arguments);
   if (arguments.shapes.empty() || kind_of(path) != FileKind::foreign) return open_model(path, options);
   std::vector<std::string> repairs;
   options.input_shapes = shapes_of(parse_input_shapes(arguments.shapes, repairs));

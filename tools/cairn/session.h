@@ -25,8 +25,11 @@ struct ModelArguments {
   std::string engines;  // "cpu,reference"
   std::vector<std::string> outputs;
   std::string signature;
+  std::vector<std::string> replace, cut;  // "node=zeros", "node"
 };
 
+/// What --replace and --cut say, for ImportOptions.
+std::map<std::string, std::string> replacements(const ModelArguments& arguments);
 /// -1 becomes an open size.
 std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs);
 /// Reads the source of a model; repairs made to --input-shape are said on standard error.

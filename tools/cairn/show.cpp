@@ -248,6 +248,9 @@ void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("--engines", arguments.engines, "best first: cpu,reference");
   verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors").delimiter(';');
   verb.add_option("--signature", arguments.signature, "of a SavedModel");
+  verb.add_option("--replace", arguments.replace, "go on past what is not supported: NODE=identity, zeros or input")
+      .delimiter(';');
+  verb.add_option("--cut", arguments.cut, "nodes that become inputs: NODE=input").delimiter(';');
   verb.add_flag("--json", json, "print JSON");
 }
 

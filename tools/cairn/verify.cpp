@@ -1,10 +1,12 @@
 // cairn verify: runs a model and the framework it came from on the same inputs and compares the outputs.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "arrays.h"
 #include "support/files.h"
 #include "verbs.h"
+#include "verify_steps.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -67,7 +69,7 @@ struct Verify {
   std::vector<std::string> inputs;
   double tolerance = 1e-4;
   int runs = 4;
-  bool json = false;
+  bool json = false, steps = false;
 };
 
 struct Comparison {
@@ -162,7 +164,38 @@ int report(const Verify& verify, const std::vector<Comparison>& comparisons) {
   return equal ? 0 : kExitDiffers;
 }
 
+int verify_steps(const Verify& verify) {
+  auto model = prepare(verify.model);
+  std::vector<StepCheck> checks = check_steps(*model, read_inputs(*model, verify.model, verify.inputs));
+  std::stable_sort(checks.begin(), checks.end(),
+                   [](const StepCheck& a, const StepCheck& b) { return a.difference > b.difference; });
+  const size_t faults = static_cast<size_t>(std::count_if(
+      checks.begin(), checks.end(), [&](const StepCheck& check) { return !(check.difference <= verify.tolerance); }));
+  Json json = Json::array();
+  Table table({"step", "kernel", ">nodes", ">largest difference"});
+  constexpr size_t kShown = 10;
+  for (const StepCheck& check : checks) {
+    json.push_back({{"sources", check.sources},
+                    {"kernel", check.kernel},
+                    {"nodes", check.nodes},
+                    {"difference", check.difference}});
+    if (json.size() <= std::max(kShown, faults))
+      table.add({check.sources, check.kernel, std::to_string(check.nodes), fmt::format("{:.2g}", check.difference)});
+  }
+  if (verify.json) {
+    print_json({{"verified", faults == 0}, {"tolerance", verify.tolerance}, {"steps", json}});
+  } else {
+    table.print();
+    fmt::print("\n{} steps run again node by node, {} differ by more than {:g} of their largest element\n",
+               checks.size(), faults, verify.tolerance);
+  }
+  return faults == 0 ? 0 : kExitDiffers;
+}
+
 int verify_model(const Verify& verify) {
+  if (verify.steps) return verify_steps(verify);
+  if (verify.against.empty())
+    fail(ErrorKind::invalid_argument, "--against", "is missing; the model's source, or --steps");
   std::string source = fs::absolute(expand_home(verify.against)).string();
   if (!fs::exists(source)) fail(ErrorKind::not_found, verify.against, "does not exist");
   auto model = prepare(verify.model);
@@ -217,7 +250,8 @@ void add_verify(Verb& app, Run& run) {
   auto verify = std::make_shared<Verify>();
   Verb verb = app.add_verb("verify", "compares a model with the framework it came from");
   add_model_options(verb, verify->model, verify->json);
-  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, .pb, .onnx").required();
+  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, .pb, .onnx");
+  verb.add_flag("--steps", verify->steps, "instead: each step of one run again, node by node on the reference engine");
   verb.add_option("-i,--input", verify->inputs,
                   "NAME=FILE or FILE in order, for one run; none: several on random inputs");
   verb.add_option("--runs", verify->runs, "runs on random inputs").within(1, 1000);
@@ -228,7 +262,8 @@ void add_verify(Verb& app, Run& run) {
       "\nExit status: 0 equal, 2 differs, 3 not verified (framework missing).\n\nExamples:\n"
       "  cairn verify model.om --against saved_model/\n  cairn verify model.om --against model.onnx --python "
       "~/onnx/bin/python\n"
-      "  cairn verify model.om --against frozen.pb --input x=images.npy --tolerance 1e-5");
+      "  cairn verify model.om --against frozen.pb --input x=images.npy --tolerance 1e-5\n"
+      "  cairn verify model.om --steps");
   verb.callback([verify, &run] { run = [verify] { return verify_model(*verify); }; });
 }
 

@@ -1,6 +1,7 @@
 // cairn why: for each step of a plan, the source nodes it computes, the kernel chosen, and why others were not; and what
 // became of source nodes that have no step.
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "verbs.h"
@@ -54,6 +55,30 @@ Json sources_json(const Module& module, const PlannedStep& step) {
   return list;
 }
 
+/// Source nodes that the module carries and no step of this plan: constants, what a loop or branch runs, and what is
+/// known once the sizes are.
+Json elsewhere(const Module& module, const std::vector<PlannedStep>& steps) {
+  std::unordered_set<SourceId> told;
+  for (const PlannedStep& step : steps)
+    for (const Node* node : step.group.nodes) told.insert(node->sources.begin(), node->sources.end());
+  std::map<SourceId, const char*> found;
+  for (const auto& function : module.functions)
+    for_each_block(function->body, [&](const Block& block) {
+      const char* place = &block == &function->body ? "known for these sizes" : "inside a loop or branch";
+      for (const auto& node : block.nodes)
+        for (SourceId id : node->sources)
+          if (!told.contains(id))
+            found.emplace(id, !node->results.empty() && constant_of(node->result()) ? "constant"
+                              : node->op->has(kControl)                             ? "loop or branch"
+                                                                                    : place);
+    });
+  Json list = Json::array();
+  for (const auto& [id, reason] : found)
+    if (id < module.sources.size())
+      list.push_back({{"name", module.sources[id].name}, {"op", module.sources[id].op}, {"reason", reason}});
+  return list;
+}
+
 int explain(const Why& why) {
   auto model = prepare(why.model);
   auto plan = model->plan(choose_dims(model->inputs(), why.model));
@@ -96,7 +121,8 @@ int explain(const Why& why) {
   }
   if (shown == 0 && !why.node.empty()) fail(ErrorKind::not_found, why.node, "is no node of the model's plan");
   if (why.json)
-    print_json({{"plan", plan->id()}, {"steps", steps}, {"removed", gone}});
+    print_json(
+        {{"plan", plan->id()}, {"steps", steps}, {"without_step", elsewhere(module, plan->steps)}, {"removed", gone}});
   else if (plan->rest)
     fmt::print("what follows is planned when the sizes born here are known\n");
   return 0;

@@ -163,7 +163,9 @@ TensorInfo placeholder_info(const Node& node, ModelBytes& model) {
   TensorInfo info;
   info.key = node.name;
   info.tensor = fmt::format("{}:0", node.name);
-  info.dtype = static_cast<DataType>(attr_of(node, "dtype", AttrValue::Kind::type, model).integer);
+  const Attr* own = node.find("dtype");  // a node made a placeholder may have its element type elsewhere, or nowhere
+  const AttrValue type = attr_of(node, own == nullptr ? "T" : "dtype", AttrValue::Kind::type, model);
+  info.dtype = own == nullptr && type.kind == AttrValue::Kind::none ? kDtFloat : static_cast<DataType>(type.integer);
   AttrValue shape = attr_of(node, "shape", AttrValue::Kind::shape, model);
   info.shape = shape.shape;
   info.shape.unknown_rank |= shape.kind == AttrValue::Kind::none;

@@ -181,6 +181,17 @@ std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tenso
   return run(scope, {tensors.begin(), tensors.end()});
 }
 
+void Importer::explain_others(const GraphDef& original, const std::vector<TensorInfo>& inputs) {
+  std::unordered_set<std::string_view> known;
+  for (const TensorInfo& info : inputs) known.insert(parse_tensor_name(info.tensor, info.key).node);
+  for (const Node& node : original.nodes) {
+    std::string name = clean(node.name);
+    if (known.contains(node.name) || sources_.contains(name)) continue;
+    const bool raised = !owners_.contains(name);  // passed on what a loop or branch takes
+    module_.removed.emplace(source(name, node.op), raised ? Removal::identity : Removal::dead);
+  }
+}
+
 const FunctionDef& Importer::find_function(std::string_view name) const {
   const FunctionDef* function = library_.find(name);
   if (function == nullptr) fail(ErrorKind::invalid_model, "", "function '{}' is not in the file", printable(name));

@@ -12,6 +12,7 @@
 
 #include "frontends/problems.h"
 #include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/saved_model.h"
 #include "ir/module.h"
 
 namespace cairn::tensorflow {
@@ -146,6 +147,10 @@ class Importer {
     lists_[handle] = std::make_shared<ListState>(std::move(state));
   }
   ListState& list_state(const Value* handle);
+
+  /// Nodes of the file's graph that nothing needed become sources that are removed: as dead, or where they only passed on
+  /// what a loop or branch takes as identity.
+  void explain_others(const GraphDef& original, const std::vector<TensorInfo>& inputs);
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
