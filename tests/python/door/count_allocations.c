@@ -33,7 +33,8 @@ static void look(void) {
   for (int i = 2; i < depth; ++i) {
     Dl_info info;
     if (!dladdr(frames[i], &info) || !info.dli_fname) break;
-    if (strstr(info.dli_fname, "libstdc++") || strstr(info.dli_fname, "libc.so") || strstr(info.dli_fname, "count_allocations"))
+    if (strstr(info.dli_fname, "libstdc++") || strstr(info.dli_fname, "libc.so") ||
+        strstr(info.dli_fname, "count_allocations"))
       continue;
     if (is_watched(info.dli_fname)) {
       __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
