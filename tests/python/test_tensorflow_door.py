@@ -88,6 +88,12 @@ def test_branches_and_loops_of_either_kind(case):
     assert ops & {"If", "StatelessIf"} and ops & {"While", "StatelessWhile"}
 
 
+def test_an_average_sees_what_an_update_wrote_behind_a_host_operator(case):
+    (stock, engine), report = case("average_behind_the_host")
+    assert_close(engine, stock, 1e-6)
+    assert max(len(graph["clusters"]) for graph in report["graphs"]) == 2
+
+
 def test_an_uninitialised_variable_is_named(case):
     found, _ = case("uninitialised")
     assert len(found) == 2

@@ -74,8 +74,11 @@ class Builder {
         tf::Node* from = edge->src();
         if (!from->IsOp() || inside_.count(from)) continue;
         if (making_.copied.count(from)) {
-          const bool known = std::find(constants_.begin(), constants_.end(), from) != constants_.end();
-          if (!edge->IsControlEdge() && !known) constants_.push_back(from);
+          const bool known = std::find(copied_.begin(), copied_.end(), from) != copied_.end();
+          if (edge->IsControlEdge() || known) continue;
+          copied_.push_back(from);
+          for (const tf::Edge* variable : from->in_edges())
+            if (!variable->IsControlEdge()) meet(*variable, variable->src(), variable->src_output());
         } else if (edge->IsControlEdge()) {
           waits_.insert(from);
         } else if (makes_reference(*edge)) {
@@ -121,7 +124,11 @@ class Builder {
         if (is_note(name)) def->mutable_attr()->erase(name);
       return def;
     };
-    for (const tf::Node* node : constants_) add(*node);
+    for (const tf::Node* node : copied_) {
+      tf::NodeDef* def = add(*node);
+      for (const tf::Edge* edge : node->in_edges())
+        if (!edge->IsControlEdge()) def->add_input(names.at({edge->src(), edge->src_output()}));
+    }
     for (tf::Node* node : members_) {
       tf::NodeDef* def = add(*node);
       for (const tf::Edge* edge : sorted_inputs(*node)) {
@@ -185,7 +192,12 @@ class Builder {
       stock_inputs_.push_back(static_cast<int>(i));
     }
     for (const auto& [port, variable] : behind_) sources[port] = sources.at(variable);
-    for (const tf::Node* node : constants_) TF_RETURN_IF_ERROR(copy(*node));
+    for (const tf::Node* node : copied_) {
+      TF_RETURN_IF_ERROR(copy(*node));
+      for (const tf::Edge* edge : node->in_edges())
+        if (!edge->IsControlEdge())
+          body.AddEdge(sources.at({edge->src(), edge->src_output()}), 0, copies.at(node), edge->dst_input());
+    }
     for (const tf::Node* node : members_) TF_RETURN_IF_ERROR(copy(*node));
     for (const tf::Node* node : members_)
       for (const tf::Edge* edge : sorted_inputs(*node)) {
@@ -294,8 +306,8 @@ class Builder {
   const std::vector<tf::Node*>& members_;
   std::set<const tf::Node*> inside_;
   std::string name_;
-  std::set<tf::Node*> waits_;  // control inputs
-  std::vector<const tf::Node*> constants_;
+  std::set<tf::Node*> waits_;            // control inputs
+  std::vector<const tf::Node*> copied_;  // constants and views of variables, which stand outside as well
   std::vector<Argument> arguments_;
   std::map<Port, Port> behind_;  // a reference that a host node hands on -> the variable itself
   std::vector<Port> results_;

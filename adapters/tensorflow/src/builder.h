@@ -17,7 +17,7 @@ struct Making {
   tf::FunctionLibraryDefinition* functions;
   std::string title;                        // of the function that the graph is the body of, or ""
   std::string precision_mode, mixed_lists;  // as the engine takes them
-  std::set<const tf::Node*> copied = {};    // constants that go into every cluster that reads them
+  std::set<const tf::Node*> copied = {};    // constants and views that go into every cluster that reads them
   std::set<std::string> known = {};         // nodes whose value follows from shapes
 };
 

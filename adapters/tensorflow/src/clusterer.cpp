@@ -65,17 +65,41 @@ class Clusterer {
     if (report_wanted())
       for (const tf::Node* node : order_) numeric.push_back(computes(*node));
     for (size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].constant) making_.copied.insert(order_[i]);
+      if (nodes_[i].constant && has_users(*order_[i])) making_.copied.insert(order_[i]);
     for (const auto& members : parts.clusters) {
       std::vector<tf::Node*> inside;
       for (int member : members) inside.push_back(order_[static_cast<size_t>(member)]);
       TF_RETURN_IF_ERROR(build_cluster(graph_, making_, inside, names.emplace_back()));
     }
-    if (report_wanted()) report(making_.title, nodes_, numeric, parts, names);
+    if (report_wanted()) {
+      add_views(parts);
+      report(making_.title, nodes_, numeric, parts, names);
+    }
+    for (const tf::Node* node : making_.copied)
+      if (!has_users(*node)) graph_.RemoveNode(graph_.FindNodeId(node->id()));  // all have copies
+    tf::FixupSourceAndSinkEdges(&graph_);
     return tf::OkStatus();
   }
 
  private:
+  static bool has_users(const tf::Node& node) {
+    return std::any_of(node.out_edges().begin(), node.out_edges().end(),
+                       [](const tf::Edge* edge) { return edge->dst()->IsOp(); });
+  }
+
+  /// The views of variables that clusters have copies of, for the report: each counts once.
+  void add_views(Partition& parts) const {
+    std::vector<bool> met(nodes_.size(), false);
+    for (auto& cluster : parts.clusters)
+      for (size_t m = 0, members = cluster.size(); m < members; ++m)
+        for (const Input& input : nodes_[static_cast<size_t>(cluster[m])].inputs) {
+          const auto from = static_cast<size_t>(input.node);
+          if (!nodes_[from].constant || nodes_[from].op != "Identity" || met[from]) continue;
+          met[from] = true;
+          cluster.push_back(input.node);
+        }
+  }
+
   tf::Status read() {
     for (tf::Node* node : graph_.op_nodes()) {
       number_[node] = static_cast<int>(order_.size());
@@ -95,7 +119,7 @@ class Clusterer {
       if (node->IsEnter()) mine.frame = node->attrs().Find("frame_name")->s();
       mine.host = why_on_host(*node);
       if (mine.host.empty() && refusals.contains(mine.name)) mine.host = refusals[mine.name];
-      mine.constant = node->IsConstant() && mine.host.empty() && is_free(*node);
+      mine.constant = mine.host.empty() && ((node->IsConstant() && is_free(*node)) || reads_reference(*node));
       for (const tf::Edge* edge : sorted_inputs(*node)) {
         if (!edge->src()->IsOp()) continue;
         const bool list = carries_list(*edge);
@@ -103,7 +127,7 @@ class Clusterer {
         mine.inputs.push_back(
             {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
         if (variable && !hands_on(*node) && !only_reads(mine.op)) mine.writes = true;
-        if (variable || makes_reference(*edge)) mine.reads = true;
+        if (variable || makes_reference(*edge) || reads_reference(*edge->src())) mine.reads = true;
       }
     }
     return tf::OkStatus();

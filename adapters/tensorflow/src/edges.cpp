@@ -20,6 +20,13 @@ bool is_resource(const tf::Edge& edge) {
   return !edge.IsControlEdge() && edge.src()->output_type(edge.src_output()) == tf::DT_RESOURCE;
 }
 
+bool reads_reference(const tf::Node& node) {
+  if (!node.IsIdentity()) return false;
+  return std::all_of(node.in_edges().begin(), node.in_edges().end(), [](const tf::Edge* edge) {
+    return edge->IsControlEdge() ? !edge->src()->IsOp() : edge->src()->IsVariable() && makes_reference(*edge);
+  });
+}
+
 std::optional<DataType> content_type(const tf::Edge& edge) {
   const tf::Node* maker = edge.src();
   for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();

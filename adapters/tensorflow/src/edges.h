@@ -17,6 +17,9 @@ bool makes_reference(const tf::Edge& edge);
 bool is_resource(const tf::Edge& edge);
 /// Switch, Enter, Identity: the node hands on a variable as it gets it.
 bool hands_on(const tf::Node& node);
+/// Identity of a TF1 variable that waits for nothing: TensorFlow's shares the variable's memory, so that whoever uses it
+/// after an update sees the new content.
+bool reads_reference(const tf::Node& node);
 /// A list, or the handle of a stack or TensorArray: neither can go from one cluster to another.
 bool carries_list(const tf::Edge& edge);
 /// Whether the edge leads a variable to a node that changes it, also through nodes that hand it on.

@@ -20,7 +20,7 @@ struct Node {
   std::string op;
   std::vector<Input> inputs;  // of nodes that exist, those with data in the node's order
   std::string host;           // why it stays with TensorFlow; empty: it may run on the engine
-  bool constant = false;      // goes wherever its users are
+  bool constant = false;      // a constant, or a view of a variable: goes wherever its users are
   bool writes = false;        // changes a variable
   bool reads = false;         // looks at a variable
   int work = 1;               // 0: moves no data; kHeavy and more: worth a cluster alone

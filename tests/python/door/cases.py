@@ -196,6 +196,31 @@ def control_flow():
 
 
 @case
+def average_behind_the_host():
+    """A host operator between gradient and update, and a moving average behind the update: the average sees the new weights,
+    as TensorFlow's own read of a reference variable shares its memory."""
+    results = []
+    for engine in (None, True):
+        fresh()
+        x = tf.placeholder(tf.float32, [None, 8])
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.relu(tf.matmul(x, variable("w1", 8, 16))), variable("w2", 16, 3))))
+        optimizer = tf.train.GradientDescentOptimizer(0.5)
+        gradients, variables = zip(*optimizer.compute_gradients(loss))
+        seen = tf.py_func(lambda *values: np.float32(max(abs(value).max() for value in values)), gradients, tf.float32)
+        with tf.control_dependencies([seen]):
+            pairs = [(tf.identity(gradient), each) for gradient, each in zip(gradients, variables)]
+        update = optimizer.apply_gradients(pairs)
+        with tf.control_dependencies([update]):
+            step = tf.train.ExponentialMovingAverage(0.5).apply(variables)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            for _ in range(4):
+                s.run(step, {x: data()[0]})
+            results.append(plain(s.run(tf.global_variables())))
+    return results
+
+
+@case
 def uninitialised():
     found = []
     for resource in (False, True):
