@@ -97,10 +97,14 @@ Tensor kept(const Tensor& x) {
 Tensor sum(const KernelContext& context, const Tensor& a, const Tensor& b) {
   if (a.dims() != b.dims()) context.fail("{} cannot be added to {}", to_string(b.type()), to_string(a.type()));
   Tensor result = Tensor::uninitialized(a.dtype(), a.dims());
-  with_elements(a.dtype(), [&](auto tag) {
+  with_numbers(a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    std::transform(data<T>(a), data<T>(a) + a.count(), data<T>(b), data<T>(result),
-                   [](T x, T y) { return static_cast<T>(x + y); });
+    std::transform(data<T>(a), data<T>(a) + a.count(), data<T>(b), data<T>(result), [](T x, T y) {
+      if constexpr (std::is_integral_v<T>)
+        return wrapped(x, y, std::plus<>());
+      else
+        return T(static_cast<Compute<T>>(x) + static_cast<Compute<T>>(y));
+    });
   });
   return result;
 }
