@@ -172,7 +172,7 @@ def cross_entropy(logits, labels):
 
 
 def ctc_loss(logits, places, labels, lengths, merge_repeated, collapse_repeated, ignore_longer):
-    """TensorFlow's in f64, so that its own rounding does not count."""
+    """TensorFlow's in f64, which rounds to f32 in between: no cases of f64."""
     import tensorflow as tf
 
     results = tf.raw_ops.CTCLoss(

@@ -12,7 +12,7 @@ struct StepCheck {
   std::string sources;
   std::string kernel;
   size_t nodes = 0;
-  double difference = 0;  // the largest, as part of the largest element
+  double difference = 0;  // the largest, as part of the largest element made, or of a tenth of the largest read
 };
 
 /// Runs the model once and each step of a fast engine again, node by node.
