@@ -97,6 +97,7 @@ def interrupted():
         first = float(s.run(step, {x: value})[0])
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         interrupted = False
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores it
         try:
             while True:
                 s.run(step, {x: value})
