@@ -2,6 +2,7 @@
 // that the step had.
 #include "verify_steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -10,61 +11,57 @@
 namespace cairn::cli {
 namespace {
 
-/// Keeps what every buffer held after it was written, because steps may write over their inputs.
+/// Copies what a step reads before it runs, because it may write over that.
 class Checker : public Observer {
  public:
   explicit Checker(const Module& module) : module_(module) {}
 
+  void step_begins(const Plan& plan, size_t number, void* const* buffers) override {
+    const PlannedStep& step = plan.steps[number];
+    if (!is_fast(step)) return;
+    known_.clear();
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      known_[step.group.inputs[i]] = read(*step.group.inputs[i], buffers[step.inputs[i]]);
+  }
+
   void step_ends(const Plan& plan, size_t number, void* const* buffers) override {
     const PlannedStep& step = plan.steps[number];
-    if (step.engine != nullptr && step.kernel.rfind("reference/", 0) != 0) check(plan, step, buffers);
-    for (size_t buffer : step.outputs) keep(plan, buffer, buffers);
+    if (is_fast(step)) check(step, buffers);
   }
 
   std::vector<StepCheck> checks;
 
  private:
-  using Key = std::pair<const Plan*, size_t>;
+  /// By a fast engine, of nodes that the reference kernels can do again. Such a step has no steps within it.
+  static bool is_fast(const PlannedStep& step) {
+    return step.engine != nullptr && step.kernel.rfind("reference/", 0) != 0 &&
+           std::all_of(step.group.nodes.begin(), step.group.nodes.end(),
+                       [](const Node* node) { return node->op->pure() && node->op->reference != nullptr; });
+  }
 
-  HostValue read(const Plan& plan, size_t buffer, const Value& value, void* const* buffers) const {
+  static HostValue read(const Value& value, void* buffer) {
     if (const Tensor* constant = constant_of(&value)) return {*constant, nullptr};  // its buffer may be gone: packed
-    if (is_host_object(value.type)) return *static_cast<const HostValue*>(buffers[buffer]);
-    auto kept = kept_.find({&plan, buffer});
-    const Dims dims = value.type.shape.sizes();
-    if (kept != kept_.end() && kept->second.bytes() == storage_bytes(value.type.dtype, *element_count(dims)))
-      return {Tensor::view(value.type.dtype, dims, kept->second.data(), kept->second.owner()), nullptr};
-    return {Tensor::view(value.type.dtype, dims, buffers[buffer], nullptr), nullptr};
+    if (is_host_object(value.type)) return *static_cast<const HostValue*>(buffer);
+    return {Tensor::view(value.type.dtype, value.type.shape.sizes(), buffer, nullptr).owned(), nullptr};
   }
 
-  void keep(const Plan& plan, size_t buffer, void* const* buffers) {
-    const Value* value = plan.buffers[buffer].value;
-    if (value == nullptr || is_host_object(value->type) || value->type.kind != Type::Kind::tensor) return;
-    kept_[{&plan, buffer}] =
-        Tensor::view(value->type.dtype, value->type.shape.sizes(), buffers[buffer], nullptr).owned();
-  }
-
-  void check(const Plan& plan, const PlannedStep& step, void* const* buffers) {
-    std::map<const Value*, HostValue> known;
-    for (const Node* node : step.group.nodes)
-      if (!node->op->pure() || node->op->reference == nullptr) return;
-    for (size_t i = 0; i < step.inputs.size(); ++i)
-      known[step.group.inputs[i]] = read(plan, step.inputs[i], *step.group.inputs[i], buffers);
-    for (const Node* node : step.group.nodes) {
-      std::vector<HostValue> inputs;
-      for (const Value* input : node->inputs) inputs.push_back(known.at(input));
-      std::vector<HostValue> results = evaluate(*node, inputs, &module_);
-      for (size_t i = 0; i < results.size(); ++i) known[node->result(i)] = std::move(results[i]);
-    }
+  void check(const PlannedStep& step, void* const* buffers) {
     double read_largest = 0;
     for (const Value* input : step.group.inputs)
       if (input->type.is_tensor() && input->type.dtype.is_float() && !constant_of(input))
-        read_largest = std::max(read_largest, largest_of(known.at(input).tensor.as_f64()));
+        read_largest = std::max(read_largest, largest_of(known_.at(input).tensor.as_f64()));
+    for (const Node* node : step.group.nodes) {
+      std::vector<HostValue> inputs;
+      for (const Value* input : node->inputs) inputs.push_back(known_.at(input));
+      std::vector<HostValue> results = evaluate(*node, inputs, &module_);
+      for (size_t i = 0; i < results.size(); ++i) known_[node->result(i)] = std::move(results[i]);
+    }
     StepCheck result{step_sources(module_, step), step.kernel, step.group.nodes.size()};
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const Value& value = *step.group.outputs[i];
       if (is_host_object(value.type)) continue;
       const Tensor found = Tensor::view(value.type.dtype, value.type.shape.sizes(), buffers[step.outputs[i]], nullptr);
-      compare(found, known.at(&value).tensor, kCancelled * read_largest, result);
+      compare(found, known_.at(&value).tensor, kCancelled * read_largest, result);
     }
     checks.push_back(std::move(result));
   }
@@ -92,7 +89,7 @@ class Checker : public Observer {
   }
 
   const Module& module_;
-  std::map<Key, Tensor> kept_;
+  std::map<const Value*, HostValue> known_;  // of the step that runs
 };
 
 }  // namespace
