@@ -8,16 +8,14 @@ Exit 0: no difference; 1: it cannot run here; 2: differs."""
 import argparse
 import html
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import port_page
+from cairn_tf1 import port_page, recorded
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
@@ -66,51 +64,27 @@ def fault(sentence):
 
 def train(options, name, engine, nudge=False, inside=None):
     """What one run recorded: {key: array}; `inside` is the training run to look into, into the folder of that name."""
-    folder = options.output.resolve()
-    record, log = folder / f"{name}.npz", folder / f"{name}.log"
-    record.unlink(missing_ok=True)
     steps = options.steps if inside is None else inside + 1
-    environment = {**os.environ, "CAIRN_ENGINE": engine, "CAIRN_RECORD": str(record), "CAIRN_RECORD_STEPS": str(steps)}
+    environment = {"CAIRN_RECORD_STEPS": str(steps)}
     if nudge:
         environment |= {"CAIRN_RECORD_NUDGE": "1", "TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if inside is not None:
-        environment |= {"CAIRN_RECORD_INSIDE": str(inside), "CAIRN_RECORD_FOLDER": str(folder / name)}
-    home = folder / f"{name}.run"  # each run leaves its checkpoints in a folder of its own
-    home.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "cairn_tf1", str(options.script.resolve()), *options.arguments]
+        environment |= {"CAIRN_RECORD_INSIDE": str(inside), "CAIRN_RECORD_FOLDER": str(options.output.resolve() / name)}
     if not options.json:
         print(f"{name}: {engine}, {steps} training runs", flush=True)
-    with open(log, "wb") as file:
-        try:
-            code = subprocess.run(command, cwd=home, env=environment, stdout=file, stderr=file, timeout=options.timeout).returncode
-        except subprocess.TimeoutExpired:
-            sys.exit(fault(f"{name} ran longer than {options.timeout:.0f} s; log: {log}"))
-    if code or not record.exists():
-        lines = log.read_text(errors="replace").strip().splitlines()[-6:]
-        sys.exit(fault(f"the script does not run on {engine} (exit {code}); log: {log}\n  " + "\n  ".join(lines)))
-    with np.load(record) as arrays:
-        found = {key: arrays[key] for key in arrays.files}
+    try:
+        found = recorded.train(options.script.resolve(), options, name, engine, environment)
+    except recorded.DoesNotRun as fact:
+        sys.exit(fault(fact))
     if not found.pop("trained"):
         sys.exit(fault("no run of the script updates variables in a session: there is no training to compare"))
     return found
 
 
-def difference(found, expected):
-    """Largest difference and the largest element; values that are not finite on one side only make it infinite."""
-    if found.shape != expected.shape:
-        return float("inf"), 1.0
-    found, expected = found.astype(np.complex128), expected.astype(np.complex128)
-    finite = np.isfinite(expected)
-    if not np.array_equal(finite, np.isfinite(found)):
-        return float("inf"), 1.0
-    size = float(np.abs(expected[finite]).max(initial=0))
-    return float(np.abs(found[finite] - expected[finite]).max(initial=0)), size
-
-
 def judged(found, expected, moved):
     """error, allowed, size, off"""
-    error, size = difference(found, expected)
-    noise = difference(moved, expected)[0] if moved is not None else 0.0
+    error, size = recorded.difference(found, expected)
+    noise = recorded.difference(moved, expected)[0] if moved is not None else 0.0
     allowed = FACTOR * noise + LEAST * size
     return {"error": error, "allowed": allowed, "size": size, "off": not error <= allowed}
 

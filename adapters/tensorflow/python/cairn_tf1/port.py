@@ -9,14 +9,12 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 
-from cairn_tf1 import port_page
+from cairn_tf1 import port_page, recorded
 
 FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
@@ -124,38 +122,23 @@ def entry(options, migration):
 
 def train(script, options, name, engine, settings, migration):
     """What one run recorded: {key: array}."""
-    folder = options.output.resolve()
-    files = {key: folder / f"{name}.{ending}" for key, ending in
-             (("record", "npz"), ("aliases", "aliases.json"), ("report", "report.json"), ("log", "log"))}  # fmt: skip
+    files = {key: options.output.resolve() / f"{name}.{key}.json" for key in ("aliases", "report")}
     for file in files.values():
         file.unlink(missing_ok=True)
     environment = {
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
         **settings,
         "PYTHONHASHSEED": "0",
-        "CAIRN_ENGINE": engine,
-        "CAIRN_RECORD": str(files["record"]),
         "CAIRN_RECORD_STEPS": str(options.steps),
         "CAIRN_TF1_REPORT": str(files["aliases"]),
         "CAIRN_REPORT": str(files["report"]),
     }
-    home = folder / f"{name}.run"  # each run leaves its checkpoints in a folder of its own, and begins without any
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
-    plain = ["--tf2"] if migration["tf"] == 2 else []
-    command = [sys.executable, "-m", "cairn_tf1", *plain, str(script), *options.arguments]
-    with open(files["log"], "wb") as log:
-        try:
-            code = subprocess.run(command, cwd=home, env=environment, stdout=log, stderr=log, timeout=options.timeout).returncode
-        except subprocess.TimeoutExpired:
-            sys.exit(refuse(f"{name} ran longer than {options.timeout:.0f} s; log: {files['log']}", 3))
-    if code or not files["record"].exists():
-        lines = files["log"].read_text(errors="replace").strip().splitlines()[-6:]
-        sentence = f"the script does not run on {engine} (exit {code}); log: {files['log']}\n  " + "\n  ".join(lines)
-        sys.exit(refuse(sentence + obstacles(migration), 3))
-    with np.load(files["record"]) as record:
-        found = {key: record[key] for key in record.files}
+    try:
+        found = recorded.train(script, options, name, engine, environment, ["--tf2"] if migration["tf"] == 2 else [])
+    except recorded.TakesTooLong as fact:
+        sys.exit(refuse(fact, 3))
+    except recorded.DoesNotRun as fact:
+        sys.exit(refuse(f"{fact}{obstacles(migration)}", 3))
     if not found.pop("trained"):
         sys.exit(refuse("no run of the script updates variables: there is no training to compare", 3))
     return found
@@ -190,16 +173,8 @@ def compare(runs, options):
 
 def difference(found, expected):
     """Largest difference as a share of the largest element; not a number in the same places is no difference."""
-    if found.shape != expected.shape:
-        return float("inf")
-    found, expected = found.astype(np.complex128), expected.astype(np.complex128)
-    finite = np.isfinite(expected)
-    if not np.array_equal(finite, np.isfinite(found)):
-        return float("inf")
-    if not finite.any():
-        return 0.0
-    scale = max(float(np.abs(expected[finite]).max()), 1e-6)
-    return float(np.abs(found[finite] - expected[finite]).max()) / scale
+    error, size = recorded.difference(found, expected)
+    return error / max(size, 1e-6)
 
 
 def json_of(file):
