@@ -13,7 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 from cairn_tf1 import port_page, recorded
 
 FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
