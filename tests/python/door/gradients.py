@@ -5,17 +5,21 @@ through the TensorFlow 1 layer."""
 import os
 import runpy
 import sys
+import threading
 
 import numpy as np
+
+KEPT = {}
+KEEPING = threading.Lock()  # TensorFlow runs the calls of one step on several threads
 
 
 def keep_gradients(file, values):
     """Called in the run, with all gradients of one call; the first call of each stays."""
-    kept = dict(np.load(file)) if os.path.exists(file) else {}
     call = values[0].item()
-    if not any(name.startswith(f"{call}/") for name in kept):
-        kept.update({f"{call}/{number}": value for number, value in enumerate(values[1:])})
-        np.savez(file, **kept)
+    with KEEPING:
+        if f"{call}/0" not in KEPT:
+            KEPT.update({f"{call}/{number}": value.copy() for number, value in enumerate(values[1:])})
+            np.savez(file, **KEPT)
 
 
 def handed_on(file, call, gradients):
