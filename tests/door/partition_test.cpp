@@ -119,6 +119,45 @@ TEST(Partition, AConditionalFedByAHostNodeInsideWaitsForIt) {
   EXPECT_EQ(partition(nodes).clusters, (Clusters{{0}, {1, 3, 4, 5, 6}}));
 }
 
+/// Two conditionals of one predicate behind each other, whose Switches are one: 0 the value, 1 the predicate, 2 Switch, 3 a pivot,
+/// 4 to 6 the first, 7 in between, 8 to 10 the second.
+std::vector<Node> pair_of_conditionals(const std::string& first, const std::string& between) {
+  return {node("x", {}),
+          node("p", {{0}}),
+          node("Switch", {{0}, {1}}),
+          node("Identity", {{2, 1}}),
+          node("no", {{2, 0}}, first),
+          node("yes", {{2, 1}, {3, -1, true}}),
+          node("Merge", {{4}, {5}}),
+          node("mul", {{6}}, between),
+          node("no", {{7}, {2, 0}}),
+          node("yes", {{2, 1}, {3, -1, true}}),
+          node("Merge", {{8}, {9}})};
+}
+
+TEST(Partition, AConditionalWithAHostNodeKeepsNoOtherOfItsPredicateThere) {
+  std::vector<Node> nodes = pair_of_conditionals("text", "");
+  EXPECT_EQ(part_conditionals(nodes), (std::vector<int>{2, 3}));
+  EXPECT_EQ(nodes[12].inputs[0].node, 11);  // the pivot's copy is one of the Switch's
+  auto parts = partition(nodes);
+  for (int node : {4, 5, 6}) EXPECT_NE(parts.host[static_cast<size_t>(node)], "") << node;
+  for (int node : {8, 9, 10}) EXPECT_EQ(parts.host[static_cast<size_t>(node)], "") << node;
+}
+
+TEST(Partition, ConditionalsOfOnePredicateMayHaveAHostNodeInBetween) {
+  std::vector<Node> nodes = pair_of_conditionals("", "text");
+  EXPECT_EQ(part_conditionals(nodes).size(), 2u);
+  auto parts = partition(nodes);
+  ASSERT_EQ(parts.clusters.size(), 2u);
+  EXPECT_EQ(parts.clusters[1].size(), 5u);  // the second conditional, with a Switch and a pivot
+}
+
+TEST(Partition, ConditionalsThatNoHostNodePartsKeepTheirSwitch) {
+  std::vector<Node> nodes = pair_of_conditionals("", "");
+  EXPECT_TRUE(part_conditionals(nodes).empty());
+  EXPECT_EQ(partition(nodes).clusters.size(), 1u);
+}
+
 std::vector<Node> loop(const std::string& host = "") {
   std::vector<Node> nodes{node("Enter", {}),
                           node("Merge", {{0}, {4}}),

@@ -46,3 +46,18 @@ def test_a_conditional_with_a_host_operator_stays_whole(control):
     assert_equal(engine, stock)
     step = max(report["graphs"], key=lambda graph: graph["numeric_on_engine"])
     assert any("stands in TF1 control flow with" in each["reason"] for each in step["host"])
+
+
+def test_a_conditional_with_a_host_operator_keeps_no_other_of_its_predicate_there(control):
+    (stock, engine), report = control("conditionals_of_one_predicate")
+    assert_equal(engine, stock)
+    step = max(report["graphs"], key=lambda graph: graph["numeric_on_engine"])
+    ops = [op for cluster in step["clusters"] for op in cluster["ops"]]
+    assert "Merge" in ops and {"Tanh", "Sin"} <= set(ops), step["host"]
+    assert any("stands in TF1 control flow with" in each["reason"] for each in step["host"])
+
+
+def test_a_first_value_may_depend_on_whether_a_variable_has_one(control):
+    (stock, engine), report = control("first_values_of_averages")
+    assert_equal(engine, stock)
+    assert any("may have no value" in each["reason"] for graph in report["graphs"] for each in graph["host"])

@@ -66,13 +66,16 @@ def test_a_graph_may_hold_both_kinds_of_variables(case):
 
 
 def test_sessions_differ_by_their_own_entry(case):
-    (stock, off, engine), _ = case("three_sessions")
+    (stock, off, engine), report = case("three_sessions")
     assert off == stock  # bit for bit
     assert_close(engine, stock)
+    assert sum(len(graph["clusters"]) for graph in report["graphs"]) == 1  # the training step of the third
 
 
 def test_any_tensor_can_be_fed_and_fetched(case):
-    assert case("feeds_and_fetches")[0] == [True, True]
+    equal, report = case("feeds_and_fetches")
+    assert equal == [True, True]
+    assert sum(len(graph["clusters"]) for graph in report["graphs"]) >= 3
 
 
 def test_what_was_trained_is_saved_and_restored_in_another_process(case, tmp_path):
@@ -91,6 +94,13 @@ def test_branches_and_loops_of_either_kind(case):
 def test_an_average_sees_what_an_update_wrote_behind_a_host_operator(case):
     (stock, engine), report = case("average_behind_the_host")
     assert_close(engine, stock, 1e-6)
+    assert max(len(graph["clusters"]) for graph in report["graphs"]) == 2
+
+
+def test_a_constant_that_waits_is_known_behind_the_host_as_well(case):
+    (stock, engine), report = case("constants_that_wait")
+    assert_close(engine, stock, 1e-6)
+    assert not report["run_by_tensorflow"]
     assert max(len(graph["clusters"]) for graph in report["graphs"]) == 2
 
 
@@ -140,13 +150,16 @@ def test_a_sparse_update_may_name_a_row_twice(case):
 
 
 def test_each_way_of_the_platforms_scripts_trains_as_on_tensorflow(tmp_path):
-    done = run_python(["-m", "cairn_tf1", CASES.with_name("patterns.py"), tmp_path], "cairn")
+    report = tmp_path / "report.json"
+    done = run_python(["-m", "cairn_tf1", CASES.with_name("patterns.py"), tmp_path], "cairn", CAIRN_REPORT=str(report))
     assert done.returncode == 0, done.stderr[-3000:]
+    assert not json.loads(report.read_text())["run_by_tensorflow"]
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) == 10
-    for stock, engine in found.values():
+    for name, (stock, engine, (with_stock, with_engine)) in found.items():
         assert len(stock) >= 6
         assert_close(engine, stock, 1e-5)
+        assert with_stock == 0 and with_engine >= 10, name
 
 
 PROFILED = """

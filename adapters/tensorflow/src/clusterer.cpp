@@ -57,7 +57,7 @@ class Clusterer {
 
   tf::Status run() {
     TF_RETURN_IF_ERROR(read());
-    find_units(nodes_);
+    copy_shared(part_conditionals(nodes_));
     keep_unknown_axes_on_host();
     Partition parts = partition(nodes_);
     std::vector<std::string> names;
@@ -66,6 +66,7 @@ class Clusterer {
       for (const tf::Node* node : order_) numeric.push_back(computes(*node));
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i].constant && has_users(*order_[i])) making_.copied.insert(order_[i]);
+    copy_waiting_constants(parts);
     for (const auto& members : parts.clusters) {
       std::vector<tf::Node*> inside;
       for (int member : members) inside.push_back(order_[static_cast<size_t>(member)]);
@@ -85,6 +86,34 @@ class Clusterer {
   static bool has_users(const tf::Node& node) {
     return std::any_of(node.out_edges().begin(), node.out_edges().end(),
                        [](const tf::Edge* edge) { return edge->dst()->IsOp(); });
+  }
+
+  /// A constant that waits for something is part of one cluster. Others get a copy, and wait for the constant itself: its value
+  /// is known while they are compiled.
+  void copy_waiting_constants(const Partition& parts) {
+    std::vector<int> cluster_of(nodes_.size(), -1);
+    for (size_t i = 0; i < parts.clusters.size(); ++i)
+      for (int member : parts.clusters[i]) cluster_of[static_cast<size_t>(member)] = static_cast<int>(i);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!order_[i]->IsConstant() || nodes_[i].constant || !is_small(*order_[i])) continue;
+      const std::vector<const tf::Edge*> edges(order_[i]->out_edges().begin(), order_[i]->out_edges().end());
+      tf::Node* copy = nullptr;
+      for (const tf::Edge* edge : edges) {
+        if (edge->IsControlEdge() || !edge->dst()->IsOp()) continue;
+        const int user = cluster_of[static_cast<size_t>(number_.at(edge->dst()))];
+        if (user < 0 || user == cluster_of[i]) continue;
+        if (!copy) {
+          copy = graph_.CopyNode(order_[i]);
+          copy->set_name(graph_.NewName(copy->name()));
+          making_.copied.insert(copy);
+        }
+        tf::Node* to = edge->dst();
+        const int input = edge->dst_input();
+        graph_.RemoveEdge(edge);
+        graph_.AddEdge(copy, 0, to, input);
+        graph_.AddControlEdge(order_[i], to);
+      }
+    }
   }
 
   /// The views of variables that clusters have copies of, for the report: each counts once.
@@ -133,6 +162,32 @@ class Clusterer {
     return tf::OkStatus();
   }
 
+  /// Makes the copies in the graph, and gives each node the inputs that the partitioner chose.
+  void copy_shared(const std::vector<int>& originals) {
+    if (originals.empty()) return;
+    const size_t count = order_.size();
+    for (int original : originals) {
+      tf::Node* copy = graph_.CopyNode(order_[static_cast<size_t>(original)]);
+      copy->set_name(graph_.NewName(copy->name()));
+      nodes_[order_.size()].name = copy->name();
+      number_[copy] = static_cast<int>(order_.size());
+      order_.push_back(copy);
+    }
+    for (size_t i = order_.size(); i-- > 0;) {  // copies first: they look at their originals' edges
+      const bool copy = i >= count;
+      size_t number = 0;
+      for (const tf::Edge* edge :
+           sorted_inputs(copy ? *order_[static_cast<size_t>(originals[i - count])] : *order_[i])) {
+        if (!edge->src()->IsOp()) continue;
+        tf::Node* from = order_[static_cast<size_t>(nodes_[i].inputs[number++].node)];
+        if (!copy && from == edge->src()) continue;
+        const int port = edge->src_output(), input = edge->dst_input();
+        if (!copy) graph_.RemoveEdge(edge);
+        graph_.AddEdge(from, port, order_[i], input);
+      }
+    }
+  }
+
   /// A reduction over axes that only a run tells cannot be compiled.
   void keep_unknown_axes_on_host() {
     std::vector<bool> known(nodes_.size(), false);
@@ -162,8 +217,11 @@ class Clusterer {
   static bool is_free(const tf::Node& node) {
     for (const tf::Edge* edge : node.in_edges())
       if (edge->src()->IsOp()) return false;
-    const tf::TensorProto& value = node.attrs().Find("value")->tensor();
-    return static_cast<int64_t>(value.ByteSizeLong()) <= kSmallConstant || node.out_edges().size() == 1;
+    return is_small(node) || node.out_edges().size() == 1;
+  }
+
+  static bool is_small(const tf::Node& constant) {
+    return static_cast<int64_t>(constant.attrs().Find("value")->tensor().ByteSizeLong()) <= kSmallConstant;
   }
 
   static std::string why_on_host(const tf::Node& node) {
@@ -182,6 +240,7 @@ class Clusterer {
       if (slow(type)) return "computes in " + tf::DataTypeString(type);
     if (node.type_string() == "Assign" || node.type_string() == "AssignVariableOp")
       if (!is_read_elsewhere(node)) return "may be the variable's first value";
+    if (asks_for_a_value(node)) return "uses a variable that may have no value";
     if (may_repeat_rows(node)) return "may name a row twice, which TensorFlow updates twice";
     for (const tf::Edge* edge : node.in_edges()) {
       if (is_resource(*edge) && !carries_list(*edge) && !content_type(*edge))
@@ -190,6 +249,17 @@ class Clusterer {
         return "uses a variable of " + tf::DataTypeString(edge->src()->output_type(edge->src_output()));
     }
     return {};
+  }
+
+  /// A Switch that hands on a variable where it has a value.
+  static bool asks_for_a_value(const tf::Node& node) {
+    const tf::Edge *data = nullptr, *predicate = nullptr;
+    if (!node.IsSwitch() || !node.input_edge(0, &data).ok() || !node.input_edge(1, &predicate).ok()) return false;
+    if (!is_resource(*data) && !makes_reference(*data)) return false;
+    const tf::Node* asked = predicate->src();
+    while ((asked->IsIdentity() || asked->type_string() == "LogicalNot") && asked->input_edge(0, &predicate).ok())
+      asked = predicate->src();
+    return asked->type_string() == "IsVariableInitialized" || asked->type_string() == "VarIsInitializedOp";
   }
 
   /// The engine updates all rows of a sparse update at once. TensorFlow's optimizers add up the gradients of equal rows and

@@ -44,4 +44,9 @@ Partition partition(const std::vector<Node>& nodes);
 /// A part of one would be no cluster: what is dead in a step would kill it.
 void find_units(std::vector<Node>& nodes);
 
+/// The same, and conditionals of one predicate get Switches of their own where a host node would keep all of them with
+/// TensorFlow, whose own passes made the Switches of equal ones one. Copies come behind the other nodes; the result names
+/// the original of each.
+std::vector<int> part_conditionals(std::vector<Node>& nodes);
+
 }  // namespace cairn_tf

@@ -221,6 +221,29 @@ def average_behind_the_host():
 
 
 @case
+def constants_that_wait():
+    """Axes that are made under control dependencies, as those of all that follows `with tf.control_dependencies(updates)`: behind a
+    host operator the engine still knows their values."""
+    results = []
+    for engine in (None, True):
+        fresh()
+        x = tf.placeholder(tf.float32, [None, 8])
+        seen = variable("seen", 8)
+        w = variable("w", 8, 8)
+        hidden = tf.matmul(x, w)
+        moved = tf.assign(seen, 0.9 * seen + 0.1 * tf.reduce_mean(hidden, 0))
+        back = tf.py_func(lambda value: value * 2.0, [hidden], tf.float32)
+        back.set_shape([None, 8])
+        with tf.control_dependencies([moved]):
+            axes = tf.constant([0])
+            sums = [tf.reduce_sum(tf.matmul(tf.tanh(each), w), axes) for each in (hidden, back)]
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            results.append(plain([s.run(sums, {x: data()[0][:n]}) for n in (5, 9)]))
+    return results
+
+
+@case
 def uninitialised():
     found = []
     for resource in (False, True):
@@ -351,13 +374,13 @@ def a_thousand_sessions():
 @case
 def changing_shapes():
     fresh()
-    x = tf.placeholder(tf.float32, [None, 64])
-    y = tf.matmul(x, x, transpose_b=True)
+    x = tf.placeholder(tf.float32, [None, 16])
+    y = tf.matmul(x, x, transpose_a=True)
     sizes = []
     with session(True) as s:
-        for i in range(500):
-            assert s.run(y, {x: np.ones((i + 1, 64))})[0, 0] == 64
-            if i in (99, 499):
+        for i in range(2000):
+            assert s.run(y, {x: np.ones((i + 1, 16))})[0, 0] == i + 1
+            if i in (199, 1999):
                 sizes.append(resident())
     return sizes
 

@@ -127,6 +127,37 @@ def a_branch_with_a_host_operator():
     return steps(build, [[data()[0]]] * 3)
 
 
+@case
+def conditionals_of_one_predicate():
+    """One prints, the others do not: after TensorFlow's own passes they share their Switches."""
+
+    def build():
+        x, training = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.bool, [])
+        hidden = dense(x, "w1", 8, 16)
+        scaled = tf.cond(training, lambda: tf.tanh(hidden) * 3.0, lambda: hidden + 1.0)
+        shown = tf.cond(training, lambda: tf.Print(hidden, [tf.as_string(tf.reduce_sum(hidden))], first_n=0), lambda: hidden * 2.0)
+        again = tf.cond(training, lambda: tf.nn.relu(shown), lambda: tf.sin(shown))
+        loss = tf.reduce_mean(tf.square(dense(scaled + again, "w2", 16, 3)))
+        return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], [x, training]
+
+    rows = data()[0]
+    return steps(build, [[rows, True], [rows, False], [rows[:7], True]])
+
+
+@case
+def first_values_of_averages():
+    """A moving average begins with its variable's value, or with what that begins with when it has none yet."""
+
+    def build():
+        w = variable("w", 8, 8)
+        start = tf.random_uniform([8, 8], seed=3)
+        drawn = tf.Variable(start, name="drawn")
+        average = tf.train.ExponentialMovingAverage(0.9)
+        return [average.apply([w, drawn])], []
+
+    return steps(build, [[], []])
+
+
 def trained(loss, *placeholders):
     return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], list(placeholders)
 

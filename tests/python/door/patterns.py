@@ -1,9 +1,11 @@
 """The ten ways in which scripts of the platform set up their training, each as small as it can be: `patterns.py FOLDER` trains with
-each on stock TensorFlow and on the engine, and prints {name: [losses on stock TensorFlow, losses on the engine]}."""
+each on stock TensorFlow and on the engine, and prints {name: [losses on stock TensorFlow, losses on the engine, nodes that each of
+the two had on the engine]}. CAIRN_REPORT names the file that tells the nodes."""
 
 import json
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf  # under the TensorFlow 1 layer
@@ -200,12 +202,21 @@ def modes_and_loops(engine):
     return [*first, *second, *trained(block(engine, iterations_per_loop=3), tf.train.GradientDescentOptimizer(0.05), several)]
 
 
+def nodes_on_engine():
+    file = Path(os.environ["CAIRN_REPORT"])
+    graphs = json.loads(file.read_text())["graphs"] if file.exists() else []
+    return sum(graph["numeric_on_engine"] for graph in graphs)
+
+
 def main():
     found = {}
     for name, run in PATTERNS.items():
+        losses, nodes = [], [nodes_on_engine()]
         for engine in (False, True):
             fresh()
-            found.setdefault(name, []).append(np.asarray(run(engine), np.float64).tolist())
+            losses.append(np.asarray(run(engine), np.float64).tolist())
+            nodes.append(nodes_on_engine())
+        found[name] = [*losses, np.diff(nodes).tolist()]
     print(json.dumps(found))
 
 
