@@ -136,8 +136,9 @@ class Planner {
     return text;
   }
 
-  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones the earliest last
-  // node goes first. A group that would need to stand in two places at once is dissolved.
+  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
+  // param go first, so that no gradient is kept, then the earliest last node. A group that would need to stand in two
+  // places at once is dissolved.
   void order_items() {
     std::unordered_map<const Node*, size_t> position, item_of;
     for (const auto& node : body_->nodes) position.emplace(node.get(), position.size());
@@ -165,8 +166,9 @@ class Planner {
         last_effect = found->second;
       }
     }
-    order_updates(followers, after, item_of);
+    const std::vector<bool> updates = order_updates(followers, after, item_of);
     auto later = [&](size_t a, size_t b) {
+      if (updates[a] != updates[b]) return bool{updates[b]};
       return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last());
     };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
@@ -203,13 +205,18 @@ class Planner {
   }
 
   // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one.
+  // Returns which items that are.
   template <class After, class ItemOf>
-  void order_updates(const std::vector<std::vector<size_t>>& followers, After& after, const ItemOf& item_of) {
+  std::vector<bool> order_updates(const std::vector<std::vector<size_t>>& followers, After& after,
+                                  const ItemOf& item_of) {
+    std::vector<bool> writers(items_.size(), false);
     for (auto [result, param] : plan_->function->updates) {
       const Value* made = behind_views(body_->results[result], item_of);
-      auto readers = readers_.find(body_->params[param].get());
-      if (!made->producer || !item_of.count(made->producer) || readers == readers_.end()) continue;
+      if (!made->producer || !item_of.count(made->producer)) continue;
       size_t writer = item_of.at(made->producer);
+      writers[writer] = true;
+      auto readers = readers_.find(body_->params[param].get());
+      if (readers == readers_.end()) continue;
       std::vector<bool> reached(items_.size(), false);
       std::vector<size_t> pending{writer};
       while (!pending.empty()) {
@@ -225,6 +232,7 @@ class Planner {
       if (std::none_of(readers->second.begin(), readers->second.end(), late))
         for (size_t reader : readers->second) after(reader, writer);
     }
+    return writers;
   }
 
   void dissolve_stuck(const std::vector<size_t>& waits) {

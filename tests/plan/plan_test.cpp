@@ -156,6 +156,19 @@ TEST(Plan, WhatIsReadLaterIsNotOverwrittenEarly) {
     }
 }
 
+TEST(Plan, UpdatesComeAsSoonAsTheirGradient) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[64], %b: f32[64], %x: f32[64]) -> (%a: f32[64], %b: f32[64]) updates [0 = 0, 1 = 1] {
+    %g = exp %x : f32[64]
+    %h = tanh %g : f32[64]
+    %a1 = sub %a, %g : f32[64]
+    %b1 = sub %b, %h : f32[64]
+    return %a1, %b1
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan).substr(0, 42), "reference/exp reference/sub reference/tanh");
+}
+
 TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {
   auto [module, plan] = planned(kChain, {&remote_engine(), &reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy remote/neg remote/exp remote/relu remote/neg copy");
