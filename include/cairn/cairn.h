@@ -267,6 +267,10 @@ CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs,
                                    CairnAllocate allocate, void* user, const CairnModelOptions* options);
 /* JSON: every operator with summary, inputs, attributes and results. */
 CAIRN_API CairnStatus cairn_describe_ops(char** description);
+/* JSON: every pass in order, then every rule: name, summary, and whether it is required, so that it cannot be left out. The
+ * others are left out of every model of the process that the environment's CAIRN_DISABLE names ("ALL", or names between
+ * commas); CAIRN_ENGINES names the engines of models whose maker names none. */
+CAIRN_API CairnStatus cairn_describe_passes(char** description);
 
 #ifdef __cplusplus
 }

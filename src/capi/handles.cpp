@@ -185,13 +185,24 @@ void run_in_order(void*, int count, void (*call)(void* data, int chunk), void* d
 
 }  // namespace
 
+namespace {
+
+/// What the environment asks of every model whose maker asks for nothing else: to find out what makes a difference.
+std::vector<std::string> list_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text && *text ? split_list(text, ',') : std::vector<std::string>{};
+}
+
+}  // namespace
+
 ModelOptions model_options(const CairnModelOptions* given) {
   CairnModelOptions known = checked(given, "options");
   ModelOptions options;
+  options.disabled_passes = list_in("CAIRN_DISABLE");
   options.threads = known.threads;
   if (known.threads < 0 || known.threads > 1024)
     fail(ErrorKind::invalid_argument, "threads", "is {}, expected 0 to 1024", known.threads);
-  if (known.engines) options.engines = split_list(known.engines, ',');
+  options.engines = known.engines ? split_list(known.engines, ',') : list_in("CAIRN_ENGINES");
   options.optimise = !known.keep_graph;
   options.bind_state = known.bind_state != 0;
   // Plans are made for as many threads as the executor has; runs bring the one that is used.
@@ -244,7 +255,7 @@ void apply_precision(const CairnModelOptions* given, Module& module) {
     fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode, {} is none", named->name);
   if (lists) read_lists(known.mixed_lists, precision);
   if (precision.mode == PrecisionMode::keep) return;
-  optimise(module, {});
+  optimise(module, {.disabled = list_in("CAIRN_DISABLE")});
   set_precision(module, precision);
 }
 

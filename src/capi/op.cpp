@@ -1,8 +1,9 @@
-// Single operators at the C interface, and the description of all of them.
+// Single operators at the C interface, and the descriptions of all operators and passes.
 #include <nlohmann/json.hpp>
 
 #include "capi/handles.h"
 #include "ir/text.h"
+#include "passes/pipeline.h"
 
 using namespace cairn;
 using namespace cairn::capi;
@@ -72,6 +73,17 @@ CairnStatus cairn_describe_ops(char** description) {
     require(description, "description");
     Json list = Json::array();
     for (const OpDef* op : all_ops()) list.push_back(describe(*op));
+    *description = copy_text(list.dump(1));
+  });
+}
+
+CairnStatus cairn_describe_passes(char** description) {
+  return guarded([&] {
+    require(description, "description");
+    Json list = Json::array();
+    for (const PassInfo& pass : list_passes())
+      list.push_back(
+          {{"name", pass.name}, {"summary", pass.summary}, {"rule", pass.rule}, {"required", pass.required}});
     *description = copy_text(list.dump(1));
   });
 }

@@ -64,6 +64,7 @@ struct Culprit {
   std::string pass;                  // that made it wrong; empty: no pass
   bool pass_alone = false;           // leaving out this pass alone mends it
   bool kernel = false;               // the reference engine computes it right from the same graph
+  std::string remark;                // what else is known of who made it wrong
   std::vector<std::string> sources;  // "tf:conv1 (train.py:3)" of all nodes that it holds
   Module program;                    // the operator alone
   std::vector<std::pair<std::string, Tensor>> inputs, expected, found;  // of `program`

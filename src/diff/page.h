@@ -19,7 +19,7 @@ input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--lin
 <h1 id="title"></h1><div class="soft" id="paths"></div><div class="tiles" id="tiles"></div><div id="culprits"></div>
 <div class="card"><h2>Error along the network, in units of what rounding explains</h2><svg id="chart" viewBox="0 0 1200 260" role="img" aria-label="error over what rounding explains, by operator in order of computation"></svg></div>
 <div class="card"><h2>Outputs</h2><div id="outputs"></div></div>
-<div class="card"><div class="row"><h2>Every value that both have</h2><input id="filter" placeholder="name or type" aria-label="filter"></div><div class="scroll" id="rows"></div></div>
+<div class="card"><div class="row"><h2>Every value that both have</h2><input id="filter" placeholder="name or type" aria-label="filter"></div><div class="scroll" id="rows"></div><div class="soft" id="below"></div></div>
 </main><script>
 const data=/*DATA*/;
 const $=id=>document.getElementById(id),el=(tag,text,cls)=>{const e=document.createElement(tag);if(text!==undefined)e.textContent=text;if(cls)e.className=cls;return e};
@@ -42,10 +42,13 @@ const y=Y(1);c.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--fail)","stro
 c.append(svg("polyline",{points:rows.map((r,i)=>X(i)+","+Y(ratio(r))).join(" "),fill:"none",stroke:"var(--accent)",opacity:.4}));
 rows.forEach((r,i)=>{const s=state(r),p=svg("circle",{cx:X(i),cy:Y(ratio(r)),r:s==="fail"?6:3.5,fill:{fail:"var(--fail)",warning:"var(--warn)",pass:"var(--pass)"}[s]}),t=svg("title",{});t.textContent=r.name+"\n"+short(ratio(r));p.append(t);c.append(p)});
 const t=svg("text",{x:(L+R)/2,y:252,"text-anchor":"middle"});t.textContent="values in order of computation; above the line is more than rounding explains";c.append(t)}}
-function table(rows){const t=el("table"),h=el("tr");for(const[x,n]of[["value"],["verdict"],["type"],["script"],["kernel"],["error",1],["rounding explains",1],["size",1],["what is odd"]])h.append(el("th",x,n?"n":""));const head=el("thead");head.append(h);t.append(head);const b=el("tbody");
-for(const r of rows){const tr=el("tr"),s=state(r);for(const[v,cls]of[[r.name,"name"],[word[s],s],[r.op,"name"],[r.location,"soft"],[r.kernel,"soft name"],[short(r.error),"n"],[short(r.allowed),"n"],[short(r.spread),"n"],[r.finding,"soft name"]]){const d=el("td",v,cls);d.title=v;tr.append(d)}b.append(tr)}t.append(b);return t}
+let common=data.rows.length>1?data.rows[0].name:"";for(const r of data.rows)while(!r.name.startsWith(common))common=common.slice(0,-1);common=common.slice(0,common.lastIndexOf("/")+1);
+const below=name=>name.startsWith(common)?name.slice(common.length):name;
+const columns=[["value",r=>below(r.name),"name"],["verdict",r=>word[state(r)],state],["type",r=>r.op,"name"],["script",r=>r.location,"soft"],["kernel",r=>r.kernel.split(",")[0],"soft name"],["error",r=>short(r.error),"n"],["rounding explains",r=>short(r.allowed),"n"],["size",r=>short(r.spread),"n"],["what is odd",r=>r.finding,"soft name"]];
+function table(rows){const t=el("table"),h=el("tr"),shown=columns.filter(c=>rows.some(r=>c[1](r)!==""));for(const[x,,c]of shown)h.append(el("th",x,c==="n"?"n":""));const head=el("thead");head.append(h);t.append(head);const b=el("tbody");
+for(const r of rows){const tr=el("tr");tr.title=r.name+"\n"+r.kernel+"\n"+r.finding;for(const[,get,cls]of shown)tr.append(el("td",get(r),typeof cls==="function"?cls(r):cls));b.append(tr)}t.append(b);return t}
 $("outputs").append(table(data.outputs));
-const fill=()=>{const q=$("filter").value.toLowerCase();$("rows").replaceChildren(table(data.rows.filter(r=>!q||(r.name+" "+r.op).toLowerCase().includes(q))))};$("filter").oninput=fill;fill();
+const fill=()=>{const q=$("filter").value.toLowerCase();$("rows").replaceChildren(table(data.rows.filter(r=>!q||(r.name+" "+r.op).toLowerCase().includes(q))))};$("filter").oninput=fill;fill();if(common)$("below").textContent="names below "+common;
 </script></body></html>
 )page";
 

@@ -51,6 +51,7 @@ std::string cause_of(const Culprit& culprit) {
   if (!culprit.pass.empty())
     return fmt::format("the pass {}{}", culprit.pass,
                        culprit.pass_alone ? ": without it the outputs agree" : ", together with those before it");
+  if (!culprit.remark.empty()) return culprit.remark;
   return "no pass: the graph in the file gives it as well";
 }
 

@@ -29,21 +29,9 @@ Session& session() {
   return *instance;
 }
 
-constexpr const char* kStatisticsFile = "statistic.csv";
-constexpr const char* kStatisticsHead =
-    "Step,Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
-    "L2Norm Value,Count,NaN Count,Negative Inf Count,Positive Inf Count,Zero Count\n";
-
 void say_at_exit() {
   std::lock_guard lock(session().mutex);
   if (dumping()) fmt::print(stderr, "dump: {}\n", session().dump->summary());
-}
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
 }
 
 }  // namespace
@@ -93,6 +81,7 @@ struct RunDumper::Item {
   };
   Origin origin;
   size_t task;
+  std::string kernel;
   std::vector<std::string> sources;
   std::vector<Value> values;
   std::string folder;
@@ -105,12 +94,12 @@ RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : 
   }
   if (!dump_) return;
   auto place = dump_->place(module.name, host_step);
-  folder_ = place.folder, model_folder_ = place.model, step_ = place.step;
+  model_folder_ = place.model, step_ = place.step;
   wanted_ = dump_->options.wants_step(step_);
 }
 
 RunDumper::~RunDumper() {
-  if (!statistics_.empty()) dump_->append(model_folder_, kStatisticsFile, kStatisticsHead, statistics_);
+  if (!statistics_.empty()) dump_->append(*model_folder_, kStatisticsFile, kStatisticsHead, statistics_);
 }
 
 void RunDumper::plan_begins(const Plan& plan) {
@@ -118,14 +107,13 @@ void RunDumper::plan_begins(const Plan& plan) {
 }
 
 bool RunDumper::is_wanted(const PlannedStep& step) const {
-  if (!wanted_ || step.control || step.group.nodes.empty()) return false;
-  const auto& layers = dump_->options.layers;
-  if (layers.empty()) return true;
-  auto named = [&](const std::string& name) { return std::find(layers.begin(), layers.end(), name) != layers.end(); };
-  for (const Node* node : step.group.nodes)
-    for (SourceId id : node->sources)
-      if (id < module_.sources.size() && named(module_.sources[id].name)) return true;
-  return false;
+  return wanted_ && observe::is_wanted(step, module_, dump_->options);
+}
+
+/// Of a statistics dump.
+void RunDumper::add_rows(const Plan& plan, size_t step, void* const* buffers, bool inputs) {
+  if (plan_ != &plan) plan_ = &plan, rows_ = &dump_->statistics_rows(plan, module_);
+  if (rows_->has(step, inputs)) rows_->add(statistics_, step, inputs, plan, buffers, step_, dump_->next_time());
 }
 
 std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t index) const {
@@ -133,7 +121,8 @@ std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t ind
   auto item = std::make_unique<Item>();
   item->origin = origin_of(module_, step);
   item->task = index;
-  item->folder = folder_;
+  item->kernel = step.kernel;
+  item->folder = fmt::format("{}/{}", *model_folder_, step_);
   for (const Node* node : step.group.nodes)
     for (SourceId id : node->sources)
       if (id < module_.sources.size()) {
@@ -169,25 +158,25 @@ void RunDumper::step_begins(const Plan& plan, size_t step, void* const* buffers)
   if (!dump_) return;
   Open& open = open_.emplace_back(Open{buffers, nullptr});
   const DumpOptions& options = dump_->options;
-  if (!options.tensors || !is_wanted(plan.steps[step])) return;
+  if (!options.tensors || !wanted_) return;
+  if (options.statistics) return add_rows(plan, step, buffers, true);  // before the step may write over them
+  if (!is_wanted(plan.steps[step])) return;
   open.item = item_of(plan, step);
-  if (!options.inputs) return;
-  add_inputs(*open.item, plan, step, buffers, !options.statistics);
-  if (!options.statistics) return;
-  write(*open.item);  // before the step may write over them
-  open.item->values.clear();
+  if (options.inputs) add_inputs(*open.item, plan, step, buffers, true);
 }
 
 void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
   if (next_) next_->step_ends(plan, step, buffers);
   if (dump_ && !open_.empty()) {
+    const DumpOptions& options = dump_->options;
     std::unique_ptr<Item> item = std::move(open_.back().item);
     open_.pop_back();
+    if (options.tensors && wanted_ && options.statistics) add_rows(plan, step, buffers, false);
     if (item) {
-      if (dump_->options.outputs) add_outputs(*item, plan, step, buffers);
+      if (options.outputs) add_outputs(*item, plan, step, buffers);
       write(*item);
     }
-    if (dump_->options.overflow && is_wanted(plan.steps[step]) && begins_overflow(plan, plan.steps[step], buffers))
+    if (options.overflow && is_wanted(plan.steps[step]) && begins_overflow(plan, plan.steps[step], buffers))
       tell_overflow(plan, step, buffers);
   }
 }
@@ -239,7 +228,7 @@ void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffer
   std::string name = dump_file_name("Opdebug", "Node_OpDebug", static_cast<int64_t>(step), 0, note.time);
   Origin of = item->origin;
   of.op = "Opdebug";
-  dump_->write(folder_, name, sizeof record, manifest(*item, of, "overflow", 0),
+  dump_->write(item->folder, name, sizeof record, manifest(*item, of, "overflow", 0),
                [&](const FileSink& sink) { send_dump(note, 2, sink); });
   write(*item);
 }
@@ -262,28 +251,12 @@ void RunDumper::step_fails(const Plan& plan, size_t step, const Error& fault) {
 void RunDumper::write(const Item& item) try {
   if (item.values.empty()) return;
   uint64_t time = dump_->next_time();
-  bool exception = item.folder != folder_;
-  if (dump_->options.statistics && !exception)
-    write_statistics(item, time);
-  else if (dump_->options.npy)
+  if (dump_->options.npy)
     write_arrays(item, time);
   else
     write_file(item, time);
 } catch (const Error& fault) {  // a dump never stops the run it looks at
   fmt::print(stderr, "dump: {}: {}\n", item.origin.name, fault.what());
-}
-
-void RunDumper::write_statistics(const Item& item, uint64_t time) {
-  for (const Item::Value& value : item.values) {
-    if (!has_statistics(value.tensor.dtype())) continue;
-    Statistics s = statistics_of(value.tensor);
-    const Origin& of = value.input ? item.origin : value.origin;
-    statistics_ +=
-        fmt::format("{},{},{},{},0,{},{},{},{},{},\"({})\",{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{},{}\n", step_,
-                    quoted(of.op), quoted(of.name), item.task, time, value.io(), value.slot(), value.tensor.bytes(),
-                    to_string(value.tensor.dtype()), fmt::join(value.tensor.dims(), ","), s.most, s.least, s.mean,
-                    s.norm, s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
-  }
 }
 
 void RunDumper::write_arrays(const Item& item, uint64_t time) {
@@ -312,8 +285,9 @@ void RunDumper::write_file(const Item& item, uint64_t time) {
 
 /// The line of a file, without its braces and the file's name.
 std::string RunDumper::manifest(const Item& item, const Origin& of, const char* kind, size_t index) const {
-  Json line = {{"op", of.name},           {"type", of.op},           {"kind", kind},  {"index", index},
-               {"sources", item.sources}, {"location", of.location}, {"step", step_}, {"task", item.task}};
+  Json line = {{"op", of.name},  {"type", of.op},           {"kind", kind},
+               {"index", index}, {"sources", item.sources}, {"location", of.location},
+               {"step", step_},  {"task", item.task},       {"kernel", item.kernel}};
   std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.substr(1, text.size() - 2);
 }

@@ -15,6 +15,7 @@ namespace cairn {
 
 namespace observe {
 class Dump;
+class StatisticsRows;
 extern std::atomic<bool> dump_on;
 }  // namespace observe
 
@@ -53,11 +54,11 @@ class RunDumper final : public Observer {
   void add_inputs(Item& item, const Plan& plan, size_t step, void* const* buffers, bool copied) const;
   void add_outputs(Item& item, const Plan& plan, size_t step, void* const* buffers) const;
   bool is_wanted(const PlannedStep& step) const;
+  void add_rows(const Plan& plan, size_t step, void* const* buffers, bool inputs);
   bool begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const;
   static std::string held_by(const Item& item);
   void tell_overflow(const Plan& plan, size_t step, void* const* buffers);
   void write(const Item& item);
-  void write_statistics(const Item& item, uint64_t time);
   void write_arrays(const Item& item, uint64_t time);
   void write_file(const Item& item, uint64_t time);
   std::string manifest(const Item& item, const Origin& of, const char* kind, size_t index) const;
@@ -65,11 +66,13 @@ class RunDumper final : public Observer {
   std::shared_ptr<observe::Dump> dump_;  // null: it ended in between
   const Module& module_;
   Observer* next_;
-  std::string folder_, model_folder_;
+  const std::string* model_folder_ = nullptr;
   int64_t step_ = 0;
   bool wanted_ = false;
   std::vector<Open> open_;
-  std::string statistics_;  // lines of this run
+  const Plan* plan_ = nullptr;  // that rows_ are of
+  const observe::StatisticsRows* rows_ = nullptr;
+  std::string statistics_;  // rows of this run
 };
 
 }  // namespace cairn

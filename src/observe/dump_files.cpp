@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/names.h"
+#include "plan/context.h"
 
 namespace cairn::observe {
 namespace {
@@ -72,14 +73,25 @@ Dump::Dump(const DumpOptions& given) : options(given) {
 }
 
 Dump::Place Dump::place(const std::string& model, int64_t host_step) {
-  std::string name = plain_name(model.empty() ? "model" : model);
   std::lock_guard lock(mutex_);
-  auto [found, fresh] = models_.try_emplace(name, Model{models_.size() + 1, host_step, 0});
-  Model& known = found->second;
-  if (!fresh && (host_step == 0 || host_step != known.host_step)) ++known.index;
-  known.host_step = host_step;
-  std::string folder = fmt::format("{}/{}/{}", root_, name, known.id);
-  return {fmt::format("{}/{}", folder, known.index), folder, known.index};
+  Model*& known = known_as_[model];
+  bool fresh = false;
+  if (!known) {
+    std::string name = plain_name(model.empty() ? "model" : model);
+    auto [found, made] = models_.try_emplace(name, Model{"", host_step, 0});
+    fresh = made, known = &found->second;
+    if (made) known->path = fmt::format("{}/{}/{}", root_, name, models_.size());
+  }
+  if (!fresh && (host_step == 0 || host_step != known->host_step)) ++known->index;
+  known->host_step = host_step;
+  return {&known->path, known->index};
+}
+
+const StatisticsRows& Dump::statistics_rows(const Plan& plan, const Module& module) {
+  std::lock_guard lock(mutex_);
+  auto& rows = rows_[plan.contexts->serial()];
+  if (!rows) rows = std::make_unique<StatisticsRows>(plan, module, options);
+  return *rows;
 }
 
 std::string Dump::exception_folder() const { return fs::path(root_).parent_path() / "extra-info" / "data-dump" / "0"; }

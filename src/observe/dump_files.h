@@ -1,11 +1,16 @@
 // The folder of a dump: where the files of a step go, how one is written so that a crash leaves only whole ones, the budget.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "observe/dump_options.h"
+#include "observe/statistics_rows.h"
 #include "support/files.h"
 
 namespace cairn::observe {
@@ -17,12 +22,15 @@ class Dump {
   ~Dump();
 
   struct Place {
-    std::string folder;  // {root}/{model}/{model_id}/{data_index}
-    std::string model;   // {root}/{model}/{model_id}
-    int64_t step;        // data_index
+    const std::string* model;  // {root}/{model}/{model_id}; as long as the dump
+    int64_t step;              // data_index
+
+    std::string folder() const { return fmt::format("{}/{}", *model, step); }
   };
   /// Of a run of the model that is part of the host's step; runs of one host step share a place.
   Place place(const std::string& model, int64_t host_step);
+  /// Made at the plan's first run.
+  const StatisticsRows& statistics_rows(const Plan& plan, const Module& module);
   std::string exception_folder() const;
 
   /// Writes `folder`/`name` as a whole and adds `manifest` (JSON without its braces) behind its name to the folder's
@@ -46,13 +54,15 @@ class Dump {
   void flush();
 
   struct Model {
-    size_t id;
+    std::string path;
     int64_t host_step, index;
   };
   std::string root_;
   std::mutex mutex_;
-  std::map<std::string, Model> models_;
-  std::map<std::string, std::string> waiting_;  // lines, by file
+  std::map<std::string, Model> models_;                                 // by the name of the folder
+  std::unordered_map<std::string, Model*> known_as_;                    // by the model's name
+  std::unordered_map<uint32_t, std::unique_ptr<StatisticsRows>> rows_;  // by the plan's serial
+  std::map<std::string, std::string> waiting_;                          // lines, by file
   uint64_t time_ = 0, bytes_ = 0, flushed_ = 0;
   size_t files_ = 0, dropped_ = 0;
   bool refused_ = false;

@@ -25,29 +25,40 @@ Session& session() {
   return *instance;
 }
 
-std::shared_ptr<Recording> current() {
-  std::lock_guard lock(session().mutex);
-  return session().recording;
-}
+/// Changes whenever a recording starts or ends.
+std::atomic<uint64_t> changes{0};
 
 /// The lane of this thread in the recording that it saw last.
 struct LaneOfThread {
-  std::weak_ptr<Recording> recording;
+  std::shared_ptr<Recording> recording;
   Lane* lane = nullptr;
+  uint64_t seen = 0;
 
-  ~LaneOfThread() {
-    if (auto held = recording.lock()) held->give_lane(lane);
+  ~LaneOfThread() { leave(); }
+  void leave() {
+    if (recording) recording->give_lane(lane);
+    recording = nullptr, lane = nullptr;
+  }
+  void look(uint64_t now) {
+    std::shared_ptr<Recording> current;
+    {
+      std::lock_guard lock(session().mutex);
+      current = session().recording;
+    }
+    seen = now;
+    if (current == recording) return;
+    leave();
+    recording = std::move(current);
+    if (recording) lane = recording->take_lane();
   }
 };
 
-Lane& lane_in(const std::shared_ptr<Recording>& recording) {
+/// Null: no recording is on. While a run of the thread uses its lane it keeps that one.
+Lane* lane_of_thread() {
   thread_local LaneOfThread mine;
-  bool same = !mine.recording.owner_before(recording) && !recording.owner_before(mine.recording);
-  if (!mine.lane || !same) {
-    mine.lane = recording->take_lane();
-    mine.recording = recording;
-  }
-  return *mine.lane;
+  uint64_t now = changes.load(std::memory_order_acquire);
+  if (mine.seen != now && !(mine.lane && mine.lane->runs > 0)) mine.look(now);
+  return mine.lane;
 }
 
 void stop_at_exit() {
@@ -73,6 +84,7 @@ void start_profile(const ProfileOptions& options) {
     session().recording->raise(options.level);
   for (const std::string& note : options.notes) fmt::print(stderr, "profile: {}\n", note);
   ++session().depth;
+  changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);
   static bool registered = std::atexit(stop_at_exit) == 0;
   static_cast<void>(registered);
@@ -86,6 +98,7 @@ std::string stop_profile() {
     if (--session().depth > 0) return session().recording->folder();
     recording_on.store(false, std::memory_order_relaxed);
     ended = std::move(session().recording);
+    changes.fetch_add(1, std::memory_order_release);
   }
   ended->close();
   return ended->folder();
@@ -110,44 +123,51 @@ void start_profile_from_environment() {
 }
 
 RunRecorder::RunRecorder(const Module& module, int64_t host_step, Observer* next)
-    : recording_(current()), module_(module), next_(next), host_step_(host_step) {
-  if (!recording_) return;
-  lane_ = &lane_in(recording_);
+    : lane_(lane_of_thread()), module_(module), next_(next), host_step_(host_step) {
+  if (!lane_) return;
+  ++lane_->runs;
+  Recording& recording = lane_->recording();
   open_ = lane_->open.size();
-  run_ = recording_->next_run();
-  if (recording_->level() == ProfileLevel::counters && !lane_->counters) lane_->counters = std::make_unique<Counters>();
-  begin_ = now_ns();
+  run_ = recording.next_run();
+  if (recording.level() == ProfileLevel::counters && !lane_->counters) lane_->counters = std::make_unique<Counters>();
+  begin_ = ticks();
 }
 
 RunRecorder::~RunRecorder() {
-  if (!recording_) return;
+  if (!lane_) return;
+  --lane_->runs;
   lane_->open.resize(open_);
   if (plan_ == 0) return;  // refused before anything ran
-  lane_->add({begin_, now_ns(), plan_, 0, run_, 0, RecordKind::run, 0});
+  lane_->add({begin_, ticks(), plan_, 0, run_, 0, RecordKind::run, 0});
   if (host_step_ != 0) lane_->add({host_step_, 0, plan_, 0, run_, 0, RecordKind::host_step, 0});
+}
+
+bool RunRecorder::watches_steps() const {
+  return next_ || (lane_ && lane_->recording().level() != ProfileLevel::marks);
 }
 
 void RunRecorder::plan_begins(const Plan& plan) {
   if (next_) next_->plan_begins(plan);
-  if (!recording_) return;
+  if (!lane_) return;
   uint32_t serial = plan.contexts->serial();
   if (plan_ == 0) plan_ = serial;
-  if (lane_->plans.insert(serial).second) recording_->describe(plan, module_, serial);
+  if (lane_->last_plan == serial) return;
+  if (lane_->plans.insert(serial).second) lane_->recording().describe(plan, module_, serial);
+  lane_->last_plan = serial;
 }
 
 void RunRecorder::step_begins(const Plan& plan, size_t step, void* const* buffers) {
   if (next_) next_->step_begins(plan, step, buffers);
-  if (!recording_ || recording_->level() == ProfileLevel::marks) return;
+  if (!lane_ || lane_->recording().level() == ProfileLevel::marks) return;
   Lane::Open& open = lane_->open.emplace_back();
   if (lane_->counters) lane_->counters->read(open.counts);
-  open.begin = now_ns();
+  open.begin = ticks();
 }
 
 void RunRecorder::step_ends(const Plan& plan, size_t step, void* const* buffers) {
-  if (recording_ && lane_->open.size() > open_) {  // else it began before the level was raised
-    int64_t end = now_ns();
-    Lane::Open open = lane_->open.back();
-    lane_->open.pop_back();
+  if (lane_ && lane_->open.size() > open_) {  // else it began before the level was raised
+    int64_t end = ticks();
+    const Lane::Open& open = lane_->open.back();
     uint32_t serial = plan.contexts->serial();
     auto number = static_cast<uint32_t>(step);
     lane_->add({open.begin, end, serial, number, run_, 0, RecordKind::op, 0});
@@ -157,6 +177,7 @@ void RunRecorder::step_ends(const Plan& plan, size_t step, void* const* buffers)
       lane_->add({since(0), since(1), serial, number, run_, 0, RecordKind::cycles, 0});
       lane_->add({since(2), since(3), serial, number, run_, 0, RecordKind::cache, 0});
     }
+    lane_->open.pop_back();
   }
   if (next_) next_->step_ends(plan, step, buffers);
 }

@@ -40,6 +40,7 @@ class RunRecorder final : public Observer {
   ~RunRecorder() override;
   RunRecorder(const RunRecorder&) = delete;
 
+  bool watches_steps() const override;
   void plan_begins(const Plan& plan) override;
   void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
   void step_ends(const Plan& plan, size_t step, void* const* buffers) override;
@@ -48,11 +49,10 @@ class RunRecorder final : public Observer {
   }
 
  private:
-  std::shared_ptr<observe::Recording> recording_;  // null: it ended in between
-  observe::Lane* lane_ = nullptr;
+  observe::Lane* lane_;  // of this thread, which keeps the recording as well; null: it ended in between
   const Module& module_;
   Observer* next_;
-  int64_t host_step_, begin_ = 0;
+  int64_t host_step_, begin_ = 0;  // ticks
   uint32_t run_ = 0, plan_ = 0;
   size_t open_ = 0;  // steps of this lane that were open when the run began
 };

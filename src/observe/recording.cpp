@@ -71,8 +71,8 @@ double cost_of_step() {
   auto chunk = std::make_unique<Chunk>();
   int64_t begin = now_ns();
   for (int i = 0; i < kTimes; ++i) {
-    int64_t opened = now_ns();
-    chunk->records[i] = {opened, now_ns(), 0, 0, 0, 0, RecordKind::op, 0};
+    int64_t opened = ticks();
+    chunk->records[i] = {opened, ticks(), 0, 0, 0, 0, RecordKind::op, 0};
     chunk->filled.store(static_cast<uint32_t>(i), std::memory_order_release);
   }
   return static_cast<double>(now_ns() - begin) / kTimes;
@@ -85,8 +85,6 @@ bool put_header(FILE* file) {
 }
 
 }  // namespace
-
-int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 Lane::Lane(Recording& recording, uint16_t number)
     : thread(number), recording_(recording), chunk_(recording.exchange(nullptr)) {
@@ -233,6 +231,7 @@ void Recording::flush() {
   // What is filled is looked at before the descriptions are: a record's plan is described before the record is made.
   std::vector<uint32_t> filled;
   for (Chunk* chunk : chunks) filled.push_back(chunk->filled.load(std::memory_order_acquire));
+  clock_.look();
   {
     std::lock_guard lock(mutex_);
     descriptions.swap(descriptions_);
@@ -252,7 +251,22 @@ void Recording::flush() {
   }
 }
 
+/// Ticks become nanoseconds.
 void Recording::put_records(const Record* records, size_t count) {
+  constexpr size_t kBlock = 512;
+  Record converted[kBlock];
+  for (size_t at = 0; at < count; at += kBlock) {
+    size_t part = std::min(kBlock, count - at);
+    for (size_t i = 0; i < part; ++i) {
+      Record& record = converted[i] = records[at + i];
+      if (record.kind != RecordKind::run && record.kind != RecordKind::op) continue;
+      record.begin_ns = clock_.ns(record.begin_ns), record.end_ns = clock_.ns(record.end_ns);
+    }
+    write_records(converted, part);
+  }
+}
+
+void Recording::write_records(const Record* records, size_t count) {
   records_ += count;
   if (!limit_) return put(ChunkKind::records, records, count * sizeof(Record));
   if (parts_.empty() || parts_.back().bytes > limit_ / kParts) next_part();

@@ -16,13 +16,12 @@
 #include "observe/counters.h"
 #include "observe/event_file.h"
 #include "observe/profile_options.h"
+#include "observe/ticks.h"
 #include "plan/plan.h"
 
 namespace cairn::observe {
 
-int64_t now_ns();
-
-/// Records of one thread; that thread fills, the writer's thread empties.
+/// Records of one thread, times in ticks; that thread fills, the writer's thread empties.
 struct Chunk {
   static constexpr uint32_t kRecords = 4096;
   std::atomic<uint32_t> filled{0};
@@ -47,13 +46,17 @@ class Lane {
     chunk_->filled.store(at + 1, std::memory_order_release);
   }
 
+  Recording& recording() const { return recording_; }
+
   struct Open {
-    int64_t begin = 0;
-    uint64_t counts[4] = {};
+    int64_t begin;       // ticks
+    uint64_t counts[4];  // at the level counters
   };
   const uint16_t thread;
   std::vector<Open> open;              // steps that have begun
   std::unordered_set<uint32_t> plans;  // that this thread knows to be described
+  uint32_t last_plan = 0;              // of them
+  int runs = 0;                        // that use it now
   std::unique_ptr<Counters> counters;  // at the level counters
 
  private:
@@ -88,6 +91,7 @@ class Recording {
   void put(ChunkKind kind, const void* data, size_t bytes) { put(file_, kind, data, bytes); }
   void put(FILE* file, ChunkKind kind, const void* data, size_t bytes);
   void put_records(const Record* records, size_t count);
+  void write_records(const Record* records, size_t count);
   std::string session_json(const ProfileOptions& options);
 
   std::string folder_;
@@ -112,6 +116,7 @@ class Recording {
     uint64_t bytes = 0, records = 0;
   };
   void next_part();
+  TickClock clock_;
   FILE* file_ = nullptr;
   FILE* part_ = nullptr;
   std::deque<Part> parts_;  // the last is written to

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "engines/cpu/isa.h"
@@ -14,30 +14,45 @@ namespace {
 
 constexpr size_t kBlock = 2048, kLanes = 16;
 
-/// Of a block of finite or other floats, in lanes, so that the loop is vectors on every processor that has them.
-struct Lanes {
-  std::array<float, kLanes> least, most;
-  std::array<double, kLanes> sum, square;
-  std::array<uint32_t, kLanes> odd, zero;  // not finite; zero
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Words = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+constexpr size_t kParts = 4, kPart = kLanes / kParts;  // in doubles
+using FewFloats = float __attribute__((vector_size(kPart * sizeof(float))));
+using Doubles = double __attribute__((vector_size(kPart * sizeof(double))));
+
+/// Of a whole number of lanes.
+struct Block {
+  float least, most;
+  double sum, square;  // the square is finite when all elements are; else the rest says nothing
+  size_t zero;
 };
 
-CAIRN_VECTORISED void add_block(const float* x, size_t count, Lanes& lanes) {
-  Lanes at = lanes;
-  size_t whole = count / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      float value = x[i + lane];
-      bool odd = (std::bit_cast<uint32_t>(value) & 0x7f800000u) == 0x7f800000u;
-      float least = odd ? at.least[lane] : value, most = odd ? at.most[lane] : value;
-      at.least[lane] = least < at.least[lane] ? least : at.least[lane];
-      at.most[lane] = most > at.most[lane] ? most : at.most[lane];
-      double number = odd ? 0.0 : static_cast<double>(value);
-      at.sum[lane] += number;
-      at.square[lane] += number * number;
-      at.odd[lane] += odd;
-      at.zero[lane] += value == 0;
+CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
+  Floats least = Floats{} + std::numeric_limits<float>::infinity(), most = -least;
+  Doubles sums[kParts] = {}, squares[kParts] = {};
+  Words zero = {};
+  for (size_t i = 0; i < count; i += kLanes) {
+    Floats value;
+    FewFloats few[kParts];
+    std::memcpy(&value, x + i, sizeof value);
+    std::memcpy(&few, x + i, sizeof few);
+    zero += value == 0;
+    least = value < least ? value : least;
+    most = value > most ? value : most;
+    for (size_t part = 0; part < kParts; ++part) {
+      Doubles wide = __builtin_convertvector(few[part], Doubles);
+      sums[part] += wide;
+      squares[part] += wide * wide;
     }
-  lanes = at;
+  }
+  Block block{least[0], most[0], 0, 0, 0};
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    block.least = least[lane] < block.least ? least[lane] : block.least;  // no calls: they would not be of this set
+    block.most = most[lane] > block.most ? most[lane] : block.most;
+    block.sum += sums[lane / kPart][lane % kPart], block.square += squares[lane / kPart][lane % kPart];
+    block.zero += static_cast<size_t>(-zero[lane]);
+  }
+  return block;
 }
 
 CAIRN_VECTORISED bool any_above(const uint32_t* bits, size_t count, uint32_t mask) {
@@ -73,32 +88,27 @@ void finish(Statistics& out) {
   out.norm = std::sqrt(out.norm);
 }
 
-void add_floats(Statistics& out, const float* x, size_t count, Lanes& lanes) {
-  auto before = lanes.odd;
-  add_block(x, count, lanes);
-  if (lanes.odd != before)
-    for (size_t i = 0; i < count / kLanes * kLanes; ++i)
-      if (!std::isfinite(x[i])) add_number(out, x[i]);
-  for (size_t i = count / kLanes * kLanes; i < count; ++i) add_number(out, x[i]);
-}
-
-void add_lanes(Statistics& out, const Lanes& lanes) {
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    out.least = std::min<double>(out.least, lanes.least[lane]), out.most = std::max<double>(out.most, lanes.most[lane]);
-    out.mean += lanes.sum[lane], out.norm += lanes.square[lane], out.zero += lanes.zero[lane];
+void add_floats(Statistics& out, const float* x, size_t count) {
+  size_t whole = count / kLanes * kLanes;
+  if (whole > 0) {
+    Block block = look_at(x, whole);
+    if (!std::isfinite(block.square)) {
+      whole = 0;
+    } else {
+      out.least = std::min<double>(out.least, block.least), out.most = std::max<double>(out.most, block.most);
+      out.mean += block.sum, out.norm += block.square, out.zero += block.zero;
+    }
   }
+  for (size_t i = whole; i < count; ++i) add_number(out, x[i]);
 }
 
 /// Elements as floats, block by block; those that are no floats yet are converted.
 template <class Convert>
 void each_block(size_t count, Statistics& out, Convert&& convert) {
-  Lanes lanes{};
-  lanes.least.fill(std::numeric_limits<float>::infinity()), lanes.most.fill(-std::numeric_limits<float>::infinity());
   for (size_t at = 0; at < count; at += kBlock) {
     size_t part = std::min(kBlock, count - at);
-    add_floats(out, convert(at, part), part, lanes);
+    add_floats(out, convert(at, part), part);
   }
-  add_lanes(out, lanes);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr double kMeasureSeconds = 0.3;
 
 constexpr std::string_view kReadme = R"(What is what
   step_trace      iterations: period, forward and backward, refresh, data; period = data + FP to BP + refresh
-  op_summary      executions of steps (the first million), with kernel, shapes and script line
+  op_summary      executions of steps, with kernel, shapes and script line
   op_statistic    time by operator type          task_time      the same, short
   fusion_op       which nodes became one step    api_statistic  calls of cairn_model_run
   static_op_mem   memory of each step's results  memory_record  arenas as they were made
@@ -49,6 +49,13 @@ Machine machine_of(const Recording& recording) {
   return machine;
 }
 
+std::string left_out(const Recording& recording) {
+  if (recording.ops.size() <= kMostRows) return "";
+  return fmt::format(
+      "op_summary and task_time hold the first {} of {} executions; the database and the Perfetto file hold all",
+      kMostRows, recording.ops.size());
+}
+
 /// Two tasks at a time; the first fault of either is thrown when both are done.
 template <class First, class Second>
 void both(First&& first, Second&& second) {
@@ -73,7 +80,8 @@ void both(First&& first, Second&& second) {
 }  // namespace
 
 Exported export_recording(const std::string& folder, const ExportOptions& options) {
-  Exported made{read_recording(folder), {}, {}, {}};
+  Exported made{read_recording(folder), {}, {}, {}, {}};
+  made.left_out = left_out(made.recording);
   made.analysis = analyse(made.recording);
   made.machine = machine_of(made.recording);
   const Recording& recording = made.recording;
@@ -86,7 +94,9 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
   auto path = [&](const std::string& name) { return (output / name).string(); };
   auto tables = [&] {
     if (!options.tables) return;
-    write_file(path("README.txt"), kReadme);
+    std::string readme(kReadme);
+    if (!made.left_out.empty()) readme += fmt::format("Of this recording {}.\n", made.left_out);
+    write_file(path("README.txt"), readme);
     write_tables(recording, analysis, output.string(), suffix);
     write_op_summary(recording, analysis, path("op_summary" + suffix + ".csv"));
     write_task_time(recording, analysis, path("task_time" + suffix + ".csv"));

@@ -15,7 +15,8 @@ struct Exported {
   Recording recording;
   Analysis analysis;
   Machine machine;
-  std::string page;  // its path
+  std::string page;      // its path
+  std::string left_out;  // which tables do not hold everything; empty: all do
 };
 
 /// Reads the recording in `folder` (PROF_*) and writes mindstudio_profiler_output/, msprof_*.db and index.html into it.

@@ -137,17 +137,19 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
       if (const Buffer& buffer = plan.buffers[plan.outputs[i]]; buffer.kind == Buffer::Kind::output)
         context.bind_output(i, sink.allocate(i, results[i]->type.dtype, plan.output_dims[i]));
   Executor& executor = options.executor ? *options.executor : serial_executor();
-  if (options.observer) options.observer->plan_begins(plan);
+  Observer* observer = options.observer;
+  if (observer) observer->plan_begins(plan);
+  if (observer && !observer->watches_steps()) observer = nullptr;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     check_cancelled(options);
-    if (options.observer) options.observer->step_begins(plan, i, context.buffers());
+    if (observer) observer->step_begins(plan, i, context.buffers());
     try {
       run_step(plan, plan.steps[i], context, executor, options);
     } catch (const Error& fault) {
-      if (options.observer && !plan.steps[i].control) options.observer->step_fails(plan, i, fault);
+      if (observer && !plan.steps[i].control) observer->step_fails(plan, i, fault);
       rethrow(fault, module, plan.steps[i]);
     }
-    if (options.observer) options.observer->step_ends(plan, i, context.buffers());
+    if (observer) observer->step_ends(plan, i, context.buffers());
   }
   if (plan.rest) return run_rest(plan, context, sink, module, options);
   for (size_t i = 0; i < results.size(); ++i)

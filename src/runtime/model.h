@@ -41,6 +41,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void plan_begins(const Plan&) {}
+  /// Asked when a plan begins: whether its steps are to be told.
+  virtual bool watches_steps() const { return true; }
   virtual void step_begins(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   /// In place of step_ends, for a step that threw; not for the steps around it.

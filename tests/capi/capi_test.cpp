@@ -235,6 +235,13 @@ TEST(CApi, OperatorsAreDescribed) {
   cairn_free_text(text);
 }
 
+TEST(CApi, PassesAreDescribed) {
+  char* text = nullptr;
+  ASSERT_EQ(cairn_describe_passes(&text), CAIRN_OK);
+  EXPECT_NE(std::string(text).find("\"fold_constants\""), std::string::npos);
+  cairn_free_text(text);
+}
+
 TEST(CApi, AVariableIsReadAndWrittenBetweenRuns) {
   auto module = open(R"(module @m {
   func @main(%x: f32[2], %total: f32[2]) -> (%y: f32[2], %next: f32[2]) updates [1 = 1] {
@@ -352,7 +359,8 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_op_create",
                            "cairn_op_free",
                            "cairn_op_run",
-                           "cairn_describe_ops"})
+                           "cairn_describe_ops",
+                           "cairn_describe_passes"})
     expected.insert(name);
   std::set<std::string> found;
   std::string text = output_of("nm -D --defined-only --format=posix " CAIRN_LIBRARY);

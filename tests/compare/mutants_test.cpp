@@ -103,6 +103,25 @@ TEST(Mutants, OfMappingsAreReadOrRefused) {
     }
 }
 
+TEST(Mutants, OfManifestsAreReadOrRefused) {
+  TestFolder folder;
+  const std::string good = R"({"file":"Relu.a.1.0.5.output.0.npy","op":"a","type":"Relu","kind":"output","index":0,)"
+                           R"("sources":["tf:a","tf:b"],"location":"t.py:1","step":3,"task":1,"kernel":"cpu/x"})"
+                           "\n";
+  write_npy(folder.path("Relu.a.1.0.5.output.0.npy"), Tensor::zeros(kF32, {2}));
+  std::mt19937 random(5);
+  auto check = [&](const std::string& manifest) {
+    folder.text("manifest.jsonl", manifest);
+    for (const std::string& sentence : read_all(folder.path())) EXPECT_GT(sentence.size(), 10u);
+  };
+  for (int i = 0; i < 300; ++i) check(i % 2 ? mutated(good + good, random) : good + mutated(good, random));
+  for (const char* name : {"../../../etc/passwd", "/etc/passwd", "", ".", "a/../../b"}) {
+    check(fmt::format("{{\"file\":\"{}\",\"op\":\"a\",\"kind\":\"output\"}}\n", name));
+    for (const DumpStep& step : read_tree(folder.path()).steps)
+      for (const DumpedOp& op : step.ops) EXPECT_EQ(op.path.find("passwd"), std::string::npos);
+  }
+}
+
 TEST(Hostile, FilesClaimWhatTheyDoNotHold) {
   TestFolder folder;
   auto npy = [](const std::string& shape) {

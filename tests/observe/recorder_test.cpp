@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "ir/text.h"
+#include "observe/ticks.h"
 #include "profile/analysis.h"
 #include "runtime/model.h"
 
@@ -61,6 +62,26 @@ TEST(Recorder, EveryStepOfEveryRunIsRecorded) {
   ASSERT_EQ(recording.plans.size(), 1u);
   EXPECT_EQ(recording.plans[0].steps.size(), steps);
   for (const Record& op : recording.ops) EXPECT_LE(op.begin_ns, op.end_ns);
+}
+
+TEST(Recorder, TimesAreThoseOfTheSystemsClock) {
+  auto net = model();
+  constexpr int64_t kSlack = 2000;  // ns: two clocks are never read at one moment
+  std::vector<std::pair<int64_t, int64_t>> around;
+  auto recording = record([&] {
+    for (int i = 0; i < 30; ++i) {
+      int64_t before = observe::now_ns();
+      run(*net);
+      around.emplace_back(before, observe::now_ns());
+      if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(230));  // the writer looks at both clocks
+    }
+  });
+  ASSERT_EQ(recording.runs.size(), around.size());
+  for (size_t i = 0; i < around.size(); ++i) {
+    EXPECT_GE(recording.runs[i].begin_ns, around[i].first - kSlack);
+    EXPECT_LE(recording.runs[i].end_ns, around[i].second + kSlack);
+    EXPECT_LT(recording.runs[i].begin_ns, recording.runs[i].end_ns);
+  }
 }
 
 TEST(Recorder, MarksRecordRunsOnly) {

@@ -77,6 +77,14 @@ def test_the_reproducer_shows_the_fault_again(broken, models, command, tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
 
 
+def test_a_file_that_says_something_else_than_its_source_is_blamed_itself(broken, models, command, tmp_path):
+    assert command("cairn", "convert", "broken.pb", "-o", "model.om").returncode == 0
+    result = result_of(command("cairn", "diff", "model.om", models("lenet").frozen), tmp_path)
+    (culprit,) = result["culprits"]
+    assert any(broken in source for source in culprit["sources"]) and culprit["pass"] == "" and not culprit["is_kernel"]
+    assert "converted now gives a model that agrees" in culprit["cause"]
+
+
 @pytest.mark.skipif(not PEERS.exists(), reason="no .venv-peers with onnxruntime (./dev bench makes it)")
 def test_an_onnx_model_agrees_with_onnx_runtime(command, tmp_path):
     script = """
@@ -150,46 +158,68 @@ train = tf.train.AdamOptimizer(0.01).minimize(loss)  # update
 feeds = {words: random.randint(0, 20, (16, 6)), y: random.randn(16, 1)}
 """
 SCRIPTS = {"perceptron": PERCEPTRON, "images": IMAGES, "embedding": EMBEDDING}
-FAULTS = ["scale", "bias", "element", "nan", "transposed", "epsilon", "fusion", "overflow", "stale"]
+# Each with the pass that it depends on, as if that were wrong; "": a kernel.
+FAULTS = {"scale": "", "bias": "", "element": "", "nan": "", "overflow": "", "transposed": "sink_transposes",
+          "epsilon": "fold_constants", "fusion": "merge_equal_nodes", "stale": "take_constant_branches"}  # fmt: skip
 
 
 def line_of(text, mark):
     return next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# " + mark))
 
 
-def script_diff(tmp_path, name, **environment):
-    text = HEAD + SCRIPTS[name] + TAIL
-    script = tmp_path / "train.py"
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory):
+    """stock(name): where the runs of a script on stock TensorFlow are kept, which are the same for all its faults."""
+    root = tmp_path_factory.mktemp("stock")
+    return lambda name: root / name
+
+
+def script_diff(folder, text, *words, **environment):
+    script = folder / "train.py"
     script.write_text(text)
-    words = ["-m", "cairn_tf1.diff", "--script", script, "--steps", 4, "-o", tmp_path / "work", "--json"]
+    words = ["-m", "cairn_tf1.diff", "--script", script, "-o", folder / "work", "--json", *words]
     done = tensorflow_adapter.run_python(words, **environment)
     assert done.returncode in (0, 2), done.stdout + done.stderr
-    return json.loads(done.stdout), text
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", ["perceptron", *(pytest.param(name, marks=pytest.mark.long) for name in ("images", "embedding"))])
-def test_a_clean_script_raises_no_alarm(name, tmp_path):
-    result, _ = script_diff(tmp_path, name)
+def test_a_clean_script_raises_no_alarm(name, stock, tmp_path):
+    result = script_diff(tmp_path, HEAD + SCRIPTS[name] + TAIL, "--steps", 4, "--stock", stock(name))
     assert result["equal"], result["first"]
     assert result["compared"] >= 12
 
 
 def fault_cases():
-    for name in SCRIPTS:
-        for fault in FAULTS:
-            yield pytest.param(name, fault, marks=() if (name, fault) == ("images", "transposed") else pytest.mark.long)
+    """One script for each fault in turn; the other pairs are long."""
+    for index, fault in enumerate(FAULTS):
+        for number, name in enumerate(SCRIPTS):
+            yield pytest.param(name, fault, marks=() if index % len(SCRIPTS) == number else pytest.mark.long)
 
 
 @pytest.mark.parametrize("name,fault", list(fault_cases()))
-def test_a_fault_in_training_is_named_with_its_line(name, fault, tmp_path):
+def test_a_fault_in_training_is_named_with_its_line_and_its_pass_or_kernel(name, fault, stock, tmp_path):
     if not FAULTY.exists():
         pytest.skip(f"{FAULTY} is not built")
-    result, text = script_diff(tmp_path, name, CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT=f"{fault}@first@2")
+    text = HEAD + SCRIPTS[name] + TAIL
+    planted = f"{fault}@first@2@{FAULTS[fault]}"
+    result = script_diff(tmp_path, text, "--steps", 4, "--stock", stock(name), CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT=planted)
     assert not result["equal"]
     culprit = result["culprit"]
     assert culprit, result["first"]
     if fault == "stale":
         assert culprit["kind"] == "update" and culprit["line"] == f"train.py:{line_of(text, 'update')}"
     else:
-        assert culprit["kind"] == "operator" and culprit["name"] in ("first", "hidden")
+        assert culprit["kind"] == "operator" and culprit["name"] in ("first", "hidden") and "first" in culprit["holds"]
         assert abs(int(culprit["line"].split(":")[1]) - line_of(text, "fault")) <= 1
+        assert culprit["kernel"].startswith("cpu/")
+    assert (culprit["cause"], culprit["pass"]) == ("pass" if FAULTS[fault] else "kernel", FAULTS[fault])
+
+
+def test_runs_of_another_script_are_not_taken(tmp_path):
+    (tmp_path / "train.py").write_text("one")
+    (tmp_path / "stock").mkdir()
+    (tmp_path / "stock" / "stock.json").write_text("{}")
+    words = ["-m", "cairn_tf1.diff", "--script", tmp_path / "train.py", "--stock", tmp_path / "stock", "-o", tmp_path / "work"]
+    done = tensorflow_adapter.run_python(words)
+    assert done.returncode == 1 and "holds runs of another script" in done.stderr

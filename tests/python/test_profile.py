@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import BIN, ROOT
 
 import cairn
 
@@ -83,6 +83,15 @@ def test_steps_and_gaps_are_the_iteration_on_every_row(om, tmp_path, command):
     assert {row["OP Type"] for row in table(folder, "op_summary")} == {name for (name,) in connection.execute(query)}
 
 
+@pytest.mark.parametrize("words", [["run"], ["verify", "--steps"], ["bench", "--seconds", "0.1"]])
+def test_cairns_own_commands_are_recorded(words, om, tmp_path, command):
+    done = command("cairn", "profile", "-o", tmp_path, "--", "cairn", words[0], om, *words[1:],
+                   env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.glob("PROF_*")
+    assert table(folder, "step_trace")
+
+
 def test_the_platforms_command_records_and_queries(om, tmp_path, command):
     done = command("msprof", f"--output={tmp_path}", f"--application={sys.executable} -c '{RUN}' {om}")
     assert done.returncode == 0, done.stderr
@@ -96,6 +105,39 @@ def test_a_folder_without_recordings_and_a_command_without_models_are_said(tmp_p
     assert done.returncode == 1 and "holds no recording" in done.stderr
     done = command("cairn", "profile", "-o", tmp_path / "none", "--", "true")
     assert done.returncode == 1 and "ran no model" in done.stderr
+
+
+def test_damaged_and_foreign_trees_are_a_sentence(om, tmp_path, command):
+    model = cairn.load(om)
+    with cairn.Profiler(output_path=tmp_path) as profiler:
+        model.run(np.zeros((2, 20), np.float32))
+    folder, random = Path(profiler.folder), np.random.default_rng(3)
+    events, machine = folder / "host/data/cairn.events", folder / "host/data/machine.json"
+    good = events.read_bytes()
+    machines = ["", "[1", "null", '{"flops_per_second": "x", "bytes_per_second": -1}', '{"flops_per_second": 1e999}', "[" * 5000]
+    damaged = [b"", good[:10], good[:-30], b"\0" * 4096, good * 2, *(_with_noise(good, random) for _ in range(6))]
+    for content, text in zip(damaged, machines * 2):
+        events.write_bytes(content)
+        machine.write_text(text)
+        for words in (["export", folder], ["import", folder], ["query", folder], ["diff", folder, folder]):
+            done = command("cairn", "profile", *words)
+            assert done.returncode in (0, 1), done.stderr
+            assert len(done.stderr.splitlines()) <= 3 and (done.returncode == 0) == (not done.stderr), done.stderr
+    events.unlink()
+    events.mkdir()
+    done = command("cairn", "profile", "export", folder)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) <= 3
+    foreign = tmp_path / "PROF_000001_20240101000000000_ABCDEFGH"
+    (foreign / "device_0/data").mkdir(parents=True)
+    (foreign / "device_0/data/hwts.data").write_bytes(b"1234")
+    done = command("cairn", "profile", "export", foreign)
+    assert done.returncode == 1 and "holds no recording" in done.stderr
+
+
+def _with_noise(content, random):
+    array = np.frombuffer(content, np.uint8).copy()
+    array[random.integers(0, array.size, 5)] = random.integers(0, 256, 5)
+    return array.tobytes()
 
 
 def test_training_under_tensorflow_has_its_marks(tmp_path, command):

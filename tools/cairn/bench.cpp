@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "arrays.h"
 #include "observe/recorder.h"
@@ -43,11 +44,14 @@ class Runner {
  public:
   explicit Runner(const Bench& bench)
       : model_(prepare(bench.model)), inputs_(read_inputs(*model_, bench.model, bench.inputs)) {
+    start_profile_from_environment();
     for (const Tensor& input : inputs_) refs_.push_back({input.dtype(), input.dims(), input.data()});
     outputs_.resize(model_->outputs().size());
   }
 
-  void run(const RunOptions& options = {}) {
+  void run(RunOptions options = {}) {
+    std::optional<RunRecorder> recorder;
+    if (profiling()) options.observer = &recorder.emplace(model_->module(), 0, options.observer);
     model_->run(
         refs_,
         [this](size_t i, DType dtype, std::span<const int64_t> dims) {
@@ -91,12 +95,7 @@ std::vector<double> measure(Runner& runner, double seconds, int least, Progress*
 void record(const Bench& bench, Runner& runner) {
   start_profile({.output = expand_home(bench.profile)});
   auto begin = Clock::now();
-  for (int runs = 0; runs < bench.least_runs || seconds_since(begin) < bench.seconds / 2; ++runs) {
-    RunRecorder recorder(runner.model().module(), 0);
-    RunOptions options;
-    options.observer = &recorder;
-    runner.run(options);
-  }
+  for (int runs = 0; runs < bench.least_runs || seconds_since(begin) < bench.seconds / 2; ++runs) runner.run();
   export_and_print(stop_profile());
 }
 

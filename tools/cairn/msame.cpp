@@ -136,10 +136,8 @@ int run_msame(Msame msame) {
     std::vector<Tensor> inputs = read_inputs(*model, msame.model, files, true);
     std::vector<Tensor> outputs;
     for (int i = 0; i < loop; ++i) {
-      std::optional<RunDumper> dumper;
-      if (msame.dump) observed.observer = &dumper.emplace(model->module(), 0);
       auto begin = std::chrono::steady_clock::now();
-      outputs = model->run(inputs, observed);
+      outputs = run_watched(*model, inputs, observed);
       double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       fmt::print("Inference time: {:.3f}ms\n", seconds * 1e3);
       if (count++ == 0) first = seconds;

@@ -399,6 +399,7 @@ void export_and_print(const std::string& folder) {
     fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2), wrapped(advice.evidence, 2, 2));
   if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
   if (!made.recording.remark.empty()) fmt::print("\nnote: {}\n", made.recording.remark);
+  if (!made.left_out.empty()) fmt::print("\nnote: {}\n", made.left_out);
   fmt::print("\nrecording took {:.2f} % of the steps' time\npage: {}\n", 100 * made.analysis.overhead, made.page);
 }
 

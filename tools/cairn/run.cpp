@@ -21,7 +21,7 @@ struct RunOnce {
 
 /// The run itself, under a dump when one was asked for.
 std::vector<Tensor> run_model(const RunOnce& once, const Model& model, const std::vector<Tensor>& inputs) {
-  if (once.dump.empty()) return model.run(inputs);
+  if (once.dump.empty()) return run_watched(model, inputs);
   start_dump(parse_dump_options(Json{
       {once.overflow ? "enable_dump_debug" : "enable_dump", true},
       {"dump_path", once.dump},
@@ -31,11 +31,7 @@ std::vector<Tensor> run_model(const RunOnce& once, const Model& model, const std
       {"dump_layer", once.dump_layer},
       {"dump_budget",
        once.dump_budget}}.dump(-1, ' ', false, Json::error_handler_t::replace)));
-  std::vector<Tensor> outputs;
-  {
-    RunDumper dumper(model.module(), 0);
-    outputs = model.run(inputs, {.observer = &dumper});
-  }
+  std::vector<Tensor> outputs = run_watched(model, inputs);
   fmt::print(stderr, "dumped to {}\n", stop_dump());
   return outputs;
 }

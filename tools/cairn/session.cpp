@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <unordered_set>
 
 #include "arrays.h"
+#include "observe/dump.h"
+#include "observe/recorder.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -132,6 +135,16 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
       tensors[i] = zeros ? Tensor::zeros(dtype, dims[i]) : random_tensor(dtype, dims[i], i);
   }
   return tensors;
+}
+
+std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& inputs, RunOptions options) {
+  start_profile_from_environment();
+  start_dump_from_environment();
+  std::optional<RunDumper> dumper;
+  if (dumping()) options.observer = &dumper.emplace(model.module(), 0, options.observer);
+  std::optional<RunRecorder> recorder;
+  if (profiling()) options.observer = &recorder.emplace(model.module(), 0, options.observer);
+  return model.run(inputs, options);
 }
 
 PlanTotals totals_of(const Plan& plan) {

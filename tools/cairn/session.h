@@ -45,6 +45,10 @@ Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed);
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
                                 const std::vector<std::string>& files, bool zeros = false);
 
+/// One run, recorded and dumped as what is on asks for; the first one of the process starts what the environment asks for. In
+/// `options` an observer that is told as well.
+std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& inputs, RunOptions options = {});
+
 struct PlanTotals {
   double flops = 0;
   size_t arena = 0, live = 0, steps = 0;

@@ -209,7 +209,7 @@ int verify_model(const Verify& verify) {
     std::vector<std::pair<std::string, Tensor>> named;
     for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(model->inputs()[i].name, inputs[i]);
     write_npz(named, (folder.path() / fmt::format("in_{}.npz", run)).string());
-    ours.push_back(model->run(inputs));
+    ours.push_back(run_watched(*model, inputs));
   }
   std::string names;
   for (const Port& port : model->outputs()) names += port.name + "\n";

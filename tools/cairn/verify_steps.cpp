@@ -98,7 +98,7 @@ std::vector<StepCheck> check_steps(const Model& model, const std::vector<Tensor>
   Checker checker(model.module());
   RunOptions options;
   options.observer = &checker;
-  model.run(inputs, options);
+  run_watched(model, inputs, options);
   return std::move(checker.checks);
 }
 

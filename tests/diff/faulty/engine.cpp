@@ -1,6 +1,7 @@
 // An engine with a fault, for tests alone: libcairn.so with a cairn_model_run that spoils what one operator makes. The
 // adapter loads it when CAIRN_LIBRARY names it; all other functions are those of the library behind it.
-// CAIRN_FAULT is kind@node@run: from that run (0: the first) of a model that has the node.
+// CAIRN_FAULT is kind@node@run or kind@node@run@pass: from that run (0: the first) of a model that has the node. With a pass it
+// is there while CAIRN_DISABLE does not leave out the pass, as if the pass were wrong; without one it is the fast engine's.
 #include <cairn/cairn.h>
 #include <dlfcn.h>
 
@@ -11,23 +12,34 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
 namespace {
 
 struct Fault {
-  std::string kind, node;
+  std::string kind, node, pass;
   int64_t from = 0;
+  bool disabled = false;
 };
+
+bool is_disabled(const std::string& pass) {
+  const char* given = std::getenv("CAIRN_DISABLE");
+  const std::string list = std::string(",") + (given ? given : "") + ",";
+  return list == ",ALL," || list.find("," + pass + ",") != std::string::npos;
+}
 
 const Fault& fault() {
   static const Fault parsed = [] {
     const char* given = std::getenv("CAIRN_FAULT");
     std::string text = given ? given : "";
-    size_t first = text.find('@'), second = text.rfind('@');
-    if (first == std::string::npos || second == first) return Fault{};
-    return Fault{text.substr(0, first), text.substr(first + 1, second - first - 1), std::atoll(&text[second + 1])};
+    std::replace(text.begin(), text.end(), '@', ' ');
+    std::istringstream words(text);
+    Fault read;
+    words >> read.kind >> read.node >> read.from >> read.pass;
+    read.disabled = !read.pass.empty() && is_disabled(read.pass);
+    return read;
   }();
   return parsed;
 }
@@ -60,7 +72,7 @@ void spoil(const std::string& kind, float* values, const CairnTensor& tensor) {
 
 struct Run {
   bool active;
-  bool seen = false;
+  bool seen = false, spoilt = false;
 };
 
 void look(void* user, const CairnStep* step) {
@@ -69,7 +81,8 @@ void look(void* user, const CairnStep* step) {
   node = node.substr(0, node.find(" ("));
   if (node != fault().node) return;
   run.seen = true;
-  if (!run.active || fault().kind == "stale") return;
+  run.spoilt = !fault().disabled && (!fault().pass.empty() || std::string(step->kernel).rfind("reference", 0) != 0);
+  if (!run.active || !run.spoilt || fault().kind == "stale") return;
   for (size_t i = 0; i < step->output_count; ++i) {
     const CairnTensor& made = step->outputs[i];
     if (made.data && made.dtype.code == CAIRN_FLOAT && made.dtype.bits == 32 && count_of(made) > 0)
@@ -105,7 +118,7 @@ extern "C" CAIRN_API CairnStatus cairn_model_run(const CairnModel* model, const 
         before.emplace_back(inputs[i].data, std::string(static_cast<const char*>(inputs[i].data),
                                                         static_cast<size_t>(count_of(inputs[i])) * 4));
   CairnStatus status = real(model, inputs, count, allocate, user, &options);
-  if (run.seen && !before.empty()) std::memcpy(before[0].first, before[0].second.data(), before[0].second.size());
+  if (run.spoilt && !before.empty()) std::memcpy(before[0].first, before[0].second.data(), before[0].second.size());
   std::lock_guard lock(mutex);
   runs[model] += run.seen;
   return status;

@@ -1,30 +1,36 @@
 """`cairn diff --script train.py --steps N -- args`: trains a script on stock TensorFlow and on Cairn with equal seeds, finds the
-first training run in which a fetched number or a variable differs by more than rounding explains, and in it the first operator
-that computes something else, with its script line.
+first run in which a fetched number or a variable differs by more than rounding explains, in it the first operator that computes
+something else, with its script line, and the kernel or pass that makes it so.
 
 What rounding explains is measured: stock TensorFlow also runs with every variable moved by its last bit and on one thread.
 Exit 0: no difference; 1: it cannot run here; 2: differs."""
 
 import argparse
-import html
+import contextlib
+import ctypes
+import hashlib
 import json
+import os
 import re
-import shlex
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import port_page, recorded
+from cairn_tf1 import diff_page, recorded
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
+ONE_THREAD = {"CAIRN_RECORD_NUDGE": "1", "TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="cairn diff --script", description=__doc__.split("\n\n")[0].split(": ", 1)[1])
     parser.add_argument("--script", type=Path, required=True, help="a training script, migrated or of TensorFlow 1")
+    parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2")
     parser.add_argument("--steps", type=int, default=20, help="training runs to compare (default %(default)s)")
+    parser.add_argument("--stock", type=Path, help="keep stock TensorFlow's runs in this folder, and take those that are there")
+    parser.add_argument("--no-cause", action="store_true", help="do not look for the kernel or pass, which takes further runs")
     parser.add_argument("-o", "--output", type=Path, default=Path("cairn_diff"), help="work folder (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds that one run may take (default %(default)s)")
@@ -37,19 +43,10 @@ def main(words=None):
     if not options.script.is_file():
         return fault(f"there is no script {options.script}")
     options.output.mkdir(parents=True, exist_ok=True)
-    stock = train(options, "stock", "tensorflow")
-    noise = train(options, "nudged", "tensorflow", nudge=True)
-    cairn = train(options, "cairn", "cairn")
-    rows = compare(stock, noise, cairn)
-    result = {"script": options.script.name, "arguments": options.arguments, "steps": options.steps, "compared": len(rows),
-              "equal": not any(row["off"] for row in rows), "first": [], "culprit": None, "rows": []}  # fmt: skip
-    if not result["equal"]:
-        step = min(row["step"] for row in rows if row["off"])
-        result["first"] = [row for row in rows if row["off"] and row["step"] == step]
-        result["step"] = step
-        result |= look_inside(options, step, result["first"], stock)
+    with contextlib.closing(Runs(options)) as runs:
+        result, rows = diff(runs)
     (options.output / "difference.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(page(result, rows))
+    (options.output / "index.html").write_text(diff_page.page(result, rows, FACTOR, LEAST))
     if options.json:
         print(json.dumps(result, indent=1))
     else:
@@ -57,28 +54,91 @@ def main(words=None):
     return 0 if result["equal"] else 2
 
 
+def diff(runs):
+    """The result, and a row for each value compared."""
+    options = runs.options
+    stock, moved, cairn = runs.stock("stock"), runs.stock("nudged", **ONE_THREAD), runs.train("cairn")
+    runs.trained = sorted({int(key.split(":")[1]) for key in stock if key.startswith("after:")})
+    rows = compare(stock, moved, cairn)
+    result = {"script": options.script.name, "arguments": options.arguments, "steps": options.steps, "compared": len(rows),
+              "equal": not any(row["off"] for row in rows), "first": [], "culprit": None, "rows": [], "unseen": ""}  # fmt: skip
+    if not result["equal"]:
+        step = min(row["step"] for row in rows if row["off"])
+        result["first"] = [row for row in rows if row["off"] and row["step"] == step]
+        result["step"] = step
+        result |= look_inside(runs, step, result["first"])
+        if result["culprit"] and not options.no_cause:
+            result["culprit"] |= find_cause(runs, step, stock, moved)
+    return result, rows
+
+
 def fault(sentence):
     print(f"cairn diff: {sentence}", file=sys.stderr)
     return 1
 
 
-def train(options, name, engine, nudge=False, inside=None):
-    """What one run recorded: {key: array}; `inside` is the training run to look into, into the folder of that name."""
-    steps = options.steps if inside is None else inside + 1
-    environment = {"CAIRN_RECORD_STEPS": str(steps)}
-    if nudge:
-        environment |= {"CAIRN_RECORD_NUDGE": "1", "TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    if inside is not None:
-        environment |= {"CAIRN_RECORD_INSIDE": str(inside), "CAIRN_RECORD_FOLDER": str(options.output.resolve() / name)}
-    if not options.json:
-        print(f"{name}: {engine}, {steps} training runs", flush=True)
-    try:
-        found = recorded.train(options.script.resolve(), options, name, engine, environment)
-    except recorded.DoesNotRun as fact:
-        sys.exit(fault(fact))
-    if not found.pop("trained"):
-        sys.exit(fault("no run of the script updates variables in a session: there is no training to compare"))
-    return found
+class Runs:
+    """Runs of the script, each in a process of its own."""
+
+    def __init__(self, options):
+        self.options = options
+        self.server = recorded.Server()
+        self.kept = (options.stock or options.output).resolve()
+        self.kept.mkdir(parents=True, exist_ok=True)
+        self.trained = []  # which runs of the script train
+        if options.stock:
+            self._check_kept()
+
+    def close(self):
+        self.server.close()
+
+    def _check_kept(self):
+        """What is kept must be of the same script."""
+        options, file = self.options, self.kept / "stock.json"
+        mine = {"script": hashlib.sha256(options.script.read_bytes()).hexdigest(), "arguments": options.arguments, "steps": options.steps}
+        if file.exists() and json.loads(file.read_text()) != mine:
+            sys.exit(fault(f"--stock {options.stock} holds runs of another script, or with other arguments or steps"))
+        file.write_text(json.dumps(mine))
+
+    def until(self, run):
+        """Ends the script behind that run, or at the next one that trains."""
+        return {"CAIRN_RECORD_STEPS": str(sum(each <= run for each in self.trained) + (run not in self.trained))}
+
+    def stock(self, name, **environment):
+        """A run on stock TensorFlow, kept between diffs when that is asked for."""
+        file = self.kept / f"{name}.npz"
+        if self.options.stock and file.exists():
+            with np.load(file) as arrays:
+                return {key: arrays[key] for key in arrays.files if key != "trained"}
+        return self.train(name, "tensorflow", self.kept, **environment)
+
+    def train(self, name, engine="cairn", folder=None, **environment):
+        """What one run recorded: {key: array}."""
+        options = self.options
+        if not options.json:
+            print(f"{name}: {engine}", flush=True)
+        place = argparse.Namespace(**{**vars(options), "output": folder or options.output})
+        environment = {"CAIRN_RECORD_STEPS": str(options.steps), **environment}
+        try:
+            found = recorded.train(options.script.resolve(), place, name, engine, environment, ["--tf2"] if options.tf2 else [], self.server)
+        except recorded.DoesNotRun as fact:
+            sys.exit(fault(fact))
+        if not found.pop("trained"):
+            sys.exit(fault("no run of the script updates variables: there is no training to compare"))
+        return found
+
+    def inside(self, name, run, **environment):
+        """A run on stock TensorFlow that is looked into: {(operator, result): array} and the operators; nothing when the run cannot
+        be looked into."""
+        folder = self.kept / f"{name}.{run}"
+        file = folder / "values.json"
+        if not (self.options.stock and file.exists()):
+            self.stock(f"{name}.{run}", **self.until(run), **environment, CAIRN_RECORD_INSIDE=str(run), CAIRN_RECORD_FOLDER=str(folder))
+        if not file.exists():
+            return {}, {}
+        meta = json.loads(file.read_text())
+        with np.load(folder / "values.npz") as arrays:
+            return {(node, index): arrays[f"v{i}"] for i, (node, index) in enumerate(meta["values"])}, meta["nodes"]
 
 
 def judged(found, expected, moved):
@@ -89,7 +149,7 @@ def judged(found, expected, moved):
     return {"error": error, "allowed": allowed, "size": size, "off": not error <= allowed}
 
 
-def compare(stock, noise, cairn):
+def compare(stock, moved, cairn):
     """A row for each value fetched and each variable behind each training run, in that order."""
     rows = []
     for key, expected in stock.items():
@@ -99,35 +159,35 @@ def compare(stock, noise, cairn):
         run, _, name = rest.partition(":")
         kind = "variable" if kind == "after" else kind
         found = cairn.get(key)
-        row = judged(found, expected, noise.get(key)) if found is not None else {"error": float("inf"), "allowed": 0.0, "size": 0.0, "off": True}
+        row = judged(found, expected, moved.get(key)) if found is not None else {"error": float("inf"), "allowed": 0.0, "size": 0.0, "off": True}
         rows.append({"step": int(run), "kind": kind, "name": name} | row)
     return sorted(rows, key=lambda row: row["step"])
 
 
-def look_inside(options, step, first, stock):
-    """The operators of the first training run that differs."""
-    trained = sorted({int(key.split(":")[1]) for key in stock if key.startswith("after:")})
-    if step not in trained:
-        return {}  # a run that trains nothing: what it fetches depends on the variables alone
-    number = trained.index(step)
-    for name, engine, nudge in (("inside.stock", "tensorflow", False), ("inside.nudged", "tensorflow", True), ("inside.cairn", "cairn", False)):
-        train(options, name, engine, nudge, number)
-    folder = options.output
-    meta = json.loads((folder / "inside.stock" / "values.json").read_text())
-    with np.load(folder / "inside.stock" / "values.npz") as a, np.load(folder / "inside.nudged" / "values.npz") as b:
-        expected = {(node, index): (a[f"v{i}"], b[f"v{i}"]) for i, (node, index) in enumerate(meta["values"])}
-    rows, nodes = [], meta["nodes"]
-    for op, index, found in dumped(folder / "inside.cairn"):
-        if op not in nodes or (op, index) not in expected or expected[op, index][0].size != found.size:
+def look_inside(runs, step, first):
+    """The operators of the first run that differs."""
+    golden, nodes = runs.inside("inside.stock", step)
+    if not nodes:
+        return {"unseen": "run by eager code, operator by operator, which is not looked into"}
+    moved, _ = runs.inside("inside.nudged", step, **ONE_THREAD)
+    folder = runs.options.output.resolve() / "inside.cairn"
+    runs.train("inside.cairn", **runs.until(step), CAIRN_RECORD_INSIDE=str(step), CAIRN_RECORD_FOLDER=str(folder))
+    rows, held = [], set()
+    for entry, found in dumped(folder):
+        op, index = entry["op"], entry["index"]
+        holds = [source.split(":", 1)[1] for source in entry["sources"]]
+        held.update(holds)
+        if op not in nodes or (op, index) not in golden or golden[op, index].size != found.size:
             continue
-        golden, moved = expected[op, index]
-        rows.append({"name": op, "index": index, "op": nodes[op]["op"], "line": nodes[op]["line"]}
-                    | judged(found.reshape(golden.shape), golden, moved))  # fmt: skip
-    return {"rows": rows, "culprit": blame(rows, nodes) or update_of(first, nodes, rows)}
+        expected = golden[op, index]
+        rows.append({"name": op, "index": index, "op": nodes[op]["op"], "line": nodes[op]["line"], "kernel": entry["kernel"], "holds": holds}
+                    | judged(found.reshape(expected.shape), expected, moved.get((op, index))))  # fmt: skip
+    outside = sorted({op for op, _ in golden} - held)
+    return {"rows": rows, "outside": outside, "culprit": blame(rows, nodes) or update_of(first, nodes)}
 
 
 def dumped(folder):
-    """(operator, result, array) of the engine's dump, in the order of computation."""
+    """(entry of the manifest, array) of the engine's dump, in the order of computation."""
     entries = []
     for manifest in sorted(folder.rglob("manifest.jsonl")):
         for line in manifest.read_text().splitlines():
@@ -135,7 +195,7 @@ def dumped(folder):
             if entry["kind"] == "output":
                 entries.append((re.findall(r"\d{16}", entry["file"])[-1], entry, manifest))  # microseconds
     for _, entry, manifest in sorted(entries, key=lambda each: each[0]):
-        yield entry["op"], entry["index"], np.load(manifest.with_name(entry["file"]))
+        yield entry, np.load(manifest.with_name(entry["file"]))
 
 
 def blame(rows, nodes):
@@ -163,15 +223,49 @@ def made_from(name, nodes, shown):
     return found
 
 
-def update_of(first, nodes, rows):
+def update_of(first, nodes):
     """Everything computed agrees, a variable does not: its update."""
     for row in first:
         if row["kind"] != "variable":
             continue
         for name, node in nodes.items():
             if node["updates"] and row["name"] in node["inputs"]:
-                return row | {"kind": "update", "variable": row["name"], "name": name, "op": node["op"], "line": node["line"]}
+                return row | {"kind": "update", "variable": row["name"], "name": name, "op": node["op"], "line": node["line"], "kernel": ""}
     return None
+
+
+def find_cause(runs, step, stock, moved):
+    """Who makes it wrong: the kernel, when the reference engine's kernels do not; else the last pass of the shortest run of passes
+    from the front with which it is wrong, found in log2 of their number of runs."""
+
+    def is_wrong(name, **environment):
+        found = runs.train(f"cause.{name}", **runs.until(step), **environment)
+        return any(row["off"] for row in compare(stock, moved, found) if row["step"] <= step)
+
+    if not is_wrong("reference", CAIRN_ENGINES="reference"):
+        return {"cause": "kernel", "pass": ""}
+    if is_wrong("plain", CAIRN_DISABLE="ALL"):
+        return {"cause": "none", "pass": ""}
+    names = [each["name"] for each in passes() if not each["required"]]
+    right, wrong = 0, len(names)
+    while wrong - right > 1:
+        middle = (right + wrong) // 2
+        if is_wrong(f"{middle}-passes", CAIRN_DISABLE=",".join(names[middle:])):
+            wrong = middle
+        else:
+            right = middle
+    return {"cause": "pass", "pass": names[wrong - 1]}
+
+
+def passes():
+    """The engine's, in order; rules behind passes."""
+    library = ctypes.CDLL(os.environ.get("CAIRN_LIBRARY") or str(Path(__file__).parents[1] / "cairn" / "libcairn.so"))
+    library.cairn_free_text.argtypes = [ctypes.c_void_p]
+    text = ctypes.c_void_p()
+    library.cairn_describe_passes(ctypes.byref(text))
+    described = json.loads(ctypes.string_at(text).decode())
+    library.cairn_free_text(text)
+    return described
 
 
 def tell(result, options):
@@ -181,48 +275,9 @@ def tell(result, options):
         print(f"\nthe first run that differs is number {result['step']}:")
         for row in result["first"][:8]:
             print(f"  {row['kind']} {row['name']}: off by {row['error']:.3g}, rounding explains {row['allowed']:.3g}")
-        culprit = result["culprit"]
-        if culprit is None:
-            print("no operator inside explains it: what differs was computed before, or outside the engine's clusters")
-        else:
-            place = f" ({culprit['line']})" if culprit["line"] else ""
-            what = f"off by {culprit['error']:.3g}, rounding explains {culprit['allowed']:.3g}"
-            why = "what it reads agrees" if culprit["kind"] == "operator" else f"all that it reads agrees, variable {culprit['variable']} does not"
-            print(f"\nfirst wrong: {culprit['name']}{place}, {culprit['op']}\n  {what}; {why}")
+        for line in diff_page.told(result):
+            print(line)
     print(f"page: {options.output / 'index.html'}")
-
-
-def page(result, rows):
-    """One file, with the style of `cairn port`'s page."""
-    command = html.escape(shlex.join([result["script"], *result["arguments"]]))
-    verdict = '<span class="good">no difference</span>' if result["equal"] else f'<span class="bad">differs in run {result["step"]}</span>'
-    parts = [f"<h1>{command}: {verdict}</h1>",
-             f"<p>{result['compared']} values of {result['steps']} training runs, stock TensorFlow against Cairn. A value may differ by"
-             f" {FACTOR:g} times what the last bit of the variables makes of it, and by {LEAST:g} of its largest element.</p>"]  # fmt: skip
-    if result["culprit"]:
-        culprit = result["culprit"]
-        parts.append(f"<h2>First wrong: <code>{html.escape(culprit['name'])}</code></h2><p>{html.escape(culprit['op'])},"
-                     f" {html.escape(culprit['line'] or 'script line not known')}: off by {culprit['error']:.3g}, rounding explains"
-                     f" {culprit['allowed']:.3g}; what it reads agrees.</p>")  # fmt: skip
-    if result["first"]:
-        parts += ["<h2>What differs in that run</h2>", table(result["first"])]
-    if result["rows"]:
-        parts += ["<h2>Operators of that run, in order</h2>", table(result["rows"])]
-    worst = sorted(rows, key=lambda row: -(row["error"] / row["allowed"] if row["allowed"] else 0))[:40]
-    parts += ["<h2>Closest to the limit, all runs</h2>", table(worst)]
-    head = f'<meta charset="utf-8"><title>cairn diff</title><style>{port_page.STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
-
-
-def table(rows):
-    cells = "".join(
-        f"<tr class={'bad' if row['off'] else 'good'}><td class=n>{row.get('step', '')}</td><td><code>{html.escape(row['name'])}</code></td>"
-        f"<td>{html.escape(row.get('op', row.get('kind', '')))}</td><td>{html.escape(row.get('line') or '')}</td>"
-        f"<td class=n>{row['error']:.2e}</td><td class=n>{row['allowed']:.2e}</td><td class=n>{row['size']:.2e}</td></tr>"
-        for row in rows
-    )
-    heads = "<th>run</th><th>value</th><th></th><th>script</th><th>difference</th><th>rounding explains</th><th>size</th>"
-    return f"<table><tr>{heads}</tr>{cells}</table>"
 
 
 if __name__ == "__main__":

@@ -49,8 +49,9 @@ def main(words=None):
     result["clusters"] = clusters(options.output / "cairn.report.json")
     result["aliases"] = json_of(options.output / "stock.aliases.json")
     result["edits"] = edits(migration)
-    if not result["equal"] and migration["tf"] == 1:
+    if not result["equal"]:
         words = ["cairn", "diff", "--script", str(script), "--steps", str(options.steps)]
+        words += ["--tf2"] if migration["tf"] == 2 else []
         words += ["--", *options.arguments] if options.arguments else []
         result["next"] = shlex.join(words) + " names the first operator that computes something else"
     if not result["clusters"].get("on_engine"):

@@ -227,5 +227,6 @@ def install():
     if path:
         from cairn_tf1 import inside
 
-        inside.install()
-        Recorder(path, int(os.environ.get("CAIRN_RECORD_STEPS") or 0)).install()
+        recorder = Recorder(path, int(os.environ.get("CAIRN_RECORD_STEPS") or 0))
+        inside.install(recorder)
+        recorder.install()

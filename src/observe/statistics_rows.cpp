@@ -1,0 +1,95 @@
+#include "observe/statistics_rows.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "observe/statistics.h"
+
+namespace cairn::observe {
+
+namespace {
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::string operation_of(const Origin& origin, size_t task) {
+  return fmt::format("{},{},{},0,", quoted(origin.op), quoted(origin.name), task);
+}
+
+std::string type_text(DType dtype, const std::vector<int64_t>& dims) {
+  size_t count = 1;
+  for (int64_t dim : dims) count *= static_cast<size_t>(dim);
+  return fmt::format("{},{},\"({})\",", storage_bytes(dtype, static_cast<int64_t>(count)), to_string(dtype),
+                     fmt::join(dims, ","));
+}
+
+/// A number of a tensor of floats of at most 32 bits needs no more digits than these have.
+template <class Out>
+Out put_number(Out out, double value, bool narrow) {
+  *out++ = ',';
+  return narrow ? fmt::format_to(out, FMT_COMPILE("{}"), static_cast<float>(value))
+                : fmt::format_to(out, FMT_COMPILE("{:.9g}"), value);
+}
+
+}  // namespace
+
+bool is_wanted(const PlannedStep& step, const Module& module, const DumpOptions& options) {
+  if (step.control || step.group.nodes.empty()) return false;
+  const auto& layers = options.layers;
+  if (layers.empty()) return true;
+  auto named = [&](const std::string& name) { return std::find(layers.begin(), layers.end(), name) != layers.end(); };
+  for (const Node* node : step.group.nodes)
+    for (SourceId id : node->sources)
+      if (id < module.sources.size() && named(module.sources[id].name)) return true;
+  return false;
+}
+
+StatisticsRows::StatisticsRows(const Plan& plan, const Module& module, const DumpOptions& options)
+    : steps_(plan.steps.size()) {
+  auto type_of = [&](size_t buffer) {
+    const cairn::Value* value = plan.buffers[buffer].value;
+    bool known = value && value->type.is_tensor() && value->type.is_static();
+    return known ? type_text(value->type.dtype, value->type.shape.sizes()) : "";
+  };
+  for (size_t task = 0; task < plan.steps.size(); ++task) {
+    const PlannedStep& step = plan.steps[task];
+    if (!is_wanted(step, module, options)) continue;
+    for (size_t i = 0; options.inputs && i < step.inputs.size(); ++i)
+      steps_[task].inputs.push_back({step.inputs[i], operation_of(origin_of(module, step), task),
+                                     fmt::format("input,{},", i), type_of(step.inputs[i])});
+    for (size_t i = 0; options.outputs && i < step.outputs.size() && i < step.group.outputs.size(); ++i) {
+      const cairn::Value& value = *step.group.outputs[i];
+      if (!value.producer) continue;
+      steps_[task].outputs.push_back({step.outputs[i], operation_of(origin_of(module, *value.producer), task),
+                                      fmt::format("output,{},", value.index), type_of(step.outputs[i])});
+    }
+  }
+}
+
+void StatisticsRows::add(std::string& text, size_t step, bool inputs, const Plan& plan, void* const* buffers,
+                         int64_t data_index, uint64_t time) const {
+  for (const Value& value : inputs ? steps_[step].inputs : steps_[step].outputs) {
+    auto tensor = tensor_at(plan, value.buffer, buffers);
+    if (!tensor || !has_statistics(tensor->dtype())) continue;
+    Statistics s = statistics_of(*tensor);
+    fmt::memory_buffer row;
+    auto out =
+        fmt::format_to(fmt::appender(row), FMT_COMPILE("{},{}{},{}"), data_index, value.operation, time, value.place);
+    const std::string late = value.type.empty() ? type_text(tensor->dtype(), tensor->dims()) : "";
+    const std::string& type = value.type.empty() ? late : value.type;
+    out = std::copy(type.begin(), type.end() - 1, out);  // put_number brings its comma
+    bool narrow = tensor->dtype().is_float() && tensor->dtype().bits <= 32;
+    for (double number : {s.most, s.least, s.mean, s.norm}) out = put_number(out, number, narrow);
+    fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{}\n"), s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
+    text.append(row.data(), row.size());
+  }
+}
+
+}  // namespace cairn::observe
