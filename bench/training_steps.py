@@ -1,7 +1,8 @@
 """Whole training steps in a TensorFlow 1 session, stock TensorFlow against the door to Cairn: python bench/training_steps.py
 [NET ...] [--rounds N] [--json FILE] [--library FILE], in .venv. Each side has a process of its own, which is stopped while
 the other runs; rounds alternate, and a ratio is the median over rounds of the fastest step of Cairn over that of
-TensorFlow: below 1 Cairn is faster. The ratio of processor time says more on a busy machine. --profile FOLDER records some steps of Cairn instead and prints where the time goes."""
+TensorFlow: below 1 Cairn is faster. The ratio of processor time says more on a busy machine; peaks of memory are of the whole process.
+--profile FOLDER records some steps of Cairn instead and prints where the time goes."""
 
 import argparse
 import collections
@@ -9,6 +10,7 @@ import csv
 import itertools
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -98,8 +100,13 @@ STEPS = {
 }
 
 
+def peak():
+    """The most memory that this process has held, in MiB."""
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+
+
 def worker(name, engine, threads):
-    """Answers `run N` by the seconds of N steps and the last loss, as JSON."""
+    """Answers `run N` by the seconds of N steps, the last loss and the peak of memory, as JSON."""
     import tensorflow.compat.v1 as tf
 
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -132,7 +139,7 @@ def worker(name, engine, threads):
                 value = session.run([loss, train], {x: data, y: answers})[0]
                 times.append(time.perf_counter() - start)
             spent = (time.process_time() - spent) / len(times)
-            print(json.dumps({"t": times, "cpu": spent, "loss": float(value)}), flush=True)
+            print(json.dumps({"t": times, "cpu": spent, "loss": float(value), "peak": peak()}), flush=True)
     os._exit(0)
 
 
@@ -188,6 +195,7 @@ def compare(name, options):
         "processor_ratio": statistics.median(a["cpu"] / b["cpu"] for a, b in rounds),
         "rounds": options.rounds,
         "losses": [answer["loss"] for answer in rounds[-1]],
+        "peak_mib": [answer["peak"] for answer in rounds[-1]],
     }
 
 
@@ -240,14 +248,14 @@ def main():
         return worker(names[0], options.worker, options.threads)
     if options.profile:
         return [profile(name, options) for name in names]
-    print(f"{'net':10} {'batch':>5} {'Cairn ms':>10} {'TF ms':>10}  ratio  of processor time  losses")
+    print(f"{'net':10} {'batch':>5} {'Cairn ms':>10} {'TF ms':>10}  ratio  of processor time  peak MiB            losses")
     rows = []
     for name in names:
         row = compare(name, options)
         rows.append(row)
         print(
             f"{name:10} {row['batch']:5} {row['cairn_ms']:10.3f} {row['stock_ms']:10.3f}  {row['ratio']:.3f} {row['processor_ratio']:18.3f}  "
-            f"{row['losses'][0]:.5f} {row['losses'][1]:.5f}",
+            f" {row['peak_mib'][0]:8.0f} {row['peak_mib'][1]:8.0f}  {row['losses'][0]:.5f} {row['losses'][1]:.5f}",
             flush=True,
         )
     if options.json:

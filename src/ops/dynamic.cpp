@@ -57,6 +57,30 @@ void unique(KernelContext& context) {
   });
 }
 
+void infer_unique_padded(InferContext& context) {
+  ranked(context, 0, 1);
+  const Shape shape = context.shape(0).ranked ? context.shape(0) : Shape{Dim()};
+  context.result(context.dtype(0), shape);
+  context.result(kI64, shape);
+}
+
+void unique_padded(KernelContext& context) {
+  allocate_results(context);
+  with_integers(context.input(0).dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::unordered_map<T, int64_t> places;
+    T* values = data<T>(context.output(0));
+    for (int64_t i = 0; i < context.input(0).count(); ++i) {
+      const T value = data<T>(context.input(0))[i];
+      if (value < 0) context.fail("element {} is negative", value);
+      const auto [found, fresh] = places.emplace(value, std::ssize(places));
+      if (fresh) values[found->second] = value;
+      data<int64_t>(context.output(1))[i] = found->second;
+    }
+    std::fill(values + std::ssize(places), values + context.input(0).count(), T(-1));
+  });
+}
+
 std::vector<OpDef> make_rows() {
   return {
       {.name = "non_zero",
@@ -78,6 +102,18 @@ std::vector<OpDef> make_rows() {
        .reference = unique,
        .oracle = {"tuple(tf.unique(x, tf.int64))", kTensorFlow},
        .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "f32[5]=[0.5, -1, 0.5, 2, -1]", "i64[0]", "i64[40]"}},
+      {.name = "unique_padded",
+       .summary =
+           "the different elements of a vector in order of first appearance and then -1 as often as elements are "
+           "there again, and for each element its place among them; a negative element is an error",
+       .inputs = {{"x", Accepts::shape_integers}},
+       .results = {"values", "index"},
+       .infer = infer_unique_padded,
+       .reference = unique_padded,
+       .oracle = {"(lambda v, i: (np.pad(v, (0, len(x) - len(v)), constant_values=-1), i))(*[t.numpy() for t in "
+                  "tf.unique(x, tf.int64)])",
+                  kTensorFlow},
+       .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "i64[5]=[7, 7, 7, 7, 7]", "i64[0]=[]", "i32[3]=[2147483647, 0, 5]"}},
   };
 }
 

@@ -141,16 +141,19 @@ void infer_scatter_nd(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-// store(element of y, element of updates) for every addressed element, in the order of the indices.
+// store(element of y, element of updates) for every addressed element, in the order of the indices; of `padded` ones
+// those with a negative number are left out.
 template <class T, class Store>
-void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& updates, Tensor& y, Store&& store) {
+void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& updates, Tensor& y, bool padded,
+             Store&& store) {
   if (updates.count() == 0) return;
   const auto depth = static_cast<size_t>(index_tensor.dims().back());
   const Dims indices = index_tensor.as_i64(), strides = strides_of(y.dims());
   const int64_t part = count_between(y.dims(), depth, y.rank()), picks = updates.count() / part;
   for (int64_t p = 0; p < picks; ++p) {
-    const int64_t at =
-        offset_of(context, indices.data() + p * static_cast<int64_t>(depth), y.dims(), strides, 0, depth);
+    const int64_t* index = indices.data() + p * static_cast<int64_t>(depth);
+    if (padded && std::any_of(index, index + depth, [](int64_t number) { return number < 0; })) continue;
+    const int64_t at = offset_of(context, index, y.dims(), strides, 0, depth);
     for (int64_t i = 0; i < part; ++i) store(data<T>(y)[at + i], data<T>(updates)[p * part + i]);
   }
 }
@@ -161,7 +164,7 @@ void scatter_nd(KernelContext& context) {
   std::memset(y.mutable_data(), 0, y.bytes());
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    scatter<T>(context, context.input(0), context.input(1), y, [](T& to, T update) {
+    scatter<T>(context, context.input(0), context.input(1), y, false, [](T& to, T update) {
       if constexpr (kIsFloat<T>)
         to = T(static_cast<Compute<T>>(to) + static_cast<Compute<T>>(update));
       else
@@ -183,7 +186,7 @@ void scatter_update(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
   with_elements(context.output(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    scatter<T>(context, context.input(1), context.input(2), context.output(0),
+    scatter<T>(context, context.input(1), context.input(2), context.output(0), context.attr.boolean("padded"),
                [](T& to, const T& update) { to = update; });
   });
 }
@@ -265,15 +268,20 @@ std::vector<OpDef> make_rows() {
                  "i64[2, 2]=[0, 1, 2, 2], f32[2], i64[2]=[3, 3]", "i64[0, 1]=[], f32[0], i64[1]=[2]",
                  "i64[2, 1]=[0, 0], i32[2], i64[1]=[1]"}},
       {.name = "scatter_update",
-       .summary =
-           "x with updates put at index vectors (the last dim of the indices); of several for one place the last stays",
+       .summary = "x with updates put at index vectors (the last dim of the indices); of several for one place the "
+                  "last stays; "
+                  "with padded, vectors with a negative number are left out",
        .inputs = {x, indices, {"updates"}},
+       .attributes = {flag("padded")},
+       .traits = kInPlace,
        .infer = infer_scatter_update,
        .reference = scatter_update,
-       .oracle = {"tf.tensor_scatter_nd_update(x, tf.cast(indices, tf.int64), updates)", kTensorFlow},
+       .oracle = {"(lambda kept: tf.tensor_scatter_nd_update(x, tf.cast(indices[kept], tf.int64), updates[kept]))("
+                  "(indices >= 0).all(-1) if padded else ...)",
+                  kTensorFlow},
        .cases = {"f32[6], i64[2, 1]=[1, 4], f32[2]", "f32[4, 3], i32[2, 1]=[2, 0], f32[2, 3]",
                  "f32[3, 3], i64[2, 2]=[0, 1, 2, 2], f32[2]", "f32[3], i64[0, 1]=[], f32[0]",
-                 "i64[4], i64[1, 1]=[3], i64[1]"}},
+                 "i64[4], i64[1, 1]=[3], i64[1]", "f32[4, 3], i32[3, 1]=[2, -1, 0], f32[3, 3] {padded = true}"}},
       {.name = "one_hot",
        .summary = "a new axis of size depth: `on` at each index, `off` elsewhere; an index out of range, or negative, "
                   "gives `off` everywhere",

@@ -1,130 +1,17 @@
-// Random numbers. A random state is u64[3]: the key and the low and high half of the counter of Philox 4x32-10 (Salmon et
-// al., "Parallel random numbers: as easy as 1, 2, 3", 2011). One count gives four 32-bit words; a draw starts at the
-// state's counter, so equal states give equal numbers whatever the threads or the device. Which words an element is made
-// of, and how far a draw moves the counter, follow TensorFlow's kernels.
+// Random numbers. A random state is u64[3]: the key and the low and high half of the counter of Philox. One count gives
+// four 32-bit words; a draw starts at the state's counter, so equal states give equal numbers whatever the threads or the
+// device. Which words an element is made of, and how far a draw moves the counter, follow TensorFlow's kernels.
 #include <numeric>
 
 #include "ops/families.h"
-#include "ops/kernels.h"
+#include "ops/philox.h"
 #include "ops/rows.h"
 
 namespace cairn {
 
 namespace {
 
-using Words = std::array<uint32_t, 4>;
-
-struct Philox {
-  uint64_t key, low, high;
-
-  void skip(uint64_t counts) {
-    low += counts;
-    if (low < counts) ++high;
-  }
-
-  Words words() const {
-    Words x = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
-               static_cast<uint32_t>(high >> 32)};
-    auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-      const uint64_t a = uint64_t{0xD2511F53u} * x[0], b = uint64_t{0xCD9E8D57u} * x[2];
-      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
-           static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
-    }
-    return x;
-  }
-};
-
-// One word after the other.
-class Stream {
- public:
-  explicit Stream(Philox philox) : philox_(philox) {}
-  uint32_t next() {
-    if (used_ == 4) {
-      words_ = philox_.words();
-      philox_.skip(1);
-      used_ = 0;
-    }
-    return words_[used_++];
-  }
-
- private:
-  Philox philox_;
-  Words words_ = {};
-  size_t used_ = 4;
-};
-
-// Mantissa bits of the element type as a number in [0, 1).
-template <class T>
-float unit(uint32_t word) {
-  constexpr int kBits = std::is_same_v<T, Half> ? 10 : std::is_same_v<T, BFloat> ? 7 : 23;
-  return static_cast<float>(word & ((1u << kBits) - 1)) * (1.f / static_cast<float>(1u << kBits));
-}
-double unit(uint32_t high, uint32_t low) { return static_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low) * 0x1p-52; }
-
-// Box and Muller's pair, rounded where TensorFlow rounds.
-template <class T>
-std::array<T, 2> normal_pair(T u, T v) {
-  const T angle = static_cast<T>(2 * M_PI * static_cast<double>(v));
-  const T radius = std::sqrt(T(-2) * std::log(std::max(u, T(1e-7))));
-  return {std::sin(angle) * radius, std::cos(angle) * radius};
-}
-
-// How many elements one count gives.
-template <class T>
-inline constexpr size_t kGroup = std::is_same_v<T, double> ? 2 : 4;
-template <class T>
-using Draws = std::array<T, kGroup<T>>;
-
-struct Uniform {
-  template <class T>
-  static Draws<T> of(const Philox& philox) {
-    const Words w = philox.words();
-    if constexpr (std::is_same_v<T, double>)
-      return {unit(w[0], w[1]), unit(w[2], w[3])};
-    else
-      return {T(unit<T>(w[0])), T(unit<T>(w[1])), T(unit<T>(w[2])), T(unit<T>(w[3]))};
-  }
-};
-
-struct Normal {
-  template <class T>
-  static Draws<T> of(const Philox& philox) {
-    const Words w = philox.words();
-    if constexpr (std::is_same_v<T, double>) {
-      const auto [a, b] = normal_pair(unit(w[0], w[1]), unit(w[2], w[3]));
-      return {a, b};
-    } else {
-      const auto [a, b] = normal_pair(unit<float>(w[0]), unit<float>(w[1]));
-      const auto [c, d] = normal_pair(unit<float>(w[2]), unit<float>(w[3]));
-      return {T(a), T(b), T(c), T(d)};
-    }
-  }
-};
-
-// So many words are set aside for each element, because nobody knows how many pairs are thrown away.
-constexpr uint64_t kReserved = 256;
-
-struct TruncatedNormal {
-  template <class T>
-  static Draws<T> of(const Philox& philox) {
-    Stream stream(philox);
-    Draws<T> draws;
-    for (size_t found = 0; found < draws.size();) {
-      auto keep = [&](auto value) {
-        if (std::abs(value) < 2 && found < draws.size()) draws[found++] = T(static_cast<Compute<T>>(value));
-      };
-      const uint32_t a = stream.next(), b = stream.next();
-      if constexpr (std::is_same_v<T, double>) {
-        const uint32_t c = stream.next(), d = stream.next();
-        for (double value : normal_pair(unit(a, b), unit(c, d))) keep(value);
-      } else {
-        for (float value : normal_pair(unit<float>(a), unit<float>(b))) keep(value);
-      }
-    }
-    return draws;
-  }
-};
+using namespace random;
 
 Philox state_of(const KernelContext& context, size_t i = 0) {
   const Tensor& state = context.input(i);
@@ -158,7 +45,7 @@ void draw(KernelContext& context) {
   Tensor& y = context.allocate(1, dtype, dims_of(context, 1));
   with_floats(dtype, [&](auto tag) {
     using T = decltype(tag);
-    constexpr uint64_t kEach = std::is_same_v<Distribution, TruncatedNormal> ? kGroup<T> * kReserved / 4 : 1;
+    constexpr uint64_t kEach = kCounts<T, Distribution>;
     Philox philox = state;
     for (int64_t i = 0; i < y.count(); philox.skip(kEach)) {
       const Draws<T> draws = Distribution::template of<T>(philox);

@@ -121,14 +121,16 @@ void scatter_reduce(KernelContext& context) {
   const Dims rows = context.input(1).as_i64();
   Tensor& y = context.output(0);
   const int64_t count = y.dims()[0], inner = count_between(y.dims(), 1, y.rank());
+  const bool padded = context.attr.boolean("padded");
   for (int64_t row : rows)
-    if (row < 0 || row >= count) context.fail("index {} is out of range for {} rows", row, count);
+    if ((row < 0 && !padded) || row >= count) context.fail("index {} is out of range for {} rows", row, count);
   const std::string& mode = context.attr.text("mode");
   copy_elements(context.input(0), y);
   if (updates.count() == 0) return;
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] < 0) continue;
       T* to = data<T>(y) + rows[i] * inner;
       const T* from = data<T>(updates) + static_cast<int64_t>(i) * inner;
       for (int64_t j = 0; j < inner; ++j)
@@ -173,19 +175,20 @@ std::vector<OpDef> make_rows() {
       {.name = "scatter_reduce",
        .summary =
            "x with each row of updates combined into the row of x that its index names, in their order; an index "
-           "that is no row is an error; integers wrap",
+           "that is no row is an error, but with padded a negative one leaves its row out; integers wrap",
        .inputs = {{"x", Accepts::numbers}, {"indices", Accepts::shape_integers}, {"updates", Accepts::numbers}},
-       .attributes = {word("mode", "add", {"add", "sub", "mul", "div", "min", "max"})},
+       .attributes = {word("mode", "add", {"add", "sub", "mul", "div", "min", "max"}), flag("padded")},
        .traits = kInPlace,
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_reduce,
        .reference = scatter_reduce,
-       .oracle = {"scatter_reduce(x, indices, updates, mode)"},
+       .oracle = {"scatter_reduce(x, indices, updates, mode, padded)"},
        .cases = {"f32[6], i64[3]=[1, 4, 1], f32[3]", "f32[4, 3], i32[2]=[2, 0], f32[2, 3] {mode = sub}",
                  "f32[4, 3], i64[2, 2]=[3, 0, 3, 1], f32[2, 2, 3] {mode = mul}",
                  "f32[4, 3], i64[]=[3], f32[3] {mode = max}", "f32[4], i64[2]=[3, 1], f32[2] {mode = min}",
                  "f32[4], i64[2]=[3, 1], f32[2]=[2, -0.5] {mode = div}", "f32[3, 2], i64[0]=[], f32[0, 2]",
-                 "i32[4], i64[2]=[3, 3], i32[2]", "f16[4], i64[2]=[3, 3], f16[2]"}},
+                 "i32[4], i64[2]=[3, 3], i32[2]", "f16[4], i64[2]=[3, 3], f16[2]",
+                 "f32[5, 3], i64[4]=[4, -1, 0, -1], f32[4, 3] {padded = true}"}},
       {.name = "require_distinct",
        .summary = "x itself; an error when a number is there twice",
        .inputs = {{"x", Accepts::shape_integers}},

@@ -17,6 +17,7 @@ size_t simplify_captures(Block& block, Module& module);
 size_t merge_equal_nodes(Block& block, Module& module);
 size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
+size_t pad_unique(Block& block, Module& module);
 
 /// Copies the nodes of a function's or region's body to where the rewriter stands, with `arguments` for its params;
 /// returns what its results have become, for the results of `node`.

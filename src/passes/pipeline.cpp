@@ -76,6 +76,8 @@ constexpr Pass kRepeated[] = {
      [](Run& run) { return each_block(run, merge_equal_nodes); }, "CommonSubexpressionEliminationPass"},
     {"simplify", "the rewrite rules", simplify_all, ""},
     kRemoveDead,
+    {"pad_unique", "different indices of rows to update get room for all, so that dims are known",
+     [](Run& run) { return each_block(run, pad_unique); }, ""},
     {"sink_transposes", "the layout of every region of nodes by the fewest elements moved",
      [](Run& run) { return each_block(run, sink_transposes); }, "TransOpWithoutReshapeFusionPass"},
     {"sink_reshapes", "reshapes go behind element-wise nodes", [](Run& run) { return each_block(run, sink_reshapes); },

@@ -83,6 +83,7 @@ class Planner {
     if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_, packer_);
     find_roots();
     make_outputs();
+    start_in_outputs();
     for (Item& item : items_) make_step(item);
     finish_outputs();
     place_buffers();
@@ -135,8 +136,9 @@ class Planner {
     return text;
   }
 
-  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones the earliest last
-  // node goes first. A group that would need to stand in two places at once is dissolved.
+  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
+  // param go first, so that no gradient is kept, then the earliest last node. A group that would need to stand in two
+  // places at once is dissolved.
   void order_items() {
     std::unordered_map<const Node*, size_t> position, item_of;
     for (const auto& node : body_->nodes) position.emplace(node.get(), position.size());
@@ -164,8 +166,9 @@ class Planner {
         last_effect = found->second;
       }
     }
-    order_updates(followers, after, item_of);
+    const std::vector<bool> updates = order_updates(followers, after, item_of);
     auto later = [&](size_t a, size_t b) {
+      if (updates[a] != updates[b]) return bool{updates[b]};
       return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last());
     };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
@@ -202,13 +205,18 @@ class Planner {
   }
 
   // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one.
+  // Returns which items that are.
   template <class After, class ItemOf>
-  void order_updates(const std::vector<std::vector<size_t>>& followers, After& after, const ItemOf& item_of) {
+  std::vector<bool> order_updates(const std::vector<std::vector<size_t>>& followers, After& after,
+                                  const ItemOf& item_of) {
+    std::vector<bool> writers(items_.size(), false);
     for (auto [result, param] : plan_->function->updates) {
       const Value* made = behind_views(body_->results[result], item_of);
-      auto readers = readers_.find(body_->params[param].get());
-      if (!made->producer || !item_of.count(made->producer) || readers == readers_.end()) continue;
+      if (!made->producer || !item_of.count(made->producer)) continue;
       size_t writer = item_of.at(made->producer);
+      writers[writer] = true;
+      auto readers = readers_.find(body_->params[param].get());
+      if (readers == readers_.end()) continue;
       std::vector<bool> reached(items_.size(), false);
       std::vector<size_t> pending{writer};
       while (!pending.empty()) {
@@ -224,6 +232,7 @@ class Planner {
       if (std::none_of(readers->second.begin(), readers->second.end(), late))
         for (size_t reader : readers->second) after(reader, writer);
     }
+    return writers;
   }
 
   void dissolve_stuck(const std::vector<size_t>& waits) {
@@ -308,19 +317,52 @@ class Planner {
     return true;
   }
 
-  // The step that makes a param's new content reads the old one as well: in place only where the step can.
+  // What a step changes in place in a result's memory is made there already, unless it is the memory of a param that
+  // somebody reads in between.
+  void start_in_outputs() {
+    std::unordered_map<const Value*, size_t> maker;
+    for (size_t i = 0; i < items_.size(); ++i)
+      for (const Value* output : items_[i].group.outputs) maker[output] = i;
+    for (size_t i = items_.size(); i-- > 0;) {
+      const Group& group = items_[i].group;
+      const OpDef& op = *group.last().op;  // element-wise ones are made together
+      if (group.nodes.size() != 1 || !op.has(kInPlace) || op.has(kElementwise) || group.outputs.size() != 1) continue;
+      auto direct = direct_.find(group.outputs[0]);
+      const Value* start = group.last().inputs[0];
+      if (direct == direct_.end() || !maker.count(start) || direct_.count(start) || !uses_->single(start) ||
+          start->type != group.outputs[0]->type)
+        continue;
+      auto replaced = replaces_.find(direct->second);
+      auto readers = replaced == replaces_.end() ? readers_.end() : readers_.find(replaced->second);
+      const bool read_before =
+          readers == readers_.end() || std::all_of(readers->second.begin(), readers->second.end(),
+                                                   [&](size_t reader) { return reader <= maker.at(start); });
+      if (read_before) direct_[start] = direct->second;
+    }
+  }
+
+  // The step that makes a param's new content reads the old one as well, or what begins in the result's memory: in place
+  // only where the step can.
   void keep_apart(const Group& group, const PlannedStep& step) {
-    for (size_t i = 0; i < group.outputs.size(); ++i) {
-      auto direct = direct_.find(root(group.outputs[i]));
-      auto replaced = direct == direct_.end() ? replaces_.end() : replaces_.find(direct->second);
-      if (replaced == replaces_.end()) continue;
+    for (const Value* output : group.outputs) {
+      auto direct = direct_.find(root(output));
+      if (direct == direct_.end()) continue;
+      auto replaced = replaces_.find(direct->second);
       std::vector<size_t> same;
-      for (size_t j = 0; j < group.inputs.size(); ++j)
-        if (root(group.inputs[j]) == replaced->second) same.push_back(j);
+      std::optional<size_t> begun;  // the buffer
+      for (size_t j = 0; j < group.inputs.size(); ++j) {
+        const Buffer& buffer = plan_->buffers[step.inputs[j]];
+        const bool begins = buffer.kind == Buffer::Kind::output && buffer.index == direct->second;
+        if (begins) begun = step.inputs[j];
+        if (begins || (replaced != replaces_.end() && root(group.inputs[j]) == replaced->second)) same.push_back(j);
+      }
       if (same.empty()) continue;
       std::vector<size_t> able = step.step ? step.step->in_place() : std::vector<size_t>();
-      bool fits = same.size() == 1 && std::count(able.begin(), able.end(), same[0]);
-      if (!fits) direct_.erase(direct);
+      const bool fits = same.size() == 1 && std::count(able.begin(), able.end(), same[0]);
+      if (!fits)
+        direct_.erase(direct);
+      else if (begun)
+        buffer_[root(output)] = *begun;
     }
   }
 

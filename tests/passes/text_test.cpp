@@ -60,6 +60,8 @@ void run_pass(Module& module, const std::string& name) {
     sink_transposes(module.main().body, module);
   else if (name == "sink_reshapes")
     sink_reshapes(module.main().body, module);
+  else if (name == "pad_unique")
+    pad_unique(module.main().body, module);
   else if (name == "fold_constants")
     fold_constants(module.main().body, &module);
   else if (name == "remove_dead")

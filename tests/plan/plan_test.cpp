@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engines/cpu/engine.h"
 #include "engines/reference/engine.h"
 #include "ir/text.h"
 #include "runtime/model.h"
@@ -124,6 +125,48 @@ TEST(Plan, InputsAndConstantsAreCopiedToOutputs) {
   })",
                                 {&reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy copy copy");
+}
+
+const std::string kChangedRows = R"(
+  func @main(%v: f32[4, 2], %i: i64[1], %u: f32[1, 2]) -> (%v: f32[4, 2], %s: f32[2]) updates [0 = 0] {
+    %h = square %v : f32[4, 2]
+    %y = scatter_reduce %h, %i, %u : f32[4, 2]
+    %s = reduce_sum READ {axes = [0]} : f32[2]
+    return %y, %s
+  })";
+
+TEST(Plan, WhatIsChangedInPlaceIsMadeInTheMemoryOfTheResult) {
+  std::string text = kChangedRows;
+  text.replace(text.find("READ"), 4, "%y");
+  auto [module, plan] = planned(text, {&cpu_engine(), &reference_engine()});
+  EXPECT_EQ(plan->buffers[plan->steps[0].outputs[0]].kind, Buffer::Kind::output);
+  EXPECT_EQ(plan->steps[1].inputs[0], plan->steps[1].outputs[0]);
+  EXPECT_EQ(kernels(*plan).find("copy"), std::string::npos);
+}
+
+TEST(Plan, WhatIsReadLaterIsNotOverwrittenEarly) {
+  std::string text = kChangedRows;
+  text.replace(text.find("READ"), 4, "%v");
+  auto [module, plan] = planned(text, {&cpu_engine(), &reference_engine()});
+  for (const PlannedStep& step : plan->steps)
+    if (&step != &plan->steps.back()) {
+      for (size_t output : step.outputs)
+        EXPECT_FALSE(plan->buffers[output].kind == Buffer::Kind::output && plan->buffers[output].index == 0)
+            << step.kernel;
+    }
+}
+
+TEST(Plan, UpdatesComeAsSoonAsTheirGradient) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[64], %b: f32[64], %x: f32[64]) -> (%a: f32[64], %b: f32[64]) updates [0 = 0, 1 = 1] {
+    %g = exp %x : f32[64]
+    %h = tanh %g : f32[64]
+    %a1 = sub %a, %g : f32[64]
+    %b1 = sub %b, %h : f32[64]
+    return %a1, %b1
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan).substr(0, 42), "reference/exp reference/sub reference/tanh");
 }
 
 TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {

@@ -195,7 +195,9 @@ def segment_reduce(x, segments, count, mode, empty_is_zero):
     return y.astype(x.dtype)
 
 
-def scatter_reduce(x, indices, updates, mode):
+def scatter_reduce(x, indices, updates, mode, padded):
+    if padded:
+        indices, updates = indices[indices >= 0], updates[indices >= 0]
     combined = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.minimum, "max": np.maximum}
     y = x.copy()
     combined[mode].at(y, indices, updates)

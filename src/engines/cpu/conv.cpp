@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kFewTiles = 16;
 constexpr int64_t kChunkBytes = 192 << 10;  // inputs of a chunk's tiles, to stay in the second-level cache
+constexpr int64_t kLeastTiles = 4;          // of a chunk that reads all weights
+constexpr int64_t kPanelBytes = 768 << 10;  // weights of a panel that stay in the second-level cache
 constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -184,14 +186,18 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
 }
 
 // What is larger is read once: the input (pixels outermost, so that a worker meets its own pixels again in the next
-// layer) or the weights (panels outermost).
+// layer) or the weights (panels outermost). Where so few long pixels make a chunk that the weights would be read over and
+// over from beyond the second-level cache, a panel of them stays in it instead.
 void Conv::choose_chunks(int threads) {
   const auto tiles = static_cast<int64_t>(tiles_.size());
   const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerThread;
-  pixels_outermost_ = tiles > kFewTiles && spec_.kh * spec_.kw * spec_.oc <= spec_.n * spec_.h * spec_.w;
+  const int64_t tile_bytes = most_pixels_ * spec_.ic * spec_.stride_h * spec_.stride_w * 4;
+  const int64_t most = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, tile_bytes));
+  const auto panel_bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
+  const bool long_pixels = is_matrix() && most < kLeastTiles && panel_bytes <= kPanelBytes && panels_ >= wanted;
+  pixels_outermost_ =
+      tiles > kFewTiles && spec_.kh * spec_.kw * spec_.oc <= spec_.n * spec_.h * spec_.w && !long_pixels;
   if (pixels_outermost_) {
-    const int64_t tile_bytes = most_pixels_ * spec_.ic * spec_.stride_h * spec_.stride_w * 4;
-    const int64_t most = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, tile_bytes));
     tiles_per_chunk_ = static_cast<int>(std::clamp<int64_t>(tiles / wanted, 1, most));
     panels_per_chunk_ = static_cast<int>(panels_);
   } else {

@@ -9,9 +9,12 @@ namespace cairn {
 
 namespace {
 
-// Kernels know all dims; lists, strings and tensors of dims born from data are left to the reference.
+// Kernels know all dims; lists, strings and tensors of dims born from data are left to the reference. Random states are
+// objects as well.
 std::optional<std::string> refusal(const CpuKernel& kernel, const Group& group) {
-  const auto object = [](const Value* value) { return is_host_object(value->type); };
+  const auto object = [](const Value* value) {
+    return is_host_object(value->type) && value->type.kind != Type::Kind::rng;
+  };
   if (std::any_of(group.inputs.begin(), group.inputs.end(), object) ||
       std::any_of(group.outputs.begin(), group.outputs.end(), object))
     return "dims depend on element values";

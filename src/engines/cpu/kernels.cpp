@@ -7,7 +7,9 @@
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/program.h"
+#include "engines/cpu/random.h"
 #include "engines/cpu/rows.h"
+#include "engines/cpu/segments.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 
@@ -43,6 +45,9 @@ constexpr CpuKernel kKernels[] = {
     {"arg", refuses_arg, make_arg},
     {"cumsum", refuses_cumsum, make_cumsum},
     {"fold", refuses_fold, make_fold},
+    {"row_updates", refuses_row_updates, make_row_updates},
+    {"segments", refuses_segments, make_segments},
+    {"unique_padded", refuses_unique_padded, make_unique_padded},
     {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
     {"input_gradient", refuses_input_gradient, make_input_gradient},
     {"kernel_gradient", refuses_kernel_gradient, make_kernel_gradient},
@@ -50,6 +55,7 @@ constexpr CpuKernel kKernels[] = {
     {"batch_norm_gradient", refuses_batch_norm_gradient, make_batch_norm_gradient},
     {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
     {"pool_gradient", refuses_pool_gradient, make_pool_gradient},
+    {"random", refuses_random, make_random},
     {"elements", refuses_elements, make_elements},
 };
 

@@ -11,7 +11,7 @@ namespace cairn {
 
 class Results {
  public:
-  /// Of f32; `workspace` bytes come before those of unused results.
+  /// `workspace` bytes come before those of unused results.
   Results(const Group& group, const std::vector<const Value*>& values, size_t workspace)
       : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
     for (const Value* value : values) {
@@ -19,12 +19,13 @@ class Results {
       places_.push_back(static_cast<size_t>(at - group.outputs.begin()));
       starts_.push_back(bytes_);
       if (at == group.outputs.end())
-        bytes_ += whole_lines(static_cast<size_t>(count_of(value->type.shape.sizes())) * sizeof(float));
+        bytes_ += whole_lines(storage_bytes(value->type.dtype, count_of(value->type.shape.sizes())));
     }
   }
-  float* at(const StepArgs& args, size_t i) const {
-    if (places_[i] < outputs_) return output(args, places_[i]);
-    return reinterpret_cast<float*>(static_cast<char*>(args.workspace) + starts_[i]);
+  template <class T = float>
+  T* at(const StepArgs& args, size_t i) const {
+    if (places_[i] < outputs_) return output<T>(args, places_[i]);
+    return static_cast<T*>(static_cast<void*>(static_cast<char*>(args.workspace) + starts_[i]));
   }
   size_t workspace() const { return bytes_; }
 

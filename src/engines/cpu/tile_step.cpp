@@ -161,7 +161,7 @@ class TileStep final : public Step {
       conv_.run(executor, x + offsets_[i].x, packed, bias, residual + to, y + to);
     };
     const auto products = static_cast<int>(offsets_.size());
-    if (products < 2 * workers_ || args.executor.width() > workers_) {
+    if (packers() == 1 || args.executor.width() > workers_) {
       for (int i = 0; i < products; ++i) product(static_cast<size_t>(i), args.executor, scratch);
       return;
     }
@@ -174,9 +174,7 @@ class TileStep final : public Step {
     const std::string batch = offsets_.size() > 1 ? fmt::format(", {} products", offsets_.size()) : "";
     return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch, packed_ ? "" : ", packed in the run");
   }
-  size_t workspace() const override {
-    return bias_.workspace() + (packed_ ? 0 : scratch_floats() * 4 * static_cast<size_t>(workers_));
-  }
+  size_t workspace() const override { return bias_.workspace() + (packed_ ? 0 : scratch_floats() * 4 * packers()); }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
   }
@@ -187,7 +185,12 @@ class TileStep final : public Step {
   }
 
  private:
-  /// Of one worker, whole cache lines.
+  /// How many pack at the same time: every worker a product of its own, or all of them one.
+  size_t packers() const {
+    const auto workers = static_cast<size_t>(workers_);
+    return offsets_.size() < 2 * workers ? 1 : workers;
+  }
+  /// Of one packer, whole cache lines.
   size_t scratch_floats() const { return (conv_.packed_size() + 15) / 16 * 16; }
 
   Conv conv_;

@@ -1,0 +1,122 @@
+#include "engines/cpu/random.h"
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
+#include "engines/cpu/results.h"
+#include "ops/philox.h"
+
+namespace cairn {
+
+namespace {
+
+using namespace random;
+
+constexpr int64_t kWide = 16;  // groups at once
+
+// What Philox::words() gives of neighbouring counts, as numbers in [0, 1).
+CAIRN_VECTORISED void uniform_groups(const Philox& first, float* to) {
+  uint32_t x0[kWide], x1[kWide], x2[kWide], x3[kWide];
+  for (uint64_t i = 0; i < kWide; ++i) {
+    const uint64_t low = first.low + i, high = first.high + (low < i);
+    x0[i] = static_cast<uint32_t>(low), x1[i] = static_cast<uint32_t>(low >> 32);
+    x2[i] = static_cast<uint32_t>(high), x3[i] = static_cast<uint32_t>(high >> 32);
+  }
+  auto k0 = static_cast<uint32_t>(first.key), k1 = static_cast<uint32_t>(first.key >> 32);
+  for (int round = 0; round < kRounds; ++round, k0 += kWeyl[0], k1 += kWeyl[1])
+    for (int64_t i = 0; i < kWide; ++i) {
+      const uint64_t a = uint64_t{kFactors[0]} * x0[i], b = uint64_t{kFactors[1]} * x2[i];
+      x0[i] = static_cast<uint32_t>(b >> 32) ^ x1[i] ^ k0, x1[i] = static_cast<uint32_t>(b);
+      x2[i] = static_cast<uint32_t>(a >> 32) ^ x3[i] ^ k1, x3[i] = static_cast<uint32_t>(a);
+    }
+  for (int64_t i = 0; i < kWide; ++i) {
+    to[4 * i] = unit<float>(x0[i]), to[4 * i + 1] = unit<float>(x1[i]);
+    to[4 * i + 2] = unit<float>(x2[i]), to[4 * i + 3] = unit<float>(x3[i]);
+  }
+}
+
+/// Elements of groups that begin at `state`.
+template <class Distribution>
+void fill(Philox state, int64_t count, float* to) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<Distribution, Uniform>)
+    for (; i + 4 * kWide <= count; i += 4 * kWide, state.skip(kWide)) uniform_groups(state, to + i);
+  for (; i < count; state.skip(kCounts<float, Distribution>)) {
+    const Draws<float> draws = Distribution::template of<float>(state);
+    for (size_t j = 0; j < draws.size() && i < count; ++j, ++i) to[i] = draws[j];
+  }
+}
+
+using Fill = void (*)(Philox state, int64_t count, float* to);
+
+/// What fills, how far a group moves the counter, and how much work an element is.
+struct Drawing {
+  Fill fill = nullptr;
+  uint64_t counts = 1;
+  int64_t work = 1;
+};
+template <class Distribution>
+constexpr Drawing kDrawing = {fill<Distribution>, kCounts<float, Distribution>,
+                              std::is_same_v<Distribution, Uniform> ? 4 : 64};
+
+const Drawing* drawing_of(const Node& node) {
+  if (node.is("random_uniform")) return &kDrawing<Uniform>;
+  if (node.is("random_normal")) return &kDrawing<Normal>;
+  if (node.is("random_truncated_normal")) return &kDrawing<TruncatedNormal>;
+  return nullptr;
+}
+
+Philox read_state(const void* value) {
+  const Tensor& state = static_cast<const HostValue*>(value)->tensor;
+  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3})
+    fail(ErrorKind::invalid_argument, "random", "the random state is not u64[3]");
+  const auto* numbers = static_cast<const uint64_t*>(state.data());
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
+// Into the memory of the run before when nobody else has it.
+void write_state(const Philox& state, void* value) {
+  Tensor& to = static_cast<HostValue*>(value)->tensor;
+  if (!to.defined() || to.owner().use_count() != 1) to = Tensor::uninitialized(kU64, {3});
+  auto* numbers = static_cast<uint64_t*>(to.mutable_data());
+  numbers[0] = state.key, numbers[1] = state.low, numbers[2] = state.high;
+}
+
+}  // namespace
+
+Refusal refuses_random(const Group& group) {
+  if (group.nodes.size() != 1 || !drawing_of(group.last())) return "is another operation";
+  const Type& y = group.last().result(1)->type;
+  if (!y.is_static() || !constant_of(group.last().inputs[1])) return "the shape is no constant";
+  return y.dtype == kF32 ? std::nullopt : Refusal(fmt::format("elements are {}, takes f32", to_string(y.dtype)));
+}
+
+std::unique_ptr<Step> make_random(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Drawing drawing = *drawing_of(node);
+  const int64_t count = count_of(node.result(1)->type.shape.sizes());
+  const auto reserve = static_cast<uint64_t>(node.attr().integer("reserve")), elements = static_cast<uint64_t>(count);
+  const uint64_t moved = reserve ? elements * reserve : (elements + 3) / 4 * drawing.counts;
+  const size_t state = index_of(group, node.inputs[0]), outputs = group.outputs.size();
+  const auto output_of = [&](size_t i) {
+    return static_cast<size_t>(std::find(group.outputs.begin(), group.outputs.end(), node.result(i)) -
+                               group.outputs.begin());
+  };
+  const size_t next = output_of(0), y = output_of(1);
+  const auto run = [=](const StepArgs& args) {
+    constexpr int64_t kBlock = 1024;  // groups
+    const Philox first = read_state(args.inputs[state]);
+    if (y < outputs)
+      for_each(args.executor, (count + 4 * kBlock - 1) / (4 * kBlock), 4 * kBlock * drawing.work, [&](int64_t block) {
+        Philox here = first;
+        here.skip(static_cast<uint64_t>(block * kBlock) * drawing.counts);
+        const int64_t at = block * 4 * kBlock;
+        drawing.fill(here, std::min(4 * kBlock, count - at), output(args, y) + at);
+      });
+    Philox after = first;
+    after.skip(moved);
+    if (next < outputs) write_state(after, args.outputs[next]);
+  };
+  return call(node.op->name, run);
+}
+
+}  // namespace cairn

@@ -1,0 +1,124 @@
+// The different indices of an embedding's gradient, which `unique` finds, get room for as many as there are elements when
+// they serve to add up and update rows alone: dims are known then, and one plan holds the whole step. What stands in the
+// rows too many is computed in vain and never written.
+#include <algorithm>
+#include <unordered_set>
+
+#include "passes/facts.h"
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+
+namespace cairn {
+
+namespace {
+
+/// What is computed from one `unique` node until rows are updated.
+class Followers {
+ public:
+  explicit Followers(const Node& unique) : unique_(unique), rows_{unique.result(0)} {}
+
+  /// Whether the node may get more rows; false for what would see their number or their content.
+  bool take(Node& node) {
+    const auto known = [&](const Value* value) { return rows_.count(value) || counts_.count(value); };
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), known)) return true;
+    if (!node.regions.empty() || !node.op->pure() || node.results.size() != 1) return false;
+    if (node.is("scatter_reduce") || node.is("scatter_update")) return updates_rows(node);
+    if (is_count(node)) {
+      counts_.insert(node.result());
+      return true;
+    }
+    if (!is_sum(node) && !is_row_by_row(node) && !names_rows(node)) return false;
+    rows_.insert(node.result());
+    return true;
+  }
+  bool reach(const Value* value) const { return rows_.count(value) || counts_.count(value); }
+  const std::vector<Node*>& updates() const { return updates_; }
+
+ private:
+  bool is_rows(const Value* value) const { return rows_.count(value) != 0; }
+  bool is_integer_rows(const Value* value) const { return is_rows(value) && value->type.dtype.is_integer(); }
+
+  /// The number of rows: the only element of a vector's shape, moved about.
+  bool is_count(const Node& node) const {
+    const Value* x = node.inputs[0];
+    if (node.op->has(kShapeOnly)) return is_rows(x) && x->type.shape.rank() == 1;
+    const bool moves = node.op->has(kView) || node.is("slice") || node.is("gather") || node.is("cast");
+    const auto rest_constant = std::all_of(node.inputs.begin() + 1, node.inputs.end(), constant_of);
+    return counts_.count(x) && moves && rest_constant && node.result()->type.is_static() &&
+           node.result()->type.dtype.is_integer() && *element_count(node.result()->type.shape.sizes()) == 1;
+  }
+
+  /// Rows of equal index added up: rows without an index are neutral elements.
+  bool is_sum(const Node& node) const {
+    if (!node.is("segment_reduce") || reach(node.inputs[0]) || !counts_.count(node.inputs[2])) return false;
+    const Value* index = node.inputs[1];
+    while (index->producer && index->producer->is("cast")) index = index->producer->inputs[0];
+    return index == unique_.result(1);
+  }
+
+  /// Element-wise on rows and what is the same for all of them.
+  bool is_row_by_row(const Node& node) const {
+    if (!node.op->has(kElementwise)) return false;
+    const Type& result = node.result()->type;
+    if (!result.shape.ranked || (!result.dtype.is_float() && !node.is("cast"))) return false;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) {
+      const Shape& shape = value->type.shape;
+      if (!value->type.is_tensor() || !shape.ranked || counts_.count(value)) return false;
+      if (is_rows(value)) return shape.rank() == result.shape.rank();
+      return shape.rank() < result.shape.rank() || shape.dims[0] == Dim(1);
+    });
+  }
+
+  /// The indices as index vectors, and the rows of a variable that they name: -1 is the last one.
+  bool names_rows(const Node& node) const {
+    if (node.is("require_distinct")) return is_integer_rows(node.inputs[0]);
+    if (node.is("reshape")) {
+      const Tensor* dims = constant_of(node.inputs[1]);
+      return is_integer_rows(node.inputs[0]) && dims && dims->as_i64() == std::vector<int64_t>{-1, 1};
+    }
+    return node.is("gather") && !reach(node.inputs[0]) && is_integer_rows(node.inputs[1]) &&
+           node.inputs[1]->type.shape.rank() == 1 && node.attr().integer("axis") == 0;
+  }
+
+  bool updates_rows(Node& node) {
+    const size_t rank = node.is("scatter_update") ? 2 : 1;
+    if (reach(node.inputs[0]) || !is_integer_rows(node.inputs[1]) || node.inputs[1]->type.shape.rank() != rank ||
+        !is_rows(node.inputs[2]))
+      return false;
+    updates_.push_back(&node);
+    return true;
+  }
+
+  const Node& unique_;
+  std::unordered_set<const Value*> rows_, counts_;
+  std::vector<Node*> updates_;
+};
+
+bool pad(Block& block, Node& unique) {
+  const Type& x = unique.inputs[0]->type;
+  if (!x.is_static() || (x.dtype != kI32 && x.dtype != kI64)) return false;
+  Followers followers(unique);
+  for (const auto& node : block.nodes)
+    if (node.get() != &unique && !followers.take(*node)) return false;
+  const auto reached = [&](const Value* result) { return followers.reach(result); };
+  if (followers.updates().empty() || std::any_of(block.results.begin(), block.results.end(), reached)) return false;
+  unique.op = &op_named("unique_padded");
+  for (Node* update : followers.updates()) update->attributes.set("padded", true);
+  for (const auto& node : block.nodes)
+    if (node->is("require_distinct") && reached(node->inputs[0])) node->op = &op_named("identity");
+  return true;
+}
+
+}  // namespace
+
+size_t pad_unique(Block& block, Module& module) {
+  size_t changes = 0;
+  for (const auto& node : block.nodes) {
+    for (auto& region : node->regions) changes += pad_unique(*region, module);
+    if (node->is("unique") && pad(block, *node)) ++changes;
+  }
+  if (changes > 0) infer_block(block, &module);
+  return changes;
+}
+
+}  // namespace cairn
