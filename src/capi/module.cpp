@@ -10,26 +10,24 @@
 
 using namespace cairn;
 using namespace cairn::capi;
-using Json = nlohmann::json;
-
 namespace {
 
 constexpr size_t kLongestOptions = 1 << 20;
 
-std::vector<std::string> texts(const Json& value, const std::string& key) {
+std::vector<std::string> texts(const nlohmann::json& value, const std::string& key) {
   if (!value.is_array()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
   std::vector<std::string> list;
-  for (const Json& item : value) {
+  for (const nlohmann::json& item : value) {
     if (!item.is_string()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
     list.push_back(item.get<std::string>());
   }
   return list;
 }
 
-Shape shape_of(const Json& value, const std::string& input) {
+Shape shape_of(const nlohmann::json& value, const std::string& input) {
   std::vector<Dim> dims;
   if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
-  for (const Json& item : value) {
+  for (const nlohmann::json& item : value) {
     if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
     int64_t size = item.get<int64_t>();
     dims.push_back(size < 0 ? Dim() : Dim(size));
@@ -37,9 +35,9 @@ Shape shape_of(const Json& value, const std::string& input) {
   return Shape(std::move(dims));
 }
 
-std::vector<int64_t> values_of(const Json& value, const std::string& input) {
+std::vector<int64_t> values_of(const nlohmann::json& value, const std::string& input) {
   std::vector<int64_t> values;
-  for (const Json& item : value.is_array() ? value : Json::array({nullptr})) {
+  for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({nullptr})) {
     if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "value is no list of integers");
     values.push_back(item.get<int64_t>());
   }
@@ -50,7 +48,7 @@ ImportOptions import_options(const char* text) {
   ImportOptions options;
   if (!text || !*text) return options;
   if (std::string_view(text).size() > kLongestOptions) fail(ErrorKind::invalid_argument, "options", "are too long");
-  Json json = Json::parse(text, nullptr, false);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) fail(ErrorKind::invalid_argument, "options", "are no JSON object");
   for (const auto& [key, value] : json.items()) {
     if (key == "outputs") {
@@ -119,9 +117,9 @@ CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusa
     *refusals = nullptr;
     if (size) require(graph, "graph");
     auto bytes = ModelBytes::from_memory("graph", std::string(static_cast<const char*>(graph), size));
-    Json reasons = refused_nodes(tensorflow::read_graph_def(bytes, bytes->bytes()));
-    if (reasons.is_null()) reasons = Json::object();
-    *refusals = copy_text(reasons.dump(-1, ' ', false, Json::error_handler_t::replace));
+    nlohmann::json reasons = refused_nodes(tensorflow::read_graph_def(bytes, bytes->bytes()));
+    if (reasons.is_null()) reasons = nlohmann::json::object();
+    *refusals = copy_text(reasons.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   });
 }
 

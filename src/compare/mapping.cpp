@@ -10,8 +10,6 @@ namespace cairn::compare {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kLargest = size_t{2} << 30;
 
 void add(OpMapping& mapping, MappedOp op) {
@@ -20,26 +18,26 @@ void add(OpMapping& mapping, MappedOp op) {
   mapping.ops.push_back(std::move(op));
 }
 
-std::string text_at(const Json& object, const char* key) {
+std::string text_at(const nlohmann::json& object, const char* key) {
   auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-const Json& list_at(const Json& object, const char* key) {
-  static const Json kNone = Json::array();
+const nlohmann::json& list_at(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json kNone = nlohmann::json::array();
   auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() && found->is_array() ? *found : kNone;
 }
 
 /// The value of an attribute in a list of {"key": ..., "value": {...}}; null when there is none.
-const Json& attribute(const Json& holder, const char* key) {
-  static const Json kNull;
-  for (const Json& entry : list_at(holder, "attr"))
+const nlohmann::json& attribute(const nlohmann::json& holder, const char* key) {
+  static const nlohmann::json kNull;
+  for (const nlohmann::json& entry : list_at(holder, "attr"))
     if (text_at(entry, "key") == key && entry.contains("value")) return entry["value"];
   return kNull;
 }
 
-int integer_of(const Json& value) {
+int integer_of(const nlohmann::json& value) {
   auto found = value.is_object() ? value.find("i") : value.end();
   if (found == value.end()) return 0;
   if (found->is_number_integer()) return found->get<int>();
@@ -59,42 +57,42 @@ Origin parse_edge(const std::string& text) {
   return edge;
 }
 
-MappedOp model_op(const Json& json) {
+MappedOp model_op(const nlohmann::json& json) {
   MappedOp op;
   op.name = text_at(json, "name"), op.type = text_at(json, "type");
-  const Json& originals = attribute(json, "_datadump_original_op_names");
+  const nlohmann::json& originals = attribute(json, "_datadump_original_op_names");
   if (originals.is_object() && originals.contains("list"))
-    for (const Json& name : list_at(originals["list"], "s"))
+    for (const nlohmann::json& name : list_at(originals["list"], "s"))
       if (name.is_string() && !name.get_ref<const std::string&>().empty()) op.originals.push_back(name);
-  for (const Json& desc : list_at(json, "output_desc")) {
+  for (const nlohmann::json& desc : list_at(json, "output_desc")) {
     Origin origin;
     origin.name = text_at(attribute(desc, "_datadump_origin_name"), "s");
     origin.index = integer_of(attribute(desc, "_datadump_origin_output_index"));
     origin.layout = text_at(attribute(desc, "_datadump_origin_format"), "s");
     op.outputs.push_back(std::move(origin));
   }
-  for (const Json& edge : list_at(json, "input"))
+  for (const nlohmann::json& edge : list_at(json, "input"))
     if (edge.is_string())
       if (Origin producer = parse_edge(edge); producer.index >= 0 && !producer.name.empty())
         op.producers.push_back(std::move(producer));
   return op;
 }
 
-OpMapping from_model(const Json& graphs) {
+OpMapping from_model(const nlohmann::json& graphs) {
   OpMapping mapping;
-  for (const Json& graph : graphs)
-    for (const Json& op : list_at(graph, "op"))
+  for (const nlohmann::json& graph : graphs)
+    for (const nlohmann::json& op : list_at(graph, "op"))
       if (!text_at(op, "name").empty()) add(mapping, model_op(op));
   return mapping;
 }
 
-OpMapping from_object(const Json& object, const std::string& path) {
+OpMapping from_object(const nlohmann::json& object, const std::string& path) {
   OpMapping mapping;
   for (const auto& [name, value] : object.items()) {
     MappedOp op;
     op.name = name;
-    const Json list = value.is_array() ? value : Json::array({value});
-    for (const Json& original : list) {
+    const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
+    for (const nlohmann::json& original : list) {
       if (!original.is_string())
         fail(ErrorKind::io, path, "maps {} to something that is neither a name nor a list of names", name);
       op.originals.push_back(original);
@@ -152,10 +150,11 @@ OpMapping read_mapping(const std::string& path) {
   size_t start = text.find_first_not_of(" \t\r\n");
   bool json_form = start != std::string::npos && (text[start] == '{' || text[start] == '[');
   if (!json_form) return from_lines(text, path);
-  Json json = Json::parse(text, nullptr, false);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::io, path, "is not sound JSON");
   if (json.is_object() && json.contains("graph") && json["graph"].is_array()) return from_model(json["graph"]);
-  if (json.is_object() && json.contains("op") && json["op"].is_array()) return from_model(Json::array({json}));
+  if (json.is_object() && json.contains("op") && json["op"].is_array())
+    return from_model(nlohmann::json::array({json}));
   bool counts = text.find("\"graph_fusion\"") != std::string::npos || text.find("effect_times") != std::string::npos;
   if (counts || !json.is_object())
     fail(ErrorKind::unsupported, path, "{}; give the model's JSON (atc --mode=1) or {{\"mine\": [\"golden\"]}}",

@@ -13,10 +13,10 @@ struct NpyType {
   const char* text;  // without the byte order
   DType dtype;
 };
-constexpr NpyType kTypes[] = {{"b1", kBool}, {"i1", kI8},  {"i2", kI16}, {"i4", kI32}, {"i8", kI64},
-                              {"u1", kU8},   {"u2", kU16}, {"u4", kU32}, {"u8", kU64}, {"f2", kF16},
-                              {"f4", kF32},  {"f8", kF64}, {"c8", kC64}, {"V2", kBF16}};
-constexpr size_t kMostDims = 64;
+constexpr NpyType kNpyTypes[] = {{"b1", kBool}, {"i1", kI8},  {"i2", kI16}, {"i4", kI32}, {"i8", kI64},
+                                 {"u1", kU8},   {"u2", kU16}, {"u4", kU32}, {"u8", kU64}, {"f2", kF16},
+                                 {"f4", kF32},  {"f8", kF64}, {"c8", kC64}, {"V2", kBF16}};
+constexpr size_t kMostNpyDims = 64;
 
 /// The value's text after 'key': in the header, which is a Python dictionary.
 std::string_view after_key(std::string_view header, std::string_view key, const std::string& where) {
@@ -39,7 +39,7 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& where
     int64_t dim = 0;
     if (!item.empty()) {
       auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), dim);
-      sound = error == std::errc() && last == item.data() + item.size() && dim >= 0 && dims.size() < kMostDims;
+      sound = error == std::errc() && last == item.data() + item.size() && dim >= 0 && dims.size() < kMostNpyDims;
       dims.push_back(dim);
     }
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -48,20 +48,20 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& where
   return dims;
 }
 
-struct Header {
+struct NpyHeader {
   DType dtype;
   bool swapped = false, columns_first = false;
   std::vector<int64_t> dims;
 };
 
-Header parse_header(std::string_view text, const std::string& where) {
-  Header header;
+NpyHeader parse_header(std::string_view text, const std::string& where) {
+  NpyHeader header;
   std::string_view descr = after_key(text, "descr", where);
   const NpyType* type = nullptr;
   if (descr.size() > 4 && descr[0] == '\'' && std::string_view("<>|=").find(descr[1]) != std::string_view::npos)
-    type = std::find_if(std::begin(kTypes), std::end(kTypes),
+    type = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes),
                         [&](const NpyType& row) { return descr.substr(2, 2) == row.text && descr[4] == '\''; });
-  if (type == nullptr || type == std::end(kTypes))
+  if (type == nullptr || type == std::end(kNpyTypes))
     fail(ErrorKind::unsupported, where, "has elements of type {}, which is not a number type that is read",
          descr.substr(0, std::min<size_t>(descr.find(','), 20)));
   header.dtype = type->dtype;
@@ -106,7 +106,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& where, std::shared_p
   size_t start = wide ? 12 : 10, length = 0;
   for (size_t i = 0; i < start - 8; ++i) length |= size_t{static_cast<unsigned char>(bytes[8 + i])} << (8 * i);
   if (length > bytes.size() - start) fail(ErrorKind::io, where, "is cut off in its .npy header");
-  Header header = parse_header(bytes.substr(start, length), where);
+  NpyHeader header = parse_header(bytes.substr(start, length), where);
   std::string_view data = bytes.substr(start + length);
   std::optional<int64_t> count = element_count(header.dims);
   if (!count || storage_bytes(header.dtype, *count) > data.size())
@@ -132,9 +132,9 @@ Tensor read_npy(const std::string& path) {
 }
 
 std::string npy_bytes(const Tensor& tensor) {
-  const NpyType* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+  const NpyType* type = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes),
                                      [&](const NpyType& row) { return row.dtype == tensor.dtype(); });
-  if (type == std::end(kTypes))
+  if (type == std::end(kNpyTypes))
     fail(ErrorKind::unsupported, "", "{} elements cannot be written to a .npy file", to_string(tensor.dtype()));
   std::string dims;
   for (int64_t dim : tensor.dims()) dims += fmt::format("{}, ", dim);

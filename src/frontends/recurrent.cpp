@@ -6,14 +6,12 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-
 Value* sum(Builder& b, Value* x, Value* y) { return b.add("add", {x, y}); }
 Value* product(Builder& b, Value* x, Value* y) { return b.add("mul", {x, y}); }
 
 /// Elements begin .. end-1 of the last axis.
 Value* cut(Builder& b, Value* x, int64_t begin, int64_t end) {
-  std::vector<int64_t> first(x->type.shape.rank(), 0), last(x->type.shape.rank(), kAll);
+  std::vector<int64_t> first(x->type.shape.rank(), 0), last(x->type.shape.rank(), kToTheEnd);
   first.back() = begin, last.back() = end;
   return folded(b.add("slice", {x, b.ints(first), b.ints(last)}), b);
 }

@@ -1,12 +1,16 @@
 // Reshapes that frontends make: the new dims are numbers or dims of the input, which may be unknown until a run.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "ir/module.h"
 
 namespace cairn {
+
+/// The end of a slice that goes on to the end of its axis.
+inline constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
 /// One dim of the result: a number, or the size of dim `from` of the input.
 struct NewDim {

@@ -8,7 +8,6 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostDepth = 1024;
 
 /// A padded volume, cut into the slices that each tap of the window meets.
@@ -34,8 +33,9 @@ class Slices {
   /// Slices number tap, tap + stride, ... as images [n * count, height, width, channels].
   Value* at(int64_t tap) {
     const int64_t begin = tap * depth_.dilation, end = begin + (count - 1) * depth_.stride + 1;
-    Value* part = b_.add("slice", {volume_, b_.ints({0, begin, 0, 0, 0}), b_.ints({kAll, end, kAll, kAll, kAll})},
-                         {{"steps", std::vector<int64_t>{1, depth_.stride, 1, 1, 1}}});
+    Value* part = b_.add(
+        "slice", {volume_, b_.ints({0, begin, 0, 0, 0}), b_.ints({kToTheEnd, end, kToTheEnd, kToTheEnd, kToTheEnd})},
+        {{"steps", std::vector<int64_t>{1, depth_.stride, 1, 1, 1}}});
     const auto& dims = part->type.shape.dims;
     NewDim all = batch_.known() ? NewDim{batch_.size * count} : NewDim{};
     return reshape_to(part, {all, {dims[2].size}, {dims[3].size}, {dims[4].size}}, b_);
@@ -78,8 +78,8 @@ Value* conv3d(Value* x, Value* kernel, const DepthWindow& depth, const Attribute
   Slices slices(x, depth, 0, builder);
   Value* sum = nullptr;
   for (int64_t tap = 0; tap < depth.size; ++tap) {
-    Value* taken = builder.add(
-        "slice", {kernel, builder.ints({tap, 0, 0, 0, 0}), builder.ints({tap + 1, kAll, kAll, kAll, kAll})});
+    Value* taken = builder.add("slice", {kernel, builder.ints({tap, 0, 0, 0, 0}),
+                                         builder.ints({tap + 1, kToTheEnd, kToTheEnd, kToTheEnd, kToTheEnd})});
     Value* flat = reshape_to(taken, {{sizes[1]}, {sizes[2]}, {sizes[3]}, {sizes[4]}}, builder);
     Value* part = builder.add("conv2d", {slices.at(tap), flat}, plane);
     sum = sum == nullptr ? part : builder.add("add", {sum, part});

@@ -20,9 +20,9 @@ struct Decoded {
 };
 
 // A small pull reader over JSON text that was found valid before; it only needs to skip and to decode strings.
-class Json {
+class JsonText {
  public:
-  explicit Json(const std::string& text) : text_(text) {}
+  explicit JsonText(const std::string& text) : text_(text) {}
 
   void blank() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
@@ -171,7 +171,7 @@ std::unique_ptr<Notebook> Notebook::read(const std::string& text, const std::str
   if (!nlohmann::json::accept(text)) return problem("not a notebook: no valid JSON");
   auto notebook = std::make_unique<Notebook>();
   int cell_number = 0;
-  Json json(text);
+  JsonText json(text);
   json.object([&](const std::string& key) {
     if (key != "cells") return json.skip();
     json.array([&] {

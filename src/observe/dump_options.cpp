@@ -10,8 +10,6 @@
 namespace cairn {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kMostParts = 100;
 
 template <class... Words>
@@ -60,7 +58,7 @@ uint64_t parse_budget(const std::string& text) {
 }
 
 /// "1", true and 1 are true alike.
-bool flag(const std::string& key, const Json& value) {
+bool flag(const std::string& key, const nlohmann::json& value) {
   if (value.is_boolean()) return value.get<bool>();
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   return choice(key, text, "0", "false", "False", "1", "true", "True") >= 3;
@@ -105,7 +103,7 @@ bool DumpOptions::wants_step(int64_t step) const {
 }
 
 DumpOptions parse_dump_options(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) fail(ErrorKind::invalid_argument, "dump options", "are no JSON object: {:.80}", text);
   DumpOptions options;
   bool switched = false;

@@ -9,8 +9,6 @@
 namespace cairn {
 namespace {
 
-using Json = nlohmann::json;
-
 enum class Status : uint8_t { acts, noted, refused };
 
 struct Key {
@@ -53,7 +51,7 @@ constexpr Key kKeys[] = {
 constexpr std::string_view kMetrics[] = {"PipeUtilization", "ArithmeticUtilization", "Memory",  "MemoryL0",
                                          "MemoryUB",        "ResourceConflictRatio", "L2Cache", "MemoryAccess"};
 
-std::string text_of(const Json& options, const char* key) {
+std::string text_of(const nlohmann::json& options, const char* key) {
   auto found = options.find(key);
   if (found == options.end()) return {};
   if (found->is_string()) return found->get<std::string>();
@@ -61,7 +59,7 @@ std::string text_of(const Json& options, const char* key) {
   fail(ErrorKind::invalid_argument, key, "expected a text, found {}", found->type_name());
 }
 
-void check_keys(const Json& options, ProfileOptions& parsed) {
+void check_keys(const nlohmann::json& options, ProfileOptions& parsed) {
   for (const auto& [name, value] : options.items()) {
     auto key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& each) { return each.name == name; });
     if (key == std::end(kKeys)) fail(ErrorKind::invalid_argument, name, "is no profiling option");
@@ -81,7 +79,7 @@ uint64_t storage_limit(const std::string& text) {
   return megabytes << 20;
 }
 
-ProfileLevel level_of(const Json& options) {
+ProfileLevel level_of(const nlohmann::json& options) {
   if (options.contains("level")) return parse_profile_level(text_of(options, "level"));
   std::string metrics = text_of(options, "aic_metrics");
   bool known = std::find(std::begin(kMetrics), std::end(kMetrics), metrics) != std::end(kMetrics);
@@ -114,7 +112,7 @@ ProfileLevel parse_profile_level(std::string_view text) {
 
 ProfileOptions parse_profile_options(std::string_view text) {
   if (text.empty()) fail(ErrorKind::invalid_argument, "profiling options", "are an empty text, expected JSON");
-  Json options = Json::parse(text, nullptr, false);
+  nlohmann::json options = nlohmann::json::parse(text, nullptr, false);
   if (!options.is_object()) fail(ErrorKind::invalid_argument, "profiling options", "are no JSON object: {:.80}", text);
   ProfileOptions parsed;
   check_keys(options, parsed);

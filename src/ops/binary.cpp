@@ -220,7 +220,7 @@ std::vector<Value*> square_of_sub(Builder& b, const Node& node) {
   return {b.add("square", {b.add("sub", {node.inputs[0], node.inputs[1]})})};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_binary_rows() {
   std::vector<OpDef> rows = {
       arithmetic("add", "x + y; integers wrap", kCommutative,
                  binary<std::plus<>{}, [](auto x, auto y) { return wrapped(x, y, std::plus<>()); }>, {"np.add(x, y)"}),
@@ -309,7 +309,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> binary_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_binary_rows();
   return rows;
 }
 

@@ -71,7 +71,7 @@ void iota(KernelContext& context) {
   });
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_constants_rows() {
   return {
       {.name = "constant",
        .summary = "the value itself",
@@ -102,7 +102,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> constant_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_constants_rows();
   return rows;
 }
 

@@ -72,7 +72,7 @@ void infer_while(InferContext& context) {
   }
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_control_rows() {
   constexpr auto kVariadic = InputDef::Arity::variadic;
   const char* tests = "runs regions or functions: tests/runtime/run_test.cpp";
   return {
@@ -108,7 +108,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> control_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_control_rows();
   return rows;
 }
 

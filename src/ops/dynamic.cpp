@@ -81,7 +81,7 @@ void unique_padded(KernelContext& context) {
   });
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_dynamic_rows() {
   return {
       {.name = "non_zero",
        .summary = "index vectors of the elements that are not 0 (NaN is not), in row-major order",
@@ -120,7 +120,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> dynamic_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_dynamic_rows();
   return rows;
 }
 

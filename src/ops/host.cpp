@@ -25,7 +25,7 @@ void check_assertion(KernelContext& context) {
     if (!holds) context.fail("{}", context.attr.text("message"));
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_host_rows() {
   return {
       {.name = "identity",
        .summary = "x itself",
@@ -50,7 +50,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> host_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_host_rows();
   return rows;
 }
 

@@ -345,7 +345,7 @@ void combined_non_max_suppression(KernelContext& context) {
   }
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_image_rows() {
   const InputDef scalar_size = {"most", Accepts::shape_integers};
   return {
       {.name = "resize2d",
@@ -443,7 +443,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> image_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_image_rows();
   return rows;
 }
 

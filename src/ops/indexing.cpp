@@ -229,7 +229,7 @@ void one_hot(KernelContext& context) {
   });
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_indexing_rows() {
   const InputDef x = {"x"}, indices = {"indices", Accepts::shape_integers};
   return {
       {.name = "gather",
@@ -304,7 +304,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> indexing_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_indexing_rows();
   return rows;
 }
 

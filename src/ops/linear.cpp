@@ -128,10 +128,6 @@ std::vector<Dim> conv2d_dims(const InferContext& context, const std::vector<Dim>
   return y;
 }
 
-std::vector<Dim> four_dims(const InferContext& context, size_t i) {
-  return ranked(context, i, 4) ? context.shape(i).dims : std::vector<Dim>(4);
-}
-
 void infer_conv2d(InferContext& context) {
   number_type(context, 0);
   DType dtype = equal_types(context);
@@ -229,7 +225,7 @@ std::vector<AttrDef> conv2d_attributes() {
           integer("groups", 1)};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_linear_rows() {
   return {
       {.name = "matmul",
        .summary = "matrix product over the last two dims, transposed first where told; leading dims broadcast; an "
@@ -333,7 +329,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> linear_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_linear_rows();
   return rows;
 }
 

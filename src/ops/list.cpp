@@ -259,7 +259,7 @@ OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inpu
           .oracle = untested("works on lists: tests/ops/list_test.cpp")};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_list_rows() {
   const InputDef list = {"list", Accepts::list}, index = {"index", Accepts::shape_integers}, x = {"x"};
   std::vector<OpDef> rows = {
       list_row("list_make",
@@ -292,7 +292,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> list_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_list_rows();
   return rows;
 }
 

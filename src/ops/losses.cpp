@@ -254,7 +254,7 @@ void ctc_loss(KernelContext& context) {
   });
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_losses_rows() {
   return {
       {.name = "softmax_cross_entropy",
        .summary = "along the last dim the sum of labels * -log(softmax(logits)), where a label of 0 adds nothing, and "
@@ -324,7 +324,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> loss_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_losses_rows();
   return rows;
 }
 

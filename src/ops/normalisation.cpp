@@ -454,7 +454,7 @@ std::vector<OpDef> inference_rows() {
   };
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_normalisation_rows() {
   std::vector<OpDef> rows = inference_rows(), rows_of_training = training_rows();
   for (OpDef& row : rows_of_training) rows.push_back(std::move(row));
   return rows;
@@ -463,7 +463,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> normalisation_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_normalisation_rows();
   return rows;
 }
 

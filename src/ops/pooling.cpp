@@ -22,10 +22,6 @@ std::vector<Dim> pooled_dims(const InferContext& context, const std::vector<Dim>
   return y;
 }
 
-std::vector<Dim> four_dims(const InferContext& context, size_t i) {
-  return ranked(context, i, 4) ? context.shape(i).dims : std::vector<Dim>(4);
-}
-
 void infer_pool(InferContext& context) {
   const DType dtype = number_type(context, 0);
   context.result(dtype, Shape(pooled_dims(context, four_dims(context, 0))));
@@ -185,7 +181,7 @@ std::vector<AttrDef> window_attributes(std::vector<AttrDef> more) {
   return all;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_pooling_rows() {
   return {
       {.name = "max_pool2d",
        .summary = "largest element of each window, NaN when one is NaN; padding never wins: a window all in padding "
@@ -273,7 +269,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> pooling_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_pooling_rows();
   return rows;
 }
 

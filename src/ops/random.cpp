@@ -314,7 +314,7 @@ std::vector<OpDef> other_rows() {
   };
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_random_rows() {
   std::vector<OpDef> rows = rows_of_floats(), others = other_rows();
   for (OpDef& row : others) rows.push_back(std::move(row));
   return rows;
@@ -323,7 +323,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> random_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_random_rows();
   return rows;
 }
 

@@ -269,7 +269,7 @@ OpDef arg_row(const char* name, const char* summary, void (*reference)(KernelCon
                     "f32[4]=[nan, 1, nan, 2] {axis = 0}", "f32[0, 3] {axis = 1}", "f16[9] {axis = 0}"}};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_reduction_rows() {
   const auto kSums = Precision::accumulate_f32, kExact = Precision::exact;
   return {
       reduction("reduce_sum", "sum along the axes; of no elements 0; no axes: x itself", Accepts::numbers, kSums,
@@ -329,7 +329,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> reduction_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_reduction_rows();
   return rows;
 }
 

@@ -148,7 +148,7 @@ void require_distinct(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_segments_rows() {
   return {
       {.name = "segment_reduce",
        .summary =
@@ -202,7 +202,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> segment_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_segments_rows();
   return rows;
 }
 

@@ -211,7 +211,7 @@ void store_sizes(KernelContext& context, const Dims& values) {
 void shape_of(KernelContext& context) { store_sizes(context, context.input(0).dims()); }
 void size_of(KernelContext& context) { store_sizes(context, {context.input(0).count()}); }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_shape_rows() {
   return {
       {.name = "reshape",
        .summary = "the same elements in row-major order under another shape; one size may be -1: what the others leave",
@@ -288,7 +288,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> shape_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_shape_rows();
   return rows;
 }
 

@@ -32,6 +32,10 @@ bool ranked(const InferContext& context, size_t i, size_t rank) {
   return shape.ranked;
 }
 
+std::vector<Dim> four_dims(const InferContext& context, size_t i) {
+  return ranked(context, i, 4) ? context.shape(i).dims : std::vector<Dim>(4);
+}
+
 void require_scalar(const InferContext& context, size_t i) { ranked(context, i, 0); }
 
 Dim same_size(const InferContext& context, const Dim& a, const Dim& b, const char* what) {

@@ -22,6 +22,8 @@ DType equal_types(const InferContext& context, size_t first = 0);
 
 /// Refuses a ranked input of any other rank; false when the input is unranked.
 bool ranked(const InferContext& context, size_t i, size_t rank);
+/// The dims of an input that must have four, of which nothing is known when it is unranked.
+std::vector<Dim> four_dims(const InferContext& context, size_t i);
 /// Refuses a ranked input that is not a scalar. Accepts one element of any rank when `one_element`.
 void require_scalar(const InferContext& context, size_t i);
 

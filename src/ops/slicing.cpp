@@ -146,7 +146,7 @@ void pad(KernelContext& context) {
       &fill);
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_slicing_rows() {
   return {
       {.name = "slice",
        .summary = "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; "
@@ -198,7 +198,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> slicing_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_slicing_rows();
   return rows;
 }
 

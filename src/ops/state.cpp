@@ -20,7 +20,7 @@ void of_variable(InferContext& context) {
   kInfer(context);
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_state_rows() {
   const Oracle lifted = untested("state is lifted to inputs and results before anything runs: tests/passes");
   return {
       {.name = "variable",
@@ -56,7 +56,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> state_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_state_rows();
   return rows;
 }
 

@@ -234,7 +234,7 @@ OpDef clip_row() {
   return row;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_unary_rows() {
   return {
       of_numbers(
           "neg", "-x; integers wrap",
@@ -329,7 +329,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> unary_ops() {
-  static const std::vector<OpDef> rows = make_rows();
+  static const std::vector<OpDef> rows = make_unary_rows();
   return rows;
 }
 

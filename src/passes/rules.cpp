@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -247,6 +248,8 @@ void Match::absorb(Node& node) {
   nodes_.emplace_back("", &node);
   rewriter_.inherit(merged(rewriter_.inherited(), node.sources));
 }
+
+bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
 
 Value* Match::constant(Tensor value) { return rewriter_.constant(std::move(value)); }
 

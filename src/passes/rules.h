@@ -58,6 +58,9 @@ struct Rule {
   const char* out = "";
 };
 
+/// What the pattern calls x surely has the type of what is replaced.
+bool keeps_type(const Match& m);
+
 std::span<const Rule> canonical_rules();    // identities and normal forms
 std::span<const Rule> shape_rules();        // transposes, reshapes, shapes known early
 std::span<const Rule> arithmetic_rules();   // element-wise algebra

@@ -10,8 +10,6 @@ namespace {
 
 Value* relu_of_input(Match& m) { return m.add("relu", {m["x"]}); }
 
-bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
-
 Value* clip_of_input(Match& m, double low, double high) {
   return m.add("clip", {m["x"]}, {{"low", low}, {"high", high}});
 }
@@ -50,7 +48,7 @@ Value* multiply_by_reciprocal(Match& m) {
   return m.add("mul", {m["x"], m.constant(reciprocal)});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kArithmeticRules[] = {
     {.name = "divide_by_power_of_two",
      .summary = "dividing by powers of two is multiplying by their reciprocals, exactly",
      .pattern = "div(x, c!)",
@@ -188,6 +186,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> arithmetic_rules() { return kRules; }
+std::span<const Rule> arithmetic_rules() { return kArithmeticRules; }
 
 }  // namespace cairn

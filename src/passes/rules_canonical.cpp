@@ -8,8 +8,6 @@ namespace {
 
 Value* the_input(Match& m) { return m["x"]; }
 
-bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
-
 bool adds_nothing(const Match& m) { return keeps_type(m) && is_all(m.constant("c"), 0); }
 bool scales_by_one(const Match& m) { return keeps_type(m) && is_all(m.constant("c"), 1); }
 
@@ -45,7 +43,7 @@ bool condition_is(const Match& m, bool value, const char* taken) {
   return is_all(m.constant("c"), value) && surely_same(m[taken]->type, m.type());
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kCanonicalRules[] = {
     {.name = "remove_identity",
      .summary = "an identity hands its input on",
      .pattern = "identity(x)",
@@ -190,6 +188,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> canonical_rules() { return kRules; }
+std::span<const Rule> canonical_rules() { return kCanonicalRules; }
 
 }  // namespace cairn

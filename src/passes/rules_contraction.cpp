@@ -136,7 +136,7 @@ bool zeros_lose(const Match& m) {
 #define KERNEL_12 "%w = constant {value = f32[1, 1, 1, 2] (0.5, -1.5)} "
 #define KERNEL_23 "%w = constant {value = f32[2, 3] (0.5, -1.5, 1.0, 2.0, 0.25, -1.0)} "
 
-constexpr Rule kRules[] = {
+constexpr Rule kContractionRules[] = {
     {.name = "scale_after_product",
      .summary = "a constant factor a channel after a convolution or matrix product goes into its weights",
      .pattern = "mul|div(conv2d|matmul(x, w!)~:product, c!)",
@@ -251,6 +251,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> contraction_rules() { return kRules; }
+std::span<const Rule> contraction_rules() { return kContractionRules; }
 
 }  // namespace cairn

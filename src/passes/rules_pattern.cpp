@@ -14,8 +14,6 @@ bool is_about(const Tensor& tensor, double number) {
   return value && std::abs(*value - number) <= 1e-3 * std::abs(number);
 }
 
-bool keeps_type(const Match& m) { return surely_same(m["x"]->type, m.type()); }
-
 // x / 2 * (1 + erf(x / sqrt(2))), the quotient written as either.
 bool gelu_constants(const Match& m) {
   bool divided = m.node("inner").is("div");
@@ -58,7 +56,7 @@ Value* layer_norm_of_input(Match& m) {
   return m.add("layer_norm", {m["x"], m["g"], m["b"]}, {{"epsilon", epsilon}, {"axis", axis}});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kPatternRules[] = {
     {.name = "gelu_by_erf",
      .summary = "half of x times one plus the error function of x",
      .pattern = "mul(mul(x, add(erf(div|mul(x, s!):inner), one!)), half!)",
@@ -124,6 +122,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> pattern_rules() { return kRules; }
+std::span<const Rule> pattern_rules() { return kPatternRules; }
 
 }  // namespace cairn

@@ -173,7 +173,7 @@ bool reshape_drops_kept_dims(const Match& m) {
   return same_by_count(Type::tensor(m.type().dtype, squeezed), m.type());
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kShapeRules[] = {
     {.name = "identity_transpose",
      .summary = "a transpose that moves nothing",
      .pattern = "transpose(x)",
@@ -324,6 +324,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> shape_rules() { return kRules; }
+std::span<const Rule> shape_rules() { return kShapeRules; }
 
 }  // namespace cairn

@@ -12,25 +12,24 @@
 namespace cairn::profile {
 namespace {
 
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr size_t kMostText = size_t{1} << 30;
 /// Later times would overflow sums; a clock that counts from the start of the machine does not get there.
 constexpr int64_t kMostTime = int64_t{1} << 60;
 
-uint64_t size_of(const Json& json) { return json.is_number_unsigned() ? json.get<uint64_t>() : 0; }
-double number_of(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
+uint64_t size_of(const nlohmann::json& json) { return json.is_number_unsigned() ? json.get<uint64_t>() : 0; }
+double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : 0; }
 
 /// Shape and types in the platform's form: tensors apart by ";", dims by ",".
-Tensors tensors_of(const Json& list) {
+Tensors tensors_of(const nlohmann::json& list) {
   Tensors text;
   for (size_t i = 0; i < list.size(); ++i) {
     const char* between = i ? ";" : "";
     text.shapes += between;
     text.types += between + list[i].at("dtype").get<std::string>();
     text.formats += fmt::format("{}ND", between);
-    const Json& dims = list[i].at("dims");
+    const nlohmann::json& dims = list[i].at("dims");
     for (size_t axis = 0; axis < dims.size(); ++axis)
       text.shapes += fmt::format("{}{}", axis ? "," : "", dims[axis].get<int64_t>());
   }
@@ -48,12 +47,12 @@ bool is_backward(const SourceNode& node) {
   return below || node.op.ends_with("Grad") || node.op.find("Backprop") != std::string::npos;
 }
 
-StepInfo step_of(const Json& json) {
+StepInfo step_of(const nlohmann::json& json) {
   StepInfo step;
   step.kernel = json.at("kernel").get<std::string>();
   step.kind = json.at("class").get<std::string>();
-  for (const Json& op : json.at("ops")) step.ops += (step.ops.empty() ? "" : "+") + op.get<std::string>();
-  for (const Json& source : json.at("sources")) {
+  for (const nlohmann::json& op : json.at("ops")) step.ops += (step.ops.empty() ? "" : "+") + op.get<std::string>();
+  for (const nlohmann::json& source : json.at("sources")) {
     step.sources.push_back({source.at(0), source.at(1), source.at(2)});
     step.backward |= is_backward(step.sources.back());
   }
@@ -64,7 +63,7 @@ StepInfo step_of(const Json& json) {
   step.dynamic = json.at("dynamic").get<bool>();
   step.flops = number_of(json.at("flops"));
   step.bytes = number_of(json.at("bytes"));
-  const Json& memory = json.at("memory");
+  const nlohmann::json& memory = json.at("memory");
   step.input_bytes = size_of(memory.at(0));
   step.output_bytes = size_of(memory.at(1));
   step.weight_bytes = size_of(memory.at(2));
@@ -72,22 +71,22 @@ StepInfo step_of(const Json& json) {
   return step;
 }
 
-PlanInfo plan_of(const Json& json) {
+PlanInfo plan_of(const nlohmann::json& json) {
   PlanInfo plan;
   plan.serial = json.at("serial").get<uint32_t>();
   plan.model = json.at("model").get<uint32_t>();
   plan.id = json.at("plan").get<std::string>();
   plan.name = json.at("name").get<std::string>();
   plan.arena_bytes = size_of(json.at("arena_bytes"));
-  for (const Json& step : json.at("steps")) plan.steps.push_back(step_of(step));
-  for (const Json& buffer : json.at("buffers")) {
+  for (const nlohmann::json& step : json.at("steps")) plan.steps.push_back(step_of(step));
+  for (const nlohmann::json& buffer : json.at("buffers")) {
     BufferInfo info{buffer.at(0), size_of(buffer.at(1)), buffer.at(2), buffer.at(3)};
     if (info.first <= info.last && info.last < plan.steps.size()) plan.buffers.push_back(std::move(info));
   }
   return plan;
 }
 
-SessionInfo session_of(const Json& json) {
+SessionInfo session_of(const nlohmann::json& json) {
   SessionInfo session;
   session.pid = json.at("pid").get<int64_t>();
   session.threads = json.at("threads").get<int64_t>();
@@ -183,7 +182,7 @@ class Reader {
   void read_text(ChunkKind kind, std::string_view content) {
     if (content.size() > kMostText) fail(ErrorKind::invalid_model, path_, "has a text of {} bytes", content.size());
     try {
-      Json json = Json::parse(content);
+      nlohmann::json json = nlohmann::json::parse(content);
       if (kind == ChunkKind::session) {
         recording_.session = session_of(json);
         has_session_ = true;

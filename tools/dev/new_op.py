@@ -51,7 +51,7 @@ module @test {{
 }}  // namespace cairn
 """
 END_OF_ROWS = "\n  };\n"
-START_OF_ROWS = re.compile(r"^std::vector<OpDef> make_rows\(\)", re.MULTILINE)
+START_OF_ROWS = re.compile(r"^std::vector<OpDef> make_\w+_rows\(\)", re.MULTILINE)
 
 
 def families():

@@ -197,7 +197,7 @@ void up_sampling(LayerContext& c) {
       c.b.add("resize2d", {x, joined(sizes, c.b)}, {{"mode", mode}, {"coordinates", std::string("half_pixel")}}))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kImageRows[] = {
     {"AveragePooling1D", pool, "avg_pool2d"},
     {"AveragePooling2D", pool, "avg_pool2d"},
     {"Conv1D", conv},
@@ -224,6 +224,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() { return kRows; }
+std::span<const Row> image_rows() { return kImageRows; }
 
 }  // namespace cairn::keras

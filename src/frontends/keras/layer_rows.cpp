@@ -195,7 +195,7 @@ void repeat(LayerContext& c) {
   c.out = {c.b.add("tile", {row, c.b.ints({1, c.integer("n", 1), 1})})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLayerRows[] = {
     {"Activation", activation_layer},
     {"ActivityRegularization", identity},
     {"Add", merge, "add"},
@@ -230,6 +230,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> layer_rows() { return kRows; }
+std::span<const Row> layer_rows() { return kLayerRows; }
 
 }  // namespace cairn::keras

@@ -96,7 +96,7 @@ void bidirectional(LayerContext& c) {
     c.refuse("merge_mode '{}' is not supported", printable(mode));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {"Bidirectional", bidirectional},
     {"GRU", recurrent<Kind::gru>},
     {"LSTM", recurrent<Kind::lstm>},
@@ -105,6 +105,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace cairn::keras

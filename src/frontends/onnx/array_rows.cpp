@@ -9,7 +9,6 @@
 namespace cairn::onnx {
 namespace {
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostParts = 65536;
 constexpr size_t kMostRank = 64;
 
@@ -371,7 +370,7 @@ void non_zero(OpContext& c) {
   c.out = {c.b.add("transpose", {c.b.add("non_zero", c.in)}, {{"permutation", std::vector<int64_t>{1, 0}}})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kArrayRows[] = {
     {"Concat", concat},
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
@@ -400,6 +399,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() { return kRows; }
+std::span<const Row> array_rows() { return kArrayRows; }
 
 }  // namespace cairn::onnx

@@ -179,13 +179,13 @@ class Loop {
 
 void loop(OpContext& c) { c.out = Loop(c).run(); }
 
-constexpr Row kRows[] = {
+constexpr Row kControlRows[] = {
     {"If", branch},
     {"Loop", loop},
 };
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() { return kControlRows; }
 
 }  // namespace cairn::onnx

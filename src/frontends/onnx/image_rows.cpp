@@ -263,7 +263,7 @@ void resize(OpContext& c) {
   c.out = {added.empty() ? y : squeeze(y, added, c.b)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kImageRows[] = {
     {"ConvTranspose", conv_transpose},
     {"Resize", resize},
     {"Upsample", resize},
@@ -271,6 +271,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() { return kRows; }
+std::span<const Row> image_rows() { return kImageRows; }
 
 }  // namespace cairn::onnx

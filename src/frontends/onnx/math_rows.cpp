@@ -18,10 +18,6 @@ void binary(OpContext& c) {
   c.out = {c.b.add(c.target, c.in)};
 }
 
-Value* scalar(OpContext& c, const Value* like, double value) {
-  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
-}
-
 /// Sum, Max, Min: any number of inputs, one at least.
 void variadic(OpContext& c) {
   c.expect_inputs(1, c.in.size());
@@ -32,7 +28,7 @@ void variadic(OpContext& c) {
 
 void mean(OpContext& c) {
   variadic(c);
-  c.out[0] = c.b.add("div", {c.out[0], scalar(c, c.out[0], static_cast<double>(c.in.size()))});
+  c.out[0] = c.b.add("div", {c.out[0], scalar_like(c.out[0], static_cast<double>(c.in.size()), c.b)});
 }
 
 void div(OpContext& c) {
@@ -101,18 +97,18 @@ void elu(OpContext& c) {
 void selu(OpContext& c) {
   c.expect_inputs(1, 1);
   Value* bent = c.b.add("elu", c.in, {{"alpha", c.real("alpha", 1.67326319217681884765625)}});
-  c.out = {c.b.add("mul", {bent, scalar(c, bent, c.real("gamma", 1.05070102214813232421875))})};
+  c.out = {c.b.add("mul", {bent, scalar_like(bent, c.real("gamma", 1.05070102214813232421875), c.b)})};
 }
 
 void prelu(OpContext& c) {
   c.expect_inputs(2, 2);
-  Value* zero = scalar(c, c.in[0], 0);
+  Value* zero = scalar_like(c.in[0], 0, c.b);
   Value* positive = c.b.add("less", {zero, c.in[0]});
   c.out = {c.b.add("select", {positive, c.in[0], c.b.add("mul", c.in)})};
 }
 
 Value* hard_sigmoid_of(OpContext& c, Value* x, double alpha, double beta) {
-  Value* line = c.b.add("add", {c.b.add("mul", {x, scalar(c, x, alpha)}), scalar(c, x, beta)});
+  Value* line = c.b.add("add", {c.b.add("mul", {x, scalar_like(x, alpha, c.b)}), scalar_like(x, beta, c.b)});
   return c.b.add("clip", {line}, {{"low", 0.0}, {"high", 1.0}});
 }
 
@@ -134,14 +130,14 @@ void gelu(OpContext& c) {
 void swish(OpContext& c) {
   c.expect_inputs(1, 1);
   double alpha = c.real("alpha", 1);
-  Value* bent = alpha == 1 ? c.in[0] : c.b.add("mul", {c.in[0], scalar(c, c.in[0], alpha)});
+  Value* bent = alpha == 1 ? c.in[0] : c.b.add("mul", {c.in[0], scalar_like(c.in[0], alpha, c.b)});
   c.out = {c.b.add("mul", {c.in[0], c.b.add("sigmoid", {bent})})};
 }
 
 void thresholded_relu(OpContext& c) {
   c.expect_inputs(1, 1);
-  Value* above = c.b.add("greater", {c.in[0], scalar(c, c.in[0], c.real("alpha", 1))});
-  c.out = {c.b.add("select", {above, c.in[0], scalar(c, c.in[0], 0)})};
+  Value* above = c.b.add("greater", {c.in[0], scalar_like(c.in[0], c.real("alpha", 1), c.b)});
+  c.out = {c.b.add("select", {above, c.in[0], scalar_like(c.in[0], 0, c.b)})};
 }
 
 void tan(OpContext& c) {
@@ -154,7 +150,7 @@ void is_inf(OpContext& c) {
   bool negative = c.integer("detect_negative", 1) != 0, positive = c.integer("detect_positive", 1) != 0;
   Value* infinite = c.b.add("is_inf", c.in);
   if (!negative || !positive) {
-    Value* zero = scalar(c, c.in[0], 0);
+    Value* zero = scalar_like(c.in[0], 0, c.b);
     Value* sign = positive ? c.b.add("greater", {c.in[0], zero}) : c.b.add("less", {c.in[0], zero});
     if (!positive && !negative) sign = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {0}));
     infinite = c.b.add("and", {infinite, sign});
@@ -164,7 +160,7 @@ void is_inf(OpContext& c) {
 
 void softsign(OpContext& c) {
   c.expect_inputs(1, 1);
-  Value* one = scalar(c, c.in[0], 1);
+  Value* one = scalar_like(c.in[0], 1, c.b);
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
 }
 
@@ -231,7 +227,7 @@ void cum_sum(OpContext& c) {
       {{"axis", axis[0]}, {"exclusive", c.integer("exclusive", 0) != 0}, {"reverse", c.integer("reverse", 0) != 0}})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMathRows[] = {
     {"Abs", unary, "abs"},
     {"Add", binary, "add"},
     {"And", binary, "and"},
@@ -302,6 +298,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() { return kMathRows; }
 
 }  // namespace cairn::onnx

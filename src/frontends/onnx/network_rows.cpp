@@ -245,7 +245,7 @@ void dropout(OpContext& c) {
   c.out = {c.in[0]};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNetworkRows[] = {
     {"AveragePool", pool, "avg_pool2d"},
     {"BatchNormalization", batch_normalization},
     {"Conv", conv},
@@ -263,6 +263,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> network_rows() { return kRows; }
+std::span<const Row> network_rows() { return kNetworkRows; }
 
 }  // namespace cairn::onnx

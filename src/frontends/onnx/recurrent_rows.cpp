@@ -126,7 +126,7 @@ void recurrent(OpContext& c) {
   Layer(c, kKind).run();
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {"GRU", recurrent<Kind::gru>},
     {"LSTM", recurrent<Kind::lstm>},
     {"RNN", recurrent<Kind::simple>},
@@ -134,6 +134,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace cairn::onnx

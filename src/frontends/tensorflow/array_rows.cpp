@@ -9,7 +9,6 @@
 namespace cairn::tensorflow {
 namespace {
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kPastTheFirst = std::numeric_limits<int64_t>::min();
 
 void identity(OpContext& c) { c.out = c.in; }
@@ -403,7 +402,7 @@ void unique(OpContext& c) {
   c.out = {made->result(0), cast_to(made->result(1), c.dtype("out_idx", kDtInt32), c.b)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kArrayRows[] = {
     {"BroadcastTo", broadcast_to},
     {"Concat", concat},
     {"ConcatV2", concat},
@@ -452,6 +451,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> array_rows() { return kRows; }
+std::span<const Row> array_rows() { return kArrayRows; }
 
 }  // namespace cairn::tensorflow

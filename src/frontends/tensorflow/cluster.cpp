@@ -48,7 +48,7 @@ void retval(OpContext& c) {
 
 void nothing(OpContext&) {}
 
-constexpr Row kRows[] = {
+constexpr Row kClusterRows[] = {
     {"_Retval", retval},
     {"ApplyGradientDescent", gradient_descent, nullptr, 1},
     {"Assign", assign_value, nullptr, 1},
@@ -229,7 +229,7 @@ class Refusals {
 
 }  // namespace
 
-std::span<const Row> cluster_rows() { return kRows; }
+std::span<const Row> cluster_rows() { return kClusterRows; }
 
 bool writes_variables(std::string_view op) {
   constexpr std::array kReads = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",

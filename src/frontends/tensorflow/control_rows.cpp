@@ -242,7 +242,7 @@ void lone_switch(OpContext& c) {
 /// Exit and Merge, raised: they hand on a value of the While or If.
 void hand_on(OpContext& c) { c.out = c.in; }
 
-constexpr Row kRows[] = {
+constexpr Row kControlRows[] = {
     {"Case", branch_of_many, nullptr, kAsTheyAre},
     {"Exit", hand_on, nullptr, kAsTheyAre},
     {"If", branch_of_two, nullptr, kAsTheyAre},
@@ -261,6 +261,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() { return kControlRows; }
 
 }  // namespace cairn::tensorflow

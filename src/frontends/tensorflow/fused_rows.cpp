@@ -80,7 +80,7 @@ void unary_chain(OpContext& c) {
   c.out = {x};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kFusedRows[] = {
     {"_FusedBatchNormEx", fused_batch_norm},
     {"_FusedConv2D", fused_layer, "Conv2D"},
     {"_FusedDepthwiseConv2dNative", fused_layer, "DepthwiseConv2dNative"},
@@ -90,6 +90,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> fused_rows() { return kRows; }
+std::span<const Row> fused_rows() { return kFusedRows; }
 
 }  // namespace cairn::tensorflow

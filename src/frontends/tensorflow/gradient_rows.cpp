@@ -134,7 +134,7 @@ Value* padded(OpContext& c, Value* x, const std::vector<int64_t>& pads) {
 }
 
 Value* part(OpContext& c, Value* x, size_t axis, int64_t begin, int64_t end) {
-  std::vector<int64_t> begins(x->type.shape.rank(), 0), ends(begins.size(), std::numeric_limits<int64_t>::max());
+  std::vector<int64_t> begins(x->type.shape.rank(), 0), ends(begins.size(), kToTheEnd);
   begins[axis] = begin;
   ends[axis] = end;
   return c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)});
@@ -328,7 +328,7 @@ void dynamic_stitch(OpContext& c) {
   c.out = {folded(c.b.add("scatter_update", {zeros, indices, all}), c.b)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kGradientRows[] = {
     {"BroadcastGradientArgs", broadcast_axes},
     {"ConcatOffset", concat_offset},
     {"DynamicStitch", dynamic_stitch},
@@ -354,6 +354,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> gradient_rows() { return kRows; }
+std::span<const Row> gradient_rows() { return kGradientRows; }
 
 }  // namespace cairn::tensorflow

@@ -194,7 +194,7 @@ void batch_to_space(OpContext& c) {
     fail(ErrorKind::invalid_model, "", "a batch of {} does not divide into {} blocks", batch.size, blocks.count);
   apart.push_back(batch.known() ? NewDim{batch.size / blocks.count} : NewDim{-1, -1});
   together.push_back(apart.back());
-  std::vector<int64_t> permutation{static_cast<int64_t>(count)}, begins{0}, ends{std::numeric_limits<int64_t>::max()};
+  std::vector<int64_t> permutation{static_cast<int64_t>(count)}, begins{0}, ends{kToTheEnd};
   for (size_t i = 0; i < count; ++i) {
     int64_t size = known_dim(c, x, 1 + i), block = blocks.sizes[i];
     permutation.push_back(static_cast<int64_t>(apart.size()));
@@ -211,7 +211,7 @@ void batch_to_space(OpContext& c) {
     apart.push_back({known_dim(c, x, i)});
     together.push_back(apart.back());
     begins.push_back(0);
-    ends.push_back(std::numeric_limits<int64_t>::max());
+    ends.push_back(kToTheEnd);
   }
   x = reshape_to(transposed(c, reshape_to(x, apart, c.b), permutation), together, c.b);
   c.out = {c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)})};
@@ -246,18 +246,18 @@ void extract_patches(OpContext& c) {
   }
   Value* x = c.b.add("pad", {c.in[0], c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, pads))});
   std::vector<Value*> parts;
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   for (int64_t h = 0; h < window[0]; ++h)
     for (int64_t w = 0; w < window[1]; ++w) {
       const int64_t top = h * rates[0], left = w * rates[1];
       const int64_t bottom = top + (counts[0] - 1) * strides[0] + 1, right = left + (counts[1] - 1) * strides[1] + 1;
-      parts.push_back(c.b.add("slice", {x, c.b.ints({0, top, left, 0}), c.b.ints({kAll, bottom, right, kAll})},
+      parts.push_back(c.b.add("slice",
+                              {x, c.b.ints({0, top, left, 0}), c.b.ints({kToTheEnd, bottom, right, kToTheEnd})},
                               {{"steps", std::vector<int64_t>{1, strides[0], strides[1], 1}}}));
     }
   c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", int64_t{3}}})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kImageRows[] = {
     {"BatchToSpace", batch_to_space},
     {"BatchToSpaceND", batch_to_space},
     {"CombinedNonMaxSuppression", combined_non_max_suppression},
@@ -279,6 +279,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() { return kRows; }
+std::span<const Row> image_rows() { return kImageRows; }
 
 }  // namespace cairn::tensorflow

@@ -94,6 +94,10 @@ bool draws(std::string_view op);
 /// All rows, sorted by op.
 std::vector<std::string_view> supported_ops();
 
+/// The op of the row's target on all inputs, which are one or two.
+void unary(OpContext& context);
+void binary(OpContext& context);
+
 std::span<const Row> array_rows();
 std::span<const Row> cluster_rows();
 std::span<const Row> control_rows();

@@ -196,7 +196,7 @@ void array_concat(OpContext& c) {
   c.out = {c.b.add("list_concat", {c.in[1]})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kListRows[] = {
     {"EmptyTensorList", list_reserve},
     {"TensorArrayConcatV3", array_concat},
     {"TensorArrayGatherV3", array_gather},
@@ -222,6 +222,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> list_rows() { return kRows; }
+std::span<const Row> list_rows() { return kListRows; }
 
 }  // namespace cairn::tensorflow

@@ -78,7 +78,7 @@ void stack_pop(OpContext& c) {
   c.out = {known != nullptr ? c.b.constant(*known) : made->result(1)};
 }
 
-void array_make(OpContext& c) {
+void held_make(OpContext& c) {
   c.expect_inputs(1);
   Value* handle = held(c, empty_list(c, c.in[0], c.dtype("dtype")), {array_element(c)});
   c.importer().list_state(handle).grows = c.boolean("dynamic_size", false);
@@ -95,7 +95,7 @@ void array_gradient(OpContext& c) {
 }
 
 /// An element of a gradient is the sum of what is written to its place.
-void array_write(OpContext& c) {
+void held_write(OpContext& c) {
   c.expect_inputs(4);
   learn(c, c.in[2]->type);
   const ListState& array = state(c);
@@ -103,19 +103,19 @@ void array_write(OpContext& c) {
   c.out = {c.in[3]};
 }
 
-void array_read(OpContext& c) {
+void held_read(OpContext& c) {
   c.expect_inputs(3);
   const std::vector<Type> type{element(c)};
   c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {}, {}, type)->result()};
 }
 
-void array_gather(OpContext& c) {
+void held_gather(OpContext& c) {
   c.expect_inputs(3);
   const Type told = array_element(c), known = element(c);
   c.out = {elements_at(c, content(c), c.in[1], compatible(told, known) ? meet(told, known) : known)};
 }
 
-void array_scatter(OpContext& c) {
+void held_scatter(OpContext& c) {
   c.expect_inputs(4);
   if (!state(c).types.empty()) c.refuse("scatters into a TensorArray that has elements");
   Value* list = scattered(c, c.in[2], c.in[1]);
@@ -124,7 +124,7 @@ void array_scatter(OpContext& c) {
   c.out = {c.in[3]};
 }
 
-void array_size(OpContext& c) {
+void held_size(OpContext& c) {
   c.expect_inputs(2);
   c.out = {cast_to(c.b.add("list_size", {content(c)}), kI32, c.b)};
 }
@@ -137,7 +137,7 @@ void hand_on(OpContext& c) { c.out = c.in; }
 /// What the other branch alone has; the If fills it in.
 void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
 
-constexpr Row kRows[] = {
+constexpr Row kLoopRows[] = {
     {kAbsent, absent},
     {kArrayGradient, array_gradient, nullptr, 1},
     {"ControlTrigger", nothing},
@@ -152,19 +152,19 @@ constexpr Row kRows[] = {
     {"StackV2", stack_make},
     {"TensorArrayCloseV3", nothing, nullptr, 1},
     {"TensorArrayConcatV3", nullptr},
-    {"TensorArrayGatherV3", array_gather, nullptr, 1},
+    {"TensorArrayGatherV3", held_gather, nullptr, 1},
     {"TensorArrayGradV3", nothing, nullptr, 1},
-    {"TensorArrayReadV3", array_read, nullptr, 1},
-    {"TensorArrayScatterV3", array_scatter, nullptr, 1},
-    {"TensorArraySizeV3", array_size, nullptr, 1},
-    {"TensorArrayV3", array_make},
-    {"TensorArrayWriteV3", array_write, nullptr, 1},
+    {"TensorArrayReadV3", held_read, nullptr, 1},
+    {"TensorArrayScatterV3", held_scatter, nullptr, 1},
+    {"TensorArraySizeV3", held_size, nullptr, 1},
+    {"TensorArrayV3", held_make},
+    {"TensorArrayWriteV3", held_write, nullptr, 1},
 };
 
 }  // namespace
 
 const Row* find_cluster_row(std::string_view op) {
-  for (const Row& row : kRows)
+  for (const Row& row : kLoopRows)
     if (row.op == op) return row.build == nullptr ? nullptr : &row;
   return find_row(op);
 }

@@ -3,7 +3,6 @@
 #include "frontends/tensorflow/importer.h"
 
 namespace cairn::tensorflow {
-namespace {
 
 void unary(OpContext& c) {
   c.expect_inputs(1);
@@ -15,11 +14,7 @@ void binary(OpContext& c) {
   c.out = {c.b.add(c.target, c.in)};
 }
 
-/// A scalar of the element type of `like`.
-Value* scalar(OpContext& c, const Value* like, double value) {
-  Value* constant = c.b.constant(Tensor::of<double>(kF64, {}, {value}));
-  return cast_to(constant, like->type.dtype, c.b);
-}
+namespace {
 
 void div(OpContext& c) {
   c.expect_inputs(2);
@@ -29,7 +24,7 @@ void div(OpContext& c) {
 
 void div_no_nan(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar(c, c.in[1], 0);
+  Value* zero = scalar_like(c.in[1], 0, c.b);
   Value* safe = c.b.add("div", c.in);
   c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, safe})};
 }
@@ -54,12 +49,12 @@ void leaky_relu(OpContext& c) {
 void selu(OpContext& c) {
   c.expect_inputs(1);
   Value* bent = c.b.add("elu", c.in, {{"alpha", 1.6732632423543772}});
-  c.out = {c.b.add("mul", {bent, scalar(c, bent, 1.0507009873554805)})};
+  c.out = {c.b.add("mul", {bent, scalar_like(bent, 1.0507009873554805, c.b)})};
 }
 
 void softsign(OpContext& c) {
   c.expect_inputs(1);
-  Value* one = scalar(c, c.in[0], 1);
+  Value* one = scalar_like(c.in[0], 1, c.b);
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
 }
 
@@ -124,7 +119,7 @@ void cum_sum(OpContext& c) {
                     {"reverse", c.boolean("reverse", false)}})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMathRows[] = {
     {"Abs", unary, "abs"},
     {"Add", binary, "add"},
     {"AddN", add_n},
@@ -205,6 +200,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() { return kMathRows; }
 
 }  // namespace cairn::tensorflow

@@ -10,27 +10,12 @@
 namespace cairn::tensorflow {
 namespace {
 
-void binary(OpContext& c) {
-  c.expect_inputs(2);
-  c.out = {c.b.add(c.target, c.in)};
-}
-
-void unary(OpContext& c) {
-  c.expect_inputs(1);
-  c.out = {c.b.add(c.target, c.in)};
-}
-
-/// A scalar of the element type of `like`.
-Value* scalar(OpContext& c, const Value* like, double value) {
-  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
-}
-
 void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
 
 /// 0 where the first is 0, even if the second is not finite.
 void zero_times(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar(c, c.in[0], 0);
+  Value* zero = scalar_like(c.in[0], 0, c.b);
   Value* second = c.in[1];
   if (c.node().op == "Xlogy") second = c.b.add("log", {second});
   if (c.node().op == "Xlog1py") second = c.b.add("log1p", {second});
@@ -40,14 +25,14 @@ void zero_times(OpContext& c) {
 
 void multiply_no_nan(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar(c, c.in[1], 0);
+  Value* zero = scalar_like(c.in[1], 0, c.b);
   c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, c.b.add("mul", c.in)})};
 }
 
 void approximate_equal(OpContext& c) {
   c.expect_inputs(2);
   Value* distance = c.b.add("abs", {c.b.add("sub", c.in)});
-  c.out = {c.b.add("less", {distance, scalar(c, distance, c.real("tolerance", 1e-5))})};
+  c.out = {c.b.add("less", {distance, scalar_like(distance, c.real("tolerance", 1e-5), c.b)})};
 }
 
 void euclidean_norm(OpContext& c) {
@@ -97,7 +82,7 @@ void matrix_band_part(OpContext& c) {
     return c.b.add("or", {c.b.add("less", {bound, zero}), c.b.add("less_equal", {beyond, bound})});
   };
   Value* inside = c.b.add("and", {within(lower, c.b.add("neg", {distance})), within(upper, distance)});
-  c.out = {c.b.add("select", {inside, c.in[0], scalar(c, c.in[0], 0)})};
+  c.out = {c.b.add("select", {inside, c.in[0], scalar_like(c.in[0], 0, c.b)})};
 }
 
 /// Vectors as main diagonals of square matrices. The later versions may do more, and must not here.
@@ -113,7 +98,7 @@ void matrix_diag(OpContext& c) {
   if (rank < 1) fail(ErrorKind::invalid_model, "", "takes vectors, found a scalar");
   Value* places_of_x = places(c, x, static_cast<size_t>(rank - 1));
   Value* main = c.b.add("equal", {places_of_x, expand_dims(places_of_x, {1}, c.b)});
-  Value* other = plain ? scalar(c, x, 0) : c.in[4];
+  Value* other = plain ? scalar_like(x, 0, c.b) : c.in[4];
   c.out = {c.b.add("select", {main, expand_dims(x, {rank - 1}, c.b), other})};
 }
 
@@ -128,7 +113,7 @@ void matrix_diag_part(OpContext& c) {
   const Dim &rows = x->type.shape.dims[rank - 2], &columns = x->type.shape.dims[rank - 1];
   if (!rows.surely_equals(columns)) c.refuse("only the diagonals of square matrices are supported");
   Value* main = c.b.add("equal", {diagonals(c, x), c.b.constant(Tensor::scalar_i64(0))});
-  Value* kept = c.b.add("select", {main, x, scalar(c, x, 0)});
+  Value* kept = c.b.add("select", {main, x, scalar_like(x, 0, c.b)});
   c.out = {c.b.add("reduce_sum", {kept}, {{"axes", std::vector<int64_t>{-1}}})};
 }
 
@@ -148,12 +133,12 @@ void matrix_set_diag(OpContext& c) {
 Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
   const int64_t bits = c.integer("num_bits", 8);
   if (bits < 2 || bits > 16) fail(ErrorKind::invalid_model, "", "has {} bits", bits);
-  Value* least = scalar(c, x, c.boolean("narrow_range", false) ? 1 : 0);
-  Value* most = scalar(c, x, std::ldexp(1.0, static_cast<int>(bits)) - 1);
+  Value* least = scalar_like(x, c.boolean("narrow_range", false) ? 1 : 0, c.b);
+  Value* most = scalar_like(x, std::ldexp(1.0, static_cast<int>(bits)) - 1, c.b);
   Value* scale = c.b.add("div", {c.b.add("sub", {high, low}), c.b.add("sub", {most, least})});
   Value* offset = c.b.add("sub", {least, c.b.add("div", {low, scale})});
   // Halves up, as std::round does for what is not negative.
-  Value* half = scalar(c, x, 0.5);
+  Value* half = scalar_like(x, 0.5, c.b);
   Value* zero =
       c.b.add("minimum", {c.b.add("maximum", {c.b.add("floor", {c.b.add("add", {offset, half})}), least}), most});
   Value* bottom = c.b.add("mul", {c.b.add("sub", {least, zero}), scale});
@@ -165,7 +150,8 @@ Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
 
 void fake_quant_args(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {quantised(c, c.in[0], scalar(c, c.in[0], c.real("min", -6)), scalar(c, c.in[0], c.real("max", 6)))};
+  c.out = {
+      quantised(c, c.in[0], scalar_like(c.in[0], c.real("min", -6), c.b), scalar_like(c.in[0], c.real("max", 6), c.b))};
 }
 
 void fake_quant_vars(OpContext& c) {
@@ -251,7 +237,7 @@ void unique_v2(OpContext& c) {
   c.out = {made->result(0), cast_to(made->result(1), c.dtype("out_idx", kDtInt32), c.b)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMoreMathRows[] = {
     {"Acos", unary, "acos"},
     {"Acosh", unary, "acosh"},
     {"ApproximateEqual", approximate_equal},
@@ -297,6 +283,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> more_math_rows() { return kRows; }
+std::span<const Row> more_math_rows() { return kMoreMathRows; }
 
 }  // namespace cairn::tensorflow

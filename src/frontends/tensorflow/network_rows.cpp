@@ -104,7 +104,7 @@ void softmax(OpContext& c) {
   c.out = {c.b.add(c.target, c.in, {{"axis", int64_t{-1}}})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNetworkRows[] = {
     {"AvgPool", pool2d, "avg_pool2d"},
     {"BatchMatMul", batch_matmul},
     {"BatchMatMulV2", batch_matmul},
@@ -122,6 +122,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> network_rows() { return kRows; }
+std::span<const Row> network_rows() { return kNetworkRows; }
 
 }  // namespace cairn::tensorflow

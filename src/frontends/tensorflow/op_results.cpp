@@ -8,13 +8,13 @@
 namespace cairn::tensorflow {
 namespace {
 
-struct Row {
+struct ResultRow {
   std::string_view op;
   std::string_view results;  // in order; "name*attr" has as many tensors as the attribute says
 };
 
 // clang-format off
-constexpr Row kRows[] = {
+constexpr ResultRow kResults[] = {
     {"AllCandidateSampler", "sampled_candidates true_expected_count sampled_expected_count"},
     {"ApproxTopK", "values indices"},
     {"BarrierTakeMany", "indices keys values*component_types"},
@@ -236,8 +236,8 @@ constexpr Row kRows[] = {
 // clang-format on
 
 constexpr bool is_sorted() {
-  for (size_t i = 1; i < std::size(kRows); ++i)
-    if (kRows[i - 1].op >= kRows[i].op) return false;
+  for (size_t i = 1; i < std::size(kResults); ++i)
+    if (kResults[i - 1].op >= kResults[i].op) return false;
   return true;
 }
 static_assert(is_sorted());
@@ -245,9 +245,9 @@ static_assert(is_sorted());
 }  // namespace
 
 std::string_view multiple_results(std::string_view op) {
-  const Row* row = std::lower_bound(std::begin(kRows), std::end(kRows), op,
-                                    [](const Row& a, std::string_view name) { return a.op < name; });
-  return row != std::end(kRows) && row->op == op ? row->results : std::string_view();
+  const ResultRow* row = std::lower_bound(std::begin(kResults), std::end(kResults), op,
+                                          [](const ResultRow& a, std::string_view name) { return a.op < name; });
+  return row != std::end(kResults) && row->op == op ? row->results : std::string_view();
 }
 
 }  // namespace cairn::tensorflow

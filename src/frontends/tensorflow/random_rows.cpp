@@ -91,7 +91,7 @@ void key_and_counter(OpContext& c) {
 
 void algorithm(OpContext& c) { c.out = {cast_to(c.b.constant(Tensor::scalar_i64(1)), kI32, c.b)}; }
 
-constexpr Row kRows[] = {
+constexpr Row kRandomRows[] = {
     {"Multinomial", stateful_categorical},
     {"RandomShuffle", stateful_shuffle},
     {"RandomStandardNormal", stateful_floats, "random_normal"},
@@ -114,10 +114,11 @@ constexpr Row kRows[] = {
 }  // namespace
 
 bool draws(std::string_view op) {
-  auto row = std::find_if(std::begin(kRows), std::end(kRows), [op](const Row& each) { return each.op == op; });
-  return row != std::end(kRows) && !op.starts_with("Stateless");
+  auto row =
+      std::find_if(std::begin(kRandomRows), std::end(kRandomRows), [op](const Row& each) { return each.op == op; });
+  return row != std::end(kRandomRows) && !op.starts_with("Stateless");
 }
 
-std::span<const Row> random_rows() { return kRows; }
+std::span<const Row> random_rows() { return kRandomRows; }
 
 }  // namespace cairn::tensorflow

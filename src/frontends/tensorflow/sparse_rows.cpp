@@ -78,7 +78,7 @@ void variable_shape(OpContext& c) {
 
 /// Sorted segments, of which an empty one gives 0, a product 1. There are as many as the last one tells.
 Value* last_and_one(OpContext& c, Value* segments) {
-  Value* last = c.b.add("slice", {segments, c.b.ints({-1}), c.b.ints({std::numeric_limits<int64_t>::max()})});
+  Value* last = c.b.add("slice", {segments, c.b.ints({-1}), c.b.ints({kToTheEnd})});
   Value* count = c.b.add("add", {cast_to(last, kI64, c.b), c.b.ints({1})});
   return folded(c.b.add("reshape", {folded(count, c.b), c.b.ints({})}), c.b);
 }
@@ -130,8 +130,7 @@ void sparse_segments_gradient(OpContext& c) {
 
 /// One column of the index vectors of a sparse matrix.
 Value* column_of(OpContext& c, Value* indices, int64_t column) {
-  Value* part =
-      c.b.add("slice", {indices, c.b.ints({0, column}), c.b.ints({std::numeric_limits<int64_t>::max(), column + 1})});
+  Value* part = c.b.add("slice", {indices, c.b.ints({0, column}), c.b.ints({kToTheEnd, column + 1})});
   return c.b.add("reshape", {part, c.b.ints({-1})});
 }
 
@@ -177,7 +176,7 @@ void check_numerics(OpContext& c) {
   c.out = c.in;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSparseRows[] = {
     {"CheckNumerics", check_numerics},
     {"CheckNumericsV2", check_numerics},
     {"ResourceGather", resource_gather, nullptr, 1},
@@ -227,6 +226,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> sparse_rows() { return kRows; }
+std::span<const Row> sparse_rows() { return kSparseRows; }
 
 }  // namespace cairn::tensorflow

@@ -209,9 +209,8 @@ Value* window_sum(OpContext& c, Value* x, int64_t radius) {
       c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, 0, 0, 0, 0, radius, radius}))});
   Value* sum = nullptr;
   for (int64_t shift = 0; shift <= 2 * radius; ++shift) {
-    constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-    Value* part =
-        c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}), c.b.ints({kEnd, kEnd, kEnd, shift + channels.size})});
+    Value* part = c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}),
+                                    c.b.ints({kToTheEnd, kToTheEnd, kToTheEnd, shift + channels.size})});
     sum = sum ? c.b.add("add", {sum, part}) : part;
   }
   return sum;
@@ -311,7 +310,7 @@ void resize_gradient_row(OpContext& c) {
   c.out = {cast_to(resize_gradient(c, c.in[0], size[0], size[1]), dtype, c.b)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kTrainingRows[] = {
     {"AvgPoolGrad", avg_pool_gradient},
     {"BiasAddGrad", bias_gradient},
     {"CTCLoss", ctc_loss},
@@ -334,6 +333,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> training_rows() { return kRows; }
+std::span<const Row> training_rows() { return kTrainingRows; }
 
 }  // namespace cairn::tensorflow

@@ -246,7 +246,7 @@ void assign_by(OpContext& c) {
   if (!c.node().op.ends_with("VariableOp")) c.out = {c.in[0]};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kUpdateRows[] = {
     {"ApplyAdaMax", ada_max, nullptr, 3},
     {"ApplyAdadelta", adadelta, nullptr, 3},
     {"ApplyAdagrad", adagrad, nullptr, 2},
@@ -310,6 +310,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> update_rows() { return kRows; }
+std::span<const Row> update_rows() { return kUpdateRows; }
 
 }  // namespace cairn::tensorflow

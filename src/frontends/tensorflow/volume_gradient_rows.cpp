@@ -9,7 +9,6 @@
 namespace cairn::tensorflow {
 namespace {
 
-constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostTaps = 1024;
 constexpr int64_t kMostReach = 1 << 30;
 
@@ -81,7 +80,7 @@ class Volume {
   }
   /// Of a padded volume the elements that a tap of the windows sees, window by window along the first `along` axes.
   Value* seen_by(const Taps& taps, Value* volume, size_t along) const {
-    std::vector<int64_t> begins(5, 0), ends(5, kAll), steps(5, 1);
+    std::vector<int64_t> begins(5, 0), ends(5, kToTheEnd), steps(5, 1);
     for (size_t a = 0; a < along; ++a) {
       begins[a + 1] = taps[a] * axes[a].dilation;
       ends[a + 1] = begins[a + 1] + (axes[a].count - 1) * axes[a].stride + 1;
@@ -102,7 +101,7 @@ class Volume {
   }
   /// A padded volume without its padding.
   Value* cropped(Value* volume, size_t along) const {
-    std::vector<int64_t> begins(5, 0), ends(5, kAll);
+    std::vector<int64_t> begins(5, 0), ends(5, kToTheEnd);
     for (size_t a = 0; a < along; ++a) {
       begins[a + 1] = axes[a].before;
       ends[a + 1] = axes[a].before + axes[a].size;
@@ -153,7 +152,7 @@ class Volume {
   Value* apart(Value* x, size_t a) const {
     const Axis& axis = axes[a];
     if (axis.stride == 1 || axis.count == 1) return x;
-    std::vector<int64_t> pads(12, 0), begins(5, 0), ends(5, kAll);
+    std::vector<int64_t> pads(12, 0), begins(5, 0), ends(5, kToTheEnd);
     pads[2 * (a + 2) + 1] = axis.stride - 1;
     Value* single = expand_dims(x, {static_cast<int64_t>(a) + 2}, c_.b);
     Value* wide = c_.b.add("pad", {single, c_.b.constant(Tensor::of<int64_t>(kI64, {6, 2}, pads))});
@@ -188,7 +187,8 @@ std::vector<int64_t> kernel_sizes(OpContext& c, const std::optional<std::vector<
 }
 
 Value* kernel_plane(OpContext& c, Value* kernel, const std::vector<int64_t>& sizes, int64_t tap) {
-  Value* slice = c.b.add("slice", {kernel, c.b.ints({tap, 0, 0, 0, 0}), c.b.ints({tap + 1, kAll, kAll, kAll, kAll})});
+  Value* slice = c.b.add(
+      "slice", {kernel, c.b.ints({tap, 0, 0, 0, 0}), c.b.ints({tap + 1, kToTheEnd, kToTheEnd, kToTheEnd, kToTheEnd})});
   return reshape_to(slice, {{sizes[1]}, {sizes[2]}, {sizes[3]}, {sizes[4]}}, c.b);
 }
 
@@ -295,7 +295,7 @@ void avg_pool3d_gradient(OpContext& c) {
   c.out = {volume.out(volume.cropped(sum, 1))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kVolumeGradientRows[] = {
     {"AvgPool3DGrad", avg_pool3d_gradient},       {"Conv3DBackpropFilter", conv3d_by_kernel},
     {"Conv3DBackpropFilterV2", conv3d_by_kernel}, {"Conv3DBackpropInput", conv3d_by_input},
     {"Conv3DBackpropInputV2", conv3d_by_input},   {"MaxPool3DGrad", max_pool3d_gradient},
@@ -303,6 +303,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> volume_gradient_rows() { return kRows; }
+std::span<const Row> volume_gradient_rows() { return kVolumeGradientRows; }
 
 }  // namespace cairn::tensorflow

@@ -8,9 +8,9 @@ namespace cairn::tensorflow {
 namespace {
 
 /// A volume in NDHWC whatever the node's format, and how windows slide over it.
-class Volume {
+class VolumeInput {
  public:
-  explicit Volume(OpContext& c) : c_(c), first_(c.text("data_format", "NDHWC") == "NCDHW") {
+  explicit VolumeInput(OpContext& c) : c_(c), first_(c.text("data_format", "NDHWC") == "NCDHW") {
     if (c.rank(0) != 5) fail(ErrorKind::invalid_model, "", "the volume has {} dims, expected 5", c.rank(0));
     x = first_ ? transposed(c.in[0], {0, 2, 3, 4, 1}) : c.in[0];
     check_volume(x);
@@ -61,7 +61,7 @@ class Volume {
 void conv(OpContext& c) {
   c.expect_inputs(2);
   if (c.rank(1) != 5 || !c.in[1]->type.shape.known()) c.refuse("the kernel must have 5 known dims");
-  Volume volume(c);
+  VolumeInput volume(c);
   Attributes plane = volume.plane();
   const std::vector<int64_t> dilations = volume.spatial("dilations");
   plane.set("dilations", std::vector<int64_t>{dilations[1], dilations[2]});
@@ -71,7 +71,7 @@ void conv(OpContext& c) {
 template <Pooling kPooling>
 void pool(OpContext& c) {
   c.expect_inputs(1);
-  Volume volume(c);
+  VolumeInput volume(c);
   if (!c.has("ksize")) fail(ErrorKind::invalid_model, "", "attribute ksize is missing");
   const std::vector<int64_t> window = volume.spatial("ksize");
   Attributes plane = volume.plane();
@@ -79,7 +79,7 @@ void pool(OpContext& c) {
   c.out = {volume.out(pool3d(volume.x, kPooling, volume.depth(window[0]), plane, c.b))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kVolumeRows[] = {
     {"AvgPool3D", pool<Pooling::mean>},
     {"Conv3D", conv},
     {"MaxPool3D", pool<Pooling::largest>},
@@ -87,6 +87,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> volume_rows() { return kRows; }
+std::span<const Row> volume_rows() { return kVolumeRows; }
 
 }  // namespace cairn::tensorflow
