@@ -1,6 +1,6 @@
 """The training examples, on the engine and on stock TensorFlow from the same seed. The gradients of the first step agree; later
-losses and variables part no further than stock TensorFlow parts from itself with another number of threads and with its other
-kernels. Stock TensorFlow runs through the same TensorFlow 1 layer."""
+losses and variables part no further than stock TensorFlow parts from itself with another number of threads, with its other
+kernels, or with weights that begin one last bit away. Stock TensorFlow runs through the same TensorFlow 1 layer."""
 
 import json
 import re
@@ -46,6 +46,18 @@ def difference(value, expected):
     return worst / largest if largest else worst
 
 
+def beyond(found, expected, others):
+    """What is further from the expected values than it may be, by name."""
+    far = {}
+    for key, value in expected.items():
+        # A gradient that is zero but for rounding, of a bias in front of batch normalisation, has no digits to agree in.
+        of_itself = max(difference(other[key], value) for other in others if key in other)
+        allowed = max(GRADIENT if "gradient:" in key else LEAST, FACTOR * of_itself)
+        if (share := difference(found[key], value)) > allowed:
+            far[key] = f"{share:.1e}, {allowed:.1e} allowed"
+    return far
+
+
 def test_every_example_is_run():
     assert {path.stem for path in EXAMPLES.glob("*.py")} - {"common"} == {*QUICK, *LONG}
 
@@ -58,13 +70,12 @@ def test_an_example_trains_on_the_engine_as_on_tensorflow(name, tmp_path):
     assert len(losses) == STEPS and np.isfinite(losses).all() and len(set(losses)) > STEPS // 2
     found.update({key: value for key, value in run(name, tmp_path, "cairn", gradients=True, steps=2).items() if "gradient:" in key})
     assert found.keys() == expected.keys() and any("gradient:" in key for key in expected)
-    far = {}
-    for key, value in expected.items():
-        # A gradient that is zero but for rounding, of a bias in front of batch normalisation, has no digits to agree in.
-        of_itself = max(difference(other[key], value) for other in others)
-        allowed = max(GRADIENT if "gradient:" in key else LEAST, FACTOR * of_itself)
-        if (share := difference(found[key], value)) > allowed:
-            far[key] = f"{share:.1e}, {allowed:.1e} allowed"
+    far = beyond(found, expected, others)
+    if far and not any("gradient:" in key for key in far):
+        # Threads and kernels change no bit of a small product: the least that rounding does is the last bit of each weight.
+        nudged = run(name, tmp_path, "tensorflow", gradients=True, CAIRN_RECORD_NUDGE="1")
+        others.append({key: value for key, value in nudged.items() if "gradient:" not in key})
+        far = beyond(found, expected, others)
     assert not far, far
 
 

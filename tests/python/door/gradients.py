@@ -1,6 +1,7 @@
 """Runs a training example as it is, and keeps the gradients of its first step: `gradients.py FILE SCRIPT [ARGUMENTS]` writes them
 to FILE as .npz, in the order in which the script asks TensorFlow for them. Scripts that import `tensorflow` as TensorFlow 1 run
-through the TensorFlow 1 layer."""
+through the TensorFlow 1 layer. CAIRN_RECORD_NUDGE moves each weight by its last bit before the first step, and takes CTC losses in
+64 bits: in 32, TensorFlow rounds sums of logarithms, by more than the last bit of a weight does."""
 
 import os
 import runpy
@@ -8,6 +9,7 @@ import sys
 import threading
 
 import numpy as np
+from cairn_tf1 import inside
 
 KEPT = {}
 KEEPING = threading.Lock()  # TensorFlow runs the calls of one step on several threads
@@ -54,6 +56,18 @@ def watch(file):
     backprop.GradientTape.gradient = gradient
 
 
+def take_ctc_in_64_bits():
+    import tensorflow.compat.v1 as tf
+    from tensorflow.python.ops import gen_ctc_ops
+
+    stock = gen_ctc_ops.ctc_loss
+
+    def ctc_loss(inputs, *arguments, **more):
+        return [tf.cast(each, inputs.dtype) for each in stock(tf.cast(inputs, tf.float64), *arguments, **more)]
+
+    gen_ctc_ops.ctc_loss = ctc_loss
+
+
 def main():
     file, script = sys.argv[1:3]
     sys.argv = sys.argv[2:]
@@ -63,6 +77,9 @@ def main():
             from cairn_tf1 import alias
 
             alias.install()
+    if os.environ.get("CAIRN_RECORD_NUDGE"):
+        inside.install()
+        take_ctc_in_64_bits()
     watch(file)
     runpy.run_path(script, run_name="__main__")
 

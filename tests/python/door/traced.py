@@ -1,11 +1,10 @@
-"""`traced.py FILE script.py arguments`: a TensorFlow 1 script with TensorFlow's own timeline of each session.run. FILE gets, of
-the run with most of Cairn's work in it, the operators that TensorFlow ran as [op, node, microseconds], and the run's wall time."""
+"""`traced.py FILE script.py arguments`: a TensorFlow 1 script with TensorFlow's own timeline of each session.run. FILE gets, for
+each run, the operators that TensorFlow ran as [op, node, begin, end] in microseconds."""
 
 import json
 import re
 import runpy
 import sys
-import time
 from pathlib import Path
 
 
@@ -13,7 +12,8 @@ def operators(metadata):
     for device in metadata.step_stats.dev_stats:
         for node in device.node_stats:
             found = re.match(r"\S+ = (\w+)\(", node.timeline_label)
-            yield found[1] if found else node.node_name, node.node_name, node.op_end_rel_micros - node.op_start_rel_micros
+            op = found[1] if found else re.sub(r"_\d+$", "", node.node_name)  # very long labels name the node only
+            yield op, node.node_name, node.all_start_micros, node.all_start_micros + node.all_end_rel_micros
 
 
 def main():
@@ -29,18 +29,15 @@ def main():
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         metadata = tf.RunMetadata()
-        started = time.perf_counter()
         result = stock(self, fetches, feed_dict, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), metadata)
-        runs.append((time.perf_counter() - started, list(operators(metadata))))
+        runs.append(list(operators(metadata)))
         return result
 
     tf.Session.run = run
     try:
         runpy.run_path(script, run_name="__main__")
     finally:
-        cluster = lambda run: sum(micros for op, _, micros in run[1] if op == "CairnCluster")
-        wall, nodes = sorted(runs[len(runs) // 2 :], key=cluster)[-1] if runs else (0, [])
-        Path(file).write_text(json.dumps({"wall": wall * 1e6, "nodes": nodes}))
+        Path(file).write_text(json.dumps(runs))
 
 
 if __name__ == "__main__":
