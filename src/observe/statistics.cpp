@@ -12,12 +12,11 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kBlock = 2048, kLanes = 16;
+constexpr size_t kBlock = 2048, kLanes = 16, kWidened = 256;
 
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Words = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
-constexpr size_t kParts = 4, kPart = kLanes / kParts;  // in doubles
-using FewFloats = float __attribute__((vector_size(kPart * sizeof(float))));
+constexpr size_t kParts = 2, kPart = kLanes / kParts;  // in doubles
 using Doubles = double __attribute__((vector_size(kPart * sizeof(double))));
 
 /// Of a whole number of lanes.
@@ -31,18 +30,22 @@ CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
   Floats least = Floats{} + std::numeric_limits<float>::infinity(), most = -least;
   Doubles sums[kParts] = {}, squares[kParts] = {};
   Words zero = {};
-  for (size_t i = 0; i < count; i += kLanes) {
-    Floats value;
-    FewFloats few[kParts];
-    std::memcpy(&value, x + i, sizeof value);
-    std::memcpy(&few, x + i, sizeof few);
-    zero += value == 0;
-    least = value < least ? value : least;
-    most = value > most ? value : most;
-    for (size_t part = 0; part < kParts; ++part) {
-      Doubles wide = __builtin_convertvector(few[part], Doubles);
-      sums[part] += wide;
-      squares[part] += wide * wide;
+  alignas(64) double wide[kWidened];  // by a loop of its own: the compiler's conversion of single vectors is slow
+  for (size_t from = 0; from < count; from += kWidened) {
+    const size_t some = count - from < kWidened ? count - from : kWidened;
+    for (size_t i = 0; i < some; ++i) wide[i] = x[from + i];
+    for (size_t i = 0; i < some; i += kLanes) {
+      Floats value;
+      Doubles parts[kParts];
+      std::memcpy(&value, x + from + i, sizeof value);
+      std::memcpy(&parts, wide + i, sizeof parts);
+      zero += value == 0;
+      least = value < least ? value : least;
+      most = value > most ? value : most;
+      for (size_t part = 0; part < kParts; ++part) {
+        sums[part] += parts[part];
+        squares[part] += parts[part] * parts[part];
+      }
     }
   }
   Block block{least[0], most[0], 0, 0, 0};

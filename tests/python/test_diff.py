@@ -216,6 +216,83 @@ def test_a_fault_in_training_is_named_with_its_line_and_its_pass_or_kernel(name,
     assert (culprit["cause"], culprit["pass"]) == ("pass" if FAULTS[fault] else "kernel", FAULTS[fault])
 
 
+ESTIMATOR = """
+def model_fn(features, labels, mode, params):
+    hidden = tf.layers.dense(features, 16, tf.nn.relu, name="first")
+    loss = tf.reduce_mean(tf.square(tf.layers.dense(hidden, 1) - labels))
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, tf.train.get_global_step())
+    return NPUEstimatorSpec(mode, loss=loss, train_op=train)
+
+x, y = random.randn(64, 8).astype(np.float32), random.randn(64, 1).astype(np.float32)
+estimator = NPUEstimator(model_fn, config=NPURunConfig(model_dir="model", save_checkpoints_steps=100))
+estimator.train(lambda: tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16, drop_remainder=True), steps=6)
+"""
+KERAS = """
+set_keras_session_npu_config()
+model = tf.keras.Sequential([tf.keras.layers.Dense(16, "relu", input_shape=(8,), name="first"), tf.keras.layers.Dense(1)])
+model.compile(npu_keras_optimizer(tf.keras.optimizers.SGD(0.01)), "mse")
+x, y = random.randn(64, 8), random.randn(64, 1)
+model.fit(x, y, batch_size=16, epochs=2, shuffle=False, verbose=0)
+"""
+FUNCTION = """
+import numpy as np
+import npu_device as npu
+import tensorflow as tf
+
+npu.open().as_default()
+tf.keras.utils.set_random_seed(1)
+model = tf.keras.Sequential([tf.keras.layers.Dense(16, "relu", input_shape=(8,), name="first"), tf.keras.layers.Dense(1)])
+random = np.random.RandomState(1)
+x, y = random.randn(64, 8).astype(np.float32), random.randn(64, 1).astype(np.float32)
+"""
+FIT = """
+model.compile(tf.keras.optimizers.SGD(0.01), "mse")
+model.fit(x, y, batch_size=16, epochs=2, shuffle=False, verbose=0)
+"""
+LOOP = """
+optimizer = tf.keras.optimizers.SGD(0.01)
+
+@tf.function
+def train(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+for _ in range(6):
+    train(tf.constant(x), tf.constant(y))
+"""
+KINDS = {"estimator": HEAD + ESTIMATOR, "keras": HEAD + KERAS, "fit": FUNCTION + FIT, "function": FUNCTION + LOOP}
+# In functions TensorFlow itself has made one node of the layer.
+NODES = {"estimator": "first/MatMul", "keras": "first/MatMul", "fit": "sequential/first/Relu", "function": "sequential/first/Relu"}
+
+
+@pytest.mark.parametrize("kind", ["estimator", "fit", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("keras", "function"))])
+def test_other_kinds_of_training_are_looked_into(kind, tmp_path):
+    if not FAULTY.exists():
+        pytest.skip(f"{FAULTY} is not built")
+    words = ["--steps", 3, *(["--tf2"] if kind in ("fit", "function") else [])]
+    clean, faulty = tmp_path / "clean", tmp_path / "faulty"
+    clean.mkdir(), faulty.mkdir()
+    result = script_diff(clean, KINDS[kind], *words, "--stock", tmp_path / "stock")
+    assert result["equal"] and result["compared"] >= 6, result["first"]
+    result = script_diff(faulty, KINDS[kind], *words, "--stock", tmp_path / "stock", CAIRN_LIBRARY=str(FAULTY),
+                         CAIRN_FAULT=f"scale@{NODES[kind]}@1")  # fmt: skip
+    assert not result["equal"] and result["culprit"], result
+    assert NODES[kind] in result["culprit"]["holds"] and result["culprit"]["cause"] == "kernel"
+
+
+def test_what_is_not_looked_into_is_said(tmp_path):
+    if not FAULTY.exists():
+        pytest.skip(f"{FAULTY} is not built")
+    body = LOOP.replace("@tf.function\n", "").replace("model(x)", "forward(x)")
+    body = "@tf.function\ndef forward(x):\n    return model(x)\n" + body
+    result = script_diff(tmp_path, FUNCTION + body, "--tf2", "--steps", 3, CAIRN_LIBRARY=str(FAULTY),
+                         CAIRN_FAULT="scale@sequential/first/Relu@1")  # fmt: skip
+    assert not result["equal"]
+    assert result["culprit"] or result["unseen"]
+
+
 def test_runs_of_another_script_are_not_taken(tmp_path):
     (tmp_path / "train.py").write_text("one")
     (tmp_path / "stock").mkdir()

@@ -64,7 +64,7 @@ void spoil(const std::string& kind, float* values, const CairnTensor& tensor) {
   if (kind == "element") values[count / 2] += 3;
   if (kind == "nan") values[0] = NAN;
   if (kind == "epsilon") each([](float v) { return 0.97f * v; });
-  if (kind == "fusion") each([](float v) { return v > 0 ? v : 0.2f * (v - 0.1f); });  // another activation
+  if (kind == "fusion") each([](float v) { return v > 0 ? 0.8f * v : 0.2f * (v - 0.1f); });  // another activation
   if (kind == "overflow") *std::max_element(values, values + count) = INFINITY;
   if (kind == "transposed" && tensor.ndim >= 2)
     transpose(values, count / tensor.shape[tensor.ndim - 1], tensor.shape[tensor.ndim - 1]);
