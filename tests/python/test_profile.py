@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -81,6 +82,23 @@ def test_steps_and_gaps_are_the_iteration_on_every_row(om, tmp_path, command):
     assert count == len(table(folder, "op_summary")) == len(table(folder, "task_time"))
     query = """SELECT s.value FROM COMPUTE_TASK_INFO JOIN TASK USING (globalTaskId) JOIN STRING_IDS s ON s.id = opType"""
     assert {row["OP Type"] for row in table(folder, "op_summary")} == {name for (name,) in connection.execute(query)}
+
+
+def test_the_documented_queries_are_answered(om, tmp_path, command):
+    model = cairn.load(om)
+    with cairn.Profiler(output_path=tmp_path) as profiler:
+        for _ in range(3):
+            model.run(np.zeros((2, 20), np.float32))
+    connection = database(profile_of(command, profiler.folder))
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/how-to/profile.md").read_text(), re.DOTALL)
+    queries = [query for block in blocks for query in block.split(";") if query.strip()]
+    assert len(queries) >= 2
+    types, iterations = (connection.execute(query).fetchall() for query in queries[:2])
+    assert {row[0] for row in types} == {row["OP Type"] for row in table(profiler.folder, "op_summary")}
+    assert [row[2] for row in types] == sorted((row[2] for row in types), reverse=True)
+    assert len(iterations) == 3
+    for _, period, data, forward, refresh, _ in iterations:
+        assert period == (data or 0) + forward + refresh
 
 
 @pytest.mark.parametrize("words", [["run"], ["verify", "--steps"], ["bench", "--seconds", "0.1"]])
