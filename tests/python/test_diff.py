@@ -190,6 +190,25 @@ def test_a_clean_script_raises_no_alarm(name, stock, tmp_path):
     assert result["compared"] >= 12
 
 
+LOWER = """
+config = tf.ConfigProto()
+entry = config.graph_options.rewrite_options.custom_optimizers.add()
+entry.name = "NpuOptimizer"
+entry.parameter_map["precision_mode"].s = b"allow_mix_precision"
+""" + TAIL.replace("npu_config_proto()", "npu_config_proto(config)")
+
+
+@pytest.mark.parametrize("name", ["images", *(pytest.param(name, marks=pytest.mark.long) for name in ("perceptron", "embedding"))])
+def test_a_lower_precision_that_the_script_asks_for_is_no_fault(name, tmp_path):
+    if not FAULTY.exists():
+        pytest.skip(f"{FAULTY} is not built")
+    text, words = HEAD + SCRIPTS[name] + LOWER, ("--steps", 4, "--stock", tmp_path / "stock")
+    result = script_diff(tmp_path, text, *words)
+    assert result["equal"] and result["least"] > 1e-3, result["first"]
+    result = script_diff(tmp_path, text, *words, CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT="scale@first@2")
+    assert not result["equal"] and result["culprit"]["name"] in ("first", "hidden") and result["culprit"]["cause"] == "kernel"
+
+
 def fault_cases():
     """One script for each fault in turn; the other pairs are long."""
     for index, fault in enumerate(FAULTS):

@@ -46,7 +46,7 @@ def main(words=None):
     with contextlib.closing(Runs(options)) as runs:
         result, rows = diff(runs)
     (options.output / "difference.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(diff_page.page(result, rows, FACTOR, LEAST))
+    (options.output / "index.html").write_text(diff_page.page(result, rows, FACTOR, result["least"]))
     if options.json:
         print(json.dumps(result, indent=1))
     else:
@@ -59,9 +59,10 @@ def diff(runs):
     options = runs.options
     stock, moved, cairn = runs.stock("stock"), runs.stock("nudged", **ONE_THREAD), runs.train("cairn")
     runs.trained = sorted({int(key.split(":")[1]) for key in stock if key.startswith("after:")})
-    rows = compare(stock, moved, cairn)
+    rows = compare(stock, moved, cairn, runs.least())
     result = {"script": options.script.name, "arguments": options.arguments, "steps": options.steps, "compared": len(rows),
-              "equal": not any(row["off"] for row in rows), "first": [], "culprit": None, "rows": [], "unseen": ""}  # fmt: skip
+              "equal": not any(row["off"] for row in rows), "first": [], "culprit": None, "rows": [], "unseen": "",
+              "least": runs.least()}  # fmt: skip
     if not result["equal"]:
         step = min(row["step"] for row in rows if row["off"])
         result["first"] = [row for row in rows if row["off"] and row["step"] == step]
@@ -100,6 +101,11 @@ class Runs:
             sys.exit(fault(f"--stock {options.stock} holds runs of another script, or with other arguments or steps"))
         file.write_text(json.dumps(mine))
 
+    def least(self):
+        """What is allowed of the largest element in any case: more when the script asks for a lower precision."""
+        with np.load(self.kept / "stock.npz") as arrays:
+            return max(LEAST, 4 * float(arrays["roundoff"]))
+
     def until(self, run):
         """Ends the script behind that run, or at the next one that trains."""
         return {"CAIRN_RECORD_STEPS": str(sum(each <= run for each in self.trained) + (run not in self.trained))}
@@ -109,7 +115,7 @@ class Runs:
         file = self.kept / f"{name}.npz"
         if self.options.stock and file.exists():
             with np.load(file) as arrays:
-                return {key: arrays[key] for key in arrays.files if key != "trained"}
+                return {key: arrays[key] for key in arrays.files if key not in ("trained", "roundoff")}
         return self.train(name, "tensorflow", self.kept, **environment)
 
     def train(self, name, engine="cairn", folder=None, **environment):
@@ -141,15 +147,16 @@ class Runs:
             return {(node, index): arrays[f"v{i}"] for i, (node, index) in enumerate(meta["values"])}, meta["nodes"]
 
 
-def judged(found, expected, moved):
+def judged(found, expected, moved, least):
     """error, allowed, size, off"""
     error, size = recorded.difference(found, expected)
     noise = recorded.difference(moved, expected)[0] if moved is not None else 0.0
-    allowed = FACTOR * noise + LEAST * size
+    least = max(least, 4 * float(np.finfo(expected.dtype).eps) if expected.dtype.kind == "f" else 0.0)
+    allowed = FACTOR * noise + least * size
     return {"error": error, "allowed": allowed, "size": size, "off": not error <= allowed}
 
 
-def compare(stock, moved, cairn):
+def compare(stock, moved, cairn, least):
     """A row for each value fetched and each variable behind each training run, in that order."""
     rows = []
     for key, expected in stock.items():
@@ -159,7 +166,7 @@ def compare(stock, moved, cairn):
         run, _, name = rest.partition(":")
         kind = "variable" if kind == "after" else kind
         found = cairn.get(key)
-        row = judged(found, expected, moved.get(key)) if found is not None else {"error": float("inf"), "allowed": 0.0, "size": 0.0, "off": True}
+        row = judged(found, expected, moved.get(key), least) if found is not None else {"error": float("inf"), "allowed": 0.0, "size": 0.0, "off": True}
         rows.append({"step": int(run), "kind": kind, "name": name} | row)
     return sorted(rows, key=lambda row: row["step"])
 
@@ -181,7 +188,7 @@ def look_inside(runs, step, first):
             continue
         expected = golden[op, index]
         rows.append({"name": op, "index": index, "op": nodes[op]["op"], "line": nodes[op]["line"], "kernel": entry["kernel"], "holds": holds}
-                    | judged(found.reshape(expected.shape), expected, moved.get((op, index))))  # fmt: skip
+                    | judged(found.reshape(expected.shape), expected, moved.get((op, index)), runs.least()))  # fmt: skip
     outside = sorted({op for op, _ in golden} - held)
     return {"rows": rows, "outside": outside, "culprit": blame(rows, nodes) or update_of(first, nodes)}
 
@@ -240,7 +247,7 @@ def find_cause(runs, step, stock, moved):
 
     def is_wrong(name, **environment):
         found = runs.train(f"cause.{name}", **runs.until(step), **environment)
-        return any(row["off"] for row in compare(stock, moved, found) if row["step"] <= step)
+        return any(row["off"] for row in compare(stock, moved, found, runs.least()) if row["step"] <= step)
 
     if not is_wrong("reference", CAIRN_ENGINES="reference"):
         return {"cause": "kernel", "pass": ""}

@@ -154,22 +154,26 @@ class Inside:
 
 
 def nudge(sess, plain):
-    """Moves what is trained in a session."""
+    """Moves what is trained in a session, in a lower precision by its roundoff."""
+    from cairn_tf1 import record
+
+    roundoff = record.roundoff_of(sess)
     for variable in sess.graph.get_collection("trainable_variables"):
         value = np.asarray(plain(sess, variable))
         if value.dtype.kind == "f":
             # As variable.load does, but by no run that is recorded.
-            plain(sess, variable.initializer, {variable.initializer.inputs[1]: nudged(value)})
+            plain(sess, variable.initializer, {variable.initializer.inputs[1]: nudged(value, roundoff)})
 
 
 _random = np.random.default_rng(12)
 
 
-def nudged(value):
-    """Moved by the last bit, up or down."""
+def nudged(value, roundoff=0.0):
+    """Moved up or down: by the last bit, or by that share of each element."""
     if value.dtype.kind != "f":  # bfloat16
         return value
-    return np.nextafter(value, value + _random.choice([-1.0, 1.0], value.shape).astype(value.dtype))
+    signs = _random.choice([-1.0, 1.0], value.shape).astype(value.dtype)
+    return value * (1 + signs * value.dtype.type(roundoff)) if roundoff else np.nextafter(value, value + signs)
 
 
 def numbers(order):

@@ -24,6 +24,7 @@ class Recorder:
     def __init__(self, path, steps):
         self.path, self.steps = path, steps
         self.arrays, self.variables, self.run, self.trained = {}, {}, 0, 0
+        self.roundoff = 0.0  # of a lower precision that a session asks the engine for
 
     def install(self):
         from tensorflow.python.framework import ops
@@ -54,7 +55,7 @@ class Recorder:
 
     def _save(self):
         last = {f"variable:{name}": value for name, value in self.variables.items()}
-        np.savez(self.path, trained=self.trained, **self.arrays, **last)
+        np.savez(self.path, trained=self.trained, roundoff=self.roundoff, **self.arrays, **last)
 
 
 class Sessions:
@@ -99,6 +100,7 @@ class Sessions:
 
     def _after_run(self, sess, elements, values):
         trained = any(self._updates(getattr(element, "op", element)) for element in elements)
+        self._recorder.roundoff = max(self._recorder.roundoff, roundoff_of(sess))
         found = {element.name: value for element, value in zip(elements, values)}
         self._recorder.end_run(found, self._read_variables(sess) if trained else None)
 
@@ -130,6 +132,16 @@ class Sessions:
                 except (errors.FailedPreconditionError, errors.NotFoundError):
                     continue
         return {variable.op.name: value for variable, value in found.items()}
+
+
+def roundoff_of(sess):
+    """Of the lower precision that the session's configuration asks the engine for; 0: of none."""
+    from npu_bridge import engine
+
+    entry = engine.entry_of(sess._config) if sess._config else None
+    modes = [entry.parameter_map[key].s.decode() for key in ("precision_mode", "precision_mode_v2") if key in entry.parameter_map] if entry else []
+    low = [mode for mode in modes if "16" in mode or mode == "allow_mix_precision"]
+    return max((2.0**-8 if "b" in mode.split("_")[-1] else 2.0**-11 for mode in low), default=0.0)
 
 
 class Eager:

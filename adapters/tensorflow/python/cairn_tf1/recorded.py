@@ -71,7 +71,7 @@ def train(script, options, name, engine, environment, words=(), server=None):
         lines = log.read_text(errors="replace").strip().splitlines()[-6:] if log.exists() else []
         raise DoesNotRun(f"the script does not run on {engine} (exit {code}); log: {log}\n  " + "\n  ".join(lines))
     with np.load(record) as arrays:
-        return {key: arrays[key] for key in arrays.files}
+        return {key: arrays[key] for key in arrays.files if key != "roundoff"}
 
 
 def alone(words, folder, environment, log, timeout):
