@@ -193,12 +193,24 @@ std::vector<std::string> list_in(const char* variable) {
   return text && *text ? split_list(text, ',') : std::vector<std::string>{};
 }
 
+std::vector<std::string> disabled_passes() {
+  constexpr const char* kVariable = "CAIRN_DISABLE";
+  std::vector<std::string> names = list_in(kVariable);
+  if (names.empty()) return names;
+  const std::vector<PassInfo> known = list_passes();
+  for (const std::string& name : names)
+    if (name != "ALL" && std::none_of(known.begin(), known.end(),
+                                      [&](const PassInfo& pass) { return pass.name == name || pass.platform == name; }))
+      fail(ErrorKind::not_found, kVariable, "no pass is called {}", name);
+  return names;
+}
+
 }  // namespace
 
 ModelOptions model_options(const CairnModelOptions* given) {
   CairnModelOptions known = checked(given, "options");
   ModelOptions options;
-  options.disabled_passes = list_in("CAIRN_DISABLE");
+  options.disabled_passes = disabled_passes();
   options.threads = known.threads;
   if (known.threads < 0 || known.threads > 1024)
     fail(ErrorKind::invalid_argument, "threads", "is {}, expected 0 to 1024", known.threads);
@@ -255,7 +267,7 @@ void apply_precision(const CairnModelOptions* given, Module& module) {
     fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode, {} is none", named->name);
   if (lists) read_lists(known.mixed_lists, precision);
   if (precision.mode == PrecisionMode::keep) return;
-  optimise(module, {.disabled = list_in("CAIRN_DISABLE")});
+  optimise(module, {.disabled = disabled_passes()});
   set_precision(module, precision);
 }
 

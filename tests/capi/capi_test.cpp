@@ -242,6 +242,17 @@ TEST(CApi, PassesAreDescribed) {
   cairn_free_text(text);
 }
 
+TEST(CApi, TheEnvironmentLeavesOutPassesThatThereAre) {
+  auto module = open();
+  ::setenv("CAIRN_DISABLE", "fold_constants,nonsense", 1);
+  CairnModel* model = nullptr;
+  EXPECT_EQ(cairn_model_prepare(module.get(), nullptr, &model), CAIRN_NOT_FOUND);
+  EXPECT_STREQ(last_error().message, "no pass is called nonsense");
+  ::setenv("CAIRN_DISABLE", "ALL", 1);
+  prepare(module.get());
+  ::unsetenv("CAIRN_DISABLE");
+}
+
 TEST(CApi, AVariableIsReadAndWrittenBetweenRuns) {
   auto module = open(R"(module @m {
   func @main(%x: f32[2], %total: f32[2]) -> (%y: f32[2], %next: f32[2]) updates [1 = 1] {
