@@ -1,4 +1,5 @@
 // Computes at compile time what depends on constants alone.
+#include <algorithm>
 #include <unordered_set>
 
 #include "passes/evaluate.h"
@@ -10,16 +11,35 @@ namespace {
 
 constexpr double kMostFlops = 1e9;  // the reference kernels are plain loops
 
+bool of_constants(const Node& node) {
+  const OpDef& op = *node.op;
+  if (!op.pure() || op.has(kNotFoldable | kControl | kHostValue) || !op.reference || node.results.empty()) return false;
+  return std::all_of(node.results.begin(), node.results.end(),
+                     [](const auto& result) { return result->type.is_tensor(); }) &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), constant_of);
+}
+
+// A few constant elements repeated many times stay as they are, or what a variable begins with would be held twice.
+bool repeats(const Node& node) {
+  constexpr int64_t kMuch = 1 << 20, kTimes = 16;  // bytes
+  const Type& y = node.result()->type;
+  if (!node.op->has(kShapeOperands) || !of_constants(node) || !y.is_static()) return false;
+  const std::optional<int64_t> count = element_count(y.shape.sizes());
+  if (!count || *count > INT64_MAX / 64) return false;
+  const auto bytes = static_cast<int64_t>(storage_bytes(y.dtype, *count));
+  return bytes > kMuch && bytes / kTimes > static_cast<int64_t>(constant_of(node.inputs[0])->bytes());
+}
+
 bool foldable(const Node& node) {
   const OpDef& op = *node.op;
   if (!op.pure() || op.has(kNotFoldable | kControl | kHostValue) || !op.reference || node.results.empty()) return false;
   for (const auto& result : node.results)
     if (!result->type.is_tensor()) return false;
   for (const Value* input : node.inputs)
-    if (!constant_of(input) &&
+    if (!constant_of(input) && !(input->producer && repeats(*input->producer)) &&
         !(op.has(kShapeOnly) && input->type.is_static() && element_count(input->type.shape.sizes())))
       return false;
-  return true;
+  return !repeats(node);
 }
 
 bool too_costly(const Node& node) {
@@ -69,16 +89,26 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
     infer_node(node, module);
     const std::vector<Value*> inputs = node.inputs;
+    const bool shape_only = node.op->has(kShapeOnly);
     if (!fold_node(node, nodes, largest_bytes)) continue;
     ++folded;
     if (!module) continue;
     for (const Value* input : inputs)
       if (input->producer && noted.insert(input->producer).second)
         for (SourceId id : input->producer->sources)
-          module->removed.emplace(id, constant_of(input) ? Removal::folded : Removal::shape_only);
+          module->removed.emplace(id, constant_of(input) || !shape_only ? Removal::folded : Removal::shape_only);
   }
   block.nodes = std::move(nodes);
   return folded;
+}
+
+// Of an input of a foldable node; without elements when only its shape counts.
+Tensor elements_of(const Value& input, bool needed, size_t largest_bytes) {
+  if (const Tensor* constant = constant_of(&input)) return *constant;
+  if (!needed) return Tensor::view(input.type.dtype, input.type.shape.sizes(), nullptr, nullptr);
+  std::vector<HostValue> inputs;
+  for (const Value* each : input.producer->inputs) inputs.push_back({*constant_of(each), {}});
+  return evaluate(*input.producer, inputs, nullptr, largest_bytes)[input.index].tensor;
 }
 
 }  // namespace
@@ -90,9 +120,7 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
     std::vector<HostValue> inputs;
     size_t input_bytes = 0;
     for (const Value* input : node.inputs) {
-      const Tensor* constant = constant_of(input);
-      inputs.push_back(
-          {constant ? *constant : Tensor::view(input->type.dtype, input->type.shape.sizes(), nullptr, nullptr), {}});
+      inputs.push_back({elements_of(*input, !node.op->has(kShapeOnly), largest_bytes), {}});
       input_bytes += inputs.back().tensor.bytes();
     }
     auto values = evaluate(node, inputs, nullptr, std::max(largest_bytes, input_bytes));

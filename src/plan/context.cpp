@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 namespace cairn {
 
@@ -98,7 +99,7 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
 
 void ContextPool::release(std::unique_ptr<Context> context) {
   std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(context));
+  if (std::exchange(runs_again_, true)) idle_.push_back(std::move(context));
 }
 
 }  // namespace cairn

@@ -41,7 +41,8 @@ class Context {
 
 class ContextPool {
  public:
-  /// An idle context, or a new one; give it back with release().
+  /// An idle context, or a new one; give it back with release(). That of the first run is not kept: what runs once, like
+  /// the initialisation of variables, holds no memory afterwards.
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
   /// A number that no other plan of this process has.
@@ -51,6 +52,7 @@ class ContextPool {
   static uint32_t next_serial();
   const uint32_t serial_ = next_serial();
   std::mutex mutex_;
+  bool runs_again_ = false;
   std::vector<std::unique_ptr<Context>> idle_;
 };
 

@@ -137,8 +137,8 @@ class Planner {
   }
 
   // Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
-  // param go first, so that no gradient is kept, then the earliest last node. A group that would need to stand in two
-  // places at once is dissolved.
+  // param or make nothing but results go first, so that no gradient is kept, then the earliest last node. A group that
+  // would need to stand in two places at once is dissolved.
   void order_items() {
     std::unordered_map<const Node*, size_t> position, item_of;
     for (const auto& node : body_->nodes) position.emplace(node.get(), position.size());
@@ -166,9 +166,11 @@ class Planner {
         last_effect = found->second;
       }
     }
-    const std::vector<bool> updates = order_updates(followers, after, item_of);
+    std::vector<bool> first = order_updates(followers, after, item_of);
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (followers[i].empty() && !items_[i].group.inputs.empty()) first[i] = true;
     auto later = [&](size_t a, size_t b) {
-      if (updates[a] != updates[b]) return bool{updates[b]};
+      if (first[a] != first[b]) return bool{first[b]};
       return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last());
     };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);

@@ -131,7 +131,7 @@ class CallerSink final : public ResultSink {
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(size_t count) : list_(std::move(spare())) { list_.resize(count); }
+  explicit Scratch(size_t count) : list_(std::move(spare())) { list_.resize(std::max(list_.size(), count)); }
   ~Scratch() { spare() = std::move(list_); }
   Scratch(const Scratch&) = delete;
   T* data() { return list_.data(); }
@@ -145,6 +145,17 @@ class Scratch {
 };
 
 constexpr size_t kNone = SIZE_MAX;
+
+// An input that steps see as an object; a random state goes into memory that is kept from run to run.
+void hold(const TensorRef& input, bool random, HostValue& object) {
+  if (!random || input.dims.size() != 1 || input.dims[0] != 3) {
+    object = {Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr};
+    return;
+  }
+  const bool own = object.tensor.defined() && object.tensor.dtype() == kU64 && object.tensor.count() == 3;
+  if (!own || object.tensor.owner().use_count() != 1) object = {Tensor::uninitialized(kU64, {3}), nullptr};
+  std::memcpy(object.tensor.mutable_data(), input.data, object.tensor.bytes());
+}
 
 }  // namespace
 
@@ -318,8 +329,10 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
   }
   Scratch<const void*> scratch(count);
   const void** pointers = scratch.data();
-  std::vector<HostValue> objects;
   const auto& params = plan->function->body.params;
+  const auto is_object = [](const auto& param) { return is_host_object(param->type); };
+  Scratch<HostValue> objects(static_cast<size_t>(std::count_if(params.begin(), params.end(), is_object)));
+  HostValue* next_object = objects.data();
   for (size_t i = 0; i < count; ++i) {
     bool object = is_host_object(params[i]->type);
     if (impl.state_of[i] != kNone) {
@@ -330,10 +343,8 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     const TensorRef& input = inputs[impl.input_of[i]];
     pointers[i] = input.data;
     if (!object) continue;
-    objects.reserve(count);  // addresses stay
-    objects.push_back(
-        {Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr});
-    pointers[i] = &objects.back();
+    hold(input, params[i]->type.kind == Type::Kind::rng, *next_object);
+    pointers[i] = next_object++;
   }
   RunOptions with_pool = options;
   if (!with_pool.executor) with_pool.executor = impl.pool.get();

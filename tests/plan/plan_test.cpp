@@ -6,6 +6,7 @@
 #include "engines/cpu/engine.h"
 #include "engines/reference/engine.h"
 #include "ir/text.h"
+#include "plan/context.h"
 #include "runtime/model.h"
 
 namespace cairn {
@@ -110,11 +111,12 @@ TEST(Plan, ViewsCostNothingAndKeepTheirSourceAlive) {
     %v = reshape %a, %shape : f32[16]
     %b = exp %x : f32[2, 8]
     %z = neg %b : f32[2, 8]
-    %y = neg %v : f32[16]
+    %w = reshape %b, %shape : f32[16]
+    %y = add %v, %w : f32[16]
     return %y, %z
   })",
                                 {&reference_engine()});
-  EXPECT_EQ(kernels(*plan), "reference/neg reference/exp reference/neg reference/neg");
+  EXPECT_EQ(kernels(*plan), "reference/neg reference/exp reference/neg reference/add");
 }
 
 TEST(Plan, InputsAndConstantsAreCopiedToOutputs) {
@@ -173,6 +175,25 @@ TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {
   auto [module, plan] = planned(kChain, {&remote_engine(), &reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy remote/neg remote/exp remote/relu remote/neg copy");
   EXPECT_EQ(plan->arena_bytes.count(&remote_engine().memory()), 1u);
+}
+
+TEST(Plan, TheFirstRunKeepsNoMemory) {
+  struct Counted final : MemorySpace {
+    const char* name() const override { return "counted"; }
+    void* allocate(size_t bytes) override { return ++live, host_memory().allocate(bytes); }
+    void release(void* data, size_t bytes) override { --live, host_memory().release(data, bytes); }
+    void copy_in(void*, const void*, size_t) override {}
+    void copy_out(void*, const void*, size_t) override {}
+    int live = 0;
+  } space;
+  Plan plan;
+  plan.function = std::make_unique<Function>();
+  plan.arena_bytes[&space] = 64;
+  ContextPool pool;
+  for (int kept : {0, 1, 1}) {
+    pool.release(pool.take(plan));
+    EXPECT_EQ(space.live, kept);
+  }
 }
 
 TEST(Plan, TheIdNamesKernelsAndShapes) {

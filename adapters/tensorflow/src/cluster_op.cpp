@@ -309,13 +309,13 @@ class ClusterOp : public tf::AsyncOpKernel {
         states.reset(op_.own_states_.get());
       } else {
         tf::ResourceMgr* manager = context_->resource_manager();
+        static const std::string name = "cairn_random_states";  // made once: too long to be held without allocation
         RandomStates* found = nullptr;
         auto make = [](RandomStates** made) {
           *made = new RandomStates;
           return tf::OkStatus();
         };
-        TF_RETURN_IF_ERROR(
-            manager->LookupOrCreate<RandomStates>(manager->default_container(), "cairn_random_states", &found, make));
+        TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), name, &found, make));
         states.reset(found);
       }
       drawing = std::unique_lock(states->mutex());

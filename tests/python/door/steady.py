@@ -3,19 +3,45 @@
 import ctypes
 
 import cases
+import numpy as np
 import tensorflow.compat.v1 as tf
 from cases import case, data, fresh, perceptron, session
 
 
+def sentences(optimizer):
+    """x, y, loss and train operation of an embedding with dropout: rows that are updated, random numbers."""
+    x = tf.placeholder(tf.int32, [None, 6], name="x")
+    y = tf.placeholder(tf.int64, [None], name="y")
+    words = tf.nn.dropout(tf.gather(cases.variable("words", 50, 8), x), rate=0.5, seed=1)
+    noise = tf.random_normal([8], stddev=0.01) + tf.truncated_normal([8], stddev=0.01)
+    logits = tf.matmul(tf.reduce_mean(words, 1) + noise, cases.variable("w", 8, 3))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return x, y, loss, optimizer.minimize(loss)
+
+
+def words(count=64):
+    random = np.random.RandomState(0)
+    return random.randint(0, 50, (count, 6)), random.randint(0, 3, count)
+
+
 @case
 def allocations(resource):
+    return counted(resource, perceptron, data())
+
+
+@case
+def allocations_with_rows_and_random_numbers(resource):
+    return counted(resource, sentences, words())
+
+
+def counted(resource, net, example):
     counter = ctypes.CDLL(None)
     counter.stop_counting.restype = ctypes.c_long
     for library in (b"_cairn_tf.so", b"libcairn.so"):
         counter.watch_allocations_of(library)
     fresh(resource == "True")
-    x, y, loss, step = perceptron(tf.train.AdamOptimizer(0.01))
-    inputs, labels = data()
+    x, y, loss, step = net(tf.train.AdamOptimizer(0.01))
+    inputs, labels = example
     with session(True) as s:
         s.run(tf.global_variables_initializer())
         run = s.make_callable([loss, step], [x, y])
