@@ -140,7 +140,8 @@ def roundoff_of(sess):
 
     entry = engine.entry_of(sess._config) if sess._config else None
     modes = [entry.parameter_map[key].s.decode() for key in ("precision_mode", "precision_mode_v2") if key in entry.parameter_map] if entry else []
-    low = [mode for mode in modes if "16" in mode or mode == "allow_mix_precision"]
+    # allow_fp32_to_bf16 has no effect: every operator takes f32, which comes first.
+    low = [mode for mode in modes if mode == "allow_mix_precision" or ("16" in mode and mode != "allow_fp32_to_bf16")]
     return max((2.0**-8 if "b" in mode.split("_")[-1] else 2.0**-11 for mode in low), default=0.0)
 
 
