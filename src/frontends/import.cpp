@@ -6,6 +6,7 @@
 
 #include "frontends/inputs.h"
 #include "frontends/keras/saved.h"
+#include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
@@ -140,7 +141,13 @@ Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphD
   std::vector<std::string> wanted;
   for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
   main.body.results = importer.import_graph(wanted, inputs, builder);
-  importer.problems().raise(file);
+  if (!importer.problems().empty()) {
+    auto [ends, cut] = tensorflow::remedies(graph, importer.failed(), signature);
+    const auto known = tensorflow::index_nodes(original.nodes, file);
+    if (!std::all_of(cut.begin(), cut.end(), [&](const std::string& name) { return known.contains(name); }))
+      cut.clear();
+    importer.problems().raise(file, ends, cut);
+  }
   for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
   importer.explain_others(original, signature.inputs);
   module.metadata["format"] = "tensorflow";
@@ -162,6 +169,7 @@ ModelFormat detect_format(const std::string& path) {
     fail(ErrorKind::invalid_model, path, "is a folder without saved_model.pb");
   }
   if (!tensorflow::checkpoint_prefix(path).empty()) return ModelFormat::checkpoint;
+  tensorflow::refuse_bare_checkpoint(path);
   auto model = ModelBytes::open(path);
   std::string_view bytes = model->bytes();
   if (bytes.empty()) fail(ErrorKind::invalid_model, path, "is empty");
@@ -185,42 +193,14 @@ ModelFormat detect_format(const std::string& path) {
   fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor a model of ONNX or Keras");
 }
 
-namespace {
-
-/// The graph with other ops in place of the nodes that options.replace names.
-tensorflow::GraphDef replaced(tensorflow::GraphDef graph, const ImportOptions& options,
-                              tensorflow::Signature& signature) {
-  for (const auto& [name, how] : options.replace) {
-    auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                              [&name = name](const tensorflow::Node& node) { return node.name == name; });
-    if (found == graph.nodes.end()) fail(ErrorKind::not_found, printable(name), "is no node of the model");
-    if (how != "identity" && how != "zeros" && how != "input")
-      fail(ErrorKind::invalid_argument, printable(name), "cannot become '{}'; identity, zeros, input", printable(how));
-    const bool reads = !found->inputs.empty() && !found->inputs[0].starts_with('^');
-    if (how != "input" && !reads)
-      fail(ErrorKind::invalid_argument, printable(name), "has no input that it could become like; use input");
-    if (how == "input") {
-      found->op = "Placeholder";
-      found->inputs.clear();
-      // A signature names its inputs; of a graph without one every placeholder is an input.
-      if (!signature.inputs.empty()) signature.inputs.push_back(tensorflow::placeholder_info(*found, *graph.model));
-      continue;
-    }
-    found->op = how == "identity" ? "Identity" : "ZerosLike";
-    found->inputs.resize(1);
-  }
-  return graph;
-}
-
-}  // namespace
-
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
                          const tensorflow::Signature& given) {
   if (!options.replace.empty()) {
-    tensorflow::Signature signature = given;
+    tensorflow::Signature signature = complete(graph, options, given);
     ImportOptions rest = options;
     rest.replace.clear();
-    const tensorflow::GraphDef changed = replaced(graph, options, signature);
+    rest.out_nodes.clear();
+    const tensorflow::GraphDef changed = tensorflow::replaced(graph, options.replace, signature);
     return import_tensorflow(changed, rest, signature);
   }
   if (!tensorflow::has_switches(graph)) return import_raised(graph, graph, options, given);
@@ -237,10 +217,7 @@ Module import_model(const std::string& path, const ImportOptions& options) {
     case ModelFormat::checkpoint:
     case ModelFormat::saved_model: {
       tensorflow::FreezeOptions freezing{options.tags, options.signature, options.out_nodes};
-      tensorflow::SavedModel model = format == ModelFormat::checkpoint
-                                         ? tensorflow::read_checkpoint(tensorflow::checkpoint_prefix(path))
-                                         : tensorflow::read_saved_model(path);
-      tensorflow::FrozenGraph frozen = tensorflow::freeze(model, freezing);
+      tensorflow::FrozenGraph frozen = tensorflow::freeze(tensorflow::read_trained(path), freezing);
       ImportOptions rest = options;
       rest.out_nodes.clear();
       return import_tensorflow(frozen.graph, rest, frozen.signature);

@@ -25,7 +25,8 @@ void Problems::refused(const std::string& op, const std::string& node, const Err
   add_once(entries_[{op, error.what()}], node);
 }
 
-void Problems::raise(const std::string& file) const {
+void Problems::raise(const std::string& file, const std::vector<std::string>& ends,
+                     const std::vector<std::string>& below) const {
   if (entries_.empty()) return;
   Report report;
   size_t unknown = 0;
@@ -35,8 +36,12 @@ void Problems::raise(const std::string& file) const {
     problem.subject = key.first;
     problem.message = key.second;
     for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
-    if (!entry.cuts.empty() && entry.cuts.size() <= kMostCuts)
-      problem.fix = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(entry.cuts, ";"));
+    const std::vector<std::string>& cuts = entry.cuts.empty() ? ends : entry.cuts;
+    if (!cuts.empty() && cuts.size() <= kMostCuts)
+      problem.fix = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(cuts, ";"));
+    if (!below.empty() && below.size() <= kMostCuts)
+      problem.fix +=
+          fmt::format("{}feed the rest: --cut=\"{}\"", problem.fix.empty() ? "" : "; or ", fmt::join(below, ";"));
     unknown += entry.unknown;
     report.add(std::move(problem));
   }

@@ -17,8 +17,10 @@ class Problems {
   /// A node that has a row but cannot be taken: the reason, as an Error says it.
   void refused(const std::string& op, const std::string& node, const Error& error);
   bool empty() const { return entries_.empty(); }
-  /// Throws ReportError when there is any problem.
-  void raise(const std::string& file) const;
+  /// Throws ReportError when there is any problem. `ends`: outputs that need nothing refused, for problems that have no
+  /// cuts of their own; `below`: nodes that could be inputs, so that nothing refused is needed.
+  void raise(const std::string& file, const std::vector<std::string>& ends = {},
+             const std::vector<std::string>& below = {}) const;
 
  private:
   struct Entry {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "frontends/tensorflow/cluster.h"
+#include "frontends/tensorflow/saved_model.h"
 #include "ir/text.h"
 #include "model/foreign_om.h"
 #include "support/files.h"
@@ -59,11 +60,37 @@ std::string sha256_of(const std::string& path) {
   return hash.digest();
 }
 
+/// The files of a SavedModel, by their names in its folder, sorted.
+std::vector<std::string> saved_model_parts(const std::filesystem::path& folder) {
+  std::vector<std::string> parts;
+  for (const char* part : {"saved_model.pb", "saved_model.pbtxt"})
+    if (std::filesystem::exists(folder / part)) parts.push_back(part);
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "variables", none))
+    if (entry.is_regular_file(none)) parts.push_back("variables/" + entry.path().filename().string());
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
+/// The files of a checkpoint, by their names in its folder, sorted.
+std::vector<std::string> checkpoint_parts(const std::filesystem::path& prefix) {
+  const std::string name = prefix.filename().string();
+  std::vector<std::string> parts = {name + ".index", name + ".meta"};
+  const auto folder = prefix.has_parent_path() ? prefix.parent_path() : std::filesystem::path(".");
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+    if (entry.path().filename().string().starts_with(name + ".data-"))
+      parts.push_back(entry.path().filename().string());
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
 }  // namespace
 
 FileKind kind_of(const std::string& path) {
   std::error_code none;
   if (std::filesystem::is_directory(path, none)) return FileKind::foreign;
+  if (std::filesystem::exists(path + ".index", none)) return FileKind::foreign;  // the prefix of a checkpoint
   return kind_of_bytes(MappedFile::open(path)->bytes());
 }
 
@@ -112,19 +139,16 @@ OmOrigin origin_of(const std::string& path) {
   if (file.filename().empty()) file = file.parent_path();
   OmOrigin origin;
   origin.source = file.filename().string();
-  if (!std::filesystem::is_directory(file)) {
+  const std::string prefix = tensorflow::checkpoint_prefix(path);
+  const bool folder = std::filesystem::is_directory(file);
+  if (!folder && prefix.empty()) {
     origin.source_sha256 = sha256_of(path);
     return origin;
   }
-  std::vector<std::string> parts;
-  for (const char* part : {"saved_model.pb", "saved_model.pbtxt"})
-    if (std::filesystem::exists(file / part)) parts.push_back(part);
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(file / "variables", none))
-    if (entry.is_regular_file(none)) parts.push_back("variables/" + entry.path().filename().string());
-  std::sort(parts.begin(), parts.end());
+  const std::filesystem::path root = folder ? file : std::filesystem::path(prefix).parent_path();
   Sha256 hash;
-  for (const std::string& part : parts) hash.add(fmt::format("{}  {}\n", sha256_of(file / part), part));
+  for (const std::string& part : folder ? saved_model_parts(root) : checkpoint_parts(prefix))
+    hash.add(fmt::format("{}  {}\n", sha256_of(root / part), part));
   origin.source_sha256 = hash.digest();
   return origin;
 }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "passes/evaluate.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -86,6 +87,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   for (auto& owned : block.nodes) {
     Node& node = *owned;
     nodes.push_back(std::move(owned));
+    ++visits;
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
     infer_node(node, module);
     const std::vector<Value*> inputs = node.inputs;
@@ -96,7 +98,8 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     for (const Value* input : inputs)
       if (input->producer && noted.insert(input->producer).second)
         for (SourceId id : input->producer->sources)
-          module->removed.emplace(id, constant_of(input) || !shape_only ? Removal::folded : Removal::shape_only);
+          ++visits,
+              module->removed.emplace(id, constant_of(input) || !shape_only ? Removal::folded : Removal::shape_only);
   }
   block.nodes = std::move(nodes);
   return folded;

@@ -1,5 +1,6 @@
 // Types again by the shape rules, in program order, into regions and out of them.
 #include "passes/facts.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -71,6 +72,7 @@ void infer_branches(Node& node, const Module* module, int depth) {
 
 void infer_nodes(Block& block, const Module* module, int depth) {
   for (auto& node : block.nodes) {
+    ++visits;
     if (!node->regions.empty())
       node->op->find_attribute("carried") ? infer_loop(*node, module, depth) : infer_branches(*node, module, depth);
     infer_node(*node, module);

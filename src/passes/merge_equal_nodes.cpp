@@ -76,6 +76,7 @@ size_t merge_equal_nodes(Block& block, Module& module) {
     auto [first, last] = seen.equal_range(hash);
     for (; first != last; ++first) {
       Node& twin = *first->second;
+      ++visits;
       if (!equal(twin, node)) continue;
       twin.sources.insert(twin.sources.end(), node.sources.begin(), node.sources.end());
       grown.insert(&twin);

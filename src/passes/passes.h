@@ -10,6 +10,9 @@ namespace cairn {
 
 class Rewriter;
 
+/// Nodes and edges that the passes of this thread have looked at: the measure of their work (PassRecord::visits).
+inline thread_local size_t visits = 0;
+
 size_t inline_calls(Module& module);
 size_t lift_state(Module& module);
 size_t take_constant_branches(Block& block, Module& module);

@@ -125,10 +125,11 @@ class Pipeline {
   size_t step(const Pass& pass) {
     if (off_.count(pass.name)) return 0;
     run_.effects.clear();
+    const size_t before = visits;
     auto start = std::chrono::steady_clock::now();
     size_t changes = pass.run(run_);
     std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-    records_.push_back({pass.name, spent.count(), changes, run_.effects});
+    records_.push_back({pass.name, spent.count(), changes, visits - before, run_.effects});
     if (options_.print && (options_.print_after == "all" || options_.print_after == pass.name))
       options_.print(pass.name, print(run_.module).text);
     if (options_.verify && changes > 0) check(pass);

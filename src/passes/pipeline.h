@@ -22,6 +22,7 @@ struct PassRecord {
   std::string name;
   double milliseconds = 0;
   size_t changes = 0;                   // nodes rewritten or removed
+  size_t visits = 0;                    // nodes and edges looked at
   std::map<std::string, size_t> rules;  // how often each rule took effect
 };
 

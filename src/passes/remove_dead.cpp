@@ -1,6 +1,7 @@
 // Removes nodes that no result or effect depends on.
 #include <unordered_set>
 
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -46,10 +47,12 @@ size_t remove_dead(Block& block, Effects& effects) {
   for (size_t i = block.nodes.size(); i-- > 0;) {
     auto& node = block.nodes[i];
     bool live = false;
+    ++visits;
     for (const auto& result : node->results) live = live || used.count(result.get());
     live = live || effects.of(*node);
     if (live) {
       used.insert(node->inputs.begin(), node->inputs.end());
+      visits += node->inputs.size();
       for (auto& region : node->regions) removed += remove_dead(*region, effects);
     } else {
       node = nullptr;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/passes.h"
+
 namespace cairn {
 
 std::vector<SourceId> merged(std::vector<SourceId> a, const std::vector<SourceId>& b) {
@@ -13,7 +15,7 @@ std::vector<SourceId> merged(std::vector<SourceId> a, const std::vector<SourceId
 
 Rewriter::Rewriter(Block& block, Module* module) : block_(block), module_(module) {
   for (const auto& node : block.nodes)
-    for (const Value* input : node->inputs) ++uses_[input];
+    for (const Value* input : node->inputs) ++uses_[input], ++visits;
   for (const Value* result : block.results) ++uses_[result];
 }
 
@@ -32,6 +34,7 @@ size_t Rewriter::run(const Visit& visit) {
   nodes_.reserve(block_.nodes.size());
   for (auto& owned : block_.nodes) {
     Node& node = *owned;
+    ++visits;
     for (Value*& input : node.inputs) input = current(input);
     fresh_.clear();
     inherit(node.sources);
@@ -67,6 +70,7 @@ void Rewriter::adopt(Node& node) {
 void Rewriter::disown(const std::vector<Value*>& inputs) {
   std::vector<Node*> dead;
   auto drop = [&](const Value* value) {
+    ++visits;
     if (--uses_[value] > 0 || !value->producer || !value->producer->op->pure()) return;
     for (const auto& result : value->producer->results)
       if (uses(result.get()) > 0) return;
@@ -82,6 +86,7 @@ void Rewriter::disown(const std::vector<Value*>& inputs) {
 
 void Rewriter::note(const Node& node, Removal removal) {
   if (!module_ || !noted_.insert(&node).second) return;
+  visits += node.sources.size();
   for (SourceId id : node.sources) module_->removed.emplace(id, removal);
 }
 

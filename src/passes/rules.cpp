@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "passes/facts.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -197,6 +198,7 @@ class RuleEngine {
   }
 
   bool matches(const Pattern& pattern, Node& node, Match& match) {
+    ++visits;
     if (std::find(pattern.ops.begin(), pattern.ops.end(), node.op) == pattern.ops.end()) return false;
     size_t count = node.inputs.size();
     if (pattern.rest ? count < pattern.inputs.size() : count != pattern.inputs.size()) return false;

@@ -105,6 +105,7 @@ class Regions {
       moves_.push_back(moves_of(*node));
       for (size_t i = 0; i < node->inputs.size(); ++i) {
         users_[node->inputs[i]].push_back(node.get());
+        ++visits;
         if (moves_[index] != Moves::no && takes_layout(*node, i) && inside(node->inputs[i], rank(*node)))
           join(index, nodes_[node->inputs[i]->producer]);
       }
@@ -150,16 +151,18 @@ class Regions {
   }
 
   size_t root(size_t index) {
-    while (parent_[index] != index) index = parent_[index] = parent_[parent_[index]];
+    for (; parent_[index] != index; ++visits) index = parent_[index] = parent_[parent_[index]];
     return index;
   }
   void join(size_t a, size_t b) { parent_[root(a)] = root(b); }
 
   bool belongs(const Node* node, size_t region) {
+    ++visits;
     return node && moves(*node) != Moves::no && root(nodes_.at(node)) == region;
   }
 
   void lock(const Node* node, std::set<size_t>& locked) {
+    ++visits;
     if (auto found = nodes_.find(node); found != nodes_.end() && moves_[found->second] != Moves::no)
       locked.insert(root(found->second));
   }

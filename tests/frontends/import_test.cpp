@@ -150,7 +150,7 @@ TEST(ImportTensorFlow, AllProblemsComeInOneReport) {
     EXPECT_EQ(problems[0].places[0].node, "bad");
     EXPECT_EQ(problems[1].subject, "MyOp");
     EXPECT_EQ(problems[1].places.size(), 2u);
-    EXPECT_EQ(problems[1].fix, "cut above it: --out_nodes=\"r:0\"");
+    EXPECT_EQ(problems[1].fix, "cut above it: --out_nodes=\"r:0\"; or feed the rest: --cut=\"bad;one;two\"");
   }
 }
 
@@ -186,6 +186,93 @@ TEST(ImportTensorFlow, NodesThatAreNotSupportedCanBeReplaced) {
   ImportOptions options;
   options.replace = {{"none", "zeros"}};
   EXPECT_THROW(import_model(path, options), Error);
+}
+
+/// The remedy that the refusal of a graph names.
+std::string remedy_of(const std::string& path) {
+  try {
+    import_model(path);
+  } catch (const ReportError& error) {
+    return error.report().problems()[0].fix;
+  }
+  return "was imported";
+}
+
+TEST(ImportTensorFlow, ServedExamplesAreFedParsed) {
+  std::string path = write_graph(R"(
+    node { name: "examples" op: "Placeholder" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "shape" value { shape { dim { size: -1 } } } } }
+    node { name: "none" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { dim { size: 0 } } } } } }
+    node { name: "keys" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } }
+                                                string_val: "age" string_val: "size" } } } }
+    node { name: "zero" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0 } } } }
+    node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_INT64 } }
+           attr { key: "value" value { tensor { dtype: DT_INT64 tensor_shape { } int64_val: 1 } } } }
+    node { name: "parse" op: "ParseExampleV2" input: "examples" input: "none" input: "none" input: "keys" input: "none"
+           input: "zero" input: "one" attr { key: "num_sparse" value { i: 0 } }
+           attr { key: "sparse_types" value { list { } } } attr { key: "ragged_value_types" value { list { } } }
+           attr { key: "ragged_split_types" value { list { } } }
+           attr { key: "Tdense" value { list { type: DT_FLOAT type: DT_INT64 } } }
+           attr { key: "dense_shapes" value { list { shape { dim { size: 3 } } shape { } } } } }
+    node { name: "number" op: "Cast" input: "parse:1" attr { key: "SrcT" value { type: DT_INT64 } }
+           attr { key: "DstT" value { type: DT_FLOAT } } }
+    node { name: "axis" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+           attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+    node { name: "sum" op: "Sum" input: "parse" input: "axis" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "y" op: "AddV2" input: "sum" input: "number" attr { key: "T" value { type: DT_FLOAT } } })");
+  EXPECT_EQ(remedy_of(path), "feed the rest: --cut=\"parse\"");
+  ImportOptions options;
+  options.replace = {{"parse", "input"}};
+  Module module = import_model(path, options);
+  const auto& params = module.main().body.params;
+  ASSERT_EQ(params.size(), 2u) << "the texts are no longer read";
+  EXPECT_EQ(params[0]->name, "parse:0");
+  EXPECT_EQ(to_string(params[0]->type), "f32[?parse_0_0, 3]");
+  EXPECT_EQ(to_string(params[1]->type), "i64[?parse_1_0]");
+  auto result =
+      Model::make(std::move(module), {})
+          ->run({Tensor::of<float>(kF32, {2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::of<int64_t>(kI64, {2}, {10, 20})});
+  EXPECT_EQ(result[0].as_f64(), (std::vector<double>{16, 35}));
+}
+
+TEST(ImportTensorFlow, ImagesReadFromFilesAreFedAsNumbers) {
+  std::string path = write_graph(R"(
+    node { name: "names" op: "Placeholder" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "shape" value { shape { } } } }
+    node { name: "bytes" op: "ReadFile" input: "names" }
+    node { name: "image" op: "DecodeJpeg" input: "bytes" attr { key: "channels" value { i: 3 } } }
+    node { name: "y" op: "Cast" input: "image" attr { key: "SrcT" value { type: DT_UINT8 } }
+           attr { key: "DstT" value { type: DT_FLOAT } } })");
+  EXPECT_EQ(remedy_of(path), "feed the rest: --cut=\"image\"");
+  ImportOptions options;
+  options.replace = {{"image", "input"}};
+  EXPECT_EQ(import_model(path, options).main().body.params[0]->type.dtype, kU8);
+}
+
+TEST(ImportTensorFlow, NamesOfClassesAreLeftToTheCaller) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_INT64 } }
+           attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "n" op: "Neg" input: "x" attr { key: "T" value { type: DT_INT64 } } }
+    node { name: "table" op: "HashTableV2" attr { key: "key_dtype" value { type: DT_INT64 } }
+           attr { key: "value_dtype" value { type: DT_STRING } } }
+    node { name: "d" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { } string_val: "?" } } } }
+    node { name: "label" op: "LookupTableFindV2" input: "table" input: "n" input: "d"
+           attr { key: "Tin" value { type: DT_INT64 } } attr { key: "Tout" value { type: DT_STRING } } })");
+  ImportOptions options;
+  try {
+    import_model(path);
+    FAIL();
+  } catch (const ReportError& error) {
+    EXPECT_NE(std::string(error.what()).find("--out_nodes"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("--cut"), std::string::npos) << error.what();
+  }
+  options.out_nodes = {"n"};
+  EXPECT_EQ(import_model(path, options).main().result_names[0], "n");
 }
 
 TEST(ImportTensorFlow, NodesOfTheFileAreAllAccountedFor) {

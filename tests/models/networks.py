@@ -21,12 +21,11 @@ tf1 = tf.compat.v1
 class Frozen:
     """A frozen graph: `file`, `inputs` {name: array}, and `expected` {tensor: array}, the outputs first."""
 
-    def __init__(self, graph, inputs, outputs, file, inner=INNER):
+    def __init__(self, file, inputs, outputs, inner=INNER):
         self.file = str(file)
-        file.write_bytes(graph.SerializeToString())
         self.inputs = inputs
         with tf.Graph().as_default() as imported:
-            tf.import_graph_def(graph, name="")
+            tf.import_graph_def(tf1.GraphDef.FromString(file.read_bytes()), name="")
             names = list(outputs) + inner_tensors(imported, list(inputs), outputs, inner)
             self.outputs = list(outputs)
             self.expected = self._run(imported, names, 1, inputs)
@@ -90,7 +89,9 @@ def freeze(function, inputs):
 
 
 def frozen(function, inputs, file, inner=INNER):
-    return Frozen(*freeze(function, inputs), file, inner)
+    graph, inputs, outputs = freeze(function, inputs)
+    file.write_bytes(graph.SerializeToString())
+    return Frozen(file, inputs, outputs, inner)
 
 
 def calibrate(model, x):
@@ -134,13 +135,12 @@ def freeze_application(name, size, file):
 
 
 def application(name, size, file, apart=False):
-    """`apart`: made in a process of its own, whose memory goes with it."""
-    if apart:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            inputs, outputs = pool.apply(freeze_application, (name, size, file))
-    else:
-        inputs, outputs = freeze_application(name, size, file)
-    return Frozen(tf1.GraphDef.FromString(file.read_bytes()), inputs, outputs, file)
+    """`apart`: made and run in two processes of their own, whose memory goes with them."""
+    if not apart:
+        return Frozen(file, *freeze_application(name, size, file))
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        inputs, outputs = pool.apply(freeze_application, (name, size, file))
+        return pool.apply(Frozen, (file, inputs, outputs))
 
 
 # Transformers ----------------------------------------------------------------------------------------------------------
@@ -322,4 +322,5 @@ def graph(name, file):
             tf1.enable_control_flow_v2()
         if before[1]:
             tf1.enable_resource_variables()
-    return Frozen(graph_def, {"x": x}, outputs, file, inner)
+    file.write_bytes(graph_def.SerializeToString())
+    return Frozen(file, {"x": x}, outputs, inner)

@@ -1,4 +1,4 @@
-// Processor time of the pipeline grows with the number of nodes, not with its square.
+// The work of the pipeline, and its processor time, grow with the number of nodes and not with its square.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -43,6 +43,22 @@ double seconds(size_t nodes) {
     EXPECT_LT(module.main().body.nodes.size(), nodes);
   }
   return best;
+}
+
+/// Nodes and edges looked at, by pass and round.
+std::vector<std::pair<std::string, size_t>> work(size_t nodes) {
+  Module module = long_module(nodes);
+  std::vector<std::pair<std::string, size_t>> list;
+  for (const PassRecord& record : optimise(module)) list.emplace_back(record.name, record.visits);
+  return list;
+}
+
+TEST(Scaling, WorkIsLinearInNodes) {
+  const auto small = work(1'000), large = work(10'000);
+  ASSERT_EQ(small.size(), large.size()) << "more rounds for more nodes";
+  for (size_t i = 0; i < small.size(); ++i)
+    EXPECT_LE(2 * large[i].second, 21 * small[i].second + 200)
+        << small[i].first << " of step " << i << ": " << small[i].second;
 }
 
 TEST(Scaling, TimeIsLinearInNodes) {

@@ -176,6 +176,34 @@ def test_why_names_the_kernel_of_a_node(frozen, command):
     assert "loss/MatMul" in done.stdout and "cpu/" in done.stdout
 
 
+def test_every_command_takes_a_checkpoint_by_its_prefix(command, tmp_path):
+    import tensorflow as tf
+
+    tf1 = tf.compat.v1
+    with tf.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf.float32, (None, 3), "x")
+        w = tf1.get_variable("w", initializer=np.arange(6, dtype=np.float32).reshape(3, 2))
+        tf.nn.relu(tf.matmul(x, w) - 4, name="y")
+        session.run(tf1.global_variables_initializer())
+        tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"), global_step=7)
+    prefix, ends = "model.ckpt-7", ("--out-nodes", "y")
+    for words in (
+        ("show", prefix, *ends),
+        ("freeze", prefix, *ends, "-o", "frozen.pb"),
+        ("convert", prefix, *ends, "-o", "model.om"),
+        ("verify", "model.om", "--against", prefix),
+    ):
+        done = command("cairn", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    done = command("cairn", "run", prefix, *ends, "--input", "x=x.npy", "--output", "results")
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "results" / "y.npy").tolist() == [[2, 5], [2, 5]]
+    (tmp_path / (prefix + ".meta")).unlink()
+    done = command("cairn", "show", prefix)
+    assert done.returncode == 1 and "is a checkpoint without its graph, model.ckpt-7.meta" in done.stderr
+
+
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(command, tmp_path):
     (tmp_path / "broken.om").write_bytes(b"\x00\x01garbage" * 50)
     for verb in ("show", "run", "bench"):

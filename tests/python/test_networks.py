@@ -35,8 +35,7 @@ Xception""".split()
 
 
 def check(network):
-    loaded = cairn.load(network.file, outputs=list(network.expected))
-    found = loaded.run(network.inputs)
+    found = cairn.load(network.file, outputs=list(network.expected)).run(network.inputs)
     faults, sharp = [], 0
     for name, expected in network.expected.items():
         value = found[name]

@@ -1,4 +1,5 @@
-// A steady run of a convolution network allocates nothing and meets no page fault.
+// A steady run of a convolution network allocates nothing and meets no page fault; a conversion allocates in proportion to
+// its nodes.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -85,6 +86,44 @@ TEST(Steady, ResNet50AllocatesNothing) {
   auto model = Model::make(import_model(std::string(models) + "/resnet50/saved_model"), {.threads = 2});
   std::vector<float> y(1000);
   EXPECT_EQ(allocations_of(*model, Tensor::zeros(kF32, {1, 224, 224, 3}), y, 20), 0);
+}
+
+/// A GraphDef of `count` element-wise nodes, each on the one before or that and one further up.
+tensorflow::GraphDef chain(int count) {
+  tensorflow::GraphDef graph;
+  graph.model = ModelBytes::from_memory("chain", "");
+  auto keep = [&](std::string text) { return graph.model->keep(std::move(text)); };
+  const tensorflow::Attr type{"T", keep(tensorflow::attr_type(tensorflow::kDtFloat))};
+  graph.nodes.push_back({keep("x"), keep("Placeholder"), {}, {}, {{"dtype", type.value}}});
+  std::string_view before = "x", further = "x";
+  for (int i = 0; i < count; ++i) {
+    const bool two = i % 3 == 1;
+    tensorflow::Node node{keep(fmt::format("n{}", i)),
+                          two          ? "AddV2"
+                          : i % 3 == 0 ? "Tanh"
+                                       : "Neg",
+                          {},
+                          {before},
+                          {type}};
+    if (two) node.inputs.push_back(further);
+    further = std::exchange(before, node.name);
+    graph.nodes.push_back(std::move(node));
+  }
+  return graph;
+}
+
+TEST(Steady, AConversionAllocatesInProportionToItsNodes) {
+  auto conversion = [](int count) {
+    const tensorflow::GraphDef graph = chain(count);
+    const long before = g_allocations;
+    ImportOptions options;
+    options.input_shapes = {{"x", Shape{4, 8}}};
+    Model::make(import_tensorflow(graph, options), {.threads = 1})->plan(std::vector<Dims>{{4, 8}});
+    return g_allocations - before;
+  };
+  conversion(10);  // tables that are made once
+  const long small = conversion(1'000), large = conversion(10'000);
+  EXPECT_LT(2 * large, 21 * small) << small << " of 1,000 nodes, " << large << " of 10,000";
 }
 
 TEST(Steady, TheCounterCounts) {

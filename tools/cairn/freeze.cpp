@@ -1,4 +1,4 @@
-// cairn freeze: a SavedModel as one frozen GraphDef that loads in TensorFlow.
+// cairn freeze: a SavedModel or checkpoint as one frozen GraphDef that loads in TensorFlow.
 #include "frontends/tensorflow/freeze.h"
 
 #include "support/files.h"
@@ -8,13 +8,13 @@ namespace cairn::cli {
 namespace {
 
 struct Freeze {
-  std::string folder, output;
+  std::string path, output;
   tensorflow::FreezeOptions options;
   bool json = false;
 };
 
 int freeze_model(const Freeze& freeze) {
-  auto frozen = tensorflow::freeze(tensorflow::read_saved_model(expand_home(freeze.folder)), freeze.options);
+  auto frozen = tensorflow::freeze(tensorflow::read_trained(expand_home(freeze.path)), freeze.options);
   std::string path = expand_home(freeze.output);
   tensorflow::write_graph_def(frozen.graph, path);
   Json inputs = Json::array(), outputs = Json::array();
@@ -38,8 +38,8 @@ int freeze_model(const Freeze& freeze) {
 
 void add_freeze(Verb& app, Run& run) {
   auto freeze = std::make_shared<Freeze>();
-  Verb verb = app.add_verb("freeze", "a SavedModel as one frozen GraphDef that loads in TensorFlow");
-  verb.add_option("saved_model", freeze->folder, "SavedModel folder").required();
+  Verb verb = app.add_verb("freeze", "a SavedModel or checkpoint as one frozen GraphDef that loads in TensorFlow");
+  verb.add_option("model", freeze->path, "SavedModel folder, or prefix of a checkpoint with its .meta").required();
   verb.add_option("-o,--output", freeze->output, "file to write, .pb").required();
   verb.add_option("--signature", freeze->options.signature, "default: serving_default, or the only one");
   verb.add_option("--tags", freeze->options.tags, "default: serve, or the only ones").delimiter(',');
@@ -48,7 +48,8 @@ void add_freeze(Verb& app, Run& run) {
   verb.add_flag("--json", freeze->json, "print JSON");
   verb.footer(
       "\nExamples:\n  cairn freeze saved_model/ -o frozen.pb\n"
-      "  cairn freeze saved_model/ -o logits.pb --out_nodes=\"dense/BiasAdd\"");
+      "  cairn freeze saved_model/ -o logits.pb --out_nodes=\"dense/BiasAdd\"\n"
+      "  cairn freeze trained/model.ckpt-1000 -o frozen.pb --out_nodes=\"dense/BiasAdd\"");
   verb.callback([freeze, &run] { run = [freeze] { return freeze_model(*freeze); }; });
 }
 

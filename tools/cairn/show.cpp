@@ -241,7 +241,9 @@ int show_model(const Show& show) {
 }  // namespace
 
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
-  verb.add_option("model", arguments.path, "SavedModel folder, .pb, .onnx, .om or text form").required();
+  verb.add_option("model", arguments.path,
+                  "SavedModel folder, checkpoint prefix, .pb, .onnx, .h5, .keras, .om or text form")
+      .required();
   verb.add_option("--input-shape,--input_shape", arguments.shapes, "\"x:1,224,224,3;y:1,-1\"");
   verb.add_option("--batch", arguments.batch, "first size where the model leaves it open").positive();
   verb.add_option("--threads", arguments.threads, "0: all that the process may use").within(0, 1024);
@@ -250,7 +252,7 @@ void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("--signature", arguments.signature, "of a SavedModel");
   verb.add_option("--replace", arguments.replace, "go on past what is not supported: NODE=identity, zeros or input")
       .delimiter(';');
-  verb.add_option("--cut", arguments.cut, "nodes that become inputs: NODE=input").delimiter(';');
+  verb.add_option("--cut", arguments.cut, "nodes whose results become inputs of the model").delimiter(';');
   verb.add_flag("--json", json, "print JSON");
 }
 

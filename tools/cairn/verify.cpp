@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "arrays.h"
+#include "frontends/tensorflow/saved_model.h"
 #include "support/files.h"
 #include "verbs.h"
 #include "verify_steps.h"
@@ -44,13 +45,14 @@ elif os.path.isdir(source):
     def run(feeds):
         return {name: value.numpy() for name, value in function(**{n: tf.constant(v) for n, v in feeds.items()}).items()}
 else:
-    graph_def = tf.compat.v1.GraphDef()
-    with open(source, "rb") as file:
-        graph_def.ParseFromString(file.read())
     graph = tf.Graph()
-    with graph.as_default():
-        tf.import_graph_def(graph_def, name="")
     session = tf.compat.v1.Session(graph=graph)
+    with graph.as_default():
+        if os.path.exists(source + ".meta"):
+            tf.compat.v1.train.import_meta_graph(source + ".meta", clear_devices=True).restore(session, source)
+        else:
+            with open(source, "rb") as file:
+                tf.import_graph_def(tf.compat.v1.GraphDef.FromString(file.read()), name="")
     with open(folder + "/outputs") as file:
         outputs = file.read().split("\n")[:-1]
     def run(feeds):
@@ -197,7 +199,9 @@ int verify_model(const Verify& verify) {
   if (verify.against.empty())
     fail(ErrorKind::invalid_argument, "--against", "is missing; the model's source, or --steps");
   std::string source = fs::absolute(expand_home(verify.against)).string();
-  if (!fs::exists(source)) fail(ErrorKind::not_found, verify.against, "does not exist");
+  const std::string checkpoint = tensorflow::checkpoint_prefix(source);
+  if (!checkpoint.empty()) source = checkpoint;
+  if (checkpoint.empty() && !fs::exists(source)) fail(ErrorKind::not_found, verify.against, "does not exist");
   auto model = prepare(verify.model);
   TemporaryFolder folder;
   int runs = verify.inputs.empty() ? verify.runs : 1;
@@ -250,7 +254,7 @@ void add_verify(Verb& app, Run& run) {
   auto verify = std::make_shared<Verify>();
   Verb verb = app.add_verb("verify", "compares a model with the framework it came from");
   add_model_options(verb, verify->model, verify->json);
-  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, .pb, .onnx");
+  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, checkpoint prefix, .pb, .onnx");
   verb.add_flag("--steps", verify->steps, "instead: each step of one run again, node by node on the reference engine");
   verb.add_option("-i,--input", verify->inputs,
                   "NAME=FILE or FILE in order, for one run; none: several on random inputs");

@@ -106,13 +106,17 @@ void Importer::import_node(Scope& scope, size_t index) {
     }
     const std::string_view known = is_function(node.op) ? "PartitionedCall" : node.op;
     const Row* row = effects_ ? find_cluster_row(known) : find_row(known);
-    if (row == nullptr) return problems_.unsupported(op, name, cuts);
-    scope.results[index] = build(scope, *row, node, name, std::move(inputs));
+    if (row != nullptr) {
+      scope.results[index] = build(scope, *row, node, name, std::move(inputs));
+      return;
+    }
+    problems_.unsupported(op, name, cuts);
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory) throw;
     problems_.refused(op, name, error);
   }
+  if (scope.level == 0) failed_.push_back(node.name);
 }
 
 std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& node, const std::string& name,

@@ -158,6 +158,8 @@ class Importer {
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
+  /// Nodes of the graph itself (not of its functions) that could not be imported although what is above them could.
+  const std::vector<std::string_view>& failed() const { return failed_; }
   Module& module() { return module_; }
 
  private:
@@ -177,6 +179,7 @@ class Importer {
   Library library_;
   Module& module_;
   Problems problems_;
+  std::vector<std::string_view> failed_;
   bool effects_ = false;
   std::unordered_set<const Value*> references_;
   std::unordered_map<const Value*, std::shared_ptr<ListState>> lists_;

@@ -141,6 +141,14 @@ std::string checkpoint_prefix(const std::string& path) {
   return both ? prefix : std::string();
 }
 
+void refuse_bare_checkpoint(const std::string& path) {
+  const std::string prefix = path.ends_with(".index") ? path.substr(0, path.size() - 6) : path;
+  std::error_code ignored;
+  if (std::filesystem::exists(prefix + ".index", ignored) && !std::filesystem::exists(prefix + ".meta", ignored))
+    fail(ErrorKind::unsupported, path, "is a checkpoint without its graph, {}.meta; export the model as a SavedModel",
+         std::filesystem::path(prefix).filename().string());
+}
+
 SavedModel read_checkpoint(const std::string& prefix) {
   auto model = ModelBytes::open(prefix + ".meta");
   SavedModel result;
@@ -169,6 +177,13 @@ SavedModel read_saved_model(const std::string& directory) {
   }
   if (result.meta_graphs.empty()) fail(ErrorKind::invalid_model, path, "holds no graph");
   return result;
+}
+
+SavedModel read_trained(const std::string& path) {
+  const std::string prefix = checkpoint_prefix(path);
+  if (!prefix.empty()) return read_checkpoint(prefix);
+  refuse_bare_checkpoint(path);
+  return read_saved_model(path);
 }
 
 }  // namespace cairn::tensorflow

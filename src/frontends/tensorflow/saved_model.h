@@ -49,9 +49,13 @@ bool is_saved_model(const std::string& path);
 /// The prefix of the checkpoint of tf.train.Saver that a path names: "model.ckpt", "model.ckpt.meta" or
 /// "model.ckpt.index", with both files there; else empty.
 std::string checkpoint_prefix(const std::string& path);
+/// Says what is missing when `path` names a checkpoint that has no graph beside it, else does nothing. Throws Error.
+void refuse_bare_checkpoint(const std::string& path);
 /// The graph that lies beside a checkpoint (prefix.meta), its variables in the checkpoint. Throws Error.
 SavedModel read_checkpoint(const std::string& prefix);
 /// Reads saved_model.pb or saved_model.pbtxt of the directory. Throws Error.
 SavedModel read_saved_model(const std::string& directory);
+/// Whichever of the two the path names. Throws Error.
+SavedModel read_trained(const std::string& path);
 
 }  // namespace cairn::tensorflow
