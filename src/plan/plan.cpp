@@ -159,14 +159,21 @@ class Planner {
         if (!made->producer) readers_[made].push_back(i);
         if (made->producer && item_of.count(made->producer)) after(item_of.at(made->producer), i);
       }
-    for (const auto& node : body_->nodes) {  // effects keep their order
+    std::vector<std::pair<size_t, size_t>> effects;  // position of the node, item
+    for (const auto& node : body_->nodes) {          // effects keep their order
       if (node->op->pure() && node->regions.empty()) continue;
       if (auto found = item_of.find(node.get()); found != item_of.end()) {
         if (last_effect) after(*last_effect, found->second);
         last_effect = found->second;
+        effects.emplace_back(position.at(node.get()), found->second);
       }
     }
     std::vector<bool> first = order_updates(followers, after, item_of);
+    for (size_t i = 0; i < items_.size(); ++i) {  // what may stop the run does so before params change
+      const std::pair<size_t, size_t> here(position.at(&items_[i].group.last()), 0);
+      const auto later_effect = std::lower_bound(effects.begin(), effects.end(), here);
+      if (first[i] && later_effect != effects.begin()) after(std::prev(later_effect)->second, i);
+    }
     for (size_t i = 0; i < items_.size(); ++i)
       if (followers[i].empty() && !items_[i].group.inputs.empty()) first[i] = true;
     auto later = [&](size_t a, size_t b) {

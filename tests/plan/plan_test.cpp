@@ -129,6 +129,19 @@ TEST(Plan, InputsAndConstantsAreCopiedToOutputs) {
   EXPECT_EQ(kernels(*plan), "copy copy copy");
 }
 
+TEST(Plan, WhatMayStopTheRunComesBeforeUpdates) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[4], %x: f32[4]) -> (%a: f32[4]) updates [0 = 0] {
+    %g = exp %x : f32[4]
+    %h = is_finite %g : bool[4]
+    assert %h {message = "infinite"}
+    %a1 = sub %a, %g : f32[4]
+    return %a1
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/exp reference/is_finite reference/assert reference/sub copy");
+}
+
 const std::string kChangedRows = R"(
   func @main(%v: f32[4, 2], %i: i64[1], %u: f32[1, 2]) -> (%v: f32[4, 2], %s: f32[2]) updates [0 = 0] {
     %h = square %v : f32[4, 2]
