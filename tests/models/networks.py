@@ -9,7 +9,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 from make_models import images
-from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2_as_graph
 
 INNER = 5  # tensors inside that are compared as well
 RUNS = 4  # of TensorFlow on inputs rounded otherwise: of few, the largest difference is luck
@@ -83,9 +83,9 @@ def freeze(function, inputs):
     names = list(inputs)
     signature = [tf.TensorSpec((None, *np.shape(v)[1:]), np.asarray(v).dtype, k) for k, v in inputs.items()]
     concrete = tf.function(lambda *tensors: function(**dict(zip(names, tensors)))).get_concrete_function(*signature)
-    made = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    made, graph = convert_variables_to_constants_v2_as_graph(concrete, lower_control_flow=False)
     fed = {tensor.op.name: value for tensor, value in zip(made.inputs, inputs.values())}
-    return made.graph.as_graph_def(), fed, [tensor.name.removesuffix(":0") for tensor in made.outputs]
+    return graph, fed, [tensor.name.removesuffix(":0") for tensor in made.outputs]
 
 
 def frozen(function, inputs, file, inner=INNER):
