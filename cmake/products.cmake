@@ -1,4 +1,4 @@
-# What is built from the folders: the shared library behind the C interface, and the command line under its five names.
+# What is built from the folders: the shared library behind the C interface, and the command line under its six names.
 if(TARGET cairn_capi)
   add_library(cairn SHARED $<TARGET_OBJECTS:cairn_capi>)
   set(folders ${CAIRN_FOLDERS})
@@ -27,7 +27,7 @@ if(cli_sources AND TARGET cairn_runtime)
   add_executable(cairn_cli ${cli_runs})
   target_include_directories(cairn_cli PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(cairn_cli PRIVATE ${CAIRN_FOLDERS} CLI11::CLI11)
-  target_compile_options(cairn_cli PRIVATE -O1)
+  target_compile_options(cairn_cli PRIVATE -Og)
   cairn_precompile(cairn_cli tool <nlohmann/json.hpp>)
   if(TARGET cairn_migrate)
     target_sources(cairn_cli PRIVATE ${PROJECT_SOURCE_DIR}/tools/cairn/migrate.cpp)
@@ -37,7 +37,7 @@ if(cli_sources AND TARGET cairn_runtime)
   endif()
   # In a folder of its own: the library's target is called cairn as well.
   set_target_properties(cairn_cli PROPERTIES OUTPUT_NAME cairn RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  foreach(name atc omg msame msprof)
+  foreach(name atc omg msame msprof msaccucmp)
     add_custom_command(TARGET cairn_cli POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_hardlink
                        $<TARGET_FILE:cairn_cli> $<TARGET_FILE_DIR:cairn_cli>/${name})
   endforeach()

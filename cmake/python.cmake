@@ -9,7 +9,7 @@ endif()
 
 if(TARGET cairn_cli)
   add_dependencies(cairn_wheel cairn_cli)
-  foreach(command cairn atc omg msame msprof)  # one program that answers to five names
+  foreach(command cairn atc omg msame msprof msaccucmp)  # one program that answers to six names
     install(PROGRAMS $<TARGET_FILE:cairn_cli> DESTINATION ${CAIRN_SCRIPTS_DIR} RENAME ${command} ${wheel})
   endforeach()
 endif()

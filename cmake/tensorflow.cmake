@@ -23,9 +23,11 @@ if(CAIRN_TENSORFLOW)
     COMMAND ${Python_EXECUTABLE} -c
             "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
     OUTPUT_VARIABLE tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  add_library(cairn_tf MODULE ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
-                              ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp)
+  cairn_together(sources ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
+                         ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp)
+  add_library(cairn_tf MODULE ${sources})
   target_include_directories(cairn_tf SYSTEM PRIVATE ${tensorflow}/include)
+  target_include_directories(cairn_tf PRIVATE ${PROJECT_SOURCE_DIR})
   # NDEBUG: reference counts of TensorFlow behave differently without it. The headers' own warnings are not ours.
   target_compile_definitions(cairn_tf PRIVATE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
   target_compile_options(cairn_tf PRIVATE -Wno-unused-parameter -Wno-sign-compare -Wno-deprecated-declarations)

@@ -95,11 +95,27 @@ class Lowering {
            std::unordered_set<std::string>& used)
       : rewriter_(block, &module), module_(module), options_(options), report_(report), used_(used) {}
 
-  void run() {
+  void run(const Block& block, const Function& function) {
+    find_read(block, function);
     rewriter_.run([this](Node& node) { return visit(node); });
   }
 
  private:
+  /// What a white operator reads, or who asks for results, through any number of others. The rest is what optimizers make of
+  /// gradients: 16 bits would make nothing faster there, and have no digits for a square of a gradient.
+  void find_read(const Block& block, const Function& function) {
+    std::unordered_set<const Value*> read(block.results.begin(), block.results.end());
+    if (&block == &function.body)
+      for (auto [result, param] : function.updates) read.erase(block.results[result]);
+    for (auto node = block.nodes.rbegin(); node != block.nodes.rend(); ++node) {
+      const bool reads = std::any_of((*node)->results.begin(), (*node)->results.end(),
+                                     [&](const auto& result) { return read.count(result.get()) != 0; });
+      if (reads) read_.insert(node->get());
+      if (reads || !(*node)->regions.empty() || is_white(**node))
+        read.insert((*node)->inputs.begin(), (*node)->inputs.end());
+    }
+  }
+
   std::optional<std::vector<Value*>> visit(Node& node) {
     bool plain_node = node.regions.empty() && node.results.size() == 1 && !node.inputs.empty() &&
                       is_float(node.result()) && node.op->name != std::string_view("cast");
@@ -127,18 +143,21 @@ class Lowering {
     return rewriter_.add(*node.op, std::move(inputs), node.attributes, {node.result()->type});
   }
 
+  bool is_white(const Node& node) {
+    const bool listed = any(options_.white, node, false), black = any(options_.black, node, false);
+    return listed || (in(kWhite, node.op->name) && !black && !any(options_.gray, node, false));
+  }
+
   bool wanted(const Node& node) {
-    bool to_white = any(options_.white, node, false), to_black = any(options_.black, node, false);
-    bool to_gray = any(options_.gray, node, false);
-    bool white = to_white || (in(kWhite, node.op->name) && !to_black && !to_gray);
+    bool to_black = any(options_.black, node, false), to_gray = any(options_.gray, node, false);
     switch (options_.mode) {
       case PrecisionMode::force_low: return true;
       case PrecisionMode::matrix_low:
       case PrecisionMode::matrix_low_inputs: return in(kWhite, node.op->name);
       default: break;
     }
-    if (white) return true;
-    if (to_black || (in(kBlack, node.op->name) && !to_gray)) return false;
+    if (is_white(node)) return true;
+    if (to_black || (in(kBlack, node.op->name) && !to_gray) || !read_.count(&node)) return false;
     bool reads = false;
     for (const Value* input : node.inputs) {
       if (!is_float(input) || constant_of(input)) continue;
@@ -217,6 +236,7 @@ class Lowering {
   const PrecisionOptions& options_;
   PrecisionReport& report_;
   std::unordered_set<std::string>& used_;
+  std::unordered_set<const Node*> read_;
   std::unordered_set<const Value*> rounded_;
   std::map<std::pair<const Value*, bool>, Value*> cache_;
   std::unordered_map<const Value*, Value*> wide_;
@@ -255,7 +275,8 @@ PrecisionReport set_precision(Module& module, const PrecisionOptions& options) {
   bool acts = options.mode != PrecisionMode::keep || !options.custom.empty();
   for (const auto& function : module.functions)
     if (acts)
-      for_each_block(function->body, [&](Block& block) { Lowering(block, module, options, report, used).run(); });
+      for_each_block(function->body,
+                     [&](Block& block) { Lowering(block, module, options, report, used).run(block, *function); });
   for (const auto* list : {&options.white, &options.black, &options.gray, &options.keep, &options.precise})
     for (const std::string& entry : *list)
       if (!used.count(entry)) report.unused.push_back(entry);

@@ -198,7 +198,7 @@ entry.parameter_map["precision_mode"].s = b"allow_mix_precision"
 """ + TAIL.replace("npu_config_proto()", "npu_config_proto(config)")
 
 
-@pytest.mark.parametrize("name", ["images", pytest.param("perceptron", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["images", "embedding", pytest.param("perceptron", marks=pytest.mark.long)])
 def test_a_lower_precision_that_the_script_asks_for_is_no_fault(name, tmp_path):
     if not FAULTY.exists():
         pytest.skip(f"{FAULTY} is not built")

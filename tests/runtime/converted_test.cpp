@@ -111,6 +111,23 @@ TEST(Precision, WideningLeavesNoRoundingInside) {
     EXPECT_TRUE(node->is("cast") || node->is("constant") || node->result()->type.dtype == kF32) << node->op->name;
 }
 
+TEST(Precision, WhatOnlyAnUpdateReadsStaysWide) {
+  Module module = parse(R"(module @m {
+  func @main(%x: f32[5, 4]) -> (%y: f32[5, 3]) {
+    %v = variable {name = v, type = f32[5, 3]} : resource<f32[5, 3]>
+    %w = constant {value = f32[4, 3] (1.1, -0.2, 0.3, 0.4, 0.55, -0.6, 0.7, 0.81, 0.9, -1.3, 1.7, 0.01)} : f32[4, 3]
+    %g = matmul %x, %w : f32[5, 3]
+    %s = mul %g, %g : f32[5, 3]
+    assign_variable %v, %s
+    %y = relu %g : f32[5, 3]
+    return %y
+  }
+}
+)");
+  EXPECT_EQ(set_precision(module, {.mode = PrecisionMode::mixed}).lowered, 2u);  // the product and the relu
+  verify(module);
+}
+
 TEST(Precision, EntriesThatFitNothingAreReported) {
   Module module = parse(kF32Text);
   auto report = set_precision(module, {.mode = PrecisionMode::mixed, .black = {"SqrtV9"}, .keep = {"s", "q"}});

@@ -1,4 +1,4 @@
-// The command line: `cairn VERB`, and the platform's tools under their own names atc, omg, msame and msprof.
+// The command line: `cairn VERB`, and the platform's tools under their own names atc, omg, msame, msprof and msaccucmp.
 #include <filesystem>
 
 #include "console.h"
@@ -27,7 +27,7 @@ Examples:
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn VERB --help                            examples of each verb
 
-Also: atc, omg and msame, with the options of the platform's tools.)";
+Also: atc, omg, msame, msprof and msaccucmp, with the options of the platform's tools.)";
 
 int report_error(const std::exception& error, const std::string& verb, bool json) {
   const auto* several = dynamic_cast<const ReportError*>(&error);
@@ -121,5 +121,8 @@ int main(int count, char** words) {
   if (name == "omg") return omg_main(arguments);
   if (name == "msame") return msame_main(arguments);
   if (name == "msprof") return msprof_main(arguments);
+#ifdef CAIRN_COMPARE
+  if (name == "msaccucmp") return compare_main(count, words);
+#endif
   return cairn_main(arguments);
 }
