@@ -67,7 +67,7 @@ const Drawing* drawing_of(const Node& node) {
 
 Philox read_state(const void* value) {
   const Tensor& state = static_cast<const HostValue*>(value)->tensor;
-  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3})
+  if (!state.defined() || state.dtype() != kU64 || state.dims().size() != 1 || state.count() != 3)
     fail(ErrorKind::invalid_argument, "random", "the random state is not u64[3]");
   const auto* numbers = static_cast<const uint64_t*>(state.data());
   return {numbers[0], numbers[1], numbers[2]};
