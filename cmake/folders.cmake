@@ -105,7 +105,7 @@ function(cairn_folder name)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "^(ops|frontends|passes)$")  # what runs once a model; an eighth of the whole compile time
+  if(name MATCHES "^(frontends|passes)$")  # what runs once a model, and is much to compile
     target_compile_options(${target} PRIVATE -O1)
   endif()
   target_link_libraries(${target} PUBLIC ${ARGN} fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)

@@ -36,6 +36,27 @@ struct Philox {
   }
 };
 
+/// A random state is u64[3]: key, low and high half of the counter.
+inline bool is_state(const Tensor& state) {
+  return state.defined() && state.dtype() == kU64 && state.rank() == 1 && state.count() == 3;
+}
+inline Philox read_state(const Tensor& state) {
+  const auto* numbers = static_cast<const uint64_t*>(state.data());
+  return {numbers[0], numbers[1], numbers[2]};
+}
+/// Writes where an earlier state stands when nobody else has it, so that steady runs allocate nothing.
+inline void write_state(const Philox& state, Tensor& to) {
+  if (!is_state(to) || to.owner().use_count() != 1) to = Tensor::uninitialized(kU64, {3});
+  auto* numbers = static_cast<uint64_t*>(to.mutable_data());
+  numbers[0] = state.key, numbers[1] = state.low, numbers[2] = state.high;
+}
+
+/// So many counts a draw of `elements` moves the state: those of its groups, or `reserve` for each element.
+inline uint64_t counts_of(int64_t elements, int64_t reserve, uint64_t group, uint64_t each) {
+  const auto count = static_cast<uint64_t>(elements);
+  return reserve ? count * static_cast<uint64_t>(reserve) : (count + group - 1) / group * each;
+}
+
 // One word after the other.
 class Stream {
  public:

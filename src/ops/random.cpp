@@ -15,9 +15,8 @@ using namespace random;
 
 Philox state_of(const KernelContext& context, size_t i = 0) {
   const Tensor& state = context.input(i);
-  if (!state.defined() || state.dtype() != kU64 || state.dims() != Dims{3})
-    context.fail("the random state is not u64[3]");
-  return {data<uint64_t>(state)[0], data<uint64_t>(state)[1], data<uint64_t>(state)[2]};
+  if (!is_state(state)) context.fail("the random state is not u64[3]");
+  return read_state(state);
 }
 
 Tensor as_tensor(const Philox& philox) {
@@ -26,8 +25,7 @@ Tensor as_tensor(const Philox& philox) {
 
 // The state after the draw: past the counts of its groups, or `reserve` counts on for each element.
 void advance(KernelContext& context, Philox state, int64_t elements, uint64_t group, uint64_t each) {
-  const auto count = static_cast<uint64_t>(elements), reserve = static_cast<uint64_t>(context.attr.integer("reserve"));
-  state.skip(reserve ? count * reserve : (count + group - 1) / group * each);
+  state.skip(counts_of(elements, context.attr.integer("reserve"), group, each));
   context.result(0).tensor = as_tensor(state);
 }
 

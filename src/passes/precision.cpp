@@ -104,22 +104,28 @@ class Lowering {
   /// What a white operator reads, or who asks for results, through any number of others. The rest is what optimizers make of
   /// gradients: 16 bits would make nothing faster there, and have no digits for a square of a gradient.
   void find_read(const Block& block, const Function& function) {
-    std::unordered_set<const Value*> read(block.results.begin(), block.results.end());
+    std::unordered_set<size_t> updates;
     if (&block == &function.body)
-      for (auto [result, param] : function.updates) read.erase(block.results[result]);
+      for (auto [result, param] : function.updates) updates.insert(result);
+    std::unordered_set<const Value*> read;
+    for (size_t i = 0; i < block.results.size(); ++i)
+      if (!updates.count(i)) read.insert(block.results[i]);
     for (auto node = block.nodes.rbegin(); node != block.nodes.rend(); ++node) {
       const bool reads = std::any_of((*node)->results.begin(), (*node)->results.end(),
                                      [&](const auto& result) { return read.count(result.get()) != 0; });
       if (reads) read_.insert(node->get());
-      if (reads || !(*node)->regions.empty() || is_white(**node))
+      if (reads || !(*node)->regions.empty() || (is_plain(**node) && is_white(**node, listed(**node))))
         read.insert((*node)->inputs.begin(), (*node)->inputs.end());
     }
   }
 
+  static bool is_plain(const Node& node) {
+    return node.regions.empty() && node.results.size() == 1 && !node.inputs.empty() && is_float(node.result()) &&
+           !node.is("cast");
+  }
+
   std::optional<std::vector<Value*>> visit(Node& node) {
-    bool plain_node = node.regions.empty() && node.results.size() == 1 && !node.inputs.empty() &&
-                      is_float(node.result()) && node.op->name != std::string_view("cast");
-    if (!plain_node) return std::nullopt;
+    if (!is_plain(node)) return std::nullopt;
     if (const CustomTypes* custom = custom_of(node)) return customised(node, *custom);
     if (any(options_.keep, node, true) || any(options_.precise, node, true)) return std::nullopt;
     if (options_.mode == PrecisionMode::force_wide)
@@ -143,21 +149,27 @@ class Lowering {
     return rewriter_.add(*node.op, std::move(inputs), node.attributes, {node.result()->type});
   }
 
-  bool is_white(const Node& node) {
-    const bool listed = any(options_.white, node, false), black = any(options_.black, node, false);
-    return listed || (in(kWhite, node.op->name) && !black && !any(options_.gray, node, false));
+  /// Which lists of the options name the operator.
+  struct Listed {
+    bool white, black, gray;
+  };
+  Listed listed(const Node& node) {
+    return {any(options_.white, node, false), any(options_.black, node, false), any(options_.gray, node, false)};
+  }
+  static bool is_white(const Node& node, Listed to) {
+    return to.white || (in(kWhite, node.op->name) && !to.black && !to.gray);
   }
 
   bool wanted(const Node& node) {
-    bool to_black = any(options_.black, node, false), to_gray = any(options_.gray, node, false);
+    const Listed to = listed(node);
     switch (options_.mode) {
       case PrecisionMode::force_low: return true;
       case PrecisionMode::matrix_low:
       case PrecisionMode::matrix_low_inputs: return in(kWhite, node.op->name);
       default: break;
     }
-    if (is_white(node)) return true;
-    if (to_black || (in(kBlack, node.op->name) && !to_gray) || !read_.count(&node)) return false;
+    if (is_white(node, to)) return true;
+    if (to.black || (in(kBlack, node.op->name) && !to.gray) || !read_.count(&node)) return false;
     bool reads = false;
     for (const Value* input : node.inputs) {
       if (!is_float(input) || constant_of(input)) continue;

@@ -1,6 +1,7 @@
 #include "runtime/model.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <sstream>
 
@@ -8,6 +9,7 @@
 #include "engines/null/engine.h"
 #include "engines/reference/engine.h"
 #include "model/om_file.h"
+#include "ops/philox.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
@@ -147,14 +149,15 @@ class Scratch {
 constexpr size_t kNone = SIZE_MAX;
 
 // An input that steps see as an object; a random state goes into memory that is kept from run to run.
-void hold(const TensorRef& input, bool random, HostValue& object) {
-  if (!random || input.dims.size() != 1 || input.dims[0] != 3) {
+void hold(const TensorRef& input, bool is_random, HostValue& object) {
+  if (!is_random || input.dims.size() != 1 || input.dims[0] != 3) {
     object = {Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr};
     return;
   }
-  const bool own = object.tensor.defined() && object.tensor.dtype() == kU64 && object.tensor.count() == 3;
-  if (!own || object.tensor.owner().use_count() != 1) object = {Tensor::uninitialized(kU64, {3}), nullptr};
-  std::memcpy(object.tensor.mutable_data(), input.data, object.tensor.bytes());
+  std::array<uint64_t, 3> numbers;  // which need not be aligned
+  std::memcpy(numbers.data(), input.data, sizeof numbers);
+  object.list = nullptr;
+  random::write_state({numbers[0], numbers[1], numbers[2]}, object.tensor);
 }
 
 }  // namespace

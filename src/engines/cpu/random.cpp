@@ -65,22 +65,6 @@ const Drawing* drawing_of(const Node& node) {
   return nullptr;
 }
 
-Philox read_state(const void* value) {
-  const Tensor& state = static_cast<const HostValue*>(value)->tensor;
-  if (!state.defined() || state.dtype() != kU64 || state.dims().size() != 1 || state.count() != 3)
-    fail(ErrorKind::invalid_argument, "random", "the random state is not u64[3]");
-  const auto* numbers = static_cast<const uint64_t*>(state.data());
-  return {numbers[0], numbers[1], numbers[2]};
-}
-
-// Into the memory of the run before when nobody else has it.
-void write_state(const Philox& state, void* value) {
-  Tensor& to = static_cast<HostValue*>(value)->tensor;
-  if (!to.defined() || to.owner().use_count() != 1) to = Tensor::uninitialized(kU64, {3});
-  auto* numbers = static_cast<uint64_t*>(to.mutable_data());
-  numbers[0] = state.key, numbers[1] = state.low, numbers[2] = state.high;
-}
-
 }  // namespace
 
 Refusal refuses_random(const Group& group) {
@@ -94,8 +78,7 @@ std::unique_ptr<Step> make_random(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Drawing drawing = *drawing_of(node);
   const int64_t count = count_of(node.result(1)->type.shape.sizes());
-  const auto reserve = static_cast<uint64_t>(node.attr().integer("reserve")), elements = static_cast<uint64_t>(count);
-  const uint64_t moved = reserve ? elements * reserve : (elements + 3) / 4 * drawing.counts;
+  const uint64_t moved = counts_of(count, node.attr().integer("reserve"), kGroup<float>, drawing.counts);
   const size_t state = index_of(group, node.inputs[0]), outputs = group.outputs.size();
   const auto output_of = [&](size_t i) {
     return static_cast<size_t>(std::find(group.outputs.begin(), group.outputs.end(), node.result(i)) -
@@ -104,7 +87,9 @@ std::unique_ptr<Step> make_random(const Group& group, MakeContext&) {
   const size_t next = output_of(0), y = output_of(1);
   const auto run = [=](const StepArgs& args) {
     constexpr int64_t kBlock = 1024;  // groups
-    const Philox first = read_state(args.inputs[state]);
+    const Tensor& given = static_cast<const HostValue*>(args.inputs[state])->tensor;
+    if (!is_state(given)) fail(ErrorKind::invalid_argument, "random", "the random state is not u64[3]");
+    const Philox first = read_state(given);
     if (y < outputs)
       for_each(args.executor, (count + 4 * kBlock - 1) / (4 * kBlock), 4 * kBlock * drawing.work, [&](int64_t block) {
         Philox here = first;
@@ -114,7 +99,7 @@ std::unique_ptr<Step> make_random(const Group& group, MakeContext&) {
       });
     Philox after = first;
     after.skip(moved);
-    if (next < outputs) write_state(after, args.outputs[next]);
+    if (next < outputs) write_state(after, static_cast<HostValue*>(args.outputs[next])->tensor);
   };
   return call(node.op->name, run);
 }

@@ -188,30 +188,35 @@ std::set<int> read_results(const Edges& edges, const Node& node, const Signature
 
 using Nodes = std::set<const Node*>;
 
-/// The nodes and all that they need.
-Nodes closure_above(const Edges& edges, const Nodes& starts) {
+/// The nodes and all that next(node), called once for each, leads to.
+template <class Next>
+Nodes closure(const Nodes& starts, Next next) {
   std::vector<const Node*> pending(starts.begin(), starts.end());
   Nodes seen;
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
     if (!seen.insert(node).second) continue;
-    for (const Node* source : edges.sources(*node)) pending.push_back(source);
+    for (const Node* each : next(*node)) pending.push_back(each);
   }
   return seen;
 }
 
-/// The nodes and all that need them, among `within`.
+/// The nodes and all that they need.
+Nodes closure_above(const Edges& edges, const Nodes& starts) {
+  return closure(starts, [&](const Node& node) { return edges.sources(node); });
+}
+
+std::vector<const Node*> users_within(const Edges& edges, const Node& node, const Nodes& within) {
+  std::vector<const Node*> list;
+  for (const auto& [index, user] : edges.users(node))
+    if (within.contains(user)) list.push_back(user);
+  return list;
+}
+
+/// The nodes, which are among `within`, and all there that need them.
 Nodes closure_below(const Edges& edges, const Nodes& starts, const Nodes& within) {
-  std::vector<const Node*> pending(starts.begin(), starts.end());
-  Nodes seen;
-  while (!pending.empty()) {
-    const Node* node = pending.back();
-    pending.pop_back();
-    if (!within.contains(node) || !seen.insert(node).second) continue;
-    for (const auto& [index, user] : edges.users(*node)) pending.push_back(user);
-  }
-  return seen;
+  return closure(starts, [&](const Node& node) { return users_within(edges, node, within); });
 }
 
 Nodes output_nodes(const Edges& edges, const Signature& signature) {
@@ -318,24 +323,17 @@ Remedies remedies(const GraphDef& graph, const std::vector<std::string_view>& fa
           ends.insert(fmt::format("{}:{}", node->name, index));
 
   // From what is bad downwards, each way ends at the first node that can be an input; none may end as an output.
-  std::vector<const Node*> pending(bad.begin(), bad.end());
-  Nodes seen;
-  while (!pending.empty()) {
-    const Node* node = pending.back();
-    pending.pop_back();
-    if (!needed.contains(node) || !seen.insert(node).second) continue;
-    if (outputs.contains(node)) {
-      cut.clear();
-      break;
-    }
-    const std::set<int> read = read_results(edges, *node, signature);
+  bool reaches_output = false;
+  closure(bad, [&](const Node& node) {
+    reaches_output = reaches_output || outputs.contains(&node);
+    const std::set<int> read = read_results(edges, node, signature);
     const bool numbers =
-        std::all_of(read.begin(), read.end(), [&](int index) { return is_number(edges.type(*node, index)); });
-    if (numbers && !above.contains(node))
-      cut.emplace(node->name);
-    else
-      for (const auto& [index, user] : edges.users(*node)) pending.push_back(user);
-  }
+        std::all_of(read.begin(), read.end(), [&](int index) { return is_number(edges.type(node, index)); });
+    const bool ends_here = numbers && !above.contains(&node);
+    if (ends_here) cut.emplace(node.name);
+    return ends_here || reaches_output ? std::vector<const Node*>() : users_within(edges, node, needed);
+  });
+  if (reaches_output) cut.clear();
   return {{ends.begin(), ends.end()}, {cut.begin(), cut.end()}};
 }
 
