@@ -10,6 +10,7 @@ from steps import ROOT, run, step
 BUILD = ROOT / "build"
 TENSORFLOW = ROOT / "adapters" / "tensorflow"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "adapters", "cmake", "include", "pyproject.toml", "python", "src", "tools")
 # A fixed clock makes equal contents equal bytes, so that an unchanged wheel is recognised.
 WHEEL_CLOCK = "1700000000"
 MAKE_WHEEL = """
@@ -41,12 +42,22 @@ def build(tests, peers=False):
 def _wheel(title, project, folder, **environment):
     """The wheel of the project whose pyproject.toml is in `project`, compiled in `folder`."""
     wheels = folder / "wheel"
+    made = list(wheels.glob("*.whl"))
+    if made and made[0].stat().st_mtime > _changed():
+        return made[0]
     shutil.rmtree(wheels, ignore_errors=True)
     environment |= {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), "SOURCE_DATE_EPOCH": WHEEL_CLOCK}
     with step(title):
         run([PYTHON, "-c", MAKE_WHEEL, wheels, folder], cwd=project, **environment)
     (wheel,) = wheels.glob("*.whl")
     return wheel
+
+
+def _changed():
+    """When a file of the sources was last written, or a folder of them, which tells of one that was removed."""
+    paths = [ROOT / name for name in SOURCES]
+    paths += [Path(folder, name) for top in paths for folder, _, files in os.walk(top) for name in (".", *files)]
+    return max(path.stat().st_mtime for path in paths if "__pycache__" not in path.parts)
 
 
 def _install(wheel, environment):
