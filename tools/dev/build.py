@@ -45,10 +45,13 @@ def _wheel(title, project, folder, **environment):
     made = list(wheels.glob("*.whl"))
     if made and made[0].stat().st_mtime > _changed():
         return made[0]
-    shutil.rmtree(wheels, ignore_errors=True)
+    unfinished = folder / "wheel.unfinished"
+    for old in (wheels, unfinished):
+        shutil.rmtree(old, ignore_errors=True)
     environment |= {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), "SOURCE_DATE_EPOCH": WHEEL_CLOCK}
     with step(title):
-        run([PYTHON, "-c", MAKE_WHEEL, wheels, folder], cwd=project, **environment)
+        run([PYTHON, "-c", MAKE_WHEEL, unfinished, folder], cwd=project, **environment)
+    unfinished.rename(wheels)
     (wheel,) = wheels.glob("*.whl")
     return wheel
 
