@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
 
 from steps import ROOT, run, step
@@ -45,6 +46,7 @@ def _wheel(title, project, folder, **environment):
     made = list(wheels.glob("*.whl"))
     if made and made[0].stat().st_mtime > _changed():
         return made[0]
+    started = time.time()
     unfinished = folder / "wheel.unfinished"
     for old in (wheels, unfinished):
         shutil.rmtree(old, ignore_errors=True)
@@ -53,6 +55,7 @@ def _wheel(title, project, folder, **environment):
         run([PYTHON, "-c", MAKE_WHEEL, unfinished, folder], cwd=project, **environment)
     unfinished.rename(wheels)
     (wheel,) = wheels.glob("*.whl")
+    os.utime(wheel, (started, started))  # what is edited meanwhile may not be in it
     return wheel
 
 
