@@ -1,11 +1,11 @@
-// The planner: cuts the segment, chooses engines, orders steps, assigns buffers.
+// The planner: cuts the segment, makes a step of each item, assigns buffers.
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <queue>
 #include <unordered_set>
 
 #include "plan/context.h"
+#include "plan/items.h"
 #include "plan/memory.h"
 
 namespace cairn {
@@ -13,8 +13,6 @@ namespace cairn {
 namespace {
 
 bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape.known(); }
-
-bool is_constant(const Node& node) { return node.op->inputs.empty() && constant_of(node.result()); }
 
 // Moves what depends on dims born here into a function of its own; nothing when there is none. Afterwards the results
 // of `function` are the inputs of the rest.
@@ -59,12 +57,6 @@ std::unique_ptr<Function> cut_rest(Function& function) {
   return rest;
 }
 
-// A unit of scheduling: a group for an engine, or a control node.
-struct Item {
-  const Engine* engine = nullptr;  // null: control
-  Group group;
-};
-
 class Planner {
  public:
   Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
@@ -77,14 +69,13 @@ class Planner {
     auto rest = cut_rest(*plan_->function);
     body_ = &plan_->function->body;
     uses_.emplace(*body_);
-    choose_items();
-    order_items();
+    items_ = make_items(*module_, *plan_->function, *uses_, options_);
     has_rest_ = rest != nullptr;
     if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_, packer_);
     find_roots();
     make_outputs();
     start_in_outputs();
-    for (Item& item : items_) make_step(item);
+    for (Item& item : items_.list) make_step(item);
     finish_outputs();
     place_buffers();
     number_arguments();
@@ -93,170 +84,6 @@ class Planner {
   }
 
  private:
-  // ---- engines and order
-
-  bool is_view(const Node& node) const {
-    return node.op->has(kView) && !is_host_object(node.result()->type) && !is_host_object(node.inputs[0]->type);
-  }
-
-  bool needs_item(const Node& node) const { return !is_constant(node) && !is_view(node) && !grouped_.count(&node); }
-
-  void add_item(const Engine* engine, Group group) {
-    for (const Node* node : group.nodes) grouped_.insert(node);
-    items_.push_back({engine, std::move(group)});
-  }
-
-  void choose_items() {
-    for (const Engine* engine : options_.engines) {
-      for (Group& group : engine->propose(*body_, *uses_)) {
-        bool free = std::none_of(group.nodes.begin(), group.nodes.end(),
-                                 [&](const Node* node) { return grouped_.count(node); });
-        if (free && !dissolved_.count(&group.last()) && !engine->refuses(group)) add_item(engine, std::move(group));
-      }
-    }
-    for (const auto& node : body_->nodes) {
-      if (!needs_item(*node)) continue;
-      Group group = make_group({node.get()}, *uses_);
-      if (node->op->has(kControl)) {
-        add_item(nullptr, std::move(group));
-        continue;
-      }
-      auto engine = std::find_if(options_.engines.begin(), options_.engines.end(),
-                                 [&](const Engine* e) { return !e->refuses(group); });
-      if (engine == options_.engines.end())
-        fail(ErrorKind::unsupported, where(*module_, *node), "no engine takes {}: {}", node->op->name, refusals(group));
-      add_item(*engine, std::move(group));
-    }
-  }
-
-  std::string refusals(const Group& group) const {
-    std::string text;
-    for (const Engine* engine : options_.engines)
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", engine->name(), engine->refuses(group).value_or(""));
-    return text;
-  }
-
-  // Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
-  // param or make nothing but results go first, so that no gradient is kept, then the earliest last node. A group that
-  // would need to stand in two places at once is dissolved.
-  void order_items() {
-    std::unordered_map<const Node*, size_t> position, item_of;
-    for (const auto& node : body_->nodes) position.emplace(node.get(), position.size());
-    for (size_t i = 0; i < items_.size(); ++i)
-      for (const Node* node : items_[i].group.nodes) item_of[node] = i;
-    std::vector<std::vector<size_t>> followers(items_.size());
-    std::vector<size_t> waits(items_.size(), 0);
-    std::optional<size_t> last_effect;
-    auto after = [&](size_t earlier, size_t later) {
-      if (earlier == later) return;
-      followers[earlier].push_back(later);
-      ++waits[later];
-    };
-    readers_.clear();
-    for (size_t i = 0; i < items_.size(); ++i)
-      for (const Value* input : items_[i].group.inputs) {
-        const Value* made = behind_views(input, item_of);
-        if (!made->producer) readers_[made].push_back(i);
-        if (made->producer && item_of.count(made->producer)) after(item_of.at(made->producer), i);
-      }
-    std::vector<std::pair<size_t, size_t>> effects;  // position of the node, item
-    for (const auto& node : body_->nodes) {          // effects keep their order
-      if (node->op->pure() && node->regions.empty()) continue;
-      if (auto found = item_of.find(node.get()); found != item_of.end()) {
-        if (last_effect) after(*last_effect, found->second);
-        last_effect = found->second;
-        effects.emplace_back(position.at(node.get()), found->second);
-      }
-    }
-    std::vector<bool> first = order_updates(followers, after, item_of);
-    for (size_t i = 0; i < items_.size(); ++i) {  // what may stop the run does so before params change
-      const std::pair<size_t, size_t> here(position.at(&items_[i].group.last()), 0);
-      const auto later_effect = std::lower_bound(effects.begin(), effects.end(), here);
-      if (first[i] && later_effect != effects.begin()) after(std::prev(later_effect)->second, i);
-    }
-    for (size_t i = 0; i < items_.size(); ++i)
-      if (followers[i].empty() && !items_[i].group.inputs.empty()) first[i] = true;
-    auto later = [&](size_t a, size_t b) {
-      if (first[a] != first[b]) return bool{first[b]};
-      return position.at(&items_[a].group.last()) > position.at(&items_[b].group.last());
-    };
-    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
-    for (size_t i = 0; i < items_.size(); ++i)
-      if (!waits[i]) ready.push(i);
-    std::vector<size_t> order;
-    while (!ready.empty()) {
-      size_t i = ready.top();
-      ready.pop();
-      order.push_back(i);
-      for (size_t follower : followers[i])
-        if (!--waits[follower]) ready.push(follower);
-    }
-    if (order.size() != items_.size()) {
-      dissolve_stuck(waits);
-      return;
-    }
-    std::vector<Item> sorted;
-    std::vector<size_t> place(items_.size());
-    for (size_t i : order) {
-      place[i] = sorted.size();
-      sorted.push_back(std::move(items_[i]));
-    }
-    for (auto& [param, list] : readers_)
-      for (size_t& i : list) i = place[i];
-    items_ = std::move(sorted);
-  }
-
-  template <class ItemOf>
-  const Value* behind_views(const Value* value, const ItemOf& item_of) const {
-    while (value->producer && is_view(*value->producer) && !item_of.count(value->producer))
-      value = value->producer->inputs[0];
-    return value;
-  }
-
-  // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one.
-  // Returns which items that are.
-  template <class After, class ItemOf>
-  std::vector<bool> order_updates(const std::vector<std::vector<size_t>>& followers, After& after,
-                                  const ItemOf& item_of) {
-    std::vector<bool> writers(items_.size(), false);
-    for (auto [result, param] : plan_->function->updates) {
-      const Value* made = behind_views(body_->results[result], item_of);
-      if (!made->producer || !item_of.count(made->producer)) continue;
-      size_t writer = item_of.at(made->producer);
-      writers[writer] = true;
-      auto readers = readers_.find(body_->params[param].get());
-      if (readers == readers_.end()) continue;
-      std::vector<bool> reached(items_.size(), false);
-      std::vector<size_t> pending{writer};
-      while (!pending.empty()) {
-        size_t i = pending.back();
-        pending.pop_back();
-        for (size_t follower : followers[i])
-          if (!reached[follower]) {
-            reached[follower] = true;
-            pending.push_back(follower);
-          }
-      }
-      auto late = [&](size_t reader) { return reader != writer && reached[reader]; };
-      if (std::none_of(readers->second.begin(), readers->second.end(), late))
-        for (size_t reader : readers->second) after(reader, writer);
-    }
-    return writers;
-  }
-
-  void dissolve_stuck(const std::vector<size_t>& waits) {
-    size_t before = dissolved_.size();
-    for (size_t i = 0; i < items_.size(); ++i)
-      if (waits[i] && items_[i].group.nodes.size() > 1) dissolved_.insert(&items_[i].group.last());
-    CHECK(dissolved_.size() > before, "items wait for each other in @{}", plan_->function->name);
-    items_.clear();
-    grouped_.clear();
-    choose_items();
-    order_items();
-  }
-
-  // ---- buffers
-
   const Value* root(const Value* value) const {
     auto found = root_.find(value);
     return found == root_.end() ? value : found->second;
@@ -264,7 +91,7 @@ class Planner {
 
   void find_roots() {
     for (const auto& node : body_->nodes)
-      if (!grouped_.count(node.get()) && is_view(*node)) root_[node->result()] = root(node->inputs[0]);
+      if (!items_.nodes.count(node.get()) && is_view(*node)) root_[node->result()] = root(node->inputs[0]);
   }
 
   size_t add_buffer(Buffer buffer) {
@@ -317,11 +144,11 @@ class Planner {
   }
 
   bool read_last_by_writer(const Value* made, const Value* param) const {
-    auto readers = readers_.find(param);
-    if (readers == readers_.end()) return true;
+    auto readers = items_.readers.find(param);
+    if (readers == items_.readers.end()) return true;
     size_t last = *std::max_element(readers->second.begin(), readers->second.end());
     for (size_t i = 0; i < last; ++i)
-      for (const Value* output : items_[i].group.outputs)
+      for (const Value* output : items_.list[i].group.outputs)
         if (root(output) == made) return false;
     return true;
   }
@@ -330,10 +157,10 @@ class Planner {
   // somebody reads in between.
   void start_in_outputs() {
     std::unordered_map<const Value*, size_t> maker;
-    for (size_t i = 0; i < items_.size(); ++i)
-      for (const Value* output : items_[i].group.outputs) maker[output] = i;
-    for (size_t i = items_.size(); i-- > 0;) {
-      const Group& group = items_[i].group;
+    for (size_t i = 0; i < items_.list.size(); ++i)
+      for (const Value* output : items_.list[i].group.outputs) maker[output] = i;
+    for (size_t i = items_.list.size(); i-- > 0;) {
+      const Group& group = items_.list[i].group;
       const OpDef& op = *group.last().op;  // element-wise ones are made together
       if (group.nodes.size() != 1 || !op.has(kInPlace) || op.has(kElementwise) || group.outputs.size() != 1) continue;
       auto direct = direct_.find(group.outputs[0]);
@@ -342,10 +169,10 @@ class Planner {
           start->type != group.outputs[0]->type)
         continue;
       auto replaced = replaces_.find(direct->second);
-      auto readers = replaced == replaces_.end() ? readers_.end() : readers_.find(replaced->second);
+      auto readers = replaced == replaces_.end() ? items_.readers.end() : items_.readers.find(replaced->second);
       const bool read_before =
-          readers == readers_.end() || std::all_of(readers->second.begin(), readers->second.end(),
-                                                   [&](size_t reader) { return reader <= maker.at(start); });
+          readers == items_.readers.end() || std::all_of(readers->second.begin(), readers->second.end(),
+                                                         [&](size_t reader) { return reader <= maker.at(start); });
       if (read_before) direct_[start] = direct->second;
     }
   }
@@ -487,7 +314,7 @@ class Planner {
     auto unfinished = [&](const Value* each) {
       if (uses_->is_result(each)) return true;
       for (const Node* user : uses_->users(each))
-        if (!inside.count(user) && !done_.count(user) && !(is_view(*user) && !grouped_.count(user))) return true;
+        if (!inside.count(user) && !done_.count(user) && !(is_view(*user) && !items_.nodes.count(user))) return true;
       return false;
     };
     if (unfinished(mine)) return true;
@@ -593,16 +420,14 @@ class Planner {
   Block* body_ = nullptr;
   std::optional<Uses> uses_;
   bool has_rest_ = false;
-  std::vector<Item> items_;
-  std::unordered_set<const Node*> grouped_, done_;
-  std::unordered_set<const Node*> dissolved_;  // last nodes of groups that cannot be scheduled whole
+  Items items_;
+  std::unordered_set<const Node*> done_;
   std::unordered_map<const Value*, const Value*> root_;
   std::unordered_map<const Value*, size_t> buffer_;
   std::unordered_map<const Value*, size_t> direct_;  // root of a result -> which output
   std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
-  std::unordered_map<const Value*, std::vector<size_t>> readers_;  // param -> items that read it
-  std::map<size_t, const Value*> replaces_;                        // result -> the param whose content it becomes
-  std::map<size_t, size_t> set_aside_;                             // such a result -> the buffer it waits in
+  std::map<size_t, const Value*> replaces_;  // result -> the param whose content it becomes
+  std::map<size_t, size_t> set_aside_;       // such a result -> the buffer it waits in
 };
 
 }  // namespace

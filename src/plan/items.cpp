@@ -1,0 +1,214 @@
+// Engines propose groups, best engine first; what nobody grouped is taken node by node; then all are ordered.
+#include "plan/items.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace cairn {
+
+namespace {
+
+bool is_constant(const Node& node) { return node.op->inputs.empty() && constant_of(node.result()); }
+
+// Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
+// param or make nothing but results go first, so that no gradient is kept, then the earliest last node.
+class Order {
+ public:
+  Order(const Function& function, Items& items)
+      : function_(function), items_(items), followers_(items.list.size()), waits_(items.list.size(), 0),
+        first_(items.list.size(), false) {
+    for (const auto& node : function.body.nodes) position_.emplace(node.get(), position_.size());
+    for (size_t i = 0; i < items.list.size(); ++i)
+      for (const Node* node : items.list[i].group.nodes) item_of_[node] = i;
+    follow_makers();
+    follow_effects();
+    follow_readers();
+    for (size_t i = 0; i < items.list.size(); ++i)
+      if (followers_[i].empty() && !items.list[i].group.inputs.empty()) first_[i] = true;
+  }
+
+  /// Puts the items in order; false when some wait for each other.
+  bool sort() {
+    auto later = [&](size_t a, size_t b) { return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b); };
+    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
+    for (size_t i = 0; i < waits_.size(); ++i)
+      if (!waits_[i]) ready.push(i);
+    std::vector<size_t> order;
+    while (!ready.empty()) {
+      const size_t i = ready.top();
+      ready.pop();
+      order.push_back(i);
+      for (size_t follower : followers_[i])
+        if (!--waits_[follower]) ready.push(follower);
+    }
+    if (order.size() != waits_.size()) return false;
+    std::vector<Item> sorted;
+    std::vector<size_t> moved_to(order.size());
+    for (size_t i : order) {
+      moved_to[i] = sorted.size();
+      sorted.push_back(std::move(items_.list[i]));
+    }
+    items_.list = std::move(sorted);
+    for (auto& [param, readers] : items_.readers)
+      for (size_t& reader : readers) reader = moved_to[reader];
+    return true;
+  }
+
+  /// After sort(): whether the item was never ready.
+  bool waits(size_t item) const { return waits_[item] != 0; }
+
+ private:
+  size_t place(size_t item) const { return position_.at(&items_.list[item].group.last()); }
+
+  void after(size_t earlier, size_t later) {
+    if (earlier == later) return;
+    followers_[earlier].push_back(later);
+    ++waits_[later];
+  }
+
+  const Value* behind_views(const Value* value) const {
+    while (value->producer && is_view(*value->producer) && !item_of_.count(value->producer))
+      value = value->producer->inputs[0];
+    return value;
+  }
+
+  void follow_makers() {
+    for (size_t i = 0; i < items_.list.size(); ++i)
+      for (const Value* input : items_.list[i].group.inputs) {
+        const Value* made = behind_views(input);
+        if (!made->producer)
+          items_.readers[made].push_back(i);
+        else if (auto maker = item_of_.find(made->producer); maker != item_of_.end())
+          after(maker->second, i);
+      }
+  }
+
+  // Effects keep their order.
+  void follow_effects() {
+    for (const auto& node : function_.body.nodes) {
+      auto item = item_of_.find(node.get());
+      if ((node->op->pure() && node->regions.empty()) || item == item_of_.end()) continue;
+      if (!effects_.empty()) after(effects_.back().second, item->second);
+      effects_.emplace_back(position_.at(node.get()), item->second);
+    }
+  }
+
+  // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one; and
+  // after what may stop the run.
+  void follow_readers() {
+    const Block& body = function_.body;
+    for (auto [result, param] : function_.updates) {
+      const Value* made = behind_views(body.results[result]);
+      auto found = made->producer ? item_of_.find(made->producer) : item_of_.end();
+      if (found == item_of_.end()) continue;
+      const size_t writer = found->second;
+      first_[writer] = true;
+      auto readers = items_.readers.find(body.params[param].get());
+      if (readers == items_.readers.end()) continue;
+      const std::vector<bool> reached = reached_from(writer);
+      auto late = [&](size_t reader) { return reader != writer && reached[reader]; };
+      if (std::none_of(readers->second.begin(), readers->second.end(), late))
+        for (size_t reader : readers->second) after(reader, writer);
+    }
+    for (size_t i = 0; i < items_.list.size(); ++i) {
+      const auto later_effect = std::lower_bound(effects_.begin(), effects_.end(), std::pair(place(i), size_t{0}));
+      if (first_[i] && later_effect != effects_.begin()) after(std::prev(later_effect)->second, i);
+    }
+  }
+
+  std::vector<bool> reached_from(size_t item) const {
+    std::vector<bool> reached(items_.list.size(), false);
+    std::vector<size_t> pending{item};
+    while (!pending.empty()) {
+      const size_t i = pending.back();
+      pending.pop_back();
+      for (size_t follower : followers_[i])
+        if (!reached[follower]) {
+          reached[follower] = true;
+          pending.push_back(follower);
+        }
+    }
+    return reached;
+  }
+
+  const Function& function_;
+  Items& items_;
+  std::unordered_map<const Node*, size_t> position_, item_of_;
+  std::vector<std::vector<size_t>> followers_;
+  std::vector<size_t> waits_;
+  std::vector<bool> first_;
+  std::vector<std::pair<size_t, size_t>> effects_;  // position of the node, item
+};
+
+class Chooser {
+ public:
+  Chooser(const Module& module, const Function& function, const Uses& uses, const PlanOptions& options)
+      : module_(module), function_(function), uses_(uses), options_(options) {}
+
+  Items make() {
+    while (true) {
+      items_ = {};
+      choose();
+      Order order(function_, items_);
+      if (order.sort()) return std::move(items_);
+      dissolve(order);
+    }
+  }
+
+ private:
+  void add(const Engine* engine, Group group) {
+    items_.nodes.insert(group.nodes.begin(), group.nodes.end());
+    items_.list.push_back({engine, std::move(group)});
+  }
+
+  void choose() {
+    for (const Engine* engine : options_.engines) {
+      for (Group& group : engine->propose(function_.body, uses_)) {
+        const bool free = std::none_of(group.nodes.begin(), group.nodes.end(),
+                                       [&](const Node* node) { return items_.nodes.count(node); });
+        if (free && !dissolved_.count(&group.last()) && !engine->refuses(group)) add(engine, std::move(group));
+      }
+    }
+    for (const auto& node : function_.body.nodes)
+      if (!is_constant(*node) && !is_view(*node) && !items_.nodes.count(node.get())) choose_for(*node);
+  }
+
+  void choose_for(const Node& node) {
+    Group group = make_group({&node}, uses_);
+    if (node.op->has(kControl)) return add(nullptr, std::move(group));
+    std::string refusals;
+    for (const Engine* engine : options_.engines) {
+      const std::optional<std::string> refusal = engine->refuses(group);
+      if (!refusal) return add(engine, std::move(group));
+      refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", engine->name(), *refusal);
+    }
+    fail(ErrorKind::unsupported, where(module_, node), "no engine takes {}: {}", node.op->name, refusals);
+  }
+
+  // A group that would need to stand in two places at once.
+  void dissolve(const Order& order) {
+    const size_t before = dissolved_.size();
+    for (size_t i = 0; i < items_.list.size(); ++i)
+      if (order.waits(i) && items_.list[i].group.nodes.size() > 1) dissolved_.insert(&items_.list[i].group.last());
+    CHECK(dissolved_.size() > before, "items wait for each other in @{}", function_.name);
+  }
+
+  const Module& module_;
+  const Function& function_;
+  const Uses& uses_;
+  const PlanOptions& options_;
+  Items items_;
+  std::unordered_set<const Node*> dissolved_;  // last nodes of groups that cannot be scheduled whole
+};
+
+}  // namespace
+
+bool is_view(const Node& node) {
+  return node.op->has(kView) && !is_host_object(node.result()->type) && !is_host_object(node.inputs[0]->type);
+}
+
+Items make_items(const Module& module, const Function& function, const Uses& uses, const PlanOptions& options) {
+  return Chooser(module, function, uses, options).make();
+}
+
+}  // namespace cairn

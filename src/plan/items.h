@@ -1,0 +1,31 @@
+// Items: what a plan runs as one, chosen by the engines and put into an order.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace cairn {
+
+/// A group for an engine, or a control node.
+struct Item {
+  const Engine* engine = nullptr;  // null: control
+  Group group;
+};
+
+/// The items of a function in the order in which they run.
+struct Items {
+  std::vector<Item> list;
+  std::unordered_set<const Node*> nodes;  // of all items; constants, and views that no engine took, are in none
+  std::unordered_map<const Value*, std::vector<size_t>> readers;  // param -> items that read it, through views as well
+};
+
+/// Whether the result is its input's memory under other dims.
+bool is_view(const Node& node);
+
+/// Throws Error unsupported, at the node, with each engine's reason when none takes it.
+Items make_items(const Module& module, const Function& function, const Uses& uses, const PlanOptions& options);
+
+}  // namespace cairn
