@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "support/files.h"
+#include "support/nearest.h"
 
 namespace cairn {
 
@@ -25,21 +26,6 @@ std::string canonical(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
-}
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
 }
 
 /// Index into the quote lists of the curly quote that `value` opens with, or nothing.
@@ -267,15 +253,10 @@ const OptionDef* find_option(std::string_view name, Door door) {
 }
 
 std::optional<std::string_view> nearest_option(std::string_view name, Door door) {
-  std::string wanted = canonical(name);
-  std::optional<std::string_view> nearest;
-  size_t least = wanted.size() / 3 + 1;
-  for (const OptionDef& def : option_table()) {
-    if ((def.doors & door) == 0) continue;
-    size_t distance = edit_distance(wanted, def.name);
-    if (distance < least || (distance == least && !nearest)) least = distance, nearest = def.name;
-  }
-  return nearest;
+  std::vector<std::string_view> names;
+  for (const OptionDef& def : option_table())
+    if ((def.doors & door) != 0) names.push_back(def.name);
+  return nearest(canonical(name), names);
 }
 
 std::string ParsedOptions::get(std::string_view name) const {

@@ -189,7 +189,7 @@ def test_every_command_takes_a_checkpoint_by_its_prefix(command, tmp_path):
     prefix, ends = "model.ckpt-7", ("--out-nodes", "y")
     for words in (
         ("show", prefix, *ends),
-        ("freeze", prefix, *ends, "-o", "frozen.pb"),
+        ("freeze", prefix, *ends, "-o", "frozen_graph.pb"),
         ("convert", prefix, *ends, "-o", "model.om"),
         ("verify", "model.om", "--against", prefix),
     ):
@@ -210,3 +210,19 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(command, tmp_path):
         done = command("cairn", verb, "broken.om")
         assert done.returncode == 1
         assert len(done.stderr.strip().splitlines()) == 1 and "broken.om" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "sentence"), [
+    (("shwo", "frozen_graph.pb"), "shwo is no command; did you mean show?"),
+    (("run", "frozen_graph.pb", "--inptu", "x.npy"), "--inptu is no option; did you mean --input?"),
+    (("run", "frozen_graph.pb", "--input", "image=x.npy"), "image: is no input of the model, which has features"),
+    (("why", "frozen_graph.pb", "loss/BaisAdd"), "did you mean loss/BiasAdd?"),
+])  # fmt: skip
+def test_what_was_misspelt_is_guessed(words, sentence, frozen, command):
+    done = command("cairn", *words)
+    assert done.returncode == 1 and sentence in done.stderr, done.stderr
+
+
+def test_cairn_alone_shows_its_help(command):
+    done = command("cairn")
+    assert done.returncode == 1 and "cairn convert saved_model/ -o model.om" in done.stdout

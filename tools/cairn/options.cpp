@@ -1,8 +1,50 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <climits>
+
+#include "support/nearest.h"
 
 namespace cairn::cli {
+
+namespace {
+
+template <class Number>
+CLI::Validator number_in(Number low, Number high, const std::string& range) {
+  auto check = [=](const std::string& text) {
+    Number value;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return fits ? std::string()
+                : fmt::format("{} is no {}number {}", text, std::is_integral_v<Number> ? "whole " : "", range);
+  };
+  return CLI::Validator(check, range, "");
+}
+
+constexpr const char* kSeeHelp = "Run with --help for more information.\n";
+
+// What is wrong with words that the command line does not take, a line each. Words after an unknown option may be its value.
+std::string refusal(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& verb = chosen.empty() ? app : *chosen.front();
+  std::vector<std::string> names;
+  if (chosen.empty())
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(each->get_name());
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  std::string lines;
+  const bool options = std::any_of(words.begin(), words.end(), [](const auto& word) { return word.starts_with('-'); });
+  for (const std::string& word : words) {
+    if (options && !word.starts_with('-')) continue;
+    const std::string name = word.substr(0, word.find('='));
+    const char* kind = name.starts_with('-') ? "no option" : chosen.empty() ? "no command" : "one argument too many";
+    lines += fmt::format("error: {}: {} is {}{}\n", verb.get_name(), name, kind, did_you_mean(name, candidates));
+  }
+  return lines + kSeeHelp;
+}
+
+}  // namespace
 
 Option& Option::required() {
   option_->required();
@@ -10,17 +52,17 @@ Option& Option::required() {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(number_in(1, INT_MAX, "above 0"));
   return *this;
 }
 
 Option& Option::within(int low, int high) {
-  option_->check(CLI::Range(low, high));
+  option_->check(number_in(low, high, fmt::format("from {} to {}", low, high)));
   return *this;
 }
 
 Option& Option::within(double low, double high) {
-  option_->check(CLI::Range(low, high));
+  option_->check(number_in(low, high, fmt::format("from {} to {}", low, high)));
   return *this;
 }
 
@@ -85,10 +127,27 @@ Program::~Program() = default;
 void Program::version(const std::string& text) { app_->set_version_flag("--version", text); }
 
 std::optional<int> Program::parse(const std::vector<std::string>& arguments) {
+  const bool has_verbs = app_->get_require_subcommand_min() > 0;
+  if (has_verbs && arguments.empty()) {
+    fmt::print("{}", app_->help());
+    return 1;
+  }
+  const auto is_named = [&](const CLI::App* verb) { return verb->get_name() == arguments[0]; };
+  if (has_verbs && !arguments[0].starts_with('-') && app_->get_subcommands(is_named).empty()) {
+    fmt::print(stderr, "{}", refusal(*app_, {arguments[0]}));
+    return 1;
+  }
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : 1;
+    if (error.get_exit_code() == 0) return app_->exit(error);  // help and version
+    const auto chosen = app_->get_subcommands();
+    const std::string name = (chosen.empty() ? app_ : chosen.front())->get_name();
+    const std::vector<std::string> extras = app_->remaining(true);
+    fmt::print(
+        stderr, "{}",
+        extras.empty() ? fmt::format("error: {}: {}\n{}", name, error.what(), kSeeHelp) : refusal(*app_, extras));
+    return 1;
   }
   return std::nullopt;
 }

@@ -117,6 +117,12 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
     auto named = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
       return equals != std::string::npos && file.substr(0, equals) == port.name;
     });
+    if (named == ports.end() && equals != std::string::npos && !std::filesystem::exists(file)) {
+      std::vector<std::string_view> names;
+      for (const Port& port : ports) names.push_back(port.name);
+      fail(ErrorKind::not_found, file.substr(0, equals), "is no input of the model, which has {}",
+           fmt::join(names, ", "));
+    }
     size_t index = named != ports.end() ? static_cast<size_t>(named - ports.begin()) : next++;
     if (index >= ports.size())
       fail(ErrorKind::invalid_argument, file, "is one input too many: the model has {}", ports.size());

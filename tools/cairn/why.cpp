@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "support/nearest.h"
 #include "verbs.h"
 
 namespace cairn::cli {
@@ -119,7 +120,11 @@ int explain(const Why& why) {
       fmt::print("{} ({}) has no step: {}\n", source.name, source.op, to_string(removal));
     ++shown;
   }
-  if (shown == 0 && !why.node.empty()) fail(ErrorKind::not_found, why.node, "is no node of the model's plan");
+  if (shown == 0 && !why.node.empty()) {
+    std::vector<std::string_view> names;
+    for (const Source& source : module.sources) names.push_back(source.name);
+    fail(ErrorKind::not_found, why.node, "is no node of the model{}", did_you_mean(why.node, names));
+  }
   if (why.json)
     print_json(
         {{"plan", plan->id()}, {"steps", steps}, {"without_step", elsewhere(module, plan->steps)}, {"removed", gone}});
