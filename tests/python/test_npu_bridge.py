@@ -645,3 +645,54 @@ def test_sessions_of_several_graphs_keep_their_own_steps():
             sess.run(util.set_iteration_per_loop(sess, tf.assign_add(counter, 1).op, steps))
             counts.append(int(sess.run(counter)))
     assert counts == [2, 3]
+
+
+LATE = """
+import sys
+import tensorflow.compat.v1
+tensorflow.compat.v1.disable_v2_behavior()
+from npu_bridge.npu_init import *
+assert not [name for name in sys.modules if name.startswith("tensorflow_estimator")]
+
+class Own(NPURunConfig):
+    def __init__(self):
+        NPURunConfig.__init__(self, iterations_per_loop=3)
+
+config = Own()
+from npu_bridge.estimator.npu.npu_config import NPURunConfig as real
+assert isinstance(config, (NPURunConfig, real)) and not isinstance("x", NPURunConfig) and issubclass(Own, NPURunConfig)
+assert isinstance(NPURunConfig, type) and NPURunConfig.__name__ == "NPURunConfig" and Own.__bases__ == (real,)
+assert isinstance(NPUEstimatorSpec("train", loss=tf.constant(1.0), train_op=tf.no_op()), tf.estimator.EstimatorSpec)
+assert backend.get_session() and config.iterations_per_loop == 3
+"""
+
+
+def test_estimators_are_imported_when_they_are_used():
+    done = run_python(["-c", LATE])
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+WITHOUT_INIT = """
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+from npu_bridge import engine
+from npu_bridge.estimator.npu import util
+counter = tf.get_variable("counter", initializer=0)
+train = tf.assign_add(counter, 1).op
+plain, entry = tf.ConfigProto(), tf.ConfigProto()
+added = entry.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
+with tf.Session(config=plain) as sess:
+    assert engine.entry_of(sess._config) is None
+added.parameter_map["precision_mod"].s = b"force_fp32"
+with tf.Session(config=entry) as sess:
+    sess.run(counter.initializer)
+    loop = util.set_iteration_per_loop(sess, train, 4)
+    sess.run(loop)
+    print(sess.run(counter))
+"""
+
+
+def test_without_npu_init_sessions_with_the_entry_do_what_it_says_and_others_stay_plain():
+    done = run_python(["-c", WITHOUT_INIT], "tensorflow")
+    assert done.returncode == 0 and done.stdout.split() == ["4"], done.stderr[-3000:]
+    assert "precision_mod is not a known key" in done.stderr

@@ -23,14 +23,14 @@ class TakesTooLong(DoesNotRun):
 class Server:
     """Runs scripts in forks of one process that has imported TensorFlow (see served)."""
 
-    def __init__(self):
-        self._process = None
+    def __init__(self, environment=None):
+        self._process, self._environment = None, environment or os.environ
 
     def run(self, words, folder, environment, log, timeout):
         """The exit code, or None when it takes too long."""
         if self._process is None:
             command = [sys.executable, "-m", "cairn_tf1.served"]
-            quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+            quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", **self._environment}
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=quiet, text=True,
                                              start_new_session=True)  # fmt: skip
         request = {"words": words, "folder": str(folder), "environment": environment, "log": str(log)}

@@ -6,10 +6,12 @@ import logging as _logging
 import os as _os
 
 from npu_bridge import engine as _engine
+from npu_bridge import sessions as _sessions
 
 __version__ = "v1.15.0"
 
 _engine.load()
+_sessions.watch()
 _level = {"0": "DEBUG", "1": "INFO", "2": "WARNING", "3": "ERROR"}.get(_os.getenv("ASCEND_GLOBAL_LOG_LEVEL", ""))
 if _level:
     _logging.getLogger("npu_bridge").setLevel(_level)

@@ -1,6 +1,7 @@
 """What `from npu_bridge.npu_init import *` brings into a script: every name without a leading underscore, as the platform's
 module does. Importing it gives each later session the NpuOptimizer entry."""
 
+import importlib as _importlib
 import os
 import sys as _sys
 
@@ -25,18 +26,15 @@ from npu_bridge import environment as _environment
 from npu_bridge import sessions as _sessions
 from npu_bridge.embedding import npu_embedding
 from npu_bridge.estimator import npu_ops
-from npu_bridge.estimator.npu import keras_to_npu, npu_plugin, npu_rnn, npu_scope, npu_strategy, util
-from npu_bridge.estimator.npu.npu_callbacks import NPUBroadcastGlobalVariablesCallback
+from npu_bridge.estimator.npu import npu_plugin, npu_rnn, npu_scope, npu_strategy, util
 from npu_bridge.estimator.npu.npu_config import (
     DumpConfig,
     DynamicInputConfig,
     ExperimentalConfig,
     MemoryConfig,
-    NPURunConfig,
     ProfilingConfig,
 )
 from npu_bridge.estimator.npu.npu_decorator import decorator_tf_session
-from npu_bridge.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 from npu_bridge.estimator.npu.npu_hook import (
     NPUBroadcastGlobalVariablesHook,
     NPUCheckpointSaverHook,
@@ -55,12 +53,26 @@ from npu_bridge.estimator.npu.npu_optimizer import (
 )
 from npu_bridge.estimator.npu_unary_ops import npu_unary_ops
 from npu_bridge.hccl import hccl_ops
+from npu_bridge.late import Late as _Late
 
 import tensorflow.compat.v1 as _v1
 
 # Under the TF1 layer `tensorflow` itself has the TF1 names; without it they are in compat.v1.
 tf = _sys.modules["tensorflow"] if hasattr(_sys.modules["tensorflow"], "__cairn_tf1__") else _v1
-backend = _v1.keras.backend
+
+
+def _late(module, name=None):
+    """A module below npu_bridge.estimator.npu, or a name in one, that is imported when it is first used."""
+    make = lambda: _importlib.import_module("npu_bridge.estimator.npu." + module)
+    return _Late((lambda: getattr(make(), name)) if name else make)
+
+
+backend = _Late(lambda: _v1.keras.backend)
+keras_to_npu = _late("keras_to_npu")
+NPUBroadcastGlobalVariablesCallback = _late("npu_callbacks", "NPUBroadcastGlobalVariablesCallback")
+NPUEstimator = _late("npu_estimator", "NPUEstimator")
+NPUEstimatorSpec = _late("npu_estimator", "NPUEstimatorSpec")
+NPURunConfig = _late("npu_run_config", "NPURunConfig")
 
 experimental_options = {
     "disable_model_pruning": False,

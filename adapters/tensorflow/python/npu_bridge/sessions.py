@@ -12,6 +12,7 @@ from tensorflow.python.client import session
 from npu_bridge import engine, observe, options, profiling
 
 _steps = weakref.WeakKeyDictionary()  # graph -> {operation of a loop: steps in one run}
+_state = {"every": False}  # whether sessions without the entry get it
 
 
 def prepare(config):
@@ -38,7 +39,13 @@ def admit(config):
 
 
 def patch():
-    """Changes Session and InteractiveSession once, so that sessions made by TensorFlow's own code get the entry too."""
+    """Every later session gets the entry, those that TensorFlow's own code makes too."""
+    _state["every"] = True
+    watch()
+
+
+def watch():
+    """Changes Session and InteractiveSession once, so that what the entry of a session asks for is done."""
     for cls in (session.Session, session.InteractiveSession):
         if not hasattr(cls.__init__, "_npu_bridge"):
             cls.__init__ = _with_entry(cls.__init__)
@@ -56,7 +63,11 @@ def _with_entry(plain):
             if not isinstance(config, config_pb2.ConfigProto):
                 raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
             given.CopyFrom(config)  # the script's own object stays as it was
-        values = admit(prepare(given))
+        if _state["every"]:
+            prepare(given)
+        elif engine.entry_of(given) is None:
+            return plain(self, target=target, graph=graph, config=config)
+        values = admit(given)
         observe.begin(values)
         plain(self, target=target, graph=graph, config=given)
         if values.get("profiling_mode"):

@@ -2,7 +2,7 @@
 
 import tensorflow.compat.v1 as tf
 
-from npu_bridge.estimator.npu.npu_config import NPURunConfig
+from npu_bridge.estimator.npu.npu_run_config import NPURunConfig
 from npu_bridge.estimator.npu.npu_estimator import NPUEstimator
 
 

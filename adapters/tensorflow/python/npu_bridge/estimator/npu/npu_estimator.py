@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import config_pb2
 
 from npu_bridge import engine, environment, options, sessions
 from npu_bridge.estimator.npu import npu_hook
-from npu_bridge.estimator.npu.npu_config import NPURunConfig
+from npu_bridge.estimator.npu.npu_run_config import NPURunConfig
 
 
 class NPUEstimatorSpec(tf.estimator.EstimatorSpec):
