@@ -50,10 +50,13 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         if not self._checks_overflow():
             return self._opt.apply_gradients(pairs, global_step, name)
         tests = self._finite_tests(pairs)
-        finite = tf.reduce_all(tf.stack([test for _, test in tests])) if tests else tf.constant(True)
+        are_finite = tf.stack([test for _, test in tests]) if tests else tf.constant([True])
+        finite = tf.reduce_all(are_finite)
         applied = tf.cond(finite, lambda: self._opt.apply_gradients(pairs, global_step, name), tf.no_op)
-        # A condition of its own: what prints stays with TensorFlow, and would keep the update there if both had one Switch.
-        told = tf.cond(tf.logical_not(finite), lambda: self._tell(tests), tf.no_op)
+        # A condition of its own: what prints stays with TensorFlow, and would keep the update there if both had one Switch. Which
+        # one it names is found outside, where the engine does it.
+        first = tf.argmin(tf.cast(are_finite, tf.int32))  # of equal ones the first
+        told = tf.cond(tf.logical_not(finite), lambda: self._tell([name for name, _ in tests], first), tf.no_op)
         return tf.group(applied, told, self._loss_scale_manager.update_loss_scale(finite), name=name)
 
     def _finite_tests(self, pairs):
@@ -73,10 +76,9 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
             for gradient, variable in tested
         ]
 
-    def _tell(self, tests):
+    def _tell(self, names, first):
         """Names the first op whose gradient is not finite, for each step that is left out."""
-        first = tf.argmin(tf.cast(tf.stack([test for _, test in tests]), tf.int32))  # of equal ones the first
-        name = tf.gather([name for name, _ in tests], first)
+        name = tf.gather(names, first)
         scale = self._loss_scale_manager.get_loss_scale()
         return tf.print(
             "npu_bridge: the step is left out at loss scale", scale, "because of what is not finite:", name, output_stream=sys.stderr
