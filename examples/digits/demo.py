@@ -66,10 +66,12 @@ def main():
     facts |= compare(images, labels)
     facts |= {"stages": stages.rows, "script": script, "profile": json.loads(profile)}
     report(facts)
+    (profiled,) = (OUT / "profile").rglob("index.html")
+    pages = {"where the time of its steps goes": profiled, "its steps against TensorFlow's": OUT / "diff" / "index.html"}
+    facts["pages"] = {title: str(path.relative_to(OUT)) for title, path in pages.items()}
     (OUT / "facts.json").write_text(json.dumps(facts, indent=1))
     (OUT / "index.html").write_text(page.render(facts, images, labels))
-    pages = [*(OUT / "profile").rglob("*.html"), *(OUT / "diff").glob("*.html"), OUT / "index.html"]
-    print("pages: " + "\n       ".join(str(path.relative_to(ROOT)) for path in pages))
+    print("pages: " + "\n       ".join(str(path.relative_to(ROOT)) for path in (*pages.values(), OUT / "index.html")))
 
 
 def test_set():

@@ -3,6 +3,7 @@
 import html
 import math
 import statistics
+import textwrap
 
 STYLE = """
 :root { --ink: #1c2330; --soft: #5b6678; --line: #dfe4ec; --paper: #ffffff; --ground: #f5f7fa; --own: #0f7b6c;
@@ -14,7 +15,7 @@ STYLE = """
 body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 1040px; margin: 0 auto; padding: 40px 20px 80px; }
 h1 { font-size: 30px; margin: 0 0 4px; letter-spacing: -0.01em; } h2 { font-size: 17px; margin: 0 0 12px; }
-p { margin: 0 0 12px; color: var(--soft); }
+p { margin: 0 0 12px; color: var(--soft); } a { color: var(--own); }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: 12px; padding: 20px 24px; margin-top: 16px; }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 16px; margin-top: 16px; }
 .row section { margin: 0; }
@@ -42,7 +43,7 @@ def render(facts, images, labels):
         _figures(facts),
         '<div class="row">',
         _section("A TensorFlow 1 script trains on both engines", losses(facts["script"])),
-        _section("What became of it", outcome(facts["script"])),
+        _section("What became of it", outcome(facts["script"], facts["pages"])),
         "</div>",
         _section("The way of the model", workflow(facts["stages"])),
         '<div class="row">',
@@ -142,7 +143,7 @@ def losses(script):
     return _svg(430, 170, parts, "losses of both engines")
 
 
-def outcome(script):
+def outcome(script, pages):
     pair, steps = script["accuracy"], len(script["losses"]["cairn"])
     stock, own = (statistics.median(column) * 1e3 for column in zip(*script["times"]))
     lines = [
@@ -151,7 +152,8 @@ def outcome(script):
         f"time of a step: TensorFlow {stock:.2f} ms, Cairn {own:.2f} ms, ratio {script['ratio']:.2f}",
         "its weights went on: frozen.pb, digits_tf1.om, verified against TensorFlow",
     ]
-    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    links = "; ".join(f'<a href="{html.escape(path)}">{html.escape(title)}</a>' for title, path in pages.items())
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines) + f"<p>pages: {links}</p>"
 
 
 def accuracy(facts):
@@ -208,9 +210,14 @@ def steps(profile):
         y, share = index * 28, row["seconds"] / total
         node = row["step"].rsplit("StatefulPartitionedCall/", 1)[-1]  # Keras wraps the graph in calls
         parts.append(_text(0, y + 18, node[:44], "mono"))
-        parts.append(_bar(330, y + 4, 420 * row["seconds"] / rows[0]["seconds"], 18, "--own"))
-        parts.append(_text(760, y + 18, f"{row['seconds'] * 1e6:.1f} us  {share * 100:.0f} %  {row['kernel'].split(',')[0][:24]}", "soft"))
+        parts.append(_bar(330, y + 4, 350 * row["seconds"] / rows[0]["seconds"], 18, "--own"))
+        parts.append(_text(690, y + 18, f"{row['seconds'] * 1e6:.1f} us  {share * 100:.0f} %  {_kernel(row['kernel'])}", "soft"))
     return _svg(1000, len(rows) * 28 + 6, parts, "time of the slowest steps")
+
+
+def _kernel(text):
+    """Whole words of the kernel's name, as many as fit."""
+    return textwrap.shorten(text.split(",")[0], 32, placeholder="")
 
 
 def digits(images, labels, predictions, count=14):
