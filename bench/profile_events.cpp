@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint32_t kSteps = 56;
 
-void chunk(std::ofstream& file, ChunkKind kind, std::string_view content) {
-  ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), 0};
+void chunk(std::ofstream& file, ChunkKind kind, std::string_view content, uint32_t count = 0) {
+  ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), count};
   file.write(reinterpret_cast<const char*>(&header), sizeof header)
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
@@ -52,7 +52,7 @@ Json plan() {
 void write_events(const fs::path& folder, size_t events) {
   fs::create_directories(folder / "host/data");
   std::ofstream file(folder / kEventPath, std::ios::binary);
-  EventHeader header{{}, kEventVersion, sizeof(Record)};
+  EventHeader header{{}, kEventVersion, 0};
   std::memcpy(header.magic, kEventMagic, sizeof header.magic);
   file.write(reinterpret_cast<const char*>(&header), sizeof header);
   chunk(file, ChunkKind::session,
@@ -67,17 +67,17 @@ void write_events(const fs::path& folder, size_t events) {
              {"step_cost_ns", 50}}
             .dump());
   chunk(file, ChunkKind::plan, plan().dump());
-  std::vector<Record> records;
+  RecordPacker records;
   int64_t at = 1000;
   for (size_t i = 0; i < events; ++i) {
     auto run = static_cast<uint32_t>(i / kSteps);
-    records.push_back({at, at + 50000, 1, static_cast<uint32_t>(i % kSteps), run, 0, RecordKind::op, 0});
+    records.add({at, at + 50000, 1, static_cast<uint32_t>(i % kSteps), run, 0, RecordKind::op, 0});
     at += 50100;
     if (i % kSteps == kSteps - 1 || i + 1 == events)
-      records.push_back({at - kSteps * 50100, at, 1, 0, run, 0, RecordKind::run, 0});
-    if (records.size() < 4000 && i + 1 < events) continue;
-    chunk(file, ChunkKind::records, {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(Record)});
-    records.clear();
+      records.add({at - kSteps * 50100, at, 1, 0, run, 0, RecordKind::run, 0});
+    if (records.count() < 4000 && i + 1 < events) continue;
+    chunk(file, ChunkKind::records, records.bytes(), records.count());
+    records = {};
   }
   chunk(file, ChunkKind::end, R"({"records": 0, "dropped": 0})");
 }

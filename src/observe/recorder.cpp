@@ -128,7 +128,7 @@ RunRecorder::RunRecorder(const Module& module, int64_t host_step, Observer* next
   ++lane_->runs;
   Recording& recording = lane_->recording();
   open_ = lane_->open.size();
-  run_ = recording.next_run();
+  run_ = lane_->next_run();
   if (recording.level() == ProfileLevel::counters && !lane_->counters) lane_->counters = std::make_unique<Counters>();
   begin_ = ticks();
 }

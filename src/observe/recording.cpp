@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kFlushEvery = std::chrono::milliseconds(200);
 constexpr uint64_t kParts = 8;  // of a recording with a limit
+constexpr size_t kBuffer = 1 << 17;
 
 int64_t clock_ns(clockid_t clock) {
   timespec time{};
@@ -78,10 +79,15 @@ double cost_of_step() {
   return static_cast<double>(now_ns() - begin) / kTimes;
 }
 
-bool put_header(FILE* file) {
-  EventHeader header{{}, kEventVersion, sizeof(Record)};
+/// A new file of events with its header; null: errno says why.
+FILE* open_events(const std::string& path) {
+  FILE* file = std::fopen(path.c_str(), "wbe");
+  if (!file) return nullptr;
+  std::setvbuf(file, nullptr, _IOFBF, kBuffer);
+  EventHeader header{{}, kEventVersion, 0};
   std::memcpy(header.magic, kEventMagic, sizeof header.magic);
-  return std::fwrite(&header, sizeof header, 1, file) == 1;
+  std::fwrite(&header, sizeof header, 1, file);  // into the buffer
+  return file;
 }
 
 }  // namespace
@@ -100,11 +106,9 @@ Recording::Recording(const ProfileOptions& options) : level_(options.level), lim
   fs::path path = fs::path(folder_) / kEventPath;
   fs::create_directories(path.parent_path(), error);
   if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", error.message());
-  file_ = std::fopen(path.c_str(), "wbe");
+  file_ = open_events(path);
   if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", std::strerror(errno));
-  if (!put_header(file_)) error_ = errno;
-  std::string session = session_json(options);
-  put(ChunkKind::session, session.data(), session.size());
+  put(file_, ChunkKind::session, session_json(options));
   std::fflush(file_);
   writer_ = std::thread([this] { write_loop(); });
 }
@@ -236,13 +240,13 @@ void Recording::flush() {
     std::lock_guard lock(mutex_);
     descriptions.swap(descriptions_);
   }
-  for (const std::string& text : descriptions) put(ChunkKind::plan, text.data(), text.size());
+  for (const std::string& text : descriptions) put(file_, ChunkKind::plan, text);
   for (size_t i = 0; i < chunks.size(); ++i) {
     Chunk& chunk = *chunks[i];
     if (filled[i] > chunk.written) put_records(chunk.records + chunk.written, filled[i] - chunk.written);
     chunk.written = filled[i];
   }
-  std::fflush(file_);
+  if (std::fflush(file_) != 0) error_ = errno;
   std::lock_guard lock(mutex_);
   for (Chunk* chunk : full) {
     chunk->written = 0;
@@ -253,27 +257,20 @@ void Recording::flush() {
 
 /// Ticks become nanoseconds.
 void Recording::put_records(const Record* records, size_t count) {
-  constexpr size_t kBlock = 512;
-  Record converted[kBlock];
-  for (size_t at = 0; at < count; at += kBlock) {
-    size_t part = std::min(kBlock, count - at);
-    for (size_t i = 0; i < part; ++i) {
-      Record& record = converted[i] = records[at + i];
-      if (record.kind != RecordKind::run && record.kind != RecordKind::op) continue;
+  packer_.clear();
+  for (size_t i = 0; i < count; ++i) {
+    Record record = records[i];
+    if (record.kind == RecordKind::run || record.kind == RecordKind::op)
       record.begin_ns = clock_.ns(record.begin_ns), record.end_ns = clock_.ns(record.end_ns);
-    }
-    write_records(converted, part);
+    packer_.add(record);
   }
-}
-
-void Recording::write_records(const Record* records, size_t count) {
   records_ += count;
-  if (!limit_) return put(ChunkKind::records, records, count * sizeof(Record));
+  if (!limit_) return put(file_, ChunkKind::records, packer_.bytes(), packer_.count());
   if (parts_.empty() || parts_.back().bytes > limit_ / kParts) next_part();
   if (!part_) return;
-  put(part_, ChunkKind::records, records, count * sizeof(Record));
-  std::fflush(part_);
-  parts_.back().bytes += sizeof(ChunkHeader) + count * sizeof(Record);
+  put(part_, ChunkKind::records, packer_.bytes(), packer_.count());
+  if (std::fflush(part_) != 0) error_ = errno;
+  parts_.back().bytes += sizeof(ChunkHeader) + packer_.bytes().size();
   parts_.back().records += count;
 }
 
@@ -286,14 +283,14 @@ void Recording::next_part() {
     parts_.pop_front();
   }
   parts_.push_back({event_part(folder_, ++part_count_), 0, 0});
-  part_ = std::fopen(parts_.back().path.c_str(), "wbe");
-  if (!part_ || !put_header(part_)) error_ = errno;
+  part_ = open_events(parts_.back().path);
+  if (!part_) error_ = errno;
 }
 
-void Recording::put(FILE* file, ChunkKind kind, const void* data, size_t bytes) {
-  ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(bytes),
-                     crc32c({static_cast<const char*>(data), bytes}), 0};
-  if (std::fwrite(&header, sizeof header, 1, file) != 1 || std::fwrite(data, 1, bytes, file) != bytes)
+void Recording::put(FILE* file, ChunkKind kind, std::string_view content, uint32_t count) {
+  ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), count};
+  if (std::fwrite(&header, sizeof header, 1, file) != 1 ||
+      std::fwrite(content.data(), 1, content.size(), file) != content.size())
     error_ = errno ? errno : EIO;
 }
 
@@ -305,8 +302,7 @@ void Recording::close() {
   wake_.notify_one();
   writer_.join();
   Json json = {{"records", records_}, {"dropped", dropped_}, {"monotonic_ns", now_ns()}};
-  std::string text = json.dump();
-  put(ChunkKind::end, text.data(), text.size());
+  put(file_, ChunkKind::end, json.dump());
   if (std::fclose(file_) != 0) error_ = errno;
   file_ = nullptr;
   if (part_ && std::fclose(part_) != 0) error_ = errno;

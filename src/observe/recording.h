@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,6 +21,8 @@
 #include "plan/plan.h"
 
 namespace cairn::observe {
+
+constexpr uint32_t kRunsTogether = 1024;  // a lane takes so many numbers of runs at once
 
 /// Records of one thread, times in ticks; that thread fills, the writer's thread empties.
 struct Chunk {
@@ -47,6 +50,8 @@ class Lane {
   }
 
   Recording& recording() const { return recording_; }
+  /// A number that no other run of the recording has.
+  inline uint32_t next_run();
 
   struct Open {
     int64_t begin;       // ticks
@@ -64,6 +69,7 @@ class Lane {
   void change_chunk();
   Recording& recording_;
   Chunk* chunk_;
+  uint32_t run_ = 0;  // the next one; a multiple of kRunsTogether: there is none left
 };
 
 class Recording {
@@ -78,7 +84,8 @@ class Recording {
   Lane* take_lane();
   void give_lane(Lane* lane);
   void describe(const Plan& plan, const Module& module, uint32_t serial);
-  uint32_t next_run() { return runs_.fetch_add(1, std::memory_order_relaxed); }
+  /// The first of kRunsTogether numbers that nothing else has.
+  uint32_t take_runs() { return runs_.fetch_add(kRunsTogether, std::memory_order_relaxed); }
   ProfileLevel level() const { return level_.load(std::memory_order_relaxed); }
   void raise(ProfileLevel level);
   const std::string& folder() const { return folder_; }
@@ -88,10 +95,8 @@ class Recording {
   Chunk* exchange(Chunk* full);
   void write_loop();
   void flush();
-  void put(ChunkKind kind, const void* data, size_t bytes) { put(file_, kind, data, bytes); }
-  void put(FILE* file, ChunkKind kind, const void* data, size_t bytes);
+  void put(FILE* file, ChunkKind kind, std::string_view content, uint32_t count = 0);
   void put_records(const Record* records, size_t count);
-  void write_records(const Record* records, size_t count);
   std::string session_json(const ProfileOptions& options);
 
   std::string folder_;
@@ -117,6 +122,7 @@ class Recording {
   };
   void next_part();
   TickClock clock_;
+  RecordPacker packer_;
   FILE* file_ = nullptr;
   FILE* part_ = nullptr;
   std::deque<Part> parts_;  // the last is written to
@@ -124,5 +130,10 @@ class Recording {
   int error_ = 0;
   std::thread writer_;
 };
+
+uint32_t Lane::next_run() {
+  if (run_ % kRunsTogether == 0) run_ = recording_.take_runs();
+  return run_++;
+}
 
 }  // namespace cairn::observe

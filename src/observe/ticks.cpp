@@ -40,18 +40,25 @@ void TickClock::look() {
     int64_t before = ticks();
     int64_t ns = now_ns();
     int64_t after = ticks();
-    if (after - before < least) least = after - before, best = {before + (after - before) / 2, ns};
+    if (after - before < least) least = after - before, best = {before + (after - before) / 2, ns, 0};
   }
-  if (moments_.empty() || best.ticks > moments_.back().ticks) moments_.push_back(best);
+  if (!moments_.empty()) {
+    Moment& last = moments_.back();
+    if (best.ticks <= last.ticks) return;
+    last.rate = static_cast<double>(best.ns - last.ns) / static_cast<double>(best.ticks - last.ticks);
+  }
+  moments_.push_back(best);
 }
 
 int64_t TickClock::ns(int64_t ticks) const {
   if (!counts_ticks || moments_.size() < 2) return counts_ticks ? moments_[0].ns : ticks;
-  auto behind = std::upper_bound(moments_.begin() + 1, moments_.end() - 1, ticks,
-                                 [](int64_t at, const Moment& moment) { return at < moment.ticks; });
-  const Moment &from = behind[-1], &to = *behind;
-  double rate = static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
-  return from.ns + static_cast<int64_t>(static_cast<double>(ticks - from.ticks) * rate);
+  const Moment* from = &moments_.end()[-2];  // nearly always: records are written soon
+  if (ticks < from->ticks) {
+    auto behind = std::upper_bound(moments_.begin() + 1, moments_.end() - 1, ticks,
+                                   [](int64_t at, const Moment& moment) { return at < moment.ticks; });
+    from = &behind[-1];
+  }
+  return from->ns + static_cast<int64_t>(static_cast<double>(ticks - from->ticks) * from->rate);
 }
 
 }  // namespace cairn::observe

@@ -33,6 +33,7 @@ class TickClock {
  private:
   struct Moment {
     int64_t ticks, ns;
+    double rate;  // nanoseconds a tick, up to the next moment; of the last one nothing
   };
   std::vector<Moment> moments_;
 };

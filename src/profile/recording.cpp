@@ -146,7 +146,7 @@ class Reader {
     if (bytes_.size() < sizeof header || std::memcmp(bytes_.data(), kEventMagic, sizeof kEventMagic) != 0)
       fail(ErrorKind::invalid_model, path_, "is no recording");
     std::memcpy(&header, bytes_.data(), sizeof header);
-    if (header.version != kEventVersion || header.record_bytes != sizeof(Record))
+    if (header.version != kEventVersion)
       fail(ErrorKind::unsupported, path_, "is of version {}, this program reads version {}", header.version,
            kEventVersion);
     at_ = sizeof header;
@@ -165,7 +165,7 @@ class Reader {
     }
     at_ += sizeof header + header.bytes;
     switch (static_cast<ChunkKind>(header.kind)) {
-      case ChunkKind::records: read_records(content); break;
+      case ChunkKind::records: read_records(content, header.count); break;
       case ChunkKind::session:
       case ChunkKind::plan:
       case ChunkKind::end: read_text(static_cast<ChunkKind>(header.kind), content); break;
@@ -199,23 +199,21 @@ class Reader {
     }
   }
 
-  void read_records(std::string_view content) {
-    if (content.size() % sizeof(Record) != 0)
-      fail(ErrorKind::invalid_model, path_, "has records of {} bytes together, expected a multiple of {}",
-           content.size(), sizeof(Record));
+  void read_records(std::string_view content, uint32_t count) {
+    if (count > content.size() / RecordPacker::kLeastBytes)
+      fail(ErrorKind::invalid_model, path_, "has {} records in {} bytes", count, content.size());
     chunks_.push_back(content);
+    count_ += count;
   }
 
   /// Records go to their lists once every plan is known.
   void sort_records() {
-    size_t count = 0;
-    for (std::string_view chunk : chunks_) count += chunk.size() / sizeof(Record);
-    recording_.ops.reserve(count);
-    Record record;
+    recording_.ops.reserve(count_);
     for (std::string_view chunk : chunks_)
-      for (size_t at = 0; at < chunk.size(); at += sizeof record) {
-        std::memcpy(&record, chunk.data() + at, sizeof record);
-        take(record);
+      for (RecordUnpacker unpacker(chunk); !unpacker.done();) {
+        const Record* record = unpacker.next();
+        if (!record) fail(ErrorKind::invalid_model, path_, "has records that cannot be read");
+        take(*record);
       }
     auto earlier = [](const Record& a, const Record& b) {
       return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
@@ -258,6 +256,7 @@ class Reader {
   Recording recording_;
   std::unordered_map<uint32_t, uint32_t> plans_;  // serial -> index
   std::vector<std::string_view> chunks_;
+  size_t count_ = 0;  // of their records
   uint32_t last_serial_ = 0, last_index_ = 0;
   bool last_known_ = false, has_session_ = false, ended_ = false;
   uint64_t strange_ = 0;

@@ -155,7 +155,7 @@ TEST(Recorder, UnderALimitTheOldestRecordsGo) {
   Folder folder;
   auto net = model();
   start_profile({.output = folder.path, .storage_limit = 1 << 20});
-  constexpr int kRuns = 40000;
+  constexpr int kRuns = 160000;
   for (int i = 1; i <= kRuns; ++i) run(*net, i);
   std::string path = stop_profile();
   uintmax_t bytes = 0;

@@ -37,7 +37,7 @@ class Written {
  public:
   Written() {
     fs::create_directories(fs::path(path()) / "host/data");
-    EventHeader header{{}, kEventVersion, sizeof(Record)};
+    EventHeader header{{}, kEventVersion, 0};
     std::memcpy(header.magic, kEventMagic, sizeof header.magic);
     bytes_.assign(reinterpret_cast<const char*>(&header), sizeof header);
     Json session = {{"pid", 1},          {"host", "h"},        {"command", "c"},    {"processor", "p"},
@@ -49,8 +49,9 @@ class Written {
 
   std::string path() const { return root_ + "/PROF_000001_20240131120000123_ABCDEFGH"; }
   std::string& bytes() { return bytes_; }
-  void chunk(ChunkKind kind, const std::string& content) {
-    ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), 0};
+  size_t records_at() const { return records_at_; }
+  void chunk(ChunkKind kind, std::string_view content, uint32_t count = 0) {
+    ChunkHeader header{static_cast<uint32_t>(kind), static_cast<uint32_t>(content.size()), crc32c(content), count};
     bytes_.append(reinterpret_cast<const char*>(&header), sizeof header) += content;
   }
   void plan(std::vector<Json> steps, uint32_t serial = 1) {
@@ -64,7 +65,10 @@ class Written {
     chunk(ChunkKind::plan, json.dump());
   }
   void records(const std::vector<Record>& list) {
-    chunk(ChunkKind::records, {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(Record)});
+    RecordPacker packer;
+    for (const Record& record : list) packer.add(record);
+    if (records_at_ == 0) records_at_ = bytes_.size();
+    chunk(ChunkKind::records, packer.bytes(), packer.count());
   }
   Recording read(bool end = true) {
     if (end) chunk(ChunkKind::end, R"({"records": 0, "dropped": 0})");
@@ -79,6 +83,7 @@ class Written {
   static inline int count_ = 0;
   std::string root_ = (fs::temp_directory_path() / fmt::format("cairn_profile_{}_{}", ::getpid(), ++count_)).string();
   std::string bytes_;
+  size_t records_at_ = 0;
 };
 
 Record op(int64_t begin, int64_t end, uint32_t number, uint32_t run, uint16_t thread = 0) {
@@ -201,6 +206,32 @@ TEST(Reader, RecordsOfUnknownStepsAreLeftOutAndSaid) {
   EXPECT_NE(recording.remark.find("2 records"), std::string::npos) << recording.remark;
 }
 
+TEST(Reader, PackedRecordsComeBackAsTheyWere) {
+  std::mt19937_64 random(3);
+  auto number = [&] { return random() >> random() % 64; };  // of all lengths
+  std::vector<Record> all;
+  RecordPacker packer;
+  for (int i = 0; i < 5000; ++i) {
+    Record record = all.empty() || random() % 4 == 0 ? Record{} : all.back();
+    if (record.plan == 0 || random() % 3 == 0)
+      record.plan = static_cast<uint32_t>(number()), record.run = static_cast<uint32_t>(number()),
+      record.thread = static_cast<uint16_t>(number());
+    record.step = random() % 3 ? record.step + static_cast<uint32_t>(random() % 2) : static_cast<uint32_t>(number());
+    record.begin_ns = static_cast<int64_t>(number()), record.end_ns = static_cast<int64_t>(number());
+    record.kind = static_cast<RecordKind>(1 + random() % 5);
+    all.push_back(record);
+    packer.add(record);
+  }
+  RecordUnpacker unpacker(packer.bytes());
+  for (const Record& record : all) {
+    ASSERT_FALSE(unpacker.done());
+    const Record* found = unpacker.next();
+    ASSERT_NE(found, nullptr);
+    ASSERT_EQ(std::memcmp(found, &record, sizeof record), 0);
+  }
+  EXPECT_TRUE(unpacker.done());
+}
+
 /// Chunks whose checksum is right and whose content is not: what an attacker would write.
 TEST(Reader, MutantsAreReadOrRefusedNeverMore) {
   std::mt19937 random(7);
@@ -209,7 +240,8 @@ TEST(Reader, MutantsAreReadOrRefusedNeverMore) {
     Written file;
     fill_training(file);
     std::string& bytes = file.bytes();
-    for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
+    size_t from = i % 2 ? file.records_at() : 0;
+    for (int k = 0; k < 3; ++k) bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random());
     for (size_t at = sizeof(EventHeader); at + sizeof(ChunkHeader) <= bytes.size();) {  // make checksums right again
       ChunkHeader header;
       std::memcpy(&header, bytes.data() + at, sizeof header);
