@@ -32,9 +32,11 @@ class TestFolder {
     if (dims.empty()) dims = {static_cast<int64_t>(values.size())};
     write_npy(make(name), Tensor::of(kF32, dims, values));
   }
-  /// Not synced to the disk, unlike write_file: tests write thousands.
+  /// Not synced to the disk, unlike write_file: tests write thousands. Nor over the old file, which some file systems
+  /// answer by a sync of their own.
   void text(const std::string& name, const std::string& content) const {
-    std::ofstream(make(name), std::ios::binary | std::ios::trunc) << content;
+    std::filesystem::remove(path(name));
+    std::ofstream(make(name), std::ios::binary) << content;
   }
 
  private:

@@ -114,7 +114,7 @@ TEST(Mutants, OfManifestsAreReadOrRefused) {
     folder.text("manifest.jsonl", manifest);
     for (const std::string& sentence : read_all(folder.path())) EXPECT_GT(sentence.size(), 10u);
   };
-  for (int i = 0; i < 300; ++i) check(i % 2 ? mutated(good + good, random) : good + mutated(good, random));
+  for (int i = 0; i < 2000; ++i) check(i % 2 ? mutated(good + good, random) : good + mutated(good, random));
   for (const char* name : {"../../../etc/passwd", "/etc/passwd", "", ".", "a/../../b"}) {
     check(fmt::format("{{\"file\":\"{}\",\"op\":\"a\",\"kind\":\"output\"}}\n", name));
     for (const DumpStep& step : read_tree(folder.path()).steps)

@@ -218,7 +218,8 @@ int read_all(const Reader& reader, const std::string& path, int report) {
     std::string mutant = reader.form == Reader::text && i % 2 == 0      ? mutate_text(seed, random)
                          : reader.form == Reader::message && i % 2 == 0 ? mutate_structure(seed, random)
                                                                         : mutate_bytes(seed, random);
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << mutant;
+    std::filesystem::remove(path);  // written over, some file systems would sync it
+    std::ofstream(path, std::ios::binary) << mutant;
     if (write(report, &i, sizeof(i)) != sizeof(i)) return 3;
     alarm(kSecondsEach);
     try {
