@@ -13,18 +13,13 @@ namespace {
 
 constexpr size_t kHugePage = 2 << 20;
 
-size_t arena_size(size_t bytes) {
-  size_t unit = bytes >= kHugePage ? kHugePage : 64;
-  return std::max<size_t>((bytes + unit - 1) / unit * unit, 64);
-}
-
-// Host arenas are huge-page aligned and touched here once, so that runs meet no page fault.
+// Host arenas are touched here once, so that runs meet no page fault; as many huge pages as they fill begin them.
 void* make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return space.allocate(bytes);
-  size_t size = arena_size(bytes);
+  const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
   void* data = std::aligned_alloc(size >= kHugePage ? kHugePage : 64, size);
   if (!data) fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
-  if (size >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
+  if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(data, 0, size);
   return data;
 }
