@@ -67,8 +67,15 @@ typedef enum CairnTypeCode {
   CAIRN_BFLOAT = 4,
   CAIRN_COMPLEX = 5,
   CAIRN_BOOL = 6,
-  CAIRN_TEXT = 200 /* ports only; text tensors cannot be handed over yet */
+  CAIRN_TEXT = 200 /* elements are CairnText */
 } CairnTypeCode;
+
+/* An element of a text tensor: any bytes, which need not end in a zero. Texts of inputs are read during the call; texts of
+ * outputs are the library's and live until the next run on the same thread. */
+typedef struct CairnText {
+  const char* data;
+  size_t size;
+} CairnText;
 
 typedef struct CairnDType {
   uint8_t code;

@@ -105,6 +105,7 @@ struct Output {
   std::vector<size_t> shape;
 
   nb::object array() {
+    if (dtype.code == CAIRN_TEXT) return texts();
     nb::dlpack::dtype type{dtype.code, dtype.bits, 1};
     if (is_bfloat(dtype)) type = {CAIRN_UINT, 16, 1};  // NumPy has no such type of its own
     void* data = block->data;
@@ -113,6 +114,20 @@ struct Output {
     nb::object made = nb::cast(array, nb::rv_policy::reference);
     if (is_bfloat(dtype)) made = made.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
     return made;
+  }
+
+ private:
+  /// An array of bytes objects, as TensorFlow gives them.
+  nb::object texts() const {
+    size_t count = 1;
+    for (size_t dim : shape) count *= dim;
+    nb::list dims;
+    for (size_t dim : shape) dims.append(dim);
+    nb::module_ numpy = nb::module_::import_("numpy");
+    nb::object made = numpy.attr("empty")(count, nb::arg("dtype") = "object");
+    const auto* text = static_cast<const CairnText*>(block->data);
+    for (size_t i = 0; i < count; ++i) made[i] = nb::bytes(text[i].data, text[i].size);
+    return made.attr("reshape")(nb::tuple(dims));
   }
 };
 
@@ -139,6 +154,7 @@ class Inputs {
   void add(nb::handle value, const std::string& name, const std::string& like) {
     nb::object object = nb::borrow(value);
     bool bfloat = false;
+    if (is_text(object, like)) return add_texts(object, name);
     if (!nb::ndarray_check(object)) {
       try {
         object = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = like);
@@ -168,7 +184,47 @@ class Inputs {
   size_t size() const { return tensors_.size(); }
 
  private:
+  struct Texts {
+    std::vector<std::string> own;
+    std::vector<CairnText> shown;
+    std::vector<int64_t> shape;
+  };
+
+  static bool is_text(const nb::object& object, const std::string& like) {
+    if (!nb::hasattr(object, "dtype") || !nb::hasattr(object.attr("dtype"), "kind")) return like == "str";
+    const std::string kind = nb::cast<std::string>(nb::str(nb::object(object.attr("dtype").attr("kind"))));
+    return kind == "S" || kind == "U" || kind == "O";
+  }
+
+  /// bytes as they are, str as UTF-8.
+  void add_texts(const nb::object& object, const std::string& name) {
+    nb::object array = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = "object");
+    auto texts = std::make_unique<Texts>();
+    for (nb::handle dim : array.attr("shape")) texts->shape.push_back(nb::cast<int64_t>(dim));
+    for (nb::handle element : array.attr("ravel")()) {
+      if (nb::isinstance<nb::bytes>(element)) {
+        auto bytes = nb::borrow<nb::bytes>(element);
+        texts->own.emplace_back(bytes.c_str(), bytes.size());
+      } else if (nb::isinstance<nb::str>(element)) {
+        texts->own.push_back(nb::cast<std::string>(element));
+      } else {
+        raise_error("invalid_argument", name,
+                    "has an element that is neither bytes nor str: " + nb::cast<std::string>(nb::repr(element)));
+      }
+    }
+    for (const std::string& text : texts->own) texts->shown.push_back({text.data(), text.size()});
+    tensors_.push_back({texts->shown.data(),
+                        {1, 0},
+                        static_cast<int32_t>(texts->shape.size()),
+                        {CAIRN_TEXT, 8 * sizeof(CairnText), 1},
+                        texts->shape.data(),
+                        nullptr,
+                        0});
+    texts_.push_back(std::move(texts));
+  }
+
   std::vector<Array> arrays_;
+  std::vector<std::unique_ptr<Texts>> texts_;
   std::vector<CairnTensor> tensors_;
 };
 
@@ -363,7 +419,8 @@ NB_MODULE(_cairn, module) {
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&>())
       .def("run", &Model::run,
-           "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place.")
+           "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
+           "or lists of bytes or str go in, arrays of bytes objects come out.")
       .def("plan", &Model::plan, "What a run on these inputs would do, as JSON.")
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)

@@ -20,13 +20,11 @@ struct Failure {
 };
 thread_local Failure last_failure;
 
-constexpr std::pair<DType::Kind, CairnTypeCode> kCodes[] = {{DType::Kind::signed_int, CAIRN_INT},
-                                                            {DType::Kind::unsigned_int, CAIRN_UINT},
-                                                            {DType::Kind::ieee_float, CAIRN_FLOAT},
-                                                            {DType::Kind::brain_float, CAIRN_BFLOAT},
-                                                            {DType::Kind::complex_float, CAIRN_COMPLEX},
-                                                            {DType::Kind::boolean, CAIRN_BOOL},
-                                                            {DType::Kind::string, CAIRN_TEXT}};
+constexpr std::pair<DType::Kind, CairnTypeCode> kCodes[] = {
+    {DType::Kind::signed_int, CAIRN_INT},        {DType::Kind::unsigned_int, CAIRN_UINT},
+    {DType::Kind::ieee_float, CAIRN_FLOAT},      {DType::Kind::brain_float, CAIRN_BFLOAT},
+    {DType::Kind::complex_float, CAIRN_COMPLEX}, {DType::Kind::boolean, CAIRN_BOOL}};
+constexpr CairnDType kText{CAIRN_TEXT, 8 * sizeof(CairnText), 1};
 
 CairnStatus status_of(ErrorKind kind) {
   switch (kind) {
@@ -76,6 +74,24 @@ std::optional<int64_t> count_of(const CairnTensor& tensor) {
   return empty ? 0 : static_cast<int64_t>(count);
 }
 
+/// CairnText elements as our own strings.
+Tensor own_texts(const CairnTensor& tensor, std::span<const int64_t> dims, const char* data, size_t index) {
+  Tensor texts = Tensor::zeros(kString, {dims.begin(), dims.end()});
+  std::vector<CairnText> given(static_cast<size_t>(texts.count()));
+  char* to = reinterpret_cast<char*>(given.data());
+  if (row_major(tensor) && !given.empty())
+    std::memcpy(to, data, given.size() * sizeof(CairnText));
+  else if (!given.empty())
+    gather(tensor, sizeof(CairnText), 0, data, to);
+  auto own = texts.mutable_values<std::string>();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].size > 0 && !given[i].data)
+      fail(ErrorKind::invalid_argument, fmt::format("input {}", index), "has a text without data");
+    own[i].assign(given[i].data ? given[i].data : "", given[i].size);
+  }
+  return texts;
+}
+
 TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
   auto refuse = [&](ErrorKind kind, const std::string& message) {
     throw Error(kind, fmt::format("input {}", index), message);
@@ -90,6 +106,10 @@ TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
   if (*count > 0 && !tensor.data) refuse(ErrorKind::invalid_argument, "has no data");
   const char* data = static_cast<const char*>(tensor.data) + tensor.byte_offset;
   std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.ndim));
+  if (dtype == kString) {
+    copy = own_texts(tensor, dims, data, index);
+    return {dtype, dims, copy.data()};
+  }
   if (*count == 0 || row_major(tensor)) return {dtype, dims, data};
   if (dtype.bits < 8) refuse(ErrorKind::unsupported, "is a view with strides of a type narrower than a byte");
   copy = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
@@ -133,6 +153,7 @@ char* copy_text(const std::string& text) {
 }
 
 CairnDType to_c(DType dtype) {
+  if (dtype == kString) return kText;
   for (auto [kind, code] : kCodes)
     if (kind == dtype.kind) return {static_cast<uint8_t>(code), dtype.bits, 1};
   CHECK(false, "kind {}", static_cast<int>(dtype.kind));
@@ -140,6 +161,7 @@ CairnDType to_c(DType dtype) {
 }
 
 DType from_c(CairnDType given) {
+  if (given.code == CAIRN_TEXT && given.bits == kText.bits && given.lanes <= 1) return kString;
   constexpr DType kKnown[] = {kBool, kI8, kI16, kI32, kI64, kU8,  kU16,  kU32,
                               kU64,  kI4, kU4,  kF16, kF32, kF64, kBF16, kC64};
   for (auto [kind, code] : kCodes)
@@ -151,6 +173,7 @@ DType from_c(CairnDType given) {
 
 namespace {
 thread_local std::vector<TensorRef> spare_refs;  // of the call before: calls in a row allocate once
+thread_local std::vector<Tensor> last_texts;     // that the call before handed out
 }  // namespace
 
 Inputs::Inputs(const CairnTensor* tensors, size_t count) : refs_(std::move(spare_refs)) {
@@ -169,12 +192,21 @@ Outputs::Outputs(CairnAllocate allocate, void* user) : allocate_(allocate), user
   if (!allocate) fail(ErrorKind::invalid_argument, "allocate", "is NULL");
 }
 
-void* Outputs::operator()(size_t index, DType dtype, std::span<const int64_t> dims) const {
-  if (dtype == kString)
-    fail(ErrorKind::unsupported, fmt::format("output {}", index), "is text, which cannot be handed over yet");
+void* Outputs::operator()(size_t index, DType dtype, std::span<const int64_t> dims) {
   void* data = allocate_(user_, index, to_c(dtype), static_cast<int32_t>(dims.size()), dims.data());
   if (!data) fail(ErrorKind::out_of_memory, fmt::format("output {}", index), "has no memory from the caller");
-  return data;
+  if (dtype != kString) return data;
+  texts_.push_back({Tensor::zeros(kString, {dims.begin(), dims.end()}), static_cast<CairnText*>(data)});
+  return texts_.back().own.mutable_data();
+}
+
+void Outputs::hand_over_texts() {
+  last_texts.clear();
+  for (const Texts& each : texts_) {
+    CairnText* to = each.callers;
+    for (const std::string& text : each.own.values<std::string>()) *to++ = {text.data(), text.size()};
+    last_texts.push_back(each.own);
+  }
 }
 
 namespace {

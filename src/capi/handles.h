@@ -108,11 +108,19 @@ class Inputs {
 class Outputs {
  public:
   Outputs(CairnAllocate allocate, void* user);
-  void* operator()(size_t index, DType dtype, std::span<const int64_t> dims) const;
+  void* operator()(size_t index, DType dtype, std::span<const int64_t> dims);
+  /// To be called when all outputs are written: text is shown to the caller and kept until the thread's next run.
+  void hand_over_texts();
 
  private:
+  struct Texts {
+    Tensor own;
+    CairnText* callers;
+  };
+
   CairnAllocate allocate_;
   void* user_;
+  std::vector<Texts> texts_;
 };
 
 ModelOptions model_options(const CairnModelOptions* given);

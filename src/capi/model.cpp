@@ -245,6 +245,7 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
     std::optional<RunRecorder> recorder;
     if (profiling()) run.observer = &recorder.emplace(model->model->module(), options.step, run.observer);
     model->model->run(read.refs(), outputs, run);
+    outputs.hand_over_texts();
   });
 }
 

@@ -65,6 +65,7 @@ CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t in
     Inputs read(inputs, input_count);
     Outputs outputs(allocate, user);
     run_op(*op->op, op->attributes, read.refs(), outputs, model_options(options));
+    outputs.hand_over_texts();
   });
 }
 

@@ -45,7 +45,7 @@ CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnT
     require(tensor, "tensor");
     const auto& port = model->variables[index];
     if (port.dtype.code == CAIRN_TEXT)
-      fail(ErrorKind::unsupported, port.name, "is text, which cannot be handed over yet");
+      fail(ErrorKind::unsupported, port.name, "is a variable of text, which cannot be acquired");
     std::lock_guard lock(model->mutex);
     if (model->acquired.count(index)) fail(ErrorKind::invalid_argument, port.name, "is acquired already");
     Tensor& value = model->acquired[index] = value_of(model, state);

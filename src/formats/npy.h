@@ -10,10 +10,12 @@
 namespace cairn {
 
 /// The array in `bytes`; elements are not copied when they lie row-major, aligned and in this machine's byte order, and
-/// then keep `owner` alive. Two-byte void elements count as bf16. `where` is for messages. Throws Error io, unsupported.
+/// then keep `owner` alive. Two-byte void elements count as bf16, bytes (S) and characters (U) as text. `where` is for
+/// messages. Throws Error io, unsupported.
 Tensor parse_npy(std::string_view bytes, const std::string& where, std::shared_ptr<const void> owner);
 Tensor read_npy(const std::string& path);
-/// Throws Error unsupported for strings and types narrower than a byte.
+/// Text is written as bytes of equal length (S). Throws Error unsupported for text that ends in a zero byte, which NumPy
+/// drops, and for types narrower than a byte.
 std::string npy_bytes(const Tensor& tensor);
 void write_npy(const std::string& path, const Tensor& tensor);
 

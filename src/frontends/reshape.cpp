@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/values.h"
 
 namespace cairn {
 
@@ -74,7 +75,7 @@ std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size
   if (count > kMost) return std::nullopt;
   std::vector<Dim> sizes(count);
   if (const Tensor* constant = constant_of(vector)) {
-    std::vector<int64_t> numbers = constant->as_i64();
+    std::vector<int64_t> numbers = whole_numbers(*constant);
     for (size_t i = 0; i < count; ++i) {
       if (numbers[i] >= 0) sizes[i] = numbers[i];
       if (numbers[i] == -1 && free != nullptr) *free = i;
@@ -101,7 +102,7 @@ std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size
     const Tensor* begin = constant_of(node->inputs[1]);
     auto all = sizes_in(node->inputs[0]);
     if (begin == nullptr || !all) return sizes;
-    int64_t first = begin->as_i64()[0];
+    int64_t first = whole_numbers(*begin)[0];
     if (first < 0) first += static_cast<int64_t>(all->size());
     for (size_t i = 0; i < count && first >= 0 && static_cast<size_t>(first) + i < all->size(); ++i)
       sizes[i] = (*all)[static_cast<size_t>(first) + i];

@@ -35,4 +35,16 @@ void put_integers(Tensor& tensor, const std::vector<int64_t>& from) {
   }
 }
 
+std::vector<int64_t> whole_numbers(const Tensor& tensor) {
+  if (!tensor.dtype().is_integer() && tensor.dtype() != kBool)
+    fail(ErrorKind::invalid_model, "", "a constant holds {}, expected integers", to_string(tensor.dtype()));
+  return tensor.as_i64();
+}
+
+std::vector<double> real_numbers(const Tensor& tensor) {
+  if (tensor.dtype() == kString || tensor.dtype() == kC64)
+    fail(ErrorKind::invalid_model, "", "a constant holds {}, expected numbers", to_string(tensor.dtype()));
+  return tensor.as_f64();
+}
+
 }  // namespace cairn

@@ -15,4 +15,8 @@ Tensor copy_of_elements(DType dtype, std::vector<int64_t> dims, std::string_view
 /// sizes cut.
 void put_integers(Tensor& tensor, const std::vector<int64_t>& from);
 
+/// Elements of a constant where whole numbers, or numbers, must be. Throws Error invalid_model for another element type.
+std::vector<int64_t> whole_numbers(const Tensor& tensor);
+std::vector<double> real_numbers(const Tensor& tensor);
+
 }  // namespace cairn

@@ -51,6 +51,9 @@ void binary(KernelContext& context) {
 template <auto kFunction>
 void compare(KernelContext& context) {
   allocate_results(context);
+  if (context.input(0).dtype() == kString)
+    return map_pairs<std::string, uint8_t>(context,
+                                           [](const std::string& x, const std::string& y) { return kFunction(x, y); });
   with_numbers_or_bool(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
     map_pairs<T, uint8_t>(context,
@@ -133,12 +136,16 @@ void infer_binary(InferContext& context) {
   DType dtype = pair_type(context);
   context.result(dtype, broadcast(context, context.shape(0), context.shape(1)));
 }
+DType element_type(const InferContext& context, size_t i) {
+  return context.dtype(i) == kString ? kString : number_type(context, i);
+}
 void infer_compare(InferContext& context) {
-  pair_type(context);
+  element_type(context, 0);  // text where the row takes any tensor
+  equal_types(context);
   context.result(kBool, broadcast(context, context.shape(0), context.shape(1)));
 }
 void infer_select(InferContext& context) {
-  number_type(context, 1);
+  element_type(context, 1);
   DType dtype = equal_types(context, 1);
   Shape branches = broadcast(context, context.shape(1), context.shape(2));
   context.result(dtype, broadcast(context, context.shape(0), branches));
@@ -203,7 +210,7 @@ OpDef comparison(const char* name, const char* summary, Kernel reference, Oracle
 }
 OpDef equality(const char* name, const char* summary, Kernel reference, Oracle oracle) {
   OpDef row = comparison(name, summary, reference, oracle);
-  row.inputs = {{"x", Accepts::number_or_bool}, {"y", Accepts::number_or_bool}};
+  row.inputs = {{"x", Accepts::any_tensor}, {"y", Accepts::any_tensor}};
   row.traits |= kCommutative;
   row.cases.push_back("bool[2, 5], bool[5]");
   return row;
@@ -282,7 +289,7 @@ std::vector<OpDef> make_binary_rows() {
       junction("xor", "true where exactly one is", logical<std::not_equal_to<>{}>, {"np.logical_xor(x, y)"}),
       {.name = "select",
        .summary = "x where the condition holds, else y; all three broadcast",
-       .inputs = {{"condition", Accepts::boolean}, {"x", Accepts::number_or_bool}, {"y", Accepts::number_or_bool}},
+       .inputs = {{"condition", Accepts::boolean}, {"x"}, {"y"}},
        .traits = kElementwise,
        .infer = infer_select,
        .reference = select,

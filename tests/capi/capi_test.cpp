@@ -319,6 +319,45 @@ TEST(CApi, FaultsAreToldAndNothingIsThrown) {
   EXPECT_EQ(cairn_model_variable_acquire(made.get(), 0, &tensor), CAIRN_NOT_FOUND);
 }
 
+TEST(CApi, TextGoesInAndOut) {
+  const char* text =
+      "module @names { func @main(%x: str[?n], %i: i64[?k]) -> (%y: str[?k]) {\n"
+      "  %y = gather %x, %i : str[?k]\n  return %y } }";
+  CairnModule* module = nullptr;
+  CairnModel* model = nullptr;
+  ASSERT_EQ(cairn_module_from_bytes(CAIRN_FORMAT_IR, "names", text, std::strlen(text), nullptr, &module), CAIRN_OK)
+      << last_error().message;
+  ASSERT_EQ(cairn_model_prepare(module, nullptr, &model), CAIRN_OK) << last_error().message;
+  CairnPort port{};
+  port.struct_size = sizeof port;
+  ASSERT_EQ(cairn_model_output(model, 0, &port), CAIRN_OK);
+  EXPECT_EQ(port.dtype.code, CAIRN_TEXT);
+  EXPECT_EQ(port.dtype.bits, 8 * sizeof(CairnText));
+  CairnText names[] = {{"cat", 3}, {"-", 1}, {"zero\0 inside", 12}, {"-", 1}, {nullptr, 0}, {"-", 1}};
+  int64_t places[] = {2, 0, 1}, three[] = {3}, every_second[] = {2};
+  CairnTensor inputs[2]{};
+  inputs[0] = {names, {1, 0}, 1, port.dtype, three, every_second, 0};
+  inputs[1] = {places, {1, 0}, 1, {CAIRN_INT, 64, 1}, three, nullptr, 0};
+  std::vector<CairnText> found;
+  auto into_texts = [](void* user, size_t, CairnDType, int32_t, const int64_t* shape) -> void* {
+    auto& texts = *static_cast<std::vector<CairnText>*>(user);
+    texts.resize(static_cast<size_t>(shape[0]));
+    return texts.data();
+  };
+  ASSERT_EQ(cairn_model_run(model, inputs, 2, into_texts, &found, nullptr), CAIRN_OK) << last_error().message;
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].size, 0u);
+  EXPECT_EQ(std::string(found[1].data, found[1].size), "cat");
+  EXPECT_EQ(std::string(found[2].data, found[2].size), std::string("zero\0 inside", 12));
+  names[0].data = nullptr;
+  EXPECT_EQ(cairn_model_run(model, inputs, 2, into_texts, &found, nullptr), CAIRN_INVALID_ARGUMENT);
+  EXPECT_STREQ(last_error().message, "has a text without data");
+  inputs[0].dtype.bits = 8;
+  EXPECT_EQ(cairn_model_run(model, inputs, 2, into_texts, &found, nullptr), CAIRN_UNSUPPORTED);
+  cairn_model_free(model);
+  cairn_module_free(module);
+}
+
 std::string output_of(const std::string& command) {
   std::string text;
   FILE* pipe = ::popen(command.c_str(), "r");

@@ -30,6 +30,40 @@ TEST(Npy, RoundTripsEveryType) {
     }
 }
 
+std::string npy_of(const std::string& descr, const std::string& shape, const std::string& data,
+                   const std::string& order = "False") {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, order, shape);
+  header.append(63 - (10 + header.size()) % 64, ' ').append("\n");
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + std::string(1, '\0') + header + data;
+}
+
+TEST(Npy, TextsAreBytesOrCharacters) {
+  TestFolder folder;
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 7}}) {
+    Tensor tensor = Tensor::zeros(kString, dims);
+    size_t length = 0;
+    for (std::string& text : tensor.mutable_values<std::string>()) text = std::string(9 * length++, 'a');
+    write_npy(folder.path("t.npy"), tensor);
+    EXPECT_TRUE(read_npy(folder.path("t.npy")).same_bits(tensor)) << to_string(tensor.type());
+  }
+  auto parsed = [](const std::string& bytes) { return parse_npy(bytes, "t", nullptr); };
+  const std::string wide("a\0\0\0\xdf\0\0\0\x3b\x4e\0\0\x00\xf6\x01\0", 16);  // a, sharp s, a Chinese letter, a face
+  Tensor expected = Tensor::of<std::string>(kString, {2}, {"a\xc3\x9f", "\xe4\xb8\xbb\xf0\x9f\x98\x80"});
+  EXPECT_TRUE(parsed(npy_of("<U2", "(2,)", wide)).same_bits(expected));
+  std::string swapped;
+  for (size_t i = 0; i < wide.size(); i += 4) swapped += {wide[i + 3], wide[i + 2], wide[i + 1], wide[i]};
+  EXPECT_TRUE(parsed(npy_of(">U2", "(2,)", swapped)).same_bits(expected));
+  EXPECT_TRUE(parsed(npy_of("|S1", "(2, 2)", "abcd", "True"))
+                  .same_bits(Tensor::of<std::string>(kString, {2, 2}, {"a", "c", "b", "d"})));
+  for (const std::string& bad :
+       {npy_of("|S3", "(2,)", "abcde"), npy_of("|S3", "(2,)", "abcdefg"), npy_of("|S0", "(2,)", ""),
+        npy_of("|S999999999999999999999", "(2,)", ""), npy_of("|S-1", "(2,)", ""), npy_of("|S", "(2,)", ""),
+        npy_of("<U1", "(1,)", "\xff\xff\xff\xff"), npy_of("|O", "(1,)", "12345678"),
+        npy_of("|S4", "(4611686018427387904,)", "abcd")})
+    EXPECT_THROW(parsed(bad), Error);
+  EXPECT_THROW(npy_bytes(Tensor::of<std::string>(kString, {1}, {std::string("a\0", 2)})), Error);
+}
+
 TEST(Npz, ReadsStoredAndDeflatedMembers) {
   auto stored = NpzFile::open(kData + "stored.npz");
   EXPECT_EQ(stored->names(), (std::vector<std::string>{"conv1:0", "conv1/bias"}));

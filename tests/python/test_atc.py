@@ -1,6 +1,7 @@
 """What the options of atc do to a model: sizes, preprocessing, precision, switches, files beside it, and its messages."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -509,6 +510,21 @@ def test_the_check_report_lists_operators_in_network_order(command, tmp_path):
     done = command("atc", "--mode=3", "--model=m.pb", "--framework=3", "--check_report=r.json")
     report = json.loads((tmp_path / "r.json").read_text())
     assert done.returncode == 255 and report["result"] == "failed" and report["op"][0]["cause"][0]["code"] == 1
+
+
+def test_the_remedy_for_an_unknown_operator_is_a_command_that_works(command, tmp_path):
+    (tmp_path / "odd name.pb").write_text(
+        graph(("x", [2, 3])).replace('op: "Neg"', 'op: "NoSuchOp"')
+        + 'node { name: "z" op: "Exp" input: "y" attr { key: "T" value { type: DT_FLOAT } } }\n'
+    )
+    done = command("atc", "--model=odd name.pb", "--framework=3", "--output=whole", "--soc_version=Ascend310")
+    assert done.returncode == 255, done.stdout
+    (line,) = [text for text in done.stdout.splitlines() if "cairn convert" in text]
+    remedy = line[line.index("cairn convert") :]
+    words = shlex.split(remedy)
+    assert words == ["cairn", "convert", "odd name.pb", "--cut=y", "-o", "whole"]
+    done = command(*words)
+    assert done.returncode == 0 and (tmp_path / "whole.om").exists(), done.stderr
 
 
 # --- msame -----------------------------------------------------------------------------------------------------------

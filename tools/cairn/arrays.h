@@ -9,9 +9,9 @@
 
 namespace cairn::cli {
 
+/// A .npy file that NumPy reads by itself. Throws Error io, unsupported.
+void write_array(const Tensor& tensor, const std::string& path);
 /// Throws Error not_found, io, unsupported.
-Tensor read_npy(const std::string& path);
-void write_npy(const Tensor& tensor, const std::string& path);
 std::map<std::string, Tensor> read_npz(const std::string& path);
 void write_npz(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& path);
 /// Raw elements; the file must have exactly the bytes of the type.

@@ -104,9 +104,26 @@ class Tool {
                               problem.places.size() == 1 ? "" : "s", nodes, problem.message);
       }
       fmt::print("{}: {}\n", code, message);
-      if (!problem.fix.empty()) fmt::print("        Solution: {}\n", problem.fix);
+      if (!problem.fix.empty()) fmt::print("        Solution: {}\n", as_command(problem.fix));
     }
     return unknown ? kUnknownOption : kFailure;
+  }
+
+  /// Nodes become inputs by `cairn convert`, as the tool has no option of the platform's for it.
+  std::string as_command(std::string fix) const {
+    const size_t at = fix.find("--cut=");
+    if (at == std::string::npos) return fix;
+    const std::string output = options_.get("output");
+    fix += fmt::format(" -o {}", quoted_path(output.empty() ? "model.om" : output));
+    return fix.insert(at, fmt::format("cairn convert {} ", quoted_path(options_.get("model"))));
+  }
+
+  /// As a shell takes it for one word.
+  static std::string quoted_path(const std::string& path) {
+    if (path.find_first_of(" \t'\"$`\\;&|<>()*?[]#~!") == std::string::npos) return path;
+    std::string text = "'";
+    for (char c : path) text += c == '\'' ? "'\\''" : std::string(1, c);
+    return text + "'";
   }
 
   static std::string platform_code(const Problem& problem) {

@@ -62,7 +62,7 @@ void write_outputs(const std::vector<Port>& ports, const std::vector<Tensor>& ou
   }
   std::filesystem::create_directories(path);
   for (size_t i = 0; i < outputs.size(); ++i)
-    write_npy(outputs[i], (std::filesystem::path(path) / (file_name(ports[i].name) + ".npy")).string());
+    write_array(outputs[i], (std::filesystem::path(path) / (file_name(ports[i].name) + ".npy")).string());
 }
 
 int run_once(const RunOnce& once) {

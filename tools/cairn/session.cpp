@@ -85,9 +85,12 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
 }
 
 Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed) {
-  if (dtype == kString) return Tensor::zeros(dtype, dims);
   Tensor tensor = Tensor::zeros(dtype, dims);
   std::mt19937_64 random(seed + 1);
+  if (dtype == kString) {
+    for (std::string& text : tensor.mutable_values<std::string>()) text = fmt::format("{:08x}", random() & 0xffffffff);
+    return tensor;
+  }
   std::normal_distribution<float> normal;
   auto count = static_cast<size_t>(tensor.count());
   auto* bytes = static_cast<char*>(tensor.mutable_data());

@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/values.h"
 
 namespace cairn::onnx {
 namespace {
@@ -300,7 +301,7 @@ void pad(OpContext& c) {
   } else if (c.given(2)) {
     auto value = c.constant(2);
     if (!value || value->count() != 1) c.refuse("the padding value must be one constant number");
-    attributes.set("value", value->as_f64()[0]);
+    attributes.set("value", real_numbers(*value)[0]);
   }
   c.out = {
       c.b.add("pad", {x, c.b.constant(Tensor::of_i64(pairs).reshaped({static_cast<int64_t>(rank), 2}))}, attributes)};

@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/values.h"
 
 namespace cairn::onnx {
 namespace {
@@ -138,7 +139,7 @@ Resampling resampling(const OpContext& c) {
     if (!scales) c.refuse("the scales must be constants");
     check(static_cast<size_t>(scales->count()));
     result.scales.assign(rank, 1);
-    for (size_t i = 0; i < axes.size(); ++i) result.scales[static_cast<size_t>(axes[i])] = scales->as_f64()[i];
+    for (size_t i = 0; i < axes.size(); ++i) result.scales[static_cast<size_t>(axes[i])] = real_numbers(*scales)[i];
   } else if (!old && c.given(3)) {
     if (!c.constant(3)) {
       if (axes.size() != rank) c.refuse("sizes of some axes must be constants");

@@ -4,6 +4,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/values.h"
 
 namespace cairn::onnx {
 namespace {
@@ -76,8 +77,8 @@ void clip(OpContext& c) {
     if (c.given(2)) result = c.b.add("minimum", {result, c.in[2]});
   } else if (low || high) {
     Attributes bounds;
-    if (low && low->count() == 1) bounds.set("low", low->as_f64()[0]);
-    if (high && high->count() == 1) bounds.set("high", high->as_f64()[0]);
+    if (low && low->count() == 1) bounds.set("low", real_numbers(*low)[0]);
+    if (high && high->count() == 1) bounds.set("high", real_numbers(*high)[0]);
     if (bounds.size() != size_t{low.has_value()} + size_t{high.has_value()}) c.refuse("bounds must be scalars");
     result = c.b.add("clip", {result}, bounds);
   }

@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/values.h"
 #include "frontends/volume.h"
 
 namespace cairn::onnx {
@@ -240,7 +241,8 @@ void dropout(OpContext& c) {
   c.expect_inputs(1, 3);
   if (c.given(2)) {
     auto training = c.constant(2);
-    if (!training || training->as_i64()[0] != 0) c.refuse("dropout in training mode is not supported");
+    if (!training || training->count() != 1 || whole_numbers(*training)[0] != 0)
+      c.refuse("dropout in training mode is not supported");
   }
   c.out = {c.in[0]};
 }

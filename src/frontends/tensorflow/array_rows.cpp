@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/importer.h"
+#include "frontends/values.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -340,7 +341,8 @@ void pad(OpContext& c) {
   if (c.in.size() == 3) {
     Tensor value = c.constant(2, "the padding value");
     if (value.count() != 1) fail(ErrorKind::invalid_model, "", "the padding value must be one number");
-    attributes.set("value", value.as_f64()[0]);
+    if (value.dtype() == kString) c.refuse("text cannot be padded");
+    attributes.set("value", real_numbers(value)[0]);
   }
   c.out = {c.b.add("pad", {c.in[0], c.in[1]}, attributes)};
 }

@@ -1,6 +1,7 @@
 // TensorFlow's lists of tensors: the TensorList ops, and TensorArray, whose flow carries the list.
 #include "frontends/fold.h"
 #include "frontends/tensorflow/lists.h"
+#include "frontends/values.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -15,7 +16,7 @@ Shape element_shape(OpContext& c, size_t input) {
     return Shape::unranked();
   }
   std::vector<Dim> dims;
-  for (int64_t size : tensor->as_i64()) dims.push_back(size < 0 ? Dim() : Dim(size));
+  for (int64_t size : whole_numbers(*tensor)) dims.push_back(size < 0 ? Dim() : Dim(size));
   return Shape(std::move(dims));
 }
 
@@ -79,7 +80,7 @@ void list_length(OpContext& c) {
 /// Whether the values are 0, 1, 2, ... : all places in order.
 bool counts_up(const Value* indices) {
   if (const Tensor* constant = constant_of(indices)) {
-    std::vector<int64_t> values = constant->as_i64();
+    std::vector<int64_t> values = whole_numbers(*constant);
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i] != static_cast<int64_t>(i)) return false;
     return true;
@@ -87,7 +88,7 @@ bool counts_up(const Value* indices) {
   const cairn::Node* range = indices->producer;
   if (range == nullptr || !range->is("iota")) return false;
   const Tensor *start = constant_of(range->inputs[0]), *step = constant_of(range->inputs[2]);
-  return start != nullptr && step != nullptr && start->as_f64()[0] == 0 && step->as_f64()[0] == 1;
+  return start != nullptr && step != nullptr && real_numbers(*start)[0] == 0 && real_numbers(*step)[0] == 1;
 }
 
 /// Whether the values are the places of all elements of a list: 0 up to its size.

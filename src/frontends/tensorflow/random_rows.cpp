@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontends/tensorflow/training.h"
+#include "frontends/values.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -54,7 +55,7 @@ Value* state_of(OpContext& c) {
   const Tensor* algorithm = constant_of(c.in[3]);
   if (algorithm == nullptr || algorithm->count() != 1) c.refuse("the algorithm must be a constant");
   // 1 is Philox; 3 lets the kernel choose, which on a CPU is Philox.
-  const int64_t number = algorithm->as_i64()[0];
+  const int64_t number = whole_numbers(*algorithm)[0];
   if (number != 1 && number != 3) c.refuse("random algorithm {} is not supported", number);
   return c.b.add("random_state", {c.in[1], c.in[2]});
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "frontends/tensorflow/training.h"
+#include "frontends/values.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -43,7 +44,7 @@ class Update {
   std::optional<double> known(size_t i) {
     const Tensor* constant = constant_of(c_.in[i]);
     if (constant == nullptr || constant->count() != 1) return std::nullopt;
-    return constant->as_f64()[0];
+    return real_numbers(*constant)[0];
   }
   /// An op on a TF1 reference hands the reference on.
   void done() {
