@@ -87,7 +87,7 @@ Value* turned(Value* x, Builder& builder) { return builder.add("reverse", {x}, {
 /// What the loop takes from outside beside the states.
 std::vector<Value**> captures(Recurrence& layer) {
   std::vector<Value**> all;
-  for (Value** each : {&layer.input, &layer.kernel, &layer.bias, &layer.peephole, &layer.lengths})
+  for (Value** each : {&layer.input, &layer.kernel, &layer.bias, &layer.peephole, &layer.lengths, &layer.mask})
     if (*each != nullptr) all.push_back(each);
   return all;
 }
@@ -111,6 +111,11 @@ std::unique_ptr<Block> body_for(Recurrence layer, const std::vector<Value*>& inp
     y = b.add("select", {within, y, zero_like(y, b)});
     for (size_t i = 0; i < next.size(); ++i) next[i] = b.add("select", {within, next[i], layer.states[i]});
   }
+  if (layer.mask != nullptr) {
+    Value* counts = b.add("gather", {layer.mask, now});
+    for (size_t i = 0; i < next.size(); ++i) next[i] = b.add("select", {counts, next[i], layer.states[i]});
+    y = layer.masked_zero ? b.add("select", {counts, y, zero_like(y, b)}) : next[0];
+  }
   body->results = {b.add("add", {now, b.constant(Tensor::scalar_i64(1))})};
   body->results.insert(body->results.end(), next.begin(), next.end());
   body->results.push_back(b.add("list_push", {results, y}));
@@ -128,6 +133,7 @@ Value* zero_state(Value* input, int64_t hidden, Builder& builder) {
 Sequence recur(const Recurrence& given, Builder& b) {
   Recurrence layer = given;
   if (layer.backwards) layer.input = turned(layer.input, b);
+  if (layer.backwards && layer.mask != nullptr) layer.mask = turned(layer.mask, b);
   Value* zero = b.constant(Tensor::scalar_i64(0));
   std::vector<Value*> inputs{zero};
   inputs.insert(inputs.end(), layer.states.begin(), layer.states.end());

@@ -27,6 +27,8 @@ struct Recurrence {
   Value* bias = nullptr;       // [gates * hidden] added to the state's part; may be null
   Value* peephole = nullptr;   // LSTM: [3 * hidden] for input, output and forget gate; may be null
   Value* lengths = nullptr;    // [batch, 1] i64: later steps give 0 and keep the state; may be null
+  Value* mask = nullptr;       // [steps, batch, 1] bool: steps that do not count keep the state; may be null
+  bool masked_zero = false;    // such steps give 0 and not what the step before gave
   std::vector<Value*> states;  // [batch, hidden] at the start: hidden, and of an LSTM the cell
 };
 

@@ -3,6 +3,18 @@
 
 namespace cairn::keras {
 
+DType dtype_named(const std::string& name) {
+  for (auto [known, dtype] : {std::pair("float32", kF32),
+                              {"float64", kF64},
+                              {"float16", kF16},
+                              {"int32", kI32},
+                              {"int64", kI64},
+                              {"uint8", kU8},
+                              {"bool", kBool}})
+    if (name == known) return dtype;
+  fail(ErrorKind::unsupported, "", "elements of '{}' are not supported", printable(name));
+}
+
 void LayerContext::expect_inputs(size_t count) const {
   if (in.size() != count) fail(ErrorKind::invalid_model, "", "has {} inputs, expected {}", in.size(), count);
 }

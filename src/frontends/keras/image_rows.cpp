@@ -130,8 +130,17 @@ void pool(LayerContext& c) {
   c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
 }
 
+/// The mean of the steps that count.
+void masked_mean(LayerContext& c) {
+  Value* weights = expand_dims(cast_to(c.masks[0], c.in[0]->type.dtype, c.b), {2}, c.b);
+  const Attributes over{{"axes", std::vector<int64_t>{1}}, {"keep_dims", c.boolean("keepdims", false)}};
+  Value* sum = c.b.add("reduce_sum", {c.b.add("mul", {c.in[0], weights})}, over);
+  c.out = {c.b.add("div", {sum, c.b.add("reduce_sum", {weights}, over)})};
+}
+
 void global_pool(LayerContext& c) {
   Image image(c);
+  if (c.masks[0] != nullptr && image.dims() == 1 && std::string_view(c.target) == "reduce_mean") return masked_mean(c);
   std::vector<int64_t> axes{1};
   if (image.dims() == 2) axes.push_back(2);
   c.out = {c.b.add(c.target, {c.in[0]}, {{"axes", axes}, {"keep_dims", c.boolean("keepdims", false)}})};

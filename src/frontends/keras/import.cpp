@@ -5,6 +5,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/inputs.h"
+#include "frontends/keras/calls.h"
 #include "frontends/keras/importer.h"
 #include "ir/text.h"
 
@@ -12,7 +13,6 @@ namespace cairn {
 namespace keras {
 namespace {
 
-constexpr int kMostLevels = 16;
 constexpr size_t kMostLayers = 1 << 16;
 
 /// "BatchNormalization" as archives name the place of such a layer: "batch_normalization".
@@ -39,35 +39,6 @@ const Json& member(const Json& object, const char* key, Json::value_t type) {
 }
 std::string text_of(const Json& object, const char* key) {
   return member(object, key, Json::value_t::string).get<std::string>();
-}
-
-/// Which result of which call of which layer.
-struct Tensor3 {
-  std::string layer;
-  uint64_t call = 0, index = 0;
-  bool operator<(const Tensor3& other) const {
-    return std::tie(layer, call, index) < std::tie(other.layer, other.call, other.index);
-  }
-};
-
-std::optional<Tensor3> reference(const Json& list) {
-  if (!list.is_array() || list.size() < 3 || !list[0].is_string() || !list[1].is_number_unsigned() ||
-      !list[2].is_number_unsigned())
-    return std::nullopt;
-  return Tensor3{list[0].get<std::string>(), list[1].get<uint64_t>(), list[2].get<uint64_t>()};
-}
-
-/// All references in a call's inputs, or in input_layers and output_layers: one, a list, or lists of lists.
-std::vector<Tensor3> references(const Json& value, int depth = 0) {
-  if (auto one = reference(value)) return {*one};
-  std::vector<Tensor3> all;
-  if (depth > kMostLevels || (!value.is_array() && !value.is_object()))
-    fail(ErrorKind::unsupported, "", "inputs are not lists of layers");
-  for (const Json& part : value) {
-    std::vector<Tensor3> some = references(part, depth + 1);
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  return all;
 }
 
 class Importer {
@@ -113,46 +84,65 @@ class Importer {
 
   std::vector<Value*> sequential(const Layers& layers, std::vector<Value*> values, const Scope& scope) {
     for (const auto& [layer, place] : layers)
-      if (text_of(*layer, "class_name") != "InputLayer") values = call(*layer, place, values, scope);
+      if (text_of(*layer, "class_name") != "InputLayer") values = call(*layer, place, with_masks(values), scope);
     return values;
+  }
+
+  Given::Value with_mask(Value* value) const {
+    auto mask = masks_.find(value);
+    return {value, mask == masks_.end() ? nullptr : mask->second, nullptr};
+  }
+  Given with_masks(const std::vector<Value*>& values) const {
+    Given given;
+    for (Value* value : values) given.inputs.push_back(with_mask(value));
+    return given;
+  }
+
+  /// Nothing while a result is still to be made.
+  std::optional<Given> find(const Call& call, const std::map<ResultName, Value*>& known) const {
+    bool ready = true;
+    auto look_up = [&](const Argument& argument) -> Given::Value {
+      if (!argument.from) return {nullptr, nullptr, argument.literal};
+      auto found = known.find(*argument.from);
+      ready = ready && found != known.end();
+      return found == known.end() ? Given::Value{} : with_mask(found->second);
+    };
+    Given given;
+    for (const Argument& input : call.inputs) given.inputs.push_back(look_up(input));
+    for (const auto& [name, argument] : call.named) given.named.emplace(name, look_up(argument));
+    return ready ? std::optional(std::move(given)) : std::nullopt;
   }
 
   std::vector<Value*> functional(const Json& config, const Layers& layers, const std::vector<Value*>& inputs,
                                  const Scope& scope) {
-    std::map<Tensor3, Value*> known;
-    const std::vector<Tensor3> entries = references(member(config, "input_layers", Json::value_t::array));
+    std::map<ResultName, Value*> known;
+    const std::vector<ResultName> entries = results_in(member(config, "input_layers", Json::value_t::array));
     if (entries.size() != inputs.size())
       fail(ErrorKind::invalid_model, "", "takes {} inputs, given {}", entries.size(), inputs.size());
     for (size_t i = 0; i < entries.size(); ++i) known[entries[i]] = inputs[i];
-    struct Call {
+    struct Pending {
       const Json* layer;
       std::string place;
       uint64_t number;
-      std::vector<Tensor3> inputs;
+      Call call;
     };
-    std::vector<Call> pending;
+    std::vector<Pending> pending;
     for (const auto& [layer, place] : layers) {
       uint64_t number = first_call(*layer);
       for (const Json& node : member(*layer, "inbound_nodes", Json::value_t::array))
-        pending.push_back({layer, place, number++, references(node)});
+        pending.push_back({layer, place, number++, read_call(node)});
     }
     // Layers stand in the order of their depth; shared ones may have to wait for others.
     while (!pending.empty()) {
-      std::vector<Call> waiting;
+      std::vector<Pending> waiting;
       saved_.model->charge(64 * pending.size());
-      for (Call& next : pending) {
-        std::vector<Value*> values;
-        bool ready = true;
-        for (const Tensor3& input : next.inputs) {
-          auto found = known.find(input);
-          ready = ready && found != known.end();
-          if (ready) values.push_back(found->second);
-        }
-        if (!ready) {
+      for (Pending& next : pending) {
+        std::optional<Given> given = find(next.call, known);
+        if (!given) {
           waiting.push_back(std::move(next));
           continue;
         }
-        std::vector<Value*> results = call(*next.layer, next.place, values, scope);
+        std::vector<Value*> results = call(*next.layer, next.place, *given, scope);
         for (size_t i = 0; i < results.size(); ++i) known[{name_of(*next.layer), next.number, i}] = results[i];
       }
       if (waiting.size() == pending.size())
@@ -161,7 +151,7 @@ class Importer {
       pending = std::move(waiting);
     }
     std::vector<Value*> results;
-    for (const Tensor3& output : references(member(config, "output_layers", Json::value_t::array))) {
+    for (const ResultName& output : results_in(member(config, "output_layers", Json::value_t::array))) {
       auto found = known.find(output);
       if (found == known.end())
         fail(ErrorKind::invalid_model, "", "output '{}' is made by no layer", printable(output.layer));
@@ -177,13 +167,20 @@ class Importer {
     return !inner.empty() && text_of(inner[0], "class_name") == "InputLayer" ? 1 : 0;
   }
 
-  std::vector<Value*> call(const Json& layer, const std::string& place, const std::vector<Value*>& inputs,
-                           const Scope& scope) {
+  std::vector<Value*> call(const Json& layer, const std::string& place, const Given& given, const Scope& scope) {
     const std::string kind = text_of(layer, "class_name"), name = name_of(layer);
     const std::string whole = scope.prefix.empty() ? name : scope.prefix + "/" + name;
-    if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return {nullptr};
+    std::vector<Value*> inputs;
+    for (const Given::Value& input : given.inputs) {
+      if (input.value == nullptr && input.literal == nullptr) return {nullptr};
+      inputs.push_back(input.value);
+    }
+    for (const auto& [key, argument] : given.named)
+      if (argument.value == nullptr && argument.literal == nullptr) return {nullptr};
     Weights weights = scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place);
     if (is_model(kind)) {
+      if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end())
+        fail(ErrorKind::unsupported, "", "model '{}' is called on a constant", printable(whole));
       if (!scope.weights && !saved_.archive) weights = saved_.weights(name, place);
       return model(layer, inputs, {whole, weights, scope.level + 1});
     }
@@ -200,6 +197,7 @@ class Importer {
     context.target = row->target;
     try {
       check_dtype(context);
+      hand_over(given, *row, context);
       row->build(context);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
@@ -210,13 +208,44 @@ class Importer {
       return {nullptr};
     }
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
-    for (Value* result : context.out)
+    for (Value*& result : context.out) {
+      if (auto other = masks_.find(result); other != masks_.end() && other->second != context.mask)
+        result = b_.add("identity", {result});  // the same values under another mask
       if (result->name.empty()) result->name = clean(whole);
+      if (context.mask != nullptr) masks_[result] = context.mask;
+    }
     return context.out;
+  }
+
+  /// Masks and arguments beside the inputs, as far as the layer knows them.
+  void hand_over(const Given& given, const Row& row, LayerContext& c) {
+    for (const Given::Value& input : given.inputs) {
+      c.masks.push_back(input.mask);
+      c.literals.push_back(input.literal);
+      if (input.literal != nullptr && !row.named) c.refuse("it is called on a constant");
+    }
+    for (const auto& [name, argument] : given.named) {
+      if (name == "training" && argument.literal != nullptr && *argument.literal == false) continue;
+      if (name == "mask" && argument.value != nullptr && c.masks.size() == 1)
+        c.masks[0] = argument.value;
+      else if (row.named)
+        c.named.emplace(name, argument);
+      else
+        c.refuse("argument '{}' of its call is not supported", printable(name));
+    }
+    if (row.masks != Row::Masks::pass) return;
+    for (Value* mask : c.masks)
+      if (mask != nullptr) c.mask = c.mask == nullptr ? mask : b_.add("and", {c.mask, mask});
   }
 
   static void check_dtype(const LayerContext& c) {
     const Json* policy = c.find("dtype");
+    if (policy != nullptr &&
+        policy->is_object()) {  // of Keras 3: {"class_name": "DTypePolicy", "config": {"name": ...}}
+      const Json* config = policy->contains("config") ? &(*policy)["config"] : nullptr;
+      policy = config != nullptr && config->is_object() && config->contains("name") ? &(*config)["name"] : nullptr;
+      if (policy == nullptr) c.refuse("its dtype policy is not understood");
+    }
     if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed")))
       c.refuse("a dtype policy is not supported");
   }
@@ -225,6 +254,7 @@ class Importer {
   Module& module_;
   Builder& b_;
   Problems problems_;
+  std::map<const Value*, Value*> masks_;  // which steps of a value count, where a layer said so
 };
 
 /// Layers that are the inputs of the outermost model, in the order of its arguments.
@@ -237,22 +267,10 @@ std::vector<const Json*> input_layers(const Json& architecture) {
     inputs.push_back(layers[0].first);
     return inputs;
   }
-  for (const Tensor3& entry : references(member(config, "input_layers", Json::value_t::array)))
+  for (const ResultName& entry : results_in(member(config, "input_layers", Json::value_t::array)))
     for (const auto& [layer, place] : layers)
       if (text_of(member(*layer, "config", Json::value_t::object), "name") == entry.layer) inputs.push_back(layer);
   return inputs;
-}
-
-DType dtype_named(const std::string& name) {
-  for (auto [known, dtype] : {std::pair("float32", kF32),
-                              {"float64", kF64},
-                              {"float16", kF16},
-                              {"int32", kI32},
-                              {"int64", kI64},
-                              {"uint8", kU8},
-                              {"bool", kBool}})
-    if (name == known) return dtype;
-  fail(ErrorKind::unsupported, "", "inputs of '{}' are not supported", printable(name));
 }
 
 Type input_type(const Json& layer, InputTypes& types, const std::string& name) {
@@ -307,7 +325,7 @@ Module import(const Saved& saved, const ImportOptions& options) {
 }  // namespace
 
 const Row* find_row(std::string_view layer) {
-  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows()})
+  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows(), attention_rows(), function_rows()})
     for (const Row& row : family)
       if (row.layer == layer) return &row;
   return nullptr;
@@ -315,7 +333,7 @@ const Row* find_row(std::string_view layer) {
 
 std::vector<std::string_view> supported_layers() {
   std::vector<std::string_view> layers;
-  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows()})
+  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows(), attention_rows(), function_rows()})
     for (const Row& row : family) layers.push_back(row.layer);
   std::sort(layers.begin(), layers.end());
   return layers;

@@ -14,6 +14,17 @@
 
 namespace cairn::keras {
 
+/// What a layer is called on: values with the masks that say which of their steps count, or literals of the file.
+struct Given {
+  struct Value {
+    cairn::Value* value = nullptr;
+    cairn::Value* mask = nullptr;
+    const Json* literal = nullptr;
+  };
+  std::vector<Value> inputs;
+  std::map<std::string, Value, std::less<>> named;
+};
+
 /// What a row sees of one call of a layer. Everything throws Error with the reason alone.
 class LayerContext {
  public:
@@ -23,6 +34,10 @@ class LayerContext {
   Builder& b;
   std::vector<Value*> in;
   std::vector<Value*> out;
+  std::vector<Value*> masks;                               // of the inputs: bool, null where all steps count
+  std::vector<const Json*> literals;                       // in place of inputs that are null
+  std::map<std::string, Given::Value, std::less<>> named;  // what the call gives by name
+  Value* mask = nullptr;                                   // of the results
   const Json& config;
   Weights weights;
   const char* target = nullptr;  // the row's op name
@@ -50,9 +65,13 @@ class LayerContext {
 };
 
 struct Row {
+  /// What becomes of the inputs' masks: they end, the results have them (all of them must hold), or the row says.
+  enum class Masks : uint8_t { end, pass, own };
   std::string_view layer;
   void (*build)(LayerContext& context);
   const char* target = nullptr;
+  Masks masks = Masks::end;
+  bool named = false;  // takes literals, and arguments by name
 };
 const Row* find_row(std::string_view layer);
 std::vector<std::string_view> supported_layers();
@@ -60,6 +79,11 @@ std::vector<std::string_view> supported_layers();
 std::span<const Row> layer_rows();
 std::span<const Row> image_rows();
 std::span<const Row> recurrent_rows();
+std::span<const Row> attention_rows();
+std::span<const Row> function_rows();
+
+/// "float32". Throws Error unsupported.
+DType dtype_named(const std::string& name);
 
 /// x through the activation of that name. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, Builder& builder);

@@ -24,9 +24,19 @@ void dense(LayerContext& c) {
 
 void embedding(LayerContext& c) {
   c.expect_inputs(1);
-  if (c.boolean("mask_zero", false)) c.refuse("mask_zero is not supported");
+  if (c.boolean("mask_zero", false)) c.mask = c.b.add("not_equal", {c.in[0], scalar_like(c.in[0], 0, c.b)});
   Value* table = c.weight("embeddings", {c.integer("input_dim", -1), c.integer("output_dim", -1)});
   c.out = {c.b.add("gather", {table, cast_to(c.in[0], kI64, c.b)}, {{"axis", int64_t{0}}})};
+}
+
+/// Steps whose elements all have the value count for nothing, and become 0.
+void masking(LayerContext& c) {
+  c.expect_inputs(1);
+  Value* differs = c.b.add("not_equal", {c.in[0], scalar_like(c.in[0], c.number("mask_value", 0), c.b)});
+  const std::vector<int64_t> last{static_cast<int64_t>(c.rank()) - 1};
+  Value* kept = c.b.add("reduce_any", {differs}, {{"axes", last}, {"keep_dims", true}});
+  c.out = {c.b.add("mul", {c.in[0], cast_to(kept, c.in[0]->type.dtype, c.b)})};
+  c.mask = squeeze(kept, last, c.b);
 }
 
 /// The axis that a key names, alone or as a list of one.
@@ -115,6 +125,7 @@ void elu(LayerContext& c) {
 
 void softmax(LayerContext& c) {
   c.expect_inputs(1);
+  if (c.masks[0] != nullptr) c.refuse("a mask on its input is not supported");
   c.out = {c.b.add("softmax", c.in, {{"axis", one_axis(c, "axis")}})};
 }
 
@@ -143,8 +154,29 @@ void average(LayerContext& c) {
   c.out = {c.b.add("mul", {c.out[0], real(c, 1.0 / static_cast<double>(c.in.size()))})};
 }
 
+/// Along the last dim a step counts where it does in every part; along the steps the masks follow each other.
+void join_masks(LayerContext& c) {
+  const auto rank = static_cast<int64_t>(c.rank()), axis = normal_axis(c.integer("axis", -1), c.rank());
+  if (rank != 3 || axis == 0) c.refuse("masks of {} dims along dim {} are not supported", rank, axis);
+  std::vector<Value*> masks;
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    Value* mask = c.masks[i];
+    if (mask == nullptr) {  // all steps count
+      Value* sizes = joined({dim_of(c.in[i], 0, c.b), dim_of(c.in[i], 1, c.b)}, c.b);
+      mask = c.b.add("broadcast_to", {c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1})), sizes});
+    }
+    masks.push_back(mask);
+  }
+  c.mask = masks[0];
+  if (axis == 1)
+    c.mask = c.b.add("concat", masks, {{"axis", int64_t{1}}});
+  else
+    for (size_t i = 1; i < masks.size(); ++i) c.mask = c.b.add("and", {c.mask, masks[i]});
+}
+
 void concatenate(LayerContext& c) {
   if (c.in.empty()) fail(ErrorKind::invalid_model, "", "has no inputs");
+  if (std::any_of(c.masks.begin(), c.masks.end(), [](const Value* mask) { return mask != nullptr; })) join_masks(c);
   c.out = {c.b.add("concat", c.in, {{"axis", normal_axis(c.integer("axis", -1), c.rank())}})};
 }
 
@@ -195,37 +227,40 @@ void repeat(LayerContext& c) {
   c.out = {c.b.add("tile", {row, c.b.ints({1, c.integer("n", 1), 1})})};
 }
 
+constexpr auto kPass = Row::Masks::pass, kOwn = Row::Masks::own;
+
 constexpr Row kLayerRows[] = {
-    {"Activation", activation_layer},
-    {"ActivityRegularization", identity},
-    {"Add", merge, "add"},
-    {"AlphaDropout", identity},
-    {"Average", average, "add"},
-    {"BatchNormalization", batch_normalization},
-    {"Concatenate", concatenate},
-    {"Dense", dense},
-    {"Dropout", identity},
-    {"ELU", elu},
-    {"Embedding", embedding},
+    {"Activation", activation_layer, nullptr, kPass},
+    {"ActivityRegularization", identity, nullptr, kPass},
+    {"Add", merge, "add", kPass},
+    {"AlphaDropout", identity, nullptr, kPass},
+    {"Average", average, "add", kPass},
+    {"BatchNormalization", batch_normalization, nullptr, kPass},
+    {"Concatenate", concatenate, nullptr, kOwn},
+    {"Dense", dense, nullptr, kPass},
+    {"Dropout", identity, nullptr, kPass},
+    {"ELU", elu, nullptr, kPass},
+    {"Embedding", embedding, nullptr, kOwn},
     {"Flatten", flatten},
-    {"GaussianDropout", identity},
-    {"GaussianNoise", identity},
-    {"LayerNormalization", layer_normalization},
-    {"LeakyReLU", leaky_relu},
-    {"Maximum", merge, "maximum"},
-    {"Minimum", merge, "minimum"},
-    {"Multiply", merge, "mul"},
+    {"GaussianDropout", identity, nullptr, kPass},
+    {"GaussianNoise", identity, nullptr, kPass},
+    {"LayerNormalization", layer_normalization, nullptr, kPass},
+    {"LeakyReLU", leaky_relu, nullptr, kPass},
+    {"Masking", masking, nullptr, kOwn},
+    {"Maximum", merge, "maximum", kPass},
+    {"Minimum", merge, "minimum", kPass},
+    {"Multiply", merge, "mul", kPass},
     {"Normalization", normalization},
-    {"PReLU", prelu},
+    {"PReLU", prelu, nullptr, kPass},
     {"Permute", permute},
-    {"ReLU", relu},
+    {"ReLU", relu, nullptr, kPass},
     {"RepeatVector", repeat},
     {"Rescaling", rescaling},
     {"Reshape", reshape},
     {"Softmax", softmax},
-    {"SpatialDropout1D", identity},
-    {"SpatialDropout2D", identity},
-    {"Subtract", merge, "sub"},
+    {"SpatialDropout1D", identity, nullptr, kPass},
+    {"SpatialDropout2D", identity, nullptr, kPass},
+    {"Subtract", merge, "sub", kPass},
 };
 
 }  // namespace

@@ -9,8 +9,11 @@ namespace {
 
 using Kind = Recurrence::Kind;
 
+/// Steps and batch change places.
 Value* swapped(Value* x, Builder& b) {
-  return b.add("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0, 2}}});
+  std::vector<int64_t> order{1, 0, 2};
+  order.resize(x->type.shape.rank());
+  return b.add("transpose", {x}, {{"permutation", order}});
 }
 
 std::string op_of(LayerContext& c, const char* key, const char* fallback) {
@@ -24,7 +27,7 @@ struct Results {
   Value* last;  // [batch, hidden]
 };
 
-Results run(LayerContext& c, Kind kind, bool backwards) {
+Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero = false) {
   if (c.rank() != 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3", c.rank());
   for (const char* key : {"stateful", "return_state", "time_major"})
     if (c.boolean(key, false)) c.refuse("{} is not supported", key);
@@ -48,6 +51,8 @@ Results run(LayerContext& c, Kind kind, bool backwards) {
     if (two) layer.bias = row(1);
     layer.input = b.add("add", {layer.input, two ? row(0) : bias});
   }
+  if (c.masks[0] != nullptr) layer.mask = expand_dims(swapped(c.masks[0], b), {2}, b);
+  layer.masked_zero = masked_zero || c.boolean("zero_output_for_mask", false);
   for (int i = 0; i < (kind == Kind::lstm ? 2 : 1); ++i) layer.states.push_back(zero_state(x, hidden, b));
   const Sequence sequence = recur(layer, b);
   Value* all = swapped(sequence.all, b);
@@ -60,7 +65,9 @@ void recurrent(LayerContext& c) {
   c.expect_inputs(1);
   c.weights = c.weights.numbered() ? c.weights.part("", "cell") : c.weights;
   const Results results = run(c, kKind, c.boolean("go_backwards", false));
-  c.out = {c.boolean("return_sequences", false) ? results.all : results.last};
+  const bool all = c.boolean("return_sequences", false);
+  c.out = {all ? results.all : results.last};
+  if (all) c.mask = c.masks[0];
 }
 
 /// Two copies of a layer, one against time; what they give is joined, that of the second in the order of time.
@@ -80,10 +87,12 @@ void bidirectional(LayerContext& c) {
     Weights weights = c.weights.part((backwards ? "backward_" : "forward_") + name,
                                      backwards ? "backward_layer/cell" : "forward_layer/cell");
     LayerContext one(c.b, (*inner)["config"], c.in, weights);
-    const Results results = run(one, which, backwards);
+    one.masks = c.masks;
+    const Results results = run(one, which, backwards, one.boolean("return_sequences", false));
     Value* y = one.boolean("return_sequences", false) ? results.all : results.last;
     if (backwards && one.boolean("return_sequences", false))
       y = c.b.add("reverse", {y}, {{"axes", std::vector<int64_t>{1}}});
+    if (one.boolean("return_sequences", false)) c.mask = c.masks[0];
     parts.push_back(y);
   }
   if (mode == "concat")
@@ -97,10 +106,10 @@ void bidirectional(LayerContext& c) {
 }
 
 constexpr Row kRecurrentRows[] = {
-    {"Bidirectional", bidirectional},
-    {"GRU", recurrent<Kind::gru>},
-    {"LSTM", recurrent<Kind::lstm>},
-    {"SimpleRNN", recurrent<Kind::simple>},
+    {"Bidirectional", bidirectional, nullptr, Row::Masks::own},
+    {"GRU", recurrent<Kind::gru>, nullptr, Row::Masks::own},
+    {"LSTM", recurrent<Kind::lstm>, nullptr, Row::Masks::own},
+    {"SimpleRNN", recurrent<Kind::simple>, nullptr, Row::Masks::own},
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ class Weights {
   /// Throws Error invalid_model when there is none or its dims are others; -1 stands for any size.
   Tensor take(const std::string& name, const std::vector<int64_t>& dims);
   bool numbered() const { return numbered_; }
+  /// Whether an archive has that member here.
+  bool has(const std::string& path) const { return file_->has(group_ + "/" + path); }
 
  private:
   std::string path_of(const std::string& name);

@@ -1,0 +1,41 @@
+// How the layers of a saved model are called: on which results of which calls, and with what beside them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "frontends/keras/saved.h"
+
+namespace cairn::keras {
+
+/// Which result of which call of which layer.
+struct ResultName {
+  std::string layer;
+  uint64_t call = 0, index = 0;
+  bool operator<(const ResultName& other) const {
+    return std::tie(layer, call, index) < std::tie(other.layer, other.call, other.index);
+  }
+};
+
+/// A result, or a value that stands in the file.
+struct Argument {
+  std::optional<ResultName> from;
+  const Json* literal = nullptr;
+};
+
+struct Call {
+  std::vector<Argument> inputs;
+  std::map<std::string, Argument, std::less<>> named;
+};
+
+constexpr int kMostLevels = 16;
+
+/// All results in input_layers and output_layers: one, a list, or lists of lists. Throws Error unsupported.
+std::vector<ResultName> results_in(const Json& value, int depth = 0);
+/// One of a layer's inbound_nodes, of Keras 2 or 3. Throws Error.
+Call read_call(const Json& node);
+
+}  // namespace cairn::keras
