@@ -155,7 +155,8 @@ def masked(tf):
     other = L.Embedding(30, 6, mask_zero=True)(more)
     y = ids(random, (4, 7))[::-1]
     yield "merged", tf.keras.Model([words, more], L.GRU(3)(L.Multiply()([embedded, other]))), {"words": x, "more": y}
-    joined = [L.GRU(3)(L.Concatenate(axis=axis)([embedded, other, L.UpSampling1D(1)(other)])) for axis in (1, 2)]
+    parts = {1: [embedded, other], 2: [embedded, L.UpSampling1D(1)(other)]}  # along the steps Keras needs all masks
+    joined = [L.GRU(3)(L.Concatenate(axis=axis)(values)) for axis, values in parts.items()]
     yield "joined", tf.keras.Model([words, more], joined), {"words": x, "more": y}
     steps = tf.keras.Input((5, 3), name="steps")
     values = random.normal(size=(4, 5, 3)).astype(np.float32)

@@ -27,7 +27,7 @@ struct Results {
   Value* last;  // [batch, hidden]
 };
 
-Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero = false) {
+Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero) {
   if (c.rank() != 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3", c.rank());
   for (const char* key : {"stateful", "return_state", "time_major"})
     if (c.boolean(key, false)) c.refuse("{} is not supported", key);
@@ -52,7 +52,7 @@ Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero = false
     layer.input = b.add("add", {layer.input, two ? row(0) : bias});
   }
   if (c.masks[0] != nullptr) layer.mask = expand_dims(swapped(c.masks[0], b), {2}, b);
-  layer.masked_zero = masked_zero || c.boolean("zero_output_for_mask", false);
+  layer.masked_zero = masked_zero;
   for (int i = 0; i < (kind == Kind::lstm ? 2 : 1); ++i) layer.states.push_back(zero_state(x, hidden, b));
   const Sequence sequence = recur(layer, b);
   Value* all = swapped(sequence.all, b);
@@ -64,8 +64,10 @@ template <Kind kKind>
 void recurrent(LayerContext& c) {
   c.expect_inputs(1);
   c.weights = c.weights.numbered() ? c.weights.part("", "cell") : c.weights;
-  const Results results = run(c, kKind, c.boolean("go_backwards", false));
-  const bool all = c.boolean("return_sequences", false);
+  const bool all = c.boolean("return_sequences", false), masked_zero = c.boolean("zero_output_for_mask", false);
+  if (c.masks[0] != nullptr && masked_zero && !all)
+    c.refuse("zero_output_for_mask without return_sequences is not supported");
+  const Results results = run(c, kKind, c.boolean("go_backwards", false), masked_zero);
   c.out = {all ? results.all : results.last};
   if (all) c.mask = c.masks[0];
 }

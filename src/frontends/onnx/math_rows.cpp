@@ -4,6 +4,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/reshape.h"
 #include "frontends/values.h"
 
 namespace cairn::onnx {
@@ -213,6 +214,23 @@ void reduce_log_sum(OpContext& c) {
   c.out = {c.b.add("log", {reduced(c, "reduce_sum", c.in[0])})};
 }
 
+/// The largest element is taken out of the sum, where it is finite.
+void reduce_log_sum_exp(OpContext& c) {
+  c.expect_inputs(1, 2);
+  bool nothing = false;
+  const std::vector<int64_t> axes = reduction_axes(c, nothing);
+  c.out = c.in;
+  if (nothing) return;
+  Builder& b = c.b;
+  Value* x = c.in[0];
+  Value* most = b.add("reduce_max", {x}, {{"axes", axes}, {"keep_dims", true}});
+  most = b.add("select", {b.add("is_finite", {most}), most, scalar_like(x, 0, b)});
+  const Attributes over{{"axes", axes}, {"keep_dims", true}};
+  Value* sum = b.add("reduce_sum", {b.add("exp", {b.add("sub", {x, most})})}, over);
+  Value* y = b.add("add", {b.add("log", {sum}), most});
+  c.out = {c.integer("keepdims", 1) != 0 ? y : squeeze(y, normal_axes(axes, c.rank(0)), b)};
+}
+
 void arg_reduce(OpContext& c) {
   c.expect_inputs(1, 1);
   if (c.integer("select_last_index", 0) != 0) c.refuse("select_last_index is not supported");
@@ -230,15 +248,22 @@ void cum_sum(OpContext& c) {
 
 constexpr Row kMathRows[] = {
     {"Abs", unary, "abs"},
+    {"Acos", unary, "acos"},
+    {"Acosh", unary, "acosh"},
     {"Add", binary, "add"},
     {"And", binary, "and"},
     {"ArgMax", arg_reduce, "arg_max"},
     {"ArgMin", arg_reduce, "arg_min"},
+    {"Asin", unary, "asin"},
+    {"Asinh", unary, "asinh"},
+    {"Atan", unary, "atan"},
+    {"Atanh", unary, "atanh"},
     {"Cast", cast},
     {"CastLike", cast_like},
     {"Ceil", unary, "ceil"},
     {"Clip", clip},
     {"Cos", unary, "cos"},
+    {"Cosh", unary, "cosh"},
     {"CumSum", cum_sum},
     {"Div", div},
     {"Elu", elu},
@@ -273,6 +298,7 @@ constexpr Row kMathRows[] = {
     {"ReduceL1", reduce_l1},
     {"ReduceL2", reduce_l2},
     {"ReduceLogSum", reduce_log_sum},
+    {"ReduceLogSumExp", reduce_log_sum_exp},
     {"ReduceMax", reduce, "reduce_max"},
     {"ReduceMean", reduce, "reduce_mean"},
     {"ReduceMin", reduce, "reduce_min"},
@@ -285,6 +311,7 @@ constexpr Row kMathRows[] = {
     {"Sigmoid", unary, "sigmoid"},
     {"Sign", unary, "sign"},
     {"Sin", unary, "sin"},
+    {"Sinh", unary, "sinh"},
     {"Softplus", unary, "softplus"},
     {"Softsign", softsign},
     {"Sqrt", unary, "sqrt"},
