@@ -125,17 +125,22 @@ Pixels pixels(OpContext& c) {
   return {dims[1].size, dims[2].size, dims[3].size, block};
 }
 
+/// Whether a channel's block lies together (CRD), or the channels of a place in the block do (DCR).
+bool channels_lead(OpContext& c) {
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  return mode == "CRD";
+}
+
 void depth_to_space(OpContext& c) {
   const Pixels p = pixels(c);
   const int64_t block = p.block, channels = p.channels / block / block;
-  const std::string mode = c.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  const bool lead = channels_lead(c);
   if (channels * block * block != p.channels)
     fail(ErrorKind::invalid_model, "", "{} channels do not divide into blocks of {}", p.channels, block);
-  const bool columns = mode == "CRD";  // channels come first
-  Value* x = columns ? reshape_to(c.in[0], {{-1, 0}, {channels}, {block}, {block}, {p.height}, {p.width}}, c.b)
+  Value* x = lead ? reshape_to(c.in[0], {{-1, 0}, {channels}, {block}, {block}, {p.height}, {p.width}}, c.b)
                      : reshape_to(c.in[0], {{-1, 0}, {block}, {block}, {channels}, {p.height}, {p.width}}, c.b);
-  x = transposed(x, columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2}, c.b);
+  x = transposed(x, lead ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2}, c.b);
   c.out = {reshape_to(x, {{-1, 0}, {channels}, {p.height * block}, {p.width * block}}, c.b)};
 }
 
@@ -145,7 +150,8 @@ void space_to_depth(OpContext& c) {
   if (rows * block != p.height || columns * block != p.width)
     fail(ErrorKind::invalid_model, "", "{} x {} pixels do not divide into blocks of {}", p.height, p.width, block);
   Value* x = reshape_to(c.in[0], {{-1, 0}, {p.channels}, {rows}, {block}, {columns}, {block}}, c.b);
-  x = transposed(x, {0, 3, 5, 1, 2, 4}, c.b);
+  x = transposed(x, channels_lead(c) ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4},
+                 c.b);
   c.out = {reshape_to(x, {{-1, 0}, {block * block * p.channels}, {rows}, {columns}}, c.b)};
 }
 
