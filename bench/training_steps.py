@@ -147,7 +147,7 @@ class Side:
     def __init__(self, name, engine, options):
         command = [sys.executable, __file__, name, "--worker", engine, "--threads", options.threads]
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(options), text=True)
-        self.answer()
+        self.first = self.answer()
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -194,6 +194,7 @@ def compare(name, options):
         "ratio": statistics.median(a / b for a, b in zip(*fastest)),
         "processor_ratio": statistics.median(a["cpu"] / b["cpu"] for a, b in rounds),
         "rounds": options.rounds,
+        "first_losses": [side.first["loss"] for side in sides],  # later ones part, where steps amplify the last bits
         "losses": [answer["loss"] for answer in rounds[-1]],
         "peak_mib": [answer["peak"] for answer in rounds[-1]],
     }
