@@ -83,6 +83,13 @@ def test_what_was_trained_is_saved_and_restored_in_another_process(case, tmp_pat
     assert max(case("restore", tmp_path)[0]) <= TOLERANCE
 
 
+def test_a_variable_in_parts_is_trained_saved_and_restored(case, tmp_path):
+    (stock, engine), report = case("partitioned", tmp_path)
+    assert stock[2] and engine[2]
+    assert_close(engine, stock, 1e-5)
+    on_engine(report, 0.9)
+
+
 def test_branches_and_loops_of_either_kind(case):
     found, report = case("control_flow")
     for stock, engine in found:

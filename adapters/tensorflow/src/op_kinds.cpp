@@ -84,6 +84,7 @@ int work_of(const std::string& op) {
 
 const std::vector<int>& known_inputs(const std::string& op) {
   static const std::vector<int> none, first{0}, second{1}, third{2}, last{-1}, every{kEvery};
+  // clang-format off
   static const std::map<std::string, const std::vector<int>&> table = {
       {"Sum", second},         {"Mean", second},          {"Max", second},
       {"Min", second},         {"Prod", second},          {"Any", second},
@@ -92,7 +93,8 @@ const std::vector<int>& known_inputs(const std::string& op) {
       {"ReverseV2", second},   {"ExpandDims", second},    {"ConcatV2", last},
       {"Concat", first},       {"Split", first},          {"SplitV", last},
       {"GatherV2", third},     {"EuclideanNorm", second}, {"BroadcastGradientArgs", every},
-      {"DynamicStitch", every}};
+      {"DynamicStitch", every}, {"ParallelDynamicStitch", every}};
+  // clang-format on
   auto found = table.find(op);
   return found == table.end() ? none : found->second;
 }

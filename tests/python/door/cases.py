@@ -177,6 +177,25 @@ def restore(folder):
 
 
 @case
+def partitioned(folder):
+    """A variable in three parts, with slots; saved, trained on, and restored."""
+    def run(engine):
+        fresh()
+        table = tf.get_variable("table", [7, 8], tf.float32, tf.random_normal_initializer(seed=3), partitioner=tf.fixed_size_partitioner(3))
+        x = tf.placeholder(tf.int32, [None])
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.embedding_lookup(table, x), variable("w", 8, 3)) - 1.0))
+        step = tf.train.AdamOptimizer(0.1).minimize(loss)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            saver = tf.train.Saver()
+            train = lambda: [float(s.run([loss, step], {x: [0, 6, 3, 3]})[0]) for _ in range(4)]
+            before, saved, after = train(), saver.save(s, f"{folder}/parts{engine}"), train()
+            saver.restore(s, saved)
+            return before, after, train() == after, plain(s.run(tf.global_variables()))
+    return [run(None), run(True)]
+
+
+@case
 def control_flow():
     def run(engine, new):
         (tf.enable_control_flow_v2 if new else tf.disable_control_flow_v2)()
