@@ -233,6 +233,11 @@ CAIRN_API size_t cairn_model_random_state_size(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_random_state_get(const CairnModel* model, void* state, size_t size);
 CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void* state, size_t size);
 
+/* The content of a model's input "ascend_dynamic_aipp_data" (dynamic image preprocessing), for so many images: `config` is
+ * the text of an AIPP configuration, whose one aipp_op is for all images, or has one for each. `*size` is the room at
+ * `bytes` and becomes the size of the content; `bytes` NULL asks for the size. */
+CAIRN_API CairnStatus cairn_aipp_parameters(const char* config, int64_t images, void* bytes, size_t* size);
+
 CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
 CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
 CAIRN_API void cairn_cancel_free(CairnCancel* cancel);

@@ -10,7 +10,7 @@ import os
 from cairn import _cairn
 from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
 
-__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "convert", "load", "ops", "run_op", "text"]
+__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "aipp_parameters", "convert", "load", "ops", "run_op", "text"]
 
 
 def load(path, threads=0, engines=None, **options):
@@ -48,6 +48,16 @@ def run_op(name, inputs, *, threads=0, engines=None, **attributes):
     """Runs one operator on arrays: run_op("add", [a, b]). Returns its result, or a tuple of them."""
     values = {key: _attribute(value) for key, value in attributes.items()}
     return _cairn._run_op(name, list(inputs), values, threads, ",".join(engines or ()))
+
+
+def aipp_parameters(config, images=1):
+    """What a model with dynamic image preprocessing takes as its input ascend_dynamic_aipp_data, as an array of bytes.
+
+    config: text of an AIPP configuration, of one aipp_op for all images or one for each.
+    """
+    import numpy
+
+    return numpy.frombuffer(_cairn._aipp_parameters(config, images), numpy.uint8)
 
 
 class Profiler:

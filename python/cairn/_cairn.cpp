@@ -459,6 +459,13 @@ NB_MODULE(_cairn, module) {
     return take_text(folder);
   });
   module.def("_run_op", &run_op);
+  module.def("_aipp_parameters", [](const std::string& config, int64_t images) {
+    size_t size = 0;
+    check(cairn_aipp_parameters(config.c_str(), images, nullptr, &size));
+    std::string bytes(size, '\0');
+    check(cairn_aipp_parameters(config.c_str(), images, bytes.data(), &size));
+    return nb::bytes(bytes.data(), bytes.size());
+  });
   module.def("_ops", [] {
     char* text = nullptr;
     check(cairn_describe_ops(&text));

@@ -12,9 +12,9 @@ struct Table {
   std::unordered_map<std::string_view, const OpDef*> index;
 
   Table() {
-    for (auto family : {constant_ops, unary_ops, binary_ops, linear_ops, pooling_ops, normalisation_ops, loss_ops,
-                        reduction_ops, segment_ops, shape_ops, slicing_ops, indexing_ops, image_ops, dynamic_ops,
-                        control_ops, list_ops, state_ops, random_ops, host_ops})
+    for (auto family : {constant_ops,  unary_ops,   binary_ops, linear_ops,  pooling_ops,  normalisation_ops, loss_ops,
+                        reduction_ops, segment_ops, shape_ops,  slicing_ops, indexing_ops, image_ops,         aipp_ops,
+                        dynamic_ops,   control_ops, list_ops,   state_ops,   random_ops,   host_ops})
       for (const OpDef& row : family()) {
         rows.push_back(&row);
         CHECK(index.emplace(row.name, &row).second, "two rows are called {}", row.name);

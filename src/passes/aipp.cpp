@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
+#include "ops/aipp.h"
+
 namespace cairn {
 
 namespace {
-
-enum Format { kYuv420 = 1, kXrgb = 2, kRgb = 3, kYuv400 = 4, kArgb = 7, kYuyv = 8, kYuv422 = 9, kAyuv = 10 };
 
 constexpr double kExactF32 = 1 << 24;  // whole numbers below it are exact in f32
 constexpr int64_t kToEnd = INT64_MAX;
@@ -18,7 +18,9 @@ constexpr double kYuvToBgr[9] = {298, 516, 0, 298, -100, -208, 298, 0, 409};
 constexpr double kRgbToYuv[9] = {66, 129, 25, -38, -74, 112, 112, -94, -18};
 constexpr double kBias[3] = {16, 128, 128};
 
-bool is_yuv(int64_t format) { return format == kYuv420 || format == kYuyv || format == kYuv422 || format == kAyuv; }
+struct AippSize {
+  int64_t height = 0, width = 0, channels = 0;
+};
 
 struct Size {
   int64_t height = 0, width = 0;
@@ -95,8 +97,7 @@ class Preprocess {
 
   void check_kind() {
     format_ = op_.integer("input_format");
-    if (op_.integer("aipp_mode") != 1)
-      refuse("aipp_mode: dynamic is not supported; give the numbers here with aipp_mode: static");
+    if (op_.integer("aipp_mode") != 1) refuse("aipp_mode is neither static nor dynamic");
     if (!op_.has("input_format")) refuse("input_format is missing");
     if (op_.is_on("resize"))
       refuse("resize is not supported: the platform has it on camera chips alone; resize before");
@@ -121,10 +122,7 @@ class Preprocess {
       refuse("the width of YUV422 images must be even");
   }
 
-  int64_t source_channels() const {
-    if (format_ == kYuv400) return 1;
-    return format_ == kXrgb || format_ == kArgb || format_ == kAyuv ? 4 : 3;
-  }
+  int64_t source_channels() const { return aipp_channels(format_); }
 
   /// Bytes as they lie in memory: planes of YUV below each other, pairs of YUV422 side by side.
   Shape source_shape(Dim batch) const {
@@ -177,9 +175,9 @@ class Preprocess {
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
     if (op_.is_on("ax_swap_switch") && width_ == 4) std::rotate(order.begin(), order.begin() + 1, order.end());
     if (op_.is_on("rbuv_swap_switch") && width_ >= 3) {
-      size_t first = is_yuv(format_) ? 1 : 0;
+      size_t first = aipp_is_yuv(format_) ? 1 : 0;
       if (width_ == 4 && !op_.is_on("ax_swap_switch")) ++first;
-      std::swap(order[first], order[is_yuv(format_) ? first + 1 : first + 2]);
+      std::swap(order[first], order[aipp_is_yuv(format_) ? first + 1 : first + 2]);
     }
     return std::is_sorted(order.begin(), order.end()) ? x : reordered(x, order);
   }
@@ -191,21 +189,20 @@ class Preprocess {
       x = part(x, {0, 0, 0, op_.is_on("ax_swap_switch") ? 0 : 1},
                {kToEnd, kToEnd, kToEnd, op_.is_on("ax_swap_switch") ? 3 : 4});
     width_ = 3;
-    bool from_yuv = is_yuv(format_);
-    const double* missing = from_yuv ? kYuvToBgr : kRgbToYuv;
+    bool from_yuv = aipp_is_yuv(format_);
+    const AippColours colours = colours_of(op_);
     std::vector<float> matrix(9), before(3), after(3);
     double most = 0;
     for (size_t row = 0; row < 3; ++row) {
       double sum = 0;
       for (size_t column = 0; column < 3; ++column) {
-        double value = op_.number(fmt::format("matrix_r{}c{}", row, column), missing[row * 3 + column]);
+        double value = colours.matrix[row * 3 + column];
         matrix[column * 3 + row] = static_cast<float>(value);
         sum += std::abs(value) * 255;
       }
       most = std::max(most, sum);
-      std::string index = std::to_string(row);
-      before[row] = from_yuv ? static_cast<float>(op_.number("input_bias_" + index, kBias[row])) : 0.f;
-      after[row] = from_yuv ? 0.f : static_cast<float>(op_.number("output_bias_" + index, kBias[row]));
+      before[row] = from_yuv ? static_cast<float>(colours.input_bias[row]) : 0.f;
+      after[row] = from_yuv ? 0.f : static_cast<float>(colours.output_bias[row]);
     }
     if (most >= kExactF32) refuse("the numbers of the matrix are too large to be exact");
     if (from_yuv) x = b_.add("sub", {x, vector(before)});
@@ -259,7 +256,30 @@ Value* input_of(const Function& main, const AippOp& op) {
   fail(ErrorKind::invalid_argument, op.input_name, "aipp_op: is no input of the model");
 }
 
-void insert(Function& main, Value* param, const AippOp& op, bool channels_first) {
+/// Bytes and parameters of each run as an image; what is not told here is told then.
+Value* dynamic_image(Builder& b, Function& main, Value* param, const AippOp& op, const AippSize& size,
+                     const std::string& parameters) {
+  auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, param->name, "aipp_op: {}", text); };
+  constexpr std::string_view kKnown[] = {"aipp_mode", "related_input_rank", "input_edge_idx", "max_src_image_size",
+                                         "support_rotation"};
+  for (const auto& [name, value] : op.numbers)
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown))
+      refuse(fmt::format("{} is given with each run, in the input {}", name, parameters));
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const int64_t bytes = op.integer("max_src_image_size");
+  if (bytes < 1 || bytes > kMost) refuse(fmt::format("max_src_image_size is {}, expected 1 to {}", bytes, kMost));
+  if (op.is_on("support_rotation")) refuse("rotation is not supported");
+  constexpr int64_t kHeader = AippHeader::kBytes, kImage = AippImage::kBytes;
+  const Dim images = param->type.shape.dims[0];
+  param->type = Type::tensor(kU8, {bytes});
+  const Dim block = images.known() ? Dim(kHeader + kImage * images.size) : Dim(intern_symbol(parameters));
+  Value* block_param = main.body.add_param(Type::tensor(kU8, Shape{block}), parameters);
+  return b.add("aipp", {param, block_param},
+               {{"height", size.height}, {"width", size.width}, {"channels", size.channels}});
+}
+
+/// `parameters`: the name of the input that dynamic preprocessing adds.
+void insert(Function& main, Value* param, const AippOp& op, bool channels_first, const std::string& parameters) {
   const Type wanted = param->type;
   auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, param->name, "aipp_op: {}", text); };
   if (!wanted.is_tensor() || !wanted.shape.ranked || wanted.shape.rank() != 4)
@@ -270,9 +290,15 @@ void insert(Function& main, Value* param, const AippOp& op, bool channels_first)
     refuse(fmt::format("height, width and channels of {} must be numbers", to_string(wanted)));
   size_t before = main.body.nodes.size();
   Builder builder(main.body);
-  Preprocess preprocess(builder, op, param->name);
-  param->type = preprocess.source_type(dims[0], {dims[row].size, dims[row + 1].size}, dims[channel].size);
-  Value* image = preprocess.image(param);
+  Value* image = nullptr;
+  if (!parameters.empty()) {
+    image =
+        dynamic_image(builder, main, param, op, {dims[row].size, dims[row + 1].size, dims[channel].size}, parameters);
+  } else {
+    Preprocess preprocess(builder, op, param->name);
+    param->type = preprocess.source_type(dims[0], {dims[row].size, dims[row + 1].size}, dims[channel].size);
+    image = preprocess.image(param);
+  }
   if (channels_first) image = builder.add("transpose", {image}, {{"permutation", std::vector<int64_t>{0, 3, 1, 2}}});
   if (wanted.dtype != kF32) image = builder.add("cast", {image}, {{"dtype", wanted.dtype}});
   image->type = meet(image->type, wanted);
@@ -284,10 +310,22 @@ void insert(Function& main, Value* param, const AippOp& op, bool channels_first)
 
 }  // namespace
 
-std::vector<std::string> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first) {
+AippColours colours_of(const AippOp& op) {
+  const double* missing = aipp_is_yuv(op.integer("input_format")) ? kYuvToBgr : kRgbToYuv;
+  AippColours colours;
+  for (size_t i = 0; i < 9; ++i) colours.matrix[i] = op.number(fmt::format("matrix_r{}c{}", i / 3, i % 3), missing[i]);
+  for (size_t i = 0; i < 3; ++i) {
+    colours.input_bias[i] = op.number(fmt::format("input_bias_{}", i), kBias[i]);
+    colours.output_bias[i] = op.number(fmt::format("output_bias_{}", i), kBias[i]);
+  }
+  return colours;
+}
+
+std::vector<AippInput> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first) {
   Function& main = module.main();
-  std::vector<std::string> names;
+  std::vector<AippInput> inputs;
   std::set<const Value*> done;
+  size_t dynamic = 0;
   for (const AippOp& op : ops) {
     if (op.input_name.empty() != ops[0].input_name.empty())
       fail(ErrorKind::invalid_argument, "",
@@ -295,10 +333,17 @@ std::vector<std::string> insert_aipp(Module& module, const std::vector<AippOp>& 
     Value* param = input_of(main, op);
     if (!done.insert(param).second)
       fail(ErrorKind::invalid_argument, param->name, "aipp_op: two blocks name this input");
-    insert(main, param, op, channels_first);
-    names.push_back(param->name);
+    constexpr int64_t kDynamic = 2;
+    std::string parameters;
+    if (op.integer("aipp_mode") == kDynamic) {
+      parameters = "ascend_dynamic_aipp_data";  // the platform's name
+      if (dynamic > 0) parameters += fmt::format("_{}", dynamic);
+      ++dynamic;
+    }
+    insert(main, param, op, channels_first, parameters);
+    inputs.push_back({param->name, parameters});
   }
-  return names;
+  return inputs;
 }
 
 }  // namespace cairn

@@ -2,6 +2,7 @@
 // conversion, mean, minimum and scale, padding. The input becomes 8-bit image bytes.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,8 +29,24 @@ struct AippOp {
 /// Reads the text of a configuration. Throws Error invalid_argument, invalid_model (with the line).
 std::vector<AippOp> parse_aipp(std::string_view text, const std::string& file);
 
-/// Puts the blocks in front of their inputs; `channels_first` tells the order of the model's own image inputs. Returns
-/// the names of the inputs. Throws Error invalid_argument, unsupported.
-std::vector<std::string> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first);
+/// Numbers of the colour conversion: those given, else the platform's (YUV to BGR, RGB to YUV; BT.601).
+struct AippColours {
+  std::array<double, 9> matrix{};
+  std::array<double, 3> input_bias{}, output_bias{};
+};
+AippColours colours_of(const AippOp& op);
+
+/// An input that takes bytes now; with dynamic preprocessing another input takes what is to be done to them.
+struct AippInput {
+  std::string name;
+  std::string parameters;  // empty: static
+};
+
+/// Puts the blocks in front of their inputs; `channels_first` tells the order of the model's own image inputs. Throws
+/// Error invalid_argument, unsupported.
+std::vector<AippInput> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first);
+
+/// What such an input takes: one block of fields for all images, or one for each. Throws Error invalid_argument.
+std::string aipp_parameters(const std::vector<AippOp>& ops, int64_t images);
 
 }  // namespace cairn

@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-Value* the_input(Match& m) { return m["x"]; }
+Value* what_is_shaped(Match& m) { return m["x"]; }
 
 Value* transposed(Match& m, Value* x, Permutation permutation) {
   return m.add("transpose", {x}, {{"permutation", std::move(permutation)}});
@@ -178,7 +178,7 @@ constexpr Rule kShapeRules[] = {
      .summary = "a transpose that moves nothing",
      .pattern = "transpose(x)",
      .where = [](const Match& m) { return m["x"]->type.shape.ranked && is_identity(permutation_of(m.root())); },
-     .replace = the_input,
+     .replace = what_is_shaped,
      .removal = Removal::identity,
      .platform = "PermutePass",
      .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %a = transpose %x {permutation = [0, 1]} %y = relu %a return %y }",
@@ -205,7 +205,7 @@ constexpr Rule kShapeRules[] = {
      .summary = "a reshape to the dims that a value has",
      .pattern = "reshape(x, _)",
      .where = [](const Match& m) { return same_by_count(m["x"]->type, m.type()); },
-     .replace = the_input,
+     .replace = what_is_shaped,
      .removal = Removal::identity,
      .platform = "ReshapeRemovePass",
      .in = "(%x: f32[?n, 3]) -> (%y: f32[?, 3]) { %s = constant {value = i64[2] (-1, 3)} %a = reshape %x, %s %y = relu "

@@ -48,7 +48,7 @@ const OptionDef kTable[] = {
      "there is no such layout here", kAtc},
     {"is_output_adjust_hw_layout", "Output", text, {}, "", "outputs in the chip's own layout", refused,
      "there is no such layout here", kAtc},
-    {"insert_op_conf", "Input", path, {}, "", "image preprocessing (static AIPP) put in front of the model", acts},
+    {"insert_op_conf", "Input", path, {}, "", "image preprocessing (AIPP) put in front of the model", acts},
     {"check_report", "Output", path, {}, "check_result.json", "where mode 3 writes its report", acts},
     {"json", "Output", path, {}, "", "file that modes 1 and 5 write", acts},
     {"dump_mode", "Output", zero_one, {}, "0", "1: mode 1 writes inferred shapes too", noted,

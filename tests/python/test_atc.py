@@ -6,6 +6,8 @@ import shlex
 import numpy as np
 import pytest
 
+import cairn
+
 SUCCESS = "ATC run success, welcome to the next use."
 
 DENSE = """module @m {
@@ -227,10 +229,96 @@ def test_preprocessing_goes_with_profiles_of_the_batch(convert, output, tmp_path
     assert found.shape == (5, 3, 4, 3) and found.dtype == np.float16
 
 
+DYNAMIC = {  # by image format: bytes of an image of 4 x 6, and fields
+    "RGB888_U8": (72, {"rbuv_swap_switch": "true", "mean_chn_0": 104, "min_chn_1": 1.5, "var_reci_chn_2": 0.125}),
+    "XRGB8888_U8": (96, {"ax_swap_switch": "true", "rbuv_swap_switch": "true"}),
+    "ARGB8888_U8": (96, {"csc_switch": "true"}),
+    "AYUV444_U8": (96, {"csc_switch": "true", "rbuv_swap_switch": "true", "input_bias_0": 3}),
+    "YUV420SP_U8": (36, {"csc_switch": "true", "mean_chn_2": 9}),
+    "YUV422SP_U8": (48, {"csc_switch": "true", "matrix_r0c0": -300}),
+    "YUYV_U8": (48, {"csc_switch": "true", "rbuv_swap_switch": "true"}),
+}
+WINDOW = {
+    "src_image_size_w": 6, "src_image_size_h": 4, "crop": "true", "load_start_pos_w": 2, "load_start_pos_h": 2,
+    "crop_size_w": 3, "crop_size_h": 2, "padding": "true", "left_padding_size": 1, "bottom_padding_size": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", DYNAMIC)
+@pytest.mark.parametrize("order", ("NHWC", "NCHW"))
+@pytest.mark.parametrize("batch", (3, "?n"))
+def test_dynamic_preprocessing_gives_what_the_static_one_gives(convert, tmp_path, format, order, batch):
+    size, fields = DYNAMIC[format]
+    model = image_model([batch, 5, 4, 3] if order == "NHWC" else [batch, 3, 5, 4])
+    static = config(tmp_path, input_format=format, **fields, **WINDOW)
+    text = (tmp_path / "aipp.cfg").read_text()
+    convert(model, static, f"--input_format={order}")
+    image = pixels(3, size)
+    static = cairn.load(str(tmp_path / "model.om"))
+    shape = [3 if dim is None else dim for dim in static.inputs[0].shape]
+    expected = static.run({"x": image.reshape(shape)})["y"]
+
+    convert(model, config(tmp_path, aipp_mode="dynamic", max_src_image_size=400), f"--input_format={order}")
+    dynamic = cairn.load(str(tmp_path / "model.om"))
+    known = 64 + 3 * 96 if batch == 3 else None
+    assert [(port.name, port.dtype, port.shape) for port in dynamic.inputs] == [
+        ("x", "uint8", (400,)), ("ascend_dynamic_aipp_data", "uint8", (known,))]  # fmt: skip
+    room = np.concatenate([image.reshape(-1), np.zeros(400 - image.size, np.uint8)])
+    block = cairn.aipp_parameters(text, images=3)
+    found = dynamic.run({"x": room, "ascend_dynamic_aipp_data": block})["y"]
+    assert np.ptp(expected) > 0
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_each_image_has_a_window_of_its_own_and_wrong_parameters_are_told(convert, command, tmp_path):
+    option = config(tmp_path, aipp_mode="dynamic", max_src_image_size=200, related_input_name='"x"')
+    convert(image_model([2, 2, 3, 3]), option, "--input_format=NHWC")
+    model = cairn.load(str(tmp_path / "model.om"))
+    image = pixels(2, 4, 6, 3)
+    room = np.concatenate([image.reshape(-1), np.zeros(200 - image.size, np.uint8)])
+
+    def block(*windows, images=2, **fields):
+        lines = {"aipp_mode": "dynamic", "input_format": "RGB888_U8", "src_image_size_w": 6, "src_image_size_h": 4,
+                 "crop": "true", "crop_size_w": 3, "crop_size_h": 2, **fields}  # fmt: skip
+        ops = [lines | {"load_start_pos_w": left, "load_start_pos_h": top, "mean_chn_0": top} for top, left in windows]
+        text = "".join("aipp_op {" + "".join(f" {name}: {value}" for name, value in op.items()) + " }\n" for op in ops)
+        return cairn.aipp_parameters(text, images=images)
+
+    def run(parameters):
+        return model.run({"x": room, "ascend_dynamic_aipp_data": parameters})["y"]
+
+    parts = np.stack([image[0, 2:4, 1:4], image[1, 0:2, 3:6]]).astype(np.float32)
+    parts[0, ..., 0] -= 2
+    np.testing.assert_array_equal(run(block((2, 1), (0, 3))), -parts)
+    room.tofile(tmp_path / "x.bin")
+    block((2, 1), (0, 3)).tofile(tmp_path / "aipp.bin")
+    done = command("msame", "--model", "model.om", "--input", "x.bin,aipp.bin", "--output", "out")
+    assert done.returncode == 0, done.stdout
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "out/x_output_0.bin", np.float32), -parts.reshape(-1))
+
+    for reason, change in {
+        "crop window of 2 x 3 at 3, 0 leaves": lambda: run(block((3, 0), (0, 3))),
+        "makes images of 2 x 2, the model takes 2 x 3": lambda: run(block((0, 0), crop_size_w=2)),
+        "144 bytes are told|bytes are given": lambda: run(block((0, 0), src_image_size_w=12)),
+        "input_format is missing": lambda: cairn.aipp_parameters("aipp_op { aipp_mode: dynamic }"),
+        "2 blocks are given for 3 images": lambda: block((0, 0), (0, 0), images=3),
+        "for 1 to 127 images, not 128": lambda: block((0, 0), images=128),
+        "padding_value has no place": lambda: block((0, 0), padding_value=3.5),
+        "image format 200 is not supported": lambda: run(np.r_[np.uint8(200), block((0, 0))[1:]]),
+        "parameters are for 7 images": lambda: run(np.r_[block((0, 0))[:4], np.uint8(7), block((0, 0))[5:]]),
+        "not resized or rotated": lambda: run(np.r_[block((0, 0))[:65], np.uint8(1), block((0, 0))[66:]]),
+    }.items():
+        with pytest.raises(cairn.Error, match=reason):
+            change()
+
+
 @pytest.mark.parametrize(
     "fields",
     [
-        {"input_format": "RGB888_U8", "aipp_mode": "dynamic"},
+        {"input_format": "RGB888_U8", "aipp_mode": "dynamic", "max_src_image_size": 100},
+        {"aipp_mode": "dynamic"},
+        {"aipp_mode": "dynamic", "max_src_image_size": 100, "support_rotation": "true"},
+        {"aipp_mode": "undefined", "input_format": "RGB888_U8"},
         {"input_format": "RAW10"},
         {"input_format": "NV12"},
         {},

@@ -220,6 +220,17 @@ def test_models_with(family, suffix, tmp_path):
             raise AssertionError(f"{name}: {fault}") from fault
 
 
+@pytest.mark.parametrize("name", ("image", "text"))
+def test_archives_of_keras_3(name):
+    """Which data/make_keras3.py wrote."""
+    model = cairn.load(str(ROOT / f"tests/python/data/keras3_{name}.keras"))
+    with np.load(ROOT / f"tests/python/data/keras3_{name}.npz") as arrays:
+        x, expected = arrays["x"], arrays["y"]
+    found = model.run(x)[model.outputs[0].name]
+    assert found.shape == expected.shape and np.ptp(expected) > 0
+    assert spread_error(found, expected) <= 1e-4
+
+
 def test_what_a_call_gives_is_taken_or_refused(tmp_path):
     import tensorflow as tf
 

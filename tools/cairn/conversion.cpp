@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "model/adapt.h"
+#include "ops/aipp.h"
 #include "passes/aipp.h"
 #include "runtime/input_limits.h"
 #include "support/files.h"
@@ -73,25 +74,37 @@ void name_positions(Conversion& conversion) {
   for (size_t i = 0; i < conversion.shapes.size(); ++i) conversion.shapes[i].name = params[i]->name;
 }
 
+/// Bytes of the parameters of dynamic preprocessing for a range of images.
+SizeRange parameter_bytes(const SizeRange& images) {
+  auto bytes = [](int64_t count) {
+    return static_cast<int64_t>(AippHeader::kBytes + AippImage::kBytes * size_t(count));
+  };
+  return {bytes(images.low), images.high == SizeRange::kNoLimit ? SizeRange::kNoLimit : bytes(images.high)};
+}
+
 /// Images come as bytes; their limits are then those of the bytes, but for the batch.
 void preprocess(const Conversion& conversion, Module& module, std::vector<InputLimits::Alternative>& alternatives) {
   std::string text = read_file(conversion.aipp);
-  std::vector<std::string> names;
+  std::vector<AippInput> inputs;
   try {
-    names = insert_aipp(module, parse_aipp(text, conversion.aipp), conversion.format.starts_with("NC"));
+    inputs = insert_aipp(module, parse_aipp(text, conversion.aipp), conversion.format.starts_with("NC"));
   } catch (const Error& error) {
     stop("E10052", "--insert_op_conf", fmt::format("AIPP configuration invalid: {}", error.what()));
   }
   const auto& params = module.main().body.params;
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (std::find(names.begin(), names.end(), params[i]->name) == names.end()) continue;
+  for (const AippInput& input : inputs) {  // in the order in which inputs for parameters were added
+    size_t i = 0;
+    while (params[i]->name != input.name) ++i;
     for (const std::string& half : conversion.fp16_inputs)
       if (is_named(*params[i], half))
         stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", half));
     for (auto& alternative : alternatives) {
       SizeRange batch = alternative[i][0];
       alternative[i] = ranges_of(params[i]->type);
-      alternative[i][0] = batch;
+      if (input.parameters.empty())
+        alternative[i][0] = batch;
+      else
+        alternative.push_back({parameter_bytes(batch)});
     }
   }
 }

@@ -24,7 +24,11 @@ class Reader {
  public:
   Call read(const Json& node) {
     if (node.is_object() && node.contains("args")) {
-      for (const Json& argument : node["args"]) read_input(argument, 0);
+      for (const Json& argument : node["args"])
+        if (argument.is_array() || result_name(argument))
+          read_input(argument, 0);
+        else
+          add({std::nullopt, &argument});
       if (node.contains("kwargs")) read_named(node["kwargs"]);
     } else {
       read_input(node, 0);

@@ -1,4 +1,5 @@
 // Reads the configuration of one layer for its row: every value checked, defaults as Keras has them.
+#include "frontends/fold.h"
 #include "frontends/keras/importer.h"
 
 namespace cairn::keras {
@@ -93,7 +94,10 @@ int64_t LayerContext::last_dim() const {
 Value* LayerContext::activated(Value* x, const char* key) {
   const Json* given = find(key);
   if (given != nullptr && !given->is_string()) refuse("an activation that is no name is not supported");
-  return activation(x, given == nullptr ? "linear" : given->get<std::string>(), b);
+  const std::string name = given == nullptr ? "linear" : given->get<std::string>();
+  if (!keras3 || name != "hard_sigmoid") return activation(x, name, b);
+  Value* sum = b.add("add", {x, scalar_like(x, 3, b)});  // of Keras 3: relu6(x + 3) / 6
+  return b.add("mul", {activation(sum, "relu6", b), scalar_like(x, 1.0 / 6, b)});
 }
 
 Value* activation(Value* x, const std::string& name, Builder& b) {

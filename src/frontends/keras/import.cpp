@@ -195,6 +195,7 @@ class Importer {
     const size_t before = b_.block().nodes.size();
     LayerContext context(b_, member(layer, "config", Json::value_t::object), inputs, weights);
     context.target = row->target;
+    context.keras3 = saved_.keras3;
     try {
       check_dtype(context);
       hand_over(given, *row, context);
@@ -246,7 +247,8 @@ class Importer {
       policy = config != nullptr && config->is_object() && config->contains("name") ? &(*config)["name"] : nullptr;
       if (policy == nullptr) c.refuse("its dtype policy is not understood");
     }
-    if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed")))
+    if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed") ||
+                              policy->get<std::string>().find("_from_") != std::string::npos))
       c.refuse("a dtype policy is not supported");
   }
 

@@ -41,6 +41,7 @@ class LayerContext {
   const Json& config;
   Weights weights;
   const char* target = nullptr;  // the row's op name
+  bool keras3 = false;           // saved by Keras 3, whose layers differ here and there
 
   void expect_inputs(size_t count) const;
   size_t rank() const;  // of the first input, refusing an unknown one

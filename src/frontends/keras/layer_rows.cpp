@@ -67,6 +67,7 @@ void batch_normalization(LayerContext& c) {
 
 void layer_normalization(LayerContext& c) {
   c.expect_inputs(1);
+  if (c.boolean("rms_scaling", false)) c.refuse("rms_scaling is not supported");
   const int64_t axis = one_axis(c, "axis");
   if (axis + 1 != static_cast<int64_t>(c.rank())) c.refuse("only the last axis is supported");
   constexpr int64_t kMostChannels = 1 << 24;
@@ -115,7 +116,7 @@ void relu(LayerContext& c) {
 
 void leaky_relu(LayerContext& c) {
   c.expect_inputs(1);
-  c.out = {c.b.add("leaky_relu", c.in, {{"alpha", c.number("alpha", 0.3)}})};
+  c.out = {c.b.add("leaky_relu", c.in, {{"alpha", c.number(c.keras3 ? "negative_slope" : "alpha", 0.3)}})};
 }
 
 void elu(LayerContext& c) {

@@ -121,6 +121,10 @@ Saved read(const std::string& path) {
   if (!config || !weights)
     fail(ErrorKind::invalid_model, path, "is an archive without {}", config ? "model.weights.h5" : "config.json");
   saved.architecture = parse(*saved.model, *config);
+  if (const auto metadata = member(*saved.model, "metadata.json")) {
+    const Json version = parse(*saved.model, *metadata).value("keras_version", Json());
+    saved.keras3 = version.is_string() && !version.get<std::string>().starts_with("2.");
+  }
   saved.file = std::make_shared<hdf5::File>(saved.model, *weights);
   return saved;
 }

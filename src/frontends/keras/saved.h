@@ -42,6 +42,7 @@ struct Saved {
   Json architecture;  // {"class_name": ..., "config": ...}
   std::shared_ptr<const hdf5::File> file;
   bool archive = false;
+  bool keras3 = false;
 
   /// Of a layer of the outermost model: by its name, or in an archive by its place among the layers.
   Weights weights(const std::string& layer, const std::string& place) const;
