@@ -58,12 +58,19 @@ class Preprocess {
       refuse("it makes images of {} x {}, the model takes {} x {}", result.height, result.width, wanted.height,
              wanted.width);
     check_even();
-    channels_ = channels;
-    int64_t have = source_channels();
-    bool fits =
-        channels == have || (channels == 3 && have == 4) || (channels == 1 && have >= 3 && op_.is_on("csc_switch"));
-    if (!fits) refuse("images have {} channels, the model takes {}", have, channels);
+    set_channels(channels);
     return Type::tensor(kU8, source_shape(batch));
+  }
+
+  /// The same for a model of open height or width, whose images are as large as the source.
+  Type open_source_type(const Dim& batch, const Dim& height, const Dim& width, int64_t channels) {
+    check_kind();
+    for (const char* field : {"crop", "padding", "src_image_size_h", "src_image_size_w"})
+      if (op_.is_on(field)) refuse("{} needs a model of known height and width", field);
+    if (format_ == kYuv420 || format_ == kYuyv || format_ == kYuv422)
+      refuse("images whose pixels share colours need a model of known height and width");
+    set_channels(channels);
+    return Type::tensor(kU8, {batch, height, width, source_channels()});
   }
 
   Value* image(Value* source) {
@@ -104,6 +111,14 @@ class Preprocess {
     for (int64_t known : {kYuv420, kXrgb, kRgb, kYuv400, kArgb, kYuyv, kYuv422, kAyuv})
       if (format_ == known) return;
     refuse("this input_format is not supported; images of 8 bits a channel are");
+  }
+
+  void set_channels(int64_t channels) {
+    channels_ = channels;
+    const int64_t have = source_channels();
+    const bool fits =
+        channels == have || (channels == 3 && have == 4) || (channels == 1 && have >= 3 && op_.is_on("csc_switch"));
+    if (!fits) refuse("images have {} channels, the model takes {}", have, channels);
   }
 
   void check_crop() const {
@@ -286,8 +301,10 @@ void insert(Function& main, Value* param, const AippOp& op, bool channels_first,
     refuse(fmt::format("the input is {}, expected an image of 4 dimensions", to_string(wanted)));
   const auto& dims = wanted.shape.dims;
   size_t row = channels_first ? 2 : 1, channel = channels_first ? 1 : 3;
-  if (!dims[row].known() || !dims[row + 1].known() || !dims[channel].known())
-    refuse(fmt::format("height, width and channels of {} must be numbers", to_string(wanted)));
+  const bool open = !dims[row].known() || !dims[row + 1].known();
+  if (!dims[channel].known()) refuse(fmt::format("the channels of {} must be a number", to_string(wanted)));
+  if (open && !parameters.empty())
+    refuse(fmt::format("height and width of {} must be numbers for dynamic preprocessing", to_string(wanted)));
   size_t before = main.body.nodes.size();
   Builder builder(main.body);
   Value* image = nullptr;
@@ -296,7 +313,8 @@ void insert(Function& main, Value* param, const AippOp& op, bool channels_first,
         dynamic_image(builder, main, param, op, {dims[row].size, dims[row + 1].size, dims[channel].size}, parameters);
   } else {
     Preprocess preprocess(builder, op, param->name);
-    param->type = preprocess.source_type(dims[0], {dims[row].size, dims[row + 1].size}, dims[channel].size);
+    param->type = open ? preprocess.open_source_type(dims[0], dims[row], dims[row + 1], dims[channel].size)
+                       : preprocess.source_type(dims[0], {dims[row].size, dims[row + 1].size}, dims[channel].size);
     image = preprocess.image(param);
   }
   if (channels_first) image = builder.add("transpose", {image}, {{"permutation", std::vector<int64_t>{0, 3, 1, 2}}});

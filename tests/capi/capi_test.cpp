@@ -398,6 +398,7 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_model_random_state_size",
                            "cairn_model_random_state_get",
                            "cairn_model_random_state_set",
+                           "cairn_aipp_parameters",
                            "cairn_cancel_create",
                            "cairn_cancel_set",
                            "cairn_cancel_free",

@@ -28,6 +28,7 @@ IMAGE = """aipp_op {{
 FILES = {
     "rgb_224.cfg": IMAGE.format(size=224),
     "rgb_416.cfg": IMAGE.format(size=416),
+    "aipp_dynamic.cfg": "aipp_op { aipp_mode: dynamic related_input_rank: 0 max_src_image_size: 752640 }",
     "fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"ConstantFoldingPass": "off"}, "UBFusion": {}}}),
     "mixlist.json": json.dumps({"black-list": {"to-add": ["Neg"]}, "white-list": {"to-remove": ["MatMulV2"]}}),
     "op_precision.ini": "[ByOpType]\nNeg=high_precision\nGelu=high_performance\n",

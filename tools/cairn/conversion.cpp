@@ -85,9 +85,10 @@ SizeRange parameter_bytes(const SizeRange& images) {
 /// Images come as bytes; their limits are then those of the bytes, but for the batch.
 void preprocess(const Conversion& conversion, Module& module, std::vector<InputLimits::Alternative>& alternatives) {
   std::string text = read_file(conversion.aipp);
+  const bool channels_first = conversion.format.starts_with("NC");
   std::vector<AippInput> inputs;
   try {
-    inputs = insert_aipp(module, parse_aipp(text, conversion.aipp), conversion.format.starts_with("NC"));
+    inputs = insert_aipp(module, parse_aipp(text, conversion.aipp), channels_first);
   } catch (const Error& error) {
     stop("E10052", "--insert_op_conf", fmt::format("AIPP configuration invalid: {}", error.what()));
   }
@@ -98,13 +99,17 @@ void preprocess(const Conversion& conversion, Module& module, std::vector<InputL
     for (const std::string& half : conversion.fp16_inputs)
       if (is_named(*params[i], half))
         stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", half));
+    const size_t row = channels_first ? 2 : 1;
     for (auto& alternative : alternatives) {
-      SizeRange batch = alternative[i][0];
+      const std::vector<SizeRange> own = alternative[i];
       alternative[i] = ranges_of(params[i]->type);
-      if (input.parameters.empty())
-        alternative[i][0] = batch;
-      else
-        alternative.push_back({parameter_bytes(batch)});
+      if (!input.parameters.empty()) {
+        alternative.push_back({parameter_bytes(own[0])});
+        continue;
+      }
+      alternative[i][0] = own[0];
+      for (size_t axis : {1, 2})  // open height and width are the model's own
+        if (!params[i]->type.shape.dims[axis].known()) alternative[i][axis] = own[row + axis - 1];
     }
   }
 }

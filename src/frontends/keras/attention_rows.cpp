@@ -49,8 +49,8 @@ class MultiHeadAttention {
   }
 
   void run() {
-    const Given::Value query = given(c_, "query", 0), value = given(c_, "value", 1);
-    Given::Value key = given(c_, "key", 2);
+    const Given::Value query = masked("query", 0), value = masked("value", 1);
+    Given::Value key = masked("key", 2);
     if (query.value == nullptr || value.value == nullptr) fail(ErrorKind::invalid_model, "", "has no value");
     if (key.value == nullptr) key = value;
     Value* q = projected(query.value, "query", depth_);
@@ -72,6 +72,13 @@ class MultiHeadAttention {
 
  private:
   inline static const std::vector<int64_t> kHeadsLast{0, 2, 1, 3};
+
+  /// With its mask, which Keras 3 gives as an argument.
+  Given::Value masked(const std::string& name, size_t place) const {
+    Given::Value found = given(c_, name.c_str(), place);
+    if (Value* mask = given(c_, (name + "_mask").c_str(), SIZE_MAX).value) found.mask = mask;
+    return found;
+  }
 
   /// Archives of Keras 2 have the names of members, which start with an underscore.
   Weights part(const char* name, const std::string& place) {

@@ -392,19 +392,21 @@ void slicing(LayerContext& c) {
   c.out = {added.empty() ? y : expand_dims(y, added, c.b)};
 }
 
-/// Which words are not the one that fills up, as Keras 3 writes down the mask of an embedding.
-void not_equal(LayerContext& c) {
+/// Operators of Keras 3 that make masks: the words of an embedding that are not 0, and what merges masks.
+void mask_operator(LayerContext& c) {
   const Arguments a(c);
   if (c.in.size() != 2) fail(ErrorKind::invalid_model, "", "has {} inputs, expected 2", c.in.size());
   auto other = [&](size_t i) {
     return c.in[i] != nullptr ? c.in[i] : a.constant(*c.literals[i], c.in[1 - i]->type.dtype);
   };
   if (c.in[0] == nullptr && c.in[1] == nullptr) c.refuse("it is called on constants");
-  c.out = {c.b.add("not_equal", {other(0), other(1)})};
+  c.out = {c.b.add(c.target, {other(0), other(1)})};
 }
 
 constexpr Row kFunctionRows[] = {
-    {"NotEqual", not_equal, nullptr, Row::Masks::end, true},
+    {"LogicalAnd", mask_operator, "and", Row::Masks::end, true},
+    {"LogicalOr", mask_operator, "or", Row::Masks::end, true},
+    {"NotEqual", mask_operator, "not_equal", Row::Masks::end, true},
     {"SlicingOpLambda", slicing, nullptr, Row::Masks::end, true},
     {"TFOpLambda", function, nullptr, Row::Masks::end, true},
 };

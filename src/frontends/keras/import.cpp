@@ -88,7 +88,9 @@ class Importer {
     return values;
   }
 
+  /// Keras 3 writes masks down as arguments of the calls.
   Given::Value with_mask(Value* value) const {
+    if (saved_.keras3) return {value, nullptr, nullptr};
     auto mask = masks_.find(value);
     return {value, mask == masks_.end() ? nullptr : mask->second, nullptr};
   }
@@ -160,9 +162,9 @@ class Importer {
     return results;
   }
 
-  /// A model that has inputs of its own counts these as its first call.
-  static uint64_t first_call(const Json& layer) {
-    if (!is_model(text_of(layer, "class_name"))) return 0;
+  /// A model that has inputs of its own counts these as its first call, in Keras 2.
+  uint64_t first_call(const Json& layer) const {
+    if (saved_.keras3 || !is_model(text_of(layer, "class_name"))) return 0;
     const Json& inner = member(member(layer, "config", Json::value_t::object), "layers", Json::value_t::array);
     return !inner.empty() && text_of(inner[0], "class_name") == "InputLayer" ? 1 : 0;
   }
@@ -181,6 +183,10 @@ class Importer {
     if (is_model(kind)) {
       if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end())
         fail(ErrorKind::unsupported, "", "model '{}' is called on a constant", printable(whole));
+      for (const auto& [key, argument] : given.named)
+        if (argument.value != nullptr)
+          fail(ErrorKind::unsupported, "", "argument '{}' of the call of '{}' is not supported", printable(key),
+               printable(whole));
       if (!scope.weights && !saved_.archive) weights = saved_.weights(name, place);
       return model(layer, inputs, {whole, weights, scope.level + 1});
     }
