@@ -231,11 +231,10 @@ def test_preprocessing_goes_with_profiles_of_the_batch(convert, output, tmp_path
 
 @pytest.mark.parametrize("order", ("NHWC", "NCHW"))
 def test_preprocessing_goes_with_open_heights_and_widths(convert, output, tmp_path, order):
-    dims = [1, "?h", "?w", 3] if order == "NHWC" else [1, 3, "?h", "?w"]
-    shape = "x:1,-1,-1,3" if order == "NHWC" else "x:1,3,-1,-1"
-    options = (f"--input_format={order}", f"--input_shape={shape}", "--dynamic_image_size=4,6;2,8")
+    dims = [1, -1, -1, 3] if order == "NHWC" else [1, 3, -1, -1]
+    options = (f"--input_format={order}", f"--input_shape=x:{','.join(map(str, dims))}", "--dynamic_image_size=4,6;2,8")
     option = config(tmp_path, input_format="XRGB8888_U8", ax_swap_switch="true", mean_chn_1=9)
-    convert(image_model(dims), option, *options)
+    convert(graph(("x", dims)), option, *options)
     for height, width in ((4, 6), (2, 8)):
         image = pixels(1, height, width, 4)
         expected = np.float32([0, 9, 0]) - image[..., 1:].astype(np.float32)
@@ -244,7 +243,7 @@ def test_preprocessing_goes_with_open_heights_and_widths(convert, output, tmp_pa
     assert output(x=pixels(1, 4, 8, 4)) is None and "x:1,4,6,4 | x:1,2,8,4" in output.why
     for fields in ({"input_format": "YUV420SP_U8"}, {"input_format": "RGB888_U8", "crop": "true"},
                    {"aipp_mode": "dynamic", "max_src_image_size": 99}):  # fmt: skip
-        convert(image_model(dims), config(tmp_path, **fields), *options, fails="E10052")
+        convert(graph(("x", dims)), config(tmp_path, **fields), *options, fails="E10052")
 
 
 DYNAMIC = {  # by image format: bytes of an image of 4 x 6, and fields

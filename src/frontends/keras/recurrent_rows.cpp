@@ -78,8 +78,13 @@ void bidirectional(LayerContext& c) {
   const Json *inner = c.find("layer"), *other = c.find("backward_layer");
   if (inner == nullptr || !inner->is_object() || !inner->contains("config"))
     fail(ErrorKind::invalid_model, "", "has no layer");
-  if (other != nullptr) c.refuse("a backward_layer of its own is not supported");
   const std::string kind = inner->value("class_name", ""), mode = c.text("merge_mode", "concat");
+  const Json* turned = &(*inner)["config"];  // of the layer against time; Keras 3 always writes it down
+  if (other != nullptr && c.keras3 && other->is_object() && other->value("class_name", "") == kind &&
+      other->contains("config") && (*other)["config"].value("go_backwards", false))
+    turned = &(*other)["config"];
+  else if (other != nullptr)
+    c.refuse("a backward_layer of its own is not supported");
   if (kind != "LSTM" && kind != "GRU" && kind != "SimpleRNN") c.refuse("around {} is not supported", printable(kind));
   if ((*inner)["config"].value("go_backwards", false)) c.refuse("around a layer that goes backwards is not supported");
   const Kind which = kind == "LSTM" ? Kind::lstm : kind == "GRU" ? Kind::gru : Kind::simple;
@@ -88,7 +93,7 @@ void bidirectional(LayerContext& c) {
   for (bool backwards : {false, true}) {
     Weights weights = c.weights.part((backwards ? "backward_" : "forward_") + name,
                                      backwards ? "backward_layer/cell" : "forward_layer/cell");
-    LayerContext one(c.b, (*inner)["config"], c.in, weights);
+    LayerContext one(c.b, backwards ? *turned : (*inner)["config"], c.in, weights);
     one.masks = c.masks;
     const Results results = run(one, which, backwards, one.boolean("return_sequences", false));
     Value* y = one.boolean("return_sequences", false) ? results.all : results.last;
