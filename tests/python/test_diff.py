@@ -301,6 +301,40 @@ def test_other_kinds_of_training_are_looked_into(kind, tmp_path):
     assert NODES[kind] in result["culprit"]["holds"] and result["culprit"]["cause"] == "kernel"
 
 
+POLICY = """
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential([tf.keras.layers.Conv2D(8, 3, activation="relu", input_shape=(8, 8, 3), name="first"),
+                             tf.keras.layers.BatchNormalization(), tf.keras.layers.Flatten(),
+                             tf.keras.layers.Dense(4, dtype="float32", name="last")])
+x, y = random.randn(64, 8, 8, 3).astype(np.float32), random.randn(64, 4).astype(np.float32)
+"""
+LOWERED = {
+    "policy": FUNCTION + POLICY + FIT,
+    "bfloat16": (FUNCTION + POLICY + FIT).replace("float16", "bfloat16"),
+    "option": FUNCTION.replace("npu.open", 'npu.global_options().precision_mode = "allow_mix_precision"\nnpu.open') + FIT,
+    "cast": FUNCTION + LOOP.replace("model(x)", "tf.cast(tf.cast(model(x), tf.float16), tf.float32)"),
+}
+
+
+@pytest.mark.parametrize("kind", ["policy", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("bfloat16", "option", "cast"))])
+def test_a_lower_precision_of_tensorflow_2_is_no_fault(kind, tmp_path):
+    if not FAULTY.exists():
+        pytest.skip(f"{FAULTY} is not built")
+    node = "sequential_1/last/BiasAdd" if "last" in LOWERED[kind] else "sequential/dense/BiasAdd"
+    words = ["--tf2", "--steps", 3, "--stock", tmp_path / "stock"]
+    result = script_diff(tmp_path, LOWERED[kind], *words)
+    assert result["equal"] and result["least"] > 1e-3, result["first"]
+    result = script_diff(tmp_path, LOWERED[kind], *words, CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT=f"scale@{node}@1")
+    assert not result["equal"] and result["culprit"], result
+    assert result["culprit"]["name"] == node and result["culprit"]["cause"] == "kernel"
+
+
+def test_eager_code_that_the_engine_has_no_part_in_is_told(tmp_path):
+    result = script_diff(tmp_path, FUNCTION + LOOP.replace("@tf.function\n", ""), "--tf2", "--steps", 3)
+    assert result["equal"] and result["eager"] == 3
+    assert "TensorFlow itself runs one by one" in (tmp_path / "work" / "index.html").read_text()
+
+
 def test_what_is_not_looked_into_is_said(tmp_path):
     if not FAULTY.exists():
         pytest.skip(f"{FAULTY} is not built")
@@ -308,7 +342,7 @@ def test_what_is_not_looked_into_is_said(tmp_path):
     body = "@tf.function\ndef forward(x):\n    return model(x)\n" + body
     result = script_diff(tmp_path, FUNCTION + body, "--tf2", "--steps", 3, CAIRN_LIBRARY=str(FAULTY),
                          CAIRN_FAULT="scale@sequential/first/Relu@1")  # fmt: skip
-    assert not result["equal"]
+    assert not result["equal"] and result["eager"] == 3
     assert result["culprit"] or result["unseen"]
 
 

@@ -62,7 +62,7 @@ def diff(runs):
     rows = compare(stock, moved, cairn, runs.least())
     result = {"script": options.script.name, "arguments": options.arguments, "steps": options.steps, "compared": len(rows),
               "equal": not any(row["off"] for row in rows), "first": [], "culprit": None, "rows": [], "unseen": "",
-              "least": runs.least()}  # fmt: skip
+              "least": runs.least(), "eager": runs.about("eager")}  # fmt: skip
     if not result["equal"]:
         step = min(row["step"] for row in rows if row["off"])
         result["first"] = [row for row in rows if row["off"] and row["step"] == step]
@@ -101,10 +101,13 @@ class Runs:
             sys.exit(fault(f"--stock {options.stock} holds runs of another script, or with other arguments or steps"))
         file.write_text(json.dumps(mine))
 
+    def about(self, what):
+        with np.load(self.kept / "stock.npz") as arrays:
+            return arrays[what].item()
+
     def least(self):
         """What is allowed of the largest element in any case: more when the script asks for a lower precision."""
-        with np.load(self.kept / "stock.npz") as arrays:
-            return max(LEAST, 4 * float(arrays["roundoff"]))
+        return max(LEAST, 4 * self.about("roundoff"))
 
     def until(self, run):
         """Ends the script behind that run, or at the next one that trains."""
@@ -115,7 +118,7 @@ class Runs:
         file = self.kept / f"{name}.npz"
         if self.options.stock and file.exists():
             with np.load(file) as arrays:
-                return {key: arrays[key] for key in arrays.files if key not in ("trained", "roundoff")}
+                return {key: arrays[key] for key in arrays.files if key not in ("trained", *recorded.ABOUT)}
         return self.train(name, "tensorflow", self.kept, **environment)
 
     def train(self, name, engine="cairn", folder=None, **environment):
@@ -175,20 +178,28 @@ def look_inside(runs, step, first):
     """The operators of the first run that differs."""
     golden, nodes = runs.inside("inside.stock", step)
     if not nodes:
-        return {"unseen": "run by eager code, operator by operator, which is not looked into"}
+        return {"unseen": "eager code calls its operators one by one, which TensorFlow itself runs; what differs came there from runs before"}
     moved, _ = runs.inside("inside.nudged", step, **ONE_THREAD)
     folder = runs.options.output.resolve() / "inside.cairn"
     runs.train("inside.cairn", **runs.until(step), CAIRN_RECORD_INSIDE=str(step), CAIRN_RECORD_FOLDER=str(folder))
-    rows, held = [], set()
+    made, held, shown = {}, set(), {}
     for entry, found in dumped(folder):
         op, index = entry["op"], entry["index"]
         holds = [source.split(":", 1)[1] for source in entry["sources"]]
         held.update(holds)
+        shown[op] = max(index, shown.get(op, 0))
         if op not in nodes or (op, index) not in golden or golden[op, index].size != found.size:
             continue
+        # Of an operator that several kernels make together the last one gives the result.
+        earlier = made.pop((op, index), {"kernels": [], "holds": []})
+        kernels, holds = (list(dict.fromkeys(names)) for names in (earlier["kernels"] + [entry["kernel"]], earlier["holds"] + holds))
         expected = golden[op, index]
-        rows.append({"name": op, "index": index, "op": nodes[op]["op"], "line": nodes[op]["line"], "kernel": entry["kernel"], "holds": holds}
-                    | judged(found.reshape(expected.shape), expected, moved.get((op, index)), runs.least()))  # fmt: skip
+        made[op, index] = ({"name": op, "index": index, "op": nodes[op]["op"], "line": nodes[op]["line"], "kernels": kernels,
+                            "kernel": "; ".join(kernels), "holds": holds}
+                           | judged(found.reshape(expected.shape), expected, moved.get((op, index)), runs.least()))  # fmt: skip
+    # Further results of an operator with others than TensorFlow's are something else: batch statistics, not running ones.
+    last = {op: index for op, index in sorted(golden)}
+    rows = [row for (op, index), row in made.items() if index == 0 or shown[op] == last[op]]
     outside = sorted({op for op, _ in golden} - held)
     return {"rows": rows, "outside": outside, "culprit": blame(rows, nodes) or update_of(first, nodes)}
 
@@ -202,7 +213,7 @@ def dumped(folder):
             if entry["kind"] == "output":
                 entries.append((re.findall(r"\d{16}", entry["file"])[-1], entry, manifest))  # microseconds
     for _, entry, manifest in sorted(entries, key=lambda each: each[0]):
-        yield entry, np.load(manifest.with_name(entry["file"]))
+        yield entry, recorded.widened(np.load(manifest.with_name(entry["file"])))
 
 
 def blame(rows, nodes):
@@ -284,6 +295,8 @@ def tell(result, options):
             print(f"  {row['kind']} {row['name']}: off by {row['error']:.3g}, rounding explains {row['allowed']:.3g}")
         for line in diff_page.told(result):
             print(line)
+    if diff_page.eager(result):
+        print(diff_page.eager(result))
     print(f"page: {options.output / 'index.html'}")
 
 

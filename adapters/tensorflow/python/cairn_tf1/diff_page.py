@@ -41,6 +41,14 @@ def cause(culprit):
             "none": "neither a kernel nor a pass: with reference kernels, and without passes, it is there as well"}.get(culprit.get("cause"), "")  # fmt: skip
 
 
+def eager(result):
+    """How far the engine had a part in it."""
+    if not result["eager"]:
+        return ""
+    return (f"{result['eager']} training runs are of eager code, whose operators TensorFlow itself runs one by one: of them the engine"
+            " runs only the tf.functions that they call")  # fmt: skip
+
+
 def outside(result):
     """What only TensorFlow's side shows."""
     names = result.get("outside", [])
@@ -56,6 +64,8 @@ def page(result, rows, factor, least):
     parts = [f"<h1>{command}: {verdict}</h1>",
              f"<p>{result['compared']} values of {result['steps']} training runs, stock TensorFlow against Cairn. A value may differ by"
              f" {factor:g} times what the last bit of the variables makes of it, and by {least:g} of its largest element.</p>"]  # fmt: skip
+    if eager(result):
+        parts.append(f"<p>{html.escape(eager(result))}.</p>")
     culprit = result["culprit"]
     if culprit:
         parts.append(f"<h2>First wrong: <code>{html.escape(culprit['name'])}</code></h2><p>{html.escape(culprit['op'])},"

@@ -80,6 +80,8 @@ class Inside:
         from tensorflow.python.eager.polymorphic_function import atomic_function
         from tensorflow.python.ops import resource_variable_ops
 
+        from cairn_tf1 import record
+
         plain_flat, plain_call = atomic_function.AtomicFunction.call_flat, context.Context.call_function
         plain_make = resource_variable_ops.ResourceVariable.__init__
         graphs = []  # of the functions being called
@@ -107,7 +109,7 @@ class Inside:
         def make(variable, *arguments, **options):
             plain_make(variable, *arguments, **options)
             if self.nudge and context.executing_eagerly() and variable.trainable and variable.dtype.is_floating:
-                variable.assign(nudged(variable.numpy()))
+                variable.assign(nudged(variable.numpy(), record.roundoff_of(None)), read_value=False)  # else another variable
 
         atomic_function.AtomicFunction.call_flat, context.Context.call_function = call_flat, call_function
         resource_variable_ops.ResourceVariable.__init__ = make
@@ -136,6 +138,8 @@ class Inside:
         """A run may call several functions; what they made is put together."""
         from npu_bridge import observe
 
+        from cairn_tf1 import recorded
+
         path, meta = os.path.join(self.folder, "values"), {"values": [], "nodes": {}}
         arrays = {}
         if os.path.exists(f"{path}.npz"):
@@ -143,7 +147,7 @@ class Inside:
                 meta, arrays = json.load(file), dict(kept)
         os.makedirs(self.folder, exist_ok=True)
         for tensor, value in zip(tensors, values):
-            arrays[f"v{len(meta['values'])}"] = np.asarray(value)
+            arrays[f"v{len(meta['values'])}"] = recorded.widened(np.asarray(value))
             meta["values"].append([tensor.op.name, tensor.value_index])
         meta["nodes"] |= {op.name: {"op": op.type, "inputs": [tensor.op.name for tensor in op.inputs],
                                     "waits": [other.name for other in op.control_inputs], "line": observe.line_of(op),
@@ -157,7 +161,7 @@ def nudge(sess, plain):
     """Moves what is trained in a session, in a lower precision by its roundoff."""
     from cairn_tf1 import record
 
-    roundoff = record.roundoff_of(sess)
+    roundoff = max(record.roundoff_of(sess._config), record.roundoff_of_graph(sess.graph))
     for variable in sess.graph.get_collection("trainable_variables"):
         value = np.asarray(plain(sess, variable))
         if value.dtype.kind == "f":

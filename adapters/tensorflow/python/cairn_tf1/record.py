@@ -24,7 +24,9 @@ class Recorder:
     def __init__(self, path, steps):
         self.path, self.steps = path, steps
         self.arrays, self.variables, self.run, self.trained = {}, {}, 0, 0
-        self.roundoff = 0.0  # of a lower precision that a session asks the engine for
+        self.roundoff = 0.0  # of a lower precision that is asked of the engine, or that the script computes in
+        self._sizes = weakref.WeakKeyDictionary()  # of graphs
+        self.eager = 0  # training runs of operators that eager code calls one by one
 
     def install(self):
         from tensorflow.python.framework import ops
@@ -55,7 +57,16 @@ class Recorder:
 
     def _save(self):
         last = {f"variable:{name}": value for name, value in self.variables.items()}
-        np.savez(self.path, trained=self.trained, roundoff=self.roundoff, **self.arrays, **last)
+        np.savez(self.path, trained=self.trained, roundoff=self.roundoff, eager=self.eager, **self.arrays, **last)
+
+    def note_precision(self, graph, config=None):
+        """Of a graph that was run."""
+        self.roundoff = max(self.roundoff, roundoff_of(config))
+        size = len(graph.get_operations())
+        if self._sizes.get(graph) != size:
+            self._sizes[graph] = size
+            # TensorFlow itself sums 16-bit numbers in 16 bits, which the engine does not.
+            self.roundoff = max(self.roundoff, 4 * roundoff_of_graph(graph))
 
 
 class Sessions:
@@ -100,7 +111,7 @@ class Sessions:
 
     def _after_run(self, sess, elements, values):
         trained = any(self._updates(getattr(element, "op", element)) for element in elements)
-        self._recorder.roundoff = max(self._recorder.roundoff, roundoff_of(sess))
+        self._recorder.note_precision(sess.graph, sess._config)
         found = {element.name: value for element, value in zip(elements, values)}
         self._recorder.end_run(found, self._read_variables(sess) if trained else None)
 
@@ -134,15 +145,28 @@ class Sessions:
         return {variable.op.name: value for variable, value in found.items()}
 
 
-def roundoff_of(sess):
-    """Of the lower precision that the session's configuration asks the engine for; 0: of none."""
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+def roundoff_of(config):
+    """Of the lower precision that a session's configuration, an opened device or Keras' policy asks for; 0: none does."""
     from npu_bridge import engine
 
-    entry = engine.entry_of(sess._config) if sess._config else None
-    modes = [entry.parameter_map[key].s.decode() for key in ("precision_mode", "precision_mode_v2") if key in entry.parameter_map] if entry else []
+    entry = engine.entry_of(config) if config else None
+    asked = [{key: field.s.decode() for key, field in entry.parameter_map.items()}] if entry else []
+    device, policy = sys.modules.get("npu_device.device"), sys.modules.get("keras.src.mixed_precision.policy")
+    asked += [handle.values for handle in device.opened()] if device else []
+    modes = [values[key] for values in asked for key in ("precision_mode", "precision_mode_v2") if key in values]
     # allow_fp32_to_bf16 has no effect: every operator takes f32, which comes first.
     low = [mode for mode in modes if mode == "allow_mix_precision" or ("16" in mode and mode != "allow_fp32_to_bf16")]
-    return max((2.0**-8 if "b" in mode.split("_")[-1] else 2.0**-11 for mode in low), default=0.0)
+    computed = policy.global_policy().compute_dtype if policy else None  # None: each layer as its input
+    low += [computed] if computed in ROUNDOFF else []
+    return max((ROUNDOFF["bfloat16" if "b" in mode.split("_")[-1] else "float16"] for mode in low), default=0.0)
+
+
+def roundoff_of_graph(graph):
+    """Of the lowest precision of its tensors."""
+    return max((ROUNDOFF.get(tensor.dtype.base_dtype.name, 0.0) for op in graph.get_operations() for tensor in op.outputs), default=0.0)
 
 
 class Eager:
@@ -170,6 +194,8 @@ class Eager:
             finally:
                 self._calls.pop()
             if outermost:
+                for each in function._list_all_concrete_functions():
+                    self._recorder.note_precision(each.graph)
                 trains = getattr(function, "_cairn_trains", False)
                 self._recorder.end_run(_arrays(function.__name__, results), self._read_variables() if trains else None)
             return results
@@ -180,6 +206,7 @@ class Eager:
                 self._calls[0]._cairn_trains = True
             elif context.executing_eagerly():  # the update follows: the variables are those of the step before
                 found = {**_arrays("target", target), **_arrays("gradient", results)}
+                self._recorder.eager += 1
                 self._recorder.end_run(found, self._read_variables())
             return results
 

@@ -12,6 +12,9 @@ import sys
 import numpy as np
 
 
+ABOUT = ("roundoff", "eager")  # the run as a whole
+
+
 class DoesNotRun(Exception):
     """The script ended with a fault, or recorded nothing; a sentence with the end of its log."""
 
@@ -71,7 +74,7 @@ def train(script, options, name, engine, environment, words=(), server=None):
         lines = log.read_text(errors="replace").strip().splitlines()[-6:] if log.exists() else []
         raise DoesNotRun(f"the script does not run on {engine} (exit {code}); log: {log}\n  " + "\n  ".join(lines))
     with np.load(record) as arrays:
-        return {key: arrays[key] for key in arrays.files if key != "roundoff"}
+        return {key: arrays[key] for key in arrays.files if key not in ABOUT}
 
 
 def alone(words, folder, environment, log, timeout):
@@ -82,6 +85,13 @@ def alone(words, folder, environment, log, timeout):
             return subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=file, timeout=timeout).returncode
         except subprocess.TimeoutExpired:
             return None
+
+
+def widened(array):
+    """bfloat16, which NumPy's files do not know, as float32."""
+    if array.dtype.name != "bfloat16" and array.dtype.kind != "V":
+        return array
+    return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def difference(found, expected):

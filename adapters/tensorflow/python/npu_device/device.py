@@ -13,19 +13,19 @@ _opened = {}
 class NpuDeviceHandle:
     def __init__(self, device_index, values):
         self.device_index = device_index
-        self._values = values
+        self.values = values
 
     def as_default(self):
         """For the rest of the process, also as a context manager."""
         fields = {}
-        for key, value in self._values.items():
+        for key, value in self.values.items():
             option = options.BY_KEY[key]
             options.note(option, value)
             fields[key] = attr_value_pb2.AttrValue(**{option.kind: str(value).encode() if option.kind == "s" else value})
-        options.check_together(self._values)
+        options.check_together(self.values)
         engine.add_to_functions(fields)
         if engine.library():
-            observe.begin(self._values)
+            observe.begin(self.values)
         return contextlib.nullcontext(self)
 
     def name(self):
@@ -37,3 +37,7 @@ def open(device_index=None):  # noqa: A001  the platform's name
     values = (device_index if isinstance(device_index, GlobalOptions) else global_options()).as_dict()
     index = 0 if device_index is None or isinstance(device_index, GlobalOptions) else int(device_index)
     return _opened.setdefault(index, NpuDeviceHandle(index, values))
+
+
+def opened():
+    return list(_opened.values())
