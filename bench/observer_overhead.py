@@ -1,35 +1,60 @@
 """What watching costs: the time of a run with nothing on, and under marks, ops and a statistics dump, in turn.
 
-observer_overhead.py MODEL [SECONDS] [cpu]: blocks of runs of about 20 ms each, all kinds in turn and their order shuffled, until
-the seconds are spent; `cpu`: on one thread, in processor time of the whole process, for a machine that is not quiet. Prints for each kind the median over rounds of (its time / that of nothing in the same round), with the 95 %
-interval of that median by resampling rounds. Goals: marks 0.2 %, ops 1 % of a ResNet-50 and 3 % of a LeNet step, statistics 30 %."""
+observer_overhead.py MODEL [SECONDS] [cpu], MODEL a file (any environment with cairn), or train:NET for training steps of
+training_steps.py (in .venv): blocks of runs of about 20 ms each, all kinds in turn and their order shuffled, until the seconds are
+spent; `cpu`: on one thread, in processor time of the whole process, for a machine that is not quiet. Prints for each kind the
+median over rounds of (its time / that of nothing in the same round), with the 95 % interval of that median by resampling rounds.
+Goals: marks 0.2 %, ops 1 % of a ResNet-50 and 3 % of a LeNet step, statistics 30 %."""
 
 import contextlib
+import ctypes
+import json
 import sys
 import tempfile
 import time
 
 import numpy as np
 
-import cairn
-
 KINDS = ("nothing", "nothing again", "marks", "ops", "statistics")
 
 
-def watch(kind, folder):
-    if kind in ("marks", "ops"):
-        return cairn.Profiler(level=kind, output_path=folder)
-    if kind == "statistics":
-        return cairn.Dump(folder, dump_data="stats")
-    return contextlib.nullcontext()
+def offline(path, threads):
+    """One run, as a function, and what watches it."""
+    import cairn
 
-
-def main(path, seconds=60.0, clock=time.perf_counter):
-    model = cairn.load(path, threads=1 if clock is time.process_time else 0)
+    model = cairn.load(path, threads=threads)
     random = np.random.default_rng(1)
     inputs = {port.name: random.normal(size=[size if isinstance(size, int) and size > 0 else 1 for size in port.shape]).astype(port.dtype)
               for port in model.inputs}  # fmt: skip
-    once = min(timed(model, inputs, 1, clock) for _ in range(5))
+
+    def watch(kind, folder):
+        return cairn.Dump(folder, dump_data="stats") if kind == "statistics" else cairn.Profiler(level=kind, output_path=folder)
+
+    return lambda: model.run(inputs), watch
+
+
+def training(net, threads):
+    import training_steps
+    from npu_bridge import observe
+
+    @contextlib.contextmanager
+    def watch(kind, folder):
+        what = "dump" if kind == "statistics" else "profile"
+        options = {"dump_path": folder, "dump_data": "stats"} if kind == "statistics" else {"output": folder, "level": kind}
+        observe.call(f"cairn_{what}_start", json.dumps(options).encode())
+        try:
+            yield
+        finally:
+            observe.call(f"cairn_{what}_stop", ctypes.byref(ctypes.c_void_p()))
+
+    return training_steps.step_of(net, "cairn", threads), watch
+
+
+def main(what, seconds=60.0, clock=time.perf_counter):
+    threads = 1 if clock is time.process_time else 0
+    run, watch = training(what.removeprefix("train:"), threads) if what.startswith("train:") else offline(what, threads)
+    random = np.random.default_rng(1)
+    once = min(timed(run, 1, clock) for _ in range(5))
     count = max(1, round(0.02 / once))
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
@@ -37,9 +62,9 @@ def main(path, seconds=60.0, clock=time.perf_counter):
         while time.monotonic() < end:
             times = {}
             for kind in random.permutation(KINDS):
-                with watch(kind, folder):
-                    timed(model, inputs, 1, clock)  # what a kind sets up at its first run is not what a run costs
-                    times[kind] = timed(model, inputs, count, clock) / count
+                with contextlib.nullcontext() if kind.startswith("nothing") else watch(kind, folder):
+                    timed(run, 1, clock)  # what a kind sets up at its first run is not what a run costs
+                    times[kind] = timed(run, count, clock) / count
             rounds.append([times[kind] / times["nothing"] for kind in KINDS])
     ratios = np.array(rounds)
     print(f"{len(rounds)} rounds of {count} runs, {once * 1e3:.3f} ms a run")
@@ -49,10 +74,10 @@ def main(path, seconds=60.0, clock=time.perf_counter):
         print(f"{kind:14} {100 * (np.median(ratios[:, at]) - 1):+6.2f} %   {100 * (low - 1):+.2f} to {100 * (high - 1):+.2f} %")
 
 
-def timed(model, inputs, count, clock):
+def timed(run, count, clock):
     begin = clock()
     for _ in range(count):
-        model.run(inputs)
+        run()
     return clock() - begin
 
 

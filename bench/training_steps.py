@@ -105,8 +105,8 @@ def peak():
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
-def worker(name, engine, threads):
-    """Answers `run N` by the seconds of N steps, the last loss and the peak of memory, as JSON."""
+def step_of(name, engine, threads):
+    """A function that makes one step and returns the loss, of a session that stays open."""
     import tensorflow.compat.v1 as tf
 
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -130,16 +130,22 @@ def worker(name, engine, threads):
         import npu_bridge.npu_init  # noqa: F401
 
         config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
-    with tf.Session(config=config) as session:
-        session.run(tf.global_variables_initializer())
-        for line in itertools.chain(["run 1"], sys.stdin):
-            times, spent = [], time.process_time()
-            for _ in range(int(line.split()[1])):
-                start = time.perf_counter()
-                value = session.run([loss, train], {x: data, y: answers})[0]
-                times.append(time.perf_counter() - start)
-            spent = (time.process_time() - spent) / len(times)
-            print(json.dumps({"t": times, "cpu": spent, "loss": float(value), "peak": peak()}), flush=True)
+    session = tf.Session(config=config)
+    session.run(tf.global_variables_initializer())
+    return lambda: session.run([loss, train], {x: data, y: answers})[0]
+
+
+def worker(name, engine, threads):
+    """Answers `run N` by the seconds of N steps, the last loss and the peak of memory, as JSON."""
+    step = step_of(name, engine, threads)
+    for line in itertools.chain(["run 1"], sys.stdin):
+        times, spent = [], time.process_time()
+        for _ in range(int(line.split()[1])):
+            start = time.perf_counter()
+            value = step()
+            times.append(time.perf_counter() - start)
+        spent = (time.process_time() - spent) / len(times)
+        print(json.dumps({"t": times, "cpu": spent, "loss": float(value), "peak": peak()}), flush=True)
     os._exit(0)
 
 
