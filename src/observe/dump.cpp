@@ -99,7 +99,7 @@ RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : 
 }
 
 RunDumper::~RunDumper() {
-  if (!statistics_.empty()) dump_->append(*model_folder_, kStatisticsFile, kStatisticsHead, statistics_);
+  if (!statistics_.empty()) dump_->add_rows(*model_folder_, std::move(statistics_));
 }
 
 void RunDumper::plan_begins(const Plan& plan) {
@@ -113,6 +113,7 @@ bool RunDumper::is_wanted(const PlannedStep& step) const {
 /// Of a statistics dump.
 void RunDumper::add_rows(const Plan& plan, size_t step, void* const* buffers, bool inputs) {
   if (plan_ != &plan) plan_ = &plan, rows_ = &dump_->statistics_rows(plan, module_);
+  if (statistics_.capacity() == 0) statistics_.reserve(plan.steps.size());
   if (rows_->has(step, inputs)) rows_->add(statistics_, step, inputs, plan, buffers, step_, dump_->next_time());
 }
 

@@ -16,6 +16,7 @@ namespace cairn {
 namespace observe {
 class Dump;
 class StatisticsRows;
+struct StatisticsRow;
 extern std::atomic<bool> dump_on;
 }  // namespace observe
 
@@ -72,7 +73,7 @@ class RunDumper final : public Observer {
   std::vector<Open> open_;
   const Plan* plan_ = nullptr;  // that rows_ are of
   const observe::StatisticsRows* rows_ = nullptr;
-  std::string statistics_;  // rows of this run
+  std::vector<observe::StatisticsRow> statistics_;  // of this run
 };
 
 }  // namespace cairn

@@ -1,9 +1,12 @@
 #include "observe/dump_files.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -17,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestName = 255, kMostWaiting = 1 << 16;
+constexpr size_t kLongestName = 255, kMostWaiting = 1 << 18, kMostRows = 1 << 17;
+constexpr auto kWriteEvery = std::chrono::milliseconds(50);
 constexpr uint64_t kFlushEvery = 500'000;  // microseconds
 
 std::string folder_time() {
@@ -149,11 +153,49 @@ bool Dump::write(const std::string& folder, const std::string& name, size_t byte
   return append_text(fs::path(folder) / "manifest.jsonl", fmt::format("{{\"file\":{},{}}}\n", quoted, manifest));
 }
 
-void Dump::append(const std::string& folder, const std::string& name, const std::string& head,
-                  const std::string& lines) {
+void Dump::add_rows(const std::string& folder, std::vector<StatisticsRow> rows) {
+  bool many;
+  {
+    std::lock_guard lock(batches_mutex_);
+    rows_waiting_ += rows.size();
+    many = rows_waiting_ > kMostRows;
+    batches_.push_back({&folder, std::move(rows)});
+    if (!writer_.joinable()) writer_ = std::thread([this] { write_loop(); });
+  }
+  if (many) write_rows();
+}
+
+void Dump::write_loop() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10);  // of this thread alone
+  std::unique_lock lock(batches_mutex_);
+  while (!wake_.wait_for(lock, kWriteEvery, [&] { return closing_; })) {
+    lock.unlock();
+    write_rows();
+    lock.lock();
+  }
+}
+
+void Dump::write_rows() {
+  std::lock_guard order(write_mutex_);
+  std::vector<Batch> batches;
+  {
+    std::lock_guard lock(batches_mutex_);
+    batches.swap(batches_);
+    rows_waiting_ = 0;
+  }
+  std::string text;
+  for (const Batch& batch : batches) {
+    text.clear();
+    for (const StatisticsRow& row : batch.rows) write_row(row, text);
+    append(*batch.folder + "/" + kStatisticsFile, text);
+  }
+}
+
+/// Written when many lines wait, twice a second, and at the end.
+void Dump::append(const std::string& path, const std::string& lines) {
   if (!admit(lines.size())) return;
   std::lock_guard lock(mutex_);
-  auto [waiting, fresh] = waiting_.try_emplace(folder + "/" + name, head);
+  auto [waiting, fresh] = waiting_.try_emplace(path, kStatisticsHead);
   files_ += fresh;
   waiting->second += lines;
   uint64_t now = microseconds();
@@ -175,11 +217,19 @@ void Dump::flush() {
 }
 
 Dump::~Dump() {
+  {
+    std::lock_guard lock(batches_mutex_);
+    closing_ = true;
+  }
+  wake_.notify_one();
+  if (writer_.joinable()) writer_.join();
+  write_rows();
   std::lock_guard lock(mutex_);
   flush();
 }
 
 std::string Dump::summary() {
+  write_rows();
   std::lock_guard lock(mutex_);
   flush();
   std::string text = fmt::format("{} files, {:.1f} MB in {}", files_, static_cast<double>(bytes_) / 1e6, root_);

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "observe/dump_options.h"
 #include "observe/statistics_rows.h"
@@ -37,8 +40,9 @@ class Dump {
   /// manifest. False when the budget is spent or the disk refuses, which is said once.
   bool write(const std::string& folder, const std::string& name, size_t bytes, const std::string& manifest,
              const std::function<void(const FileSink& sink)>& content);
-  /// Lines at the end of `folder`/`name`, which starts with `head`; written when many wait, twice a second, and at the end.
-  void append(const std::string& folder, const std::string& name, const std::string& head, const std::string& lines);
+  /// At the end of the statistics in `folder`, which must be a model's; written by a thread of the dump, or by this one when
+  /// too many wait.
+  void add_rows(const std::string& folder, std::vector<StatisticsRow> rows);
   /// Microseconds since 1970, each value once.
   uint64_t next_time();
 
@@ -48,6 +52,9 @@ class Dump {
   std::string summary();
 
  private:
+  void write_loop();
+  void write_rows();
+  void append(const std::string& path, const std::string& lines);
   bool admit(size_t bytes);
   void refuse(const std::string& path, const std::string& why);
   bool create(const std::string& folder);
@@ -66,6 +73,17 @@ class Dump {
   uint64_t time_ = 0, bytes_ = 0, flushed_ = 0;
   size_t files_ = 0, dropped_ = 0;
   bool refused_ = false;
+
+  struct Batch {
+    const std::string* folder;
+    std::vector<StatisticsRow> rows;
+  };
+  std::mutex batches_mutex_, write_mutex_;  // the second is held while batches are written, which keeps their order
+  std::condition_variable wake_;
+  std::vector<Batch> batches_;
+  size_t rows_waiting_ = 0;
+  bool closing_ = false;
+  std::thread writer_;  // once there are rows
 };
 
 }  // namespace cairn::observe

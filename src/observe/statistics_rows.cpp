@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "observe/statistics.h"
-
 namespace cairn::observe {
 
 namespace {
@@ -73,23 +71,28 @@ StatisticsRows::StatisticsRows(const Plan& plan, const Module& module, const Dum
   }
 }
 
-void StatisticsRows::add(std::string& text, size_t step, bool inputs, const Plan& plan, void* const* buffers,
-                         int64_t data_index, uint64_t time) const {
+void StatisticsRows::add(std::vector<StatisticsRow>& rows, size_t step, bool inputs, const Plan& plan,
+                         void* const* buffers, int64_t data_index, uint64_t time) const {
   for (const Value& value : inputs ? steps_[step].inputs : steps_[step].outputs) {
     auto tensor = tensor_at(plan, value.buffer, buffers);
     if (!tensor || !has_statistics(tensor->dtype())) continue;
-    Statistics s = statistics_of(*tensor);
-    fmt::memory_buffer row;
-    auto out =
-        fmt::format_to(fmt::appender(row), FMT_COMPILE("{},{}{},{}"), data_index, value.operation, time, value.place);
-    const std::string late = value.type.empty() ? type_text(tensor->dtype(), tensor->dims()) : "";
-    const std::string& type = value.type.empty() ? late : value.type;
-    out = std::copy(type.begin(), type.end() - 1, out);  // put_number brings its comma
     bool narrow = tensor->dtype().is_float() && tensor->dtype().bits <= 32;
-    for (double number : {s.most, s.least, s.mean, s.norm}) out = put_number(out, number, narrow);
-    fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{}\n"), s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
-    text.append(row.data(), row.size());
+    std::string late = value.type.empty() ? type_text(tensor->dtype(), tensor->dims()) : "";
+    rows.push_back({&value, std::move(late), data_index, time, narrow, statistics_of(*tensor)});
   }
+}
+
+void write_row(const StatisticsRow& row, std::string& text) {
+  const StatisticsRows::Value& value = *row.value;
+  const Statistics& s = row.statistics;
+  fmt::memory_buffer line;
+  auto out = fmt::format_to(fmt::appender(line), FMT_COMPILE("{},{}{},{}"), row.data_index, value.operation, row.time,
+                            value.place);
+  const std::string& type = value.type.empty() ? row.type : value.type;
+  out = std::copy(type.begin(), type.end() - 1, out);  // put_number brings its comma
+  for (double number : {s.most, s.least, s.mean, s.norm}) out = put_number(out, number, row.narrow);
+  fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{}\n"), s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
+  text.append(line.data(), line.size());
 }
 
 }  // namespace cairn::observe
