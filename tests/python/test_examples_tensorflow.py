@@ -1,7 +1,7 @@
 """The training examples, on the engine and on stock TensorFlow from the same seed. The gradients of the first step agree; later
 losses and variables part no further than stock TensorFlow parts from itself with another number of threads, with its other
 kernels, or with weights that begin one last bit away and more exact sums. Stock TensorFlow runs through the same TensorFlow 1 layer.
-Scripts run in forks of one process that has imported TensorFlow."""
+Scripts run in forks of processes that have imported TensorFlow."""
 
 import json
 import re
@@ -19,7 +19,8 @@ STEPS = 20
 GRADIENT = 1e-4  # of a gradient's largest element
 FACTOR = 4  # of what stock TensorFlow parts from itself
 LEAST = 1e-6  # of a variable, or of all losses, where stock TensorFlow gives the same bits
-STOCK = ({}, {"TF_NUM_INTRAOP_THREADS": "1"}, {"TF_ENABLE_ONEDNN_OPTS": "0"})
+KERNELS = "TF_ENABLE_ONEDNN_OPTS"  # read by TensorFlow when it is imported: a process for each value
+STOCK = ({}, {"TF_NUM_INTRAOP_THREADS": "1"}, {KERNELS: "0"})
 
 QUICK = ["lenet_session", "bert_finetune", "wide_deep", "gcn"]
 LONG = ["ctc_rnn", "data_py_func", "dcgan", "keras_fit", "monitored_session", "ncf", "policy_gradient", "resnet_estimator",
@@ -28,23 +29,23 @@ GRADIENTS = Path(__file__).parent / "door" / "gradients.py"
 
 
 @pytest.fixture(scope="module")
-def server():
-    server = recorded.Server(environment("tensorflow"))
-    yield server
-    server.close()
+def servers():
+    servers = {value: recorded.Server(environment("tensorflow", **{KERNELS: value})) for value in ("0", "1")}
+    yield servers
+    for server in servers.values():
+        server.close()
 
 
-def run_script(server, words, folder, engine, **more):
-    """What the process said. TensorFlow chooses its kernels when it is imported."""
-    how = recorded.alone if "TF_ENABLE_ONEDNN_OPTS" in more else server.run
+def run_script(servers, words, folder, engine, **more):
+    """What the script said."""
     log = folder / "log"
-    code = how([str(word) for word in words], folder, environment(engine, **more), log, 1800)
+    code = servers[more.get(KERNELS, "1")].run([str(word) for word in words], folder, environment(engine, **more), log, 1800)
     text = log.read_text(errors="replace")
     assert code == 0, f"{code}: {text[-3000:]}"
     return text
 
 
-def run(server, name, folder, engine, gradients=False, arguments=(), steps=STEPS, **more):
+def run(servers, name, folder, engine, gradients=False, arguments=(), steps=STEPS, **more):
     """Losses and final variables of one run, by name; where gradients are kept, those of the first step are among them."""
     folder = folder / f"{engine}{len(list(folder.iterdir()))}"
     folder.mkdir()
@@ -52,7 +53,7 @@ def run(server, name, folder, engine, gradients=False, arguments=(), steps=STEPS
     words = ["--tf2"] if gradients or name == "tf2_loop" else []  # gradients.py brings the layer itself
     words += [GRADIENTS, kept] if gradients else []
     words += [EXAMPLES / f"{name}.py", f"--steps={steps}", "--dump-losses", file, "--output", folder / "output", *arguments]
-    run_script(server, words, folder, engine, CAIRN_REPORT=str(report), **more)
+    run_script(servers, words, folder, engine, CAIRN_REPORT=str(report), **more)
     if engine == "cairn":
         assert not json.loads(report.read_text())["run_by_tensorflow"]
     return {**np.load(file), **({f"gradient:{key}": value for key, value in np.load(kept).items()} if gradients else {})}
@@ -86,26 +87,26 @@ def test_every_example_is_run():
 
 
 @pytest.mark.parametrize("name", [*QUICK, *[pytest.param(name, marks=pytest.mark.long) for name in LONG]])
-def test_an_example_trains_on_the_engine_as_on_tensorflow(server, name, tmp_path):
-    expected, *others = (run(server, name, tmp_path, "tensorflow", gradients=True, **more) for more in STOCK)
-    found = run(server, name, tmp_path, "cairn")
+def test_an_example_trains_on_the_engine_as_on_tensorflow(servers, name, tmp_path):
+    expected, *others = (run(servers, name, tmp_path, "tensorflow", gradients=True, **more) for more in STOCK)
+    found = run(servers, name, tmp_path, "cairn")
     losses = found["losses"]
     assert len(losses) == STEPS and np.isfinite(losses).all() and len(set(losses)) > STEPS // 2
-    found.update({key: value for key, value in run(server, name, tmp_path, "cairn", gradients=True, steps=2).items() if "gradient:" in key})
+    found.update({key: value for key, value in run(servers, name, tmp_path, "cairn", gradients=True, steps=2).items() if "gradient:" in key})
     assert found.keys() == expected.keys() and any("gradient:" in key for key in expected)
     far = beyond(found, expected, others)
     if far and not any("gradient:" in key for key in far):
         # Threads and kernels change no bit of some sums, which nevertheless are rounded: as the last bit of each weight tells, and
         # as sums in 64 bits do.
-        nudged = run(server, name, tmp_path, "tensorflow", gradients=True, CAIRN_RECORD_NUDGE="1")
+        nudged = run(servers, name, tmp_path, "tensorflow", gradients=True, CAIRN_RECORD_NUDGE="1")
         others.append({key: value for key, value in nudged.items() if "gradient:" not in key})
         far = beyond(found, expected, others)
     assert not far, far
 
 
 @pytest.mark.long
-def test_several_steps_in_one_run_train_like_one_after_the_other(server, tmp_path):
-    small = lambda loop: run(server, "resnet_estimator", tmp_path, "cairn", arguments=[f"--loop={loop}", "--width=2"], steps=8)
+def test_several_steps_in_one_run_train_like_one_after_the_other(servers, tmp_path):
+    small = lambda loop: run(servers, "resnet_estimator", tmp_path, "cairn", arguments=[f"--loop={loop}", "--width=2"], steps=8)
     expected, found = small(1), small(4)
     assert len(found["losses"]) == 2 and int(found["variable:global_step"]) == 8
     assert difference(found["losses"], expected["losses"][3::4]) <= LEAST
@@ -114,21 +115,21 @@ def test_several_steps_in_one_run_train_like_one_after_the_other(server, tmp_pat
 SEEDS = (1, 2, 3)
 
 
-def accuracies(server, name, engine, folder, steps):
+def accuracies(servers, name, engine, folder, steps):
     """What the script itself prints after training, for each seed."""
     found = []
     for seed in SEEDS:
         own = folder / f"{engine}{seed}"
         own.mkdir()
         words = [EXAMPLES / f"{name}.py", f"--steps={steps}", f"--seed={seed}", "--output", own]
-        found.append(float(re.search(r"accuracy'?:? ([0-9.]+)", run_script(server, words, own, engine))[1]))
+        found.append(float(re.search(r"accuracy'?:? ([0-9.]+)", run_script(servers, words, own, engine))[1]))
     return np.array(found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name, steps, least", [("lenet_session", 150, 0.8), ("resnet_estimator", 60, 0.15)])
-def test_trained_on_the_engine_a_script_is_as_accurate_as_on_tensorflow(server, name, steps, least, tmp_path):
-    expected, found = (accuracies(server, name, engine, tmp_path, steps) for engine in ("tensorflow", "cairn"))
+def test_trained_on_the_engine_a_script_is_as_accurate_as_on_tensorflow(servers, name, steps, least, tmp_path):
+    expected, found = (accuracies(servers, name, engine, tmp_path, steps) for engine in ("tensorflow", "cairn"))
     assert expected.min() > least, expected  # it has learned something
     spread = expected.max() - expected.min()
     assert abs(found.mean() - expected.mean()) <= spread, (found, expected)
