@@ -1,6 +1,9 @@
 """Models that Keras saved, as HDF5 and as archives, give what Keras gives."""
 
+import json
+import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -218,6 +221,44 @@ def test_models_with(family, suffix, tmp_path):
             check(model, inputs, tmp_path / f"model.{suffix}")
         except (AssertionError, cairn.Error) as fault:
             raise AssertionError(f"{name}: {fault}") from fault
+
+
+def places(json, path=()):
+    yield path
+    for key, value in json.items() if isinstance(json, dict) else enumerate(json) if isinstance(json, list) else ():
+        yield from places(value, (*path, key))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutants_of_an_architecture_load_or_are_refused(seed, tmp_path):
+    """In a process of its own, whose end would tell of a crash."""
+    random = np.random.default_rng(seed)
+    odd = [None, True, -1, 0, 2**40, -(2**62), 1e300, "", "relu", [], {}, [1], [-1] * 4, ["words", 0, 0], "Ellipsis",
+           ["_CONSTANT_VALUE", -1, [1, [2]], {}], {"start": None, "stop": -7, "step": 0}]  # fmt: skip
+    for number in range(60):
+        source = ROOT / f"tests/python/data/keras3_{('image', 'text')[number % 2]}.keras"
+        with zipfile.ZipFile(source) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        config = json.loads(members["config.json"])
+        ways = [path for path in places(config) if len(path) > 3]
+        *way, last = ways[random.integers(len(ways))]
+        inner = config
+        for key in way:
+            inner = inner[key]
+        inner[last] = odd[random.integers(len(odd))]
+        with zipfile.ZipFile(tmp_path / f"{number}.keras", "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, json.dumps(config) if name == "config.json" else content)
+    script = """
+import pathlib, sys, cairn
+for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
+    try:
+        cairn.load(str(path))
+    except cairn.Error as error:
+        assert error.kind != "internal", error
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ("image", "text"))

@@ -10,7 +10,10 @@ namespace {
 
 /// A value that the call gives by name or at its place; null where it gives none.
 Given::Value given(const LayerContext& c, const char* name, size_t place) {
-  if (place < c.in.size()) return {c.in[place], c.masks[place], nullptr};
+  if (place < c.in.size()) {
+    if (c.literals[place] != nullptr && !c.literals[place]->is_null()) c.refuse("{} is a constant", name);
+    return {c.in[place], c.masks[place], nullptr};
+  }
   auto found = c.named.find(name);
   if (found == c.named.end()) return {};
   if (found->second.value == nullptr) c.refuse("{} is a constant", name);
