@@ -1,9 +1,10 @@
 """What watching costs: the time of a run with nothing on, and under marks, ops and a statistics dump, in turn.
 
 observer_overhead.py MODEL [SECONDS] [cpu], MODEL a file (any environment with cairn), or train:NET for training steps of
-training_steps.py (in .venv): blocks of runs of about 20 ms each, all kinds in turn and their order shuffled, until the seconds are
-spent; `cpu`: on one thread, in processor time of the whole process, for a machine that is not quiet. Prints for each kind the
-median over rounds of (its time / that of nothing in the same round), with the 95 % interval of that median by resampling rounds.
+training_steps.py (in .venv). Blocks of runs of a quarter of a second each, so that a block holds what the threads that write do
+meanwhile; all kinds in turn and their order shuffled, until the seconds are spent. `cpu`: on one thread, in processor time of the
+whole process, for a machine that is not quiet. Prints for each kind the median over rounds of (its time / that of nothing in the
+same round), with the 95 % interval of that median by resampling rounds.
 Goals: marks 0.2 %, ops 1 % of a ResNet-50 and 3 % of a LeNet step, statistics 30 %."""
 
 import contextlib
@@ -55,7 +56,7 @@ def main(what, seconds=60.0, clock=time.perf_counter):
     run, watch = training(what.removeprefix("train:"), threads) if what.startswith("train:") else offline(what, threads)
     random = np.random.default_rng(1)
     once = min(timed(run, 1, clock) for _ in range(5))
-    count = max(1, round(0.02 / once))
+    count = max(1, round(0.25 / once))
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
         end = time.monotonic() + seconds
