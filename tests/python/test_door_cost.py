@@ -29,6 +29,7 @@ def test_a_step_takes_no_more_memory_and_no_more_time(name, tmp_path):
     assert min(row["ratio"], row["processor_ratio"]) <= 1 or not QUIET
 
 
+@pytest.mark.long  # a time
 def test_a_run_with_nothing_to_do_costs_little_more(tmp_path):
     found = rows(tmp_path, "door_fixed_cost.py", "--runs", 1000)
     assert [row["variables"] for row in found] == ["reference", "resource"]
