@@ -1,5 +1,7 @@
 #include "observe/dump.h"
 
+#include <pthread.h>
+
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -22,6 +24,7 @@ namespace {
 struct Session {
   std::mutex mutex;
   std::shared_ptr<Dump> dump;
+  std::vector<std::shared_ptr<Dump>> inherited;  // of processes that forked this one, and still theirs
 };
 
 Session& session() {
@@ -32,6 +35,24 @@ Session& session() {
 void say_at_exit() {
   std::lock_guard lock(session().mutex);
   if (dumping()) fmt::print(stderr, "dump: {}\n", session().dump->summary());
+}
+
+void before_fork() {
+  session().mutex.lock();
+  if (session().dump) session().dump->hold();
+}
+
+void after_fork() {
+  if (session().dump) session().dump->release();
+  session().mutex.unlock();
+}
+
+// What waits to be written is the parent's to write.
+void after_fork_in_child() {
+  after_fork();
+  if (!session().dump) return;
+  session().inherited.push_back(std::move(session().dump));
+  dump_on.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -46,13 +67,15 @@ std::string start_dump(const DumpOptions& options) {
   std::lock_guard lock(session().mutex);
   session().dump = dump;
   dump_on.store(true, std::memory_order_relaxed);
-  static bool registered = std::atexit(say_at_exit) == 0;
+  static bool registered =
+      std::atexit(say_at_exit) == 0 && pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
   static_cast<void>(registered);
   return dump->root();
 }
 
 std::string stop_dump() {
   std::lock_guard lock(session().mutex);
+  if (!dumping() && !session().inherited.empty()) return session().inherited.back()->root();
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
   dump_on.store(false, std::memory_order_relaxed);
   std::shared_ptr<Dump> ended = std::move(session().dump);

@@ -165,6 +165,18 @@ void Dump::add_rows(const std::string& folder, std::vector<StatisticsRow> rows) 
   if (many) write_rows();
 }
 
+void Dump::hold() {
+  write_mutex_.lock();
+  batches_mutex_.lock();
+  mutex_.lock();
+}
+
+void Dump::release() {
+  mutex_.unlock();
+  batches_mutex_.unlock();
+  write_mutex_.unlock();
+}
+
 void Dump::write_loop() {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10);  // of this thread alone
   std::unique_lock lock(batches_mutex_);

@@ -1,5 +1,7 @@
 #include "observe/recorder.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <mutex>
 
@@ -17,6 +19,7 @@ namespace {
 struct Session {
   std::mutex mutex;
   std::shared_ptr<Recording> recording;
+  std::vector<std::shared_ptr<Recording>> inherited;  // of processes that forked this one, and still theirs
   int depth = 0;
 };
 
@@ -71,6 +74,25 @@ void stop_at_exit() {
   }
 }
 
+void before_fork() {
+  session().mutex.lock();
+  if (session().recording) session().recording->hold();
+}
+
+void after_fork() {
+  if (session().recording) session().recording->release();
+  session().mutex.unlock();
+}
+
+// The new process has no thread that writes: it records nothing of what was begun before.
+void after_fork_in_child() {
+  after_fork();
+  if (!session().recording) return;
+  session().inherited.push_back(std::move(session().recording));
+  recording_on.store(false, std::memory_order_relaxed);
+  changes.fetch_add(1, std::memory_order_release);
+}
+
 }  // namespace
 }  // namespace observe
 
@@ -78,7 +100,7 @@ using namespace observe;
 
 void start_profile(const ProfileOptions& options) {
   std::lock_guard lock(session().mutex);
-  if (session().depth == 0)
+  if (!session().recording)
     session().recording = std::make_shared<Recording>(options);
   else
     session().recording->raise(options.level);
@@ -86,7 +108,8 @@ void start_profile(const ProfileOptions& options) {
   ++session().depth;
   changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);
-  static bool registered = std::atexit(stop_at_exit) == 0;
+  static bool registered =
+      std::atexit(stop_at_exit) == 0 && pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
   static_cast<void>(registered);
 }
 
@@ -95,7 +118,8 @@ std::string stop_profile() {
   {
     std::lock_guard lock(session().mutex);
     if (session().depth == 0) fail(ErrorKind::invalid_argument, "profile", "none is being recorded");
-    if (--session().depth > 0) return session().recording->folder();
+    if (--session().depth > 0 || !session().recording)
+      return session().recording ? session().recording->folder() : std::string();
     recording_on.store(false, std::memory_order_relaxed);
     ended = std::move(session().recording);
     changes.fetch_add(1, std::memory_order_release);

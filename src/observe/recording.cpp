@@ -222,7 +222,18 @@ void Recording::write_loop() {
   flush();
 }
 
+void Recording::hold() {
+  writing_.lock();
+  mutex_.lock();
+}
+
+void Recording::release() {
+  mutex_.unlock();
+  writing_.unlock();
+}
+
 void Recording::flush() {
+  std::lock_guard writing(writing_);
   std::vector<std::string> descriptions;
   std::vector<Chunk*> chunks, full;
   {
@@ -301,6 +312,7 @@ void Recording::close() {
   }
   wake_.notify_one();
   writer_.join();
+  std::lock_guard writing(writing_);
   Json json = {{"records", records_}, {"dropped", dropped_}, {"monotonic_ns", now_ns()}};
   put(file_, ChunkKind::end, json.dump());
   if (std::fclose(file_) != 0) error_ = errno;

@@ -79,6 +79,9 @@ class Recording {
   ~Recording();
   /// Writes what is left and ends the file; throws Error io when something could not be written.
   void close();
+  /// Around a fork: nothing of it is being changed meanwhile. In the new process it must never be used or ended.
+  void hold();
+  void release();
 
   /// A lane that no running thread has; give it back when the thread ends.
   Lane* take_lane();
@@ -104,6 +107,7 @@ class Recording {
   std::atomic<uint32_t> runs_{0};
   const uint64_t limit_;
 
+  std::mutex writing_;  // held while the files change; taken before the other
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;

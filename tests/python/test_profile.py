@@ -52,6 +52,31 @@ def test_profilers_nest_and_count_every_run(om, tmp_path, command):
     assert [row["Iteration ID"] for row in rows] == ["1", "2"]
 
 
+FORKS = """
+import os, sys
+import numpy as np, cairn
+model = cairn.load(sys.argv[1])
+x = np.zeros((2, 20), np.float32)
+with cairn.Profiler(output_path="."), cairn.Dump("dump", dump_data="stats"):
+    model.run(x)
+    if os.fork() == 0:
+        model.run(x)
+        sys.exit(3)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 3
+    model.run(x)
+"""
+
+
+def test_a_forked_process_ends_and_adds_nothing(om, tmp_path, command):
+    subprocess.run([sys.executable, "-c", FORKS, om], check=True, cwd=tmp_path, timeout=120)
+    (folder,) = tmp_path.glob("PROF_*")
+    assert len(table(profile_of(command, folder), "step_trace")) == 2
+    (statistics,) = (tmp_path / "dump").rglob("statistic.csv")
+    head, *rows = statistics.read_text().splitlines()
+    assert len(rows) == len(set(rows)) and len(rows) % 2 == 0
+    assert {row["Step"] for row in csv.DictReader([head, *rows])} == {"0", "1"}
+
+
 def test_wrong_options_are_said():
     with pytest.raises(cairn.Error, match="level: expected marks"):
         cairn.Profiler(level="everything").__enter__()
