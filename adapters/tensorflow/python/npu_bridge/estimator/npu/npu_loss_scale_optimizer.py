@@ -56,8 +56,11 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         # A condition of its own: what prints stays with TensorFlow, and would keep the update there if both had one Switch. Which
         # one it names is found outside, where the engine does it.
         first = tf.argmin(tf.cast(are_finite, tf.int32))  # of equal ones the first
-        told = tf.cond(tf.logical_not(finite), lambda: self._tell([name for name, _ in tests], first), tf.no_op)
-        return tf.group(applied, told, self._loss_scale_manager.update_loss_scale(finite), name=name)
+        scale = tf.maximum(self._loss_scale_manager.get_loss_scale(), 0.0)  # a copy: the variable changes while it is printed
+        told = tf.cond(tf.logical_not(finite), lambda: self._tell([name for name, _ in tests], first, scale), tf.no_op)
+        with tf.control_dependencies([applied, scale]):  # what divides by the scale reads the variable's own memory
+            changed = self._loss_scale_manager.update_loss_scale(finite)
+        return tf.group(applied, told, changed, name=name)
 
     def _finite_tests(self, pairs):
         """[(what is tested, whether it is finite)] in the order in which the backward pass makes the gradients. They are tested as
@@ -76,10 +79,9 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
             for gradient, variable in tested
         ]
 
-    def _tell(self, names, first):
+    def _tell(self, names, first, scale):
         """Names the first op whose gradient is not finite, for each step that is left out."""
         name = tf.gather(names, first)
-        scale = self._loss_scale_manager.get_loss_scale()
         return tf.print(
             "npu_bridge: the step is left out at loss scale", scale, "because of what is not finite:", name, output_stream=sys.stderr
         )
