@@ -1,6 +1,7 @@
 #include "engines/cpu/groups.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "engines/cpu/attention.h"
@@ -68,7 +69,7 @@ std::optional<Contraction> read_epilogue(const Group& group) {
 // Nodes of a block by their place, and where their results go.
 class Places {
  public:
-  explicit Places(const Block& block, const Uses& uses) {
+  Places(const Block& block, const Uses& uses) : nodes_(block.nodes) {
     for (const auto& node : block.nodes) place_.emplace(node.get(), place_.size());
     users_.resize(place_.size());
     for (const auto& node : block.nodes)
@@ -76,10 +77,12 @@ class Places {
         for (const Node* user : uses.users(result.get())) users_[of(*node)].push_back(of(*user));
   }
   size_t of(const Node& node) const { return place_.at(&node); }
+  const Node* at(size_t place) const { return nodes_[place].get(); }
   size_t count() const { return users_.size(); }
   const std::vector<size_t>& users(size_t place) const { return users_[place]; }
 
  private:
+  const std::vector<std::unique_ptr<Node>>& nodes_;
   std::unordered_map<const Node*, size_t> place_;
   std::vector<std::vector<size_t>> users_;
 };
@@ -87,7 +90,10 @@ class Places {
 class Proposer {
  public:
   Proposer(const Block& block, const Uses& uses, Refuses refuses)
-      : block_(block), uses_(uses), refuses_(refuses), places_(block, uses), group_(places_.count(), kNone) {}
+      : block_(block), uses_(uses), refuses_(refuses), places_(block, uses), group_(places_.count(), kNone),
+        lowest_(places_.count()), seen_(places_.count(), 0) {
+    std::iota(lowest_.begin(), lowest_.end(), size_t{0});
+  }
 
   std::vector<Group> run() {
     for (const auto& node : block_.nodes)
@@ -108,7 +114,14 @@ class Proposer {
   bool taken(const Node& node) const { return group_[places_.of(node)] != kNone; }
 
   void take(Group group) {
-    for (const Node* node : group.nodes) group_[places_.of(*node)] = groups_.size();
+    size_t first = kNone, last = 0;
+    for (const Node* node : group.nodes) {
+      const size_t place = places_.of(*node);
+      group_[place] = groups_.size();
+      first = std::min(first, place);
+      last = std::max(last, place);
+    }
+    for (; last > first && lowest_[last] > first; --last) lowest_[last] = first;
     groups_.push_back(std::move(group));
   }
 
@@ -200,14 +213,16 @@ class Proposer {
   }
 
   // Whether users of the node outside the group come before it: it could not run as one.
-  bool leads_back(const Node& node, const std::vector<const Node*>& nodes) const {
-    std::vector<bool> seen(places_.count(), false), inside(places_.count(), false);
-    for (const Node* each : nodes) inside[places_.of(*each)] = true;
+  bool leads_back(const Node& node, const std::vector<const Node*>& nodes) {
+    ++walks_;
+    size_t end = 0;  // the last place of the group
+    for (const Node* each : nodes) end = std::max(end, places_.of(*each));
+    const auto inside = [&](size_t place) { return contains(nodes, places_.at(place)); };
     std::vector<size_t> pending;
     const auto follow = [&](size_t place, bool into) {
       for (size_t user : places_.users(place))
-        if (!seen[user] && (into || !inside[user])) {
-          seen[user] = true;
+        if (seen_[user] != walks_ && may_lead_before(user, end) && (into || !inside(user))) {
+          seen_[user] = walks_;
           pending.push_back(user);
         }
     };
@@ -215,7 +230,7 @@ class Proposer {
     while (!pending.empty()) {
       const size_t place = pending.back();
       pending.pop_back();
-      if (inside[place]) return true;
+      if (inside(place)) return true;
       if (group_[place] == kNone) {
         follow(place, true);
         continue;
@@ -223,6 +238,12 @@ class Proposer {
       for (const Node* each : groups_[group_[place]].nodes) follow(places_.of(*each), true);
     }
     return false;
+  }
+
+  // Users come later; only a group that reaches further up leads to a place before its own.
+  bool may_lead_before(size_t place, size_t end) const {
+    while (place > end && lowest_[place] < place) place = lowest_[place];
+    return place <= end;
   }
 
   std::vector<const Node*> in_order(std::vector<const Node*> nodes) const {
@@ -235,7 +256,10 @@ class Proposer {
   const Uses& uses_;
   Refuses refuses_;
   Places places_;
-  std::vector<size_t> group_;  // by place
+  std::vector<size_t> group_;   // by place
+  std::vector<size_t> lowest_;  // by place: the first one of groups that have this place or one behind it, or itself
+  std::vector<size_t> seen_;    // by place: in which walk
+  size_t walks_ = 0;
   std::vector<Group> groups_;
 };
 
