@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "support/files.h"
+#include "support/utf8.h"
 
 namespace cairn {
 
@@ -90,17 +91,6 @@ NpyHeader parse_header(std::string_view text, const std::string& where) {
   header.columns_first = after_key(text, "fortran_order", where).starts_with("True");
   header.dims = parse_shape(after_key(text, "shape", where), where);
   return header;
-}
-
-void append_utf8(std::string& text, uint32_t character) {
-  if (character < 0x80) {
-    text += static_cast<char>(character);
-    return;
-  }
-  const int more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-  constexpr uint32_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  text += static_cast<char>(kLead[more] | (character >> (6 * more)));
-  for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | ((character >> (6 * i)) & 0x3f));
 }
 
 /// Texts are filled up with zeros to equal length; wide characters become UTF-8.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "migrate/syntax.h"
+#include "support/utf8.h"
 
 namespace cairn::migrate {
 namespace {
@@ -114,16 +115,7 @@ class JsonText {
           code = 0x10000 + ((code - 0xD800) << 10) + (unit() - 0xDC00);
         }
         std::string utf8;
-        if (code < 0x80)
-          utf8 += static_cast<char>(code);
-        else if (code < 0x800)
-          utf8 += {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
-        else if (code < 0x10000)
-          utf8 += {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | ((code >> 6) & 63)),
-                   static_cast<char>(0x80 | (code & 63))};
-        else
-          utf8 += {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | ((code >> 12) & 63)),
-                   static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
+        append_utf8(utf8, code);
         return utf8;
       }
       default: return std::string(1, c);

@@ -11,6 +11,7 @@
 #include "formats/names.h"
 #include "formats/npy.h"
 #include "observe/dump_files.h"
+#include "observe/on_in_process.h"
 #include "observe/statistics.h"
 
 namespace cairn {
@@ -21,11 +22,7 @@ std::atomic<bool> dump_on{false};
 
 namespace {
 
-struct Session {
-  std::mutex mutex;
-  std::shared_ptr<Dump> dump;
-  std::vector<std::shared_ptr<Dump>> inherited;  // of processes that forked this one, and still theirs
-};
+using Session = OnInProcess<Dump>;
 
 Session& session() {
   static Session* instance = new Session;  // threads may still run models when the process ends
@@ -34,25 +31,11 @@ Session& session() {
 
 void say_at_exit() {
   std::lock_guard lock(session().mutex);
-  if (dumping()) fmt::print(stderr, "dump: {}\n", session().dump->summary());
+  if (dumping()) fmt::print(stderr, "dump: {}\n", session().current->summary());
 }
 
-void before_fork() {
-  session().mutex.lock();
-  if (session().dump) session().dump->hold();
-}
-
-void after_fork() {
-  if (session().dump) session().dump->release();
-  session().mutex.unlock();
-}
-
-// What waits to be written is the parent's to write.
 void after_fork_in_child() {
-  after_fork();
-  if (!session().dump) return;
-  session().inherited.push_back(std::move(session().dump));
-  dump_on.store(false, std::memory_order_relaxed);
+  if (session().after_fork_in_child()) dump_on.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -65,10 +48,11 @@ std::string start_dump(const DumpOptions& options) {
   auto dump = std::make_shared<Dump>(options);
   for (const std::string& note : options.notes) fmt::print(stderr, "dump: {}\n", note);
   std::lock_guard lock(session().mutex);
-  session().dump = dump;
+  session().current = dump;
   dump_on.store(true, std::memory_order_relaxed);
   static bool registered =
-      std::atexit(say_at_exit) == 0 && pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
+      std::atexit(say_at_exit) == 0 &&
+      pthread_atfork([] { session().before_fork(); }, [] { session().after_fork(); }, after_fork_in_child) == 0;
   static_cast<void>(registered);
   return dump->root();
 }
@@ -78,7 +62,7 @@ std::string stop_dump() {
   if (!dumping() && !session().inherited.empty()) return session().inherited.back()->root();
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
   dump_on.store(false, std::memory_order_relaxed);
-  std::shared_ptr<Dump> ended = std::move(session().dump);
+  std::shared_ptr<Dump> ended = std::move(session().current);
   ended->summary();  // what waits is written
   return ended->root();
 }
@@ -113,7 +97,7 @@ struct RunDumper::Item {
 RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : module_(module), next_(next) {
   {
     std::lock_guard lock(session().mutex);
-    dump_ = session().dump;
+    dump_ = session().current;
   }
   if (!dump_) return;
   auto place = dump_->place(module.name, host_step);

@@ -43,7 +43,7 @@ class Dump {
   /// At the end of the statistics in `folder`, which must be a model's; written by a thread of the dump, or by this one when
   /// too many wait.
   void add_rows(const std::string& folder, std::vector<StatisticsRow> rows);
-  /// Around a fork: nothing of it is being changed meanwhile. In the new process it must never be used or ended.
+  /// Around a fork, see OnInProcess.
   void hold();
   void release();
   /// Microseconds since 1970, each value once.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "observe/on_in_process.h"
 #include "observe/recording.h"
 #include "plan/context.h"
 
@@ -16,10 +17,7 @@ std::atomic<bool> recording_on{false};
 
 namespace {
 
-struct Session {
-  std::mutex mutex;
-  std::shared_ptr<Recording> recording;
-  std::vector<std::shared_ptr<Recording>> inherited;  // of processes that forked this one, and still theirs
+struct Session : OnInProcess<Recording> {
   int depth = 0;
 };
 
@@ -46,7 +44,7 @@ struct LaneOfThread {
     std::shared_ptr<Recording> current;
     {
       std::lock_guard lock(session().mutex);
-      current = session().recording;
+      current = session().current;
     }
     seen = now;
     if (current == recording) return;
@@ -74,21 +72,8 @@ void stop_at_exit() {
   }
 }
 
-void before_fork() {
-  session().mutex.lock();
-  if (session().recording) session().recording->hold();
-}
-
-void after_fork() {
-  if (session().recording) session().recording->release();
-  session().mutex.unlock();
-}
-
-// The new process has no thread that writes: it records nothing of what was begun before.
 void after_fork_in_child() {
-  after_fork();
-  if (!session().recording) return;
-  session().inherited.push_back(std::move(session().recording));
+  if (!session().after_fork_in_child()) return;
   recording_on.store(false, std::memory_order_relaxed);
   changes.fetch_add(1, std::memory_order_release);
 }
@@ -100,16 +85,17 @@ using namespace observe;
 
 void start_profile(const ProfileOptions& options) {
   std::lock_guard lock(session().mutex);
-  if (!session().recording)
-    session().recording = std::make_shared<Recording>(options);
+  if (!session().current)
+    session().current = std::make_shared<Recording>(options);
   else
-    session().recording->raise(options.level);
+    session().current->raise(options.level);
   for (const std::string& note : options.notes) fmt::print(stderr, "profile: {}\n", note);
   ++session().depth;
   changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);
   static bool registered =
-      std::atexit(stop_at_exit) == 0 && pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
+      std::atexit(stop_at_exit) == 0 &&
+      pthread_atfork([] { session().before_fork(); }, [] { session().after_fork(); }, after_fork_in_child) == 0;
   static_cast<void>(registered);
 }
 
@@ -118,10 +104,10 @@ std::string stop_profile() {
   {
     std::lock_guard lock(session().mutex);
     if (session().depth == 0) fail(ErrorKind::invalid_argument, "profile", "none is being recorded");
-    if (--session().depth > 0 || !session().recording)
-      return session().recording ? session().recording->folder() : std::string();
+    if (--session().depth > 0 || !session().current)
+      return session().current ? session().current->folder() : std::string();
     recording_on.store(false, std::memory_order_relaxed);
-    ended = std::move(session().recording);
+    ended = std::move(session().current);
     changes.fetch_add(1, std::memory_order_release);
   }
   ended->close();

@@ -79,7 +79,7 @@ class Recording {
   ~Recording();
   /// Writes what is left and ends the file; throws Error io when something could not be written.
   void close();
-  /// Around a fork: nothing of it is being changed meanwhile. In the new process it must never be used or ended.
+  /// Around a fork, see OnInProcess.
   void hold();
   void release();
 
