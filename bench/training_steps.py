@@ -146,7 +146,6 @@ def worker(name, engine, threads):
             times.append(time.perf_counter() - start)
         spent = (time.process_time() - spent) / len(times)
         print(json.dumps({"t": times, "cpu": spent, "loss": float(value), "peak": peak()}), flush=True)
-    os._exit(0)
 
 
 class Side:

@@ -141,7 +141,7 @@ typedef struct CairnModelOptions {
   int32_t threads;      /* 0: all that the process may use */
   const char* engines;  /* "cpu,reference", best first; NULL: the default */
   int32_t keep_graph;   /* 1: run the graph as it is, without optimising it */
-  int32_t lent_threads; /* 1: every run brings parallel_for, of `threads` threads; none are started */
+  int32_t lent_threads; /* 1: every run brings schedule, for `threads` threads; none are started */
   int32_t bind_state;   /* 1: variables and random states are inputs, whose memory a run updates in place */
   /* The platform's name of a precision mode, "allow_mix_precision"; NULL or "": every operator keeps its types. */
   const char* precision_mode;
@@ -187,8 +187,9 @@ CAIRN_API CairnStatus cairn_model_plan(const CairnModel* model, const CairnTenso
  * with CAIRN_OUT_OF_MEMORY. Called on the thread that called run, once per output. */
 typedef void* (*CairnAllocate)(void* user, size_t index, CairnDType dtype, int32_t ndim, const int64_t* shape);
 
-/* A host's threads: calls call(data, i) for i in [0, count) on any threads and returns when all are done. */
-typedef void (*CairnParallelFor)(void* host, int32_t count, void (*call)(void* data, int32_t index), void* data);
+/* A host's threads: has call(data) called later, once, on one of them, and returns at once. call(data) may come when the
+   run is long over; it returns about 100 us after there is nothing left to do. */
+typedef void (*CairnSchedule)(void* host, void (*call)(void* data), void* data);
 
 /* One step as it was run, told on the running thread. Outputs are readable during the call only. */
 typedef struct CairnStep {
@@ -207,9 +208,9 @@ typedef void (*CairnObserve)(void* user, const CairnStep* step);
 
 typedef struct CairnRunOptions {
   uint32_t struct_size;
-  CairnParallelFor parallel_for; /* NULL: the model's own threads */
+  CairnSchedule schedule; /* NULL: the model's own threads */
   void* host;
-  int32_t width;        /* threads of the host that work at a time */
+  int32_t width;        /* threads that work at a time, the caller's included */
   CairnObserve observe; /* NULL: none */
   void* observe_user;
   const CairnCancel* cancel; /* NULL: none; asked between steps */

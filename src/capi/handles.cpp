@@ -211,14 +211,6 @@ void Outputs::hand_over_texts() {
 
 namespace {
 
-void run_in_order(void*, int count, void (*call)(void* data, int chunk), void* data) {
-  for (int i = 0; i < count; ++i) call(data, i);
-}
-
-}  // namespace
-
-namespace {
-
 /// What the environment asks of every model whose maker asks for nothing else: to find out what makes a difference.
 std::vector<std::string> list_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -250,7 +242,7 @@ ModelOptions model_options(const CairnModelOptions* given) {
   options.optimise = !known.keep_graph;
   options.bind_state = known.bind_state != 0;
   // Plans are made for as many threads as the executor has; runs bring the one that is used.
-  if (known.lent_threads) options.pool = make_lent_executor(nullptr, run_in_order, std::max(known.threads, 1));
+  if (known.lent_threads) options.pool = make_lent_executor(nullptr, nullptr, std::max(known.threads, 1));
   return options;
 }
 

@@ -93,10 +93,10 @@ class Watcher final : public Observer {
 class Lent {
  public:
   Executor& executor(const CairnRunOptions& options) {
-    Key key{options.parallel_for, options.host, options.width};
+    Key key{options.schedule, options.host, options.width};
     std::swap(mine_, kept());
     if (!mine_.executor || mine_.key != key)
-      mine_ = {key, make_lent_executor(options.host, options.parallel_for, options.width)};
+      mine_ = {key, make_lent_executor(options.host, options.schedule, options.width)};
     return *mine_.executor;
   }
   ~Lent() {
@@ -104,7 +104,7 @@ class Lent {
   }
 
  private:
-  using Key = std::tuple<CairnParallelFor, void*, int32_t>;
+  using Key = std::tuple<CairnSchedule, void*, int32_t>;
   struct Entry {
     Key key;
     std::unique_ptr<Executor> executor;
@@ -229,7 +229,7 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
     Outputs outputs(allocate, user);
     RunOptions run;
     Lent lent;
-    if (options.parallel_for) {
+    if (options.schedule) {
       if (options.width < 1 || options.width > 256)
         fail(ErrorKind::invalid_argument, "width", "is {}, expected 1 to 256", options.width);
       run.executor = &lent.executor(options);

@@ -21,6 +21,7 @@ namespace cairn {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr auto kLinger = std::chrono::microseconds(100);  // of a lent thread
 constexpr int kMostLentWorkers = 256;
 
 void pause_briefly() {
@@ -31,10 +32,10 @@ void pause_briefly() {
 #endif
 }
 
-/// Spins until done() or about 20 us have passed; says whether done() held.
+/// Spins until done() or the time has passed; says whether done() held.
 template <class Done>
-bool spin_until(Done done) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+bool spin_until(Done done, std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
   do {
     for (int i = 0; i < 16; ++i) {
       if (done()) return true;
@@ -136,19 +137,10 @@ class SerialExecutor final : public Executor {
   void run(int chunks, Body body) override { run_serially(this, chunks, body); }
 };
 
-class Pool final : public Executor {
+/// One job at a time, whose chunks worker 0, the caller, shares with whoever else is at work.
+class Crew : public Executor {
  public:
-  explicit Pool(int threads) : ranges_(static_cast<size_t>(threads)) {
-    threads_.reserve(static_cast<size_t>(threads - 1));
-    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
-  }
-
-  ~Pool() override {
-    stop_.store(true);
-    signal_.fetch_add(1);
-    signal_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  explicit Crew(int width) : ranges_(static_cast<size_t>(width)) {}
 
   int width() const override { return static_cast<int>(ranges_.size()); }
 
@@ -161,6 +153,23 @@ class Pool final : public Executor {
       run_job({&body, first, std::min(chunks - first, kMostChunksAtOnce)});
   }
 
+ protected:
+  /// A job of so many chunks has been signalled.
+  virtual void call_workers(int chunks) = 0;
+
+  uint32_t signal() const { return signal_.load(); }
+  void raise_signal() { signal_.fetch_add(1); }
+
+  void work(int worker) {
+    drain(ranges_.data(), width(), worker, [&](int chunk) {
+      const Job job = job_;  // cannot change while the chunk that we claimed is not done
+      (*job.body)(job.first + chunk, worker);
+      if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.chunks) done_.notify_one();
+    });
+  }
+
+  alignas(64) std::atomic<uint32_t> signal_{0};
+
  private:
   struct Job {
     const Body* body = nullptr;
@@ -172,36 +181,13 @@ class Pool final : public Executor {
     job_ = job;
     done_.store(0, std::memory_order_relaxed);
     open_ranges(ranges_.data(), width(), ++job_number_ & 0xffffff, job.chunks);
-    signal_.fetch_add(1);
-    signal_.notify_all();
+    raise_signal();
+    call_workers(job.chunks);
     work(0);
     int done = 0;
     const auto all_done = [&] { return (done = done_.load(std::memory_order_acquire)) == job.chunks; };
     // Parking lets the system run a delayed worker on this processor.
-    while (!spin_until(all_done)) done_.wait(done);
-  }
-
-  void work(int worker) {
-    drain(ranges_.data(), width(), worker, [&](int chunk) {
-      const Job job = job_;  // cannot change while the chunk that we claimed is not done
-      (*job.body)(job.first + chunk, worker);
-      if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.chunks) done_.notify_one();
-    });
-  }
-
-  void serve(int worker) {
-    FlushDenormals flush;
-    Enter enter(this, worker);
-    uint32_t seen = 0;
-    while (!stop_.load()) {
-      const auto signalled = [&] { return signal_.load(std::memory_order_acquire) != seen; };
-      if (!spin_until(signalled)) {
-        signal_.wait(seen);
-        continue;
-      }
-      seen = signal_.load(std::memory_order_acquire);
-      work(worker);
-    }
+    while (!spin_until(all_done, kSpin)) done_.wait(done);
   }
 
   std::mutex turn_;
@@ -209,49 +195,114 @@ class Pool final : public Executor {
   uint64_t job_number_ = 0;
   std::vector<Range> ranges_;
   alignas(64) std::atomic<int> done_{0};
-  alignas(64) std::atomic<uint32_t> signal_{0};
+};
+
+class Pool final : public Crew {
+ public:
+  explicit Pool(int threads) : Crew(threads) {
+    threads_.reserve(static_cast<size_t>(threads - 1));
+    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+  }
+
+  ~Pool() override {
+    stop_.store(true);
+    raise_signal();
+    signal_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void call_workers(int) override { signal_.notify_all(); }
+
+  void serve(int worker) {
+    FlushDenormals flush;
+    Enter enter(this, worker);
+    uint32_t seen = 0;
+    while (!stop_.load()) {
+      const auto signalled = [&] { return signal() != seen; };
+      if (!spin_until(signalled, kSpin)) {
+        signal_.wait(seen);
+        continue;
+      }
+      seen = signal();
+      work(worker);
+    }
+  }
+
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };
 
-/// The host is asked for one call per worker; inside, workers share the chunks as in the pool.
-class LentExecutor final : public Executor {
+/// A host's threads, asked for when a job finds too few. One stays for some time after a job, for the next: waking one
+/// costs more than most jobs. A thread may come after the executor is gone, so that the last of them ends the crew.
+class LentCrew final : public Crew {
  public:
-  LentExecutor(void* host, HostParallelFor parallel_for, int width)
-      : host_(host), parallel_for_(parallel_for), width_(std::clamp(width, 1, kMostLentWorkers)) {}
+  LentCrew(void* host, HostSchedule schedule, int width)
+      : Crew(width), host_(host), schedule_(schedule), taken_(static_cast<size_t>(width)) {}
 
-  int width() const override { return width_; }
-
-  void run(int chunks, Body body) override {
-    if (chunks <= 1 || width_ == 1 || t_inside.executor) return run_serially(this, chunks, body);
-    for (int first = 0; first < chunks; first += kMostChunksAtOnce)
-      run_job(body, first, std::min(chunks - first, kMostChunksAtOnce));
+  void leave() {
+    stop_.store(true);
+    release();
   }
 
  private:
-  struct Job {
-    const LentExecutor* self;
-    const Body* body;
-    int first;
-    int workers;
-    std::array<Range, kMostLentWorkers> ranges;
-  };
+  void call_workers(int chunks) override {
+    if (!schedule_) return;
+    for (int missing = std::min(width(), chunks) - 1 - helpers_.load(); missing > 0; --missing) {
+      helpers_.fetch_add(1);
+      users_.fetch_add(1);
+      schedule_(
+          host_, [](void* self) { static_cast<LentCrew*>(self)->help(); }, this);
+    }
+  }
 
-  void run_job(const Body& body, int first, int chunks) {
-    Job job{this, &body, first, std::min(width_, chunks), {}};
-    open_ranges(job.ranges.data(), job.workers, 0, chunks);
-    const auto call = [](void* data, int worker) {
-      Job& job = *static_cast<Job*>(data);
-      FlushDenormals flush;
-      Enter enter(job.self, worker);
-      drain(job.ranges.data(), job.workers, worker, [&](int chunk) { (*job.body)(job.first + chunk, worker); });
-    };
-    parallel_for_(host_, job.workers, call, &job);
+  void help() {
+    int worker = 1;
+    while (worker < width() && taken_[static_cast<size_t>(worker)].exchange(true)) ++worker;
+    worker < width() ? serve(worker) : void(helpers_.fetch_sub(1));
+    release();
+  }
+
+  void serve(int worker) {
+    FlushDenormals flush;
+    Enter enter(this, worker);
+    uint32_t seen = 0;
+    const auto signalled = [&] { return signal() != seen || stop_.load(); };
+    for (bool helps = true; helps;) {
+      seen = signal();
+      work(worker);
+      if (spin_until(signalled, kLinger) && !stop_.load()) continue;
+      helpers_.fetch_sub(1);
+      helps = signalled() && !stop_.load();  // a job that counted on this thread
+      if (helps) helpers_.fetch_add(1);
+    }
+    taken_[static_cast<size_t>(worker)].store(false);
+  }
+
+  void release() {
+    if (users_.fetch_sub(1) == 1) delete this;
   }
 
   void* host_;
-  HostParallelFor parallel_for_;
-  int width_;
+  HostSchedule schedule_;
+  std::vector<std::atomic<bool>> taken_;  // by worker
+  std::atomic<int> helpers_{0};           // asked for or at work
+  std::atomic<int> users_{1};             // they and the executor
+  std::atomic<bool> stop_{false};
+};
+
+class LentExecutor final : public Executor {
+ public:
+  LentExecutor(void* host, HostSchedule schedule, int width)
+      : crew_(new LentCrew(host, schedule, std::clamp(width, 1, kMostLentWorkers))) {}
+  ~LentExecutor() override { crew_->leave(); }
+  LentExecutor(const LentExecutor&) = delete;
+
+  int width() const override { return crew_->width(); }
+  void run(int chunks, Body body) override { crew_->run(chunks, body); }
+
+ private:
+  LentCrew* crew_;
 };
 
 }  // namespace
@@ -266,8 +317,8 @@ std::unique_ptr<Executor> make_pool(int threads) {
   return std::make_unique<Pool>(threads);
 }
 
-std::unique_ptr<Executor> make_lent_executor(void* host, HostParallelFor parallel_for, int width) {
-  return std::make_unique<LentExecutor>(host, parallel_for, width);
+std::unique_ptr<Executor> make_lent_executor(void* host, HostSchedule schedule, int width) {
+  return std::make_unique<LentExecutor>(host, schedule, width);
 }
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// All parallel work of Cairn goes through one interface: our own pool, or a host's parallel_for lent for a run.
+// All parallel work of Cairn goes through one interface: our own pool, or threads that a host lends.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,10 @@ std::unique_ptr<Executor> make_pool(int threads);
 /// Processors this process may use: affinity mask and cgroup quota, at least 1.
 int available_threads();
 
-/// A host's threads: `parallel_for(host, count, call, data)` must call call(data, chunk) for chunk in [0, count), on any
-/// threads, and return when all are done. `width` bounds how many run at once (at most 256).
-using HostParallelFor = void (*)(void* host, int count, void (*call)(void* data, int chunk), void* data);
-std::unique_ptr<Executor> make_lent_executor(void* host, HostParallelFor parallel_for, int width);
+/// A host's threads: `schedule(host, call, data)` returns at once and has call(data) called later, once, on a thread of
+/// the host; null when there is none. A lent thread takes part in what the executor runs, and goes when nothing has come
+/// for 100 us. At most `width` work at a time (at most 256), the caller included.
+using HostSchedule = void (*)(void* host, void (*call)(void* data), void* data);
+std::unique_ptr<Executor> make_lent_executor(void* host, HostSchedule schedule, int width);
 
 }  // namespace cairn

@@ -130,9 +130,9 @@ TEST(CApi, AHostLendsItsThreads) {
   CairnRunOptions options{};
   options.struct_size = sizeof options;
   options.width = 2;
-  options.parallel_for = [](void*, int32_t count, void (*call)(void*, int32_t), void* data) {
+  options.schedule = [](void*, void (*call)(void*), void* data) {
     ++calls;
-    for (int32_t i = count; i-- > 0;) call(data, i);
+    call(data);
   };
   Floats input{{}, {64, 3}, {}}, output;
   input.values.assign(192, 1);

@@ -93,52 +93,50 @@ TEST(Steady, AllocatesNothingAndMeetsNoPageFault) {
   EXPECT_FLOAT_EQ(y[0], 0.1f);
 }
 
-// A second thread of a host, which from some point on does all the work.
+// A second thread of a host, which is busy elsewhere until some point.
 class LateThread {
  public:
-  LateThread() : thread_([this] { serve(); }) {}
-  ~LateThread() { hand_over(kStop); }
-  void begin() { has_begun_ = true; }
-
-  static void parallel_for(void* host, int count, void (*call)(void* data, int chunk), void* data) {
-    auto& self = *static_cast<LateThread*>(host);
-    if (self.has_begun_ && count > 1) {
-      self.call_ = call;
-      self.data_ = data;
-      self.hand_over(kCall);
-      while (self.order_.load() == kCall) self.order_.wait(kCall);
-      ++self.calls;
-    }
-    for (int i = 0; i < count; ++i)
-      if (i != 1 || !self.has_begun_) call(data, i);
+  ~LateThread() { hand_over(nullptr, this); }
+  /// Returns when the thread is at work on what it was asked for before.
+  void begin() {
+    has_begun_ = true;
+    has_begun_.notify_all();
+    calls.wait(0);
   }
-  int calls = 0;
+
+  static void schedule(void* host, void (*call)(void* data), void* data) {
+    auto& self = *static_cast<LateThread*>(host);
+    self.hand_over(call, data);
+  }
+  std::atomic<int> calls = 0;
 
  private:
-  enum Order { kNone, kCall, kStop };
-  void hand_over(Order order) {
-    order_ = order;
-    order_.notify_all();
+  void hand_over(void (*call)(void* data), void* data) {
+    call_ = call;
+    data_ = data;
+    data_.notify_all();
   }
   void serve() {
+    has_begun_.wait(false);
     while (true) {
-      order_.wait(kNone);
-      if (order_ == kStop) return;
-      call_(data_, 1);
-      hand_over(kNone);
+      data_.wait(nullptr);
+      void* data = data_.exchange(nullptr);
+      if (data == this) return;
+      ++calls;
+      calls.notify_all();
+      call_(data);
     }
   }
 
-  bool has_begun_ = false;
-  void (*call_)(void* data, int chunk) = nullptr;
-  void* data_ = nullptr;
-  std::atomic<Order> order_{kNone};
-  std::jthread thread_;
+  std::atomic<bool> has_begun_ = false;
+  std::atomic<void (*)(void* data)> call_ = nullptr;
+  std::atomic<void*> data_ = nullptr;
+  std::jthread thread_{[this] { serve(); }};
 };
 
 TEST(Steady, AWorkerThatComesLateAllocatesNothing) {
   LateThread late;
-  auto executor = make_lent_executor(&late, LateThread::parallel_for, 2);
+  auto executor = make_lent_executor(&late, LateThread::schedule, 2);
   std::vector<float> y(20);
   const Tensor x = Tensor::zeros(kF32, {2, 16, 16, 3});
   EXPECT_EQ(allocations_of(*network(), x, y, 3, {.executor = executor.get()}, [&] { late.begin(); }), 0);

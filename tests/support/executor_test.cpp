@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <deque>
 #include <fstream>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -16,12 +20,41 @@
 namespace cairn {
 namespace {
 
-/// A host that starts a thread per call, as a stand-in for a framework's pool.
-void threads_parallel_for(void*, int count, void (*call)(void*, int), void* data) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back(call, data, i);
-  for (std::thread& thread : threads) thread.join();
-}
+/// A host with three threads and one queue.
+class Host {
+ public:
+  ~Host() {
+    for (size_t i = 0; i < threads_.size(); ++i) schedule(this, nullptr, nullptr);
+    for (std::thread& thread : threads_) thread.join();
+  }
+  static void schedule(void* host, void (*call)(void*), void* data) {
+    auto& self = *static_cast<Host*>(host);
+    const std::lock_guard lock(self.mutex_);
+    self.queue_.emplace_back(call, data);
+    self.calls += call != nullptr;
+    self.filled_.notify_one();
+  }
+  int calls = 0;
+
+ private:
+  void serve() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      filled_.wait(lock, [&] { return !queue_.empty(); });
+      const auto [call, data] = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      if (!call) return;
+      call(data);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<std::pair<void (*)(void*), void*>> queue_;
+  std::array<std::thread, 3> threads_{std::thread([this] { serve(); }), std::thread([this] { serve(); }),
+                                      std::thread([this] { serve(); })};
+};
 
 void expect_every_chunk_once(Executor& executor, int chunks) {
   std::vector<std::atomic<int>> times(static_cast<size_t>(chunks));
@@ -111,20 +144,48 @@ TEST(Executor, parks_idle_workers) {
 }
 
 TEST(Executor, lends_the_threads_of_a_host) {
+  Host host;
   for (int width : {1, 2, 4}) {
-    const auto lent = make_lent_executor(nullptr, threads_parallel_for, width);
+    const auto lent = make_lent_executor(&host, Host::schedule, width);
     EXPECT_EQ(lent->width(), width);
-    for (int chunks : {0, 1, 3, 100}) expect_every_chunk_once(*lent, chunks);
+    for (int chunks : {0, 1, 3, 100, 5000}) expect_every_chunk_once(*lent, chunks);
   }
-  const auto in_order = [](void*, int count, void (*call)(void*, int), void* data) {
-    for (int i = 0; i < count; ++i) call(data, i);
-  };
-  expect_every_chunk_once(*make_lent_executor(nullptr, in_order, 8), 100);
+  EXPECT_GE(host.calls, 1 + 3);
+  const auto at_once = [](void*, void (*call)(void*), void* data) { call(data); };
+  expect_every_chunk_once(*make_lent_executor(nullptr, at_once, 8), 100);
+  expect_every_chunk_once(*make_lent_executor(nullptr, nullptr, 8), 100);
+}
+
+TEST(Executor, a_lent_thread_stays_for_the_next_job) {
+  Host host;
+  const auto lent = make_lent_executor(&host, Host::schedule, 3);
+  int64_t done = 0;
+  for (int job = 0; job < 20000; ++job) {
+    std::atomic<int> chunks = 0;
+    lent->run(2 + job % 7, [&](int, int) { ++chunks; });
+    done += chunks - 2 - job % 7;
+  }
+  EXPECT_EQ(done, 0);
+  EXPECT_LT(host.calls, 20000);
+}
+
+TEST(Executor, a_lent_thread_may_come_when_all_is_over) {
+  struct Late {
+    void (*call)(void*) = nullptr;
+    void* data = nullptr;
+  } late;
+  const auto keep = [](void* host, void (*call)(void*), void* data) { *static_cast<Late*>(host) = {call, data}; };
+  auto lent = make_lent_executor(&late, keep, 2);
+  expect_every_chunk_once(*lent, 100);
+  lent.reset();
+  ASSERT_TRUE(late.call);
+  late.call(late.data);
 }
 
 TEST(Executor, flushes_denormals_inside_chunks_only) {
   const auto pool = make_pool(2);
-  const auto lent = make_lent_executor(nullptr, threads_parallel_for, 2);
+  Host host;
+  const auto lent = make_lent_executor(&host, Host::schedule, 2);
   volatile float tiny = 1e-39f;
   for (Executor* executor : {pool.get(), lent.get(), &serial_executor()}) {
     std::atomic<int> kept = 0;

@@ -228,7 +228,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       options.struct_size = sizeof options;
       options.host = threads.workers;
       options.width = threads.num_threads;
-      options.parallel_for = &parallel_for;
+      options.schedule = &schedule;
       options.step = context_->step_id();
       CairnStatus result = op_.library_->model_run(code.model(), scratch_.tensors.data(), scratch_.tensors.size(),
                                                    &allocate, this, &options);
@@ -336,11 +336,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       return tensor->data() ? tensor->data() : nothing;  // an empty tensor has no memory
     }
 
-    static void parallel_for(void* host, int32_t count, void (*call)(void* data, int32_t index), void* data) {
-      constexpr int64_t kAllAtOnce = 1 << 20;  // a cost that gives every index a shard of its own
-      static_cast<tf::thread::ThreadPool*>(host)->ParallelFor(count, kAllAtOnce, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) call(data, static_cast<int32_t>(i));
-      });
+    static void schedule(void* host, void (*call)(void* data), void* data) {
+      static_cast<tf::thread::ThreadPool*>(host)->Schedule([=] { call(data); });
     }
 
     tf::OpKernelContext* context_;
