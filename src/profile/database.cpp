@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "profile/bulk_rows.h"
 #include "profile/files.h"
 #include "support/error.h"
 
@@ -22,15 +23,16 @@ CREATE TABLE CAIRN_STEP(id INTEGER PRIMARY KEY, planId INTEGER, modelId INTEGER,
   taskType INTEGER, kernel INTEGER, scriptLine INTEGER, inputShapes INTEGER, inputDataTypes INTEGER, inputFormats INTEGER,
   outputShapes INTEGER, outputDataTypes INTEGER, outputFormats INTEGER, flops REAL, bytes REAL, backward INTEGER);
 CREATE TABLE CAIRN_SOURCE(stepId INTEGER, name INTEGER, opType INTEGER, scriptLine INTEGER);
-CREATE TABLE CAIRN_TASK(globalTaskId INTEGER PRIMARY KEY, startNs INTEGER, endNs INTEGER, insideNs INTEGER, stepId INTEGER,
-  streamId INTEGER, connectionId INTEGER);
+CREATE TABLE CAIRN_TASK(globalTaskId INTEGER PRIMARY KEY, sinceStartNs INTEGER, durationNs INTEGER, insideNs INTEGER,
+  stepId INTEGER, streamId INTEGER, connectionId INTEGER);
 CREATE TABLE CANN_API(startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY,
   name INTEGER);
 CREATE TABLE STEP_TRACE(modelId INTEGER, iterationId INTEGER, hostStep INTEGER, fpStartNs INTEGER, bpEndNs INTEGER,
   iterationEndNs INTEGER, iterationTimeNs INTEGER, fpToBpNs INTEGER, refreshNs INTEGER, dataAugNs INTEGER, busyNs INTEGER,
   opNs INTEGER, gapNs INTEGER);
 CREATE TABLE NPU_OP_MEM(operatorName INTEGER, planId INTEGER, firstTaskId INTEGER, lastTaskId INTEGER, size INTEGER);
-CREATE VIEW TASK AS SELECT startNs, endNs, 0 AS deviceId, connectionId, globalTaskId,
+CREATE VIEW TASK AS SELECT (SELECT startTimeNs FROM SESSION_TIME_INFO) + sinceStartNs AS startNs,
+  (SELECT startTimeNs FROM SESSION_TIME_INFO) + sinceStartNs + durationNs AS endNs, 0 AS deviceId, connectionId, globalTaskId,
   (SELECT value FROM META_DATA WHERE name = 'PID') AS globalPid, taskType, 4294967295 AS contextId, streamId, taskId, modelId
   FROM CAIRN_TASK JOIN CAIRN_STEP ON stepId = id;
 CREATE VIEW COMPUTE_TASK_INFO AS SELECT name, globalTaskId, NULL AS blockNum, NULL AS mixBlockNum, taskType, opType,
@@ -44,12 +46,17 @@ class Database {
   explicit Database(std::string path) : path_(std::move(path)) {
     std::remove(path_.c_str());
     sqlite3* made = nullptr;
-    int status = sqlite3_open(path_.c_str(), &made);
+    int status = sqlite3_open_v2(path_.c_str(), &made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                                 nullptr);
     handle_.reset(made);
     check(status);
   }
 
   void run(const char* sql) { check(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr)); }
+
+  void insert(const char* table, const char* columns, const BulkRows& rows) {
+    check(insert_rows(handle_.get(), table, columns, rows));
+  }
 
   /// An INSERT whose values are bound in order.
   class Insert {
@@ -158,12 +165,13 @@ class Filler {
   }
 
   void add_tasks() {
-    Database::Insert tasks(database_, "CAIRN_TASK", 7);
-    for (size_t i = 0; i < recording_.ops.size(); ++i) {
-      const Record& op = recording_.ops[i];
-      tasks.add(static_cast<int64_t>(i), real(op.begin_ns), real(op.end_ns),
-                op.end_ns - op.begin_ns - analysis_.ops[i].self, first_[op.plan] + op.step, op.thread, op.run);
-    }
+    database_.insert("CAIRN_TASK", "sinceStartNs, durationNs, insideNs, stepId, streamId, connectionId",
+                     {recording_.ops.size(), 6, [&](size_t i, int64_t* values) {
+                        const Record& op = recording_.ops[i];
+                        values[0] = op.begin_ns - recording_.session.monotonic_ns, values[1] = op.end_ns - op.begin_ns;
+                        values[2] = op.end_ns - op.begin_ns - analysis_.ops[i].self;
+                        values[3] = first_[op.plan] + op.step, values[4] = op.thread, values[5] = op.run;
+                      }});
   }
 
   void add_runs() {

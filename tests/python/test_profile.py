@@ -105,6 +105,9 @@ def test_steps_and_gaps_are_the_iteration_on_every_row(om, tmp_path, command):
     connection = database(folder)
     (count,) = connection.execute("SELECT count(*) FROM TASK").fetchone()
     assert count == len(table(folder, "op_summary")) == len(table(folder, "task_time"))
+    begins = [int(row["Task Start Time(us)"].replace(".", "")) for row in table(folder, "op_summary")]  # ns
+    assert [begin for (begin,) in connection.execute("SELECT startNs FROM TASK ORDER BY globalTaskId")] == begins
+    assert connection.execute("SELECT count(*) FROM TASK, SESSION_TIME_INFO WHERE endNs > endTimeNs").fetchone() == (0,)
     query = """SELECT s.value FROM COMPUTE_TASK_INFO JOIN TASK USING (globalTaskId) JOIN STRING_IDS s ON s.id = opType"""
     assert {row["OP Type"] for row in table(folder, "op_summary")} == {name for (name,) in connection.execute(query)}
 
