@@ -7,6 +7,13 @@
 
 namespace cairn {
 
+namespace {
+
+// Shorter rows are put together in tiles for generated code.
+constexpr int64_t kShortRow = 32;
+
+}  // namespace
+
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
     {"add", Op::add},
     {"sub", Op::sub},
@@ -123,7 +130,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
   }
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
-    Instruction code{find(*node)->op, next, -1, {0, 0, 0}, 0, 0};
+    ElementInstruction code{.op = find(*node)->op};
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
     if (code.op == Op::clip) {
       code.low = static_cast<float>(node->attr().number("low"));
@@ -141,12 +148,40 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
     code_[static_cast<size_t>(target) - operands_.size()].output = static_cast<int>(outputs_.size());
     outputs_.push_back(target);
   }
+  merge_dims();
+  make_kernel();
+}
+
+// Neighbouring dims that every operand goes through as if they were one become one.
+void ElementwiseProgram::merge_dims() {
+  for (size_t d = dims_.size(); d-- > 1;) {
+    const auto one_walk = [&](const Operand& operand) {
+      return dims_[d] == 1 || dims_[d - 1] == 1 || operand.strides[d - 1] == operand.strides[d] * dims_[d];
+    };
+    if (!std::all_of(operands_.begin(), operands_.end(), one_walk)) continue;
+    for (Operand& operand : operands_)
+      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(dims_[d] == 1 ? d : d - 1));
+    dims_[d - 1] *= dims_[d];
+    dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(d));
+  }
+}
+
+void ElementwiseProgram::make_kernel() {
+  ElementSpec spec{.single = {}, .code = code_};
+  const bool short_rows = !dims_.empty() && dims_.back() < kShortRow;
+  for (const Operand& operand : operands_) {
+    const bool loaded = !operand.single && (operand.boolean || (!operand.full && short_rows));
+    by_tiles_ |= loaded;
+    by_rows_ |= !operand.single && !operand.full && !loaded;
+    spec.single.push_back(operand.single || (!operand.full && !loaded && operand.strides.back() == 0));
+  }
+  kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
 std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   std::vector<size_t> inputs;
   for (const Operand& operand : operands_)
-    if (operand.full && !operand.boolean) inputs.push_back(static_cast<size_t>(operand.buffer));
+    if (operand.direct()) inputs.push_back(static_cast<size_t>(operand.buffer));
   return inputs;
 }
 
@@ -167,15 +202,20 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
   if (operand.full) return run(first, count, 1, to);
   const int64_t inner = dims_.empty() ? 1 : dims_.back(), inner_stride = dims_.empty() ? 0 : operand.strides.back();
   for (int64_t done = 0; done < count;) {
-    int64_t position = first + done, column = position % inner, rest = position / inner, base = 0;
-    for (size_t d = dims_.size(); d-- > 1;) {
-      base += rest % dims_[d - 1] * operand.strides[d - 1];
-      rest /= dims_[d - 1];
-    }
-    const int64_t many = std::min(count - done, inner - column);
-    run(base + column * inner_stride, many, inner_stride, to + done);
+    const int64_t position = first + done, column = position % inner, many = std::min(count - done, inner - column);
+    run(offset(operand, position / inner) + column * inner_stride, many, inner_stride, to + done);
     done += many;
   }
+}
+
+// Of the first element of a row.
+int64_t ElementwiseProgram::offset(const Operand& operand, int64_t row) const {
+  int64_t offset = 0;
+  for (size_t d = dims_.size(); d-- > 1; row /= dims_[d - 1]) {
+    if (d == 1) return offset + row * operand.strides[0];
+    offset += row % dims_[d - 1] * operand.strides[d - 1];
+  }
+  return offset;
 }
 
 // What the C library does; positions beyond the tile's count are computed in vain.
@@ -217,20 +257,22 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
     const void* data = inputs[operand.buffer];
     float* to = registers + static_cast<int64_t>(i) * kTile;
     sources[i] = to;
-    if (operand.full && !operand.boolean && whole)
+    if (operand.direct() && whole)
       sources[i] = static_cast<const float*>(data) + first;
     else if (!operand.single)
       load(operand, data, first, count, to);
   }
-  for (const Instruction& code : code_) {
-    float* to = registers + static_cast<int64_t>(code.target) * kTile;
+  for (size_t i = 0; i < code_.size(); ++i) {
+    const ElementInstruction& code = code_[i];
+    const size_t target = operands_.size() + i;
+    float* to = registers + static_cast<int64_t>(target) * kTile;
     if (whole && code.output >= 0 && direct >> code.output & 1) to = static_cast<float*>(outputs[code.output]) + first;
     const float *a = sources[code.sources[0]], *b = sources[code.sources[1]], *c = sources[code.sources[2]];
     if (code.op < Op::first_one_by_one)
       loops.execute(code.op, code.low, code.high, a, b, c, to);
     else
       execute_one_by_one(code.op, a, b, to);
-    sources[code.target] = to;
+    sources[target] = to;
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     float* target = static_cast<float*>(outputs[i]) + first;
@@ -238,12 +280,12 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   }
 }
 
-void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
+void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const {
   const int64_t tiles = (count_ + kTile - 1) / kTile;
   const int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8));
   uint64_t direct = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const bool last = outputs_[i] == code_.back().target;
+    const bool last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
     const bool shared = std::any_of(operands_.begin(), operands_.end(),
                                     [&](const Operand& operand) { return inputs[operand.buffer] == outputs[i]; });
     if (last || !shared) direct |= uint64_t{1} << i;
@@ -255,6 +297,44 @@ void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void
       run_tile(inputs, outputs, direct, tile * kTile, std::min(kTile, count_ - tile * kTile), registers);
   };
   executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
+}
+
+// Elements [first, last) by the generated code: as many at a time as every operand can be pointed to.
+void ElementwiseProgram::run_rows(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
+  alignas(64) float tiles[kMostRegisters * kTile];
+  const float* from[kMostRegisters];
+  float* to[kMostRegisters];
+  const int64_t inner = dims_.empty() ? 1 : dims_.back();
+  for (int64_t at = first, many = 0; at < last; at += many) {
+    many = last - at;
+    if (by_tiles_) many = std::min(many, kTile);
+    if (by_rows_) many = std::min(many, inner - at % inner);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      const auto* data = static_cast<const float*>(inputs[operand.buffer]);
+      float* tile = tiles + static_cast<int64_t>(i) * kTile;
+      if (operand.direct())
+        from[i] = data + at;
+      else if (operand.single && !operand.boolean)
+        from[i] = data;
+      else if (operand.boolean || inner < kShortRow)
+        load(operand, data, at, operand.single ? 1 : many, tile), from[i] = tile;
+      else
+        from[i] = data + offset(operand, at / inner) + at % inner * operand.strides.back();
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) to[i] = static_cast<float*>(outputs[i]) + at;
+    kernel_->function()(from, to, many);
+  }
+}
+
+void ElementwiseProgram::run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const {
+  const int64_t each = std::max(16 * kTile, (count_ / (executor.width() * 8) + kTile - 1) / kTile * kTile);
+  executor.run(static_cast<int>((count_ + each - 1) / each),
+               [&](int index, int) { run_rows(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
+}
+
+void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
+  kernel_ ? run_generated(executor, inputs, outputs) : run_interpreted(executor, inputs, outputs);
 }
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
-// Element-wise programs: the nodes of a group run one after the other on tiles of 256 floats that stay in the
-// first-level cache. Bools are 0 and 1 inside.
+// Element-wise programs: the nodes of a group as one loop of generated code, or one after the other on tiles of 256 floats
+// that stay in the first-level cache, which any machine can do and any operation. Bools are 0 and 1 inside.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engines/cpu/vector_loops.h"
+#include "engines/cpu/element_jit.h"
 
 namespace cairn {
 
@@ -37,22 +37,18 @@ class ElementwiseProgram {
   static const Row kRows[];
   static const Row* find(const Node& node);
 
-  /// Where an input's elements lie: strides of the result's dims, 0 where broadcast.
+  /// Where an input's elements lie: strides of dims_, 0 where broadcast.
   struct Operand {
     int buffer = 0;  // index into the group's inputs
     bool boolean = false;
     bool full = false;             // same elements in the same order
     bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
-  };
-  struct Instruction {
-    Op op;
-    int target = 0;
-    int output = -1;  // that is its target
-    int sources[3] = {0, 0, 0};
-    float low = 0, high = 0;
+    bool direct() const { return full && !boolean; }
   };
 
+  void merge_dims();
+  void make_kernel();
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
   /// Numbers that are the same on every tile.
   void load_singles(const void* const* inputs, float* registers) const;
@@ -61,11 +57,18 @@ class ElementwiseProgram {
                 float* registers) const;
   static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
 
-  std::vector<int64_t> dims_;
+  void run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const;
+  void run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const;
+  int64_t offset(const Operand& operand, int64_t row) const;
+  void run_rows(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
+
+  std::vector<int64_t> dims_;  // of the result, as few as describe how operands lie
   int64_t count_ = 0;
-  std::vector<Operand> operands_;  // registers 0 .. operands
-  std::vector<Instruction> code_;
-  std::vector<int> outputs_;  // register of each output
+  std::vector<Operand> operands_;         // registers 0 .. operands
+  std::vector<ElementInstruction> code_;  // registers behind them
+  std::vector<int> outputs_;              // register of each output
+  std::shared_ptr<const ElementKernel> kernel_;
+  bool by_rows_ = false, by_tiles_ = false;  // generated code takes so much at a time
 };
 
 }  // namespace cairn

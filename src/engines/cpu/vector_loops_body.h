@@ -1,68 +1,37 @@
 // The loops of vector_loops.cpp, included once for each instruction set, in a namespace each.
 
+#include "engines/cpu/vector_types.h"
+
 #include "engines/cpu/vector_math.h"
 
 // Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
 void execute(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to) {
-#define CAIRN_EACH(expression)                          \
-  for (int64_t i = 0; i < kElementTile; i += kFloats) { \
-    [[maybe_unused]] Floats x = load(a + i);            \
-    [[maybe_unused]] Floats y = load(b + i);            \
-    store(to + i, (expression));                        \
-  }                                                     \
-  break
-  Floats one = spread(1.f), zero{};
+#define CAIRN_EACH(name)                                                                         \
+  case ElementOp::name:                                                                          \
+    for (int64_t i = 0; i < kElementTile; i += kFloats)                                          \
+      store(to + i, element(ElementOp::name, low, high, load(a + i), load(b + i), load(c + i))); \
+    break;
   switch (op) {
-    case ElementOp::add: CAIRN_EACH(x + y);
-    case ElementOp::sub: CAIRN_EACH(x - y);
-    case ElementOp::mul: CAIRN_EACH(x * y);
-    case ElementOp::div: CAIRN_EACH(x / y);
-    case ElementOp::maximum: CAIRN_EACH(larger(x, y));
-    case ElementOp::minimum: CAIRN_EACH(smaller(x, y));
-    case ElementOp::squared_difference: CAIRN_EACH((x - y) * (x - y));
-    case ElementOp::equal: CAIRN_EACH(choose(x == y, one, zero));
-    case ElementOp::not_equal: CAIRN_EACH(choose(x != y, one, zero));
-    case ElementOp::less: CAIRN_EACH(choose(x < y, one, zero));
-    case ElementOp::less_equal: CAIRN_EACH(choose(x <= y, one, zero));
-    case ElementOp::greater: CAIRN_EACH(choose(x > y, one, zero));
-    case ElementOp::greater_equal: CAIRN_EACH(choose(x >= y, one, zero));
-    case ElementOp::logical_and: CAIRN_EACH(x * y);
-    case ElementOp::logical_or: CAIRN_EACH(choose(x + y > 0.f, one, zero));
-    case ElementOp::logical_xor: CAIRN_EACH(choose(x != y, one, zero));
-    case ElementOp::logical_not: CAIRN_EACH(one - x);
-    case ElementOp::select: CAIRN_EACH(choose(x != 0.f, y, load(c + i)));
-    case ElementOp::neg: CAIRN_EACH(-x);
-    case ElementOp::abs: CAIRN_EACH(reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff));
-    case ElementOp::square: CAIRN_EACH(x * x);
-    case ElementOp::sqrt:
-      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::sqrt(a[i]);
-      break;
+    // clang-format off
+    CAIRN_EACH(add) CAIRN_EACH(sub) CAIRN_EACH(mul) CAIRN_EACH(div) CAIRN_EACH(maximum) CAIRN_EACH(minimum)
+    CAIRN_EACH(squared_difference) CAIRN_EACH(equal) CAIRN_EACH(not_equal) CAIRN_EACH(less) CAIRN_EACH(less_equal)
+    CAIRN_EACH(greater) CAIRN_EACH(greater_equal) CAIRN_EACH(logical_and) CAIRN_EACH(logical_or)
+    CAIRN_EACH(logical_xor) CAIRN_EACH(logical_not) CAIRN_EACH(select) CAIRN_EACH(neg) CAIRN_EACH(abs)
+    CAIRN_EACH(square) CAIRN_EACH(reciprocal) CAIRN_EACH(exp) CAIRN_EACH(tanh) CAIRN_EACH(sigmoid) CAIRN_EACH(relu)
+    CAIRN_EACH(clip) CAIRN_EACH(leaky_relu) CAIRN_EACH(copy) CAIRN_EACH(erf) CAIRN_EACH(log) CAIRN_EACH(log1p)
+    CAIRN_EACH(expm1) CAIRN_EACH(softplus) CAIRN_EACH(gelu) CAIRN_EACH(gelu_by_tanh) CAIRN_EACH(sign) CAIRN_EACH(elu)
+        // clang-format on
+        case ElementOp::sqrt : for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::sqrt(a[i]);
+    break;
     case ElementOp::rsqrt:
       for (int64_t i = 0; i < kElementTile; ++i) to[i] = 1.f / std::sqrt(a[i]);
       break;
-    case ElementOp::reciprocal: CAIRN_EACH(one / x);
-    case ElementOp::exp: CAIRN_EACH(exp_of(x));
-    case ElementOp::tanh: CAIRN_EACH(tanh_of(x));
-    case ElementOp::sigmoid: CAIRN_EACH(sigmoid_of(x));
-    case ElementOp::relu: CAIRN_EACH(larger(x, zero));
-    case ElementOp::clip: CAIRN_EACH(smaller(larger(x, spread(low)), spread(high)));
-    case ElementOp::leaky_relu: CAIRN_EACH(choose(x < 0.f, x * low, x));
     case ElementOp::floor:
       for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::floor(a[i]);
       break;
     case ElementOp::ceil:
       for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::ceil(a[i]);
       break;
-    case ElementOp::copy: CAIRN_EACH(x);
-    case ElementOp::erf: CAIRN_EACH(erf_of(x));
-    case ElementOp::log: CAIRN_EACH(log_of(x));
-    case ElementOp::log1p: CAIRN_EACH(log1p_of(x));
-    case ElementOp::expm1: CAIRN_EACH(expm1_of(x));
-    case ElementOp::softplus: CAIRN_EACH(softplus_of(x));
-    case ElementOp::gelu: CAIRN_EACH(gelu_of(x));
-    case ElementOp::gelu_by_tanh: CAIRN_EACH(gelu_by_tanh_of(x));
-    case ElementOp::sign: CAIRN_EACH(choose(x > 0.f, one, choose(x < 0.f, -one, x)));
-    case ElementOp::elu: CAIRN_EACH(choose(x > 0.f, x, expm1_of(x) * low));
     case ElementOp::round:
       for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::nearbyint(a[i]);
       break;

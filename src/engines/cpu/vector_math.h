@@ -1,15 +1,7 @@
-// Sixteen floats at a time in GCC's vector type, included once for each instruction set, in a namespace each: functions
-// of CAIRN_VECTORISED would not do, for GCC takes comparisons of vectors apart to scalars before it makes those.
+// Functions of vectors, written once for all who bring a type Floats: the loops compiled for each instruction set
+// (vector_types.h), and the recorder of element_recorder.cpp, which makes code of them at run time. Sums of products are
+// contracted where the instruction set can.
 
-typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
-
-constexpr int kFloats = kLanes;
-
-CAIRN_INLINE Floats load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
-CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
-CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
-CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 /// The larger, or the NaN if either is one.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
@@ -30,10 +22,10 @@ CAIRN_INLINE Floats exp_of(Floats x) {
   p = p * r + 0.5f;
   p = p * r + 1.f;
   p = p * r + 1.f;
-  Ints whole = __builtin_convertvector(n, Ints);
+  Ints whole = to_ints(n);
   Ints half = whole >> 1;
-  Floats first = reinterpret_cast<Floats>((half + 127) << 23);
-  Floats second = reinterpret_cast<Floats>((whole - half + 127) << 23);
+  Floats first = floats_of((half + 127) << 23);
+  Floats second = floats_of((whole - half + 127) << 23);
   Floats result = p * first * second;
   result = choose(x < -87.33654f, Floats{}, result);
   return choose(x != x, x, result);
@@ -78,14 +70,17 @@ CAIRN_INLINE Floats erf_of(Floats x) {
 
 /// x = m 2^e with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)). Denormals count as 0.
 CAIRN_INLINE Floats log_of(Floats x) {
-  Ints bits = reinterpret_cast<Ints>(x);
+  Ints bits = bits_of(x);
   Ints exponent = (bits - 0x3f3504f3) >> 23;  // of x / sqrt(1/2)
-  Floats m = reinterpret_cast<Floats>(bits - (exponent << 23));
-  Floats e = __builtin_convertvector(exponent, Floats);
+  Floats m = floats_of(bits - (exponent << 23));
+  Floats e = to_floats(exponent);
   Floats s = (m - 1.f) / (m + 1.f), square = s * s;
   Floats p = spread(2.f / 11);
   for (float c : {2.f / 9, 2.f / 7, 2.f / 5, 2.f / 3}) p = p * square + c;
-  Floats result = e * 0.693359375f + (2.f * s + (s * square * p - e * 2.12194440e-4f));
+  // A sum has one product at most: of two the compiler may contract either.
+  Floats result = s + s + s * (square * p);
+  result = result - e * 2.12194440e-4f;
+  result = result + e * 0.693359375f;
   result = choose(x > 3.4028235e38f, x, result);
   result = choose(x < 1.17549435e-38f, spread(-__builtin_inff()), result);
   return choose((x < 0.f) | (x != x), spread(__builtin_nanf("")), result);
@@ -115,4 +110,50 @@ CAIRN_INLINE Floats softplus_of(Floats x) {
 CAIRN_INLINE Floats gelu_of(Floats x) { return 0.5f * x * (1.f + erf_of(x * 0.70710678119f)); }
 CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
+}
+
+/// The operations that are arithmetic, comparisons and choices alone; bools are 0 and 1.
+CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
+  const Floats one = spread(1.f), zero = spread(0.f);
+  switch (op) {
+    case ElementOp::add: return x + y;
+    case ElementOp::sub: return x - y;
+    case ElementOp::mul: return x * y;
+    case ElementOp::div: return x / y;
+    case ElementOp::maximum: return larger(x, y);
+    case ElementOp::minimum: return smaller(x, y);
+    case ElementOp::squared_difference: return (x - y) * (x - y);
+    case ElementOp::equal: return choose(x == y, one, zero);
+    case ElementOp::not_equal: return choose(x != y, one, zero);
+    case ElementOp::less: return choose(x < y, one, zero);
+    case ElementOp::less_equal: return choose(x <= y, one, zero);
+    case ElementOp::greater: return choose(x > y, one, zero);
+    case ElementOp::greater_equal: return choose(x >= y, one, zero);
+    case ElementOp::logical_and: return x * y;
+    case ElementOp::logical_or: return choose(x + y > 0.f, one, zero);
+    case ElementOp::logical_xor: return choose(x != y, one, zero);
+    case ElementOp::logical_not: return one - x;
+    case ElementOp::select: return choose(x != 0.f, y, z);
+    case ElementOp::neg: return -x;
+    case ElementOp::abs: return floats_of(bits_of(x) & 0x7fffffff);
+    case ElementOp::square: return x * x;
+    case ElementOp::reciprocal: return one / x;
+    case ElementOp::exp: return exp_of(x);
+    case ElementOp::tanh: return tanh_of(x);
+    case ElementOp::sigmoid: return sigmoid_of(x);
+    case ElementOp::relu: return larger(x, zero);
+    case ElementOp::clip: return smaller(larger(x, spread(low)), spread(high));
+    case ElementOp::leaky_relu: return choose(x < 0.f, x * low, x);
+    case ElementOp::copy: return x;
+    case ElementOp::erf: return erf_of(x);
+    case ElementOp::log: return log_of(x);
+    case ElementOp::log1p: return log1p_of(x);
+    case ElementOp::expm1: return expm1_of(x);
+    case ElementOp::softplus: return softplus_of(x);
+    case ElementOp::gelu: return gelu_of(x);
+    case ElementOp::gelu_by_tanh: return gelu_by_tanh_of(x);
+    case ElementOp::sign: return choose(x > 0.f, one, choose(x < 0.f, -one, x));
+    case ElementOp::elu: return choose(x > 0.f, x, expm1_of(x) * low);
+    default: return x;  // vector_loops_body.h and element_recorder.cpp have their own ways
+  }
 }

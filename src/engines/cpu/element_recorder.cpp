@@ -1,0 +1,196 @@
+#include "engines/cpu/element_recorder.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "engines/cpu/isa.h"
+
+namespace cairn {
+
+namespace {
+
+using Kind = MachineOp::Kind;
+
+class Recorder {
+ public:
+  explicit Recorder(const ElementSpec& spec) : spec_(spec), values_(spec.single.size(), -1) {}
+
+  std::vector<MachineOp> run() {
+    for (const ElementInstruction& code : spec_.code) {
+      const size_t start = ops_.size();
+      known_.clear();
+      const int result = apply(code);
+      contract(start, result);
+      values_.push_back(result);
+      if (code.output < 0) continue;
+      for (size_t i = 0; i < spec_.single.size(); ++i) operand(static_cast<int>(i));
+      ops_.push_back({Kind::store, {result, -1, -1}, static_cast<uint32_t>(code.output)});
+    }
+    drop_unused();
+    return std::move(ops_);
+  }
+
+  int append(Kind kind, int a, int b = -1, int c = -1, uint32_t detail = 0) {
+    auto& known = kind <= Kind::input ? fixed_ : known_;
+    const auto [place, is_new] = known.try_emplace({kind, a, b, c, detail}, static_cast<int>(ops_.size()));
+    if (is_new) ops_.push_back({kind, {a, b, c}, detail});
+    return place->second;
+  }
+
+ private:
+  int operand(int index) {
+    const auto place = static_cast<size_t>(index);
+    if (values_[place] < 0)
+      values_[place] =
+          append(spec_.single[place] ? Kind::single : Kind::input, -1, -1, -1, static_cast<uint32_t>(index));
+    return values_[place];
+  }
+
+  int apply(const ElementInstruction& code);
+  void contract(size_t start, int result);
+  void contract_product(size_t product);
+  void drop_unused();
+
+  using Key = std::tuple<Kind, int, int, int, uint32_t>;
+  const ElementSpec& spec_;
+  std::vector<int> values_;  // of operands and instructions
+  std::vector<MachineOp> ops_;
+  std::map<Key, int> fixed_, known_;  // the latter of one instruction
+};
+
+namespace recorded {
+
+/// A value in the list, or a number that has not been written down yet.
+template <class Number>
+struct Value {
+  Recorder* recorder = nullptr;
+  int id = -1;
+  Number number = 0;
+
+  Value() = default;
+  Value(Number fixed) : number(fixed) {}  // NOLINT: numbers stand for vectors of them
+  Value(Recorder* owner, int place) : recorder(owner), id(place) {}
+  int in(Recorder* owner) const {
+    return recorder ? id : owner->append(Kind::constant, -1, -1, -1, std::bit_cast<uint32_t>(number));
+  }
+};
+using Floats = Value<float>;
+using Ints = Value<int32_t>;
+struct Mask {
+  Recorder* recorder;
+  int id;
+};
+
+template <class Result, class A, class B>
+Result two(Kind kind, const A& a, const B& b, uint32_t detail = 0) {
+  Recorder* recorder = a.recorder ? a.recorder : b.recorder;
+  const int first = a.in(recorder), second = b.in(recorder);
+  return {recorder, recorder->append(kind, first, second, -1, detail)};
+}
+
+Floats operator+(Floats a, Floats b) { return two<Floats>(Kind::add, a, b); }
+Floats operator-(Floats a, Floats b) { return two<Floats>(Kind::sub, a, b); }
+Floats operator*(Floats a, Floats b) { return two<Floats>(Kind::mul, a, b); }
+Floats operator/(Floats a, Floats b) { return two<Floats>(Kind::div, a, b); }
+Floats operator-(Floats a) {
+  return a.recorder ? two<Floats>(Kind::bits_xor, a, Ints(std::numeric_limits<int32_t>::min())) : Floats(-a.number);
+}
+Ints operator+(Ints a, Ints b) { return two<Ints>(Kind::ints_add, a, b); }
+Ints operator-(Ints a, Ints b) { return two<Ints>(Kind::ints_sub, a, b); }
+Ints operator&(Ints a, Ints b) { return two<Ints>(Kind::bits_and, a, b); }
+Ints operator<<(Ints a, int by) {
+  return {a.recorder, a.recorder->append(Kind::shift_left, a.id, -1, -1, static_cast<uint32_t>(by))};
+}
+Ints operator>>(Ints a, int by) {
+  return {a.recorder, a.recorder->append(Kind::shift_right, a.id, -1, -1, static_cast<uint32_t>(by))};
+}
+
+// Predicates of vcmpps that say false (not_equal: true) of a NaN and raise nothing.
+Mask operator==(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x00); }
+Mask operator!=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x04); }
+Mask operator<(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x11); }
+Mask operator<=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x12); }
+Mask operator>(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x1e); }
+Mask operator>=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x1d); }
+Mask operator|(Mask a, Mask b) { return {a.recorder, a.recorder->append(Kind::either, a.id, b.id)}; }
+Mask operator&(Mask a, Mask b) { return {a.recorder, a.recorder->append(Kind::both, a.id, b.id)}; }
+
+Floats choose(Mask mask, Floats yes, Floats no) {
+  const int first = yes.in(mask.recorder), second = no.in(mask.recorder);
+  return {mask.recorder, mask.recorder->append(Kind::choose, mask.id, first, second)};
+}
+Floats spread(float value) { return value; }
+Ints bits_of(Floats x) { return {x.recorder, x.id}; }
+Floats floats_of(Ints bits) { return {bits.recorder, bits.id}; }
+Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
+Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
+
+#include "engines/cpu/vector_math.h"
+
+}  // namespace recorded
+
+int Recorder::apply(const ElementInstruction& code) {
+  const auto source = [&](int i) {
+    const int index = code.sources[i];
+    if (index < static_cast<int>(spec_.single.size())) return recorded::Floats(this, operand(index));
+    return recorded::Floats(this, values_[static_cast<size_t>(index)]);
+  };
+  const recorded::Floats x = source(0);
+  const auto root = [&] { return append(Kind::sqrt, x.id); };
+  const auto rounded = [&](uint32_t mode) { return append(Kind::round, x.id, -1, -1, mode); };
+  switch (code.op) {
+    case ElementOp::sqrt: return root();
+    case ElementOp::rsqrt: return (1.f / recorded::Floats(this, root())).id;
+    case ElementOp::floor: return rounded(9);
+    case ElementOp::ceil: return rounded(10);
+    case ElementOp::round: return rounded(12);
+    default: return recorded::element(code.op, code.low, code.high, x, source(1), source(2)).id;
+  }
+}
+
+// As the compiler does it for the loops: a product that is nothing but a term of sums becomes part of them.
+void Recorder::contract(size_t start, int result) {
+  for (size_t i = start; i < ops_.size(); ++i)
+    if (ops_[i].kind == Kind::mul && static_cast<int>(i) != result) contract_product(i);
+}
+
+void Recorder::contract_product(size_t product) {
+  const int id = static_cast<int>(product);
+  std::vector<MachineOp*> sums;
+  for (size_t i = product + 1; i < ops_.size(); ++i) {
+    MachineOp& op = ops_[i];
+    const auto uses = std::count(std::begin(op.sources), std::end(op.sources), id);
+    if (uses == 0) continue;
+    if (uses > 1 || (op.kind != Kind::add && op.kind != Kind::sub)) return;
+    sums.push_back(&op);
+  }
+  for (MachineOp* sum : sums) {
+    const bool first = sum->sources[0] == id;
+    const int other = sum->sources[first ? 1 : 0];
+    sum->kind = sum->kind == Kind::add ? Kind::fused_add : first ? Kind::fused_sub : Kind::fused_sub_from;
+    sum->sources[0] = ops_[product].sources[0], sum->sources[1] = ops_[product].sources[1], sum->sources[2] = other;
+  }
+}
+
+void Recorder::drop_unused() {
+  std::vector<bool> used(ops_.size());
+  for (size_t i = ops_.size(); i-- > 0;) {
+    if (ops_[i].kind != Kind::store && !used[i]) ops_[i] = {Kind::none, {-1, -1, -1}, 0};
+    for (int source : ops_[i].sources)
+      if (source >= 0) used[static_cast<size_t>(source)] = true;
+  }
+}
+
+}  // namespace
+
+bool can_record(const ElementSpec& spec) {
+  return std::all_of(spec.code.begin(), spec.code.end(),
+                     [](const ElementInstruction& code) { return code.op < ElementOp::first_one_by_one; });
+}
+
+std::vector<MachineOp> record(const ElementSpec& spec) { return Recorder(spec).run(); }
+
+}  // namespace cairn

@@ -1,0 +1,105 @@
+#include "engines/cpu/element_registers.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace cairn {
+
+namespace {
+
+using Place = ValuePlace::Kind;
+
+constexpr int kFirstMask = 2, kMasks = 8;
+
+/// From the first operation to the last each value has one place. What is needed last gives its register up first.
+class Placing {
+ public:
+  Placing(const std::vector<MachineOp>& ops, Isa isa)
+      : ops_(ops), isa_(isa), last_(ops.size(), -1), uses_(ops.size(), 0),
+        vectors_(static_cast<size_t>(vector_registers(isa) - 2), -1), masks_(kMasks - kFirstMask, -1) {
+    found_.values.resize(ops.size());
+    for (size_t i = 0; i < ops.size(); ++i)
+      for (int source : ops[i].sources)
+        if (source >= 0) last_[static_cast<size_t>(source)] = static_cast<int>(i), ++uses_[static_cast<size_t>(source)];
+  }
+
+  ElementPlaces run() {
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      for (auto* registers : {&vectors_, &masks_})
+        for (int& holds : *registers)
+          if (holds >= 0 && last_[static_cast<size_t>(holds)] <= static_cast<int>(i)) holds = -1;
+      const MachineOp& op = ops_[i];
+      if (op.kind == MachineOp::Kind::none || op.kind == MachineOp::Kind::store || op.is_fixed()) continue;
+      if (op.is_mask() && isa_ == Isa::avx512)
+        place_mask(static_cast<int>(i));
+      else
+        place_vector(static_cast<int>(i));
+    }
+    place_fixed();
+    return std::move(found_);
+  }
+
+ private:
+  ValuePlace& place_of(int value) { return found_.values[static_cast<size_t>(value)]; }
+
+  void place_mask(int value) {
+    const auto free = std::find(masks_.begin(), masks_.end(), -1);
+    CHECK(free != masks_.end(), "masks of one operation");
+    *free = value;
+    place_of(value) = {Place::mask, kFirstMask + static_cast<int>(free - masks_.begin())};
+  }
+
+  void place_vector(int value) {
+    auto where = std::find(vectors_.begin(), vectors_.end(), -1);
+    if (where == vectors_.end()) {
+      const auto ends_later = [&](int a, int b) {
+        return last_[static_cast<size_t>(a)] < last_[static_cast<size_t>(b)];
+      };
+      where = std::max_element(vectors_.begin(), vectors_.end(), ends_later);
+      const bool other = ends_later(value, *where);
+      place_of(other ? *where : value) = {Place::frame, found_.frame++};
+      if (!other) return;
+    }
+    *where = value;
+    const int index = static_cast<int>(where - vectors_.begin());
+    place_of(value) = {Place::vector, index};
+    used_ = std::max(used_, index + 1);
+  }
+
+  // Registers that are never used hold the fixed values that are used most.
+  void place_fixed() {
+    std::vector<int> fixed;
+    for (size_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].is_fixed()) fixed.push_back(static_cast<int>(i));
+    std::stable_sort(fixed.begin(), fixed.end(),
+                     [&](int a, int b) { return uses_[static_cast<size_t>(a)] > uses_[static_cast<size_t>(b)]; });
+    for (int value : fixed) {
+      const MachineOp& op = ops_[static_cast<size_t>(value)];
+      const bool constant = op.kind == MachineOp::Kind::constant;
+      if (used_ < std::ssize(vectors_))
+        place_of(value) = {Place::vector, used_++};
+      else if (constant)
+        place_of(value) = {Place::pool, static_cast<int>(std::ssize(found_.pool))};
+      else
+        place_of(value) = {Place::frame, found_.frame++};
+      if (place_of(value).kind != Place::pool)
+        found_.set_up.push_back(value);
+      else
+        found_.pool.push_back(op.detail);
+    }
+  }
+
+  const std::vector<MachineOp>& ops_;
+  Isa isa_;
+  std::vector<int> last_, uses_;
+  std::vector<int> vectors_, masks_;  // the value that each register holds
+  int used_ = 0;
+  ElementPlaces found_;
+};
+
+}  // namespace
+
+ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa) { return Placing(ops, isa).run(); }
+
+}  // namespace cairn

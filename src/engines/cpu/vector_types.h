@@ -1,0 +1,17 @@
+// Sixteen floats at a time in GCC's vector type, included once for each instruction set, in a namespace each: functions
+// of CAIRN_VECTORISED would not do, for GCC takes comparisons of vectors apart to scalars before it makes those.
+
+typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
+
+constexpr int kFloats = kLanes;
+
+CAIRN_INLINE Floats load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
+CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
+CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
+CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
+CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
+CAIRN_INLINE Floats floats_of(Ints bits) { return reinterpret_cast<Floats>(bits); }
+/// The numbers rounded toward zero, and back.
+CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
+CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
