@@ -188,6 +188,49 @@ def attending(tf):
     yield "masked", tf.keras.Model(words, L.LSTM(4)(L.MultiHeadAttention(1, 4)(embedded, encoded))), {"words": ids(random, (4, 7))}
 
 
+def around(tf):
+    """Layers around layers and models, and states that go from one layer to the next."""
+    L = tf.keras.layers
+    random = np.random.default_rng(11)
+    steps, frames, words = tf.keras.Input((7, 6), name="steps"), tf.keras.Input((4, 8, 8, 3), name="frames"), tf.keras.Input((None,), name="words")
+    x = {"steps": random.normal(size=(3, 7, 6)).astype(np.float32)}
+    images = {"frames": random.normal(size=(2, 4, 8, 8, 3)).astype(np.float32)}
+    net = tf.keras.Sequential([L.Conv2D(4, 3, activation="relu"), L.BatchNormalization(), L.Flatten(), L.Dense(5)], name="net")
+    yield "model", tf.keras.Model(frames, L.LSTM(3)(L.TimeDistributed(net)(frames))), images
+    spread = L.TimeDistributed(L.Dropout(0.5))(L.TimeDistributed(L.Conv2D(3, 3, padding="same"))(frames))
+    yield "images", tf.keras.Model(frames, L.TimeDistributed(L.GlobalAveragePooling2D())(L.TimeDistributed(L.TimeDistributed(L.Dense(2)))(spread))), images
+    masked = L.TimeDistributed(L.Dense(4, "tanh"))(L.Embedding(30, 6, mask_zero=True)(words))
+    yield "masked", tf.keras.Model(words, L.GRU(3)(masked)), {"words": ids(random, (4, 7))}
+    for name, cell in {"lstm": L.LSTM, "gru": L.GRU, "simple": L.SimpleRNN}.items():
+        sequence, *states = cell(5, return_sequences=True, return_state=True)(steps)
+        decoded = cell(5, return_sequences=name == "gru")(L.Dense(3)(sequence), initial_state=states)
+        yield f"{name} states", tf.keras.Model(steps, [decoded, *states]), x
+    sequence, *states = L.Bidirectional(L.LSTM(4, return_state=True))(steps)
+    again = L.Bidirectional(L.LSTM(4), merge_mode="sum")(steps, initial_state=states)
+    yield "both ways", tf.keras.Model(steps, [sequence, again, *states]), x
+
+
+def more_layers(tf):
+    L = tf.keras.layers
+    random = np.random.default_rng(12)
+    q, v, words = tf.keras.Input((6, 4), name="q"), tf.keras.Input((5, 4), name="v"), tf.keras.Input((7,), name="words")
+    x = {"q": random.normal(size=(3, 6, 4)).astype(np.float32), "v": random.normal(size=(3, 5, 4)).astype(np.float32)}
+    for name, layer in {"plain": L.Attention(), "scaled": L.Attention(use_scale=True), "concat": L.Attention(score_mode="concat", use_scale=True),
+                        "additive": L.AdditiveAttention(), "unscaled": L.AdditiveAttention(use_scale=False)}.items():  # fmt: skip
+        yield name, tf.keras.Model([q, v], layer([q, v])), x
+        key = L.Dense(4)(v)
+        yield f"{name} by key", tf.keras.Model([q, v], list(layer([q, v, key], return_attention_scores=True, use_causal_mask=True))), x
+    embedded = L.Embedding(30, 4, mask_zero=True)(words)
+    seen = L.Attention()([embedded, L.AdditiveAttention()([L.Dense(4)(embedded), embedded])])
+    yield "masked attention", tf.keras.Model(words, L.LSTM(3)(seen)), {"words": ids(random, (4, 7))}
+    flat = L.Flatten()(q)
+    products = [L.Dot(2)([q, v]), L.Dot((1, 2), normalize=True)([L.Permute((2, 1))(v), q]), L.Dot(1)([flat, flat]), L.Dot((1, 2))([flat, L.Reshape((1, 24))(q)])]
+    yield "dot", tf.keras.Model([q, v], products), x
+    image = tf.keras.Input((5, 5, 6), name="image")
+    rest = [L.GroupNormalization(3)(image), L.GroupNormalization(-1, center=False)(image), L.UnitNormalization()(image), L.ThresholdedReLU(0.4)(image)]
+    yield "normal", tf.keras.Model(image, rest), {"image": random.normal(1, 2, size=(2, 5, 5, 6)).astype(np.float32)}
+
+
 def functions(tf):
     L = tf.keras.layers
     x, z = tf.keras.Input((6, 4), name="x"), tf.keras.Input((6, 4), name="z")
@@ -211,7 +254,7 @@ def functions(tf):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("suffix", ("h5", "keras"))
-@pytest.mark.parametrize("family", (masked, attending, functions))
+@pytest.mark.parametrize("family", (masked, attending, around, more_layers, functions))
 def test_models_with(family, suffix, tmp_path):
     import tensorflow as tf
 
@@ -280,7 +323,7 @@ def test_what_a_call_gives_is_taken_or_refused(tmp_path):
     for reason, y in {
         "function tf.math.lgamma": tf.math.lgamma(x),
         "a tensor x or y": tf.where(x > 0),
-        "has 2 inputs, expected 1": L.GRU(3)(x, initial_state=state),
+        "a mask made inside it": L.TimeDistributed(L.Masking())(L.Reshape((5, 2, 2))(x)),
         "argument 'training' of its call": L.Dropout(0.5)(x, training=True),
     }.items():
         path = tmp_path / "model.h5"

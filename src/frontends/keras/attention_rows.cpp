@@ -37,6 +37,16 @@ Value* causal(Value* query, Value* value, Builder& b) {
   return b.add("greater_equal", {expand_dims(count(query), {1}, b), count(value)});
 }
 
+/// Shares of the steps among those that count; the mask may be null.
+Value* shares(Value* scores, Value* mask, Builder& b) {
+  if (mask != nullptr) {
+    constexpr double kFarBelow = -1e9;  // what Keras adds to the scores of steps that do not count
+    Value* left_out = b.add("sub", {scalar_like(scores, 1, b), cast_to(mask, scores->type.dtype, b)});
+    scores = b.add("add", {scores, b.add("mul", {left_out, scalar_like(scores, kFarBelow, b)})});
+  }
+  return b.add("softmax", {scores}, {{"axis", int64_t{-1}}});
+}
+
 class MultiHeadAttention {
  public:
   explicit MultiHeadAttention(LayerContext& c)
@@ -61,12 +71,7 @@ class MultiHeadAttention {
     Value* v = projected(value.value, "value", width_);
     q = b.add("mul", {q, scalar_like(q, 1 / std::sqrt(static_cast<double>(depth_)), b)});
     Value* scores = b.add("matmul", {q, k}, {{"transpose_b", true}});
-    if (Value* mask = whole_mask(query, key, value)) {
-      constexpr double kFarBelow = -1e9;  // what Keras adds to the scores of steps that do not count
-      Value* left_out = b.add("sub", {scalar_like(scores, 1, b), cast_to(mask, scores->type.dtype, b)});
-      scores = b.add("add", {scores, b.add("mul", {left_out, scalar_like(scores, kFarBelow, b)})});
-    }
-    scores = b.add("softmax", {scores}, {{"axis", int64_t{-1}}});
+    scores = shares(scores, whole_mask(query, key, value), b);
     Value* y = b.add("transpose", {b.add("matmul", {scores, v})}, {{"permutation", kHeadsLast}});
     c_.out = {joined_heads(y, query.value)};
     if (flag(c_, "return_attention_scores")) c_.out.push_back(scores);
@@ -139,7 +144,55 @@ class MultiHeadAttention {
 
 void multi_head_attention(LayerContext& c) { MultiHeadAttention(c).run(); }
 
+/// Sums over the last dim of tanh(query + key) for each pair of steps, [batch, steps, others].
+Value* pair_sums(Value* query, Value* key, Value* scale, Builder& b) {
+  Value* pairs = b.add("tanh", {b.add("add", {expand_dims(query, {2}, b), expand_dims(key, {1}, b)})});
+  if (scale != nullptr) pairs = b.add("mul", {pairs, scale});
+  return b.add("reduce_sum", {pairs}, {{"axes", std::vector<int64_t>{3}}, {"keep_dims", false}});
+}
+
+/// Of query, value and, if it differs from the value, key, [batch, steps, n].
+void attention(LayerContext& c, Value* (*score)(LayerContext& c, Value* query, Value* key)) {
+  if (c.in.size() < 2 || c.in.size() > 3)
+    fail(ErrorKind::invalid_model, "", "has {} inputs, expected 2 or 3", c.in.size());
+  for (const Value* x : c.in)
+    if (x == nullptr || !x->type.shape.ranked || x->type.shape.rank() != 3)
+      c.refuse("an input has other dims than three");
+  Value *query = c.in[0], *value = c.in[1];
+  Value* mask = c.masks[1] == nullptr ? nullptr : expand_dims(c.masks[1], {1}, c.b);
+  if (flag(c, "use_causal_mask")) mask = both(mask, expand_dims(causal(query, value, c.b), {0}, c.b), c.b);
+  Value* weights = shares(score(c, query, c.in.back()), mask, c.b);
+  Value* y = c.b.add("matmul", {weights, value});
+  if ((c.mask = c.masks[0]) != nullptr)
+    y = c.b.add("mul", {y, cast_to(expand_dims(c.mask, {2}, c.b), y->type.dtype, c.b)});
+  c.out = {y};
+  if (flag(c, "return_attention_scores")) c.out.push_back(weights);
+}
+
+void dot_attention(LayerContext& c) {
+  attention(c, [](LayerContext& c, Value* query, Value* key) {
+    const std::string mode = c.text("score_mode", "dot");
+    Value* scale = c.boolean("use_scale", false) ? c.weight("scale", {}) : nullptr;
+    if (mode == "dot") {
+      Value* scores = c.b.add("matmul", {query, key}, {{"transpose_b", true}});
+      return scale == nullptr ? scores : c.b.add("mul", {scores, scale});
+    }
+    if (mode != "concat") c.refuse("score_mode '{}' is not supported", printable(mode));
+    if (scale != nullptr) query = c.b.add("mul", {query, scale}), key = c.b.add("mul", {key, scale});
+    return c.b.add("mul", {pair_sums(query, key, nullptr, c.b), c.weight("concat_score_weight", {})});
+  });
+}
+
+void additive_attention(LayerContext& c) {
+  attention(c, [](LayerContext& c, Value* query, Value* key) {
+    Value* scale = c.boolean("use_scale", true) ? c.weight("scale", {c.last_dim()}) : nullptr;
+    return pair_sums(query, key, scale, c.b);
+  });
+}
+
 constexpr Row kAttentionRows[] = {
+    {"AdditiveAttention", additive_attention, nullptr, Row::Masks::own, true},
+    {"Attention", dot_attention, nullptr, Row::Masks::own, true},
     {"MultiHeadAttention", multi_head_attention, nullptr, Row::Masks::own, true},
 };
 

@@ -121,4 +121,9 @@ Value* activation(Value* x, const std::string& name, Builder& b) {
   fail(ErrorKind::unsupported, "", "activation '{}' is not supported", printable(name));
 }
 
+Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& b) {
+  Value* squares = b.add("reduce_sum", {b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
+  return b.add("mul", {x, b.add("rsqrt", {b.add("maximum", {squares, scalar_like(x, least, b)})})});
+}
+
 }  // namespace cairn::keras

@@ -299,9 +299,7 @@ void itself(LayerContext& c, const Arguments& a) { c.out = {a.first()}; }
 void normalize(LayerContext& c, const Arguments& a) {
   const std::vector<int64_t> axes = normal_axes(a.integers("axis"), a.rank(a.first()));
   if (axes.empty()) c.refuse("it lacks the axis");
-  Value* squares = c.b.add("reduce_sum", {c.b.add("square", {a.first()})}, {{"axes", axes}, {"keep_dims", true}});
-  Value* least = scalar_like(a.first(), a.real("epsilon", 1e-12), c.b);
-  c.out = {c.b.add("mul", {a.first(), c.b.add("rsqrt", {c.b.add("maximum", {squares, least})})})};
+  c.out = {of_length_one(a.first(), axes, a.real("epsilon", 1e-12), c.b)};
 }
 
 // clang-format off

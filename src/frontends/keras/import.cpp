@@ -7,6 +7,7 @@
 #include "frontends/inputs.h"
 #include "frontends/keras/calls.h"
 #include "frontends/keras/importer.h"
+#include "frontends/reshape.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -170,26 +171,22 @@ class Importer {
   }
 
   std::vector<Value*> call(const Json& layer, const std::string& place, const Given& given, const Scope& scope) {
-    const std::string kind = text_of(layer, "class_name"), name = name_of(layer);
-    const std::string whole = scope.prefix.empty() ? name : scope.prefix + "/" + name;
-    std::vector<Value*> inputs;
-    for (const Given::Value& input : given.inputs) {
-      if (input.value == nullptr && input.literal == nullptr) return {nullptr};
-      inputs.push_back(input.value);
-    }
+    const std::string name = name_of(layer), whole = scope.prefix.empty() ? name : scope.prefix + "/" + name;
+    const auto missing = [](const Given::Value& argument) {
+      return argument.value == nullptr && argument.literal == nullptr;
+    };
+    if (std::any_of(given.inputs.begin(), given.inputs.end(), missing)) return {nullptr};
     for (const auto& [key, argument] : given.named)
-      if (argument.value == nullptr && argument.literal == nullptr) return {nullptr};
-    Weights weights = scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place);
-    if (is_model(kind)) {
-      if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end())
-        fail(ErrorKind::unsupported, "", "model '{}' is called on a constant", printable(whole));
-      for (const auto& [key, argument] : given.named)
-        if (argument.value != nullptr)
-          fail(ErrorKind::unsupported, "", "argument '{}' of the call of '{}' is not supported", printable(key),
-               printable(whole));
-      if (!scope.weights && !saved_.archive) weights = saved_.weights(name, place);
-      return model(layer, inputs, {whole, weights, scope.level + 1});
-    }
+      if (missing(argument)) return {nullptr};
+    return apply(layer, whole, given,
+                 scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place),
+                 scope.level);
+  }
+
+  std::vector<Value*> apply(const Json& layer, const std::string& whole, const Given& given, const Weights& weights,
+                            int level) {
+    const std::string kind = text_of(layer, "class_name");
+    if (is_model(kind)) return inner_model(layer, whole, given, weights, level);
     saved_.model->charge(1024);
     const Row* row = find_row(kind);
     if (row == nullptr) {
@@ -199,13 +196,13 @@ class Importer {
     const SourceId id = module_.add_source({"keras", clean(whole), clean(kind), ""});
     b_.sources = {id};
     const size_t before = b_.block().nodes.size();
-    LayerContext context(b_, member(layer, "config", Json::value_t::object), inputs, weights);
+    LayerContext context(b_, member(layer, "config", Json::value_t::object), values_of(given), weights);
     context.target = row->target;
     context.keras3 = saved_.keras3;
     try {
       check_dtype(context);
       hand_over(given, *row, context);
-      row->build(context);
+      row->build != nullptr ? row->build(context) : distribute(context, whole, level);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
       problems_.refused(clean(kind), clean(whole), error);
@@ -215,13 +212,64 @@ class Importer {
       return {nullptr};
     }
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
-    for (Value*& result : context.out) {
-      if (auto other = masks_.find(result); other != masks_.end() && other->second != context.mask)
-        result = b_.add("identity", {result});  // the same values under another mask
-      if (result->name.empty()) result->name = clean(whole);
-      if (context.mask != nullptr) masks_[result] = context.mask;
-    }
+    name_results(context, clean(whole));
     return context.out;
+  }
+
+  static std::vector<Value*> values_of(const Given& given) {
+    std::vector<Value*> values;
+    for (const Given::Value& input : given.inputs) values.push_back(input.value);
+    return values;
+  }
+
+  std::vector<Value*> inner_model(const Json& layer, const std::string& whole, const Given& given,
+                                  const Weights& weights, int level) {
+    const std::vector<Value*> inputs = values_of(given);
+    if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end())
+      fail(ErrorKind::unsupported, "", "model '{}' is called on a constant", printable(whole));
+    for (const auto& [key, argument] : given.named)
+      if (argument.value != nullptr)
+        fail(ErrorKind::unsupported, "", "argument '{}' of the call of '{}' is not supported", printable(key),
+             printable(whole));
+    return model(layer, inputs, {whole, weights, level + 1});
+  }
+
+  /// The mask is that of the first result.
+  void name_results(LayerContext& context, const std::string& name) {
+    for (size_t i = 0; i < context.out.size(); ++i) {
+      Value*& result = context.out[i];
+      if (result == nullptr) continue;
+      Value* mask = i == 0 ? context.mask : nullptr;
+      if (auto other = masks_.find(result); other != masks_.end() && other->second != mask)
+        result = b_.add("identity", {result});  // the same values under another mask
+      if (result->name.empty()) result->name = name;
+      if (mask != nullptr) masks_[result] = mask;
+    }
+  }
+
+  /// TimeDistributed: a layer or model on every step alone. The steps join the batch around it.
+  void distribute(LayerContext& c, const std::string& whole, int level) {
+    c.expect_inputs(1);
+    if (level > kMostLevels) c.refuse("layers are nested deeper than {}", kMostLevels);
+    if (c.rank() < 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3 or more", c.rank());
+    const Json& layer = member(c.config, "layer", Json::value_t::object);
+    const std::vector<SourceId> sources = b_.sources;
+    std::vector<Value*> sizes{b_.ints({-1})};
+    for (size_t axis = 2; axis < c.rank(); ++axis) sizes.push_back(dim_of(c.in[0], axis, b_));
+    Value* x = reshape_by(c.in[0], joined(sizes, b_), b_);
+    const auto results =
+        apply(layer, whole + "/" + name_of(layer), {{{x}}, {}}, c.weights.part("", "layer"), level + 1);
+    b_.sources = sources;
+    for (Value* y : results) {
+      if (y == nullptr) {
+        c.out = {nullptr};
+        return;
+      }
+      if (masks_.contains(y)) c.refuse("a mask made inside it is not supported");
+      sizes = {dim_of(c.in[0], 0, b_), dim_of(c.in[0], 1, b_)};
+      for (size_t axis = 1; axis < y->type.shape.rank(); ++axis) sizes.push_back(dim_of(y, axis, b_));
+      c.out.push_back(reshape_by(y, joined(sizes, b_), b_));
+    }
   }
 
   /// Masks and arguments beside the inputs, as far as the layer knows them.

@@ -69,7 +69,7 @@ struct Row {
   /// What becomes of the inputs' masks: they end, the results have them (all of them must hold), or the row says.
   enum class Masks : uint8_t { end, pass, own };
   std::string_view layer;
-  void (*build)(LayerContext& context);
+  void (*build)(LayerContext& context);  // null: a layer around another, which the importer calls
   const char* target = nullptr;
   Masks masks = Masks::end;
   bool named = false;  // takes literals, and arguments by name
@@ -88,5 +88,8 @@ DType dtype_named(const std::string& name);
 
 /// x through the activation of that name. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, Builder& builder);
+
+/// x over its length along the axes, the square of which counts as `least` at least.
+Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& builder);
 
 }  // namespace cairn::keras

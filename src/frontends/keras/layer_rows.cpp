@@ -181,6 +181,67 @@ void concatenate(LayerContext& c) {
   c.out = {c.b.add("concat", c.in, {{"axis", normal_axis(c.integer("axis", -1), c.rank())}})};
 }
 
+void unit_normalization(LayerContext& c) {
+  c.expect_inputs(1);
+  c.out = {of_length_one(c.in[0], normal_axes(c.integers("axis"), c.rank()), 1e-12, c.b)};
+}
+
+/// Channels in groups, each with the mean and variance over it and all dims between batch and channels.
+void group_normalization(LayerContext& c) {
+  c.expect_inputs(1);
+  const int64_t channels = c.last_dim(), given = c.integer("groups", 32), groups = given == -1 ? channels : given;
+  if (one_axis(c, "axis") + 1 != static_cast<int64_t>(c.rank())) c.refuse("only the last axis is supported");
+  if (channels < 1 || groups < 1 || channels % groups != 0) c.refuse("{} channels in {} groups", channels, groups);
+  std::vector<NewDim> split, whole;
+  std::vector<int64_t> axes;
+  for (int axis = 0; axis + 1 < static_cast<int>(c.rank()); ++axis) {
+    split.push_back({-1, axis}), whole.push_back({-1, axis});
+    if (axis > 0) axes.push_back(axis);
+  }
+  axes.push_back(static_cast<int64_t>(c.rank()));
+  split.insert(split.end(), {{groups}, {channels / groups}}), whole.push_back({channels});
+  Value* x = reshape_to(c.in[0], split, c.b);
+  x = c.b.add("sub", {x, c.b.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", true}})});
+  Value* variance = c.b.add("reduce_mean", {c.b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
+  x = c.b.add("mul",
+              {x, c.b.add("rsqrt", {c.b.add("add", {variance, scalar_like(x, c.number("epsilon", 1e-3), c.b)})})});
+  Value* y = reshape_to(x, whole, c.b);
+  if (c.boolean("scale", true)) y = c.b.add("mul", {y, c.weight("gamma", {channels})});
+  if (c.boolean("center", true)) y = c.b.add("add", {y, c.weight("beta", {channels})});
+  c.out = {y};
+}
+
+/// Products along one axis of each of two inputs, [batch, n] or [batch, steps, n].
+void dot(LayerContext& c) {
+  c.expect_inputs(2);
+  std::vector<int64_t> axes = c.integers("axes");
+  if (axes.size() == 1) axes.push_back(axes[0]);
+  if (axes.size() != 2) fail(ErrorKind::invalid_model, "", "has {} axes, expected 2", axes.size());
+  std::vector<int64_t> added;
+  for (size_t i : {0, 1}) {
+    Value*& x = c.in[i];
+    if (!x->type.shape.ranked || x->type.shape.rank() < 2 || x->type.shape.rank() > 3)
+      c.refuse("an input has other dims than two or three");
+    const int64_t axis = normal_axis(axes[i], x->type.shape.rank());
+    if (axis == 0) c.refuse("products along the batch are not supported");
+    if (c.boolean("normalize", false)) x = of_length_one(x, {axis}, 1e-12, c.b);
+    if (x->type.shape.rank() == 2) {
+      x = expand_dims(x, {1}, c.b);
+      added.push_back(static_cast<int64_t>(i) + 1);
+    } else if (axis == 1) {
+      x = c.b.add("transpose", {x}, {{"permutation", std::vector<int64_t>{0, 2, 1}}});
+    }
+  }
+  if (added.size() == 2) added.pop_back();  // two vectors give a column
+  c.out = {squeeze(c.b.add("matmul", c.in, {{"transpose_b", true}}), added, c.b)};
+}
+
+void thresholded_relu(LayerContext& c) {
+  c.expect_inputs(1);
+  Value* above = c.b.add("greater", {c.in[0], real(c, c.number("theta", 1))});
+  c.out = {c.b.add("mul", {c.in[0], cast_to(above, c.in[0]->type.dtype, c.b)})};
+}
+
 void flatten(LayerContext& c) {
   c.expect_inputs(1);
   if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
@@ -239,12 +300,14 @@ constexpr Row kLayerRows[] = {
     {"BatchNormalization", batch_normalization, nullptr, kPass},
     {"Concatenate", concatenate, nullptr, kOwn},
     {"Dense", dense, nullptr, kPass},
+    {"Dot", dot},
     {"Dropout", identity, nullptr, kPass},
     {"ELU", elu, nullptr, kPass},
     {"Embedding", embedding, nullptr, kOwn},
     {"Flatten", flatten},
     {"GaussianDropout", identity, nullptr, kPass},
     {"GaussianNoise", identity, nullptr, kPass},
+    {"GroupNormalization", group_normalization, nullptr, kPass},
     {"LayerNormalization", layer_normalization, nullptr, kPass},
     {"LeakyReLU", leaky_relu, nullptr, kPass},
     {"Masking", masking, nullptr, kOwn},
@@ -261,7 +324,11 @@ constexpr Row kLayerRows[] = {
     {"Softmax", softmax},
     {"SpatialDropout1D", identity, nullptr, kPass},
     {"SpatialDropout2D", identity, nullptr, kPass},
+    {"SpatialDropout3D", identity, nullptr, kPass},
     {"Subtract", merge, "sub", kPass},
+    {"ThresholdedReLU", thresholded_relu, nullptr, kPass},
+    {"TimeDistributed", nullptr, nullptr, kPass},  // the importer's own work: it holds a layer
+    {"UnitNormalization", unit_normalization, nullptr, kPass},
 };
 
 }  // namespace

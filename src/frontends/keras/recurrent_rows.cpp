@@ -23,13 +23,16 @@ std::string op_of(LayerContext& c, const char* key, const char* fallback) {
 }
 
 struct Results {
-  Value* all;   // [batch, steps, hidden], in the order in which the steps were taken
-  Value* last;  // [batch, hidden]
+  Value* all;                  // [batch, steps, hidden], in the order in which the steps were taken
+  std::vector<Value*> states;  // [batch, hidden] after the last one: what the layer gives, and of an LSTM its cell
 };
 
-Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero) {
+size_t states_of(Kind kind) { return kind == Kind::lstm ? 2 : 1; }
+
+/// `states` at the start: as many as the kind has, or none for zeros.
+Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero, std::span<Value* const> states) {
   if (c.rank() != 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3", c.rank());
-  for (const char* key : {"stateful", "return_state", "time_major"})
+  for (const char* key : {"stateful", "time_major"})
     if (c.boolean(key, false)) c.refuse("{} is not supported", key);
   const int64_t hidden = c.integer("units", -1), gates = kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1;
   if (hidden < 1 || hidden > (1 << 24)) fail(ErrorKind::invalid_model, "", "has {} units", hidden);
@@ -53,28 +56,38 @@ Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero) {
   }
   if (c.masks[0] != nullptr) layer.mask = expand_dims(swapped(c.masks[0], b), {2}, b);
   layer.masked_zero = masked_zero;
-  for (int i = 0; i < (kind == Kind::lstm ? 2 : 1); ++i) layer.states.push_back(zero_state(x, hidden, b));
+  for (size_t i = 0; i < states_of(kind); ++i)
+    layer.states.push_back(states.empty() ? zero_state(x, hidden, b) : states[i]);
   const Sequence sequence = recur(layer, b);
   Value* all = swapped(sequence.all, b);
   if (backwards) all = b.add("reverse", {all}, {{"axes", std::vector<int64_t>{1}}});
-  return {all, sequence.last[0]};
+  return {all, sequence.last};
+}
+
+/// The states at the start, which follow the input of a call.
+std::span<Value* const> given_states(const LayerContext& c, size_t count) {
+  if (c.in.size() != 1) {
+    if (c.find("num_constants") != nullptr) c.refuse("constants are not supported");
+    c.expect_inputs(1 + count);
+  }
+  return std::span(c.in).subspan(1);
 }
 
 template <Kind kKind>
 void recurrent(LayerContext& c) {
-  c.expect_inputs(1);
+  const std::span<Value* const> states = given_states(c, states_of(kKind));
   c.weights = c.weights.numbered() ? c.weights.part("", "cell") : c.weights;
   const bool all = c.boolean("return_sequences", false), masked_zero = c.boolean("zero_output_for_mask", false);
   if (c.masks[0] != nullptr && masked_zero && !all)
     c.refuse("zero_output_for_mask without return_sequences is not supported");
-  const Results results = run(c, kKind, c.boolean("go_backwards", false), masked_zero);
-  c.out = {all ? results.all : results.last};
+  const Results results = run(c, kKind, c.boolean("go_backwards", false), masked_zero, states);
+  c.out = {all ? results.all : results.states[0]};
+  if (c.boolean("return_state", false)) c.out.insert(c.out.end(), results.states.begin(), results.states.end());
   if (all) c.mask = c.masks[0];
 }
 
 /// Two copies of a layer, one against time; what they give is joined, that of the second in the order of time.
 void bidirectional(LayerContext& c) {
-  c.expect_inputs(1);
   const Json *inner = c.find("layer"), *other = c.find("backward_layer");
   if (inner == nullptr || !inner->is_object() || !inner->contains("config"))
     fail(ErrorKind::invalid_model, "", "has no layer");
@@ -89,17 +102,21 @@ void bidirectional(LayerContext& c) {
   if ((*inner)["config"].value("go_backwards", false)) c.refuse("around a layer that goes backwards is not supported");
   const Kind which = kind == "LSTM" ? Kind::lstm : kind == "GRU" ? Kind::gru : Kind::simple;
   const std::string name = (*inner)["config"].value("name", "");
-  std::vector<Value*> parts;
+  const size_t count = states_of(which);
+  const std::span<Value* const> states = given_states(c, 2 * count);
+  std::vector<Value*> parts, last;
   for (bool backwards : {false, true}) {
     Weights weights = c.weights.part((backwards ? "backward_" : "forward_") + name,
                                      backwards ? "backward_layer/cell" : "forward_layer/cell");
     LayerContext one(c.b, backwards ? *turned : (*inner)["config"], c.in, weights);
     one.masks = c.masks;
-    const Results results = run(one, which, backwards, one.boolean("return_sequences", false));
-    Value* y = one.boolean("return_sequences", false) ? results.all : results.last;
-    if (backwards && one.boolean("return_sequences", false))
-      y = c.b.add("reverse", {y}, {{"axes", std::vector<int64_t>{1}}});
-    if (one.boolean("return_sequences", false)) c.mask = c.masks[0];
+    const bool all = one.boolean("return_sequences", false);
+    const Results results =
+        run(one, which, backwards, all, states.empty() ? states : states.subspan(backwards ? count : 0, count));
+    Value* y = all ? results.all : results.states[0];
+    if (backwards && all) y = c.b.add("reverse", {y}, {{"axes", std::vector<int64_t>{1}}});
+    if (all) c.mask = c.masks[0];
+    if (one.boolean("return_state", false)) last.insert(last.end(), results.states.begin(), results.states.end());
     parts.push_back(y);
   }
   if (mode == "concat")
@@ -110,6 +127,7 @@ void bidirectional(LayerContext& c) {
     c.out = {c.b.add("mul", {c.b.add("add", parts), cast_to(c.b.scalar(0.5f), parts[0]->type.dtype, c.b)})};
   else
     c.refuse("merge_mode '{}' is not supported", printable(mode));
+  c.out.insert(c.out.end(), last.begin(), last.end());
 }
 
 constexpr Row kRecurrentRows[] = {
