@@ -120,8 +120,9 @@ bool RunDumper::is_wanted(const PlannedStep& step) const {
 /// Of a statistics dump.
 void RunDumper::add_rows(const Plan& plan, size_t step, void* const* buffers, bool inputs) {
   if (plan_ != &plan) plan_ = &plan, rows_ = &dump_->statistics_rows(plan, module_);
-  if (statistics_.capacity() == 0) statistics_.reserve(plan.steps.size());
-  if (rows_->has(step, inputs)) rows_->add(statistics_, step, inputs, plan, buffers, step_, dump_->next_time());
+  if (!rows_->has(step, inputs)) return;
+  if (statistics_.empty()) statistics_ = dump_->take_rows();
+  rows_->add(statistics_, step, inputs, plan, buffers, step_, dump_->next_time());
 }
 
 std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t index) const {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestName = 255, kMostWaiting = 1 << 18, kMostRows = 1 << 17;
+constexpr size_t kLongestName = 255, kMostWaiting = 1 << 18, kMostRows = 1 << 17, kMostSpare = 1 << 12;
 constexpr auto kWriteEvery = std::chrono::milliseconds(50);
 constexpr uint64_t kFlushEvery = 500'000;  // microseconds
 
@@ -101,8 +101,11 @@ const StatisticsRows& Dump::statistics_rows(const Plan& plan, const Module& modu
 std::string Dump::exception_folder() const { return fs::path(root_).parent_path() / "extra-info" / "data-dump" / "0"; }
 
 uint64_t Dump::next_time() {
-  std::lock_guard lock(mutex_);
-  return time_ = std::max(microseconds(), time_ + 1);
+  const uint64_t now = microseconds();
+  uint64_t last = time_.load(std::memory_order_relaxed), next;
+  do next = std::max(now, last + 1);
+  while (!time_.compare_exchange_weak(last, next, std::memory_order_relaxed));
+  return next;
 }
 
 bool Dump::admit(size_t bytes) {
@@ -165,6 +168,14 @@ void Dump::add_rows(const std::string& folder, std::vector<StatisticsRow> rows) 
   if (many) write_rows();
 }
 
+std::vector<StatisticsRow> Dump::take_rows() {
+  std::lock_guard lock(batches_mutex_);
+  if (spare_.empty()) return {};
+  std::vector<StatisticsRow> rows = std::move(spare_.back());
+  spare_.pop_back();
+  return rows;
+}
+
 void Dump::hold() {
   write_mutex_.lock();
   batches_mutex_.lock();
@@ -196,16 +207,23 @@ void Dump::write_rows() {
     rows_waiting_ = 0;
   }
   std::string text;
-  for (const Batch& batch : batches) {
+  for (size_t i = 0; i < batches.size(); ++i) {
+    size_t whole = text.size();
+    for (const StatisticsRow& row : batches[i].rows) write_row(row, text);
+    batches[i].rows.clear();
+    if (!admit(text.size() - whole)) text.resize(whole);
+    if (i + 1 < batches.size() && batches[i + 1].folder == batches[i].folder && text.size() < kMostWaiting) continue;
+    append(*batches[i].folder + "/" + kStatisticsFile, text);
     text.clear();
-    for (const StatisticsRow& row : batch.rows) write_row(row, text);
-    append(*batch.folder + "/" + kStatisticsFile, text);
   }
+  std::lock_guard lock(batches_mutex_);
+  for (Batch& batch : batches)
+    if (spare_.size() < kMostSpare) spare_.push_back(std::move(batch.rows));
 }
 
 /// Written when many lines wait, twice a second, and at the end.
 void Dump::append(const std::string& path, const std::string& lines) {
-  if (!admit(lines.size())) return;
+  if (lines.empty()) return;
   std::lock_guard lock(mutex_);
   auto [waiting, fresh] = waiting_.try_emplace(path, kStatisticsHead);
   files_ += fresh;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ class Dump {
   /// At the end of the statistics in `folder`, which must be a model's; written by a thread of the dump, or by this one when
   /// too many wait.
   void add_rows(const std::string& folder, std::vector<StatisticsRow> rows);
+  /// None, in memory that earlier rows had.
+  std::vector<StatisticsRow> take_rows();
   /// Around a fork, see OnInProcess.
   void hold();
   void release();
@@ -73,7 +76,8 @@ class Dump {
   std::unordered_map<std::string, Model*> known_as_;                    // by the model's name
   std::unordered_map<uint32_t, std::unique_ptr<StatisticsRows>> rows_;  // by the plan's serial
   std::map<std::string, std::string> waiting_;                          // lines, by file
-  uint64_t time_ = 0, bytes_ = 0, flushed_ = 0;
+  std::atomic<uint64_t> time_{0};
+  uint64_t bytes_ = 0, flushed_ = 0;
   size_t files_ = 0, dropped_ = 0;
   bool refused_ = false;
 
@@ -84,6 +88,7 @@ class Dump {
   std::mutex batches_mutex_, write_mutex_;  // the second is held while batches are written, which keeps their order
   std::condition_variable wake_;
   std::vector<Batch> batches_;
+  std::vector<std::vector<StatisticsRow>> spare_;  // empty
   size_t rows_waiting_ = 0;
   bool closing_ = false;
   std::thread writer_;  // once there are rows

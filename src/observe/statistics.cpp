@@ -12,11 +12,12 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kBlock = 2048, kLanes = 16, kWidened = 256;
+constexpr size_t kBlock = 2048, kLanes = 16;
 
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Words = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 constexpr size_t kParts = 2, kPart = kLanes / kParts;  // in doubles
+using Part = float __attribute__((vector_size(kPart * sizeof(float))));
 using Doubles = double __attribute__((vector_size(kPart * sizeof(double))));
 
 /// Of a whole number of lanes.
@@ -30,22 +31,17 @@ CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
   Floats least = Floats{} + std::numeric_limits<float>::infinity(), most = -least;
   Doubles sums[kParts] = {}, squares[kParts] = {};
   Words zero = {};
-  alignas(64) double wide[kWidened];  // by a loop of its own: the compiler's conversion of single vectors is slow
-  for (size_t from = 0; from < count; from += kWidened) {
-    const size_t some = count - from < kWidened ? count - from : kWidened;
-    for (size_t i = 0; i < some; ++i) wide[i] = x[from + i];
-    for (size_t i = 0; i < some; i += kLanes) {
-      Floats value;
-      Doubles parts[kParts];
-      std::memcpy(&value, x + from + i, sizeof value);
-      std::memcpy(&parts, wide + i, sizeof parts);
-      zero += value == 0;
-      least = value < least ? value : least;
-      most = value > most ? value : most;
-      for (size_t part = 0; part < kParts; ++part) {
-        sums[part] += parts[part];
-        squares[part] += parts[part] * parts[part];
-      }
+  for (size_t i = 0; i < count; i += kLanes) {
+    Floats value;
+    std::memcpy(&value, x + i, sizeof value);
+    zero += value == 0;
+    least = value < least ? value : least;
+    most = value > most ? value : most;
+    for (size_t part = 0; part < kParts; ++part) {
+      Part narrow;
+      std::memcpy(&narrow, x + i + part * kPart, sizeof narrow);
+      const Doubles wide = __builtin_convertvector(narrow, Doubles);
+      sums[part] += wide, squares[part] += wide * wide;
     }
   }
   Block block{least[0], most[0], 0, 0, 0};
@@ -80,6 +76,13 @@ void add_number(Statistics& out, double value) {
     out.mean += value, out.norm += value * value;  // sums until finish()
     out.zero += value == 0;
   }
+}
+
+Statistics begin(size_t count) {
+  Statistics out;
+  out.count = count;
+  out.least = std::numeric_limits<double>::infinity(), out.most = -out.least;
+  return out;
 }
 
 void finish(Statistics& out) {
@@ -121,15 +124,21 @@ bool has_statistics(DType dtype) {
   return number && dtype.bits >= 8;
 }
 
+Statistics statistics_of(const float* x, size_t count) {
+  Statistics out = begin(count);
+  each_block(count, out, [&](size_t at, size_t) { return x + at; });
+  finish(out);
+  return out;
+}
+
 Statistics statistics_of(const Tensor& tensor) {
-  Statistics out;
-  out.count = static_cast<size_t>(tensor.count());
-  out.least = std::numeric_limits<double>::infinity(), out.most = -out.least;
-  std::array<float, kBlock> converted;
   if (tensor.dtype() == kF32) {
-    const float* x = tensor.values<float>().data();
-    each_block(out.count, out, [&](size_t at, size_t) { return x + at; });
-  } else if (tensor.dtype() == kF16 || tensor.dtype() == kBF16) {
+    auto values = tensor.values<float>();
+    return statistics_of(values.data(), values.size());
+  }
+  Statistics out = begin(static_cast<size_t>(tensor.count()));
+  std::array<float, kBlock> converted;
+  if (tensor.dtype() == kF16 || tensor.dtype() == kBF16) {
     const uint16_t* x = tensor.values<uint16_t>().data();
     bool half = tensor.dtype() == kF16;
     each_block(out.count, out, [&](size_t at, size_t part) {

@@ -14,6 +14,7 @@ struct Statistics {
   size_t finite() const { return count - nan - plus_infinite - minus_infinite; }
 };
 
+Statistics statistics_of(const float* x, size_t count);
 /// Requires a numeric dtype of at least one byte other than complex.
 Statistics statistics_of(const Tensor& tensor);
 /// True for what statistics_of takes.

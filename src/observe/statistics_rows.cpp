@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace cairn::observe {
 
@@ -28,9 +27,20 @@ std::string type_text(DType dtype, const std::vector<int64_t>& dims) {
                      fmt::join(dims, ","));
 }
 
+/// How many f32 lie in the buffer wherever the plan runs; 0: that is not known, or it is something else.
+size_t floats_in(const Buffer& buffer) {
+  bool known = buffer.value && buffer.value->type.is_tensor() && buffer.value->type.is_static();
+  if (!known || buffer.kind == Buffer::Kind::constant || is_host_object(buffer.value->type) || !buffer.space->is_host())
+    return 0;
+  const Type& type = buffer.value->type;
+  if (type.dtype != kF32) return 0;
+  size_t count = 1;
+  for (int64_t dim : type.shape.sizes()) count *= static_cast<size_t>(dim);
+  return count;
+}
+
 /// A number of a tensor of floats of at most 32 bits needs no more digits than these have.
-template <class Out>
-Out put_number(Out out, double value, bool narrow) {
+char* put_number(char* out, double value, bool narrow) {
   *out++ = ',';
   return narrow ? fmt::format_to(out, FMT_COMPILE("{}"), static_cast<float>(value))
                 : fmt::format_to(out, FMT_COMPILE("{:.9g}"), value);
@@ -61,12 +71,14 @@ StatisticsRows::StatisticsRows(const Plan& plan, const Module& module, const Dum
     if (!is_wanted(step, module, options)) continue;
     for (size_t i = 0; options.inputs && i < step.inputs.size(); ++i)
       steps_[task].inputs.push_back({step.inputs[i], operation_of(origin_of(module, step), task),
-                                     fmt::format("input,{},", i), type_of(step.inputs[i])});
+                                     fmt::format("input,{},", i), type_of(step.inputs[i]),
+                                     floats_in(plan.buffers[step.inputs[i]])});
     for (size_t i = 0; options.outputs && i < step.outputs.size() && i < step.group.outputs.size(); ++i) {
       const cairn::Value& value = *step.group.outputs[i];
       if (!value.producer) continue;
       steps_[task].outputs.push_back({step.outputs[i], operation_of(origin_of(module, *value.producer), task),
-                                      fmt::format("output,{},", value.index), type_of(step.outputs[i])});
+                                      fmt::format("output,{},", value.index), type_of(step.outputs[i]),
+                                      floats_in(plan.buffers[step.outputs[i]])});
     }
   }
 }
@@ -74,10 +86,16 @@ StatisticsRows::StatisticsRows(const Plan& plan, const Module& module, const Dum
 void StatisticsRows::add(std::vector<StatisticsRow>& rows, size_t step, bool inputs, const Plan& plan,
                          void* const* buffers, int64_t data_index, uint64_t time) const {
   for (const Value& value : inputs ? steps_[step].inputs : steps_[step].outputs) {
+    if (value.floats > 0 && buffers[value.buffer]) {
+      const auto* x = static_cast<const float*>(buffers[value.buffer]);
+      rows.push_back({&value, nullptr, data_index, time, true, statistics_of(x, value.floats)});
+      continue;
+    }
     auto tensor = tensor_at(plan, value.buffer, buffers);
     if (!tensor || !has_statistics(tensor->dtype())) continue;
     bool narrow = tensor->dtype().is_float() && tensor->dtype().bits <= 32;
-    std::string late = value.type.empty() ? type_text(tensor->dtype(), tensor->dims()) : "";
+    std::unique_ptr<std::string> late;
+    if (value.type.empty()) late = std::make_unique<std::string>(type_text(tensor->dtype(), tensor->dims()));
     rows.push_back({&value, std::move(late), data_index, time, narrow, statistics_of(*tensor)});
   }
 }
@@ -85,14 +103,18 @@ void StatisticsRows::add(std::vector<StatisticsRow>& rows, size_t step, bool inp
 void write_row(const StatisticsRow& row, std::string& text) {
   const StatisticsRows::Value& value = *row.value;
   const Statistics& s = row.statistics;
-  fmt::memory_buffer line;
-  auto out = fmt::format_to(fmt::appender(line), FMT_COMPILE("{},{}{},{}"), row.data_index, value.operation, row.time,
-                            value.place);
-  const std::string& type = value.type.empty() ? row.type : value.type;
-  out = std::copy(type.begin(), type.end() - 1, out);  // put_number brings its comma
-  for (double number : {s.most, s.least, s.mean, s.norm}) out = put_number(out, number, row.narrow);
-  fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{}\n"), s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
-  text.append(line.data(), line.size());
+  char numbers[256];  // at most 4 of 17 characters, 5 of 20, commas
+  char* end = fmt::format_to(numbers, FMT_COMPILE("{},"), row.data_index);
+  text.append(numbers, end).append(value.operation);
+  end = fmt::format_to(numbers, FMT_COMPILE("{},"), row.time);
+  text.append(numbers, end).append(value.place);
+  const std::string& type = value.type.empty() ? *row.type : value.type;
+  text.append(type, 0, type.size() - 1);  // put_number brings its comma
+  end = numbers;
+  for (double number : {s.most, s.least, s.mean, s.norm}) end = put_number(end, number, row.narrow);
+  end =
+      fmt::format_to(end, FMT_COMPILE(",{},{},{},{},{}\n"), s.count, s.nan, s.minus_infinite, s.plus_infinite, s.zero);
+  text.append(numbers, end);
 }
 
 }  // namespace cairn::observe

@@ -2,6 +2,7 @@
 // run pays little more than the look at the values.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ class StatisticsRows {
     std::string operation;  // "Relu,net/relu,3,0,"
     std::string place;      // "output,0,"
     std::string type;       // "1024,f32,\"(4,64)\",", empty: of each run its own
+    size_t floats;          // so many f32 lie in the buffer itself; 0: ask tensor_at
   };
 
  private:
@@ -46,7 +48,7 @@ class StatisticsRows {
 /// One value that was looked at.
 struct StatisticsRow {
   const StatisticsRows::Value* value;
-  std::string type;  // where the value has none
+  std::unique_ptr<std::string> type;  // where the value has none
   int64_t data_index;
   uint64_t time;
   bool narrow;  // a float of at most 32 bits
