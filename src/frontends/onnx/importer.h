@@ -100,6 +100,7 @@ std::span<const Row> array_rows();
 std::span<const Row> control_rows();
 std::span<const Row> image_rows();
 std::span<const Row> math_rows();
+std::span<const Row> detection_rows();
 std::span<const Row> more_rows();
 std::span<const Row> network_rows();
 std::span<const Row> recurrent_rows();

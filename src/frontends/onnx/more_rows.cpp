@@ -139,7 +139,7 @@ void depth_to_space(OpContext& c) {
   if (channels * block * block != p.channels)
     fail(ErrorKind::invalid_model, "", "{} channels do not divide into blocks of {}", p.channels, block);
   Value* x = lead ? reshape_to(c.in[0], {{-1, 0}, {channels}, {block}, {block}, {p.height}, {p.width}}, c.b)
-                     : reshape_to(c.in[0], {{-1, 0}, {block}, {block}, {channels}, {p.height}, {p.width}}, c.b);
+                  : reshape_to(c.in[0], {{-1, 0}, {block}, {block}, {channels}, {p.height}, {p.width}}, c.b);
   x = transposed(x, lead ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2}, c.b);
   c.out = {reshape_to(x, {{-1, 0}, {channels}, {p.height * block}, {p.width * block}}, c.b)};
 }

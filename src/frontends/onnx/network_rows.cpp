@@ -159,18 +159,109 @@ void batch_normalization(OpContext& c) {
   c.out = {c.b.add("batch_norm", c.in, attributes)};
 }
 
+/// x over the root of the mean of its squares along the axes.
+Value* of_mean_square_one(Value* x, const std::vector<int64_t>& axes, double epsilon, Builder& b) {
+  Value* mean = b.add("reduce_mean", {b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
+  return b.add("mul", {x, b.add("rsqrt", {b.add("add", {mean, scalar_like(x, epsilon, b)})})});
+}
+
+/// With mean 0 and variance 1 along the axes.
+Value* normalized(Value* x, const std::vector<int64_t>& axes, double epsilon, Builder& b) {
+  Value* mean = b.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", true}});
+  return of_mean_square_one(b.add("sub", {x, mean}), axes, epsilon, b);
+}
+
+std::vector<int64_t> axes_from(int64_t first, size_t rank) {
+  std::vector<int64_t> axes;
+  for (; first < static_cast<int64_t>(rank); ++first) axes.push_back(first);
+  return axes;
+}
+
 void instance_normalization(OpContext& c) {
   c.expect_inputs(3, 3);
-  std::vector<int64_t> axes;
-  for (size_t i = 2; i < c.rank(0); ++i) axes.push_back(static_cast<int64_t>(i));
-  Attributes reduction{{"axes", axes}, {"keep_dims", true}};
-  Value* mean = c.b.add("reduce_mean", {c.in[0]}, reduction);
-  Value* centred = c.b.add("sub", {c.in[0], mean});
-  Value* variance = c.b.add("reduce_mean", {c.b.add("square", {centred})}, reduction);
-  Value* epsilon =
-      cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {c.real("epsilon", 1e-5f)})), c.in[0]->type.dtype, c.b);
-  Value* scaled = c.b.add("mul", {centred, c.b.add("rsqrt", {c.b.add("add", {variance, epsilon})})});
-  c.out = {c.b.add("add", {c.b.add("mul", {scaled, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
+  Value* x = normalized(c.in[0], axes_from(2, c.rank(0)), c.real("epsilon", 1e-5f), c.b);
+  c.out = {c.b.add("add", {c.b.add("mul", {x, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
+}
+
+/// Channels in groups; the scale has one number a group up to operator set 20, one a channel from 21 on.
+void group_normalization(OpContext& c) {
+  c.expect_inputs(3, 3);
+  const size_t rank = c.rank(0);
+  const int64_t groups = c.integer("num_groups");
+  const Dim channels = rank < 2 ? Dim() : c.in[0]->type.shape.dims[1];
+  if (!channels.known() || groups < 1 || channels.size % groups != 0)
+    c.refuse("the channels must be known, and divide into {} groups", groups);
+  std::vector<NewDim> split{{-1, 0}, {groups}, {channels.size / groups}}, whole{{-1, 0}, {channels.size}};
+  for (int axis = 2; axis < static_cast<int>(rank); ++axis)
+    split.push_back({-1, axis}), whole.push_back({-1, axis + 1});
+  Value* x = normalized(reshape_to(c.in[0], split, c.b), axes_from(2, rank + 1), c.real("epsilon", 1e-5f), c.b);
+  const bool grouped = c.opset < 21;
+  if (!grouped) x = reshape_to(x, whole, c.b);
+  auto spread = [&](Value* each) {
+    std::vector<int64_t> shape(grouped ? rank : rank - 1, 1);
+    shape[0] = -1;
+    return c.b.add("reshape", {each, c.b.ints(shape)});
+  };
+  x = c.b.add("add", {c.b.add("mul", {x, spread(c.in[1])}), spread(c.in[2])});
+  c.out = {grouped ? reshape_to(x, whole, c.b) : x};
+}
+
+void rms_normalization(OpContext& c) {
+  c.expect_inputs(2, 2);
+  if (c.integer("stash_type", 1) != 1) c.refuse("only stash_type 1 is supported");
+  const std::vector<int64_t> axes = axes_from(normal_axis(c.integer("axis", -1), c.rank(0)), c.rank(0));
+  Value* x = of_mean_square_one(cast_to(c.in[0], kF32, c.b), axes, c.real("epsilon", 1e-5f), c.b);
+  c.out = {c.b.add("mul", {cast_to(x, c.in[0]->type.dtype, c.b), c.in[1]})};
+}
+
+/// x / (bias + alpha / size * sum of the squares of `size` neighbouring channels) ^ beta.
+void local_response(OpContext& c) {
+  c.expect_inputs(1, 1);
+  constexpr int64_t kMost = 1024;
+  const int64_t size = c.integer("size");
+  const Dim channels = c.rank(0) < 2 ? Dim() : c.in[0]->type.shape.dims[1];
+  if (!channels.known() || size < 1 || size > kMost) c.refuse("needs known channels and a size of 1 to {}", kMost);
+  std::vector<int64_t> pads(2 * c.rank(0), 0), begin(c.rank(0), 0), end(c.rank(0), kToTheEnd);
+  pads[2] = (size - 1) / 2, pads[3] = size / 2;
+  Value* table = c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(c.rank(0)), 2}, pads));
+  Value* squares = c.b.add("pad", {c.b.add("square", {c.in[0]}), table});
+  Value* sum = nullptr;
+  for (int64_t shift = 0; shift < size; ++shift) {
+    begin[1] = shift, end[1] = shift + channels.size;
+    Value* part = c.b.add("slice", {squares, c.b.ints(begin), c.b.ints(end)});
+    sum = sum == nullptr ? part : c.b.add("add", {sum, part});
+  }
+  const double alpha = c.real("alpha", 1e-4f) / static_cast<double>(size);
+  Value* level =
+      c.b.add("add", {c.b.add("mul", {sum, scalar_like(sum, alpha, c.b)}), scalar_like(sum, c.real("bias", 1), c.b)});
+  c.out = {c.b.add("mul", {c.in[0], c.b.add("pow", {level, scalar_like(sum, -c.real("beta", 0.75), c.b)})})};
+}
+
+/// 1 at the first largest element along an axis; up to operator set 12 the dims from the axis on are one.
+void hardmax(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  const int64_t axis = normal_axis(c.integer("axis", c.opset >= 13 ? -1 : 1), c.rank(0));
+  const Dim size = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
+  if (!size.known() || (c.opset < 13 && axis != rank - 1))
+    c.refuse("over several dims, or unknown ones, is not supported");
+  Value* first = c.b.add("arg_max", {c.in[0]}, {{"axis", axis}, {"keep_dims", false}});
+  auto number = [&](double value) { return scalar_like(c.in[0], value, c.b); };
+  Value* depth = c.b.constant(Tensor::scalar_i64(size.size));
+  c.out = {c.b.add("one_hot", {first, depth, number(1), number(0)}, {{"axis", axis}})};
+}
+
+/// x over its length, or over the sum of its magnitudes, along an axis; 0 where that is 0.
+void length_normalization(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const int64_t p = c.integer("p", 2);
+  if (p != 1 && p != 2) c.refuse("p = {} is not supported", p);
+  const Attributes over{{"axes", std::vector<int64_t>{normal_axis(c.integer("axis", -1), c.rank(0))}},
+                        {"keep_dims", true}};
+  Value* length = c.b.add("reduce_sum", {c.b.add(p == 1 ? "abs" : "square", {c.in[0]})}, over);
+  if (p == 2) length = c.b.add("sqrt", {length});
+  Value* none = c.b.add("equal", {length, scalar_like(length, 0, c.b)});
+  c.out = {c.b.add("div", {c.in[0], c.b.add("add", {length, cast_to(none, length->type.dtype, c.b)})})};
 }
 
 void gemm(OpContext& c) {
@@ -255,11 +346,16 @@ constexpr Row kNetworkRows[] = {
     {"Gemm", gemm},
     {"GlobalAveragePool", global_pool, "reduce_mean"},
     {"GlobalMaxPool", global_pool, "reduce_max"},
+    {"GroupNormalization", group_normalization},
+    {"Hardmax", hardmax},
     {"InstanceNormalization", instance_normalization},
+    {"LRN", local_response},
     {"LayerNormalization", layer_normalization},
     {"LogSoftmax", softmax, "log_softmax"},
+    {"LpNormalization", length_normalization},
     {"MatMul", matmul},
     {"MaxPool", pool, "max_pool2d"},
+    {"RMSNormalization", rms_normalization},
     {"Softmax", softmax, "softmax"},
 };
 
