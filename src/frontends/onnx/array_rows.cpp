@@ -361,8 +361,31 @@ void one_hot(OpContext& c) {
 
 void scatter_nd(OpContext& c) {
   c.expect_inputs(3, 3);
-  if (c.text("reduction", "none") != "none") c.refuse("reductions are not supported");
-  c.out = {c.b.add("scatter_update", c.in)};
+  const std::string mode = c.text("reduction", "none");
+  if (mode == "none") {
+    c.out = {c.b.add("scatter_update", c.in)};
+    return;
+  }
+  if (mode != "add" && mode != "mul" && mode != "min" && mode != "max")
+    c.refuse("reduction '{}' is not supported", printable(mode));
+  // Index vectors as numbers of rows of what they do not tell.
+  if (!c.in[0]->type.is_static() || !c.in[1]->type.is_static() || c.rank(1) == 0)
+    c.refuse("reductions need dims that are known");
+  const std::vector<int64_t> whole = c.in[0]->type.shape.sizes();
+  const int64_t told = c.in[1]->type.shape.dims.back().size;
+  if (told < 1 || told > static_cast<int64_t>(whole.size())) c.refuse("index vectors of {} numbers", told);
+  std::vector<int64_t> rows{1}, steps(static_cast<size_t>(told), 1);
+  for (int64_t i = told; i-- > 0; rows[0] *= whole[static_cast<size_t>(i)]) steps[static_cast<size_t>(i)] = rows[0];
+  Value* indices = cast_to(c.in[1], kI64, c.b);
+  Value* sizes = c.b.ints({whole.begin(), whole.begin() + told});
+  indices = c.b.add(
+      "select", {c.b.add("less", {indices, scalar_like(indices, 0, c.b)}), c.b.add("add", {indices, sizes}), indices});
+  indices = c.b.add("reduce_sum", {c.b.add("mul", {indices, c.b.ints(steps)})},
+                    {{"axes", std::vector<int64_t>{static_cast<int64_t>(c.rank(1)) - 1}}, {"keep_dims", false}});
+  rows.insert(rows.end(), whole.begin() + told, whole.end());
+  Value* x =
+      c.b.add("scatter_reduce", {c.b.add("reshape", {c.in[0], c.b.ints(rows)}), indices, c.in[2]}, {{"mode", mode}});
+  c.out = {c.b.add("reshape", {x, c.b.ints(whole)})};
 }
 
 /// The result has a column for each element found, the op's a row.

@@ -1,4 +1,4 @@
-// ONNX's boxes and scattered elements: NonMaxSuppression, ScatterElements and Scatter.
+// ONNX's boxes, scattered elements and images sampled at computed places.
 #include <numeric>
 
 #include "frontends/fold.h"
@@ -99,7 +99,113 @@ void non_max_suppression(OpContext& c) {
   c.out = {kept.size() == 1 ? kept[0] : c.b.add("concat", kept, {{"axis", int64_t{0}}})};
 }
 
+/// One spatial dim of GridSample: where the samples lie, and their neighbours with their weights, all [n, samples, 1].
+class GridAxis {
+ public:
+  struct Tap {
+    Value *at, *weight;  // a place inside the image; null: 1
+  };
+
+  GridAxis(OpContext& c, Value* grid, int64_t size) : b_(c.b), size_(static_cast<double>(size)) {
+    const std::string mode = c.text("mode", "linear"), padding = c.text("padding_mode", "zeros");
+    if (mode != "linear" && mode != "bilinear" && mode != "nearest")
+      c.refuse("mode '{}' is not supported", printable(mode));
+    if (padding != "zeros" && padding != "border" && padding != "reflection")
+      fail(ErrorKind::invalid_model, "", "padding_mode '{}' is unknown", printable(padding));
+    const bool corners = c.integer("align_corners", 0) != 0;
+    const double step = (corners ? size_ - 1 : size_) / 2;  // from -1 .. 1 to pixels
+    Value* place = plus(times(plus(grid, 1), step), corners ? 0 : -0.5);
+    if (padding == "border") place = inside(place);
+    if (padding == "reflection") place = reflected(place, corners ? 0 : -0.5, 2 * step);
+    Value* first = b_.add(mode == "nearest" ? "round" : "floor", {place});
+    add(first, nullptr, padding == "zeros");
+    if (mode == "nearest") return;
+    Value* share = b_.add("sub", {place, first});
+    taps_[0].weight = product(taps_[0].weight, plus(times(share, -1), 1), b_);
+    add(plus(first, 1), share, padding == "zeros");
+  }
+  const std::vector<Tap>& taps() const { return taps_; }
+  static Value* product(Value* x, Value* y, Builder& b) {
+    return x == nullptr ? y : y == nullptr ? x : b.add("mul", {x, y});
+  }
+
+ private:
+  Value* plus(Value* x, double y) { return y == 0 ? x : b_.add("add", {x, scalar_like(x, y, b_)}); }
+  Value* times(Value* x, double y) { return b_.add("mul", {x, scalar_like(x, y, b_)}); }
+  Value* inside(Value* x) { return b_.add("clip", {x}, {{"low", 0.0}, {"high", size_ - 1}}); }
+
+  /// Back and forth between low and low + range.
+  Value* reflected(Value* x, double low, double range) {
+    if (range == 0) return times(x, 0);
+    Value* way = b_.add("mod", {b_.add("abs", {plus(x, -low)}), scalar_like(x, 2 * range, b_)});
+    return plus(times(b_.add("abs", {plus(way, -range)}), -1), low + range);
+  }
+
+  void add(Value* at, Value* weight, bool zeros) {
+    Value* there = inside(at);
+    if (zeros) weight = product(weight, cast_to(b_.add("equal", {at, there}), at->type.dtype, b_), b_);
+    taps_.push_back({there, weight});
+  }
+
+  Builder& b_;
+  double size_;
+  std::vector<Tap> taps_;
+};
+
+/// Images [n, c, ..] at places [n, .., dims], the last spatial dim first, each from -1 to 1: [n, c, ..].
+void grid_sample(OpContext& c) {
+  c.expect_inputs(2, 2);
+  const size_t rank = c.rank(0), dims = rank - 2;
+  if (c.rank(1) != rank || rank < 3 || rank > 5)
+    c.refuse("images of {} dims and a grid of {} are not supported", rank, c.rank(1));
+  const Shape image = c.in[0]->type.shape, grid = c.in[1]->type.shape;
+  std::vector<int64_t> last_channel{0}, sizes;
+  std::vector<NewDim> flat{{-1, 0}, {1}, {-1, 1}}, wanted{{-1, 0}};
+  int64_t samples = 1;
+  for (size_t i = 2; i < rank; ++i) {
+    if (!image.dims[i].known() || !grid.dims[i - 1].known()) c.refuse("the sizes of image and grid must be known");
+    sizes.push_back(image.dims[i].size);
+    if (sizes.back() < 1 || __builtin_mul_overflow(flat[1].size, sizes.back(), &flat[1].size) ||
+        __builtin_mul_overflow(samples, grid.dims[i - 1].size, &samples))
+      fail(ErrorKind::invalid_model, "", "the image or the grid is too large or empty");
+    last_channel.push_back(static_cast<int64_t>(i));
+    wanted.push_back({grid.dims[i - 1].size});
+  }
+  last_channel.push_back(1), wanted.push_back({-1, 1});
+  Value* pixels = reshape_to(c.b.add("transpose", {c.in[0]}, {{"permutation", last_channel}}),
+                             {{-1, 0}, flat[1], {-1, static_cast<int>(rank) - 1}}, c.b);
+  Value* places = reshape_to(c.in[1], {{-1, 0}, {samples}, {static_cast<int64_t>(dims)}}, c.b);
+  std::vector<GridAxis> axes;
+  for (size_t i = 0; i < dims; ++i) {
+    const auto column = static_cast<int64_t>(dims - 1 - i);
+    axes.emplace_back(
+        c, c.b.add("slice", {places, c.b.ints({0, 0, column}), c.b.ints({kToTheEnd, kToTheEnd, column + 1})}),
+        sizes[i]);
+  }
+  Value* y = nullptr;
+  for (size_t corner = 0, corners = axes[0].taps().size(); corner < (corners == 1 ? 1 : size_t{1} << dims); ++corner) {
+    Value *at = nullptr, *weight = nullptr;
+    for (size_t i = 0; i < dims; ++i) {
+      const GridAxis::Tap& tap = axes[i].taps()[corner >> i & 1];
+      Value* place = cast_to(tap.at, kI64, c.b);
+      if (at) at = c.b.add("mul", {at, scalar_like(at, static_cast<double>(sizes[i]), c.b)});
+      at = at ? c.b.add("add", {at, place}) : place;
+      weight = GridAxis::product(weight, tap.weight, c.b);
+    }
+    Value* part =
+        c.b.add("gather", {pixels, squeeze(at, {2}, c.b)}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
+    part = GridAxis::product(part, weight == nullptr ? nullptr : cast_to(weight, part->type.dtype, c.b), c.b);
+    y = y == nullptr ? part : c.b.add("add", {y, part});
+  }
+  wanted.back() = {-1, 2};
+  y = reshape_to(y, wanted, c.b);
+  std::vector<int64_t> first_channel{0, static_cast<int64_t>(rank) - 1};
+  for (size_t i = 1; i + 1 < rank; ++i) first_channel.push_back(static_cast<int64_t>(i));
+  c.out = {c.b.add("transpose", {y}, {{"permutation", first_channel}})};
+}
+
 constexpr Row kDetectionRows[] = {
+    {"GridSample", grid_sample},
     {"NonMaxSuppression", non_max_suppression},
     {"Scatter", scatter_elements},
     {"ScatterElements", scatter_elements},
