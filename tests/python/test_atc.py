@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from atc_models import DENSE, SUCCESS, X, convert, exact, graph, ones, output  # noqa: F401
 
-import cairn
-
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
