@@ -231,6 +231,20 @@ def more_layers(tf):
     yield "normal", tf.keras.Model(image, rest), {"image": random.normal(1, 2, size=(2, 5, 5, 6)).astype(np.float32)}
 
 
+def volumes(tf):
+    L = tf.keras.layers
+    x = tf.keras.Input((6, 7, 8, 4), name="x")
+    y = L.BatchNormalization()(L.Conv3D(6, 3, activation="relu")(L.ZeroPadding3D((1, 0, 2))(x)))
+    same = L.Conv3D(4, (3, 2, 3), strides=2, padding="same", groups=2, use_bias=False)(y)
+    rest = [
+        L.MaxPooling3D()(y), L.MaxPooling3D((3, 2, 2), 2, "same")(y), L.AveragePooling3D(2, padding="same")(y), L.GlobalAveragePooling3D()(y),
+        L.GlobalMaxPooling3D(keepdims=True)(y), L.UpSampling3D((2, 1, 3))(same), L.Cropping3D(((1, 0), (2, 1), (0, 0)))(y), same,
+        L.Conv3D(2, 2, dilation_rate=2)(y), L.SpatialDropout3D(0.5)(y),
+    ]  # fmt: skip
+    values = np.random.default_rng(13).normal(size=(2, 6, 7, 8, 4)) * np.reshape([1, 4], (2, 1, 1, 1, 1))  # for means that differ
+    yield "volumes", tf.keras.Model(x, rest), {"x": values.astype(np.float32)}
+
+
 def functions(tf):
     L = tf.keras.layers
     x, z = tf.keras.Input((6, 4), name="x"), tf.keras.Input((6, 4), name="z")
@@ -254,7 +268,7 @@ def functions(tf):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("suffix", ("h5", "keras"))
-@pytest.mark.parametrize("family", (masked, attending, around, more_layers, functions))
+@pytest.mark.parametrize("family", (masked, attending, around, more_layers, volumes, functions))
 def test_models_with(family, suffix, tmp_path):
     import tensorflow as tf
 

@@ -172,19 +172,26 @@ std::vector<int64_t> borders(LayerContext& c, const char* key, size_t dims) {
   return result;
 }
 
+/// Dims between the batch and the channels.
+size_t inner_dims(LayerContext& c) {
+  c.expect_inputs(1);
+  if (c.rank() < 3 || c.rank() > 5) c.refuse("an input of {} dims is not supported", c.rank());
+  if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
+  return c.rank() - 2;
+}
+
 void zero_padding(LayerContext& c) {
-  Image image(c);
   std::vector<int64_t> pads{0, 0};
-  for (int64_t border : borders(c, "padding", image.dims())) pads.push_back(border);
+  for (int64_t border : borders(c, "padding", inner_dims(c))) pads.push_back(border);
   pads.insert(pads.end(), {0, 0});
   c.out = {c.b.add("pad", {c.in[0], c.b.constant(Tensor::of<int64_t>(kI64, {int64_t(pads.size()) / 2, 2}, pads))})};
 }
 
 void cropping(LayerContext& c) {
-  Image image(c);
-  const std::vector<int64_t> list = borders(c, "cropping", image.dims());
+  const size_t dims = inner_dims(c);
+  const std::vector<int64_t> list = borders(c, "cropping", dims);
   std::vector<int64_t> begins{0}, ends{kAll};
-  for (size_t i = 0; i < image.dims(); ++i) {
+  for (size_t i = 0; i < dims; ++i) {
     begins.push_back(list[2 * i]);
     ends.push_back(list[2 * i + 1] == 0 ? kAll : -list[2 * i + 1]);
   }
@@ -215,6 +222,7 @@ constexpr Row kImageRows[] = {
     {"Conv2DTranspose", conv_transpose},
     {"Cropping1D", cropping},
     {"Cropping2D", cropping},
+    {"Cropping3D", cropping},
     {"DepthwiseConv1D", depthwise_conv},
     {"DepthwiseConv2D", depthwise_conv},
     {"GlobalAveragePooling1D", global_pool, "reduce_mean"},
@@ -229,6 +237,7 @@ constexpr Row kImageRows[] = {
     {"UpSampling2D", up_sampling},
     {"ZeroPadding1D", zero_padding},
     {"ZeroPadding2D", zero_padding},
+    {"ZeroPadding3D", zero_padding},
 };
 
 }  // namespace

@@ -380,8 +380,12 @@ Module import(const Saved& saved, const ImportOptions& options) {
 
 }  // namespace
 
+static std::array<std::span<const Row>, 6> families() {
+  return {layer_rows(), image_rows(), volume_rows(), recurrent_rows(), attention_rows(), function_rows()};
+}
+
 const Row* find_row(std::string_view layer) {
-  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows(), attention_rows(), function_rows()})
+  for (std::span<const Row> family : families())
     for (const Row& row : family)
       if (row.layer == layer) return &row;
   return nullptr;
@@ -389,7 +393,7 @@ const Row* find_row(std::string_view layer) {
 
 std::vector<std::string_view> supported_layers() {
   std::vector<std::string_view> layers;
-  for (std::span<const Row> family : {layer_rows(), image_rows(), recurrent_rows(), attention_rows(), function_rows()})
+  for (std::span<const Row> family : families())
     for (const Row& row : family) layers.push_back(row.layer);
   std::sort(layers.begin(), layers.end());
   return layers;

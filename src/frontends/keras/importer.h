@@ -81,6 +81,7 @@ std::span<const Row> layer_rows();
 std::span<const Row> image_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> attention_rows();
+std::span<const Row> volume_rows();
 std::span<const Row> function_rows();
 
 /// "float32". Throws Error unsupported.
