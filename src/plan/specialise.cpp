@@ -1,6 +1,7 @@
 // One function for one set of input dims.
 #include "passes/pipeline.h"
 #include "plan/plan.h"
+#include "plan/repeat_cheap.h"
 
 namespace cairn {
 
@@ -20,6 +21,7 @@ std::unique_ptr<Function> specialise(const Function& function, std::span<const D
   infer_block(special->body);
   fold_constants(special->body, nullptr);
   remove_dead(special->body, nullptr);
+  repeat_cheap(special->body);
   return special;
 }
 

@@ -1,0 +1,138 @@
+#include "plan/repeat_cheap.h"
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "plan/items.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kFewest = 1 << 14;  // elements: fewer stay in a cache
+constexpr size_t kLongest = 3;        // nodes to repeat for one result
+constexpr size_t kVisits = 100;       // nodes looked at in all, for each node of the block
+
+/// Nodes that hardly count beside the memory they read. Transcendental functions would.
+bool is_cheap(const Node& node) {
+  constexpr std::string_view kCheap[] = {"add", "sub", "mul", "neg", "square"};
+  return std::any_of(std::begin(kCheap), std::end(kCheap), [&](std::string_view name) { return node.is(name); });
+}
+
+class Repeater {
+ public:
+  explicit Repeater(Block& block) : block_(block), uses_(block) {
+    for (const auto& node : block.nodes) {
+      position_.emplace(node.get(), position_.size());
+      for (const Value* input : node->inputs) last_use_[root(input)] = position_.at(node.get());
+    }
+    for (const Value* result : block.results) last_use_[root(result)] = block.nodes.size();
+    visits_ = kVisits * block.nodes.size();
+  }
+
+  void run() {
+    for (const auto& node : block_.nodes)
+      if (is_cheap(*node) && node->result()->type.is_static() && node->result()->type.dtype == kF32 &&
+          count(node->result()) >= kFewest && !uses_.is_result(node->result()))
+        consider(*node);
+    std::vector<std::unique_ptr<Node>> nodes;
+    for (auto& node : block_.nodes) {
+      if (auto found = repeated_.find(node.get()); found != repeated_.end())
+        for (auto& copy : found->second) nodes.push_back(std::move(copy));
+      nodes.push_back(std::move(node));
+    }
+    block_.nodes = std::move(nodes);
+  }
+
+ private:
+  static int64_t count(const Value* value) { return *element_count(value->type.shape.sizes()); }
+  static const Value* root(const Value* value) {
+    while (value->producer && is_view(*value->producer)) value = value->producer->inputs[0];
+    return value;
+  }
+  static bool goes_along(const Node& node, const Node& other) {
+    return node.op->has(kElementwise) && node.results.size() == 1 &&
+           node.result()->type.shape == other.result()->type.shape;
+  }
+
+  // Users that one step could compute together with the node stay its users; the others get copies.
+  void consider(const Node& node) {
+    const auto& users = uses_.users(node.result());
+    std::vector<const Node*> late, copied;
+    if (users.size() < 2 || !is_kept(node, position_.at(&node), copied)) return;
+    if (!std::all_of(users.begin(), users.end(), [&](const Node* user) { return goes_along(*user, node); })) return;
+    const size_t parting = find_late(node, users, late);
+    if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
+  }
+
+  /// Users that need the node also by way of others, which no step computes together with it; where the first of these
+  /// others stands.
+  size_t find_late(const Node& node, const std::vector<const Node*>& users, std::vector<const Node*>& late) {
+    const size_t first = position_.at(&node), last = position_.at(users.back());
+    size_t parting = last;
+    std::unordered_map<const Node*, bool> behind{{&node, false}};  // what needs the node: by way of others?
+    for (size_t place = first + 1; place <= last && visits_ > 0; ++place, --visits_) {
+      const Node& at = *block_.nodes[place];
+      bool needs = false, others = false;
+      for (const Value* input : at.inputs) {
+        const auto found = behind.find(input->producer);
+        if (found == behind.end()) continue;
+        needs = true, others |= found->second;
+      }
+      if (!needs) continue;
+      if (others && std::find(users.begin(), users.end(), &at) != users.end()) late.push_back(&at);
+      others |= !is_view(at) && !goes_along(at, node);
+      if (others) parting = std::min(parting, place);
+      behind.emplace(&at, others);
+    }
+    return parting;
+  }
+
+  /// Whether all that the node is computed from is used behind the position, once those in `copied` are repeated as well.
+  bool is_kept(const Node& node, size_t position, std::vector<const Node*>& copied) const {
+    copied.assign(1, &node);
+    for (size_t i = 0; i < copied.size(); ++i)
+      for (const Value* input : copied[i]->inputs) {
+        const Node* producer = input->producer;
+        if (constant_of(input)) continue;
+        if (std::find(copied.begin(), copied.end(), producer) != copied.end()) continue;
+        const auto last = last_use_.find(root(input));
+        if (last != last_use_.end() && last->second > position) continue;
+        if (!producer || !is_cheap(*producer) || !goes_along(*producer, node) || copied.size() == kLongest)
+          return false;
+        copied.push_back(producer);
+      }
+    return true;
+  }
+
+  void repeat(const Node& node, const std::vector<const Node*>& users, const std::vector<const Node*>& copied) {
+    std::unordered_map<const Value*, Value*> map;
+    std::vector<const Node*> in_order = copied;
+    std::sort(in_order.begin(), in_order.end(),
+              [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+    auto& copies = repeated_[users.front()];
+    for (const Node* each : in_order) {
+      for (Value* input : each->inputs) map.try_emplace(input, input);
+      copies.push_back(clone(*each, map));
+    }
+    for (const Node* user : users)
+      for (Value*& input : block_.nodes[position_.at(user)]->inputs)
+        if (input == node.result()) input = copies.back()->result();
+    size_t& last = last_use_[node.result()] = 0;
+    for (const Node* user : uses_.users(node.result()))
+      if (std::find(users.begin(), users.end(), user) == users.end()) last = std::max(last, position_.at(user));
+  }
+
+  Block& block_;
+  Uses uses_;
+  std::unordered_map<const Node*, size_t> position_;
+  std::unordered_map<const Value*, size_t> last_use_;                             // by root
+  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // by the node they stand before
+  size_t visits_ = 0;
+};
+
+}  // namespace
+
+void repeat_cheap(Block& block) { Repeater(block).run(); }
+
+}  // namespace cairn

@@ -1,0 +1,123 @@
+// What is computed again instead of kept: which nodes are, and that results stay what they were.
+#include "plan/repeat_cheap.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/text.h"
+#include "passes/evaluate.h"
+
+namespace cairn {
+namespace {
+
+/// "add mul": the ops of the function after the pass. Its results must be those from before.
+std::string ops_after(const std::string& nodes, int64_t size = 128) {
+  const std::string text = fmt::format(
+      "module @m {{ func @main(%x: f32[{0}, {0}], %w: f32[{0}, {0}]) -> (%y: f32[{0}, {0}]) {{\n"
+      "%one = constant {{value = f32[] (1.0)}}\n{1}\nreturn %y }} }}",
+      size, nodes);
+  Module module = parse(text);
+  std::mt19937 random(3);
+  std::vector<HostValue> inputs;
+  for (const auto& param : module.main().body.params) {
+    Tensor tensor = Tensor::uninitialized(kF32, param->type.shape.sizes());
+    for (int64_t i = 0; i < tensor.count(); ++i)
+      static_cast<float*>(tensor.mutable_data())[i] = std::uniform_real_distribution<float>(-1, 1)(random);
+    inputs.push_back({tensor, nullptr});
+  }
+  const auto before = evaluate(module.main().body, inputs);
+  repeat_cheap(module.main().body);
+  verify(module);
+  const auto after = evaluate(module.main().body, inputs);
+  EXPECT_TRUE(before[0].tensor.same_bits(after[0].tensor));
+  std::string ops;
+  for (const auto& node : module.main().body.nodes)
+    if (!node->is("constant")) ops += (ops.empty() ? "" : " ") + std::string(node->op->name);
+  return ops;
+}
+
+const char* const kSquare = R"(
+  %s = square %x
+  %p = mul %s, %x
+  %h = tanh %p
+  %m = matmul %h, %w
+  %g = mul %m, %x
+  %t = mul %g, %s
+  %y = add %t, %h)";
+
+TEST(RepeatCheap, ASquareIsComputedAgainWhereItsInputIsUsedAgain) {
+  EXPECT_EQ(ops_after(kSquare), "square mul tanh matmul mul square mul add");
+}
+
+TEST(RepeatCheap, SmallResultsAreKept) { EXPECT_EQ(ops_after(kSquare, 64), "square mul tanh matmul mul mul add"); }
+
+TEST(RepeatCheap, ANodeOfWhichTheInputIsGoneIsKept) {
+  EXPECT_EQ(ops_after(R"(
+  %e = exp %x
+  %s = square %e
+  %p = mul %s, %x
+  %m = matmul %p, %w
+  %y = mul %m, %s)"),
+            "exp square mul matmul mul");
+}
+
+TEST(RepeatCheap, ChainsAreRepeatedFromWhatIsKept) {
+  EXPECT_EQ(ops_after(R"(
+  %h = tanh %x
+  %o = add %h, %one
+  %c = mul %o, %x
+  %m = matmul %c, %w
+  %g = mul %m, %h
+  %y = mul %g, %o)"),
+            "tanh add mul matmul mul add mul");
+  EXPECT_EQ(ops_after(R"(
+  %h = tanh %x
+  %n = neg %h
+  %o = add %n, %one
+  %c = mul %o, %x
+  %m = matmul %c, %w
+  %g = mul %m, %h
+  %y = mul %g, %o)"),
+            "tanh neg add mul matmul mul neg add mul");
+}
+
+TEST(RepeatCheap, WhatCostsMoreIsKept) {
+  EXPECT_EQ(ops_after(R"(
+  %h = tanh %x
+  %c = mul %h, %x
+  %m = matmul %c, %w
+  %g = mul %m, %x
+  %y = mul %g, %h)"),
+            "tanh mul matmul mul mul");
+}
+
+TEST(RepeatCheap, UsersWithoutAnythingBetweenShareTheNode) {
+  EXPECT_EQ(ops_after(R"(
+  %s = square %x
+  %p = mul %s, %x
+  %h = tanh %p
+  %g = mul %h, %x
+  %y = mul %g, %s)"),
+            "square mul tanh mul mul");
+  EXPECT_EQ(ops_after(R"(
+  %m = matmul %x, %w
+  %s = square %x
+  %p = mul %s, %m
+  %y = add %p, %s)"),
+            "matmul square mul add");
+}
+
+TEST(RepeatCheap, WhatAnotherStepReadsIsThereAnyway) {
+  EXPECT_EQ(ops_after(R"(
+  %s = square %x
+  %p = mul %s, %x
+  %q = matmul %s, %w
+  %m = matmul %p, %q
+  %g = mul %m, %x
+  %y = mul %g, %s)"),
+            "square mul matmul matmul mul mul");
+}
+
+}  // namespace
+}  // namespace cairn
