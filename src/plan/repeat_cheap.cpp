@@ -55,6 +55,13 @@ class Repeater {
            node.result()->type.shape == other.result()->type.shape;
   }
 
+  /// The step of the product makes such an addition, if what it adds is there already.
+  static bool adds_to_product(const Node& node) {
+    return node.is("add") && std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* input) {
+             return input->producer && input->producer->op->has(kContraction);
+           });
+  }
+
   // Users that one step could compute together with the node stay its users; the others get copies.
   void consider(const Node& node) {
     const auto& users = uses_.users(node.result());
@@ -80,7 +87,8 @@ class Repeater {
         needs = true, others |= found->second;
       }
       if (!needs) continue;
-      if (others && std::find(users.begin(), users.end(), &at) != users.end()) late.push_back(&at);
+      if (others && std::find(users.begin(), users.end(), &at) != users.end() && !adds_to_product(at))
+        late.push_back(&at);
       others |= !is_view(at) && !goes_along(at, node);
       if (others) parting = std::min(parting, place);
       behind.emplace(&at, others);

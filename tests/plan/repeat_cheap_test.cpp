@@ -119,5 +119,16 @@ TEST(RepeatCheap, WhatAnotherStepReadsIsThereAnyway) {
             "square mul matmul matmul mul mul");
 }
 
+TEST(RepeatCheap, WhatAProductAddsIsKept) {
+  EXPECT_EQ(ops_after(R"(
+  %s = square %x
+  %p = mul %s, %x
+  %h = tanh %p
+  %m = matmul %h, %w
+  %t = add %m, %s
+  %y = mul %t, %x)"),
+            "square mul tanh matmul add mul");
+}
+
 }  // namespace
 }  // namespace cairn
