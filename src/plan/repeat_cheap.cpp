@@ -72,13 +72,15 @@ class Repeater {
     if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
   }
 
-  /// Users that need the node also by way of others, which no step computes together with it; where the first of these
-  /// others stands.
+  /// Users that need the node also by way of others, which no step computes together with it, or that are needed by such
+  /// users alone; where the first of these others stands.
   size_t find_late(const Node& node, const std::vector<const Node*>& users, std::vector<const Node*>& late) {
-    const size_t first = position_.at(&node), last = position_.at(users.back());
-    size_t parting = last;
+    size_t last = position_.at(users.back());
+    for (const Node* user : users)
+      for (const Node* next : uses_.users(user->result())) last = std::max(last, position_.at(next));
     std::unordered_map<const Node*, bool> behind{{&node, false}};  // what needs the node: by way of others?
-    for (size_t place = first + 1; place <= last && visits_ > 0; ++place, --visits_) {
+    size_t parting = last;
+    for (size_t place = position_.at(&node) + 1; place <= last && visits_ > 0; ++place, --visits_) {
       const Node& at = *block_.nodes[place];
       bool needs = false, others = false;
       for (const Value* input : at.inputs) {
@@ -86,12 +88,19 @@ class Repeater {
         if (found == behind.end()) continue;
         needs = true, others |= found->second;
       }
-      if (!needs) continue;
-      if (others && std::find(users.begin(), users.end(), &at) != users.end() && !adds_to_product(at))
-        late.push_back(&at);
-      others |= !is_view(at) && !goes_along(at, node);
+      others |= needs && !is_view(at) && !goes_along(at, node);
       if (others) parting = std::min(parting, place);
-      behind.emplace(&at, others);
+      if (needs) behind.emplace(&at, others);
+    }
+    const auto is_behind = [&](const Node* user) {
+      const auto found = behind.find(user);
+      return found != behind.end() && found->second && goes_along(*user, node);
+    };
+    for (const Node* user : users) {
+      const auto& next = uses_.users(user->result());
+      const bool waits =
+          !next.empty() && !uses_.is_result(user->result()) && std::all_of(next.begin(), next.end(), is_behind);
+      if ((is_behind(user) || waits) && !adds_to_product(*user)) late.push_back(user);
     }
     return parting;
   }

@@ -119,6 +119,17 @@ TEST(RepeatCheap, WhatAnotherStepReadsIsThereAnyway) {
             "square mul matmul matmul mul mul");
 }
 
+TEST(RepeatCheap, ANodeThatOnlyLateOnesNeedIsLate) {
+  EXPECT_EQ(ops_after(R"(
+  %s = square %x
+  %v = mul %s, %one
+  %p = mul %s, %x
+  %m = matmul %p, %w
+  %g = mul %m, %x
+  %y = mul %g, %v)"),
+            "square square mul mul matmul mul mul");
+}
+
 TEST(RepeatCheap, WhatAProductAddsIsKept) {
   EXPECT_EQ(ops_after(R"(
   %s = square %x
