@@ -251,6 +251,10 @@ CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
 CAIRN_API CairnStatus cairn_profile_start(const char* options);
 /* `folder`: NULL, or receives the recording's folder. `cairn profile export FOLDER` makes tables and pages of it. */
 CAIRN_API CairnStatus cairn_profile_stop(char** folder);
+/* A range of your own on this thread, "epoch 3", in the recording that is on; ranges nest. Ending ends the one that began
+ * last. Neither does anything while nothing is recorded. */
+CAIRN_API CairnStatus cairn_profile_range_begin(const char* name);
+CAIRN_API CairnStatus cairn_profile_range_end(void);
 
 /* ---- Dumps -------------------------------------------------------------------------------------------------------- */
 

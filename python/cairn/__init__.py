@@ -4,13 +4,14 @@
     outputs = model.run({"x": images})           # {name: array} -> {name: array}
 """
 
+import contextlib
 import json
 import os
 
 from cairn import _cairn
 from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
 
-__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "aipp_parameters", "convert", "load", "ops", "run_op", "text"]
+__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "Range", "aipp_parameters", "convert", "load", "ops", "run_op", "text"]
 
 
 def load(path, threads=0, engines=None, **options):
@@ -83,6 +84,24 @@ class Profiler:
 
     def __exit__(self, *exception):
         self.folder = _cairn._profile_stop()
+
+
+class Range(contextlib.ContextDecorator):
+    """A range of your own in the recording that is on, on this thread; ranges nest. Also decorates functions.
+
+        with cairn.Profiler(output_path="profiles"), cairn.Range("epoch 1"):
+            model.run(inputs)
+    """
+
+    def __init__(self, name):
+        self._name = name
+
+    def __enter__(self):
+        _cairn._range_begin(self._name)
+        return self
+
+    def __exit__(self, *exception):
+        _cairn._range_end()
 
 
 class Dump:

@@ -452,6 +452,8 @@ NB_MODULE(_cairn, module) {
     check(status);
     return take_text(folder);
   });
+  module.def("_range_begin", [](const std::string& name) { check(cairn_profile_range_begin(name.c_str())); });
+  module.def("_range_end", [] { check(cairn_profile_range_end()); });
   module.def("_dump_start", [](const std::string& options) { check(cairn_dump_start(options.c_str())); });
   module.def("_dump_stop", [] {
     char* folder = nullptr;

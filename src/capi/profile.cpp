@@ -16,3 +16,11 @@ CairnStatus cairn_profile_stop(char** folder) {
     if (folder) *folder = copy_text(path);
   });
 }
+
+CairnStatus cairn_profile_range_begin(const char* name) {
+  return guarded([&] { begin_range(name ? name : ""); });
+}
+
+CairnStatus cairn_profile_range_end(void) {
+  return guarded([] { end_range(); });
+}

@@ -28,8 +28,8 @@ struct EventHeader {
 };
 
 /// session: JSON, once, first. plan: JSON, before the first record of the plan. records: packed Records. end: JSON, when
-/// the recording was stopped in order.
-enum class ChunkKind : uint32_t { session = 1, plan = 2, records = 3, end = 4 };
+/// the recording was stopped in order. range: JSON, the name of a user's range, before its first record; they count from 0.
+enum class ChunkKind : uint32_t { session = 1, plan = 2, records = 3, end = 4, range = 5 };
 
 struct ChunkHeader {
   uint32_t kind;
@@ -40,8 +40,8 @@ struct ChunkHeader {
 
 /// run: one run of a model, `plan` its first plan. host_step: the host's step id of a run, in begin_ns. op: step `step`
 /// of plan `plan`. cycles: of the op before it, cycles in begin_ns and instructions in end_ns. cache: the same with
-/// references and misses of the last-level cache.
-enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5 };
+/// references and misses of the last-level cache. range: a range of the user's, `step` its name.
+enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5, range = 6 };
 
 struct Record {
   int64_t begin_ns;  // CLOCK_MONOTONIC

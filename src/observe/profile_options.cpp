@@ -35,7 +35,7 @@ constexpr Key kKeys[] = {
     {"hccl", Status::noted, "one process has no collectives"},
     {"aicpu", Status::noted, "steps on the fallback engine are always recorded"},
     {"l2", Status::noted, "the last-level cache is counted at the level counters"},
-    {"msproftx", Status::noted, "there are no user ranges"},
+    {"msproftx", Status::noted, "user ranges are always recorded"},
     {"runtime_api", Status::noted, "there is no runtime between host and device"},
     {"sys_hardware_mem_freq", Status::noted, kDevice},
     {"llc_profiling", Status::noted, kDevice},

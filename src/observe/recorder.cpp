@@ -132,6 +132,19 @@ void start_profile_from_environment() {
   });
 }
 
+void begin_range(const std::string& name) {
+  Lane* lane = profiling() ? lane_of_thread() : nullptr;
+  if (lane) lane->ranges.push_back({lane->recording().name_range(name), ticks()});
+}
+
+void end_range() {
+  Lane* lane = profiling() ? lane_of_thread() : nullptr;
+  if (!lane || lane->ranges.empty()) return;
+  auto [name, begin] = lane->ranges.back();
+  lane->ranges.pop_back();
+  lane->add({begin, ticks(), 0, name, 0, 0, RecordKind::range, 0});
+}
+
 RunRecorder::RunRecorder(const Module& module, int64_t host_step, Observer* next)
     : lane_(lane_of_thread()), module_(module), next_(next), host_step_(host_step) {
   if (!lane_) return;

@@ -159,6 +159,7 @@ Lane* Recording::take_lane() {
       Lane* lane = idle_.back();
       idle_.pop_back();
       lane->counters.reset();  // they were another thread's
+      lane->ranges.clear();
       return lane;
     }
   }
@@ -192,7 +193,16 @@ void Recording::describe(const Plan& plan, const Module& module, uint32_t serial
   }
   std::string text = describe_plan(plan, module, serial, model);
   std::lock_guard lock(mutex_);
-  descriptions_.push_back(std::move(text));
+  descriptions_.emplace_back(ChunkKind::plan, std::move(text));
+}
+
+uint32_t Recording::name_range(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  auto [known, fresh] = range_names_.try_emplace(name, static_cast<uint32_t>(range_names_.size()));
+  if (fresh)
+    descriptions_.emplace_back(ChunkKind::range,
+                               Json{{"name", name}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return known->second;
 }
 
 Chunk* Recording::exchange(Chunk* full) {
@@ -234,7 +244,7 @@ void Recording::release() {
 
 void Recording::flush() {
   std::lock_guard writing(writing_);
-  std::vector<std::string> descriptions;
+  std::vector<std::pair<ChunkKind, std::string>> descriptions;
   std::vector<Chunk*> chunks, full;
   {
     std::lock_guard lock(mutex_);
@@ -251,7 +261,7 @@ void Recording::flush() {
     std::lock_guard lock(mutex_);
     descriptions.swap(descriptions_);
   }
-  for (const std::string& text : descriptions) put(file_, ChunkKind::plan, text);
+  for (const auto& [kind, text] : descriptions) put(file_, kind, text);
   for (size_t i = 0; i < chunks.size(); ++i) {
     Chunk& chunk = *chunks[i];
     if (filled[i] > chunk.written) put_records(chunk.records + chunk.written, filled[i] - chunk.written);
@@ -271,7 +281,7 @@ void Recording::put_records(const Record* records, size_t count) {
   packer_.clear();
   for (size_t i = 0; i < count; ++i) {
     Record record = records[i];
-    if (record.kind == RecordKind::run || record.kind == RecordKind::op)
+    if (record.kind == RecordKind::run || record.kind == RecordKind::op || record.kind == RecordKind::range)
       record.begin_ns = clock_.ns(record.begin_ns), record.end_ns = clock_.ns(record.end_ns);
     packer_.add(record);
   }

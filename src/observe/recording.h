@@ -57,8 +57,13 @@ class Lane {
     int64_t begin;       // ticks
     uint64_t counts[4];  // at the level counters
   };
+  struct OpenRange {
+    uint32_t name;
+    int64_t begin;  // ticks
+  };
   const uint16_t thread;
   std::vector<Open> open;              // steps that have begun
+  std::vector<OpenRange> ranges;       // of the user's, that have begun
   std::unordered_set<uint32_t> plans;  // that this thread knows to be described
   uint32_t last_plan = 0;              // of them
   int runs = 0;                        // that use it now
@@ -87,6 +92,8 @@ class Recording {
   Lane* take_lane();
   void give_lane(Lane* lane);
   void describe(const Plan& plan, const Module& module, uint32_t serial);
+  /// What ranges of this name have as their `step`.
+  uint32_t name_range(const std::string& name);
   /// The first of kRunsTogether numbers that nothing else has.
   uint32_t take_runs() { return runs_.fetch_add(kRunsTogether, std::memory_order_relaxed); }
   ProfileLevel level() const { return level_.load(std::memory_order_relaxed); }
@@ -115,7 +122,8 @@ class Recording {
   std::vector<Chunk*> full_, free_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> idle_;  // of threads that ended
-  std::vector<std::string> descriptions_;
+  std::vector<std::pair<ChunkKind, std::string>> descriptions_;
+  std::unordered_map<std::string, uint32_t> range_names_;
   std::unordered_set<uint32_t> described_;
   std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
 

@@ -30,6 +30,8 @@ CREATE TABLE CANN_API(startNs INTEGER, endNs INTEGER, type INTEGER, globalTid IN
 CREATE TABLE STEP_TRACE(modelId INTEGER, iterationId INTEGER, hostStep INTEGER, fpStartNs INTEGER, bpEndNs INTEGER,
   iterationEndNs INTEGER, iterationTimeNs INTEGER, fpToBpNs INTEGER, refreshNs INTEGER, dataAugNs INTEGER, busyNs INTEGER,
   opNs INTEGER, gapNs INTEGER);
+CREATE TABLE MSTX_EVENTS(startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER,
+  message INTEGER, globalTid INTEGER, endGlobalTid INTEGER, domainId INTEGER, connectionId INTEGER);
 CREATE TABLE NPU_OP_MEM(operatorName INTEGER, planId INTEGER, firstTaskId INTEGER, lastTaskId INTEGER, size INTEGER);
 CREATE VIEW TASK AS SELECT (SELECT startTimeNs FROM SESSION_TIME_INFO) + sinceStartNs AS startNs,
   (SELECT startTimeNs FROM SESSION_TIME_INFO) + sinceStartNs + durationNs AS endNs, 0 AS deviceId, connectionId, globalTaskId,
@@ -121,6 +123,7 @@ class Filler {
     add_steps();
     add_tasks();
     add_runs();
+    add_ranges();
     add_iterations();
   }
 
@@ -181,6 +184,17 @@ class Filler {
     for (const Record& run : recording_.runs)
       if (seen.try_emplace(run.run, true).second)
         runs.add(real(run.begin_ns), real(run.end_ns), type, recording_.session.pid << 32 | run.thread, run.run, name);
+  }
+
+  void add_ranges() {
+    constexpr int64_t kPushPop = 1, kNoConnection = 4294967295;
+    Database::Insert ranges(database_, "MSTX_EVENTS", 10);
+    int64_t domain = recording_.ranges.empty() ? 0 : intern("default"), id = 0;
+    for (const Record& range : recording_.ranges) {
+      int64_t thread = recording_.session.pid << 32 | range.thread;
+      ranges.add(real(range.begin_ns), real(range.end_ns), kPushPop, id++, nullptr,
+                 intern(recording_.range_names[range.step]), thread, thread, domain, kNoConnection);
+    }
   }
 
   void add_iterations() {

@@ -3,6 +3,7 @@
 #include <map>
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
+#include <set>
 
 #include "profile/files.h"
 #include "profile/writer.h"
@@ -22,7 +23,7 @@ constexpr uint32_t interned = 12, sequence_flags = 13, clock = 58, defaults = 59
 constexpr uint32_t kSequence = 1;  // trusted_packet_sequence_id
 constexpr uint32_t kClockMonotonic = 3, kClockReal = 1;
 constexpr uint32_t kCleared = 1, kNeeds = 2;  // SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
-constexpr uint64_t kProcess = 1, kMemory = 2, kFirstThread = 1000, kFirstModel = 100000;
+constexpr uint64_t kProcess = 1, kMemory = 2, kFirstThread = 1000, kFirstModel = 100000, kFirstRange = 1ull << 40;
 enum EventType : int32_t { kBegin = 1, kEnd = 2, kCounter = 4 };
 
 class Trace {
@@ -35,6 +36,7 @@ class Trace {
     write_names();
     write_tracks();
     write_runs_and_ops();
+    write_ranges();
     write_iterations();
     write_memory();
     file_.close();
@@ -82,6 +84,7 @@ class Trace {
       for (const StepInfo& step : plan.steps) list.push_back(intern(step.name));
       run_names_.push_back(intern("run " + plan.name));
     }
+    for (const std::string& name : recording_.range_names) range_names_.push_back(intern(name));
     for (const char* name : {"iteration", "FP to BP", "refresh", "data"}) intern(name);
     std::string body, list, fallback;
     pbf_writer interned(list);
@@ -125,11 +128,11 @@ class Trace {
     put_track(kProcess, 0, "Cairn", process, 3);
     std::vector<bool> used(size_t{UINT16_MAX} + 1);
     for (const auto* list : {&recording_.runs, &recording_.ops})
-      for (const Record& record : *list) {
-        used[record.thread] = true;
-        threads_ = std::max(threads_, size_t{record.thread} + 1);
-      }
-    for (size_t thread = 0; thread < threads_; ++thread)
+      for (const Record& record : *list) used[record.thread] = true;
+    std::set<uint16_t> ranged;
+    for (const Record& range : recording_.ranges) ranged.insert(range.thread);
+    for (uint16_t thread : ranged) put_track(kFirstRange + thread, kProcess, fmt::format("ranges, thread {}", thread));
+    for (size_t thread = 0; thread < used.size(); ++thread)
       if (used[thread]) put_track(kFirstThread + thread, kProcess, fmt::format("steps, thread {}", thread));
     std::map<uint32_t, bool> models;
     for (const Iteration& each : analysis_.iterations) models[each.model] = true;
@@ -165,27 +168,37 @@ class Trace {
   }
 
   /// Slices of a track nest: what ends before the next begins is ended first, inner before outer.
+  void begin_slice(uint64_t track, const Record& record, uint64_t name) {
+    auto& ends = open_[track];
+    while (!ends.empty() && ends.back() <= record.begin_ns) {
+      put_event(ends.back(), kEnd, track);
+      ends.pop_back();
+    }
+    put_event(record.begin_ns, kBegin, track, name);
+    ends.push_back(ends.empty() ? record.end_ns : std::min(ends.back(), record.end_ns));
+  }
+
+  void end_slices() {
+    for (auto& [track, ends] : open_)
+      for (; !ends.empty(); ends.pop_back()) put_event(ends.back(), kEnd, track);
+  }
+
+  void write_ranges() {
+    for (const Record& range : recording_.ranges)
+      begin_slice(kFirstRange + range.thread, range, range_names_[range.step]);
+    end_slices();
+  }
+
   void write_runs_and_ops() {
-    std::vector<std::vector<int64_t>> open(threads_);
     size_t run = 0;
-    auto begin = [&](const Record& record, uint64_t name) {
-      auto& ends = open[record.thread];
-      while (!ends.empty() && ends.back() <= record.begin_ns) {
-        put_event(ends.back(), kEnd, kFirstThread + record.thread);
-        ends.pop_back();
-      }
-      put_event(record.begin_ns, kBegin, kFirstThread + record.thread, name);
-      ends.push_back(ends.empty() ? record.end_ns : std::min(ends.back(), record.end_ns));
-    };
+    auto begin = [&](const Record& record, uint64_t name) { begin_slice(kFirstThread + record.thread, record, name); };
     for (const Record& op : recording_.ops) {
       for (; run < recording_.runs.size() && recording_.runs[run].begin_ns <= op.begin_ns; ++run)
         begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
       begin(op, step_names_[op.plan][op.step]);
     }
     for (; run < recording_.runs.size(); ++run) begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
-    for (size_t thread = 0; thread < open.size(); ++thread)
-      for (auto& ends = open[thread]; !ends.empty(); ends.pop_back())
-        put_event(ends.back(), kEnd, kFirstThread + thread);
+    end_slices();
   }
 
   void write_iterations() {
@@ -227,8 +240,8 @@ class Trace {
   std::map<std::string, uint64_t> names_;
   std::vector<const std::string*> order_;
   std::vector<std::vector<uint64_t>> step_names_;
-  std::vector<uint64_t> run_names_;
-  size_t threads_ = 0;
+  std::vector<uint64_t> run_names_, range_names_;
+  std::map<uint64_t, std::vector<int64_t>> open_;  // ends of slices, by track
 };
 
 }  // namespace

@@ -168,6 +168,7 @@ class Reader {
       case ChunkKind::records: read_records(content, header.count); break;
       case ChunkKind::session:
       case ChunkKind::plan:
+      case ChunkKind::range:
       case ChunkKind::end: read_text(static_cast<ChunkKind>(header.kind), content); break;
       default: fail(ErrorKind::invalid_model, path_, "has a chunk of unknown kind {} at byte {}", header.kind, at_);
     }
@@ -190,6 +191,8 @@ class Reader {
         PlanInfo plan = plan_of(json);
         plans_.emplace(plan.serial, static_cast<uint32_t>(recording_.plans.size()));
         recording_.plans.push_back(std::move(plan));
+      } else if (kind == ChunkKind::range) {
+        recording_.range_names.push_back(json.at("name").get<std::string>());
       } else {
         recording_.dropped = size_of(json.at("dropped"));
         ended_ = true;
@@ -221,9 +224,19 @@ class Reader {
     if (!std::is_sorted(recording_.ops.begin(), recording_.ops.end(), earlier))
       std::stable_sort(recording_.ops.begin(), recording_.ops.end(), earlier);
     std::stable_sort(recording_.runs.begin(), recording_.runs.end(), earlier);
+    std::stable_sort(recording_.ranges.begin(), recording_.ranges.end(), earlier);
+  }
+
+  static bool has_sound_times(const Record& record) {
+    return record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime;
   }
 
   void take(Record record) {
+    if (record.kind == RecordKind::range) {
+      bool known = has_sound_times(record) && record.step < recording_.range_names.size();
+      known ? recording_.ranges.push_back(record) : static_cast<void>(++strange_);
+      return;
+    }
     if (record.plan != last_serial_ || !last_known_) {
       auto found = plans_.find(record.plan);
       last_known_ = found != plans_.end();
@@ -231,8 +244,7 @@ class Reader {
       last_index_ = last_known_ ? found->second : 0;
     }
     bool timed = record.kind == RecordKind::run || record.kind == RecordKind::op;
-    bool sound = last_known_ &&
-                 (!timed || (record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime));
+    bool sound = last_known_ && (!timed || has_sound_times(record));
     if (sound && record.kind != RecordKind::run && record.kind != RecordKind::host_step)
       sound = record.step < recording_.plans[last_index_].steps.size();
     record.plan = last_index_;

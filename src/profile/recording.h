@@ -57,7 +57,9 @@ struct Recording {
   SessionInfo session;
   std::vector<PlanInfo> plans;
   std::vector<Record> runs, host_steps, ops,
-      counts;  // `plan` is an index into plans; ops ordered by begin, outer first
+      counts;                  // `plan` is an index into plans; ops ordered by begin, outer first
+  std::vector<Record> ranges;  // of the user's, in the same order; `step` is an index into range_names
+  std::vector<std::string> range_names;
   uint64_t dropped = 0;
   std::string remark;  // what is missing from the file, empty when nothing
 };

@@ -141,6 +141,21 @@ void write_fusion_op(const Recording& recording, const std::string& path) {
   file.close();
 }
 
+/// Ranges of the user's; here nothing of them runs on a device of its own.
+void write_ranges(const Recording& recording, const std::string& path) {
+  if (recording.ranges.empty()) return;
+  Writer file(path);
+  file.text(
+      "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message,domain,"
+      "Device Start_time(us),Device End_time(us)\n");
+  for (const Record& range : recording.ranges) {
+    file.number(recording.session.pid).text(",").number(range.thread).text(",N/A,push/pop,N/A,N/A,");
+    file.us(real_time(recording, range.begin_ns)).text(",").us(real_time(recording, range.end_ns)).text(",text,");
+    file.text(csv_cell(recording.range_names[range.step])).text(",default,N/A,N/A\n");
+  }
+  file.close();
+}
+
 /// One interface is called: the run of a model.
 void write_api_statistic(const Recording& recording, const std::string& path) {
   double sum = 0, squares = 0, least = 0, most = 0;
@@ -240,6 +255,7 @@ void write_tables(const Recording& recording, const Analysis& analysis, const st
   write_op_statistic(recording, analysis, path("op_statistic"));
   write_fusion_op(recording, path("fusion_op"));
   write_api_statistic(recording, path("api_statistic"));
+  write_ranges(recording, path("msprof_tx"));
   write_static_memory(recording, path("static_op_mem"));
   write_memory_record(recording, path("memory_record"));
 }

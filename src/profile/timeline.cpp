@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// More than browsers can show; Perfetto's own format has no such limit.
 constexpr size_t kMostOps = 500000;
-constexpr int kHost = 1, kEngine = 2, kSteps = 3;  // process rows of the view
+constexpr int kHost = 1, kEngine = 2, kSteps = 3, kApplication = 4;  // process rows of the view
 
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -66,6 +66,7 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
   file.text(",\"traceEvents\":[\n");
   name_row(file, kSteps, "Step Trace", 0);
   name_row(file, kHost, "CANN", 1);
+  if (!recording.ranges.empty()) name_row(file, kApplication, "Application", -1);
   file.text(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"Ascend Hardware"}}}})",
                         kEngine));
   auto texts = step_texts(recording);
@@ -78,6 +79,11 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
     file.text(fmt::format(R"(,"name":{},"args":{{"run":{}}}}})", quoted("run " + recording.plans[run.plan].name),
                           run.run))
         .text("\n");
+  }
+  for (const Record& range : recording.ranges) {
+    file.text(fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},"ts":)", kApplication, range.thread));
+    file.us(real_time(recording, range.begin_ns)).text(",\"dur\":").us(range.end_ns - range.begin_ns);
+    file.text(fmt::format(R"(,"name":{}}})", quoted(recording.range_names[range.step]))).text("\n");
   }
   for (size_t i = 0; i < shown; ++i) {
     const Record& op = recording.ops[i];

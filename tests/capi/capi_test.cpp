@@ -404,6 +404,8 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_cancel_free",
                            "cairn_profile_start",
                            "cairn_profile_stop",
+                           "cairn_profile_range_begin",
+                           "cairn_profile_range_end",
                            "cairn_dump_start",
                            "cairn_dump_stop",
                            "cairn_set_script_lines",

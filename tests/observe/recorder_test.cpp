@@ -50,6 +50,39 @@ profile::Recording record(const std::function<void()>& body, ProfileLevel level 
   return profile::read_recording(stop_profile());
 }
 
+TEST(Recorder, RangesOfTheUserNestAndEndWithTheirThread) {
+  auto net = model();
+  begin_range("before the recording");
+  auto recording = record(
+      [&] {
+        begin_range("epoch");
+        std::thread([] {
+          begin_range("elsewhere");
+          end_range();
+          begin_range("never ended");
+        }).join();
+        std::thread([] { end_range(); }).join();  // takes the lane of the thread before, not its range
+        for (int i = 0; i < 2; ++i) {
+          begin_range("batch");
+          run(*net);
+          end_range();
+        }
+        end_range();
+        end_range();  // of what began before
+      },
+      ProfileLevel::marks);
+  ASSERT_EQ(recording.remark, "");
+  std::vector<std::string> names;
+  for (const Record& range : recording.ranges) names.push_back(recording.range_names[range.step]);
+  EXPECT_EQ(names, (std::vector<std::string>{"epoch", "elsewhere", "batch", "batch"}));
+  ASSERT_EQ(recording.runs.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Record &epoch = recording.ranges[0], &batch = recording.ranges[2 + i], &run = recording.runs[i];
+    EXPECT_TRUE(epoch.begin_ns <= batch.begin_ns && batch.begin_ns <= run.begin_ns);
+    EXPECT_TRUE(run.end_ns <= batch.end_ns && batch.end_ns <= epoch.end_ns);
+  }
+}
+
 TEST(Recorder, EveryStepOfEveryRunIsRecorded) {
   auto net = model();
   size_t steps = net->plan(std::vector<Dims>{{4, 8}})->steps.size();

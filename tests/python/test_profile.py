@@ -52,6 +52,28 @@ def test_profilers_nest_and_count_every_run(om, tmp_path, command):
     assert [row["Iteration ID"] for row in rows] == ["1", "2"]
 
 
+def test_ranges_of_the_program_are_in_every_file(om, tmp_path, command):
+    model = cairn.load(om)
+
+    @cairn.Range("decorated")
+    def run():
+        model.run(np.zeros((2, 20), np.float32))
+
+    with cairn.Profiler(output_path=tmp_path) as profiler, cairn.Range('first "epoch", of two'):
+        run()
+        run()
+    names = [row["message"] for row in table(profile_of(command, profiler.folder), "msprof_tx")]
+    assert names == ['first "epoch", of two', "decorated", "decorated"]
+    query = "SELECT s.value FROM MSTX_EVENTS JOIN STRING_IDS s ON s.id = message WHERE endNs > startNs ORDER BY rangeId"
+    assert [name for (name,) in database(profiler.folder).execute(query)] == names
+    (chrome,) = Path(profiler.folder).glob("mindstudio_profiler_output/msprof_2*.json")
+    events = json.loads(chrome.read_text())["traceEvents"]
+    assert [event["name"] for event in events if event["pid"] == 4 and event["ph"] == "X"] == names
+    (trace,) = Path(profiler.folder).glob("mindstudio_profiler_output/trace_*.perfetto-trace")
+    content = trace.read_bytes()
+    assert all(name.encode() in content for name in [*names, "ranges, thread"])
+
+
 FORKS = """
 import os, sys
 import numpy as np, cairn
