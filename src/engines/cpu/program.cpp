@@ -167,13 +167,14 @@ void ElementwiseProgram::merge_dims() {
 }
 
 void ElementwiseProgram::make_kernel() {
+  using Way = Operand::Way;
   ElementSpec spec{.single = {}, .code = code_};
-  const bool short_rows = !dims_.empty() && dims_.back() < kShortRow;
-  for (const Operand& operand : operands_) {
-    const bool loaded = !operand.single && (operand.boolean || (!operand.full && short_rows));
-    by_tiles_ |= loaded;
-    by_rows_ |= !operand.single && !operand.full && !loaded;
-    spec.single.push_back(operand.single || (!operand.full && !loaded && operand.strides.back() == 0));
+  for (Operand& operand : operands_) {
+    if (!operand.direct())
+      operand.way = operand.boolean || (!operand.single && inner() < kShortRow) ? Way::tile : Way::row;
+    by_tiles_ |= operand.way == Way::tile && !operand.single;
+    by_rows_ |= operand.way == Way::row && !operand.single;
+    spec.single.push_back(operand.single || (operand.way == Way::row && operand.strides.back() == 0));
   }
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
@@ -200,17 +201,18 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
       for (int64_t i = 0; i < many; ++i) into[i] = floats[at + i * stride];
   };
   if (operand.full) return run(first, count, 1, to);
-  const int64_t inner = dims_.empty() ? 1 : dims_.back(), inner_stride = dims_.empty() ? 0 : operand.strides.back();
+  const int64_t stride = dims_.empty() ? 0 : operand.strides.back();
   for (int64_t done = 0; done < count;) {
-    const int64_t position = first + done, column = position % inner, many = std::min(count - done, inner - column);
-    run(offset(operand, position / inner) + column * inner_stride, many, inner_stride, to + done);
+    const int64_t many = std::min(count - done, inner() - (first + done) % inner());
+    run(offset(operand, first + done), many, stride, to + done);
     done += many;
   }
 }
 
-// Of the first element of a row.
-int64_t ElementwiseProgram::offset(const Operand& operand, int64_t row) const {
-  int64_t offset = 0;
+// Of the element that is needed at a position of the result.
+int64_t ElementwiseProgram::offset(const Operand& operand, int64_t position) const {
+  if (operand.single) return 0;
+  int64_t row = position / inner(), offset = position % inner() * operand.strides.back();
   for (size_t d = dims_.size(); d-- > 1; row /= dims_[d - 1]) {
     if (d == 1) return offset + row * operand.strides[0];
     offset += row % dims_[d - 1] * operand.strides[d - 1];
@@ -300,27 +302,22 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
 }
 
 // Elements [first, last) by the generated code: as many at a time as every operand can be pointed to.
-void ElementwiseProgram::run_rows(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
+void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
   alignas(64) float tiles[kMostRegisters * kTile];
   const float* from[kMostRegisters];
   float* to[kMostRegisters];
-  const int64_t inner = dims_.empty() ? 1 : dims_.back();
   for (int64_t at = first, many = 0; at < last; at += many) {
     many = last - at;
     if (by_tiles_) many = std::min(many, kTile);
-    if (by_rows_) many = std::min(many, inner - at % inner);
+    if (by_rows_) many = std::min(many, inner() - at % inner());
     for (size_t i = 0; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
       const auto* data = static_cast<const float*>(inputs[operand.buffer]);
       float* tile = tiles + static_cast<int64_t>(i) * kTile;
-      if (operand.direct())
-        from[i] = data + at;
-      else if (operand.single && !operand.boolean)
-        from[i] = data;
-      else if (operand.boolean || inner < kShortRow)
-        load(operand, data, at, operand.single ? 1 : many, tile), from[i] = tile;
-      else
-        from[i] = data + offset(operand, at / inner) + at % inner * operand.strides.back();
+      if (operand.way == Operand::Way::tile) load(operand, data, at, operand.single ? 1 : many, tile);
+      from[i] = operand.way == Operand::Way::direct ? data + at
+                : operand.way == Operand::Way::row  ? data + offset(operand, at)
+                                                    : tile;
     }
     for (size_t i = 0; i < outputs_.size(); ++i) to[i] = static_cast<float*>(outputs[i]) + at;
     kernel_->function()(from, to, many);
@@ -330,7 +327,7 @@ void ElementwiseProgram::run_rows(const void* const* inputs, void* const* output
 void ElementwiseProgram::run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const {
   const int64_t each = std::max(16 * kTile, (count_ / (executor.width() * 8) + kTile - 1) / kTile * kTile);
   executor.run(static_cast<int>((count_ + each - 1) / each),
-               [&](int index, int) { run_rows(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
+               [&](int index, int) { run_chunk(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
 }
 
 void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {

@@ -45,6 +45,9 @@ class ElementwiseProgram {
     bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
     bool direct() const { return full && !boolean; }
+    /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, or
+    /// what was put into a tile.
+    enum class Way : uint8_t { direct, row, tile } way = Way::direct;
   };
 
   void merge_dims();
@@ -59,8 +62,9 @@ class ElementwiseProgram {
 
   void run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const;
   void run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const;
-  int64_t offset(const Operand& operand, int64_t row) const;
-  void run_rows(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
+  int64_t inner() const { return dims_.empty() ? 1 : dims_.back(); }
+  int64_t offset(const Operand& operand, int64_t position) const;
+  void run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
 
   std::vector<int64_t> dims_;  // of the result, as few as describe how operands lie
   int64_t count_ = 0;
