@@ -72,8 +72,8 @@ class Repeater {
     if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
   }
 
-  /// Users that need the node also by way of others, which no step computes together with it, or that are needed by such
-  /// users alone; where the first of these others stands.
+  /// Users that need the node also by way of others, which no step computes together with it, or that only such users
+  /// need; where the first of these others stands.
   size_t find_late(const Node& node, const std::vector<const Node*>& users, std::vector<const Node*>& late) {
     size_t last = position_.at(users.back());
     for (const Node* user : users)
@@ -105,7 +105,7 @@ class Repeater {
     return parting;
   }
 
-  /// Whether all that the node is computed from is used behind the position, once those in `copied` are repeated as well.
+  /// Whether all that the node is computed from is used behind the position, once those in `copied` are repeated too.
   bool is_kept(const Node& node, size_t position, std::vector<const Node*>& copied) const {
     copied.assign(1, &node);
     for (size_t i = 0; i < copied.size(); ++i)

@@ -1,6 +1,5 @@
-// Generated code of element-wise programs: the same bits as the loops one operation after the other, for every operation,
-// for random programs, on every count, in place, and nothing touched beyond the count.
-#include <fmt/format.h>
+// Generated code of element-wise programs: the same bits as the loops one operation after the other, for every
+// operation, for random programs, on every count, in place, and nothing touched beyond the count.
 
 #include <bit>
 #include <cstring>

@@ -2,6 +2,7 @@
 
 #include <xbyak/xbyak.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,8 +16,8 @@ namespace {
 using Kind = MachineOp::Kind;
 
 struct Code final : Xbyak::CodeGenerator, ElementKernel {
-  // Arguments: rdi = inputs, rsi = outputs, rdx = count, then bytes. rcx: bytes done; rax: scratch. The first streams have
-  // their pointers in kPointers, the others get theirs from the tables each time.
+  // Arguments: rdi = inputs, rsi = outputs, rdx = count, then bytes. rcx: bytes done; rax: scratch. The first streams
+  // have their pointers in kPointers, the others get theirs from the tables each time.
   Code(Isa isa, const ElementSpec& spec)
       : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec)), places_(place_values(ops_, isa)) {
     enter();
@@ -71,12 +72,12 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   }
 
   Xbyak::Address stream(bool output, uint32_t index) {
-    for (const Stream& each : streams_) {
-      if (each.output != output || each.index != static_cast<int>(index)) continue;
-      if (each.pointer == rax) mov(rax, ptr[(output ? rsi : rdi) + 8 * each.index]);
-      return ptr[each.pointer + rcx];
-    }
-    return ptr[rax];
+    const auto is_it = [&](const Stream& each) {
+      return each.output == output && each.index == static_cast<int>(index);
+    };
+    const Stream& found = *std::find_if(streams_.begin(), streams_.end(), is_it);
+    if (found.pointer == rax) mov(rax, ptr[(output ? rsi : rdi) + 8 * found.index]);
+    return ptr[found.pointer + rcx];
   }
 
   void enter() {

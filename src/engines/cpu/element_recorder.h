@@ -1,5 +1,6 @@
-// What an element-wise program does to one vector, as a list of machine operations: recorded by calling the functions of
-// vector_math.h with a type that writes down what is done to it, so that generated code and interpreter cannot differ.
+// What an element-wise program does to one vector, as a list of machine operations: recorded by calling the functions
+// of vector_math.h with a type that writes down what is done to it, so that generated code and interpreter cannot
+// differ.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Element-wise programs: the nodes of a group as one loop of generated code, or one after the other on tiles of 256 floats
-// that stay in the first-level cache, which any machine can do and any operation. Bools are 0 and 1 inside.
+// Element-wise programs: the nodes of a group as one loop of generated code, or one after the other on tiles of 256
+// floats that stay in the first-level cache, which any machine can do and any operation. Bools are 0 and 1 inside.
 #pragma once
 
 #include <optional>

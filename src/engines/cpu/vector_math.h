@@ -1,6 +1,6 @@
 // Functions of vectors, written once for all who bring a type Floats: the loops compiled for each instruction set
-// (vector_types.h), and the recorder of element_recorder.cpp, which makes code of them at run time. Sums of products are
-// contracted where the instruction set can.
+// (vector_types.h), and the recorder of element_recorder.cpp, which makes code of them at run time. Sums of products
+// are contracted where the instruction set can.
 
 /// The larger, or the NaN if either is one.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
