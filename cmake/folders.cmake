@@ -105,7 +105,7 @@ function(cairn_folder name)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "^(frontends|passes)$")  # what runs once a model, and is much to compile
+  if(name MATCHES "^(frontends|passes)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
     target_compile_options(${target} PRIVATE -O1)
   endif()
   target_link_libraries(${target} PUBLIC ${ARGN} fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
@@ -130,7 +130,9 @@ function(cairn_tests name)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})  # where ./dev test looks
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE CAIRN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(test_${name} PRIVATE -O1)
+  if(NOT CAIRN_SANITIZE)
+    target_compile_options(test_${name} PRIVATE -O1)
+  endif()
   target_link_libraries(test_${name} PRIVATE ${ARGN} GTest::gtest GTest::gtest_main)
   cairn_precompile(test_${name} test GTest::gtest <gtest/gtest.h>)
 endfunction()
@@ -152,7 +154,8 @@ cairn_folder(runtime)
 cairn_folder(observe)
 cairn_folder(capi)
 
-foreach(folder support ir ops frontends passes plan engines model runtime capi)
+cairn_tests(support cairn_support)
+foreach(folder ir ops frontends passes plan engines model runtime capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

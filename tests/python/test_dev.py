@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools" / "dev"))
+import build  # noqa: E402
 import lint  # noqa: E402
 import suite  # noqa: E402
 
@@ -83,3 +84,12 @@ def test_the_package_installs_into_a_fresh_environment(tmp_path):
         assert subprocess.run([python.with_name(name), "--help"], capture_output=True).returncode == 0
     done = subprocess.run([python, "-c", "import cairn; print(cairn.__version__)"], cwd=tmp_path, capture_output=True)
     assert done.stdout == b"0.1.0\n"
+
+
+def test_under_sanitizers_only_the_programs_of_the_filter_are_compiled(monkeypatch):
+    commands = []
+    monkeypatch.setattr(build, "run", lambda command: commands.append([str(word) for word in command]))
+    options = suite.parse(["--sanitize-threads", "observe", "support"])
+    build.sanitized(options.sanitize, options.filter)
+    assert "-DCAIRN_SANITIZE=thread" in commands[0]
+    assert commands[1][-3:] == ["--target", "test_observe", "test_support"]

@@ -19,7 +19,8 @@ HELP = """usage: ./dev COMMAND
   demo                 train a small CNN, convert it, run it, compare: out/demo/index.html
   test [FILTER...]     all tests; FILTER keeps the programs and files whose name holds one of the words
        --all           also the long ones; continues where an earlier --all stopped
-       --sanitize      C++ tests under the address and undefined-behaviour sanitizers
+       --sanitize      C++ tests under the address and undefined-behaviour sanitizers, --sanitize-threads under the
+                       thread sanitizer (docs/dev/sanitizers.md)
        --shard i/n     the i-th of n equal parts, i from 1
   check                format, lint, build, test: what to run before handing in
   build                compile build/ and install the wheel into the Python environments
@@ -48,9 +49,9 @@ def demo(arguments):
 
 def test(arguments):
     options = suite.parse(arguments)
-    setup(peers=True)
+    setup(peers=not options.sanitize)
     if options.sanitize:
-        build.sanitized()
+        build.sanitized(options.sanitize, options.filter)
     else:
         build.build(tests=True, peers=True)
     return suite.run_suite(options)

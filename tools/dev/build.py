@@ -1,4 +1,4 @@
-"""Compiles build/ once and installs its wheel into the Python environments; build-sanitize/ for --sanitize."""
+"""Compiles build/ once and installs its wheel into the Python environments; for --sanitize a folder of its own."""
 
 import hashlib
 import os
@@ -78,11 +78,17 @@ def _install(wheel, environment):
         stamp.write_text(digest)
 
 
-def sanitized():
-    """The C++ programs under the address and undefined-behaviour sanitizers, in build-sanitize/."""
-    folder = ROOT / "build-sanitize"
-    with step("compile with sanitizers"):
-        options = ["-DCAIRN_TESTS=ON", "-DCAIRN_PYTHON=OFF", "-DCAIRN_SANITIZE=address,undefined"]
+def sanitized(sanitizers, words):
+    """The test programs whose names hold one of the words, under these sanitizers."""
+    folder = sanitized_folder(sanitizers)
+    names = [f"test_{tests.name}" for tests in sorted((ROOT / "tests").iterdir()) if any(tests.glob("*.cpp"))]
+    programs = [name for name in names if not words or any(word in name for word in words)]
+    with step(f"compile with sanitizers ({sanitizers})"):
+        options = ["-DCAIRN_TESTS=ON", "-DCAIRN_PYTHON=OFF", f"-DCAIRN_SANITIZE={sanitizers}"]
         run(["cmake", "-S", ROOT, "-B", folder, "-GNinja", *options])
-        run(["cmake", "--build", folder, "-j", jobs()])
-    return folder
+        if programs:
+            run(["cmake", "--build", folder, "-j", jobs(), "--target", *programs])
+
+
+def sanitized_folder(sanitizers):
+    return ROOT / ("build-" + sanitizers.replace(",", "-"))

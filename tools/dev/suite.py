@@ -15,13 +15,15 @@ import xml.etree.ElementTree as xml
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import build
 import models
 from steps import ROOT, note, step
 
 RESULTS = ROOT / "build" / "test-results"
 PYTHON_TESTS = ROOT / "tests" / "python"
-JOB_SECONDS = {False: 1500, True: 6 * 3600}  # one job's limit, without and with --all
+JOB_SECONDS = {False: 1500, True: 6 * 3600}  # one job's limit; the second with --all and sanitizers
 WORKERS = 2
+SANITIZERS = {"--sanitize": "address,undefined", "--sanitize-threads": "thread"}
 PARTS = {"tests/python/test_networks.py": 12}  # jobs of a file with --all, so that an hour's work is not begun again
 
 
@@ -44,7 +46,9 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev test")
     parser.add_argument("filter", nargs="*", help="keep programs and files whose name holds one of these words")
     parser.add_argument("--all", action="store_true", help="also the long tests; continues where an --all stopped")
-    parser.add_argument("--sanitize", action="store_true", help="the C++ tests under sanitizers")
+    for option, sanitizers in SANITIZERS.items():
+        summary = f"the C++ tests under sanitizers ({sanitizers})"
+        parser.add_argument(option, action="store_const", const=sanitizers, dest="sanitize", help=summary)
     parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="i/n", help="the i-th of n parts, i from 1")
     parser.add_argument("--update", action="store_true", help="rewrite expected texts; review the difference")
     return parser.parse_args(arguments)
@@ -66,7 +70,8 @@ def run_suite(options):
     finished = _Finished(options)
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        running = {pool.submit(_run, job, JOB_SECONDS[options.all]): job for job in jobs if job.name not in finished}
+        limit = JOB_SECONDS[options.all or options.sanitize is not None]
+        running = {pool.submit(_run, job, limit): job for job in jobs if job.name not in finished}
         outcomes += [finished.outcome(job.name) for job in jobs if job.name in finished]
         for future in concurrent.futures.as_completed(running):
             outcome = future.result()
@@ -98,7 +103,7 @@ def _print_job(name, outcome):
 
 
 def _native_jobs(options):
-    folder = ROOT / ("build-sanitize" if options.sanitize else "build")
+    folder = build.sanitized_folder(options.sanitize) if options.sanitize else build.BUILD
     index, count = options.shard
     environment = {
         "GTEST_TOTAL_SHARDS": str(count),
