@@ -45,6 +45,7 @@ void Sha256::block(const unsigned char* bytes) {
 }
 
 void Sha256::add(std::string_view bytes) {
+  if (bytes.empty()) return;  // its data may be null, which memcpy() may not be given
   total_ += bytes.size();
   if (pending_size_) {
     size_t take = std::min(bytes.size(), 64 - pending_size_);
@@ -56,7 +57,7 @@ void Sha256::add(std::string_view bytes) {
     pending_size_ = 0;
   }
   for (; bytes.size() >= 64; bytes.remove_prefix(64)) block(reinterpret_cast<const unsigned char*>(bytes.data()));
-  if (!bytes.empty()) std::memcpy(pending_.data(), bytes.data(), bytes.size());
+  std::memcpy(pending_.data(), bytes.data(), bytes.size());
   pending_size_ = bytes.size();
 }
 
