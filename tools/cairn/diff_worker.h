@@ -16,7 +16,7 @@ try:
     else:
         import tensorflow as tf
 except ImportError as error:
-    print(error.name or error)
+    sys.stdout.write(error.name or str(error))
     sys.exit(3)
 
 with np.load(f"{folder}/inputs.npz") as file:

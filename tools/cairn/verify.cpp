@@ -28,7 +28,7 @@ try:
     else:
         import tensorflow as tf
 except ImportError as error:
-    print(error.name or error)
+    sys.stdout.write(error.name or str(error))
     sys.exit(3)
 
 def names(tensor):
