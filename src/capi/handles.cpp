@@ -104,7 +104,8 @@ TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
   auto count = count_of(tensor);
   if (!count) refuse(ErrorKind::invalid_argument, "has impossible dimensions");
   if (*count > 0 && !tensor.data) refuse(ErrorKind::invalid_argument, "has no data");
-  const char* data = static_cast<const char*>(tensor.data) + tensor.byte_offset;
+  alignas(64) static const char kNothing[64] = {};  // of a tensor without elements, which may have no memory
+  const char* data = tensor.data ? static_cast<const char*>(tensor.data) + tensor.byte_offset : kNothing;
   std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.ndim));
   if (dtype == kString) {
     copy = own_texts(tensor, dims, data, index);

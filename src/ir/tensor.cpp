@@ -119,7 +119,7 @@ bool Tensor::same_bits(const Tensor& other) const {
     auto a = values<std::string>(), b = other.values<std::string>();
     return std::equal(a.begin(), a.end(), b.begin());
   }
-  return data_ == other.data_ || std::memcmp(data_, other.data_, bytes()) == 0;
+  return count_ == 0 || data_ == other.data_ || std::memcmp(data_, other.data_, bytes()) == 0;
 }
 
 float half_to_float(uint16_t bits) {

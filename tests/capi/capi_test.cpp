@@ -108,6 +108,17 @@ TEST(CApi, AViewWithStridesGivesTheSame) {
   EXPECT_EQ(output.values, kExpected);
 }
 
+TEST(CApi, AnEmptyInputNeedsNoMemory) {
+  auto model = prepare(open().get());
+  Floats input{{}, {0, 3}, {}}, output;
+  CairnTensor tensor = input.tensor();
+  tensor.byte_offset = 8;
+  output.values.reserve(1);
+  ASSERT_EQ(cairn_model_run(model.get(), &tensor, 1, into_floats, &output, nullptr), CAIRN_OK) << last_error().message;
+  EXPECT_EQ(tensor.data, nullptr);
+  EXPECT_EQ(output.shape, (std::vector<int64_t>{0, 2}));
+}
+
 TEST(CApi, SeveralThreadsRunOneModel) {
   auto model = prepare(open().get());
   std::atomic<int> good{0};
