@@ -190,7 +190,7 @@ class Crew : public Executor {
     while (!spin_until(all_done, kSpin)) done_.wait(done);
   }
 
-  std::mutex turn_;
+  alignas(64) std::mutex turn_;  // apart from the signal, which idle workers read all the time
   Job job_;
   uint64_t job_number_ = 0;
   std::vector<Range> ranges_;
