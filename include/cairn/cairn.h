@@ -261,8 +261,8 @@ CAIRN_API CairnStatus cairn_profile_range_end(void);
 /* Writes what every operator of every run makes from now on, below the folder "dump_path", until the dump is stopped.
  * `options`: JSON with the platform's names: enable_dump, enable_dump_debug (watch for values that are not finite),
  * enable_exception_dump, dump_path, dump_step ("0|5|10-20"), dump_mode (input, output, all), dump_data (tensor, stats),
- * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump takes the place of the one that is on. The
- * first model of a process starts one by itself when the environment's CAIRN_DUMP holds such options. */
+ * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump stands in for the one that is on until it is
+ * stopped itself. The first model of a process starts one by itself when the environment's CAIRN_DUMP holds such options. */
 CAIRN_API CairnStatus cairn_dump_start(const char* options);
 /* `folder`: NULL, or receives the dump's folder, for `cairn compare`. */
 CAIRN_API CairnStatus cairn_dump_stop(char** folder);

@@ -22,20 +22,37 @@ std::atomic<bool> dump_on{false};
 
 namespace {
 
-using Session = OnInProcess<Dump>;
+struct Session : OnInProcess<Dump> {
+  std::vector<std::shared_ptr<Dump>> outer;  // that the current one stands in for, until it is stopped
+};
 
 Session& session() {
   static Session* instance = new Session;  // threads may still run models when the process ends
   return *instance;
 }
 
+void tell_missing(Dump& dump) {
+  for (const std::string& name : dump.layers_not_seen())
+    fmt::print(stderr, "dump: dump_layer: no operator {} ran\n", name);
+}
+
 void say_at_exit() {
   std::lock_guard lock(session().mutex);
-  if (dumping()) fmt::print(stderr, "dump: {}\n", session().current->summary());
+  if (!dumping()) return;
+  session().outer.push_back(session().current);
+  for (const auto& dump : session().outer) {
+    fmt::print(stderr, "dump: {}\n", dump->summary());
+    tell_missing(*dump);
+  }
+  session().outer.pop_back();
 }
 
 void after_fork_in_child() {
-  if (session().after_fork_in_child()) dump_on.store(false, std::memory_order_relaxed);
+  if (!session().after_fork_in_child()) return;
+  auto& outer = session().outer;
+  session().inherited.insert(session().inherited.begin(), outer.begin(), outer.end());
+  outer.clear();
+  dump_on.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -48,6 +65,7 @@ std::string start_dump(const DumpOptions& options) {
   auto dump = std::make_shared<Dump>(options);
   for (const std::string& note : options.notes) fmt::print(stderr, "dump: {}\n", note);
   std::lock_guard lock(session().mutex);
+  if (session().current) session().outer.push_back(std::move(session().current));
   session().current = dump;
   dump_on.store(true, std::memory_order_relaxed);
   static bool registered =
@@ -61,9 +79,13 @@ std::string stop_dump() {
   std::lock_guard lock(session().mutex);
   if (!dumping() && !session().inherited.empty()) return session().inherited.back()->root();
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
-  dump_on.store(false, std::memory_order_relaxed);
   std::shared_ptr<Dump> ended = std::move(session().current);
+  auto& outer = session().outer;
+  session().current = outer.empty() ? nullptr : std::move(outer.back());
+  if (!outer.empty()) outer.pop_back();
+  dump_on.store(session().current != nullptr, std::memory_order_relaxed);
   ended->summary();  // what waits is written
+  tell_missing(*ended);
   return ended->root();
 }
 
@@ -111,6 +133,7 @@ RunDumper::~RunDumper() {
 
 void RunDumper::plan_begins(const Plan& plan) {
   if (next_) next_->plan_begins(plan);
+  if (dump_ && !dump_->options.layers.empty()) dump_->see(plan, module_);
 }
 
 bool RunDumper::is_wanted(const PlannedStep& step) const {

@@ -22,10 +22,11 @@ extern std::atomic<bool> dump_on;
 
 inline bool dumping() { return observe::dump_on.load(std::memory_order_relaxed); }
 
-/// Starts a dump in place of the one that is on, into a new folder below options.path, which is returned. Throws Error io.
+/// Starts a dump into a new folder below options.path, which is returned; until it is stopped it stands in for the one that is
+/// on. Throws Error io.
 std::string start_dump(const DumpOptions& options);
-/// Ends the dump that is on; says on standard error what it could not keep. Its folder. Throws Error invalid_argument when
-/// none is on.
+/// Ends the dump that is on, and the one before goes on; says on standard error what it could not keep. Its folder. Throws
+/// Error invalid_argument when none is on.
 std::string stop_dump();
 /// At the first call of the process: what the variable CAIRN_DUMP asks for, as parse_dump_options reads it, until the
 /// process ends. Throws Error.

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -96,6 +97,23 @@ const StatisticsRows& Dump::statistics_rows(const Plan& plan, const Module& modu
   auto& rows = rows_[plan.contexts->serial()];
   if (!rows) rows = std::make_unique<StatisticsRows>(plan, module, options);
   return *rows;
+}
+
+void Dump::see(const Plan& plan, const Module& module) {
+  std::lock_guard lock(mutex_);
+  if (!seen_plans_.insert(plan.contexts->serial()).second) return;
+  for (const PlannedStep& step : plan.steps)
+    for (const Node* node : step.group.nodes)
+      for (SourceId id : node->sources)
+        if (id < module.sources.size()) seen_layers_.insert(module.sources[id].name);
+}
+
+std::vector<std::string> Dump::layers_not_seen() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> missing;
+  std::copy_if(options.layers.begin(), options.layers.end(), std::back_inserter(missing),
+               [&](const std::string& layer) { return !seen_layers_.contains(layer); });
+  return missing;
 }
 
 std::string Dump::exception_folder() const { return fs::path(root_).parent_path() / "extra-info" / "data-dump" / "0"; }

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "observe/dump_options.h"
@@ -36,6 +37,10 @@ class Dump {
   /// Made at the plan's first run.
   const StatisticsRows& statistics_rows(const Plan& plan, const Module& module);
   std::string exception_folder() const;
+  /// The plan runs: which of the operators asked for it holds.
+  void see(const Plan& plan, const Module& module);
+  /// What was asked for and did not run.
+  std::vector<std::string> layers_not_seen();
 
   /// Writes `folder`/`name` as a whole and adds `manifest` (JSON without its braces) behind its name to the folder's
   /// manifest. False when the budget is spent or the disk refuses, which is said once.
@@ -80,6 +85,8 @@ class Dump {
   uint64_t bytes_ = 0, flushed_ = 0;
   size_t files_ = 0, dropped_ = 0;
   bool refused_ = false;
+  std::unordered_set<uint32_t> seen_plans_;      // by serial, while layers are asked for
+  std::unordered_set<std::string> seen_layers_;  // operators of those plans
 
   struct Batch {
     const std::string* folder;

@@ -11,6 +11,9 @@ namespace cairn {
 namespace {
 
 constexpr size_t kMostParts = 100;
+constexpr std::string_view kKeys[] = {
+    "enable_dump", "enable_dump_debug", "enable_exception_dump", "dump_path",   "dump_step",      "dump_mode",
+    "dump_data",   "dump_layer",        "dump_format",           "dump_budget", "dump_debug_mode"};
 
 template <class... Words>
 size_t choice(const std::string& key, const std::string& value, Words... words) {
@@ -87,11 +90,8 @@ void read_text(DumpOptions& options, const std::string& key, const std::string& 
     options.npy = choice(key, value, "dump", "npy") == 1;
   } else if (key == "dump_budget") {
     options.budget = parse_budget(value);
-  } else if (key == "dump_debug_mode") {
-    if (choice(key, value, "all", "aicore_overflow", "atomic_overflow") == 2)
-      options.notes.push_back("dump_debug_mode atomic_overflow watches what all others do: sums are not atomic here");
-  } else {
-    fail(ErrorKind::invalid_argument, key, "is no option of a dump");
+  } else if (choice(key, value, "all", "aicore_overflow", "atomic_overflow") == 2) {  // dump_debug_mode
+    options.notes.push_back("dump_debug_mode atomic_overflow watches what all others do: sums are not atomic here");
   }
 }
 
@@ -108,9 +108,11 @@ DumpOptions parse_dump_options(std::string_view text) {
   DumpOptions options;
   bool switched = false;
   for (const auto& [key, value] : json.items()) {
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
+      fail(ErrorKind::invalid_argument, key, "is no option of a dump");
     if (key == "enable_exception_dump") {
       switched = true;
-      options.exceptions = value.is_number_integer() ? value.get<int64_t>() != 0 : flag(key, value);
+      options.exceptions = value == 2 || value == "2" || flag(key, value);
     } else if (key == "enable_dump" || key == "enable_dump_debug") {
       switched = true;
       (key == "enable_dump" ? options.tensors : options.overflow) = flag(key, value);

@@ -144,7 +144,9 @@ TEST(Dump, BadOptionsAreRefusedInThePlatformsWords) {
             "enable_dump: excludes enable_dump_debug, as on the platform");
   EXPECT_EQ(message(R"("dump_mode":"both")"), "dump_mode: expected input, output, all, found 'both'");
   EXPECT_EQ(message(R"("dump_budget":"12")"), "dump_budget: expected a size as 500MB, found '12'");
-  EXPECT_EQ(message(R"("dump_pth":"x")"), "dump_pth: is no option of a dump");
+  for (const char* value : {"\"x\"", "\"\"", "null", "true"})
+    EXPECT_EQ(message(fmt::format("\"dump_pth\":{}", value)), "dump_pth: is no option of a dump");
+  EXPECT_NE(message(R"("enable_exception_dump":5)"), "accepted");
   EXPECT_THROW(parse_dump_options("{}"), Error);
   EXPECT_THROW(parse_dump_options("[1"), Error);
 }
@@ -230,6 +232,33 @@ TEST(Dump, TheBudgetEndsTheDumpAndNotTheRun) {
   std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said, "dump: the budget of 4 MB is spent; nothing more is kept\n");
   EXPECT_EQ(compare::read_tree(stop_dump()).steps.size(), 2u);
+}
+
+TEST(Dump, OneInsideAnotherStandsInForItUntilItIsStopped) {
+  Folder first, second;
+  auto net = model();
+  auto options = [](const Folder& folder) {
+    return parse_dump_options(fmt::format("{{\"dump_path\":\"{}\"}}", folder.path));
+  };
+  std::string outer = start_dump(options(first));
+  run(*net);
+  std::string inner = start_dump(options(second));
+  run(*net);
+  run(*net);
+  EXPECT_EQ(stop_dump(), inner);
+  run(*net);
+  EXPECT_EQ(stop_dump(), outer);
+  EXPECT_FALSE(dumping());
+  EXPECT_EQ(compare::read_tree(outer).steps.size(), 2u);
+  EXPECT_EQ(compare::read_tree(inner).steps.size(), 2u);
+  EXPECT_THROW(stop_dump(), Error);
+}
+
+TEST(Dump, OperatorsAskedForThatDidNotRunAreTold) {
+  Folder folder;
+  testing::internal::CaptureStderr();
+  dumped(folder.path, R"(,"dump_layer":"scope/Log scope/Lag")");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "dump: dump_layer: no operator scope/Lag ran\n");
 }
 
 TEST(Dump, WhatWasWrittenBeforeACrashIsWhole) {
