@@ -40,8 +40,9 @@ struct ChunkHeader {
 
 /// run: one run of a model, `plan` its first plan. host_step: the host's step id of a run, in begin_ns. op: step `step`
 /// of plan `plan`. cycles: of the op before it, cycles in begin_ns and instructions in end_ns. cache: the same with
-/// references and misses of the last-level cache. range: a range of the user's, `step` its name.
-enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5, range = 6 };
+/// references and misses of the last-level cache. range: a range of the user's, `step` its name. range_begin: its begin, for
+/// a range that no record ends.
+enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5, range = 6, range_begin = 7 };
 
 struct Record {
   int64_t begin_ns;  // CLOCK_MONOTONIC

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
+#include "support/options.h"
 
 namespace cairn {
 namespace {
@@ -64,7 +65,7 @@ void check_keys(const nlohmann::json& options, ProfileOptions& parsed) {
     auto key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& each) { return each.name == name; });
     if (key == std::end(kKeys)) fail(ErrorKind::invalid_argument, name, "is no profiling option");
     if (key->status == Status::refused) fail(ErrorKind::unsupported, name, "{}", key->note);
-    if (key->status == Status::noted && value != "off")
+    if (key->status == Status::noted && value != "off" && value != "")
       parsed.notes.push_back(fmt::format("{} changes nothing: {}", name, key->note));
   }
 }
@@ -79,12 +80,23 @@ uint64_t storage_limit(const std::string& text) {
   return megabytes << 20;
 }
 
+/// Custom: one to eight numbers of registers, "0x49,0x8".
+bool is_custom(std::string_view text) {
+  if (!text.starts_with("Custom:")) return false;
+  std::vector<std::string> numbers = split_list(std::string(text.substr(7)), ',');
+  return !numbers.empty() && numbers.size() <= 8 && std::all_of(numbers.begin(), numbers.end(), [](auto& number) {
+    return number.size() > 2 && number.starts_with("0x") &&
+           number.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
+  });
+}
+
 ProfileLevel level_of(const nlohmann::json& options) {
-  if (options.contains("level")) return parse_profile_level(text_of(options, "level"));
   std::string metrics = text_of(options, "aic_metrics");
   bool known = std::find(std::begin(kMetrics), std::end(kMetrics), metrics) != std::end(kMetrics);
-  if (!metrics.empty() && !known && !metrics.starts_with("Custom:"))
-    fail(ErrorKind::invalid_argument, "aic_metrics", "'{}' is no group of counters", metrics);
+  if (!metrics.empty() && !known && !is_custom(metrics))
+    fail(ErrorKind::invalid_argument, "aic_metrics", "'{}' is no group of counters; expected {} or Custom:0x49,...",
+         metrics, fmt::join(kMetrics, ", "));
+  if (options.contains("level")) return parse_profile_level(text_of(options, "level"));
   auto wanted = [&](const char* key) {
     std::string value = text_of(options, key);
     return value == "on" || value == "l0" || value == "l1";  // every other value counts as off, as on the platform

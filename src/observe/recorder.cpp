@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "observe/dynamic.h"
 #include "observe/on_in_process.h"
 #include "observe/recording.h"
 #include "plan/context.h"
@@ -37,6 +38,7 @@ struct LaneOfThread {
 
   ~LaneOfThread() { leave(); }
   void leave() {
+    while (lane && !lane->ranges.empty()) lane->end_range();
     if (recording) recording->give_lane(lane);
     recording = nullptr, lane = nullptr;
   }
@@ -120,10 +122,9 @@ void start_profile_from_environment() {
     const char* mode = std::getenv("PROFILING_MODE");
     std::string_view given = mode ? mode : "";
     if (given.empty() || given == "false") return;
-    if (given == "dynamic")
-      fail(ErrorKind::unsupported, "PROFILING_MODE", "dynamic is not there; use true, or cairn.Profiler around a part");
+    if (given == "dynamic") return listen_for_clients();
     if (given != "true")
-      fail(ErrorKind::invalid_argument, "PROFILING_MODE", "expected true or false, found '{}'", given);
+      fail(ErrorKind::invalid_argument, "PROFILING_MODE", "expected true, false or dynamic, found '{}'", given);
     const char* text = std::getenv("PROFILING_OPTIONS");
     ProfileOptions options = parse_profile_options(text ? text : "{}");
     const char* work_path = std::getenv("ASCEND_WORK_PATH");
@@ -134,15 +135,12 @@ void start_profile_from_environment() {
 
 void begin_range(const std::string& name) {
   Lane* lane = profiling() ? lane_of_thread() : nullptr;
-  if (lane) lane->ranges.push_back({lane->recording().name_range(name), ticks()});
+  if (lane) lane->begin_range(name);
 }
 
 void end_range() {
   Lane* lane = profiling() ? lane_of_thread() : nullptr;
-  if (!lane || lane->ranges.empty()) return;
-  auto [name, begin] = lane->ranges.back();
-  lane->ranges.pop_back();
-  lane->add({begin, ticks(), 0, name, 0, 0, RecordKind::range, 0});
+  if (lane && !lane->ranges.empty()) lane->end_range();
 }
 
 RunRecorder::RunRecorder(const Module& module, int64_t host_step, Observer* next)

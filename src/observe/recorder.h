@@ -33,7 +33,8 @@ void start_profile_from_environment();
 
 /// A range of the user's own on this thread, "epoch 3", at every level; ranges nest. Nothing while no recording is on.
 void begin_range(const std::string& name);
-/// Ends the one that this thread began last. What began before the recording, or outlasts it, is not recorded.
+/// Ends the one that this thread began last. What began before the recording is not recorded; what outlasts it, or its
+/// thread, ends with it.
 void end_range();
 
 /// One run of a model on this thread: made before it, dropped after it.

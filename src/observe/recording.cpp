@@ -79,6 +79,12 @@ double cost_of_step() {
   return static_cast<double>(now_ns() - begin) / kTimes;
 }
 
+/// Whether begin and end are times.
+bool is_timed(RecordKind kind) {
+  return kind == RecordKind::run || kind == RecordKind::op || kind == RecordKind::range ||
+         kind == RecordKind::range_begin;
+}
+
 /// A new file of events with its header; null: errno says why.
 FILE* open_events(const std::string& path) {
   FILE* file = std::fopen(path.c_str(), "wbe");
@@ -98,6 +104,18 @@ Lane::Lane(Recording& recording, uint16_t number)
 }
 
 void Lane::change_chunk() { chunk_ = recording_.exchange(chunk_); }
+
+void Lane::begin_range(const std::string& name) {
+  ranges.push_back({recording_.name_range(name), ticks()});
+  const OpenRange& range = ranges.back();
+  add({range.begin, range.begin, 0, range.name, 0, 0, RecordKind::range_begin, 0});
+}
+
+void Lane::end_range() {
+  const OpenRange range = ranges.back();
+  ranges.pop_back();
+  add({range.begin, ticks(), 0, range.name, 0, 0, RecordKind::range, 0});
+}
 
 Recording::Recording(const ProfileOptions& options) : level_(options.level), limit_(options.storage_limit) {
   std::error_code error;
@@ -159,7 +177,6 @@ Lane* Recording::take_lane() {
       Lane* lane = idle_.back();
       idle_.pop_back();
       lane->counters.reset();  // they were another thread's
-      lane->ranges.clear();
       return lane;
     }
   }
@@ -186,8 +203,7 @@ void Recording::describe(const Plan& plan, const Module& module, uint32_t serial
     if (!described_.insert(serial).second) return;
     auto& known = models_[&module];
     if (known.second == 0 || known.first != module.name) {  // a later module may lie where another one was
-      static std::atomic<uint32_t> last{0};
-      known = {module.name, ++last};
+      known = {module.name, ++last_model_};
     }
     model = known.second;
   }
@@ -281,8 +297,7 @@ void Recording::put_records(const Record* records, size_t count) {
   packer_.clear();
   for (size_t i = 0; i < count; ++i) {
     Record record = records[i];
-    if (record.kind == RecordKind::run || record.kind == RecordKind::op || record.kind == RecordKind::range)
-      record.begin_ns = clock_.ns(record.begin_ns), record.end_ns = clock_.ns(record.end_ns);
+    if (is_timed(record.kind)) record.begin_ns = clock_.ns(record.begin_ns), record.end_ns = clock_.ns(record.end_ns);
     packer_.add(record);
   }
   records_ += count;

@@ -52,6 +52,8 @@ class Lane {
   Recording& recording() const { return recording_; }
   /// A number that no other run of the recording has.
   inline uint32_t next_run();
+  void begin_range(const std::string& name);
+  void end_range();  // the last of `ranges`
 
   struct Open {
     int64_t begin;       // ticks
@@ -126,6 +128,7 @@ class Recording {
   std::unordered_map<std::string, uint32_t> range_names_;
   std::unordered_set<uint32_t> described_;
   std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
+  uint32_t last_model_ = 0;
 
   // The writer's, like the rest. Under a limit records go to files of their own, of which the oldest is given up.
   struct Part {

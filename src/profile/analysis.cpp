@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace cairn::profile {
 namespace {
@@ -186,6 +187,7 @@ Analysis analyse(const Recording& recording) {
     analysis.ops[i].iteration = index.value_or(kNoIteration);
     if (index) iterations.mark(recording.ops[i], *index);
   }
+  for (const Record& run : recording.runs) analysis.runs.push_back(*iterations.of(run.run));
   iterations.finish();
   analysis.iterations = std::move(iterations.list);
   analysis.model = find_main_model(analysis);
@@ -196,6 +198,72 @@ Analysis analyse(const Recording& recording) {
     analysis.overhead = recording.session.step_cost_ns * static_cast<double>(recording.ops.size()) /
                         static_cast<double>(analysis.op_time);
   return analysis;
+}
+
+bool keep_iterations(Recording& recording, Analysis& analysis, uint32_t model, uint32_t first, uint32_t count) {
+  std::vector<uint32_t> place(analysis.iterations.size(), kNoIteration);
+  std::vector<Iteration> kept;
+  int64_t begin = INT64_MAX, end = 0;
+  for (size_t i = 0; i < place.size(); ++i) {
+    const Iteration& each = analysis.iterations[i];
+    if (each.model != model || each.number < first || each.number - first >= count) continue;
+    place[i] = static_cast<uint32_t>(kept.size());
+    kept.push_back(each);
+    begin = std::min(begin, each.fp_start), end = std::max(end, each.end);
+  }
+  if (kept.empty()) return false;
+  std::unordered_set<uint32_t> numbers;  // of runs
+  size_t left = 0;
+  for (size_t i = 0; i < recording.runs.size(); ++i) {
+    if (place[analysis.runs[i]] == kNoIteration) continue;
+    numbers.insert(recording.runs[i].run);
+    recording.runs[left] = recording.runs[i], analysis.runs[left++] = place[analysis.runs[i]];
+  }
+  recording.runs.resize(left), analysis.runs.resize(left);
+  left = 0;
+  for (size_t i = 0; i < recording.ops.size(); ++i) {
+    const uint32_t iteration = analysis.ops[i].iteration;
+    if (iteration == kNoIteration || place[iteration] == kNoIteration) continue;
+    recording.ops[left] = recording.ops[i], analysis.ops[left] = analysis.ops[i];
+    analysis.ops[left++].iteration = place[iteration];
+  }
+  recording.ops.resize(left), analysis.ops.resize(left);
+  std::erase_if(recording.counts, [&](const Record& record) { return !numbers.contains(record.run); });
+  std::erase_if(recording.ranges, [&](const Record& range) { return range.end_ns < begin || range.begin_ns > end; });
+  analysis.iterations = std::move(kept);
+  analysis.model = model;
+  analysis.steps.clear(), analysis.op_time = 0;
+  total_steps(recording, analysis);
+  return true;
+}
+
+std::map<uint32_t, Longest> longest_iterations(const Analysis& analysis) {
+  constexpr size_t kMost = 5;
+  std::map<uint32_t, std::vector<const Iteration*>> models;
+  for (const Iteration& each : analysis.iterations) models[each.model].push_back(&each);
+  std::map<uint32_t, Longest> found;
+  for (auto& [model, list] : models) {
+    std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->period > b->period; });
+    Longest& longest = found[model];
+    longest.count = list.size();
+    for (size_t i = 0; i < std::min(kMost, list.size()); ++i) longest.numbers.push_back(list[i]->number);
+  }
+  return found;
+}
+
+std::vector<RangeTotal> total_ranges(const Recording& recording) {
+  std::vector<RangeTotal> totals;
+  for (const std::string& name : recording.range_names) totals.push_back({name});
+  for (const Record& range : recording.ranges) {
+    RangeTotal& total = totals[range.step];
+    ++total.count;
+    total.total += range.end_ns - range.begin_ns;
+    total.most = std::max(total.most, range.end_ns - range.begin_ns);
+  }
+  std::erase_if(totals, [](const RangeTotal& total) { return total.count == 0; });
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const RangeTotal& a, const RangeTotal& b) { return a.total > b.total; });
+  return totals;
 }
 
 std::vector<int64_t> live_bytes(const PlanInfo& plan) {

@@ -1,6 +1,7 @@
 // What a recording says: iterations with their marks, the time of every step, and advice with its evidence.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,9 +54,15 @@ struct Advice {
   std::string text, evidence;
 };
 
+/// Of the timeline in Chrome's form.
+struct Tracks {
+  bool steps = true, runs = true, iterations = true, ranges = true;
+};
+
 struct Analysis {
   std::vector<Iteration> iterations;  // in order of begin
   std::vector<OpTime> ops;
+  std::vector<uint32_t> runs;    // iteration of each run; in the order of recording.runs
   std::vector<StepTotal> steps;  // most time first
   int64_t op_time = 0;           // of all
   uint32_t model = 0;   // whose iterations take the most time, one that trains if there is one; 0 when nothing ran
@@ -63,6 +70,24 @@ struct Analysis {
 };
 
 Analysis analyse(const Recording& recording);
+/// Leaves iterations `first` to `first` + `count` - 1 of a model, with what belongs to them; false when there are none.
+bool keep_iterations(Recording& recording, Analysis& analysis, uint32_t model, uint32_t first, uint32_t count);
+
+/// The iterations of one model: how many, and the numbers of the five that took longest.
+struct Longest {
+  size_t count = 0;
+  std::vector<uint32_t> numbers;
+};
+std::map<uint32_t, Longest> longest_iterations(const Analysis& analysis);
+
+/// All ranges of the user's with one name.
+struct RangeTotal {
+  std::string name;
+  uint64_t count = 0;
+  int64_t total = 0, most = 0;
+};
+/// Most time first.
+std::vector<RangeTotal> total_ranges(const Recording& recording);
 /// Bytes of the arena that are in use at each step of the plan.
 std::vector<int64_t> live_bytes(const PlanInfo& plan);
 /// Least time that the machine could need over the time taken; nothing when the machine or the work is not known.

@@ -84,6 +84,12 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
   Exported made{read_recording(folder), {}, {}, {}, {}};
   made.left_out = left_out(made.recording);
   made.analysis = analyse(made.recording);
+  if (options.only) {
+    const Selection& only = *options.only;
+    uint32_t model = only.model == kMainModel ? main_model(made.analysis) : only.model;
+    if (!keep_iterations(made.recording, made.analysis, model, only.first, only.count))
+      fail(ErrorKind::not_found, folder, "holds no iteration {} of model {}", only.first, model);
+  }
   made.machine = machine_of(made.recording);
   const Recording& recording = made.recording;
   const Analysis& analysis = made.analysis;
@@ -106,8 +112,9 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
     if (options.database)
       write_database(recording, analysis, (fs::path(folder) / ("msprof" + suffix + ".db")).string());
     if (!options.timelines) return;
-    write_chrome(recording, analysis, path("msprof" + suffix + ".json"));
-    write_step_trace_timeline(recording, analysis, path("step_trace" + suffix + ".json"));
+    write_chrome(recording, analysis, options.tracks, path("msprof" + suffix + ".json"));
+    if (options.tracks.iterations)
+      write_step_trace_timeline(recording, analysis, path("step_trace" + suffix + ".json"));
   };
   both(
       [&] {

@@ -7,8 +7,17 @@
 
 namespace cairn::profile {
 
+/// Some iterations of one model, by its Model ID.
+struct Selection {
+  uint32_t model = 0;  // kMainModel: the one that trains, or takes the most time
+  uint32_t first = 1, count = 1;
+};
+inline constexpr uint32_t kMainModel = UINT32_MAX;
+
 struct ExportOptions {
   bool tables = true, timelines = true, database = true, page = true;
+  Tracks tracks;
+  std::optional<Selection> only;  // all, when not set
 };
 
 struct Exported {
@@ -20,7 +29,7 @@ struct Exported {
 };
 
 /// Reads the recording in `folder` (PROF_*) and writes mindstudio_profiler_output/, msprof_*.db and index.html into it.
-/// The machine is measured once, when it is the one that recorded. Throws Error.
+/// The machine is measured once, when it is the one that recorded. Throws Error, not_found for a selection of nothing.
 Exported export_recording(const std::string& folder, const ExportOptions& options = {});
 
 }  // namespace cairn::profile

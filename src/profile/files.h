@@ -16,7 +16,7 @@ void write_tables(const Recording& recording, const Analysis& analysis, const st
 void write_op_summary(const Recording& recording, const Analysis& analysis, const std::string& path);
 void write_task_time(const Recording& recording, const Analysis& analysis, const std::string& path);
 /// A timeline for chrome://tracing and Perfetto: whole iterations, the first so many steps.
-void write_chrome(const Recording& recording, const Analysis& analysis, const std::string& path);
+void write_chrome(const Recording& recording, const Analysis& analysis, const Tracks& tracks, const std::string& path);
 void write_step_trace_timeline(const Recording& recording, const Analysis& analysis, const std::string& path);
 /// The whole timeline in Perfetto's own format.
 void write_perfetto(const Recording& recording, const Analysis& analysis, const std::string& path);

@@ -1,5 +1,6 @@
 // One self-contained page: iterations, a timeline of a typical and of the slowest one, steps by time, memory, advice.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "formats/page.h"
@@ -12,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostIterations = 1000, kMostTimelineOps = 4000;
+constexpr size_t kMostIterations = 1000, kMostTimelineOps = 4000, kMostRanges = 300, kMostRangeRows = 12;
 
 double us(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
@@ -64,6 +65,7 @@ class Page {
                  {"iterations", iteration_rows(iterations_)},
                  {"steps", steps()},
                  {"timelines", timelines()},
+                 {"ranges", ranges()},
                  {"memory", memory()},
                  {"advice", advice()}};
     return fill_page(kPage, data.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -138,7 +140,38 @@ class Page {
     return {{"title", fmt::format("{} iteration {}, {:.3f} ms", what, shown.number, us(shown.busy()) / 1e3)},
             {"length", us(shown.busy())},
             {"ops", std::move(ops)},
+            {"ranges", ranges_in(shown)},
             {"marks", std::move(marks)}};
+  }
+
+  /// The user's ranges over an iteration: begin, length, row (each thread's by depth), name. Of too many the outer ones.
+  Json ranges_in(const Iteration& shown) const {
+    std::map<uint16_t, std::vector<int64_t>> open;  // ends, by thread
+    std::map<std::pair<uint16_t, size_t>, Json> rows;
+    for (const Record& range : recording_.ranges) {
+      auto& ends = open[range.thread];
+      while (!ends.empty() && ends.back() <= range.begin_ns) ends.pop_back();
+      size_t depth = ends.size();
+      ends.push_back(range.end_ns);
+      Json& row = rows.try_emplace({range.thread, depth}, Json::array()).first->second;
+      if (range.end_ns < shown.fp_start || range.begin_ns > shown.end || row.size() >= kMostRanges) continue;
+      row.push_back(
+          {us(range.begin_ns - shown.fp_start), us(range.end_ns - range.begin_ns), recording_.range_names[range.step]});
+    }
+    Json list = Json::array();
+    for (auto& [place, row] : rows)
+      if (!row.empty() && list.size() < kMostRangeRows) list.push_back(std::move(row));
+    return list;
+  }
+
+  Json ranges() const {
+    Json list = Json::array();
+    for (const RangeTotal& total : total_ranges(recording_)) {
+      if (list.size() == kMostRanges) break;
+      list.push_back({total.name, total.count, us(total.total) / static_cast<double>(total.count), us(total.most),
+                      us(total.total)});
+    }
+    return list;
   }
 
   Json timelines() const {

@@ -22,6 +22,7 @@ input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid va
 <div class="card"><div class="row"><h2>Iterations: host, steps, and neither</h2><span class="soft" id="keys1"></span></div><svg id="iterations" viewBox="0 0 1200 190"></svg></div>
 <div class="card"><div class="row"><h2>Timeline</h2><span class="soft" id="keys2"></span><select id="which" aria-label="iteration"></select></div><svg id="timeline" viewBox="0 0 1200 120"></svg><div class="soft" id="detail">Point at a step; the wheel zooms, dragging moves.</div></div>
 <div class="card"><div class="row"><h2>Steps by time</h2><input id="filter" placeholder="name, type, kernel or line" aria-label="filter"></div><div class="scroll"><table><thead><tr id="head"></tr></thead><tbody id="body"></tbody></table></div><div class="soft" id="shown"></div></div>
+<div class="card" id="own"><h2>Ranges of the program</h2><div class="scroll"><table><thead><tr id="ownhead"></tr></thead><tbody id="ownbody"></tbody></table></div></div>
 <div class="card"><h2>Memory over the steps</h2><svg id="memory" viewBox="0 0 1200 170"></svg><div class="soft" id="memorytext"></div></div>
 </main><script>
 const data=/*DATA*/;
@@ -47,14 +48,17 @@ g.lastChild&&g.lastChild.append(svg("title",{},"iteration "+i[0]+": host "+time(
 g.append(svg("text",{x:L,y:184},"iteration "+(n?data.iterations[0][0]:0)),svg("text",{x:R,y:184,"text-anchor":"end"},n?data.iterations[n-1][0]:""))}
 data.timelines.forEach((t,i)=>{const o=el("option",t.title);o.value=i;$("which").append(o)});
 let view=null;
-function timeline(){const t=data.timelines[$("which").value],g=$("timeline");g.textContent="";if(!t||!t.ops.length){g.append(svg("text",{x:20,y:30},"no steps were recorded"));return}
-const threads=[...new Set(t.ops.map(o=>o[2]))],L=64,R=1190,total=t.length;if(!view)view=[0,total];const X=v=>L+(R-L)*(v-view[0])/(view[1]-view[0]),H=30;
-g.setAttribute("viewBox","0 0 1200 "+(40+threads.length*H));
-threads.forEach((th,i)=>g.append(svg("text",{x:4,y:22+i*H},"thread "+th)));
-for(const[b,d,th,k]of t.ops){if(b+d<view[0]||b>view[1])continue;const x=Math.max(L,X(b)),w=Math.max(.5,Math.min(R,X(b+d))-x),st=data.steps[k],y=6+threads.indexOf(th)*H;
+function timeline(){const t=data.timelines[$("which").value],g=$("timeline");g.textContent="";if(!t||!t.ops.length&&!t.ranges.length){g.append(svg("text",{x:20,y:30},"no steps were recorded"));return}
+const threads=[...new Set(t.ops.map(o=>o[2]))],L=64,R=1190,total=t.length;if(!view)view=[0,total];const X=v=>L+(R-L)*(v-view[0])/(view[1]-view[0]),H=30,above=t.ranges.length;
+g.setAttribute("viewBox","0 0 1200 "+(40+(above+threads.length)*H));
+t.ranges.forEach((list,i)=>{g.append(svg("text",{x:4,y:22+i*H},i?"":"ranges"));for(const[b,d,n]of list){if(b+d<view[0]||b>view[1])continue;const x=Math.max(L,X(b)),w=Math.max(.5,Math.min(R,X(b+d))-x);
+const r=svg("rect",{x,y:6+i*H,width:w,height:H-8,fill:"var(--accent)",opacity:.3,class:"op"});r.append(svg("title",{},n+" "+time(d)));r.onmouseenter=()=>{$("detail").textContent=n+" (range) "+time(d)};g.append(r);
+if(w>60)g.append(svg("text",{x:x+4,y:21+i*H,style:"fill:var(--ink);pointer-events:none"},n.slice(0,Math.floor(w/7))))}});
+threads.forEach((th,i)=>g.append(svg("text",{x:4,y:22+(above+i)*H},"thread "+th)));
+for(const[b,d,th,k]of t.ops){if(b+d<view[0]||b>view[1])continue;const x=Math.max(L,X(b)),w=Math.max(.5,Math.min(R,X(b+d))-x),st=data.steps[k],y=6+(above+threads.indexOf(th))*H;
 const r=svg("rect",{x,y,width:w,height:H-8,fill:"var(--"+st.kind+")",class:"op"});r.append(svg("title",{},st.name+" "+time(d)));r.onmouseenter=()=>{$("detail").textContent=st.name+" ("+st.type+(st.line?", "+st.line:"")+") "+time(d)+" · "+st.kernel+" · "+st.shapes};g.append(r);
 if(w>60){const x2=svg("text",{x:x+4,y:y+15,style:"fill:#fff;pointer-events:none"},st.short.slice(0,Math.floor(w/7)));g.append(x2)}}
-const y=threads.length*H+8;for(let k=0;k<=6;k++){const v=view[0]+(view[1]-view[0])*k/6;g.append(svg("text",{x:X(v),y:y+16,"text-anchor":k===0?"start":k===6?"end":"middle"},time(v)))}
+const y=(above+threads.length)*H+8;for(let k=0;k<=6;k++){const v=view[0]+(view[1]-view[0])*k/6;g.append(svg("text",{x:X(v),y:y+16,"text-anchor":k===0?"start":k===6?"end":"middle"},time(v)))}
 for(const[n,v]of t.marks)if(v>=view[0]&&v<=view[1])g.append(svg("line",{x1:X(v),x2:X(v),y1:0,y2:y,stroke:"var(--ink)","stroke-dasharray":"3 3"}),svg("text",{x:X(v)-4,y:y+4,"text-anchor":"end"},n))}
 $("timeline").addEventListener("wheel",e=>{if(!view)return;e.preventDefault();const r=$("timeline").getBoundingClientRect(),f=Math.min(1,Math.max(0,((e.clientX-r.left)/r.width*1200-64)/1126)),at=view[0]+f*(view[1]-view[0]),z=e.deltaY>0?1.25:.8,total=data.timelines[$("which").value].length;view=[Math.max(0,at-(at-view[0])*z),Math.min(total,at+(view[1]-at)*z)];timeline()},{passive:false});
 let from=null;$("timeline").addEventListener("mousedown",e=>from=[e.clientX,...view]);addEventListener("mouseup",()=>from=null);addEventListener("mousemove",e=>{if(!from)return;const d=(from[0]-e.clientX)/$("timeline").getBoundingClientRect().width*(from[2]-from[1]);view=[from[1]+d,from[2]+d];timeline()});
@@ -65,6 +69,8 @@ function rows(){const q=$("filter").value.toLowerCase(),f=columns[by][1],list=da
 $("body").textContent="";for(const r of list.slice(0,300)){const tr=el("tr");tr.title=r.name+"\n"+r.kernel+"\n"+r.sources.join("\n")+"\n"+r.shapes;columns.forEach(([t,g,n,show],i)=>{const td=el("td",undefined,n?"n":"name");if(t==="share"){const b=el("span",undefined,"bar");b.style.width=Math.round(60*r.share)+"px";td.append(b)}td.append(show?show(g(r)):String(g(r)));tr.append(td)});$("body").append(tr)}
 $("shown").textContent=Math.min(300,list.length)+" of "+list.length+" steps"+(common?", names below "+common:"")}
 $("filter").oninput=rows;rows();
+if(!data.ranges.length)$("own").remove();else{for(const[t,n]of[["range",""],["times","n"],["mean","n"],["longest","n"],["in all","n"]])$("ownhead").append(el("th",t,n));
+for(const[n,c,...v]of data.ranges){const tr=el("tr");tr.append(el("td",n,"name"),el("td",String(c),"n"));for(const x of v)tr.append(el("td",time(x),"n"));$("ownbody").append(tr)}}
 {const g=$("memory"),m=data.memory,L=64,R=1190,B=150,T=8,most=Math.max(1,m.arena,...m.live),n=Math.max(1,m.live.length),X=i=>L+(R-L)*i/n,Y=v=>B-(B-T)*v/most;
 for(let k=0;k<=3;k++){const v=most*k/3;g.append(svg("line",{x1:L,x2:R,y1:Y(v),y2:Y(v),stroke:"var(--line)"}),svg("text",{x:L-6,y:Y(v)+4,"text-anchor":"end"},bytes(Math.round(v))))}
 let p="M"+L+","+B;m.live.forEach((v,i)=>p+="L"+X(i)+","+Y(v)+"L"+X(i+1)+","+Y(v));g.append(svg("path",{d:p+"L"+X(m.live.length)+","+B+"Z",fill:"var(--accent)",opacity:.35}));

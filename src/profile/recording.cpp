@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostText = size_t{1} << 30;
 /// Later times would overflow sums; a clock that counts from the start of the machine does not get there.
 constexpr int64_t kMostTime = int64_t{1} << 60;
+constexpr size_t kMostOpen = 10000;  // ranges of one thread
 
 uint64_t size_of(const nlohmann::json& json) { return json.is_number_unsigned() ? json.get<uint64_t>() : 0; }
 double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : 0; }
@@ -124,6 +126,9 @@ class Reader {
       recording_.remark = "the recording was not ended; its last moments may be missing";
     if (!has_session_) fail(ErrorKind::invalid_model, path_, "holds no description of its recording");
     sort_records();
+    end_open_ranges();
+    check_point("fp_point", recording_.session.fp_point);
+    check_point("bp_point", recording_.session.bp_point);
     if (strange_) remark(fmt::format("{} records name no known step and are left out", strange_));
     if (recording_.dropped) remark(fmt::format("{} records were dropped at the storage limit", recording_.dropped));
     return std::move(recording_);
@@ -133,6 +138,14 @@ class Reader {
   void remark(const std::string& text) {
     if (!recording_.remark.empty()) recording_.remark += "; ";
     recording_.remark += text;
+  }
+
+  void check_point(const char* key, const std::string& name) {
+    auto named = [&](const SourceNode& node) { return node.name == name; };
+    auto holds = [&](const StepInfo& step) { return std::any_of(step.sources.begin(), step.sources.end(), named); };
+    auto has = [&](const PlanInfo& plan) { return std::any_of(plan.steps.begin(), plan.steps.end(), holds); };
+    if (!name.empty() && std::none_of(recording_.plans.begin(), recording_.plans.end(), has))
+      remark(fmt::format("{} {} is no operator that ran, so it marks nothing", key, name));
   }
 
   void read_file() {
@@ -195,6 +208,8 @@ class Reader {
         recording_.range_names.push_back(json.at("name").get<std::string>());
       } else {
         recording_.dropped = size_of(json.at("dropped"));
+        if (json.contains("monotonic_ns"))
+          last_time_ = static_cast<int64_t>(std::min<uint64_t>(size_of(json["monotonic_ns"]), kMostTime - 1));
         ended_ = true;
       }
     } catch (const std::exception& fault) {  // of the JSON library
@@ -218,25 +233,48 @@ class Reader {
         if (!record) fail(ErrorKind::invalid_model, path_, "has records that cannot be read");
         take(*record);
       }
-    auto earlier = [](const Record& a, const Record& b) {
-      return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
-    };
     if (!std::is_sorted(recording_.ops.begin(), recording_.ops.end(), earlier))
       std::stable_sort(recording_.ops.begin(), recording_.ops.end(), earlier);
     std::stable_sort(recording_.runs.begin(), recording_.runs.end(), earlier);
-    std::stable_sort(recording_.ranges.begin(), recording_.ranges.end(), earlier);
   }
 
   static bool has_sound_times(const Record& record) {
     return record.begin_ns >= 0 && record.end_ns >= record.begin_ns && record.end_ns < kMostTime;
   }
 
-  void take(Record record) {
-    if (record.kind == RecordKind::range) {
-      bool known = has_sound_times(record) && record.step < recording_.range_names.size();
-      known ? recording_.ranges.push_back(record) : static_cast<void>(++strange_);
+  /// Ranges of a thread nest: one that ends is the last of its name that began.
+  void take_range(const Record& record) {
+    if (!has_sound_times(record) || record.step >= recording_.range_names.size()) {
+      ++strange_;
       return;
     }
+    last_time_ = std::max(last_time_, record.end_ns);
+    std::vector<Record>& open = open_ranges_[record.thread];
+    if (record.kind == RecordKind::range_begin)
+      return open.size() < kMostOpen ? open.push_back(record) : static_cast<void>(++strange_);
+    auto begun = std::find_if(open.rbegin(), open.rend(), [&](const Record& each) { return each.step == record.step; });
+    if (begun != open.rend()) open.erase(begun.base() - 1);
+    recording_.ranges.push_back(record);
+  }
+
+  /// Those of programs that stopped, or still went on, in the middle of a range.
+  void end_open_ranges() {
+    for (const auto* list : {&recording_.runs, &recording_.ops})
+      for (const Record& record : *list) last_time_ = std::max(last_time_, record.end_ns);
+    for (auto& [thread, open] : open_ranges_)
+      for (Record& range : open) {
+        range.kind = RecordKind::range, range.end_ns = std::max(range.begin_ns, last_time_);
+        recording_.ranges.push_back(range);
+      }
+    std::stable_sort(recording_.ranges.begin(), recording_.ranges.end(), earlier);
+  }
+
+  static bool earlier(const Record& a, const Record& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  }
+
+  void take(Record record) {
+    if (record.kind == RecordKind::range || record.kind == RecordKind::range_begin) return take_range(record);
     if (record.plan != last_serial_ || !last_known_) {
       auto found = plans_.find(record.plan);
       last_known_ = found != plans_.end();
@@ -271,6 +309,8 @@ class Reader {
   size_t count_ = 0;  // of their records
   uint32_t last_serial_ = 0, last_index_ = 0;
   bool last_known_ = false, has_session_ = false, ended_ = false;
+  std::map<uint16_t, std::vector<Record>> open_ranges_;  // by thread
+  int64_t last_time_ = 0;
   uint64_t strange_ = 0;
 };
 
@@ -304,11 +344,11 @@ std::vector<std::string> find_recordings(const std::string& folder) {
     if (entry.path().filename().string().starts_with("PROF_") && fs::exists(entry.path() / kEventPath, error))
       found.push_back(entry.path().string());
   if (found.empty()) fail(ErrorKind::not_found, folder, "holds no recording (a folder PROF_* with {})", kEventPath);
-  auto time = [](const std::string& path) { return fs::path(path).filename().string().substr(5); };
-  std::sort(found.begin(), found.end(), [&](const std::string& a, const std::string& b) {
-    std::string one = time(a), two = time(b);
-    return one.substr(std::min(one.size(), one.find('_'))) < two.substr(std::min(two.size(), two.find('_')));
-  });
+  auto key = [](const std::string& path) {  // the time, then which one of its process
+    std::string name = fs::path(path).filename().string();
+    return std::pair(name.substr(std::min(name.size(), name.find('_', 5))).substr(0, 18), name);
+  };
+  std::sort(found.begin(), found.end(), [&](auto& a, auto& b) { return key(a) < key(b); });
   return found;
 }
 

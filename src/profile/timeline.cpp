@@ -58,9 +58,9 @@ std::vector<std::vector<std::string>> step_texts(const Recording& recording) {
 
 }  // namespace
 
-void write_chrome(const Recording& recording, const Analysis& analysis, const std::string& path) {
+void write_chrome(const Recording& recording, const Analysis& analysis, const Tracks& tracks, const std::string& path) {
   Writer file(path);
-  size_t shown = std::min(recording.ops.size(), kMostOps);
+  size_t shown = tracks.steps ? std::min(recording.ops.size(), kMostOps) : 0;
   file.text("{\"displayTimeUnit\":\"ms\",\"otherData\":")
       .text(Json{{"steps", recording.ops.size()}, {"steps_shown", shown}}.dump());
   file.text(",\"traceEvents\":[\n");
@@ -72,7 +72,7 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
   auto texts = step_texts(recording);
   int64_t last = shown ? recording.ops[shown - 1].end_ns : INT64_MAX;
   for (const Record& run : recording.runs) {
-    if (run.begin_ns > last) break;
+    if (!tracks.runs || run.begin_ns > last) break;
     file.text(fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},"ts":)", kHost, run.thread))
         .us(real_time(recording, run.begin_ns));
     file.text(",\"dur\":").us(run.end_ns - run.begin_ns);
@@ -81,6 +81,7 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
         .text("\n");
   }
   for (const Record& range : recording.ranges) {
+    if (!tracks.ranges) break;
     file.text(fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},"ts":)", kApplication, range.thread));
     file.us(real_time(recording, range.begin_ns)).text(",\"dur\":").us(range.end_ns - range.begin_ns);
     file.text(fmt::format(R"(,"name":{}}})", quoted(recording.range_names[range.step]))).text("\n");
@@ -93,7 +94,7 @@ void write_chrome(const Recording& recording, const Analysis& analysis, const st
         .us(real_time(recording, op.begin_ns));
     file.text(",\"dur\":").us(op.end_ns - op.begin_ns).text(texts[op.plan][op.step]).text("\n");
   }
-  write_iterations(file, recording, analysis);
+  if (tracks.iterations) write_iterations(file, recording, analysis);
   file.text("]}\n");
   file.close();
 }

@@ -50,7 +50,7 @@ profile::Recording record(const std::function<void()>& body, ProfileLevel level 
   return profile::read_recording(stop_profile());
 }
 
-TEST(Recorder, RangesOfTheUserNestAndEndWithTheirThread) {
+TEST(Recorder, RangesOfTheUserNestAndEndWithTheirThreadOrTheRecording) {
   auto net = model();
   begin_range("before the recording");
   auto recording = record(
@@ -69,15 +69,20 @@ TEST(Recorder, RangesOfTheUserNestAndEndWithTheirThread) {
         }
         end_range();
         end_range();  // of what began before
+        begin_range("outlasts it");
+        run(*net);
       },
       ProfileLevel::marks);
   ASSERT_EQ(recording.remark, "");
   std::vector<std::string> names;
   for (const Record& range : recording.ranges) names.push_back(recording.range_names[range.step]);
-  EXPECT_EQ(names, (std::vector<std::string>{"epoch", "elsewhere", "batch", "batch"}));
-  ASSERT_EQ(recording.runs.size(), 2u);
+  EXPECT_EQ(names, (std::vector<std::string>{"epoch", "elsewhere", "never ended", "batch", "batch", "outlasts it"}));
+  ASSERT_EQ(recording.runs.size(), 3u);
+  const Record &unended = recording.ranges[2], &last = recording.ranges[5];
+  EXPECT_LE(unended.end_ns, recording.ranges[3].begin_ns);
+  EXPECT_TRUE(last.begin_ns <= recording.runs[2].begin_ns && recording.runs[2].end_ns <= last.end_ns);
   for (size_t i = 0; i < 2; ++i) {
-    const Record &epoch = recording.ranges[0], &batch = recording.ranges[2 + i], &run = recording.runs[i];
+    const Record &epoch = recording.ranges[0], &batch = recording.ranges[3 + i], &run = recording.runs[i];
     EXPECT_TRUE(epoch.begin_ns <= batch.begin_ns && batch.begin_ns <= run.begin_ns);
     EXPECT_TRUE(run.end_ns <= batch.end_ns && batch.end_ns <= epoch.end_ns);
   }
@@ -172,6 +177,7 @@ TEST(Recorder, WhatWasWrittenBeforeACrashCanBeRead) {
   if (child == 0) {
     auto net = model();
     start_profile({.output = folder.path});
+    begin_range("epoch");
     for (int i = 0; i < 100; ++i) run(*net);
     std::this_thread::sleep_for(std::chrono::milliseconds(600));  // the writer's interval, three times
     ::_exit(9);
@@ -180,8 +186,11 @@ TEST(Recorder, WhatWasWrittenBeforeACrashCanBeRead) {
   int status = 0;
   ::waitpid(child, &status, 0);
   auto recording = profile::read_recording(profile::find_recordings(folder.path).back());
-  EXPECT_EQ(recording.runs.size(), 100u);
+  ASSERT_EQ(recording.runs.size(), 100u);
   EXPECT_NE(recording.remark, "");
+  ASSERT_EQ(recording.ranges.size(), 1u);
+  EXPECT_LE(recording.ranges[0].begin_ns, recording.runs[0].begin_ns);
+  EXPECT_GE(recording.ranges[0].end_ns, recording.runs[99].end_ns);
 }
 
 TEST(Recorder, UnderALimitTheOldestRecordsGo) {
@@ -220,12 +229,14 @@ TEST(ProfileOptions, KeysActAreNotedOrRefused) {
   EXPECT_EQ(parsed.notes.size(), 1u);
   EXPECT_EQ(parsed.storage_limit, uint64_t{200} << 20);
   EXPECT_EQ(parse_profile_options("{}").level, ProfileLevel::ops);
+  EXPECT_EQ(parse_profile_options(R"({"aic_metrics": "Custom:0x49,0x8"})").level, ProfileLevel::counters);
   EXPECT_EQ(parse_profile_options(R"({"task_time": "off"})").level, ProfileLevel::marks);
   EXPECT_EQ(parse_profile_options(R"({"fp_point": "a"})").fp_point, "");  // read only with training_trace
   for (const char* wrong :
        {"", "[]", "{", R"({"training_trace": "off"})", R"({"storage_limit": "1MB"})", R"({"output": 1.5})",
         R"({"output": "a\nb"})", R"({"what": "on"})", R"({"instr_profiling_freq": "300"})",
-        R"({"aic_metrics": "Nothing"})", R"({"level": "all"})"})
+        R"({"aic_metrics": "Nothing"})", R"({"level": "all"})", R"({"level": "L1", "aic_metrics": "Nothing"})",
+        R"({"aic_metrics": "Custom:zz"})", R"({"aic_metrics": "Custom:0x1,0x2,0x3,0x4,0x5,0x6,0x7,0x8,0x9"})"})
     EXPECT_THROW(parse_profile_options(wrong), Error) << wrong;
 }
 

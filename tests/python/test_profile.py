@@ -4,9 +4,11 @@ import csv
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,13 @@ def test_ranges_of_the_program_are_in_every_file(om, tmp_path, command):
     (trace,) = Path(profiler.folder).glob("mindstudio_profiler_output/trace_*.perfetto-trace")
     content = trace.read_bytes()
     assert all(name.encode() in content for name in [*names, "ranges, thread"])
+    page = (Path(profiler.folder) / "index.html").read_text()
+    data, _ = json.JSONDecoder().raw_decode(page, page.index("const data=") + len("const data="))
+    assert [(name, times) for name, times, *_ in data["ranges"]] == [(names[0], 1), ("decorated", 2)]
+    rows = data["timelines"][0]["ranges"]
+    assert [name for row in rows for _, _, name in row] == [names[0], "decorated"] and len(rows) == 2
+    for ((begin, length, _),) in rows:
+        assert begin <= 0 and begin + length >= data["timelines"][0]["length"]
 
 
 FORKS = """
@@ -102,6 +111,8 @@ def test_a_forked_process_ends_and_adds_nothing(om, tmp_path, command):
 def test_wrong_options_are_said():
     with pytest.raises(cairn.Error, match="level: expected marks"):
         cairn.Profiler(level="everything").__enter__()
+    with pytest.raises(cairn.Error, match="'Everything' is no group of counters"):
+        cairn.Profiler(aic_metrics="Everything").__enter__()
 
 
 def test_the_environment_starts_a_recording(om, tmp_path, command):
@@ -164,8 +175,97 @@ def test_the_platforms_command_records_and_queries(om, tmp_path, command):
     done = command("msprof", f"--output={tmp_path}", f"--application={sys.executable} -c '{RUN}' {om}")
     assert done.returncode == 0, done.stderr
     done = command("msprof", "--query=on", f"--output={tmp_path}")
-    assert done.returncode == 0 and "longest iterations" in done.stdout
-    assert command("msprof", "--dynamic=on", "--pid=1").returncode == 1
+    assert done.returncode == 0
+    head, row = (re.split(r"  +", line.strip()) for line in done.stdout.splitlines())
+    assert head[2:7] == ["Dir Name", "Collection Time", "Model ID", "Iteration Number", "Top Time Iteration"]
+    assert row[2].startswith("PROF_") and row[4:6] == ["1", "4"] and set(row[6].split(",")) == set("1234")
+
+
+def test_one_iteration_is_exported_by_its_numbers(om, tmp_path, command):
+    model = cairn.load(om)
+    with cairn.Profiler(output_path=tmp_path) as profiler:
+        for _ in range(5):
+            model.run(np.zeros((2, 20), np.float32))
+    assert len(table(profile_of(command, profiler.folder), "step_trace")) == 5
+    whole = [row for row in table(profiler.folder, "op_summary") if row["Infer ID"] in "34"]
+    (tmp_path / "reports.json").write_text('{"json_process": {"ascend": false, "step_trace": true, "steptrace": true}}')
+    for words in (["--export=on", f"--output={profiler.folder}", "--model-id=1", "--iteration-id=4", "--reports=reports.json"],
+                  ["export", "summary", "-dir", profiler.folder, "--model-id", "4294967295", "--iteration-id=3", "--iteration-count=2"]):  # fmt: skip
+        done = command("msprof", *words)
+        assert done.returncode == 0, done.stderr
+        numbers = [row["Iteration ID"] for row in table(profiler.folder, "step_trace")]
+        assert numbers == (["4"] if "--export=on" in words else ["3", "4"])
+        assert table(profiler.folder, "op_summary") == [row for row in whole if row["Infer ID"] in numbers]
+        if "--export=on" in words:
+            assert "steptrace is no track here" in done.stderr
+            (chrome,) = Path(profiler.folder).glob("mindstudio_profiler_output/msprof_2*.json")
+            assert {event["pid"] for event in json.loads(chrome.read_text())["traceEvents"] if event["ph"] == "X"} == {1, 3}
+    assert "holds no iteration 6 of model 1" in command("msprof", "--export=on", f"--output={tmp_path}", "--model-id=1", "--iteration-id=6").stderr
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--export=maybe"], "--export: is on or off, found 'maybe'"),
+    (["--export=on", "--type=json"], "--type: is text or db"),
+    (["--export=on", "--model-id=1"], "needs --iteration-id as well"),
+    (["--export=on", "--summary-format=json"], "--summary-format: is csv"),
+    (["--analyze=on"], "no communication to analyse"),
+    (["--sys-devices=all"], "is not there"),
+    (["--type=db", "true"], "--type: has no meaning here"),
+    (["--storage-limit=1MB", "true"], "storage_limit: expected 200MB"),
+    (["--dynamic=on", "--pid=1"], "1: does not listen"),
+    (["--dynamic=on"], "needs one of --pid and --application"),
+    (["export", "summary", "-dir", ".", "--what"], "--what: is no option of export"),
+])  # fmt: skip
+def test_options_of_the_platforms_command_that_do_nothing_are_refused(words, said, command, tmp_path):
+    done = command("msprof", *words, env={**os.environ, "HOME": str(tmp_path)})
+    assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
+LOOP = """
+import sys, time
+import cairn, numpy as np
+model = cairn.load(sys.argv[1])
+for _ in range(20000):
+    model.run(np.zeros((2, 20), np.float32))
+    time.sleep(0.001)
+"""
+
+
+def test_recordings_are_started_and_stopped_from_outside(om, tmp_path):
+    (tmp_path / "loop.py").write_text(LOOP)
+    words = [BIN / "msprof", "--dynamic=on", "--output=made", f"--application=true && {sys.executable} loop.py {om}"]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    with subprocess.Popen(words, env={**os.environ, "HOME": str(tmp_path)}, **options) as attached:
+
+        def ask(line):
+            attached.stdin.write(line + "\n")
+            attached.stdin.flush()
+            return attached.stdout.readline().strip()
+
+        assert [ask("start").split(":")[0], ask("stop").split(":")[0]] == ["recording", "recorded"]
+        assert ask("start") == "recording"
+        (socket,) = tmp_path.glob("dynamic_profiling_socket_*")
+        refused = subprocess.run([*words[:3], f"--pid={socket.name.rpartition('_')[2]}"], input="start\n", capture_output=True,
+                                 text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, timeout=60)  # fmt: skip
+        assert refused.returncode == 1 and "another msprof is attached" in refused.stderr
+        folder = ask("stop").removeprefix("recorded: ")
+        assert table(folder, "step_trace") and len(list((tmp_path / "made").iterdir())) == 2
+        os.kill(int(socket.name.rpartition("_")[2]), signal.SIGKILL)
+        attached.communicate(timeout=60)
+
+
+def test_an_interrupt_ends_the_program_and_what_it_left_is_shown(om, tmp_path):
+    (tmp_path / "loop.py").write_text(LOOP)
+    words = [BIN / "cairn", "profile", "-o", "made", "--", sys.executable, "loop.py", om]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("made/PROF_*/host/data/cairn.events")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.3)  # some runs
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.communicate(timeout=60)
+    assert running.returncode != 0 and "KeyboardInterrupt" in said[1] and "ended with status" in said[1]
+    assert "page: " in said[0] and list(tmp_path.glob("made/PROF_*/index.html"))
 
 
 def test_a_folder_without_recordings_and_a_command_without_models_are_said(tmp_path, command):

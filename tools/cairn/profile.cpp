@@ -1,11 +1,6 @@
 #include "profile.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -16,6 +11,7 @@
 #include "profile/files.h"
 #include "session.h"
 #include "support/files.h"
+#include "worker.h"
 
 namespace cairn::cli {
 namespace {
@@ -36,15 +32,6 @@ Examples:
   cairn profile -- python train.py
   cairn profile -o profiles --level marks -- python train.py --epochs 1
   cairn profile diff profiles/PROF_000001_20240131120000000_ABCDEFGH profiles/PROF_000001_20240131130000000_IJKLMNOP
-)";
-
-constexpr const char* kPlatformHelp = R"(msprof: records programs and reads recordings
-
-  msprof --output=DIR --application="COMMAND"      or: msprof --output=DIR COMMAND ARGUMENTS
-  msprof --export=on --output=DIR [--type=text|db]
-  msprof --query=on --output=DIR
-  msprof --parse=on --output=DIR
-Also: import -dir DIR, query -dir DIR, export summary|timeline|db -dir DIR.
 )";
 
 std::string model_name(const Recording& recording, uint32_t model) {
@@ -104,6 +91,20 @@ void print_steps(const Exported& made) {
   if (!table.empty()) table.print();
 }
 
+void print_ranges(const Exported& made) {
+  Table table({"range of the program", ">times", ">mean", ">longest", ">in all"});
+  std::vector<RangeTotal> totals = total_ranges(made.recording);
+  auto text = [](int64_t ns) { return seconds_text(static_cast<double>(ns) / 1e9); };
+  for (size_t i = 0; i < std::min<size_t>(10, totals.size()); ++i) {
+    const RangeTotal& range = totals[i];
+    table.add({range.name, std::to_string(range.count), text(range.total / static_cast<int64_t>(range.count)),
+               text(range.most), text(range.total)});
+  }
+  if (table.empty()) return;
+  fmt::print("\n");
+  table.print();
+}
+
 void print_iterations(const Exported& made) {
   const Analysis& analysis = made.analysis;
   uint32_t model = main_model(analysis);
@@ -121,41 +122,14 @@ void print_iterations(const Exported& made) {
   fmt::print("\n");
 }
 
-void export_all(const std::string& folder, const ExportOptions& options) {
-  for (const std::string& each : find_recordings(folder)) {
-    Exported made = export_recording(each, options);
-    if (made.recording.ops.size() > kMostRows)
-      fmt::print("{}: op_summary and task_time have the first {} steps; the database has all\n", each, kMostRows);
-    fmt::print("{}: {} iterations, {} steps{}\n", each, made.analysis.iterations.size(), made.recording.ops.size(),
-               made.recording.remark.empty() ? "" : "; " + made.recording.remark);
-  }
-}
-
-int import_all(const std::string& folder) {
-  for (const std::string& each : find_recordings(folder)) {
-    Recording recording = read_recording(each);
-    fmt::print("{}: {} plans, {} runs, {} steps; {}\n", each, recording.plans.size(), recording.runs.size(),
-               recording.ops.size(), recording.remark.empty() ? "whole" : recording.remark);
-  }
-  return 0;
-}
-
 int query(const std::string& folder) {
   Table table({"recording", ">pid", "model", ">id", ">iterations", "longest iterations"});
   for (const std::string& each : find_recordings(folder)) {
     Recording recording = read_recording(each);
-    Analysis analysis = analyse(recording);
-    std::map<uint32_t, std::vector<const Iteration*>> models;
-    for (const Iteration& iteration : analysis.iterations) models[iteration.model].push_back(&iteration);
-    for (auto& [model, list] : models) {
-      size_t count = list.size();
-      std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->period > b->period; });
-      std::string longest;
-      for (size_t i = 0; i < std::min<size_t>(5, count); ++i)
-        longest += fmt::format("{}{}", i ? "," : "", list[i]->number);
+    for (const auto& [model, longest] : longest_iterations(analyse(recording)))
       table.add({fs::path(each).filename().string(), std::to_string(recording.session.pid),
-                 model_name(recording, model), std::to_string(model), std::to_string(count), longest});
-    }
+                 model_name(recording, model), std::to_string(model), std::to_string(longest.count),
+                 fmt::format("{}", fmt::join(longest.numbers, ","))});
   }
   table.print();
   return 0;
@@ -210,66 +184,15 @@ int diff(const std::string& before, const std::string& after) {
   return 0;
 }
 
-/// Runs the command with profiling on; its exit status.
-int run_command(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  pid_t child = 0;
-  if (int error = ::posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ))
-    fail(ErrorKind::not_found, command[0], "cannot be run: {}", std::strerror(error));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-int record(const std::vector<std::string>& command, const std::string& output, Json options) {
-  fs::path folder = fs::absolute(expand_home(output.empty() ? "." : output));
-  options["output"] = folder.string();
-  parse_profile_options(options.dump());  // what is wrong is said before the command runs
-  std::error_code error;
-  std::set<std::string> known;
-  for (const auto& entry : fs::directory_iterator(folder, error)) known.insert(entry.path().string());
-  ::setenv("PROFILING_MODE", "true", 1);
-  ::setenv("PROFILING_OPTIONS", options.dump().c_str(), 1);
-  int status = run_command(command);
-  if (status != 0) fmt::print(stderr, "{} ended with status {}\n", command[0], status);
-  bool found = false;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string path = entry.path().string();
-    if (!entry.path().filename().string().starts_with("PROF_") || known.contains(path)) continue;
-    found = true;
-    export_and_print(path);
-  }
-  if (!found)
-    fail(ErrorKind::not_found, command[0],
-         "ran no model of Cairn, so there is nothing to show; a TensorFlow script runs "
-         "on the engine after `cairn migrate`");
-  return status;
-}
-
-/// "--name=value" or "--name value", taken out of the front of the list.
-std::string take_option(std::vector<std::string>& words) {
-  std::string word = words.front();
-  words.erase(words.begin());
-  size_t equals = word.find('=');
-  if (equals != std::string::npos) return word.substr(equals + 1);
-  if (words.empty()) fail(ErrorKind::invalid_argument, word, "needs a value");
-  std::string value = words.front();
-  words.erase(words.begin());
-  return value;
-}
-
 int run_profile(std::vector<std::string> words) {
   std::string output = ".";
   Json options = Json::object();
   while (!words.empty() && words[0].starts_with("-") && words[0] != "--") {
     std::string name = words[0].substr(0, words[0].find('='));
     if (name == "-o" || name == "--output")
-      output = take_option(words);
+      output = take_value(words);
     else if (name == "--level")
-      options["level"] = take_option(words);
+      options["level"] = take_value(words);
     else
       fail(ErrorKind::invalid_argument, name, "is no option of profile; --help shows them");
   }
@@ -278,7 +201,7 @@ int run_profile(std::vector<std::string> words) {
   words.erase(words.begin());
   if (verb == "--") {
     if (words.empty()) fail(ErrorKind::invalid_argument, "--", "needs a command behind it");
-    return record(words, output, std::move(options));
+    return record_command(words, output, std::move(options));
   }
   size_t wanted = verb == "diff" ? 2 : 1;
   if (verb != "export" && verb != "import" && verb != "query" && verb != "diff")
@@ -286,91 +209,11 @@ int run_profile(std::vector<std::string> words) {
   if (words.size() != wanted)
     fail(ErrorKind::invalid_argument, verb, "needs {} folder{}", wanted, wanted == 1 ? "" : "s");
   for (std::string& word : words) word = expand_home(word);
-  if (verb == "import") return import_all(words[0]);
+  if (verb == "import") return import_recordings(words[0]);
   if (verb == "query") return query(words[0]);
   if (verb == "diff") return diff(words[0], words[1]);
-  export_all(words[0], {});
-  return 0;
+  return export_recordings(words[0], {});
 }
-
-// --- the platform's form ---
-
-/// Options of msprof that change nothing here are taken; others are an error.
-bool is_taken(const std::string& name) {
-  static const std::set<std::string> kTaken = {
-      "--ascendcl",      "--model-execution", "--runtime-api", "--hccl",     "--task-time",
-      "--aicpu",         "--ai-core",         "--aic-mode",    "--aic-freq", "--task-memory",
-      "--environment",   "--reports",         "--clear",       "--model-id", "--iteration-id",
-      "--storage-limit", "--summary-format",  "--msproftx",    "--l2"};
-  return kTaken.contains(name);
-}
-
-int script_form(const std::vector<std::string>& words) {
-  std::string folder, kind = "all";
-  for (size_t i = 1; i < words.size(); ++i) {
-    if ((words[i] == "-dir" || words[i] == "--collection-dir") && i + 1 < words.size())
-      folder = words[++i];
-    else if (words[0] == "export" && i == 1)
-      kind = words[i];
-  }
-  if (folder.empty()) fail(ErrorKind::invalid_argument, words[0], "needs -dir FOLDER");
-  if (words[0] == "import") return import_all(folder);
-  if (words[0] == "query") return query(folder);
-  if (kind != "all" && kind != "summary" && kind != "timeline" && kind != "db")
-    fail(ErrorKind::invalid_argument, kind, "is no export; expected summary, timeline or db");
-  bool all = kind == "all";
-  export_all(folder, {all || kind == "summary", all || kind == "timeline", all || kind == "db", all});
-  return 0;
-}
-
-int run_msprof(std::vector<std::string> words) {
-  if (!words.empty() && (words[0] == "import" || words[0] == "query" || words[0] == "export"))
-    return script_form(words);
-  std::map<std::string, std::string> given;
-  while (!words.empty() && words[0].starts_with("--")) {
-    std::string name = words[0].substr(0, words[0].find('='));
-    static const std::set<std::string> kActs = {"--output", "--application", "--export",     "--query",
-                                                "--parse",  "--type",        "--aic-metrics"};
-    if (name == "--dynamic" || name == "--analyze" || name.starts_with("--sys-"))
-      fail(ErrorKind::unsupported, name, "is not there; cairn.Profiler records a part of a program");
-    if (!kActs.contains(name) && !is_taken(name)) fail(ErrorKind::invalid_argument, name, "is no option of msprof");
-    given[name] = take_option(words);
-  }
-  auto on = [&](const char* name) { return given.contains(name) && given[name] == "on"; };
-  std::string output = given.contains("--output") ? given["--output"] : ".";
-  if (on("--parse")) return import_all(output);
-  if (on("--query")) return query(output);
-  if (on("--export")) {
-    bool text = given["--type"] != "db";
-    export_all(output, {text, text, true, text});
-    return 0;
-  }
-  if (given.contains("--application")) words = {"/bin/sh", "-c", given["--application"]};
-  if (words.empty()) fail(ErrorKind::invalid_argument, "--application", "is missing; --help shows what msprof does");
-  Json options = Json::object();
-  if (given.contains("--aic-metrics")) options["aic_metrics"] = given["--aic-metrics"];
-  return record(words, output, std::move(options));
-}
-
-template <class Body>
-int guarded(const char* name, const char* help, const std::vector<std::string>& arguments, Body&& body) {
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
-    fmt::print("{}", help);
-    return arguments.empty() ? 1 : 0;
-  }
-  try {
-    return body(arguments);
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{} {}: memory ran out\n", red("error:"), name);
-  } catch (const std::exception& error) {  // Error, or the file system's
-    fmt::print(stderr, "{} {}: {}\n", red("error:"), name, error.what());
-  }
-  return 1;
-}
-
-}  // namespace
-
-namespace {
 
 /// Words in lines of at most kColumns, those after the first indented.
 std::string wrapped(const std::string& text, size_t used, size_t indent) {
@@ -390,11 +233,88 @@ std::string wrapped(const std::string& text, size_t used, size_t indent) {
 
 }  // namespace
 
+int export_recordings(const std::string& folder, const ExportOptions& options) {
+  int status = 0;
+  for (const std::string& each : find_recordings(folder)) try {
+      Exported made = export_recording(each, options);
+      if (made.recording.ops.size() > kMostRows)
+        fmt::print("{}: op_summary and task_time have the first {} steps; the database has all\n", each, kMostRows);
+      fmt::print("{}: {} iterations, {} steps{}\n", each, made.analysis.iterations.size(), made.recording.ops.size(),
+                 made.recording.remark.empty() ? "" : "; " + made.recording.remark);
+    } catch (const Error& error) {  // the others can still be read
+      fmt::print(stderr, "{} {}\n", red("error:"), error.what());
+      status = 1;
+    }
+  return status;
+}
+
+int import_recordings(const std::string& folder) {
+  for (const std::string& each : find_recordings(folder)) {
+    Recording recording = read_recording(each);
+    fmt::print("{}: {} plans, {} runs, {} steps; {}\n", each, recording.plans.size(), recording.runs.size(),
+               recording.ops.size(), recording.remark.empty() ? "whole" : recording.remark);
+  }
+  return 0;
+}
+
+int record_command(const std::vector<std::string>& command, const std::string& output, Json options) {
+  fs::path folder = fs::absolute(expand_home(output.empty() ? "." : output));
+  options["output"] = folder.string();
+  parse_profile_options(options.dump());  // what is wrong is said before the command runs
+  std::error_code error;
+  std::set<std::string> known;
+  for (const auto& entry : fs::directory_iterator(folder, error)) known.insert(entry.path().string());
+  ::setenv("PROFILING_MODE", "true", 1);
+  ::setenv("PROFILING_OPTIONS", options.dump().c_str(), 1);
+  int status = Command(command).wait();
+  if (status != 0) fmt::print(stderr, "{} ended with status {}\n", command[0], status);
+  bool found = false;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string path = entry.path().string();
+    if (!entry.path().filename().string().starts_with("PROF_") || known.contains(path)) continue;
+    found = true;
+    export_and_print(path);
+  }
+  if (!found && status == 0)
+    fail(ErrorKind::not_found, command[0],
+         "ran no model of Cairn, so there is nothing to show; a TensorFlow script runs "
+         "on the engine after `cairn migrate`");
+  return status;
+}
+
+std::string take_value(std::vector<std::string>& words) {
+  std::string word = words.front();
+  words.erase(words.begin());
+  size_t equals = word.find('=');
+  if (equals != std::string::npos) return word.substr(equals + 1);
+  if (words.empty()) fail(ErrorKind::invalid_argument, word, "needs a value");
+  std::string value = words.front();
+  words.erase(words.begin());
+  return value;
+}
+
+int guarded_profile(const char* name, const char* help, const std::vector<std::string>& arguments,
+                    const std::function<int(std::vector<std::string>)>& body) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    fmt::print("{}", help);
+    return arguments.empty() ? 1 : 0;
+  }
+  try {
+    return body(arguments);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "{} {}: memory ran out\n", red("error:"), name);
+  } catch (const std::exception& error) {  // Error, or the file system's
+    fmt::print(stderr, "{} {}: {}\n", red("error:"), name, error.what());
+  }
+  return 1;
+}
+
 void export_and_print(const std::string& folder) {
   Exported made = export_recording(folder);
   fmt::print("\n");
   print_iterations(made);
   print_steps(made);
+  print_ranges(made);
   for (const Advice& advice : advise(made.recording, made.analysis, made.machine))
     fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2), wrapped(advice.evidence, 2, 2));
   if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
@@ -404,10 +324,7 @@ void export_and_print(const std::string& folder) {
 }
 
 int profile_main(const std::vector<std::string>& arguments) {
-  return guarded("profile", kHelp, arguments, run_profile);
-}
-int msprof_main(const std::vector<std::string>& arguments) {
-  return guarded("msprof", kPlatformHelp, arguments, run_msprof);
+  return guarded_profile("profile", kHelp, arguments, run_profile);
 }
 
 }  // namespace cairn::cli

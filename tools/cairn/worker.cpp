@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "support/error.h"
 
@@ -51,6 +53,66 @@ int run_program(const std::vector<std::string>& words, const std::string& log) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+namespace {
+
+volatile pid_t command_to_end = 0;
+void hand_on(int signal) {
+  if (command_to_end > 0) ::kill(command_to_end, signal);
+}
+
+}  // namespace
+
+Command::Command(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  struct sigaction ignored {
+  }, handed{};
+  ignored.sa_handler = SIG_IGN, handed.sa_handler = hand_on;
+  ::sigaction(SIGINT, &ignored, &interrupt_), ::sigaction(SIGQUIT, &ignored, &quit_);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  if (interrupt_.sa_handler != SIG_IGN) sigaddset(&defaults, SIGINT);
+  if (quit_.sa_handler != SIG_IGN) sigaddset(&defaults, SIGQUIT);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  int error = ::posix_spawnp(&pid_, pointers[0], nullptr, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  command_to_end = error ? 0 : pid_;
+  ::sigaction(SIGTERM, &handed, &end_);
+  ended_ = error != 0;
+  if (error) {
+    restore();
+    fail(ErrorKind::not_found, words[0], "cannot be run: {}", std::strerror(error));
+  }
+}
+
+Command::~Command() {
+  wait();
+  restore();
+}
+
+void Command::restore() {
+  command_to_end = 0;
+  ::sigaction(SIGINT, &interrupt_, nullptr), ::sigaction(SIGQUIT, &quit_, nullptr);
+  ::sigaction(SIGTERM, &end_, nullptr);
+}
+
+bool Command::has_ended() {
+  if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+  return ended_;
+}
+
+int Command::wait() {
+  while (!ended_) {
+    const pid_t found = ::waitpid(pid_, &status_, 0);
+    ended_ = found == pid_ || (found < 0 && errno != EINTR);
+  }
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
 }
 
 }  // namespace cairn::cli

@@ -1,6 +1,7 @@
-// Programs of other makers that a verb runs beside itself: frameworks in Python, in a folder that goes with them.
+// Programs that a verb runs beside itself: frameworks in Python, in a folder that goes with them, and commands of the user's.
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,5 +25,27 @@ std::string find_python(const std::string& asked);
 
 /// Exit status of the program, its output going to `log`; 127 when it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& log);
+
+/// A command of the user's with the standard streams of this program. Until it has ended, interrupts from the terminal are
+/// for the command alone, so that what it leaves can still be looked at, and a request to end is handed on to it.
+class Command {
+ public:
+  /// Starts it; throws Error not_found.
+  explicit Command(const std::vector<std::string>& words);
+  ~Command();
+  Command(const Command&) = delete;
+  pid_t pid() const { return pid_; }
+  bool has_ended();
+  /// Its exit status; of one that a signal ended 128 and the signal's number.
+  int wait();
+
+ private:
+  void restore();
+
+  pid_t pid_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+  struct sigaction interrupt_, quit_, end_;  // as they were
+};
 
 }  // namespace cairn::cli

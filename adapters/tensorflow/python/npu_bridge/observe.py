@@ -13,7 +13,7 @@ DUMP = ("enable_dump", "enable_dump_debug", "enable_exception_dump", "dump_path"
 INSIDE = tuple(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "tensorflow_estimator", "npu_bridge", "npu_device", "cairn_tf1"))
 
 _state = {"started": None,
-          "lines": bool(os.environ.get("CAIRN_DUMP") or os.environ.get("PROFILING_MODE") == "true")}  # asked for from outside
+          "lines": bool(os.environ.get("CAIRN_DUMP") or os.environ.get("PROFILING_MODE") in ("true", "dynamic"))}  # asked for from outside
 _told = weakref.WeakKeyDictionary()  # graph -> how many of its operations were looked at
 
 
