@@ -101,6 +101,14 @@ std::vector<std::string> sources_of(const Module& module, const Group& group) {
   return list;
 }
 
+/// Whether one of "tf:conv1 (train.py:3)" is the node.
+bool holds(const std::vector<std::string>& sources, const std::string& node) {
+  return std::any_of(sources.begin(), sources.end(), [&](const std::string& source) {
+    const std::string_view name = std::string_view(source).substr(source.find(':') + 1);
+    return name.starts_with(node) && (name.size() == node.size() || name[node.size()] == ' ');
+  });
+}
+
 /// Values with a counterpart that a place was made from, through those without.
 void nearest_paired(const Trace& trace, const std::vector<const Tensor*>& paired, size_t place,
                     std::set<size_t>& found) {
@@ -187,9 +195,12 @@ void Judge::look_into(Culprit& culprit, const Model& model, const Trace& plain, 
   const Traced& traced = plain.values[place];
   culprit.sources = sources_of(model.module(), traced.step->group);
   culprit.program = program_of(model.module(), traced.step->group);
-  // Right values where the operator reads: what is off now is its own work.
+  // Right values where the operator reads: what is off now is its own work, or that of values without a counterpart.
   std::set<size_t> before;
   nearest_paired(plain, paired, place, before);
+  for (size_t input : traced.inputs)
+    if (!paired[input] && !plain.values[input].key.node.empty())
+      culprit.unpaired.push_back(fmt::format("{} ({})", plain.values[input].key.node, plain.values[input].op));
   Meddling local{{}, std::nullopt, true};
   for (size_t input : before)
     if (auto right = stand_in(*paired[input], plain.values[input].tensor)) local.replaced[input] = *right;
@@ -198,9 +209,14 @@ void Judge::look_into(Culprit& culprit, const Model& model, const Trace& plain, 
   Trace injected = trace_run(model, inputs_, local, &grabber);
   culprit.local_error = compare(injected.values[place].tensor, *paired[place], measured.values[place]).error;
   const Group& group = traced.step->group;
-  for (size_t i = 0; i < grabber.inputs.size(); ++i)
-    if (grabber.inputs[i] && !constant_of(group.inputs[i]))
-      culprit.inputs.emplace_back(fmt::format("x{}", i), *grabber.inputs[i]);
+  for (size_t i = 0; i < grabber.inputs.size(); ++i) {
+    if (!grabber.inputs[i] || constant_of(group.inputs[i])) continue;
+    // What lies there may have been made in other dims, of which the operator reads a view.
+    const Type& type = group.inputs[i]->type;
+    const bool fits = type.is_static() && element_count(type.shape.sizes()) == grabber.inputs[i]->count();
+    culprit.inputs.emplace_back(fmt::format("x{}", i),
+                                fits ? grabber.inputs[i]->reshaped(type.shape.sizes()) : *grabber.inputs[i]);
+  }
   for (size_t i = 0; i < grabber.outputs.size(); ++i) {
     if (!grabber.outputs[i]) continue;
     std::string name = fmt::format("y{}", i);
@@ -234,6 +250,24 @@ bool Judge::is_wrong(const std::vector<std::string>& without, const Measured& me
   return off(outputs(run(*model, Meddling{{}, std::nullopt, false}), measured));
 }
 
+/// One step may do what several nodes of the graph ask for. The reference engine does them one by one.
+void Judge::narrow(Culprit& culprit, const std::vector<std::string>& without) {
+  if (culprit.sources.size() < 2) return;
+  auto plain =
+      Model::make(subject_.module(without), {.threads = subject_.threads, .engines = {"reference"}, .optimise = false});
+  ++runs;
+  Trace trace = trace_run(*plain, inputs_);
+  std::vector<const Tensor*> paired = pair(trace);
+  for (size_t i = 0; i < paired.size() && !culprit.inner; ++i) {
+    const Traced& traced = trace.values[i];
+    if (!paired[i] || !holds(culprit.sources, traced.key.node)) continue;
+    Row row = compare(traced.tensor, *paired[i], culprit.row.allowed / options_.factor);
+    row.key = traced.key, row.op = traced.op, row.location = traced.location, row.kernel = traced.kernel;
+    if (row.off && traced.key.node != culprit.row.key.node) culprit.inner = std::move(row);
+    if (row.off) return;
+  }
+}
+
 /// The shortest run of passes from the front that makes it wrong ends in the one to blame: log2 of their number of models.
 void Judge::attribute(Culprit& culprit, const Measured& measured) {
   if (culprit.kernel) return;
@@ -245,7 +279,7 @@ void Judge::attribute(Culprit& culprit, const Measured& measured) {
     return std::vector<std::string>(names.begin() + static_cast<ptrdiff_t>(first), names.end());
   };
   if (subject_.load().metadata.contains("optimised") && subject_.further_passes.empty()) return;
-  if (is_wrong(without_from(0), measured)) return;
+  if (is_wrong(without_from(0), measured)) return narrow(culprit, names);
   size_t right = 0, wrong = names.size();
   while (wrong - right > 1) {
     size_t middle = (right + wrong) / 2;

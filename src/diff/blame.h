@@ -37,6 +37,7 @@ class Judge {
   void look_into(Culprit& culprit, const Model& model, const Trace& plain, size_t place,
                  const std::vector<const Tensor*>& paired, const Measured& measured);
   void attribute(Culprit& culprit, const Measured& measured);
+  void narrow(Culprit& culprit, const std::vector<std::string>& without);
   bool is_wrong(const std::vector<std::string>& without, const Measured& measured);
 
   const Subject& subject_;

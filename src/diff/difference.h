@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,14 +60,16 @@ struct Row {
 
 struct Culprit {
   Row row;
-  bool confirmed = false;            // right values in its place mend the outputs, or half of what they are off
-  double local_error = 0;            // of the operator alone: right values put in where it reads
-  std::string pass;                  // that made it wrong; empty: no pass
-  bool pass_alone = false;           // leaving out this pass alone mends it
-  bool kernel = false;               // the reference engine computes it right from the same graph
-  std::string remark;                // what else is known of who made it wrong
-  std::vector<std::string> sources;  // "tf:conv1 (train.py:3)" of all nodes that it holds
-  Module program;                    // the operator alone
+  bool confirmed = false;             // right values in its place mend the outputs, or half of what they are off
+  double local_error = 0;             // of the operator alone: right values put in where it reads
+  std::string pass;                   // that made it wrong; empty: no pass
+  bool pass_alone = false;            // leaving out this pass alone mends it
+  bool kernel = false;                // the reference engine computes it right from the same graph
+  std::string remark;                 // what else is known of who made it wrong
+  std::vector<std::string> sources;   // "tf:conv1 (train.py:3)" of all nodes that it holds
+  std::vector<std::string> unpaired;  // "perm/transpose (Transpose)": what it reads that has no counterpart
+  std::optional<Row> inner;           // of several nodes the first that differs, where the graph itself says so
+  Module program;                     // the operator alone
   std::vector<std::pair<std::string, Tensor>> inputs, expected, found;  // of `program`
 };
 

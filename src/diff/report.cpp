@@ -55,6 +55,25 @@ std::string cause_of(const Culprit& culprit) {
   return "no pass: the graph in the file gives it as well";
 }
 
+/// What the step does beside the node that gives its result, and which of them it is.
+std::string held_by(const Culprit& culprit) {
+  constexpr size_t kMost = 6;
+  const size_t count = culprit.sources.size();
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, culprit.unpaired.size()); ++i)
+    text += fmt::format("  it reads {}, which has no counterpart and may be wrong instead\n", culprit.unpaired[i]);
+  if (count < 2) return text;
+  text += "  one step does ";
+  for (size_t i = 0; i < std::min(kMost, count); ++i)
+    text += (i ? ", " : "") + culprit.sources[i].substr(culprit.sources[i].find(':') + 1);
+  if (count > kMost) text += fmt::format(" and {} more", count - kMost);
+  if (!culprit.inner) return text + "\n";
+  const Row& inner = *culprit.inner;
+  return text + fmt::format("\n  done one by one, the first that differs is {}{} ({}){}\n", name_of(inner),
+                            inner.location.empty() ? "" : " (" + inner.location + ")", inner.op,
+                            inner.nonfinite ? "" : fmt::format(", off by {:.3g}", inner.error));
+}
+
 Json culprit_json(const Culprit& culprit) {
   Json json = row_json(culprit.row);
   json["local_error"] = number(culprit.local_error);
@@ -64,6 +83,8 @@ Json culprit_json(const Culprit& culprit) {
   json["is_kernel"] = culprit.kernel;
   json["kernel_name"] = culprit.row.kernel;
   json["sources"] = culprit.sources;
+  json["unpaired"] = culprit.unpaired;
+  json["inner"] = culprit.inner ? row_json(*culprit.inner) : Json();
   return json;
 }
 
@@ -90,12 +111,14 @@ std::string to_html(const Result& result) { return fill_page(kDifferencePage, du
 std::string to_text(const Result& result) {
   std::string text;
   for (const Row& row : result.outputs)
-    text += fmt::format("output {}: {}, largest difference {:.3g}, rounding explains {:.3g}\n", name_of(row),
-                        row.off ? "DIFFERS" : "agrees", row.error, row.allowed);
+    text += fmt::format("output {}: {}, largest difference {:.3g}, rounding explains {:.3g}{}\n", name_of(row),
+                        row.off ? "DIFFERS" : "agrees", row.error, row.allowed,
+                        row.nonfinite ? fmt::format("; {} values are finite on one side only", row.nonfinite) : "");
   for (const Culprit& culprit : result.culprits) {
     const Row& row = culprit.row;
     text += fmt::format("\nfirst wrong: {}{} ({}, {})\n", name_of(row),
                         row.location.empty() ? "" : " (" + row.location + ")", row.op, row.kernel);
+    text += held_by(culprit);
     if (!row.finding.empty()) text += fmt::format("  {}\n", row.finding);
     text += fmt::format("  off by {:.3g}, rounding explains {:.3g}; by itself, on right inputs, {:.3g}\n", row.error,
                         row.allowed, culprit.local_error);

@@ -202,6 +202,38 @@ TEST(Difference, TwoFaultsAreFoundOneAfterTheOther) {
   EXPECT_EQ(result.culprits[1].row.key.node, "norm");
 }
 
+constexpr const char* kSwapped = R"(module @swapped {
+  source 0 = "tf" "act" "Relu" "net.py:1"
+  source 1 = "tf" "perm" "Transpose" "net.py:2"
+  source 2 = "tf" "dense" "MatMul" "net.py:3"
+  func @main(%x: f32[2, 6, 6, 4], %w: f32[144, 10]) -> (%y: f32[2, 10]) {
+    %a = relu %x #0
+    %p = transpose %a {permutation = [0, 2, 1, 3]} #1
+    %s = constant {value = i64[2] (2, 144)}
+    %f = reshape %p, %s
+    %y = matmul %f, %w #2
+    return %y
+  }
+}
+)";
+
+/// Its input lies there in the dims before the reshape; what was swapped has no counterpart.
+TEST(Difference, AnOperatorThatReadsAViewCanBeTakenOut) {
+  std::string plain = kSwapped;
+  const std::string swap = "transpose %a {permutation = [0, 2, 1, 3]} #1";
+  plain.replace(plain.find(swap), swap.size(), "identity %a #0");
+  const Net swapped{"swapped", kSwapped, "", "", "dense"}, right{"right", plain.c_str(), "", "", "dense"};
+  auto inputs = inputs_of(swapped);
+  Result result = find_difference(subject_of(swapped), golden_for(right, inputs), inputs);
+  EXPECT_FALSE(result.equal);
+  ASSERT_EQ(result.culprits.size(), 1u);
+  const Culprit& culprit = result.culprits[0];
+  EXPECT_EQ(culprit.row.key.node, "dense");
+  EXPECT_EQ(culprit.unpaired, std::vector<std::string>{"perm (Transpose)"});
+  ASSERT_EQ(culprit.inputs.size(), 1u);
+  EXPECT_EQ(culprit.inputs[0].second.dims(), (std::vector<int64_t>{2, 144}));
+}
+
 TEST(Difference, ChannelsInFrontAndBehindAreTheSameTensor) {
   Tensor front = made(Type::tensor(kF32, Shape::of({2, 3, 4, 5})), 1, 1);
   auto back = in_form_of(front, Tensor::zeros(kF32, {2, 4, 5, 3}));

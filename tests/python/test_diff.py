@@ -62,6 +62,7 @@ def test_the_operator_with_other_weights_is_named(broken, models, command, tmp_p
     (culprit,) = result["culprits"]
     assert culprit["confirmed"] and not culprit["is_kernel"] and culprit["pass"] == ""
     assert any(broken in source for source in culprit["sources"])
+    assert culprit["inner"]["name"] == broken and f"the first that differs is {broken} (Conv2D)" in done.stdout
     assert [row["name"] for row in result["rows"] if row["suspect"]] == [culprit["name"]]  # the others only inherit it
     assert f"first wrong: {culprit['name']}" in done.stdout
     page = (tmp_path / "cairn_diff" / "index.html").read_text()

@@ -182,6 +182,7 @@ void ask_source(const Diff& diff, const diff::Subject& subject, const diff::Gold
     culprit.pass = again.culprits[0].pass;
     culprit.pass_alone = again.culprits[0].pass_alone;
     culprit.kernel = again.culprits[0].kernel;
+    culprit.inner = again.culprits[0].inner;
   }
 }
 
