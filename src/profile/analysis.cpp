@@ -277,10 +277,16 @@ std::vector<int64_t> live_bytes(const PlanInfo& plan) {
   return live;
 }
 
+double Machine::bandwidth_for(double bytes) const {
+  for (const Cache& cache : caches)
+    if (bytes <= cache.bytes) return std::max(bandwidth, cache.bandwidth);
+  return bandwidth;
+}
+
 std::optional<double> roofline_share(const StepInfo& step, const StepTotal& total, const Machine& machine) {
   if (machine.flops <= 0 || machine.bandwidth <= 0 || total.total <= 0 || step.flops + step.bytes <= 0)
     return std::nullopt;
-  double least = std::max(step.flops / machine.flops, step.bytes / machine.bandwidth);
+  double least = std::max(step.flops / machine.flops, step.bytes / machine.bandwidth_for(step.bytes));
   return least * static_cast<double>(total.count) / (static_cast<double>(total.total) / 1e9);
 }
 

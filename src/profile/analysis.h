@@ -48,6 +48,12 @@ struct StepTotal {
 /// What this machine can do at most, measured; zeros when not known.
 struct Machine {
   double flops = 0, bandwidth = 0;  // per second, on all threads of the recording
+  struct Cache {
+    double bytes = 0, bandwidth = 0;  // of work on up to so many bytes in all
+  };
+  std::vector<Cache> caches;  // the smallest first
+
+  double bandwidth_for(double bytes) const;
 };
 
 struct Advice {

@@ -39,14 +39,20 @@ Machine machine_of(const Recording& recording) {
     auto number = [&](const char* key) {
       return known.is_object() && known.contains(key) && known[key].is_number() ? known[key].get<double>() : 0;
     };
-    return {number("flops_per_second"), number("bytes_per_second")};
+    Machine machine{number("flops_per_second"), number("bytes_per_second"), {}};
+    if (known.is_object() && known.contains("caches") && known["caches"].is_array())
+      for (const Json& each : known["caches"])
+        if (each.is_array() && each.size() == 2 && each[0].is_number() && each[1].is_number())
+          machine.caches.push_back({each[0], each[1]});
+    return machine;
   }
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   if (recording.session.host != host || recording.session.threads != available_threads()) return {};
   Machine machine = measure_machine(available_threads(), kMeasureSeconds);
-  write_file(path.string(),
-             Json{{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bandwidth}}.dump() + "\n");
+  Json json = {{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bandwidth}, {"caches", Json::array()}};
+  for (const Machine::Cache& cache : machine.caches) json["caches"].push_back({cache.bytes, cache.bandwidth});
+  write_file(path.string(), json.dump() + "\n");
   return machine;
 }
 

@@ -1,4 +1,4 @@
-// What this machine can do at most: multiply-adds on registers, and reads of memory that no cache holds, on all threads.
+// What this machine can do at most, on all threads: multiply-adds on registers, and reads of memory that caches hold or do not.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -40,13 +40,28 @@ __attribute__((target("avx2,fma"), optimize("O3"))) double multiply_add_256(floa
 }
 double multiply_add_any(float& sink) { return multiply_add<V8>(sink); }
 
-double read_all(const std::vector<uint64_t>& memory, uint64_t& sink) {
-  uint64_t sums[8] = {};
-  for (size_t i = 0; i + 8 <= memory.size(); i += 8)
-    for (size_t lane = 0; lane < 8; ++lane) sums[lane] += memory[i + lane];
+/// At least so much work a call that two looks at the clock do not count.
+[[gnu::always_inline]] inline double read_memory(const std::vector<uint64_t>& memory, uint64_t& sink) {
+  constexpr size_t kLeast = size_t{1} << 20, kLanes = 32;
+  uint64_t sums[kLanes] = {};
+  const size_t times = std::max<size_t>(1, kLeast / (memory.size() * sizeof(uint64_t)));
+  for (size_t time = 0; time < times; ++time) {
+    for (size_t i = 0; i + kLanes <= memory.size(); i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += memory[i + lane];
+    asm volatile("" ::: "memory");  // it is read again
+  }
   for (uint64_t sum : sums) sink += sum;
-  return static_cast<double>(memory.size() * sizeof(uint64_t));
+  return static_cast<double>(times * memory.size() * sizeof(uint64_t));
 }
+
+__attribute__((target("avx512f"), optimize("O3"))) double read_512(const std::vector<uint64_t>& memory,
+                                                                   uint64_t& sink) {
+  return read_memory(memory, sink);
+}
+__attribute__((target("avx2"), optimize("O3"))) double read_256(const std::vector<uint64_t>& memory, uint64_t& sink) {
+  return read_memory(memory, sink);
+}
+double read_any(const std::vector<uint64_t>& memory, uint64_t& sink) { return read_memory(memory, sink); }
 
 /// Sum over threads of the best rate that one call reached.
 template <class Make>
@@ -77,13 +92,20 @@ Machine measure_machine(int threads, double seconds) {
   auto* multiply = __builtin_cpu_supports("avx512f")                                 ? multiply_add_512
                    : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_add_256
                                                                                      : multiply_add_any;
+  auto* read = __builtin_cpu_supports("avx512f") ? read_512 : __builtin_cpu_supports("avx2") ? read_256 : read_any;
   Machine machine;
   machine.flops =
       rate(threads, seconds / 2, [&] { return [multiply, sink = 1.0f]() mutable { return multiply(sink); }; });
-  constexpr size_t kWords = size_t{64} << 17;  // 64 MiB a thread: beyond the caches
-  machine.bandwidth = rate(threads, seconds / 2, [&] {
-    return [memory = std::vector<uint64_t>(kWords, 1), sink = uint64_t{0}]() mutable { return read_all(memory, sink); };
-  });
+  auto bandwidth = [&](size_t bytes, double time) {
+    return rate(threads, time, [bytes, read] {
+      return [read, memory = std::vector<uint64_t>(bytes / 8, 1), sink = uint64_t{0}]() mutable {
+        return read(memory, sink);
+      };
+    });
+  };
+  machine.bandwidth = bandwidth(size_t{64} << 20, seconds / 2);                // of each thread: beyond the caches
+  for (size_t bytes : {size_t{24} << 10, size_t{512} << 10, size_t{4} << 20})  // of the first, second and third level
+    machine.caches.push_back({static_cast<double>(bytes) * threads, bandwidth(bytes, seconds / 10)});
   return machine;
 }
 

@@ -54,7 +54,10 @@ class Page {
   std::string text() {
     Json data = {{"session", session()},
                  {"model", model_name()},
-                 {"machine", {{"gflops", machine_.flops / 1e9}, {"gbytes", machine_.bandwidth / 1e9}}},
+                 {"machine",
+                  {{"gflops", machine_.flops / 1e9},
+                   {"gbytes", machine_.bandwidth / 1e9},
+                   {"cached", machine_.bandwidth_for(0) / 1e9}}},
                  {"counters", recording_.session.counters},
                  {"remark", recording_.remark},
                  {"overhead", analysis_.overhead},

@@ -32,7 +32,7 @@ const time=us=>us>=1e6?(us/1e6).toFixed(2)+" s":us>=1e3?(us/1e3).toFixed(us<1e4?
 const bytes=b=>b>=1e9?(b/1e9).toFixed(2)+" GB":b>=1e6?(b/1e6).toFixed(1)+" MB":b>=1e3?(b/1e3).toFixed(1)+" kB":b+" B";
 const used=data.steps.filter(x=>x.count);let common=used.length>1?used[0].name:"";for(const x of used)while(!x.name.startsWith(common))common=common.slice(0,-1);common=common.slice(0,common.lastIndexOf("/")+1);for(const x of data.steps)x.short=x.name.startsWith(common)?x.name.slice(common.length):x.name;
 const s=data.session;$("title").textContent="Profile of "+(data.model||"nothing");document.title=$("title").textContent;
-$("about").textContent=[s.command,s.processor+", "+s.threads+" threads","level "+s.level,data.machine.gflops?"measured peak "+data.machine.gflops.toFixed(0)+" GFLOP/s, "+data.machine.gbytes.toFixed(1)+" GB/s":"peak not measured",data.counters,data.remark].filter(x=>x).join(" · ");
+$("about").textContent=[s.command,s.processor+", "+s.threads+" threads","level "+s.level,data.machine.gflops?"measured peak "+data.machine.gflops.toFixed(0)+" GFLOP/s, "+data.machine.gbytes.toFixed(1)+" GB/s from memory, "+data.machine.cached.toFixed(0)+" GB/s from caches":"peak not measured",data.counters,data.remark].filter(x=>x).join(" · ");
 const tile=(b,t)=>{const d=el("div",undefined,"tile");d.append(el("b",b),el("span",t,"soft"));$("tiles").append(d)};
 tile(time(data.median_busy),"median iteration, begin to end");tile(time(data.median_period),"median period, end to end");tile(String(data.iteration_count),"iterations of the main model");
 tile(data.op_count.toLocaleString("en"),"steps recorded");tile((100*data.overhead).toFixed(2)+" %","cost of recording");

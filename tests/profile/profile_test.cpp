@@ -147,6 +147,20 @@ TEST(Analysis, AdviceNamesTheSlowEngineAndTheHost) {
   EXPECT_NE(advice[1].evidence.find("100.0 % of the steps' time; most in a (Gather)"), std::string::npos);
 }
 
+TEST(Analysis, WhatFitsACacheIsHeldAgainstTheCache) {
+  Machine machine{1e9, 1e9, {{1000, 8e9}, {4000, 4e9}}};
+  auto share = [&](double bytes) {
+    StepInfo step;
+    step.flops = 1, step.bytes = bytes;
+    return *roofline_share(step, {.count = 2, .total = 2000}, machine);  // a microsecond each
+  };
+  EXPECT_DOUBLE_EQ(share(800), 0.1);
+  EXPECT_DOUBLE_EQ(share(4000), 1);
+  EXPECT_DOUBLE_EQ(share(5000), 5);
+  machine.bandwidth = 1e10;  // measured while other programs disturbed the caches
+  EXPECT_DOUBLE_EQ(share(800), 0.08);
+}
+
 TEST(Export, WritesEveryFileWithItsColumns) {
   Written file;
   fill_training(file);
