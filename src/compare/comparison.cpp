@@ -391,6 +391,10 @@ Comparison compare_trees(const DumpTree& mine, const DumpTree& golden, const OpM
       pairs.push_back(std::move(pair));
     }
   }
+  const bool selects = options.first > 1 || !options.selected.empty();
+  if (pairs.empty() && selects && !options.only_op)
+    fail(ErrorKind::not_found, mine.root, "holds no operator at the places that were chosen; it has {}",
+         steps[0].first->ops.size());
   if (pairs.empty() && options.only_op) fail(ErrorKind::not_found, mine.root, "holds no operator {}", *options.only_op);
   std::atomic<size_t> done = 0;
   executor.run(static_cast<int>(pairs.size()), [&](int chunk, int worker) {
@@ -424,7 +428,13 @@ Advice advise(const Comparison& comparison) {
     last = &row;
     if (first == nullptr && cosine(row) < kGood) first = &row;
   }
-  if (first == nullptr) return {"Global Consistency", "all compared tensors have a cosine similarity of at least 0.99"};
+  if (first == nullptr) {
+    std::string text = "all compared tensors have a cosine similarity of at least 0.99";
+    if (const Row* suspect = comparison.first_suspect())  // cosine is blind to factors
+      text += fmt::format("; {} differs all the same{}", suspect->tensor_name(),
+                          suspect->finding.empty() ? "" : ": " + suspect->finding);
+    return {"Global Consistency", std::move(text)};
+  }
   bool problem = cosine(*last) < kGood;
   return {"Global Consistency",
           fmt::format("{}: {} is the first tensor below 0.99 ({}), and the last one, {}, is {} ({})",

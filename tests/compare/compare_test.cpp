@@ -170,6 +170,17 @@ TEST(Verdicts, NameTheFirstOperatorWhoseInputsAreGood) {
   EXPECT_EQ(advise(compared(folder)).text.substr(0, 32), "problem: faulty:output:0 is the ");
 }
 
+TEST(Verdicts, AdviceNamesWhatCosineDoesNotSee) {
+  TestFolder folder;
+  std::vector<float> y = ramp(50), x = y;
+  for (float& value : x) value *= 1.5f;
+  folder.array("mine/twice.0.1.npy", x);
+  folder.array("golden/twice.0.1.npy", y);
+  EXPECT_EQ(advise(compared(folder)).text,
+            "all compared tensors have a cosine similarity of at least 0.99; twice:output:0 differs all the same: off by "
+            "a factor: x ~ 1.5 y");
+}
+
 TEST(Result, HasThePlatformsColumns) {
   TestFolder folder;
   folder.array("mine/Add.a.1.0.1.output.0.npy", {1, 2, 3, 5}, {2, 2});
@@ -244,6 +255,11 @@ TEST_F(Commands, RangesAndSelectionsChooseOperators) {
     auto [status, text] = command(fmt::format("compare {} -out {} {}", both(), folder.path("out"), choice));
     EXPECT_EQ(status, 0);
     EXPECT_EQ(text.substr(0, 1), std::string(kept).substr(0, 1)) << choice << text;
+  }
+  for (const char* nothing : {"-r 3", "-s 7,9"}) {
+    auto [status, text] = command(fmt::format("compare {} -out {} {}", both(), folder.path("out"), nothing));
+    EXPECT_EQ(status, 1);
+    EXPECT_NE(text.find("holds no operator at the places that were chosen; it has 2"), std::string::npos) << text;
   }
 }
 

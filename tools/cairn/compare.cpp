@@ -243,8 +243,11 @@ int compare_platform(const Arguments& arguments) {
   Comparison comparison = run(arguments, inputs, options);
   std::string path = fmt::format("{}/result_{}.csv", out, timestamp());
   write_file(path, to_csv(comparison, csv));
-  fmt::print("{} tensors compared, {} not: {}\n", comparison.rows.size() - comparison.count(Verdict::none),
-             comparison.count(Verdict::none), path);
+  if (options.only_names)
+    fmt::print("{} tensors paired: {}\n", comparison.rows.size(), path);
+  else
+    fmt::print("{} tensors compared, {} not: {}\n", comparison.rows.size() - comparison.count(Verdict::none),
+               comparison.count(Verdict::none), path);
   if (arguments.has("-advisor")) {
     Advice advice = advise(comparison);
     std::string text = fmt::format("Detection Type: {}\nExpert Advice: {}\n", advice.kind, advice.text);
