@@ -225,14 +225,8 @@ class Builder {
       body.AddEdge(from, results_[i].second, result, 0);
     }
     tf::FixupSourceAndSinkEdges(&body);
-    auto effect = [](const tf::Node* node) -> std::optional<std::string> {
-      if (node->IsArg() || node->IsRetval()) return std::nullopt;
-      bool writes = std::any_of(node->input_types().begin(), node->input_types().end(), tf::IsRefType);
-      return writes || node->op_def().is_stateful() || node->num_outputs() == 0 ? std::optional(node->name())
-                                                                                : std::nullopt;
-    };
     tf::FunctionDef function;
-    TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name_ + "_stock", effect, &function));
+    TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(body, name_ + "_stock", has_effect, &function));
     stock_.set_name(name_ + "_stock");
     return functions_->AddFunctionDef(function);
   }
@@ -317,6 +311,13 @@ class Builder {
 };
 
 }  // namespace
+
+std::optional<std::string> has_effect(const tf::Node* node) {
+  if (node->IsArg() || node->IsRetval()) return std::nullopt;
+  bool writes = std::any_of(node->input_types().begin(), node->input_types().end(), tf::IsRefType);
+  return writes || node->op_def().is_stateful() || node->num_outputs() == 0 ? std::optional(node->name())
+                                                                            : std::nullopt;
+}
 
 tf::Status build_cluster(tf::Graph& graph, const Making& making, const std::vector<tf::Node*>& members,
                          std::string& name) {

@@ -1,6 +1,8 @@
 // One cluster: nodes of a TensorFlow graph become one operator.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,15 +16,19 @@ namespace tf = tensorflow;
 
 /// What all clusters of a graph are made with.
 struct Making {
-  tf::FunctionLibraryDefinition* functions;
-  std::string title;                        // of the function that the graph is the body of, or ""
-  std::string precision_mode, mixed_lists;  // as the engine takes them
+  tf::FunctionLibraryDefinition* functions = nullptr;
+  std::string title = {};                   // of the function that the graph is the body of, or ""
+  std::string precision_mode = {}, mixed_lists = {};  // as the engine takes them
   std::set<const tf::Node*> copied = {};    // constants and views that go into every cluster that reads them
   std::set<std::string> known = {};         // nodes whose value follows from shapes
+  std::map<std::string, std::string> refused = {};  // nodes that the engine has refused before, and why
 };
 
 /// Replaces the members by an operator with `name`.
 tf::Status build_cluster(tf::Graph& graph, const Making& making, const std::vector<tf::Node*>& members,
                          std::string& name);
+
+/// The name of a node that a function must run although nothing of what it hands out needs it.
+std::optional<std::string> has_effect(const tf::Node* node);
 
 }  // namespace cairn_tf

@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "report.h"
+#include "second_cut.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -121,9 +122,10 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
-    std::string function;
-    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function));
-    if (!function.empty()) own_states_.reset(new RandomStates);
+    making_.precision_mode = source.precision_mode;
+    making_.mixed_lists = source.mixed_lists;
+    OP_REQUIRES_OK(construction, construction->GetAttr("function", &making_.title));
+    if (!making_.title.empty()) own_states_.reset(new RandomStates);
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
     std::string why;
@@ -142,27 +144,44 @@ class ClusterOp : public tf::AsyncOpKernel {
     scratches_.give_back(std::move(scratch));
     bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !is_setting(refusal);
     if ((refused || uninitialised) && !stock_.name().empty()) {
-      if (refused) tell_once(refusal);
-      return run_stock(context, std::move(done));  // an assignment that comes before the read may be among the nodes
+      // An assignment that comes before the read of what has no value may be among the nodes.
+      return run_stock(context, refused ? around(context, refusal) : stock_.name(), std::move(done));
     }
     if (!status.ok()) context->SetStatus(status);
     done();
   }
 
  private:
-  void tell_once(const Failure& refusal) {
-    if (told_.exchange(true)) return;
-    report_stock_run(name(), refusal.node + ": " + refusal.message);
-    LOG(WARNING) << "Cairn: " << name() << " runs on stock TensorFlow, because the engine refuses it: " << refusal.node
-                 << ": " << refusal.message;
+  /// The function that runs instead of a refused cluster: its nodes cut again around those that the engine named, all of it on
+  /// TensorFlow where that cannot be. Made and told once.
+  std::string around(tf::OpKernelContext* context, const Failure& refusal) {
+    std::lock_guard lock(cutting_);
+    if (!again_.empty()) return again_;
+    std::vector<std::string> nodes;
+    tf::FunctionLibraryRuntime* runtime = context->function_library();
+    if (runtime) {
+      // The library is the one that this cluster's functions were added to when it was made; only this view of it is const.
+      auto* functions = const_cast<tf::FunctionLibraryDefinition*>(runtime->GetFunctionLibraryDefinition());
+      Making making = making_;
+      making.functions = functions;
+      making.refused = refused_nodes(refusal);
+      tf::Status cut = cut_again(stock_.name(), context->device()->name(), *library_, making, again_, nodes);
+      if (!cut.ok()) LOG(WARNING) << "Cairn: " << name() << " is not cut again: " << cut.message();
+    }
+    if (again_.empty()) again_ = stock_.name();
+    report_stock_run(name(), refusal.node + ": " + refusal.message, nodes);
+    LOG(WARNING) << "Cairn: " << name() << (nodes.empty() ? "" : ", " + std::to_string(nodes.size()) + " of its nodes,")
+                 << " runs on stock TensorFlow, because the engine refuses it: " << refusal.node << ": "
+                 << refusal.message;
+    return again_;
   }
 
   /// What the engine refuses when it sees the shapes, TensorFlow runs itself: the same nodes as a function.
-  void run_stock(tf::OpKernelContext* context, DoneCallback done) {
+  void run_stock(tf::OpKernelContext* context, const std::string& function, DoneCallback done) {
     tf::FunctionLibraryRuntime* functions = context->function_library();
     OP_REQUIRES_ASYNC(context, functions, tf::errors::Internal("Cairn: no function library"), done);
     tf::FunctionLibraryRuntime::Handle handle = 0;
-    OP_REQUIRES_OK_ASYNC(context, functions->Instantiate(stock_.name(), tf::AttrSlice(&stock_.attr()), &handle), done);
+    OP_REQUIRES_OK_ASYNC(context, functions->Instantiate(function, tf::AttrSlice(&stock_.attr()), &handle), done);
     tf::FunctionLibraryRuntime::Options options(context->step_id());
     options.runner = context->runner();
     options.cancellation_manager = context->cancellation_manager();
@@ -349,6 +368,7 @@ class ClusterOp : public tf::AsyncOpKernel {
   };
 
   const Library* library_ = nullptr;
+  Making making_{};
   std::vector<std::string> names_;  // of the variables among the inputs; "" for others
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
@@ -356,7 +376,8 @@ class ClusterOp : public tf::AsyncOpKernel {
   tf::core::RefCountPtr<RandomStates> own_states_;  // of a cluster in a function
   tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
   std::vector<int> stock_inputs_;  // all but TF1 variables, which the function finds by name
-  std::atomic<bool> told_{false};
+  std::mutex cutting_;
+  std::string again_;  // the function that runs when the engine has refused the cluster; empty before that
 };
 
 REGISTER_OP("CairnCluster")

@@ -59,6 +59,7 @@ class Clusterer {
     TF_RETURN_IF_ERROR(read());
     copy_shared(part_conditionals(nodes_));
     keep_unknown_axes_on_host();
+    order_queues();
     Partition parts = partition(nodes_);
     std::vector<std::string> names;
     std::vector<bool> numeric;
@@ -148,6 +149,8 @@ class Clusterer {
       if (node->IsEnter()) mine.frame = node->attrs().Find("frame_name")->s();
       mine.host = why_on_host(*node);
       if (mine.host.empty() && refusals.contains(mine.name)) mine.host = refusals[mine.name];
+      auto refused = making_.refused.find(mine.name);
+      if (mine.host.empty() && refused != making_.refused.end()) mine.host = refused->second;
       mine.constant = mine.host.empty() && ((node->IsConstant() && is_free(*node)) || reads_reference(*node));
       for (const tf::Edge* edge : sorted_inputs(*node)) {
         if (!edge->src()->IsOp()) continue;
@@ -211,6 +214,40 @@ class Clusterer {
                  (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
       if (known[i]) making_.known.insert(nodes_[i].name);
     }
+  }
+
+  /// What takes from a queue may wait for what puts into it in the same run. One cluster around both would wait for itself, so
+  /// what takes comes later, but where the graph leads from it to what puts.
+  void order_queues() {
+    std::map<const tf::Node*, std::vector<int>> puts, takes;  // by queue
+    for (size_t i = 0; i < order_.size(); ++i) {
+      const std::string& op = nodes_[i].op;
+      const bool take = op.find("Dequeue") != std::string::npos;
+      if (!take && op.find("Enqueue") == std::string::npos) continue;
+      const tf::Edge* queue = nullptr;
+      if (order_[i]->num_inputs() > 0 && order_[i]->input_edge(0, &queue).ok())
+        (take ? takes : puts)[queue->src()].push_back(static_cast<int>(i));
+    }
+    for (const auto& [queue, nodes] : takes)
+      for (int take : nodes)
+        for (int put : puts[queue])
+          if (!leads(take, put)) nodes_[static_cast<size_t>(take)].inputs.push_back({put, 0, true});
+  }
+
+  bool leads(int from, int to) const {
+    std::vector<bool> met(nodes_.size(), false);
+    std::vector<int> path{to};
+    while (!path.empty()) {
+      const int node = path.back();
+      path.pop_back();
+      if (node == from) return true;
+      for (const Input& input : nodes_[static_cast<size_t>(node)].inputs)
+        if (!met[static_cast<size_t>(input.node)]) {
+          met[static_cast<size_t>(input.node)] = true;
+          path.push_back(input.node);
+        }
+    }
+    return false;
   }
 
   /// Constants that wait for nothing and are small, or have one user.

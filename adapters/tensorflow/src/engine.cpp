@@ -105,7 +105,7 @@ Failure last_failure(const Library& library) {
   CairnError error{};
   error.struct_size = sizeof error;
   library.last_error(&error);
-  Failure failure{error.status, error.where, error.message};
+  Failure failure{error.status, error.where, error.message, error.report ? error.report : ""};
   return failure;
 }
 

@@ -36,6 +36,7 @@ struct Failure {
   CairnStatus status = CAIRN_OK;
   std::string node;
   std::string message;
+  std::string report = {};  // JSON of problems with their nodes, or ""
   bool failed() const { return status != CAIRN_OK; }
 };
 

@@ -86,11 +86,11 @@ void report(const std::string& title, const std::vector<Node>& nodes, const std:
   file().write();
 }
 
-void report_stock_run(const std::string& cluster, const std::string& reason) {
+void report_stock_run(const std::string& cluster, const std::string& reason, const std::vector<std::string>& nodes) {
   if (!report_wanted()) return;
   std::lock_guard lock(file().mutex);
   if (file().stock.size() >= kMostGraphs) return;
-  file().stock.push_back({{"cluster", cluster}, {"reason", reason}});
+  file().stock.push_back({{"cluster", cluster}, {"reason", reason}, {"nodes", nodes}});
   file().write();
 }
 

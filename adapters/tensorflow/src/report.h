@@ -14,7 +14,8 @@ bool report_wanted();
 /// `numeric[i]`: node i computes on numbers, so that it counts for the engine's share. `title`: of the function, or "".
 void report(const std::string& title, const std::vector<Node>& nodes, const std::vector<bool>& numeric,
             const Partition& partition, const std::vector<std::string>& clusters);
-/// The engine refused this cluster when it saw its shapes, so TensorFlow runs it.
-void report_stock_run(const std::string& cluster, const std::string& reason);
+/// The engine refused this cluster when it saw its shapes, so TensorFlow runs it: all of it, or the `nodes` around which it
+/// was cut again.
+void report_stock_run(const std::string& cluster, const std::string& reason, const std::vector<std::string>& nodes);
 
 }  // namespace cairn_tf
