@@ -50,10 +50,10 @@ def batch_norm(**more):
     return lambda x, s, o, m, v: flat(*raw.FusedBatchNormV3(x=x, scale=s, offset=o, mean=m, variance=v, epsilon=1e-3, is_training=True, **more)[:5])
 
 
-def batch_norm_gradient(training):
+def batch_norm_gradient(training, **more):
     return lambda d, x, s, m, v: flat(*raw.FusedBatchNormGradV3(
         y_backprop=d, x=x, scale=s, reserve_space_1=m, reserve_space_2=v, reserve_space_3=tf.constant([], tf.float32),
-        epsilon=1e-3, is_training=training)[:3])
+        epsilon=1e-3, is_training=training, **more)[:3])
 
 
 def fused(op, inputs, fused_ops=None, **attributes):
@@ -133,6 +133,9 @@ CASES = {
     "BatchNormTrainingBlended": (batch_norm(exponential_avg_factor=0.25), [IMAGE, SCALE, OFFSET, MEAN, VARIANCE]),
     "FusedBatchNormGradV3": (batch_norm_gradient(True), [f(2, 9, 8, 4), IMAGE, SCALE, MEAN, VARIANCE]),
     "FusedBatchNormGradInference": (batch_norm_gradient(False), [f(2, 9, 8, 4), IMAGE, SCALE, MEAN, VARIANCE]),
+    "BatchNormTrainingVolume": (batch_norm(data_format="NDHWC"), [f(2, 3, 4, 5, 4), SCALE, OFFSET, MEAN, VARIANCE]),
+    **{f"FusedBatchNormGradVolume{training}": (batch_norm_gradient(training, data_format="NDHWC"), [f(2, 3, 4, 5, 4), f(2, 3, 4, 5, 4), SCALE, MEAN, VARIANCE])
+       for training in (True, False)},
     "SoftmaxCrossEntropy": (lambda x, y: flat(*raw.SoftmaxCrossEntropyWithLogits(features=x, labels=y)), [3 * f(5, 7), LABELS]),
     "SoftmaxCrossEntropyBroadcast": (lambda x, y: flat(*raw.SoftmaxCrossEntropyWithLogits(features=x, labels=y)), [f(5, 7), LABELS[:1]]),
     "SparseSoftmaxCrossEntropy": (lambda x, y: flat(*raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=y)), [3 * f(5, 7), np.int32([0, 6, 3, 3, 1])]),

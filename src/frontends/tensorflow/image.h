@@ -6,6 +6,17 @@
 
 namespace cairn::tensorflow {
 
+/// The dim of the channels of an image or a volume, by the node's data_format.
+inline int64_t channel_axis(OpContext& c, size_t input = 0) {
+  const std::string format = c.text("data_format", "NHWC");
+  const bool volume = format == "NDHWC" || format == "NCDHW";
+  if (!volume && format != "NHWC" && format != "NCHW") c.refuse("data_format {} is not supported", printable(format));
+  const size_t rank = volume ? 5 : 4;
+  if (c.rank(input) != rank)
+    fail(ErrorKind::invalid_model, "", "the image has {} dims, expected {}", c.rank(input), rank);
+  return format[1] == 'C' ? 1 : static_cast<int64_t>(rank) - 1;
+}
+
 /// An image in NHWC whatever the node's data_format, and numbers given for each of its dims as height and width.
 class Image {
  public:

@@ -75,9 +75,8 @@ void batch_norm_training(OpContext& c, double epsilon, int64_t axis) {
 
 void fused_batch_norm(OpContext& c) {
   c.expect_inputs(5);
-  Image image(c);
   const double epsilon = c.real("epsilon", 0.0001);
-  const int64_t axis = image.channels_first() ? 1 : -1;
+  const int64_t axis = channel_axis(c) == 1 ? 1 : -1;
   if (c.boolean("is_training", true)) return batch_norm_training(c, epsilon, axis);
   Value* y =
       c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]}, {{"epsilon", epsilon}, {"axis", axis}});

@@ -129,8 +129,7 @@ void avg_pool_gradient(OpContext& c) {
 void batch_norm_gradient(OpContext& c) {
   const bool third = c.node().op == "FusedBatchNormGradV3";
   c.expect_inputs(third ? 6 : 5);
-  Image image(c, 1);
-  const int64_t axis = image.channels_first() ? 1 : 3;
+  const int64_t axis = channel_axis(c, 1);
   const double epsilon = c.real("epsilon", 0.0001);
   Value *dy = c.in[0], *x = c.in[1], *scale = c.in[2], *mean = c.in[3], *variance = c.in[4];
   if (c.boolean("is_training", true)) {
@@ -139,8 +138,10 @@ void batch_norm_gradient(OpContext& c) {
     c.out = {made->result(0), made->result(1), made->result(2)};
   } else {  // the statistics are constants: dx = dy * scale / deviation
     const DType dtype = scale->type.dtype;
-    std::vector<int64_t> axes = {0, 1, 2, 3}, column(static_cast<size_t>(4 - axis), 1);
-    axes.erase(axes.begin() + axis);
+    const size_t rank = c.rank(1);
+    std::vector<int64_t> axes, column(rank - static_cast<size_t>(axis), 1);
+    for (int64_t each = 0; each < static_cast<int64_t>(rank); ++each)
+      if (each != axis) axes.push_back(each);
     column[0] = -1;
     auto add = [&](const char* op, std::vector<Value*> in) { return c.b.add(op, std::move(in)); };
     auto spread = [&](Value* vector) { return add("reshape", {vector, c.b.ints(column)}); };
