@@ -147,6 +147,7 @@ typedef struct CairnModelOptions {
   const char* precision_mode;
   /* Changes to the lists of a mixed mode, JSON: {"black-list": {"to-add": ["ReduceSumD"], "to-remove": []}}; or NULL. */
   const char* mixed_lists;
+  const char* keep_types; /* nodes that keep their types in every mode: JSON list of the source's names; or NULL */
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */

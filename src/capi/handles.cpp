@@ -274,6 +274,15 @@ void read_lists(const char* text, PrecisionOptions& precision) {
   }
 }
 
+void read_names(const char* text, std::vector<std::string>& names) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_array()) fail(ErrorKind::invalid_argument, "keep_types", "is no JSON list");
+  for (const auto& name : json) {
+    if (!name.is_string()) fail(ErrorKind::invalid_argument, "keep_types", "has an entry that is no text");
+    names.push_back(name.get<std::string>());
+  }
+}
+
 }  // namespace
 
 void apply_precision(const CairnModelOptions* given, Module& module) {
@@ -291,6 +300,7 @@ void apply_precision(const CairnModelOptions* given, Module& module) {
   if (lists && named->mode != PrecisionMode::mixed)
     fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode, {} is none", named->name);
   if (lists) read_lists(known.mixed_lists, precision);
+  if (known.keep_types && *known.keep_types) read_names(known.keep_types, precision.keep);
   if (precision.mode == PrecisionMode::keep) return;
   optimise(module, {.disabled = disabled_passes()});
   set_precision(module, precision);

@@ -30,6 +30,7 @@ def test_precision_modes_and_lists_act(case, tmp_path):  # noqa: F811
     np.testing.assert_allclose(found["bfloat"], bfloat(bfloat(x) @ bfloat(w)), rtol=8e-3, atol=1e-5)
     assert (bfloat(found["bfloat"]) == np.array(found["bfloat"], np.float32)).all()
     assert found["mixed"] != found["none"]
+    assert found["kept"] == [found["none"]] * 2  # by keep_dtype_scope
 
 
 @pytest.mark.parametrize(

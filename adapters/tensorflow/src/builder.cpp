@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "edges.h"
@@ -153,6 +154,16 @@ class Builder {
     return bytes;
   }
 
+  /// The members that npu_scope.keep_dtype_scope marks, as the engine takes them.
+  std::string keep_types() const {
+    nlohmann::json names = nlohmann::json::array();
+    for (const tf::Node* node : members_) {
+      const tf::AttrValue* mark = node->attrs().Find("_keep_dtype");
+      if (mark && (mark->i() != 0 || mark->b())) names.push_back(node->name());
+    }
+    return names.empty() || making_.precision_mode.empty() ? "" : names.dump();
+  }
+
   /// The same nodes as a function of TensorFlow's own, for shapes that the engine refuses. A TF1 variable cannot be an
   /// argument: the function has a node that finds it by name. Without a name for it there is no such function.
   tf::Status add_stock_function() {
@@ -262,6 +273,7 @@ class Builder {
                            .Attr("stock_inputs", stock_inputs_)
                            .Attr("precision_mode", making_.precision_mode)
                            .Attr("mixed_lists", making_.mixed_lists)
+                           .Attr("keep_types", keep_types())
                            .Attr("fixed", fixed)
                            .Attr("written", written)
                            .Attr("names", names)

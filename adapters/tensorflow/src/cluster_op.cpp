@@ -119,6 +119,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("graph", &source.graph));
     OP_REQUIRES_OK(construction, construction->GetAttr("precision_mode", &source.precision_mode));
     OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
+    OP_REQUIRES_OK(construction, construction->GetAttr("keep_types", &source.keep_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
@@ -400,6 +401,7 @@ REGISTER_OP("CairnCluster")
     .Attr("graph: string")
     .Attr("precision_mode: string")
     .Attr("mixed_lists: string")
+    .Attr("keep_types: string")
     .Attr("fixed: list(int) >= 0")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")

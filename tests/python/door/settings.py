@@ -9,12 +9,14 @@ import tensorflow.compat.v1 as tf
 from cases import case, entry, fresh, perceptron, data
 
 
-def product(**keys):
-    """x times w with these keys in the session's entry; or the error."""
+def product(marks=(), **keys):
+    """x times w with these keys in the session's entry, and attributes of the product's node; or the error."""
     fresh()
     random = np.random.RandomState(0)
     x = tf.placeholder(tf.float32, [16, 32])
-    y = tf.matmul(x, tf.get_variable("w", initializer=random.randn(32, 24).astype(np.float32)))
+    w = tf.get_variable("w", initializer=random.randn(32, 24).astype(np.float32))
+    with tf.get_default_graph()._attr_scope({mark: tf.AttrValue(i=1) for mark in marks}):
+        y = tf.matmul(x, w)
     config = entry(True)
     for key, value in keys.items():
         config.graph_options.rewrite_options.custom_optimizers[0].parameter_map[key].s = value.encode()
@@ -38,6 +40,7 @@ def precision(folder):
         "mixed": product(precision_mode="allow_mix_precision"),
         "bfloat": product(precision_mode_v2="mixed_bfloat16"),
         "listed": product(precision_mode="allow_mix_precision", modify_mixlist=str(lists)),
+        "kept": [product(["_keep_dtype"], precision_mode=mode) for mode in ("allow_mix_precision", "force_fp16")],
         "unknown": product(precision_mode="allow_everything"),
         "missing": product(precision_mode="allow_mix_precision", modify_mixlist="/nowhere/lists.json"),
         "broken": product(precision_mode="allow_mix_precision", modify_mixlist=str(broken)),
