@@ -1,6 +1,7 @@
 """The TensorFlow 1 layer: names, tf.contrib against values derived by hand, the look through a script before it runs."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -243,6 +244,18 @@ def test_decoupled_weight_decay():
     tf.reset_default_graph()
     np.testing.assert_allclose(trained(contrib.opt.MomentumWOptimizer(0.01, 0.1, 0.9)),
                                np.array([2.0, -4.0]) * 0.99 - 0.1 * np.array([0.5, 1.0]), rtol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_weight_decay_waits_for_the_gradients(resource):
+    """A gradient that comes late is that of the weight before its decay: 0.5 * w^2 at 2 has the slope 2."""
+    w = tf.get_variable("w", initializer=2.0, use_resource=resource)
+    late = tf.py_func(lambda: (time.sleep(0.05), np.float32(1.0))[1], [], tf.float32)
+    train = contrib.opt.MomentumWOptimizer(0.5, 0.1, 0.9).apply_gradients([(w * tf.reshape(late, []), w)])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        np.testing.assert_allclose(sess.run(w), 2.0 - 0.5 * 2.0 - 0.1 * 2.0, rtol=1e-6)
 
 
 def test_lazy_adam_touches_only_the_rows_of_the_gradient():

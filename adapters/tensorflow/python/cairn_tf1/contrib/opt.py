@@ -6,7 +6,8 @@ import tensorflow.compat.v1 as tf
 
 
 class DecoupledWeightDecayExtension:
-    """Takes `weight_decay` * variable off each decayed variable before its step (Loshchilov and Hutter, 2017)."""
+    """Takes `weight_decay` * variable off each decayed variable before its step (Loshchilov and Hutter, 2017), once all
+    gradients are there: they belong to the variables as they were."""
 
     def __init__(self, weight_decay, **kwargs):
         self._decay_var_list = None
@@ -26,7 +27,10 @@ class DecoupledWeightDecayExtension:
     def apply_gradients(self, grads_and_vars, global_step=None, name=None, decay_var_list=None):
         if decay_var_list:
             self._only(decay_var_list)
-        return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)
+        pairs = list(grads_and_vars)
+        gradients = [getattr(gradient, "values", gradient) for gradient, _ in pairs if gradient is not None]
+        with tf.control_dependencies(gradients):
+            return super().apply_gradients(pairs, global_step=global_step, name=name)
 
     def _only(self, variables):
         self._decay_var_list = {variable.ref() for variable in variables} if variables else None
