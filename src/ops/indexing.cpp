@@ -1,4 +1,5 @@
-// Ops that read or write at positions given as data. A negative index counts from the end; out of range is an error.
+// Ops that read or write at positions given as data. A negative index counts from the end, where all are not from the start;
+// out of range is an error.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -7,8 +8,9 @@ namespace cairn {
 
 namespace {
 
-int64_t checked_index(const KernelContext& context, int64_t index, int64_t size) {
-  if (index < -size || index >= size) context.fail("index {} is out of range for {} elements", index, size);
+int64_t checked_index(const KernelContext& context, int64_t index, int64_t size, bool from_start) {
+  if (index < (from_start ? 0 : -size) || index >= size)
+    context.fail("index {} is out of range for {} elements", index, size);
   return index < 0 ? index + size : index;
 }
 
@@ -50,13 +52,15 @@ void gather(KernelContext& context) {
   const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis),
                 inner = count_between(dims, axis + 1, x.rank());
   const int64_t picks = static_cast<int64_t>(indices.size()) / outer;
+  const bool from_start = context.attr.boolean("from_start");
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t m = 0; m < middle; ++m)
         for (int64_t p = 0; p < picks; ++p) {
-          const int64_t at = checked_index(context, indices[static_cast<size_t>(o * picks + p)], dims[axis]);
+          const int64_t at =
+              checked_index(context, indices[static_cast<size_t>(o * picks + p)], dims[axis], from_start);
           to = std::copy_n(data<T>(x) + ((o * middle + m) * dims[axis] + at) * inner, inner, to);
         }
   });
@@ -92,9 +96,10 @@ void infer_gather_nd(InferContext& context) {
 
 // Element offset that an index vector addresses in the dims [first, first + depth).
 int64_t offset_of(const KernelContext& context, const int64_t* index, const Dims& dims, const Dims& strides,
-                  size_t first, size_t depth) {
+                  size_t first, size_t depth, bool from_start = false) {
   int64_t offset = 0;
-  for (size_t d = 0; d < depth; ++d) offset += checked_index(context, index[d], dims[first + d]) * strides[first + d];
+  for (size_t d = 0; d < depth; ++d)
+    offset += checked_index(context, index[d], dims[first + d], from_start) * strides[first + d];
   return offset;
 }
 
@@ -108,12 +113,13 @@ void gather_nd(KernelContext& context) {
   const Dims indices = index_tensor.as_i64(), strides = strides_of(x.dims());
   const int64_t outer = count_between(x.dims(), 0, batch), each = count_between(x.dims(), batch, x.rank());
   const int64_t part = count_between(x.dims(), batch + depth, x.rank()), picks = y.count() / part / outer;
+  const bool from_start = context.attr.boolean("from_start");
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
     for (int64_t p = 0; p < outer * picks; ++p) {
-      const int64_t at =
-          offset_of(context, indices.data() + p * static_cast<int64_t>(depth), x.dims(), strides, batch, depth);
+      const int64_t at = offset_of(context, indices.data() + p * static_cast<int64_t>(depth), x.dims(), strides, batch,
+                                   depth, from_start);
       to = std::copy_n(data<T>(x) + p / picks * each + at, part, to);
     }
   });
@@ -235,20 +241,23 @@ std::vector<OpDef> make_indexing_rows() {
       {.name = "gather",
        .summary = "parts of x along the axis by index; result dims are x's with the axis replaced by the dims of the "
                   "indices; the first batch_dims dims of "
-                  "both go together",
+                  "both go together; a negative index counts from the end, from_start makes it an error",
        .inputs = {x, indices},
-       .attributes = {integer("axis", 0), integer("batch_dims", 0)},
+       .attributes = {integer("axis", 0), integer("batch_dims", 0), flag("from_start")},
        .infer = infer_gather,
        .reference = gather,
        .oracle = {"tf.gather(x, indices, axis=axis, batch_dims=batch_dims)", kTensorFlow},
        .cases = {"f32[5, 3], i64[2]=[4, 0]", "f32[2, 5], i32[2, 2]=[0, 4, 1, 1] {axis = 1}", "f32[5], i64[]=[2]",
                  "f32[3, 4, 2], i64[1]=[3] {axis = -2}",
                  "f32[2, 3, 4], i64[2, 2]=[2, 0, 1, 1] {axis = 1, batch_dims = 1}", "f32[3, 2], i64[0]=[]",
-                 "f32[0, 2], i64[0]=[]", "bool[4], i32[3]=[3, 3, 0]", "f16[4, 2], i64[2]=[1, 3]"}},
+                 "f32[0, 2], i64[0]=[]", "bool[4], i32[3]=[3, 3, 0]", "f32[4, 2], i32[2]=[3, 0] {from_start = true}",
+                 "f16[4, 2], i64[2]=[1, 3]"}},
       {.name = "gather_nd",
-       .summary = "parts of x at index vectors (the last dim of the indices) into the dims behind the first batch_dims",
+       .summary =
+           "parts of x at index vectors (the last dim of the indices) into the dims behind the first batch_dims; "
+           "negative ones as in gather",
        .inputs = {x, indices},
-       .attributes = {integer("batch_dims", 0)},
+       .attributes = {integer("batch_dims", 0), flag("from_start")},
        .infer = infer_gather_nd,
        .reference = gather_nd,
        .oracle = {"tf.gather_nd(x, indices, batch_dims)", kTensorFlow},

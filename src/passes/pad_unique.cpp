@@ -104,6 +104,8 @@ bool pad(Block& block, Node& unique) {
   if (followers.updates().empty() || std::any_of(block.results.begin(), block.results.end(), reached)) return false;
   unique.op = &op_named("unique_padded");
   for (Node* update : followers.updates()) update->attributes.set("padded", true);
+  for (const auto& node : block.nodes)  // -1 is no fault of the model; unique_padded takes no negative elements
+    if (node->is("gather") && reached(node->inputs[1])) node->attributes.erase("from_start");
   for (const auto& node : block.nodes)
     if (node->is("require_distinct") && reached(node->inputs[0])) node->op = &op_named("identity");
   return true;

@@ -27,6 +27,12 @@ def test_shapes_that_do_not_fit_are_refused_and_the_next_run_works(fault):
     assert engine[1] == stock[1]
 
 
+def test_a_row_that_is_none_is_refused(fault):
+    (stock, engine), _ = fault("rows_that_are_none")
+    assert engine[0] == stock[0] and stock[0][:3] == ["InvalidArgumentError"] * 3
+    assert_close(engine[1], stock[1])
+
+
 def test_a_loss_that_is_no_number_goes_through_as_on_tensorflow(fault):
     (stock, engine), _ = fault("not_a_number")
     assert stock[0][0] == engine[0][0] == "InvalidArgumentError" and "the loss is lost" in engine[0][1]

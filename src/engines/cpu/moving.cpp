@@ -209,12 +209,13 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
       count_between(dims, axis + 1, dims.size()) * static_cast<int64_t>(node.result()->type.dtype.size());
   const int64_t indices = count_of(sizes(node.inputs[1])), picks = outer ? indices / outer : 0;
   const bool nothing = count_of(sizes(node.result())) == 0, wide = node.inputs[1]->type.dtype == kI64;
+  const int64_t least = node.attr().boolean("from_start") ? 0 : -size;
   const size_t x = index_of(group, node.inputs[0]), at = index_of(group, node.inputs[1]);
   return call("gather", [=](const StepArgs& args) {
     if (nothing) return;
     for (int64_t i = 0; i < indices; ++i) {
       const int64_t index = index_at(args.inputs[at], wide, i);
-      if (index < -size || index >= size)
+      if (index < least || index >= size)
         fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", index, size);
     }
     for_each(args.executor, outer * middle * picks, bytes / 4, [&](int64_t row) {

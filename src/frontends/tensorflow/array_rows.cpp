@@ -363,13 +363,13 @@ void reverse(OpContext& c) {
 void gather(OpContext& c) {
   c.expect_inputs(2, 3);
   int64_t axis = c.in.size() > 2 ? c.constant_integer(2, "the axis") : 0;
-  c.out = {
-      folded(c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", axis}, {"batch_dims", c.integer("batch_dims", 0)}}), c.b)};
+  const Attributes attributes{{"axis", axis}, {"batch_dims", c.integer("batch_dims", 0)}, {"from_start", true}};
+  c.out = {folded(c.b.add("gather", {c.in[0], c.in[1]}, attributes), c.b)};
 }
 
 void gather_nd(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {c.b.add("gather_nd", c.in)};
+  c.out = {c.b.add("gather_nd", c.in, {{"from_start", true}})};
 }
 
 void scatter_nd(OpContext& c) {

@@ -60,12 +60,12 @@ void resource_gather(OpContext& c) {
   c.expect_inputs(2);
   Value* content = c.b.add("read_variable", {c.in[0]});
   const int64_t batch = c.integer("batch_dims", 0);
-  c.out = {c.b.add("gather", {content, c.in[1]}, {{"axis", batch}, {"batch_dims", batch}})};
+  c.out = {c.b.add("gather", {content, c.in[1]}, {{"axis", batch}, {"batch_dims", batch}, {"from_start", true}})};
 }
 
 void resource_gather_nd(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {c.b.add("gather_nd", {c.b.add("read_variable", {c.in[0]}), c.in[1]})};
+  c.out = {c.b.add("gather_nd", {c.b.add("read_variable", {c.in[0]}), c.in[1]}, {{"from_start", true}})};
 }
 
 void variable_shape(OpContext& c) {

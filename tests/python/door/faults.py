@@ -164,6 +164,25 @@ def closed_while_running():
 
 
 @case
+def rows_that_are_none():
+    """TensorFlow knows no negative indices: no row is trained, least of all the last."""
+
+    def run(engine):
+        fresh()
+        rows = tf.placeholder(tf.int32, [None])
+        table = variable("table", 5, 4)
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.embedding_lookup(table, rows), variable("w", 4, 4))))
+        loss += tf.reduce_sum(tf.gather_nd(table, rows[:, None])) + tf.reduce_sum(tf.gather(loss + table, rows, axis=1))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            kinds = [kind_of(lambda: s.run(step, {rows: each}))[0] for each in ([-1], [1, 7], [0, -2], [3])]
+            return kinds, plain(s.run(tf.global_variables()))
+
+    return [run(None), run(True)]
+
+
+@case
 def forked():
     """A child process that reads data, as loaders make them, and a parent that trains on."""
     fresh()
