@@ -1,5 +1,6 @@
 #include "compare/mapping.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -78,12 +79,9 @@ MappedOp model_op(const nlohmann::json& json) {
   return op;
 }
 
-OpMapping from_model(const nlohmann::json& graphs) {
-  OpMapping mapping;
-  for (const nlohmann::json& graph : graphs)
-    for (const nlohmann::json& op : list_at(graph, "op"))
-      if (!text_at(op, "name").empty()) add(mapping, model_op(op));
-  return mapping;
+void add_model(OpMapping& mapping, const nlohmann::json& graph) {
+  for (const nlohmann::json& op : list_at(graph, "op"))
+    if (!text_at(op, "name").empty()) add(mapping, model_op(op));
 }
 
 OpMapping from_object(const nlohmann::json& object, const std::string& path) {
@@ -91,12 +89,15 @@ OpMapping from_object(const nlohmann::json& object, const std::string& path) {
   for (const auto& [name, value] : object.items()) {
     MappedOp op;
     op.name = name;
-    const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
-    for (const nlohmann::json& original : list) {
+    auto add_original = [&, &name = name](const nlohmann::json& original) {
       if (!original.is_string())
         fail(ErrorKind::io, path, "maps {} to something that is neither a name nor a list of names", name);
       op.originals.push_back(original);
-    }
+    };
+    if (value.is_array())  // not copied: that would go as deep as the text nests
+      std::for_each(value.begin(), value.end(), add_original);
+    else
+      add_original(value);
     add(mapping, std::move(op));
   }
   return mapping;
@@ -152,9 +153,15 @@ OpMapping read_mapping(const std::string& path) {
   if (!json_form) return from_lines(text, path);
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::io, path, "is not sound JSON");
-  if (json.is_object() && json.contains("graph") && json["graph"].is_array()) return from_model(json["graph"]);
-  if (json.is_object() && json.contains("op") && json["op"].is_array())
-    return from_model(nlohmann::json::array({json}));
+  OpMapping mapping;
+  if (json.is_object() && json.contains("graph") && json["graph"].is_array()) {
+    for (const nlohmann::json& graph : json["graph"]) add_model(mapping, graph);
+    return mapping;
+  }
+  if (json.is_object() && json.contains("op") && json["op"].is_array()) {
+    add_model(mapping, json);
+    return mapping;
+  }
   bool counts = text.find("\"graph_fusion\"") != std::string::npos || text.find("effect_times") != std::string::npos;
   if (counts || !json.is_object())
     fail(ErrorKind::unsupported, path, "{}; give the model's JSON (atc --mode=1) or {{\"mine\": [\"golden\"]}}",

@@ -71,6 +71,15 @@ void sync_folder(const std::string& path) {
   if (directory) ::fsync(directory.number());  // some file systems refuse; the rename has happened all the same
 }
 
+void write_all(const Descriptor& file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    ssize_t done = ::write(file.number(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail_errno(path, "cannot be written");
+    bytes.remove_prefix(static_cast<size_t>(done));
+  }
+}
+
 /// Links are followed, so that a link to a model stays a link.
 std::string real_target(const std::string& path) {
   std::error_code none;
@@ -103,8 +112,13 @@ MappedFile::~MappedFile() {
 void write_file(const std::string& given, const std::function<void(const FileSink& sink)>& write) {
   std::string path = real_target(given);
   struct stat old {};
-  bool replaces = ::stat(path.c_str(), &old) == 0;
+  bool replaces = ::stat(given.c_str(), &old) == 0;
   if (replaces && S_ISDIR(old.st_mode)) fail(ErrorKind::io, path, "is a folder, cannot be written as a file");
+  if (replaces && !S_ISREG(old.st_mode)) {
+    Descriptor device(given, O_WRONLY);  // links as of /dev/stdout lead to what has no path of its own
+    if (!device) fail_errno(path, "cannot be written");
+    return write([&](std::string_view bytes) { write_all(device, bytes, path); });
+  }
   Temporary temporary{temporary_name(path)};
   Descriptor file(temporary.path, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (!file) {
@@ -112,14 +126,7 @@ void write_file(const std::string& given, const std::function<void(const FileSin
     fail_errno(path, "cannot be written");
   }
   if (replaces) (void)::fchmod(file.number(), old.st_mode & 07777);
-  write([&](std::string_view bytes) {
-    while (!bytes.empty()) {
-      ssize_t done = ::write(file.number(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) fail_errno(path, "cannot be written");
-      bytes.remove_prefix(static_cast<size_t>(done));
-    }
-  });
+  write([&](std::string_view bytes) { write_all(file, bytes, path); });
   if (::fsync(file.number()) != 0) fail_errno(path, "cannot be written");
   if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_errno(path, "cannot be replaced");
   temporary.kept = true;

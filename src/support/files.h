@@ -31,7 +31,7 @@ using FileSink = std::function<void(std::string_view bytes)>;
 
 /// Replaces `path` as a whole: `write` fills a temporary file beside it, which is synced, renamed over `path`, and the
 /// folder synced. Whatever stops it, `path` holds the old content or the new. Throws Error io; an error thrown by
-/// `write` passes through and leaves the old file.
+/// `write` passes through and leaves the old file. A device or a pipe (/dev/stdout) is written to and stays what it is.
 void write_file(const std::string& path, const std::function<void(const FileSink& sink)>& write);
 void write_file(const std::string& path, std::string_view bytes);
 /// Whole content, at most `limit` bytes; throws Error not_found, io.

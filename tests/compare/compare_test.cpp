@@ -176,9 +176,10 @@ TEST(Verdicts, AdviceNamesWhatCosineDoesNotSee) {
   for (float& value : x) value *= 1.5f;
   folder.array("mine/twice.0.1.npy", x);
   folder.array("golden/twice.0.1.npy", y);
-  EXPECT_EQ(advise(compared(folder)).text,
-            "all compared tensors have a cosine similarity of at least 0.99; twice:output:0 differs all the same: off by "
-            "a factor: x ~ 1.5 y");
+  EXPECT_EQ(
+      advise(compared(folder)).text,
+      "all compared tensors have a cosine similarity of at least 0.99; twice:output:0 differs all the same: off by "
+      "a factor: x ~ 1.5 y");
 }
 
 TEST(Result, HasThePlatformsColumns) {

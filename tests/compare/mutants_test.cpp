@@ -152,6 +152,16 @@ TEST(Hostile, FoldersAndNamesThatAreNoDumps) {
   EXPECT_THROW(compare_trees(read_tree(folder.path()), read_tree(folder.path()), {}, {}, {}, serial_executor()), Error);
 }
 
+TEST(Hostile, AMappingMayNestDeeply) {
+  TestFolder folder;
+  std::string open, close;
+  for (int i = 0; i < 200000; ++i) open += "{\"a\":", close += "}";
+  folder.text("f.json", open + "1" + close);
+  EXPECT_THROW(read_mapping(folder.path("f.json")), Error);
+  folder.text("f.json", "{\"op\":[{\"name\":\"a\",\"input\":[" + open + "1" + close + "]}]}");
+  EXPECT_EQ(read_mapping(folder.path("f.json")).ops.size(), 1u);
+}
+
 TEST(Hostile, APassListIsNoMapping) {
   TestFolder folder;
   folder.text("f.json", R"([{"session_and_graph_id_0_0": {"graph_fusion": {"A": {"effect_times": "1"}}}}])");

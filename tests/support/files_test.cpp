@@ -1,6 +1,7 @@
 // Files that are replaced as a whole, and the one list of problems.
 #include "support/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -78,6 +79,20 @@ TEST_F(Files, ALinkStaysALink) {
   write_file(folder_ / "link", "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
   EXPECT_EQ(read_file(folder_ / "real"), "new");
+}
+
+TEST_F(Files, APipeIsWrittenToAndStaysOne) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file(pipe, "content");
+  char content[16] = {};
+  EXPECT_EQ(::read(reader, content, sizeof content), 7);
+  EXPECT_STREQ(content, "content");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(entries(), 1u);
 }
 
 TEST_F(Files, WhatCannotBeReadIsNamed) {

@@ -125,8 +125,8 @@ std::optional<Selection> selection_of(const Given& given) {
 
 /// The tracks that the file of --reports leaves in the timeline. What is written there and is no track here is said.
 Tracks tracks_of(const std::string& path) {
-  Json json = Json::parse(read_file(expand_home(path), 1 << 20), nullptr, false);
-  if (json.is_object() && json.contains("json_process")) json = json["json_process"];
+  const Json whole = Json::parse(read_file(expand_home(path), 1 << 20), nullptr, false);
+  const Json& json = whole.is_object() && whole.contains("json_process") ? whole["json_process"] : whole;
   if (!json.is_object()) fail(ErrorKind::invalid_argument, path, "holds no JSON object of timeline tracks");
   Tracks tracks;
   const std::map<std::string, bool*> known = {{"ascend", &tracks.steps},
