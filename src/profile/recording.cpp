@@ -144,7 +144,8 @@ class Reader {
     auto named = [&](const SourceNode& node) { return node.name == name; };
     auto holds = [&](const StepInfo& step) { return std::any_of(step.sources.begin(), step.sources.end(), named); };
     auto has = [&](const PlanInfo& plan) { return std::any_of(plan.steps.begin(), plan.steps.end(), holds); };
-    if (!name.empty() && std::none_of(recording_.plans.begin(), recording_.plans.end(), has))
+    if (!name.empty() && !recording_.plans.empty() &&
+        std::none_of(recording_.plans.begin(), recording_.plans.end(), has))
       remark(fmt::format("{} {} is no operator that ran, so it marks nothing", key, name));
   }
 
