@@ -108,9 +108,23 @@ def test_without_the_framework_nothing_is_called_equal(models, command):
     assert done.returncode == 3 and "framework missing" in done.stdout
 
 
+def test_a_keras_file_can_be_held_to_be_right(command, tmp_path):
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8, "relu", input_shape=(6,), name="first"), tf.keras.layers.Dense(3)])
+    tf.saved_model.save(model, str(tmp_path / "saved_model"))
+    model.layers[0].kernel.assign(model.layers[0].kernel * 1.5)
+    model.save(tmp_path / "other.h5")
+    result = result_of(command("cairn", "diff", "saved_model", "other.h5"), tmp_path)
+    assert not result["equal"] and "TensorFlow" in result["golden"]
+    assert any("first" in source for source in result["culprits"][0]["sources"])
+
+
 def test_wrong_use_is_told_in_a_sentence(models, command, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
-    for words in (["missing.pb"], ["bad.npz"], [models("mlp").frozen, "--precision", "f8"]):
+    np.savez(tmp_path / "other.npz", nothing=np.zeros(3))
+    mlp = models("mlp").frozen
+    for words in (["missing.pb"], ["bad.npz"], [mlp, "--precision", "f8"], [mlp, "--disable", "everything"], [mlp, "--inputs", "other.npz"]):
         done = command("cairn", "diff", models("mlp").frozen, *words)
         assert done.returncode == 1 and len(done.stderr.strip().splitlines()) <= 3, done.stderr
 

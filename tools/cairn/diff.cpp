@@ -31,6 +31,10 @@ struct Missing {
 };
 
 diff::Subject subject_of(const Diff& diff) {
+  const std::vector<PassInfo> passes = list_passes();
+  for (const std::string& name : split_list(diff.disable, ','))
+    if (name != "ALL" && std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return pass.name == name; }))
+      fail(ErrorKind::invalid_argument, "--disable", "no pass is called {}", name);
   diff::Subject subject;
   ModelArguments arguments = diff.model;
   subject.load = [arguments] { return open(arguments); };
@@ -56,10 +60,14 @@ std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
   std::vector<std::string> files = diff.inputs;
   if (!diff.inputs_file.empty()) {
     std::string path = expand_home(diff.inputs_file);
-    auto known = compare::NpzFile::open(path)->names();
-    for (const Port& port : model.inputs())
-      if (std::find(known.begin(), known.end(), port.name) != known.end())
-        files.push_back(fmt::format("{0}={1}:{0}", port.name, path));
+    auto is_input = [&](const std::string& name) {
+      return std::any_of(model.inputs().begin(), model.inputs().end(),
+                         [&](const Port& port) { return port.name == name; });
+    };
+    for (const std::string& name : compare::NpzFile::open(path)->names()) {
+      if (!is_input(name)) fail(ErrorKind::invalid_argument, diff.inputs_file, "holds {}, which is no input", name);
+      files.push_back(fmt::format("{0}={1}:{0}", name, path));
+    }
   }
   std::vector<Tensor> inputs = read_inputs(model, diff.model, files);
   for (size_t i = 0; diff.seed > 0 && files.empty() && i < inputs.size(); ++i)
@@ -229,7 +237,8 @@ void add_diff(Verb& app, Run& run) {
   auto diff = std::make_shared<Diff>();
   Verb verb = app.add_verb("diff", "the first operator that computes something else");
   add_model_options(verb, diff->model, diff->json);
-  verb.add_option("golden", diff->golden, "what is held to be right: .onnx, .pb, SavedModel, .om, or values in a .npz")
+  verb.add_option("golden", diff->golden,
+                  "what is held to be right: .onnx, .pb, SavedModel, .h5, .keras, .om, or values in a .npz")
       .required();
   verb.add_option("-i,--input", diff->inputs, "NAME=FILE or FILE in order; others are random");
   verb.add_option("--inputs", diff->inputs_file, ".npz with the inputs by name");

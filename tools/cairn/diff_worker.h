@@ -40,7 +40,11 @@ def trace_onnx():
 
 def frozen():
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
-    model = tf.saved_model.load(source)
+    if os.path.isdir(source):
+        model = tf.saved_model.load(source)
+    else:
+        tf.saved_model.save(tf.keras.models.load_model(source, compile=False), f"{folder}/saved_model")
+        model = tf.saved_model.load(f"{folder}/saved_model")
     key = signature or ("serving_default" if "serving_default" in model.signatures else list(model.signatures)[0])
     function = model.signatures[key]
     made = convert_variables_to_constants_v2(function, lower_control_flow=False)
@@ -58,7 +62,7 @@ def read_graph():
     return graph, {full(name): value for name, value in feeds.items()}, {name: full(name) for name in outputs}
 
 def trace_tensorflow():
-    graph_def, fed, outputs = frozen() if os.path.isdir(source) else read_graph()
+    graph_def, fed, outputs = frozen() if os.path.isdir(source) or source.endswith((".h5", ".keras")) else read_graph()
     graph = tf.Graph()
     with graph.as_default():
         tf.import_graph_def(graph_def, name="")
