@@ -113,11 +113,13 @@ def test_a_keras_file_can_be_held_to_be_right(command, tmp_path):
 
     model = tf.keras.Sequential([tf.keras.layers.Dense(8, "relu", input_shape=(6,), name="first"), tf.keras.layers.Dense(3)])
     tf.saved_model.save(model, str(tmp_path / "saved_model"))
+    model.save(tmp_path / "model.keras")
     model.layers[0].kernel.assign(model.layers[0].kernel * 1.5)
     model.save(tmp_path / "other.h5")
-    result = result_of(command("cairn", "diff", "saved_model", "other.h5"), tmp_path)
-    assert not result["equal"] and "TensorFlow" in result["golden"]
-    assert any("first" in source for source in result["culprits"][0]["sources"])
+    for mine, name in (("saved_model", "sequential/first/Relu"), ("model.keras", "first")):
+        result = result_of(command("cairn", "diff", mine, "other.h5"), tmp_path)
+        assert not result["equal"] and "TensorFlow" in result["golden"]
+        assert result["culprits"][0]["name"].endswith(name), result["culprits"][0]["name"]
 
 
 def test_wrong_use_is_told_in_a_sentence(models, command, tmp_path):

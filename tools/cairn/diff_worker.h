@@ -38,12 +38,25 @@ def trace_onnx():
     values = dict(zip(names, session.run(names, feeds)))
     return [(name, index, op, values[output]) for name, index, op, output in entries], {name: values[name] for name in own}, f"ONNX Runtime {onnxruntime.__version__}"
 
+def load_keras():
+    return tf.keras.models.load_model(source, compile=False)
+
+def trace_layers():
+    """What each layer gives that is called once: a Keras file names no operators."""
+    model, outputs = load_keras(), {}
+    for layer in model.layers:
+        if len(layer.inbound_nodes) == 1 and tf.is_tensor(layer.output) and not isinstance(layer, tf.keras.layers.InputLayer):
+            outputs[layer.name] = layer.output
+    kinds = {layer.name: type(layer).__name__ for layer in model.layers}
+    values = tf.keras.Model(model.inputs, outputs)(feeds if len(feeds) > 1 else next(iter(feeds.values())), training=False)
+    return [(name, 0, kinds[name], value.numpy()) for name, value in values.items() if isinstance(value, tf.Tensor)]
+
 def frozen():
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
     if os.path.isdir(source):
         model = tf.saved_model.load(source)
     else:
-        tf.saved_model.save(tf.keras.models.load_model(source, compile=False), f"{folder}/saved_model")
+        tf.saved_model.save(load_keras(), f"{folder}/saved_model")
         model = tf.saved_model.load(f"{folder}/saved_model")
     key = signature or ("serving_default" if "serving_default" in model.signatures else list(model.signatures)[0])
     function = model.signatures[key]
@@ -88,6 +101,11 @@ def trace_tensorflow():
     return [(op.name, index, op.type, value) for (op, index, _), value in zip(entries, values)], results, f"TensorFlow {tf.__version__}"
 
 entries, outputs, maker = trace_onnx() if source.endswith(".onnx") else trace_tensorflow()
+if source.endswith((".h5", ".keras")):
+    try:
+        entries += trace_layers()
+    except Exception:  # of a model that is called in a way of its own: fewer values to compare
+        pass
 kept = [entry for entry in entries if isinstance(entry[3], np.ndarray) or np.isscalar(entry[3])]
 arrays = {f"v{i}": np.ascontiguousarray(entry[3]) for i, entry in enumerate(kept)}
 arrays |= {f"o{i}": np.ascontiguousarray(value) for i, value in enumerate(outputs.values())}
