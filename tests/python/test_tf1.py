@@ -222,6 +222,33 @@ def test_stacked_directions_and_wrappers():
     assert shapes == [(2, 5, 8), (2, 5, 7), (2, 3, 4, 4, 3), (5, 2, 4)] and len(forward) == len(backward) == 2
 
 
+def test_a_coupled_gate_takes_in_what_it_forgets():
+    x, old = np.float32([[0.2, -0.4]]), np.float32([[0.3]])
+    cell = rnn.CoupledInputForgetGateLSTMCell(1, use_peepholes=True, initializer=tf.ones_initializer(), num_proj=2)
+    out, (c, m) = cell(tf.constant(x), rnn.LSTMStateTuple(tf.constant(old), tf.constant([[0.1, 0.2]])))
+    total, sigmoid = 0.2 - 0.4 + 0.1 + 0.2, lambda z: 1 / (1 + np.exp(-z))
+    forget = sigmoid(total + 1.0 + 0.3)
+    expected = forget * 0.3 + (1 - forget) * np.tanh(total)
+    expected_out = sigmoid(total + expected) * np.tanh(expected)
+    found = value_of([out, c, m])
+    np.testing.assert_allclose(found[1], [[expected]], rtol=1e-6)
+    np.testing.assert_allclose(found[0], [[expected_out] * 2], rtol=1e-6)
+    assert (found[0] == found[2]).all() and cell.output_size == 2 and cell.state_size == rnn.LSTMStateTuple(1, 2)
+    assert sorted(v.op.name.split("/")[-1] for v in tf.global_variables()) == ["B", "W_0", "W_F_diag", "W_O_diag", "W_P_0"]
+
+
+def test_parts_that_later_versions_have_elsewhere():
+    assert contrib.signal.inverse_stft is tf.signal.inverse_stft and contrib.signal.frame
+    area = contrib.staging.StagingArea([tf.float32], [[2]])
+    put, got = area.put([tf.constant([1.0, 2.0])]), area.get()
+    drawn = contrib.stateless.stateless_random_uniform([3], [1, 2]), tf.random.stateless_uniform([3], [1, 2])
+    with tf.Session() as sess:
+        sess.run(put)
+        assert np.ravel(sess.run(got)).tolist() == [1.0, 2.0]
+        first, second = sess.run(drawn)
+    assert (first == second).all()
+
+
 # Optimizers
 
 
@@ -256,6 +283,23 @@ def test_weight_decay_waits_for_the_gradients(resource):
         sess.run(tf.global_variables_initializer())
         sess.run(train)
         np.testing.assert_allclose(sess.run(w), 2.0 - 0.5 * 2.0 - 0.1 * 2.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_scipy_moves_variables_to_the_least_loss(resource):
+    """(a - 3)^2 + |b - fed|^2, with b at most 1 and, in the second case, a + b0 held at 2: by hand a = 2.5, b0 = -0.5 for fed = 0."""
+    a, b = (tf.get_variable(name, initializer=value, use_resource=resource) for name, value in (("a", 0.0), ("b", [5.0, 5.0])))
+    fed, seen = tf.placeholder(tf.float32, [2]), []
+    loss = tf.square(a - 3.0) + tf.reduce_sum(tf.square(b - fed))
+    free = contrib.opt.ScipyOptimizerInterface(loss, var_to_bounds={b: (-np.inf, [0.5, 1.0])}, options={"maxiter": 50})
+    held = contrib.opt.ScipyOptimizerInterface(loss, equalities=[a + b[0] - 2.0], method="SLSQP")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        free.minimize(sess, {fed: [-1.0, 2.0]}, fetches=[loss], loss_callback=seen.append)
+        np.testing.assert_allclose([sess.run(a), *sess.run(b)], [3.0, -1.0, 1.0], atol=1e-4)
+        held.minimize(sess, {fed: [0.0, 0.0]})
+        np.testing.assert_allclose([sess.run(a), *sess.run(b)], [2.5, -0.5, 0.0], atol=1e-4)
+    assert seen[-1] < 1.001
 
 
 def test_lazy_adam_touches_only_the_rows_of_the_gradient():

@@ -41,6 +41,7 @@ CONTRIB = {
     "tpu.python.tpu.tpu_estimator": "cairn_tf1.contrib.tpu",
     "tpu.python.tpu.tpu_optimizer": "cairn_tf1.contrib.tpu",
     "seq2seq.python.ops.attention_wrapper": "cairn_tf1.contrib.attention",
+    "signal": "tensorflow._api.v2.compat.v1.signal",
     "tensorboard.plugins": "tensorboard.plugins",
     "tensorboard.plugins.projector": "tensorboard.plugins.projector",
     **{

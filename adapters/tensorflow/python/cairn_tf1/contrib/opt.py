@@ -4,6 +4,8 @@ import sys
 
 import tensorflow.compat.v1 as tf
 
+from cairn_tf1.contrib.external_optimizer import ExternalOptimizerInterface, ScipyOptimizerInterface  # noqa: F401
+
 
 class DecoupledWeightDecayExtension:
     """Takes `weight_decay` * variable off each decayed variable before its step (Loshchilov and Hutter, 2017), once all

@@ -288,6 +288,48 @@ class Conv2DLSTMCell(ConvLSTMCell):
         super().__init__(conv_ndims=2, name=name, **kwargs)
 
 
+class CoupledInputForgetGateLSTMCell(RNNCell):
+    """An LSTM that takes in what it forgets: c = f * c + (1 - f) * j (Greff et al., 2015)."""
+
+    def __init__(self, num_units, use_peepholes=False, initializer=None, num_proj=None, proj_clip=None, num_unit_shards=1,
+                 num_proj_shards=1, forget_bias=1.0, state_is_tuple=True, activation=tf.tanh, reuse=None,
+                 layer_norm=False, norm_gain=1.0, norm_shift=0.0):  # fmt: skip
+        if num_unit_shards != 1 or num_proj_shards != 1 or layer_norm:
+            raise NotImplementedError("CoupledInputForgetGateLSTMCell: shards and layer_norm are not supported")
+        super().__init__(_reuse=reuse)
+        self._num_units, self._use_peepholes, self._initializer = num_units, use_peepholes, initializer
+        self._num_proj, self._proj_clip, self._forget_bias = num_proj, proj_clip, forget_bias
+        self._state_is_tuple, self._activation = state_is_tuple, activation
+
+    @property
+    def output_size(self):
+        return self._num_proj or self._num_units
+
+    @property
+    def state_size(self):
+        sizes = (self._num_units, self.output_size)
+        return LSTMStateTuple(*sizes) if self._state_is_tuple else sum(sizes)
+
+    def call(self, inputs, state):
+        units, made = self._num_units, lambda name, *shape: tf.get_variable(name, shape, inputs.dtype, self._initializer)
+        c, m = state if self._state_is_tuple else tf.split(state, [units, self.output_size], 1)
+        joined = tf.concat([inputs, m], 1)
+        kernel = made("W_0", joined.shape.as_list()[1], 3 * units)
+        bias = tf.get_variable("B", [3 * units], inputs.dtype, tf.zeros_initializer())
+        j, f, o = tf.split(tf.nn.bias_add(tf.matmul(joined, kernel), bias), 3, axis=1)
+        forget = f + self._forget_bias
+        if self._use_peepholes:
+            forget += made("W_F_diag", units) * c
+        forget = tf.sigmoid(forget)
+        c = forget * c + (1.0 - forget) * self._activation(j)
+        m = tf.sigmoid(o + made("W_O_diag", units) * c if self._use_peepholes else o) * self._activation(c)
+        if self._num_proj:
+            m = tf.matmul(m, made("W_P_0", units, self._num_proj))
+            if self._proj_clip is not None:
+                m = tf.clip_by_value(m, -self._proj_clip, self._proj_clip)
+        return m, LSTMStateTuple(c, m) if self._state_is_tuple else tf.concat([c, m], 1)
+
+
 def stack_bidirectional_rnn(cells_fw, cells_bw, inputs, initial_states_fw=None, initial_states_bw=None, dtype=None,
                             sequence_length=None, scope=None):  # fmt: skip
     """Layers of two directions, each on the joined outputs of the one before: (outputs, forward states, backward states)."""
