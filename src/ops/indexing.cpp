@@ -96,7 +96,7 @@ void infer_gather_nd(InferContext& context) {
 
 // Element offset that an index vector addresses in the dims [first, first + depth).
 int64_t offset_of(const KernelContext& context, const int64_t* index, const Dims& dims, const Dims& strides,
-                  size_t first, size_t depth, bool from_start = false) {
+                  size_t first, size_t depth, bool from_start) {
   int64_t offset = 0;
   for (size_t d = 0; d < depth; ++d)
     offset += checked_index(context, index[d], dims[first + d], from_start) * strides[first + d];
@@ -156,10 +156,11 @@ void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& u
   const auto depth = static_cast<size_t>(index_tensor.dims().back());
   const Dims indices = index_tensor.as_i64(), strides = strides_of(y.dims());
   const int64_t part = count_between(y.dims(), depth, y.rank()), picks = updates.count() / part;
+  const bool from_start = context.attr.boolean("from_start");
   for (int64_t p = 0; p < picks; ++p) {
     const int64_t* index = indices.data() + p * static_cast<int64_t>(depth);
     if (padded && std::any_of(index, index + depth, [](int64_t number) { return number < 0; })) continue;
-    const int64_t at = offset_of(context, index, y.dims(), strides, 0, depth);
+    const int64_t at = offset_of(context, index, y.dims(), strides, 0, depth, from_start);
     for (int64_t i = 0; i < part; ++i) store(data<T>(y)[at + i], data<T>(updates)[p * part + i]);
   }
 }
@@ -265,9 +266,11 @@ std::vector<OpDef> make_indexing_rows() {
                  "f32[2, 3, 4], i64[2, 1, 1]=[2, 0] {batch_dims = 1}", "f32[3], i64[1]=[2]", "f32[3], i64[0, 1]=[]",
                  "f32[2, 2], i64[3, 0]=[]"}},
       {.name = "scatter_nd",
-       .summary =
-           "zeros of the given shape with updates added at index vectors (the last dim of the indices), in their order",
+       .summary = "zeros of the given shape with updates added at index vectors (the last dim of the indices), in "
+                  "their order; "
+                  "negative ones as in gather",
        .inputs = {indices, {"updates", Accepts::numbers}, {"shape", Accepts::shape_integers}},
+       .attributes = {flag("from_start")},
        .traits = kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_nd,
@@ -279,9 +282,9 @@ std::vector<OpDef> make_indexing_rows() {
       {.name = "scatter_update",
        .summary = "x with updates put at index vectors (the last dim of the indices); of several for one place the "
                   "last stays; "
-                  "with padded, vectors with a negative number are left out",
+                  "with padded, vectors with a negative number are left out, else they are as in gather",
        .inputs = {x, indices, {"updates"}},
-       .attributes = {flag("padded")},
+       .attributes = {flag("padded"), flag("from_start")},
        .traits = kInPlace,
        .infer = infer_scatter_update,
        .reference = scatter_update,

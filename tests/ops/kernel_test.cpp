@@ -59,6 +59,10 @@ TEST(Kernels, OperandsFoundAtRunTimeAreChecked) {
   for (const char* op : {"gather", "gather_nd"})
     EXPECT_EQ(run(op, {"f32[2] (5.0, 6.0)", "i64[1] (-1)"}, {{"from_start", true}}),
               std::string(op) + ": index -1 is out of range for 2 elements");
+  EXPECT_EQ(run("scatter_nd", {"i64[1, 1] (-1)", "f32[1] (1.0)", "i64[1] (3)"}, {{"from_start", true}}),
+            "scatter_nd: index -1 is out of range for 3 elements");
+  EXPECT_EQ(run("scatter_update", {"f32[2] (5.0, 6.0)", "i64[1, 1] (-1)", "f32[1] (1.0)"}, {{"from_start", true}}),
+            "scatter_update: index -1 is out of range for 2 elements");
   EXPECT_EQ(run("scatter_nd", {"i64[1, 1] (3)", "f32[1] (1.0)", "i64[1] (3)"}),
             "scatter_nd: index 3 is out of range for 3 elements");
   EXPECT_EQ(run("reshape", {"f32[2] (1.0, 2.0)", "i64[1] (3)"}), "reshape: f32[2] cannot have shape [3]");

@@ -29,7 +29,7 @@ def test_shapes_that_do_not_fit_are_refused_and_the_next_run_works(fault):
 
 def test_a_row_that_is_none_is_refused(fault):
     (stock, engine), _ = fault("rows_that_are_none")
-    assert engine[0] == stock[0] and stock[0][:3] == ["InvalidArgumentError"] * 3
+    assert engine[0] == stock[0] and stock[0] == ["InvalidArgumentError"] * 3 + [""] + ["InvalidArgumentError", ""] * 3
     assert_close(engine[1], stock[1])
 
 

@@ -98,13 +98,14 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
   const Indices indices(group, node.inputs[1]);
   const bool update = node.is("scatter_update"), add = !update && node.attr().text("mode") == "add";
   const bool padded = node.attr().boolean("padded"), ignored = count_of(sizes(node.inputs[2])) == 0;
+  const bool wraps = update && !node.attr().boolean("from_start");
   const int64_t rows = dims[0], inner = count_between(dims, 1, dims.size());
   const int64_t bytes = inner * static_cast<int64_t>(node.result()->type.dtype.size());
   const size_t x = index_of(group, node.inputs[0]), updates = index_of(group, node.inputs[2]);
   const auto run = [=, name = node.op->name](const StepArgs& args) {
     for (int64_t i = 0; i < indices.count && !(update && ignored); ++i) {
       const int64_t row = indices.at(args, i);
-      if (row >= rows || (!padded && row < (update ? -rows : 0)))
+      if (row >= rows || (!padded && row < (wraps ? -rows : 0)))
         fail(ErrorKind::invalid_argument, name, "index {} is out of range for {} {}", row, rows,
              update ? "elements" : "rows");
     }

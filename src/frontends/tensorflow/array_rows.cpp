@@ -374,12 +374,12 @@ void gather_nd(OpContext& c) {
 
 void scatter_nd(OpContext& c) {
   c.expect_inputs(3);
-  c.out = {c.b.add("scatter_nd", c.in)};
+  c.out = {c.b.add("scatter_nd", c.in, {{"from_start", true}})};
 }
 
 void scatter_update(OpContext& c) {
   c.expect_inputs(3);
-  c.out = {c.b.add("scatter_update", c.in)};
+  c.out = {c.b.add("scatter_update", c.in, {{"from_start", true}})};
 }
 
 void one_hot(OpContext& c) {

@@ -199,7 +199,7 @@ void reverse_sequence(OpContext& c) {
 void scatter_add(OpContext& c) {
   c.expect_inputs(3);
   Value* shape = c.in[0]->type.is_static() ? c.b.ints(c.in[0]->type.shape.sizes()) : c.b.add("shape_of", {c.in[0]});
-  Value* sums = c.b.add("scatter_nd", {c.in[1], c.in[2], shape});
+  Value* sums = c.b.add("scatter_nd", {c.in[1], c.in[2], shape}, {{"from_start", true}});
   c.out = {c.b.add(c.target, {c.in[0], sums})};
 }
 

@@ -43,7 +43,7 @@ void scatter(OpContext& c) {
   Value* content = content_of(c);
   Value* updates = spread_updates(c, content, c.in[1], c.in[2]);
   if (c.target == nullptr)
-    write(c, c.b.add("scatter_update", {content, vectors(c, c.in[1], c.rank(1)), updates}));
+    write(c, c.b.add("scatter_update", {content, vectors(c, c.in[1], c.rank(1)), updates}, {{"from_start", true}}));
   else
     write(c, c.b.add("scatter_reduce", {content, c.in[1], updates}, {{"mode", std::string(c.target)}}));
 }
@@ -51,8 +51,9 @@ void scatter(OpContext& c) {
 void scatter_nd(OpContext& c) {
   c.expect_inputs(3);
   Value* content = content_of(c);
-  if (c.target == nullptr) return write(c, c.b.add("scatter_update", {content, c.in[1], c.in[2]}));
-  Value* sums = c.b.add("scatter_nd", {c.in[1], c.in[2], folded(c.b.add("shape_of", {content}), c.b)});
+  const Attributes attributes{{"from_start", true}};
+  if (c.target == nullptr) return write(c, c.b.add("scatter_update", {content, c.in[1], c.in[2]}, attributes));
+  Value* sums = c.b.add("scatter_nd", {c.in[1], c.in[2], folded(c.b.add("shape_of", {content}), c.b)}, attributes);
   write(c, c.b.add(c.target, {content, sums}));
 }
 

@@ -174,9 +174,12 @@ def rows_that_are_none():
         loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.embedding_lookup(table, rows), variable("w", 4, 4))))
         loss += tf.reduce_sum(tf.gather_nd(table, rows[:, None])) + tf.reduce_sum(tf.gather(loss + table, rows, axis=1))
         step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        new = tf.matmul(tf.nn.embedding_lookup(table, rows * 0), variable("v", 4, 4))
+        put = [tf.scatter_update(table, rows, new), tf.scatter_nd_add(table, rows[:, None], new), tf.scatter_nd(rows[:, None], new, [5, 4])]
         with session(engine) as s:
             s.run(tf.global_variables_initializer())
             kinds = [kind_of(lambda: s.run(step, {rows: each}))[0] for each in ([-1], [1, 7], [0, -2], [3])]
+            kinds += [kind_of(lambda: s.run(each, {rows: [at]}))[0] for each in put for at in (-1, 2)]
             return kinds, plain(s.run(tf.global_variables()))
 
     return [run(None), run(True)]
