@@ -49,7 +49,11 @@ std::optional<Tensor> tensor_at(const Plan& plan, size_t i, void* const* buffers
   if (!buffer.value || !buffer.value->type.is_tensor()) return std::nullopt;
   const Type& type = buffer.value->type;
   if (type.dtype.kind == DType::Kind::string || type.dtype.bits < 8) return std::nullopt;
-  if (buffer.kind == Buffer::Kind::constant) return buffer.constant;
+  if (buffer.kind == Buffer::Kind::constant) {
+    if (buffer.constant.defined()) return buffer.constant;
+    const Tensor* packed = constant_of(buffer.value);  // the kernel has its own form of it
+    return packed && packed->defined() ? std::optional(*packed) : std::nullopt;
+  }
   if (is_host_object(type)) {
     const auto* value = static_cast<const HostValue*>(buffers[i]);
     if (!value || value->list || !value->tensor.defined()) return std::nullopt;

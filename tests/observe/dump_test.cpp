@@ -114,6 +114,28 @@ TEST(Dump, OnlyTheStepsAndOperatorsAskedFor) {
   EXPECT_EQ(names(tree.steps[0]), (std::vector<std::string>{"scope/Log", "second/Softmax"}));
 }
 
+TEST(Dump, WeightsThatAKernelHasPackedAreDumpedAsTheGraphHasThem) {
+  std::vector<float> weights(8 * 40);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i) / 64;
+  auto net = Model::make(parse(fmt::format(R"(module @net {{
+  func @main(%x: f32[4, 8]) -> (%y: f32[4, 40]) {{
+    %w = constant {{value = f32[8, 40] ({})}}
+    %y = matmul %x, %w
+    return %y
+  }}
+}}
+)",
+                                           fmt::join(weights, ", "))),
+                         {.threads = 1});
+  Folder folder;
+  start_dump(parse_dump_options(fmt::format("{{\"dump_path\":\"{}\",\"dump_mode\":\"input\"}}", folder.path)));
+  run(*net);
+  auto tree = compare::read_tree(stop_dump());
+  ASSERT_EQ(tree.steps[0].ops[0].tensors.size(), 2u);
+  Tensor dumped = compare::load(tree.steps[0].ops[0].tensors[1]).tensor;
+  EXPECT_TRUE(dumped.same_bits(Tensor::of(kF32, {8, 40}, weights)));
+}
+
 TEST(Dump, RunsOfOneHostStepShareAFolder) {
   Folder folder;
   auto net = model();
