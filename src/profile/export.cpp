@@ -25,6 +25,7 @@ constexpr std::string_view kReadme = R"(What is what
   op_statistic    time by operator type          task_time      the same, short
   fusion_op       which nodes became one step    api_statistic  calls of cairn_model_run
   static_op_mem   memory of each step's results  memory_record  arenas as they were made
+  operator_memory when they came and went, in the first 100,000 executions
   msprof_tx       the program's own ranges, where it has some
   msprof_*.json, step_trace_*.json   timelines for chrome://tracing (the first 500,000 steps)
   trace_*.perfetto-trace             the whole timeline for ui.perfetto.dev

@@ -205,6 +205,40 @@ void write_memory_record(const Recording& recording, const std::string& path) {
   file.close();
 }
 
+/// When the results of steps came and went; of the first executions, as each repeats the one before.
+void write_operator_memory(const Recording& recording, const std::string& path) {
+  constexpr size_t kMost = 100000;
+  using Times = std::map<uint32_t, std::pair<int64_t, int64_t>>;  // begin and end, by step
+  std::map<std::pair<uint32_t, uint32_t>, Times> runs;            // by run and plan
+  for (size_t i = 0; i < std::min(recording.ops.size(), kMost); ++i) {
+    const Record& op = recording.ops[i];
+    runs[{op.run, op.plan}][op.step] = {op.begin_ns, op.end_ns};
+  }
+  Writer file(path);
+  file.text(
+      "Device_id,Name,Size(KB),Allocation Time(us),Duration(us),Allocation Total Allocated(KB),"
+      "Allocation Total Reserved(KB),Release Total Allocated(KB),Release Total Reserved(KB)\n");
+  std::map<uint32_t, std::vector<int64_t>> of_plan;
+  size_t looked = 0;  // bounded whatever the file says of its plans
+  for (const auto& [key, times] : runs) {
+    const PlanInfo& plan = recording.plans[key.second];
+    std::vector<int64_t>& live = of_plan[key.second];
+    if (live.empty()) live = live_bytes(plan);
+    for (const BufferInfo& buffer : plan.buffers) {
+      if (++looked > kMostRows) break;
+      const auto first = times.find(buffer.first), last = times.find(buffer.last);
+      if (first == times.end() || last == times.end() || last->second.second < first->second.first) continue;
+      const int64_t begin = first->second.first, end = last->second.second;
+      file.text(fmt::format("0,{},{},", csv_cell(plan.steps[buffer.first].name), kilobytes(buffer.bytes)));
+      file.us(real_time(recording, begin)).text(",").us(end - begin);
+      file.text(fmt::format(
+          ",{},{},{},{}\n", kilobytes(static_cast<uint64_t>(live[buffer.first])), kilobytes(plan.arena_bytes),
+          kilobytes(static_cast<uint64_t>(live[buffer.last]) - buffer.bytes), kilobytes(plan.arena_bytes)));
+    }
+  }
+  file.close();
+}
+
 }  // namespace
 
 const char* task_type(const StepInfo& step) {
@@ -258,6 +292,7 @@ void write_tables(const Recording& recording, const Analysis& analysis, const st
   write_ranges(recording, path("msprof_tx"));
   write_static_memory(recording, path("static_op_mem"));
   write_memory_record(recording, path("memory_record"));
+  write_operator_memory(recording, path("operator_memory"));
 }
 
 }  // namespace cairn::profile

@@ -186,6 +186,9 @@ TEST(Export, WritesEveryFileWithItsColumns) {
   EXPECT_NE(content("op_statistic").find("0,net,MatMul,AI_VECTOR_CORE,4,0.580,0.100,0.145,0.190,82.857\n"),
             std::string::npos)
       << content("op_statistic");
+  EXPECT_EQ(content("operator_memory").substr(content("operator_memory").find('\n') + 1),
+            "0,dense/MatMul,0.062,1001.000,0.100,0.062,0.125,0.000,0.125\n"
+            "0,dense/MatMul,0.062,1002.000,0.100,0.062,0.125,0.000,0.125\n");
   for (const char* name : {"task_time", "fusion_op", "api_statistic", "static_op_mem", "memory_record"})
     EXPECT_NE(content(name).find('\n'), std::string::npos) << name;
   std::string base = file.path() + "/mindstudio_profiler_output/";
