@@ -24,7 +24,7 @@ class Step {
   /// The next states.
   std::vector<Value*> run(Value* x) {
     switch (layer_.kind) {
-      case Recurrence::Kind::simple: return {b.add(layer_.fresh, {sum(b, x, of_state(layer_.states[0], 0, 1))})};
+      case Recurrence::Kind::simple: return {applied(layer_.fresh, sum(b, x, of_state(layer_.states[0], 0, 1)))};
       case Recurrence::Kind::gru: return {gru(x, layer_.states[0])};
       case Recurrence::Kind::lstm: return lstm(x, layer_.states[0], layer_.states[1]);
     }
@@ -32,6 +32,8 @@ class Step {
   }
 
  private:
+  Value* applied(const std::string& function, Value* x) { return layer_.apply(function, x, b); }
+
   /// The state's part of `count` gates from `first` on.
   Value* of_state(Value* h, int64_t first, int64_t count) {
     const int64_t begin = first * layer_.hidden, end = begin + count * layer_.hidden;
@@ -49,12 +51,12 @@ class Step {
 
   std::vector<Value*> lstm(Value* x, Value* h, Value* cell) {
     Value* all = sum(b, x, of_state(h, 0, 4));
-    Value* input = b.add(layer_.gate, {peeped(gate(all, 0), cell, 0)});
-    Value* forget = b.add(layer_.gate, {peeped(gate(all, 1), cell, 2)});
-    Value* fresh = b.add(layer_.fresh, {gate(all, 2)});
+    Value* input = applied(layer_.gate, peeped(gate(all, 0), cell, 0));
+    Value* forget = applied(layer_.gate, peeped(gate(all, 1), cell, 2));
+    Value* fresh = applied(layer_.fresh, gate(all, 2));
     Value* next = sum(b, product(b, forget, cell), product(b, input, fresh));
-    Value* output = b.add(layer_.gate, {peeped(gate(all, 3), next, 1)});
-    return {product(b, output, b.add(layer_.out, {next})), next};
+    Value* output = applied(layer_.gate, peeped(gate(all, 3), next, 1));
+    return {product(b, output, applied(layer_.out, next)), next};
   }
 
   Value* gru(Value* x, Value* h) {
@@ -63,14 +65,14 @@ class Step {
     if (layer_.reset_after) {
       Value* of_h = of_state(h, 0, 3);
       Value* both = sum(b, x, of_h);
-      update = b.add(layer_.gate, {gate(both, 0)}), reset = b.add(layer_.gate, {gate(both, 1)});
+      update = applied(layer_.gate, gate(both, 0)), reset = applied(layer_.gate, gate(both, 1));
       past = product(b, reset, gate(of_h, 2));
     } else {
-      update = b.add(layer_.gate, {sum(b, gate(x, 0), of_state(h, layer_.order[0], 1))});
-      reset = b.add(layer_.gate, {sum(b, gate(x, 1), of_state(h, layer_.order[1], 1))});
+      update = applied(layer_.gate, sum(b, gate(x, 0), of_state(h, layer_.order[0], 1)));
+      reset = applied(layer_.gate, sum(b, gate(x, 1), of_state(h, layer_.order[1], 1)));
       past = of_state(product(b, reset, h), last, 1);
     }
-    Value* fresh = b.add(layer_.fresh, {sum(b, gate(x, 2), past)});
+    Value* fresh = applied(layer_.fresh, sum(b, gate(x, 2), past));
     return sum(b, fresh, product(b, update, b.add("sub", {h, fresh})));
   }
 

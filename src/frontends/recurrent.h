@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,11 @@ struct Recurrence {
   int64_t hidden = 0;
   /// Which part of the weights each gate is. GRU: update, reset, new state. LSTM: input, forget, new cell, output.
   std::array<int64_t, 4> order = {0, 1, 2, 3};
-  /// Names of ops: of the gates (simple: none), of the new state or cell, and of the LSTM's result.
+  /// Functions of the gates (simple: none), of the new state or cell, and of the LSTM's result: names of ops, or what
+  /// `apply` knows.
   std::string gate = "sigmoid", fresh = "tanh", out = "tanh";
+  std::function<Value*(const std::string& function, Value* x, Builder& b)> apply =
+      [](const std::string& function, Value* x, Builder& b) { return b.add(function, {x}); };
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
   bool backwards = false;
 

@@ -245,6 +245,23 @@ def volumes(tf):
     yield "volumes", tf.keras.Model(x, rest), {"x": values.astype(np.float32)}
 
 
+def habits(tf):
+    """What old files and beginners' models have."""
+    L = tf.keras.layers
+    random = np.random.default_rng(14)
+    steps, image, row = tf.keras.Input((7, 6), name="steps"), tf.keras.Input((5, 6, 3), name="image"), tf.keras.Input((8,), name="row")
+    gates = {"recurrent_activation": "hard_sigmoid"}  # as Keras 2.2 had by default
+    rest = [L.LSTM(4, **gates)(steps), L.GRU(4, reset_after=False, activation="elu", **gates)(steps), L.SimpleRNN(3, activation="linear")(steps),
+            L.Bidirectional(L.LSTM(3, **gates))(steps)]  # fmt: skip
+    yield "gates", tf.keras.Model(steps, rest), {"steps": random.normal(size=(3, 7, 6)).astype(np.float32)}
+    augment = tf.keras.Sequential([L.RandomFlip(), L.RandomRotation(0.2), L.RandomZoom(0.1), L.RandomTranslation(0.1, 0.1), L.RandomContrast(0.2)])
+    pixels = {"image": random.uniform(0, 255, size=(2, 5, 6, 3)).astype(np.float32)}
+    yield "augmented", tf.keras.Model(image, L.Flatten()(L.Rescaling(1 / 255)(augment(image)))), pixels
+    inner = tf.keras.Sequential([L.Dense(4, "mish"), tf.keras.Sequential([L.Dense(3), tf.keras.Sequential([L.Dense(2, "leaky_relu")])])])
+    limits = L.ReLU(1.0, negative_slope=0.2, threshold=0.1)(row)
+    yield "inner", tf.keras.Model(row, [inner(row), limits]), {"row": random.normal(size=(4, 8)).astype(np.float32)}
+
+
 def functions(tf):
     L = tf.keras.layers
     x, z = tf.keras.Input((6, 4), name="x"), tf.keras.Input((6, 4), name="z")
@@ -268,7 +285,7 @@ def functions(tf):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("suffix", ("h5", "keras"))
-@pytest.mark.parametrize("family", (masked, attending, around, more_layers, volumes, functions))
+@pytest.mark.parametrize("family", (masked, attending, around, more_layers, volumes, habits, functions))
 def test_models_with(family, suffix, tmp_path):
     import tensorflow as tf
 

@@ -95,12 +95,10 @@ Value* LayerContext::activated(Value* x, const char* key) {
   const Json* given = find(key);
   if (given != nullptr && !given->is_string()) refuse("an activation that is no name is not supported");
   const std::string name = given == nullptr ? "linear" : given->get<std::string>();
-  if (!keras3 || name != "hard_sigmoid") return activation(x, name, b);
-  Value* sum = b.add("add", {x, scalar_like(x, 3, b)});  // of Keras 3: relu6(x + 3) / 6
-  return b.add("mul", {activation(sum, "relu6", b), scalar_like(x, 1.0 / 6, b)});
+  return activation(x, name, keras3, b);
 }
 
-Value* activation(Value* x, const std::string& name, Builder& b) {
+Value* activation(Value* x, const std::string& name, bool keras3, Builder& b) {
   auto constant = [&](float value) { return b.constant(Tensor::scalar_f32(value)); };
   if (name == "linear") return x;
   for (const char* same : {"relu", "tanh", "sigmoid", "softplus", "exp"})
@@ -111,6 +109,12 @@ Value* activation(Value* x, const std::string& name, Builder& b) {
   if (name == "gelu") return b.add("gelu", {x});
   if (name == "relu6") return b.add("clip", {x}, {{"low", 0.0}, {"high", 6.0}});
   if (name == "softsign") return b.add("div", {x, b.add("add", {b.add("abs", {x}), constant(1)})});
+  if (name == "leaky_relu") return b.add("leaky_relu", {x}, {{"alpha", 0.2}});
+  if (name == "mish") return b.add("mul", {x, b.add("tanh", {b.add("softplus", {x})})});
+  if (name == "hard_sigmoid" && keras3) {  // relu6(x + 3) / 6
+    Value* sum = b.add("add", {x, scalar_like(x, 3, b)});
+    return b.add("mul", {activation(sum, "relu6", keras3, b), scalar_like(x, 1.0 / 6, b)});
+  }
   if (name == "hard_sigmoid")
     return b.add("clip", {b.add("add", {b.add("mul", {x, constant(0.2f)}), constant(0.5f)})},
                  {{"low", 0.0}, {"high", 1.0}});

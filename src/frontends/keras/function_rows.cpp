@@ -251,7 +251,7 @@ void leaky(LayerContext& c, const Arguments& a) {
   c.out = {c.b.add("leaky_relu", {a.first()}, {{"alpha", a.real("alpha", 0.2)}})};
 }
 
-void by_name(LayerContext& c, const Arguments& a) { c.out = {activation(a.first(), c.target, c.b)}; }
+void by_name(LayerContext& c, const Arguments& a) { c.out = {activation(a.first(), c.target, c.keras3, c.b)}; }
 
 void gelu(LayerContext& c, const Arguments& a) {
   c.out = {c.b.add("gelu", {a.first()}, {{"approximate", a.flag("approximate")}})};

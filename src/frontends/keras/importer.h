@@ -88,7 +88,7 @@ std::span<const Row> function_rows();
 DType dtype_named(const std::string& name);
 
 /// x through the activation of that name. Throws Error unsupported.
-Value* activation(Value* x, const std::string& name, Builder& builder);
+Value* activation(Value* x, const std::string& name, bool keras3, Builder& builder);
 
 /// x over its length along the axes, the square of which counts as `least` at least.
 Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& builder);

@@ -107,9 +107,13 @@ void activation_layer(LayerContext& c) {
 
 void relu(LayerContext& c) {
   c.expect_inputs(1);
-  if (c.number("threshold", 0) != 0) c.refuse("a threshold is not supported");
-  const double slope = c.number("negative_slope", 0);
-  Value* y = slope == 0 ? c.b.add("relu", c.in) : c.b.add("leaky_relu", c.in, {{"alpha", slope}});
+  const double slope = c.number("negative_slope", 0), threshold = c.number("threshold", 0);
+  Value* y = nullptr;
+  if (threshold != 0)  // below it the slope counts from it
+    y = c.b.add("select", {c.b.add("greater_equal", {c.in[0], real(c, threshold)}), c.in[0],
+                           c.b.add("mul", {c.b.add("sub", {c.in[0], real(c, threshold)}), real(c, slope)})});
+  else
+    y = slope == 0 ? c.b.add("relu", c.in) : c.b.add("leaky_relu", c.in, {{"alpha", slope}});
   if (c.find("max_value") != nullptr) y = c.b.add("minimum", {y, real(c, c.number("max_value", 0))});
   c.out = {y};
 }
@@ -317,6 +321,12 @@ constexpr Row kLayerRows[] = {
     {"Normalization", normalization},
     {"PReLU", prelu, nullptr, kPass},
     {"Permute", permute},
+    {"RandomBrightness", identity, nullptr, kPass},
+    {"RandomContrast", identity, nullptr, kPass},
+    {"RandomFlip", identity, nullptr, kPass},
+    {"RandomRotation", identity, nullptr, kPass},
+    {"RandomTranslation", identity, nullptr, kPass},
+    {"RandomZoom", identity, nullptr, kPass},
     {"ReLU", relu, nullptr, kPass},
     {"RepeatVector", repeat},
     {"Rescaling", rescaling},

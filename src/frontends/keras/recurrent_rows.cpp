@@ -16,12 +16,6 @@ Value* swapped(Value* x, Builder& b) {
   return b.add("transpose", {x}, {{"permutation", order}});
 }
 
-std::string op_of(LayerContext& c, const char* key, const char* fallback) {
-  const std::string name = c.text(key, fallback);
-  if (name != "tanh" && name != "sigmoid" && name != "relu") c.refuse("{} '{}' is not supported", key, printable(name));
-  return name;
-}
-
 struct Results {
   Value* all;                  // [batch, steps, hidden], in the order in which the steps were taken
   std::vector<Value*> states;  // [batch, hidden] after the last one: what the layer gives, and of an LSTM its cell
@@ -41,8 +35,11 @@ Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero, std::s
   layer.kind = kind;
   layer.hidden = hidden;
   layer.backwards = backwards;
-  layer.fresh = layer.out = op_of(c, "activation", "tanh");
-  if (kind != Kind::simple) layer.gate = op_of(c, "recurrent_activation", "sigmoid");
+  layer.fresh = layer.out = c.text("activation", "tanh");
+  if (kind != Kind::simple) layer.gate = c.text("recurrent_activation", "sigmoid");
+  layer.apply = [keras3 = c.keras3](const std::string& function, Value* y, Builder& builder) {
+    return activation(y, function, keras3, builder);
+  };
   layer.reset_after = c.boolean("reset_after", true);
   Value* x = swapped(c.in[0], b);
   layer.input = b.add("matmul", {x, c.weight("kernel", {c.last_dim(), gates * hidden})});
@@ -110,6 +107,7 @@ void bidirectional(LayerContext& c) {
                                      backwards ? "backward_layer/cell" : "forward_layer/cell");
     LayerContext one(c.b, backwards ? *turned : (*inner)["config"], c.in, weights);
     one.masks = c.masks;
+    one.keras3 = c.keras3;
     const bool all = one.boolean("return_sequences", false);
     const Results results =
         run(one, which, backwards, all, states.empty() ? states : states.subspan(backwards ? count : 0, count));

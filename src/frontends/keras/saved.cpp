@@ -75,13 +75,16 @@ Weights Weights::part(const std::string& name, const std::string& path) const {
 
 std::string Weights::path_of(const std::string& name) {
   if (numbered_) return fmt::format("{}/vars/{}", group_, taken_++);
+  const auto paths = file_->texts(group_, "weight_names").value_or(std::vector<std::string>());
   std::vector<std::string> found;
-  for (const std::string& path : file_->texts(group_, "weight_names").value_or(std::vector<std::string>())) {
-    const std::string own = path.substr(0, path.rfind(':'));
-    bool inside = own.substr(own.rfind('/') + 1) == name;
-    for (const std::string& part : within_) inside = inside && has_part(own, part);
-    if (inside) found.push_back(path);
-  }
+  // A model made of layers that were built before it is no part of their names: the outer parts may be missing.
+  for (size_t outer = 0; found.empty() && outer < std::max<size_t>(within_.size(), 1); ++outer)
+    for (const std::string& path : paths) {
+      const std::string own = path.substr(0, path.rfind(':'));
+      bool inside = own.substr(own.rfind('/') + 1) == name;
+      for (size_t i = outer; i < within_.size(); ++i) inside = inside && has_part(own, within_[i]);
+      if (inside) found.push_back(path);
+    }
   if (found.size() != 1)
     fail(ErrorKind::invalid_model, "", "has {} weights '{}' in the file, expected 1", found.size(), name);
   return group_ + "/" + found[0];
