@@ -11,6 +11,7 @@
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "ir/text.h"
+#include "support/nearest.h"
 
 namespace cairn {
 namespace {
@@ -114,9 +115,22 @@ tensorflow::Signature complete(const tensorflow::GraphDef& graph, const ImportOp
   return signature;
 }
 
+/// Before inputs are looked for above them.
+void check_out_nodes(const tensorflow::GraphDef& graph, const std::vector<std::string>& out_nodes) {
+  for (const std::string& text : out_nodes) {
+    const std::string_view wanted = tensorflow::parse_tensor_name(text, text).node;
+    std::vector<std::string_view> names;
+    for (const tensorflow::Node& node : graph.nodes) names.push_back(node.name);
+    if (std::find(names.begin(), names.end(), wanted) == names.end())
+      fail(ErrorKind::invalid_argument, graph.model->name(), "has no node '{}' to end at{}", printable(wanted),
+           did_you_mean(wanted, names));
+  }
+}
+
 /// `graph` is the original one, or that with its loops and branches raised.
 Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphDef& original,
                      const ImportOptions& options, const tensorflow::Signature& given) {
+  check_out_nodes(original, options.out_nodes);
   tensorflow::Signature signature = complete(graph, options, given);
   const std::string& file = graph.model->name();
   if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");

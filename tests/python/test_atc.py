@@ -67,6 +67,8 @@ def test_ranges_are_kept_as_limits(convert, output, option):
         (["--optypelist_for_implmode=Gelu"], "E10001"),
         (["--optimization_switch=A:maybe"], "E10001"),
         (["--input_shape=z:1,3"], "E10016"),
+        (["--input_shape=x:1,3;x:2,3"], "E10001"),
+        (["--input_shape=x:1,3", "--out_nodes=nosuch:0"], "E10016"),
         (["--framework=5"], "E10001"),
         (["--framework=0"], "E10008"),
         (["--cluster_config=c.json"], "E10055"),
@@ -239,6 +241,16 @@ def test_the_check_report_lists_operators_in_network_order(command, tmp_path):
     assert done.returncode == 255 and report["result"] == "failed" and report["op"][0]["cause"][0]["code"] == 1
 
 
+def test_a_conversion_that_operators_stop_leaves_the_report(command, tmp_path):
+    (tmp_path / "m.pb").write_text(graph(("x", [2, 3])).replace('op: "Neg"', 'op: "NoSuchOp"'))
+    done = command("atc", "--model=m.pb", "--framework=3", "--output=m")
+    report = json.loads((tmp_path / "check_result.json").read_text())
+    assert done.returncode == 255 and report["result"] == "failed" and report["op"][0]["name"] == "y"
+    (tmp_path / "check_result.json").unlink()
+    assert command("atc", "--model=m.pb", "--framework=3", "--output=m", "--log=loud").returncode == 255
+    assert not (tmp_path / "check_result.json").exists()
+
+
 def test_the_remedy_for_an_unknown_operator_is_a_command_that_works(command, tmp_path):
     (tmp_path / "odd name.pb").write_text(
         graph(("x", [2, 3])).replace('op: "Neg"', 'op: "NoSuchOp"')
@@ -271,5 +283,5 @@ def test_msame_runs_profiles_and_keeps_what_steps_make(convert, command, tmp_pat
     done = command("msame", "--model", "model.om", "--output", "out", "--profiler", "--loop", 3)
     assert done.returncode == 0 and "x:2,3" in done.stdout
     assert "cpu/" in (tmp_path / "out/profiler/steps.csv").read_text()
-    for words in (["--dump"], ["--dump", "--profiler", "--output", "o"], ["--dymHW", "1"], ["--dymShape", "x:2,3"]):
+    for words in (["--dump"], ["--dump", "--profiler", "--output", "o"], ["--dymBatch", "2", "--dymHW", "1,1"], ["--dymHW", "1"], ["--dymShape", "x:2,3"]):
         assert command("msame", "--model", "model.om", *words).returncode == 1

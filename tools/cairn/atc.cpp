@@ -170,7 +170,7 @@ class Tool {
     Conversion job = request().conversion;
     job.output = output;
     if (options_.get("save_original_model") == "true") job.original_output = options_.get("output") + "_original.om";
-    Converted converted = cli::convert(job);
+    Converted converted = converted_or_reported(job);
     for (const std::string& sentence : without_effect(options_, job, converted)) say(Level::warning, "note", sentence);
     const PrecisionReport& precision = converted.precision;
     if (precision.lowered + precision.widened > 0)
@@ -218,19 +218,13 @@ class Tool {
     }
   }
 
-  /// Mode 3: the same as converting, but nothing is written but the report.
-  void check() {
-    Conversion job = request().conversion;
-    std::string path = options_.get("check_report");
+  /// Operators in network order, and what is wrong with them.
+  struct CheckReport {
     Json ops = Json::array();
     size_t bad = 0;
-    std::optional<ReportError> failure;
-    try {
-      for (const Source& source : cli::convert(job).sources)
-        ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
-    } catch (const ReportError& error) {
-      failure.emplace(error);
-      for (const Problem& problem : error.report().problems())
+
+    void add(const Report& report) {
+      for (const Problem& problem : report.problems())
         for (const auto& place : problem.places) {
           ++bad;
           int code = platform_code(problem) == "E19010" ? 1 : 2;
@@ -240,12 +234,41 @@ class Tool {
                          {"cause", Json::array({{{"code", code}, {"message", problem.message}}})}});
         }
     }
-    write_json(path, {{"name", std::filesystem::path(job.source).filename().string()},
-                      {"result", failure ? "failed" : "success"},
-                      {"total", ops.size()},
-                      {"pass", ops.size() - bad},
-                      {"fail", bad},
-                      {"op", ops}});
+    void write(const std::string& path, const std::string& source, bool failed) const {
+      write_json(path, {{"name", std::filesystem::path(source).filename().string()},
+                        {"result", failed ? "failed" : "success"},
+                        {"total", ops.size()},
+                        {"pass", ops.size() - bad},
+                        {"fail", bad},
+                        {"op", ops}});
+    }
+  };
+
+  /// As the platform does, a model that cannot be read leaves the report of mode 3 behind.
+  Converted converted_or_reported(const Conversion& job) const {
+    try {
+      return cli::convert(job);
+    } catch (const ReportError& error) {
+      CheckReport report;
+      report.add(error.report());
+      if (report.bad > 0) report.write(options_.get("check_report"), job.source, true);
+      throw;
+    }
+  }
+
+  /// Mode 3: the same as converting, but nothing is written but the report.
+  void check() {
+    Conversion job = request().conversion;
+    CheckReport report;
+    std::optional<ReportError> failure;
+    try {
+      for (const Source& source : cli::convert(job).sources)
+        report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
+    } catch (const ReportError& error) {
+      failure.emplace(error);
+      report.add(error.report());
+    }
+    report.write(options_.get("check_report"), job.source, failure.has_value());
     if (failure) throw *failure;
   }
 

@@ -89,6 +89,12 @@ class Reader {
            "Only one of [--dynamic_batch_size], [--dynamic_image_size], [--dynamic_dims] and [--input_shape_range] can "
            "be given.");
     if (options_.has("input_shape")) job.shapes = parse_input_shapes(options_.get("input_shape"), request_.repairs);
+    for (size_t i = 0; i < job.shapes.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (!job.shapes[i].name.empty() && job.shapes[i].name == job.shapes[j].name)
+          stop("E10001", "--input_shape",
+               fmt::format("Value [{}] for parameter [--input_shape] is invalid. Reason: '{}' is there twice",
+                           options_.get("input_shape"), job.shapes[i].name));
     if (ranges) add_ranges(parse_shape_ranges(options_.get("input_shape_range")));
     if (given.empty()) return;
     const ProfileOption& option = *given[0];

@@ -127,7 +127,7 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
     stop("E10003", "--keep_dtype", fmt::format("{} entries of --keep_dtype fit no operator: {}", count, missing));
 }
 
-/// A shape for an input that there is not has a code of its own on the platform.
+/// A name that there is not has a code of its own on the platform.
 Module open_source(const Conversion& conversion) {
   try {
     return open_model(conversion.source, conversion.import);
@@ -136,6 +136,8 @@ Module open_source(const Conversion& conversion) {
       if (error.message().find(fmt::format("has no input '{}'", shape.name)) != std::string::npos)
         stop("E10016", "--input_shape",
              fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name, error.what()));
+    if (error.message().find("has no node '") != std::string::npos)
+      stop("E10016", "--out_nodes", fmt::format("An opname specified in [--out_nodes] is not found: {}", error.what()));
     throw;
   }
 }

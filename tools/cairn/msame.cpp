@@ -189,6 +189,10 @@ int msame_main(const std::vector<std::string>& arguments) {
     if (msame.profiler && msame.dump) fail(ErrorKind::invalid_argument, "--profiler", "excludes --dump");
     if ((msame.profiler || msame.dump) && msame.output.empty())
       fail(ErrorKind::invalid_argument, "--output", "is needed with --profiler and --dump");
+    const std::string* sizes[] = {&msame.dym_batch, &msame.dym_hw, &msame.dym_dims, &msame.dym_shape};
+    if (std::count_if(std::begin(sizes), std::end(sizes), [](const std::string* text) { return !text->empty(); }) > 1)
+      fail(ErrorKind::invalid_argument, "--dymBatch",
+           "only one of --dymBatch, --dymHW, --dymDims and --dymShape is taken");
     if (!msame.dym_shape.empty() && msame.input.empty())
       fail(ErrorKind::invalid_argument, "--input", "is needed with --dymShape");
     return run_msame(std::move(msame));
