@@ -98,7 +98,8 @@ std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size
     }
     return sizes;
   }
-  if (node->is("slice") && node->attr().integers("steps").empty()) {
+  const auto steps = node->is("slice") ? node->attr().integers("steps") : std::vector<int64_t>();
+  if (node->is("slice") && std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; })) {
     const Tensor* begin = constant_of(node->inputs[1]);
     auto all = sizes_in(node->inputs[0]);
     if (begin == nullptr || !all) return sizes;

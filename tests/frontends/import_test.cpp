@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "frontends/tensorflow/raise.h"
 #include "ir/text.h"
 #include "models.h"
 #include "npy.h"
@@ -287,6 +288,38 @@ TEST(ImportTensorFlow, NodesOfTheFileAreAllAccountedFor) {
   ASSERT_EQ(module.sources.size(), 2u);
   EXPECT_EQ(module.sources[1].name, "aside");
   EXPECT_EQ(module.removed.at(1), Removal::dead);
+}
+
+TEST(ImportTensorFlow, NamesOfRaisedBranchesStayShort) {
+  std::string text = R"(node { name: "m0" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "p" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } })";
+  for (int i = 1; i <= 40; ++i)
+    text += fmt::format(R"(node {{ name: "s{0}" op: "Switch" input: "m{1}" input: "p" }}
+      node {{ name: "m{0}" op: "Merge" input: "s{0}" input: "s{0}:1" }})",
+                        i, i - 1);
+  tensorflow::GraphDef graph = tensorflow::read_graph_def(write_graph(text));
+  tensorflow::raise_control_flow(graph);
+  size_t branches = 0;
+  for (const tensorflow::Node& node : graph.nodes) {
+    EXPECT_LE(node.name.size(), 5u) << node.name;
+    branches += node.op == "If";
+  }
+  EXPECT_EQ(branches, 40u);
+}
+
+TEST(ImportTensorFlow, ANodeToEndAtThatThereIsNotIsNamed) {
+  std::string path = write_graph(R"(
+    node { name: "input" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "logits" op: "Relu" input: "input" })");
+  ImportOptions options;
+  options.out_nodes = {"logit:0"};
+  options.input_shapes["input"] = Shape{Dim(2)};
+  try {
+    import_model(path, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "has no node 'logit' to end at; did you mean logits?");
+  }
 }
 
 TEST(ImportTensorFlow, ALoopOfVersionOneIsNamed) {

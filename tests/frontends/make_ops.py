@@ -170,6 +170,65 @@ def more_cases():
     }
 
 
+def counting_cases():
+    n, table = i(0, 8, 3, 7), np.int32([2, 0, 1, 0, 2, 1])
+    classes = f(5, 4)
+    classes[1, 2] = np.nan
+    return {
+        "Bincount": (lambda n: raw.Bincount(arr=n, size=5, weights=np.zeros(0, np.float32)), [n[0]]),
+        "BincountRows": (lambda n, w: tf.math.bincount(n, w, minlength=6, maxlength=6, axis=-1), [n, f(3, 7)]),
+        "BincountBinary": (lambda n: tf.math.bincount(n, minlength=4, maxlength=4, axis=-1, binary_output=True), [n]),
+        "Bucketize": (lambda x: raw.Bucketize(input=x, boundaries=[-1.0, 0.0, 1.5]), [np.float32([[-2, -1, 0.1], [1.5, 9, -0.5]])]),
+        "Cross": (lambda x, y: tf.linalg.cross(x, y), [f(4, 3), f(4, 3)]),
+        "Cumprod": (lambda x: tf.math.cumprod(x, 1), [f(3, 7, 2)]),
+        "CumprodReversed": (lambda x: tf.math.cumprod(x, -1, exclusive=True, reverse=True), [i(1, 4, 2, 6)]),
+        "DynamicPartition": (lambda x, n: tf.concat(tf.dynamic_partition(x, n, 4), 0), [f(6, 2), table]),
+        "DynamicStitchOpen": (lambda x, n: tf.dynamic_stitch(tf.dynamic_partition(tf.range(6), n, 3), tf.dynamic_partition(x, n, 3)), [f(6, 2), table]),
+        "EmbeddingParts": (lambda n: tf1.nn.embedding_lookup([tf.constant(f(3, 2)), tf.constant(f(3, 2))], n, partition_strategy="div"), [i(0, 6, 5)]),
+        "InTopKV2": (lambda x, n: tf.math.in_top_k(n, x, 2), [classes, np.int32([3, 0, 7, 1, 2])]),
+        "InTopK": (lambda x, n: raw.InTopK(predictions=x, targets=n, k=3), [classes, np.int32([3, 0, -1, 1, 2])]),
+        "LowerBound": (lambda x: tf.searchsorted(np.float32([0, 1, 1, 3]), x), [np.float32([1, -1, 3, 9, 0.5])]),
+        "UpperBound": (lambda x: tf.searchsorted(np.float32([0, 1, 1, 3]), x, "right"), [np.float32([1, -1, 3, 9, 0.5])]),
+        "Print": (lambda x: tf1.Print(2 * x, [x[0]], first_n=0), [X]),
+        "SplitOpen": (lambda x, n: tf.split(x[:, :n], 2, 1)[1] + tf.split(tf.ensure_shape(x[:, :n], [2, 4, 3]), 2, 1)[1], [f(2, 5, 3), np.int32(4)]),
+        "TensorScatterMax": (lambda x, n, u: tf.tensor_scatter_nd_max(x, n, u), [f(5, 2), np.int32([[4], [1], [4]]), f(3, 2)]),
+        "TensorScatterMin": (lambda x, n, u: tf.tensor_scatter_nd_min(x, n, u), [f(5, 2), np.int32([[4], [1], [4]]), f(3, 2)]),
+        "UniqueWithCounts": (lambda n: tf.unique_with_counts(n)[2], [np.int32([3, 1, 3, 2, 1, 3])]),
+        "SizesOfAShape": (lambda x: tf.zeros([tf.shape(x)[1] * tf.shape(x)[2], 2]) + tf.reduce_sum(x), [X]),
+    }
+
+
+def colour_cases():
+    colours = np.round(4 * R.uniform(size=(2, 5, 6, 3))).astype(np.float32) / 4  # with greys, blacks and equal channels
+    kernels = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
+    quantise = {
+        f"QuantizeAndDequantize{bits}{'Signed' * signed}{'Given' * given}{mode}": (
+            lambda x, b=bits, s=signed, g=given, m=mode: raw.QuantizeAndDequantizeV2(
+                input=x, input_min=-1.0, input_max=1.5, signed_input=s, num_bits=b, range_given=g, round_mode=m, narrow_range=g), [1.3 * X])
+        for bits, signed, given, mode in ((8, True, True, "HALF_UP"), (4, True, False, "HALF_TO_EVEN"), (5, False, True, "HALF_TO_EVEN"),
+                                          (8, False, False, "HALF_UP"), (3, True, True, "HALF_TO_EVEN"))}  # fmt: skip
+    bounds = np.float32([-1, -2, -0.5, -3]), np.float32([1, 1, 2, 0.5])
+    return {
+        **quantise,
+        "QuantizeAndDequantizeAxis": (lambda x: raw.QuantizeAndDequantizeV4(input=x, input_min=bounds[0], input_max=bounds[1], range_given=True, axis=2), [X]),
+        "QuantizeAndDequantizeV3": (lambda x: raw.QuantizeAndDequantizeV3(input=x, input_min=-1.0, input_max=1.0, num_bits=6), [X]),
+        "RGBToHSV": (lambda x: tf.image.rgb_to_hsv(x), [colours]), "HSVToRGB": (lambda x: tf.image.hsv_to_rgb(x), [colours]),
+        "AdjustHue": (lambda x: tf.image.adjust_hue(x, -0.4), [colours]), "AdjustSaturation": (lambda x: tf.image.adjust_saturation(x, 0.3), [colours]),
+        "AdjustContrastv2": (lambda x: tf.image.adjust_contrast(x, 1.7), [colours]),
+        "ResizeArea": (lambda x: raw.ResizeArea(images=x, size=[4, 11]), [IMAGE]), "ResizeAreaCorners": (lambda x: raw.ResizeArea(images=x, size=[5, 3], align_corners=True), [IMAGE]),
+        **{f"ScaleAndTranslate{name}{'Antialias' * soft}": (lambda x, k=name, a=soft: raw.ScaleAndTranslate(
+            images=x, size=[5, 9], scale=[0.7, 1.3], translation=[0.5, -1.5], kernel_type=k, antialias=a), [IMAGE]) for name in kernels for soft in (True, False)},
+        "DepthToSpaceOpen": (lambda x, n: tf.nn.depth_to_space(x[:, :n, :n], 2), [f(2, 5, 5, 12), np.int32(4)]),
+        "SpaceToDepthOpen": (lambda x, n: tf.nn.space_to_depth(x[:, :n, :n], 2), [f(2, 5, 5, 3), np.int32(4)]),
+        "SpaceToBatchOpen": (lambda x, n: tf.space_to_batch(x[:, :n, :n], [2, 3], [[1, 1], [0, 2]]), [f(2, 5, 5, 3), np.int32(4)]),
+        "BatchToSpaceOpen": (lambda x, n: tf.batch_to_space(x[:, :n, :n], [2, 3], [[1, 0], [0, 2]]), [f(12, 5, 5, 3), np.int32(4)]),
+        "AtrousOpen": (lambda x, n: tf.nn.atrous_conv2d(x[:, :n, :n], KERNEL, 2, "SAME"), [IMAGE, np.int32(7)]),
+        "VolumeNorm": (lambda x: raw.FusedBatchNormV3(x=x, scale=np.float32([1, 2, 3]), offset=np.float32([0, 1, 2]), mean=np.float32([1, 0, 2]),
+                                                      variance=np.float32([1, 2, 0.5]), is_training=False, data_format="NDHWC")[0], [VOLUME]),
+        "Conv3DTransposed": (lambda x: tf.nn.conv3d_transpose(x, f(2, 3, 3, 4, 3), tf.stack([tf.shape(x)[0], 2 * tf.shape(x)[1], 12, 14, 4]), 2, "SAME"), [VOLUME]),
+    }
+
+
 def growing_list(x):
     array = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[4])
     return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, x[1, i] * 2)), [0, array])[1].stack()
@@ -177,6 +236,8 @@ def growing_list(x):
 
 CASES.update(image_cases())
 CASES.update(more_cases())
+CASES.update(counting_cases())
+CASES.update(colour_cases())
 
 
 

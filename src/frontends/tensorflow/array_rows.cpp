@@ -14,6 +14,12 @@ constexpr int64_t kPastTheFirst = std::numeric_limits<int64_t>::min();
 
 void identity(OpContext& c) { c.out = c.in; }
 
+/// What it prints are further inputs.
+void print(OpContext& c) {
+  if (c.in.empty()) c.expect_inputs(1);
+  c.out = {c.in[0]};
+}
+
 void placeholder(OpContext& c) { c.refuse("is an input that the signature does not name; name the graph's inputs"); }
 
 void constant(OpContext& c) {
@@ -120,13 +126,24 @@ void split_parts(OpContext& c, Value* x, int64_t axis, const std::vector<int64_t
   }
 }
 
+/// Parts of a size that a run tells: they are a dim of their own first.
+void split_open(OpContext& c, int64_t axis, int64_t count) {
+  std::vector<NewDim> apart;
+  for (int i = 0; i < static_cast<int>(c.rank(1)); ++i) {
+    if (i == axis) apart.push_back({count, -1});
+    apart.push_back(i == axis ? NewDim{-1, -1} : NewDim{-1, i});
+  }
+  Value* parts = reshape_to(c.in[1], apart, c.b);
+  for (int64_t i = 0; i < count; ++i) c.out.push_back(squeeze(cut(c, parts, axis, i, i + 1), {axis}, c.b));
+}
+
 void split(OpContext& c) {
   c.expect_inputs(2);
   int64_t axis = normal_axis(c.constant_integer(0, "the axis"), c.rank(1)), count = c.integer("num_split");
   const Dim& dim = c.in[1]->type.shape.dims[static_cast<size_t>(axis)];
-  if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
-  if (count < 1 || count > kMostParts || dim.size % count != 0)
-    fail(ErrorKind::invalid_model, "", "splits {} elements into {} parts", dim.size, count);
+  if (count < 1 || count > kMostParts || (dim.known() && dim.size % count != 0))
+    fail(ErrorKind::invalid_model, "", "splits {} elements into {} parts", to_string(dim), count);
+  if (!dim.known()) return split_open(c, axis, count);
   split_parts(c, c.in[1], axis, std::vector<int64_t>(static_cast<size_t>(count), dim.size / count));
 }
 
@@ -279,7 +296,19 @@ class StridedSlice {
   std::vector<NewDim> result_;
 };
 
-void strided_slice(OpContext& c) { c.out = {StridedSlice(c).run()}; }
+/// Of a shape, sizes that are known are numbers for what follows, whatever the others are.
+void strided_slice(OpContext& c) {
+  Value* y = StridedSlice(c).run();
+  c.out = {y};
+  if (!y->type.is_tensor() || !y->type.dtype.is_integer() || constant_of(y) != nullptr) return;
+  auto sizes = sizes_in(y);
+  if (!sizes || sizes->empty() || !std::all_of(sizes->begin(), sizes->end(), [](const Dim& d) { return d.known(); }))
+    return;
+  std::vector<int64_t> numbers;
+  for (const Dim& size : *sizes) numbers.push_back(size.size);
+  Value* known = y->type.shape.rank() == 0 ? c.b.constant(Tensor::scalar_i64(numbers[0])) : c.b.ints(numbers);
+  c.out = {cast_to(known, y->type.dtype, c.b)};
+}
 
 /// Slice: sizes of -1 go to the end.
 void slice(OpContext& c) {
@@ -427,6 +456,7 @@ constexpr Row kArrayRows[] = {
     {"Placeholder", placeholder},
     {"PlaceholderWithDefault", identity},
     {"PreventGradient", identity},
+    {"Print", print},
     {"Range", range},
     {"Rank", rank},
     {"Reshape", reshape},

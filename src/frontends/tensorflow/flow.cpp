@@ -18,8 +18,11 @@ std::string_view Raising::fresh(std::string_view near, std::string_view what) {
   size_t slash = near.rfind('/');
   std::string name(slash == std::string_view::npos ? std::string_view() : near.substr(0, slash + 1));
   name += what;
-  while (!used_.insert(name).second) name += "_";
-  return keep(std::move(name));
+  if (used_.insert(name).second) return keep(std::move(name));
+  for (size_t& last = last_number_[name];;) {
+    std::string numbered = fmt::format("{}_{}", name, ++last);
+    if (used_.insert(numbered).second) return keep(std::move(numbered));
+  }
 }
 
 bool Raising::has_effects(const Node& node) const {

@@ -42,6 +42,7 @@ class Raising {
 
  private:
   std::set<std::string, std::less<>> used_;
+  std::map<std::string, size_t> last_number_;  // of a name that was asked for several times
   std::set<std::string_view> effectful_;
 };
 

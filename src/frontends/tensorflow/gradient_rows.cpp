@@ -299,6 +299,29 @@ void mirror_pad_gradient(OpContext& c) {
   c.out = {x};
 }
 
+/// The same where a run tells the indices, and with them how many rows there are.
+void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
+  const size_t parts = c.in.size() / 2;
+  std::vector<Value*> places, rows;
+  for (size_t i = 0; i < parts; ++i) {
+    places.push_back(cast_to(folded(c.b.add("reshape", {c.in[i], c.b.ints({-1, 1})}), c.b), kI64, c.b));
+    rows.push_back(folded(c.b.add("reshape", {c.in[parts + i], c.b.ints(row_shape)}), c.b));
+  }
+  const Attributes joined_rows{{"axis", int64_t{0}}};
+  Value* all = rows.size() == 1 ? rows[0] : c.b.add("concat", rows, joined_rows);
+  Value* indices = places.size() == 1 ? places[0] : c.b.add("concat", places, joined_rows);
+  // None at all: the -1 in front makes 0 rows.
+  Value* marked = c.b.add("concat", {c.b.constant(Tensor::of<int64_t>(kI64, {1, 1}, {-1})), indices}, joined_rows);
+  Value* last = c.b.add("reduce_max", {marked}, {{"axes", std::vector<int64_t>{0, 1}}});
+  std::vector<Value*> sizes{c.b.add("add", {last, c.b.constant(Tensor::scalar_i64(1))})};
+  std::vector<Dim> dims{Dim()};
+  for (size_t i = 1; i < row_shape.size(); ++i) sizes.push_back(c.b.ints({row_shape[i]})), dims.push_back(row_shape[i]);
+  std::vector<Type> type{Type::tensor(all->type.dtype, Shape(dims))};
+  Value* zeros =
+      c.b.add_node(op_named("broadcast_to"), {number_like(c, all, 0), joined(sizes, c.b)}, {}, {}, type)->result();
+  c.out = {c.b.add("scatter_update", {zeros, indices, all})};
+}
+
 /// Rows of several tensors put at the places that indices name; of several for one place the last stays.
 void dynamic_stitch(OpContext& c) {
   if (c.in.size() < 2 || c.in.size() % 2 != 0) fail(ErrorKind::invalid_model, "", "has {} inputs", c.in.size());
@@ -313,6 +336,8 @@ void dynamic_stitch(OpContext& c) {
   std::vector<Value*> rows;
   std::vector<int64_t> row_shape = rest;
   row_shape.insert(row_shape.begin(), -1);
+  for (size_t i = 0; i < parts; ++i)
+    if (constant_of(c.in[i]) == nullptr) return stitch_open(c, row_shape);
   for (size_t i = 0; i < parts; ++i) {
     for (int64_t place : c.constant_integers(i, "the indices")) places.push_back(place);
     rows.push_back(folded(c.b.add("reshape", {c.in[parts + i], c.b.ints(row_shape)}), c.b));

@@ -69,20 +69,44 @@ Value* transposed(OpContext& c, Value* x, std::vector<int64_t> permutation) {
   return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
 }
 
-/// Sizes of an image of four dims in its format; height and width must be known.
-struct Pixels {
-  bool channels_first;
-  int64_t height, width, channels;
+/// A dim of a result: dim `from` of the input (none: 1) so many times, cut into so many parts.
+struct Scaled {
+  int from = -1;
+  int64_t times = 1, over = 1;
 };
-Pixels pixels(OpContext& c) {
+
+/// x under other dims. What is known in the run only is worked out there; parts that do not come out even are its error.
+Value* reshape_scaled(OpContext& c, Value* x, const std::vector<Scaled>& dims) {
+  std::vector<NewDim> plain;
+  std::vector<Dim> known;
+  size_t open = 0;
+  for (const Scaled& dim : dims) {
+    const Dim own = dim.from < 0 ? Dim(1) : x->type.shape.dims[static_cast<size_t>(dim.from)];
+    int64_t size = -1;
+    if (own.known() && (__builtin_mul_overflow(own.size, dim.times, &size) || size % dim.over != 0))
+      fail(ErrorKind::invalid_model, "", "{} elements do not divide into {} parts", size, dim.over);
+    const bool whole = dim.times == 1 && dim.over == 1;
+    open += !own.known() && !whole;
+    plain.push_back(own.known() ? NewDim{size / dim.over} : whole ? NewDim{-1, dim.from} : NewDim{});
+    known.push_back(own.known() ? Dim(size / dim.over) : whole ? own : Dim());
+  }
+  if (open <= 1) return reshape_to(x, plain, c.b);
+  std::vector<Value*> parts;
+  for (const Scaled& dim : dims) {
+    Value* part = dim.from < 0 ? c.b.ints({1}) : cast_to(dim_of(x, static_cast<size_t>(dim.from), c.b), kI64, c.b);
+    if (dim.times != 1) part = folded(c.b.add("mul", {part, c.b.ints({dim.times})}), c.b);
+    if (dim.over != 1) part = folded(c.b.add("floor_div", {part, c.b.ints({dim.over})}), c.b);
+    parts.push_back(part);
+  }
+  std::vector<Type> type{Type::tensor(x->type.dtype, Shape(known))};
+  return c.b.add_node(op_named("reshape"), {x, joined(parts, c.b)}, {}, {}, type)->result();
+}
+
+bool is_channels_first(OpContext& c) {
   std::string format = c.text("data_format", "NHWC");
   if (format != "NHWC" && format != "NCHW") c.refuse("data_format {} is not supported", printable(format));
   if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
-  const auto& dims = c.in[0]->type.shape.dims;
-  bool first = format == "NCHW";
-  for (size_t i = 1; i < 4; ++i)
-    if (!dims[i].known()) c.refuse("dim {} of the image is not known; declare the shapes of the model's inputs", i);
-  return {first, dims[first ? 2 : 1].size, dims[first ? 3 : 2].size, dims[first ? 1 : 3].size};
+  return format == "NCHW";
 }
 
 int64_t block_size(OpContext& c, int64_t least = 2) {
@@ -94,127 +118,137 @@ int64_t block_size(OpContext& c, int64_t least = 2) {
 void space_to_depth(OpContext& c) {
   c.expect_inputs(1);
   const int64_t block = block_size(c);
-  const Pixels p = pixels(c);
-  if (p.height % block != 0 || p.width % block != 0)
-    fail(ErrorKind::invalid_model, "", "{} x {} pixels do not divide into blocks of {}", p.height, p.width, block);
-  Value* x = p.channels_first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
-  int64_t rows = p.height / block, columns = p.width / block;
-  x = reshape_to(x, {{-1, 0}, {rows}, {block}, {columns}, {block}, {p.channels}}, c.b);
+  const bool first = is_channels_first(c);
+  Value* x = first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
+  x = reshape_scaled(c, x, {{0}, {1, 1, block}, {-1, block}, {2, 1, block}, {-1, block}, {3}});
   x = transposed(c, x, {0, 1, 3, 2, 4, 5});
-  x = reshape_to(x, {{-1, 0}, {rows}, {columns}, {block * block * p.channels}}, c.b);
-  c.out = {p.channels_first ? transposed(c, x, {0, 3, 1, 2}) : x};
+  x = reshape_scaled(c, x, {{0}, {1}, {2}, {5, block * block}});
+  c.out = {first ? transposed(c, x, {0, 3, 1, 2}) : x};
 }
 
 void depth_to_space(OpContext& c) {
   c.expect_inputs(1);
   const int64_t block = block_size(c);
-  const Pixels p = pixels(c);
-  if (p.channels % (block * block) != 0)
-    fail(ErrorKind::invalid_model, "", "{} channels do not divide into blocks of {}", p.channels, block);
-  Value* x = p.channels_first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
-  const int64_t channels = p.channels / block / block;
-  x = reshape_to(x, {{-1, 0}, {p.height}, {p.width}, {block}, {block}, {channels}}, c.b);
+  const bool first = is_channels_first(c);
+  Value* x = first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
+  x = reshape_scaled(c, x, {{0}, {1}, {2}, {-1, block}, {-1, block}, {3, 1, block * block}});
   x = transposed(c, x, {0, 1, 3, 2, 4, 5});
-  x = reshape_to(x, {{-1, 0}, {p.height * block}, {p.width * block}, {channels}}, c.b);
-  c.out = {p.channels_first ? transposed(c, x, {0, 3, 1, 2}) : x};
+  x = reshape_scaled(c, x, {{0}, {1, block}, {3, block}, {5}});
+  c.out = {first ? transposed(c, x, {0, 3, 1, 2}) : x};
 }
 
-/// Block sizes and (pads or crops) of the dims behind the batch.
+/// Block sizes of the dims behind the batch, and their pads or crops, which may be known in the run only.
 struct Blocks {
-  std::vector<int64_t> sizes, borders;
+  std::vector<int64_t> sizes;
   int64_t count = 1;
+  Value* borders = nullptr;  // [dims, 2]
 };
 Blocks blocks(OpContext& c) {
   Blocks result;
   if (c.node().op.ends_with("ND")) {
     c.expect_inputs(3);
     result.sizes = c.constant_integers(1, "the block shape");
-    result.borders = c.constant_integers(2, "pads and crops");
   } else {
     c.expect_inputs(2);
     result.sizes = {block_size(c), block_size(c)};
-    result.borders = c.constant_integers(1, "pads and crops");
   }
-  if (result.sizes.size() + 1 > c.rank(0) || result.borders.size() != 2 * result.sizes.size())
-    fail(ErrorKind::invalid_model, "", "has {} block sizes and {} borders for {} dims", result.sizes.size(),
-         result.borders.size(), c.rank(0));
-  for (int64_t border : result.borders)
-    if (border < 0 || border > (int64_t{1} << 31)) fail(ErrorKind::invalid_model, "", "a border is {}", border);
+  result.borders = cast_to(c.in.back(), kI64, c.b);
+  const auto count = static_cast<int64_t>(result.sizes.size());
+  if (result.sizes.size() + 1 > c.rank(0) || result.borders->type.shape != Shape{Dim(count), Dim(2)})
+    fail(ErrorKind::invalid_model, "", "has {} block sizes and borders of {} for {} dims", count,
+         to_string(result.borders->type), c.rank(0));
+  if (const Tensor* known = constant_of(result.borders))
+    for (int64_t border : known->as_i64())
+      if (border < 0 || border > (int64_t{1} << 31)) fail(ErrorKind::invalid_model, "", "a border is {}", border);
   for (int64_t size : result.sizes)
     if (size < 1 || __builtin_mul_overflow(result.count, size, &result.count) || result.count > (1 << 24))
       fail(ErrorKind::invalid_model, "", "a block has size {}", size);
   return result;
 }
 
-int64_t known_dim(OpContext& c, const Value* x, size_t axis) {
-  const Dim& dim = x->type.shape.dims[axis];
-  if (!dim.known()) c.refuse("dim {} is not known; declare the shapes of the model's inputs", axis);
-  return dim.size;
+/// A column of the borders as a vector for all dims, with 0 for those without one.
+Value* column(OpContext& c, const Blocks& blocks, int64_t number) {
+  Value* all = c.b.add("slice", {blocks.borders, c.b.ints({0, number}), c.b.ints({kToTheEnd, number + 1})});
+  const std::vector<int64_t> rest(c.rank(0) - blocks.sizes.size() - 1, 0);
+  std::vector<Value*> parts{c.b.ints({0}), folded(c.b.add("reshape", {folded(all, c.b), c.b.ints({-1})}), c.b)};
+  if (!rest.empty()) parts.push_back(c.b.ints(rest));
+  return joined(parts, c.b);
 }
 
 /// [n, s1 b1, .., rest] becomes [b1 .. n, s1, .., rest], after padding.
 void space_to_batch(OpContext& c) {
   const Blocks blocks = tensorflow::blocks(c);
-  const size_t count = blocks.sizes.size(), rank = c.rank(0);
-  std::vector<int64_t> pads(2 * rank, 0);
-  std::copy(blocks.borders.begin(), blocks.borders.end(), pads.begin() + 2);
-  Value* table = c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(rank), 2}, pads));
+  const int count = static_cast<int>(blocks.sizes.size()), rank = static_cast<int>(c.rank(0));
+  std::vector<Value*> columns;
+  for (int64_t side : {0, 1}) columns.push_back(expand_dims(column(c, blocks, side), {1}, c.b));
+  Value* table = folded(c.b.add("concat", columns, {{"axis", int64_t{1}}}), c.b);
   Value* x = c.b.add("pad", {c.in[0], table});
-  std::vector<NewDim> apart{{-1, 0}}, together{{-1, -1}};
+  if (!x->type.shape.ranked) c.refuse("the rank of the padded value is not known");
+  std::vector<Scaled> apart{{0}}, together{{count, blocks.count}};
   std::vector<int64_t> permutation;
-  for (size_t i = 0; i < count; ++i) {
-    int64_t size = known_dim(c, x, 1 + i), block = blocks.sizes[i];
-    if (size % block != 0)
-      fail(ErrorKind::invalid_model, "", "{} elements do not divide into blocks of {}", size, block);
-    apart.push_back({size / block});
-    apart.push_back({block});
-    together.push_back({size / block});
-    permutation.push_back(static_cast<int64_t>(2 + 2 * i));
+  for (int i = 0; i < count; ++i) {
+    const int64_t block = blocks.sizes[static_cast<size_t>(i)];
+    apart.push_back({1 + i, 1, block}), apart.push_back({-1, block});
+    together.push_back({count + 1 + i});
+    permutation.push_back(2 + 2 * i);
   }
   permutation.push_back(0);
-  for (size_t i = 0; i < count; ++i) permutation.push_back(static_cast<int64_t>(1 + 2 * i));
-  for (size_t i = 1 + count; i < rank; ++i) {
+  for (int i = 0; i < count; ++i) permutation.push_back(1 + 2 * i);
+  for (int i = 1 + count; i < rank; ++i) {
     permutation.push_back(static_cast<int64_t>(apart.size()));
-    apart.push_back({known_dim(c, x, i)});
-    together.push_back(apart.back());
+    apart.push_back({i}), together.push_back({count + i});
   }
-  const Dim batch = x->type.shape.dims[0];
-  if (batch.known()) together[0] = {batch.size * blocks.count};
-  c.out = {reshape_to(transposed(c, reshape_to(x, apart, c.b), permutation), together, c.b)};
+  c.out = {reshape_scaled(c, transposed(c, reshape_scaled(c, x, apart), permutation), together)};
 }
 
 void batch_to_space(OpContext& c) {
   const Blocks blocks = tensorflow::blocks(c);
-  const size_t count = blocks.sizes.size(), rank = c.rank(0);
-  Value* x = c.in[0];
-  std::vector<NewDim> apart, together;
-  for (int64_t block : blocks.sizes) apart.push_back({block});
-  const Dim batch = x->type.shape.dims[0];
-  if (batch.known() && batch.size % blocks.count != 0)
-    fail(ErrorKind::invalid_model, "", "a batch of {} does not divide into {} blocks", batch.size, blocks.count);
-  apart.push_back(batch.known() ? NewDim{batch.size / blocks.count} : NewDim{-1, -1});
-  together.push_back(apart.back());
-  std::vector<int64_t> permutation{static_cast<int64_t>(count)}, begins{0}, ends{kToTheEnd};
-  for (size_t i = 0; i < count; ++i) {
-    int64_t size = known_dim(c, x, 1 + i), block = blocks.sizes[i];
+  const int count = static_cast<int>(blocks.sizes.size()), rank = static_cast<int>(c.rank(0));
+  std::vector<Scaled> apart, together{{0}};
+  for (int64_t block : blocks.sizes) apart.push_back({-1, block});
+  apart.push_back({0, 1, blocks.count});
+  std::vector<int64_t> permutation{count};
+  for (int i = 0; i < count; ++i) {
     permutation.push_back(static_cast<int64_t>(apart.size()));
-    permutation.push_back(static_cast<int64_t>(i));
-    apart.push_back({size});
-    together.push_back({size * block});
-    begins.push_back(blocks.borders[2 * i]);
-    ends.push_back(size * block - blocks.borders[2 * i + 1]);
-    if (begins.back() > ends.back())
-      fail(ErrorKind::invalid_model, "", "crops more than the {} elements", size * block);
+    permutation.push_back(i);
+    apart.push_back({1 + i}), together.push_back({1 + 2 * i, blocks.sizes[static_cast<size_t>(i)]});
   }
-  for (size_t i = 1 + count; i < rank; ++i) {
+  for (int i = 1 + count; i < rank; ++i) {
     permutation.push_back(static_cast<int64_t>(apart.size()));
-    apart.push_back({known_dim(c, x, i)});
-    together.push_back(apart.back());
-    begins.push_back(0);
-    ends.push_back(kToTheEnd);
+    apart.push_back({i}), together.push_back({count + i});
   }
-  x = reshape_to(transposed(c, reshape_to(x, apart, c.b), permutation), together, c.b);
-  c.out = {c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)})};
+  Value* x = reshape_scaled(c, transposed(c, reshape_scaled(c, c.in[0], apart), permutation), together);
+  Value *begin = column(c, blocks, 0), *after = column(c, blocks, 1);
+  if (constant_of(begin) != nullptr && constant_of(after) != nullptr) {
+    const std::vector<int64_t> begins = constant_of(begin)->as_i64();
+    std::vector<int64_t> ends = constant_of(after)->as_i64();
+    for (size_t i = 0; i < ends.size(); ++i) {
+      const Dim& dim = x->type.shape.dims[i];
+      if (dim.known() && begins[i] + ends[i] > dim.size)
+        fail(ErrorKind::invalid_model, "", "crops more than the {} elements", dim.size);
+      ends[i] = ends[i] == 0 ? kToTheEnd : -ends[i];
+    }
+    c.out = {c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)})};
+    return;
+  }
+  Value* sizes = cast_to(c.b.add("shape_of", {x}), kI64, c.b);
+  std::vector<Dim> dims = x->type.shape.dims;  // those that are not cropped stay
+  std::fill(dims.begin() + 1, dims.begin() + 1 + count, Dim());
+  std::vector<Type> type{Type::tensor(x->type.dtype, Shape(dims))};
+  Value* end = c.b.add("sub", {sizes, after});
+  c.out = {c.b.add_node(op_named("slice"), {x, begin, end}, {}, {}, type)->result()};
+}
+
+/// Height and width of an image, which must be known.
+struct Pixels {
+  int64_t height, width;
+};
+Pixels pixels(OpContext& c) {
+  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
+  const auto& dims = c.in[0]->type.shape.dims;
+  for (size_t i : {1, 2})
+    if (!dims[i].known()) c.refuse("dim {} of the image is not known; declare the shapes of the model's inputs", i);
+  return {dims[1].size, dims[2].size};
 }
 
 /// Windows of the image side by side as channels.

@@ -43,7 +43,7 @@ Value* Importer::value(const Scope& scope, const TensorName& name) const {
   const std::vector<Value*>& results = scope.results[scope.index.at(name.node)];
   if (results.empty()) return nullptr;
   if (static_cast<size_t>(name.index) >= results.size())
-    fail(ErrorKind::invalid_model, "", "input {}:{} does not exist, the node has {} results", printable(name.node),
+    fail(ErrorKind::invalid_model, "", "{}:{} does not exist: the node has {} results", printable(name.node),
          name.index, results.size());
   return results[static_cast<size_t>(name.index)];
 }
@@ -244,7 +244,7 @@ namespace {
 std::vector<std::span<const Row>> row_families() {
   return {array_rows(),     cluster_rows(), control_rows(), image_rows(),           list_rows(),     math_rows(),
           more_math_rows(), network_rows(), volume_rows(),  volume_gradient_rows(), training_rows(), gradient_rows(),
-          fused_rows(),     update_rows(),  sparse_rows(),  random_rows()};
+          fused_rows(),     update_rows(),  sparse_rows(),  random_rows(),          colour_rows(),   counting_rows()};
 }
 
 }  // namespace

@@ -100,7 +100,9 @@ void binary(OpContext& context);
 
 std::span<const Row> array_rows();
 std::span<const Row> cluster_rows();
+std::span<const Row> colour_rows();
 std::span<const Row> control_rows();
+std::span<const Row> counting_rows();
 std::span<const Row> image_rows();
 std::span<const Row> list_rows();
 std::span<const Row> math_rows();

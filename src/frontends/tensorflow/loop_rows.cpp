@@ -1,5 +1,7 @@
 // Rows that only clusters have. Stacks and TensorArrays of TensorFlow 1's loops are variables that live as long as a run,
 // and hold lists. Reads and writes go through the handle, as in TensorFlow; the flow is a number that orders them.
+#include <algorithm>
+
 #include "frontends/fold.h"
 #include "frontends/region.h"
 #include "frontends/tensorflow/flow.h"
@@ -161,9 +163,23 @@ constexpr Row kLoopRows[] = {
     {"TensorArrayWriteV3", held_write, nullptr, 1},
 };
 
+/// What TensorFlow keeps while a script runs: it prints, has results of any size, or needs what only a run knows.
+constexpr std::string_view kHostOps[] = {
+    "Cumprod",
+    "DynamicPartition",
+    "Print",
+    "QuantizeAndDequantizeV3",
+    "ResizeArea",
+    "ScaleAndTranslate",
+    "TensorScatterMax",
+    "TensorScatterMin",
+    "UniqueWithCounts",
+};
+
 }  // namespace
 
 const Row* find_cluster_row(std::string_view op) {
+  if (std::find(std::begin(kHostOps), std::end(kHostOps), op) != std::end(kHostOps)) return nullptr;
   for (const Row& row : kLoopRows)
     if (row.op == op) return row.build == nullptr ? nullptr : &row;
   return find_row(op);

@@ -159,6 +159,50 @@ void fake_quant_vars(OpContext& c) {
   c.out = {quantised(c, c.in[0], c.in[1], c.in[2])};
 }
 
+/// x in steps of an integer of so many bits, whose range is told or that of x. One side of the range is widened, so that
+/// both have steps of one size (quantize_and_dequantize_op.h).
+void quantize_and_dequantize(OpContext& c) {
+  const bool third = c.node().op.ends_with("V3");
+  c.expect_inputs(third ? 4 : 3);
+  const int64_t bits = third ? c.constant_integer(3, "the number of bits") : c.integer("num_bits", 8);
+  if (bits < 2 || bits > 31) c.refuse("{} bits are not supported", bits);
+  const bool is_signed = c.boolean("signed_input", true), given = c.boolean("range_given", false);
+  const double least = is_signed ? -std::ldexp(1.0, int(bits) - 1) + (c.boolean("narrow_range", false) ? 1 : 0) : 0;
+  const double most = std::ldexp(1.0, int(bits) - (is_signed ? 1 : 0)) - 1;
+  Value *x = c.in[0], *low = c.in[1], *high = c.in[2];
+  std::vector<int64_t> others;
+  const int64_t axis = c.integer("axis", -1) < 0 ? -1 : normal_axis(c.integer("axis"), c.rank(0));
+  for (int64_t i = 0; i < static_cast<int64_t>(c.rank(0)); ++i)
+    if (i != axis) others.push_back(i);
+  if (!given) {
+    low = c.b.add("reduce_min", {x}, {{"axes", others}, {"keep_dims", true}});
+    high = c.b.add("reduce_max", {x}, {{"axes", others}, {"keep_dims", true}});
+  } else if (axis >= 0) {
+    if (c.rank(1) != 1 || c.rank(2) != 1) fail(ErrorKind::invalid_model, "", "the range must be vectors");
+    for (Value** bound : {&low, &high}) *bound = expand_dims(*bound, others, c.b);
+  }
+  auto number = [&](double value) { return scalar_like(x, value, c.b); };
+  auto steps = [&](double edge, Value* bound) {
+    Value* usable = c.b.add("greater", {c.b.add("mul", {number(edge), bound}), number(0)});
+    return c.b.add("select",
+                   {usable, c.b.add("div", {number(edge), bound}), number(std::numeric_limits<float>::max())});
+  };
+  auto size = [&](double edge, Value* bound) { return edge == 0 ? number(0) : c.b.add("div", {bound, number(edge)}); };
+  Value *below = steps(least, low), *above = steps(most, high);
+  Value* by_low = c.b.add("less", {below, above});
+  Value* scale = c.b.add("select", {by_low, below, above});
+  Value* step = c.b.add("select", {by_low, size(least, low), size(most, high)});
+  if (given) {
+    Value* top = c.b.add("select", {by_low, c.b.add("mul", {number(most), step}), high});
+    Value* bottom = c.b.add("select", {by_low, low, c.b.add("mul", {number(least), step})});
+    x = c.b.add("minimum", {c.b.add("maximum", {x, bottom}), top});
+  }
+  Value* scaled = c.b.add("mul", {x, scale});
+  const bool up = c.text("round_mode", "HALF_TO_EVEN") == "HALF_UP";
+  Value* rounded = up ? c.b.add("floor", {c.b.add("add", {scaled, number(0.5)})}) : c.b.add("round", {scaled});
+  c.out = {c.b.add("mul", {rounded, step})};
+}
+
 /// x[i - shift], going round at the ends.
 void roll(OpContext& c) {
   c.expect_inputs(3);
@@ -268,6 +312,9 @@ constexpr Row kMoreMathRows[] = {
     {"MatrixSetDiagV2", matrix_set_diag},
     {"MatrixSetDiagV3", matrix_set_diag},
     {"MulNoNan", multiply_no_nan},
+    {"QuantizeAndDequantizeV2", quantize_and_dequantize},
+    {"QuantizeAndDequantizeV3", quantize_and_dequantize},
+    {"QuantizeAndDequantizeV4", quantize_and_dequantize},
     {"ReverseSequence", reverse_sequence},
     {"Roll", roll},
     {"ScatterNdNonAliasingAdd", scatter_add, "add"},

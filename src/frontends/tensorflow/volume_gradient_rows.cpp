@@ -208,6 +208,7 @@ Value* gradient_images(OpContext& c, const Volume& volume, size_t input) {
 std::vector<Dim> told_sizes(OpContext& c, size_t input) {
   if (c.rank(input) != 1) return c.in[input]->type.shape.dims;
   std::optional<std::vector<Dim>> dims = dims_told(c.in[input]);
+  if (!dims) dims = sizes_in(c.in[input]);
   if (!dims) c.refuse("the sizes must be known while importing");
   return *dims;
 }

@@ -65,6 +65,11 @@ void conv(OpContext& c) {
   Attributes plane = volume.plane();
   const std::vector<int64_t> dilations = volume.spatial("dilations");
   plane.set("dilations", std::vector<int64_t>{dilations[1], dilations[2]});
+  // A kernel with fewer input channels than the volume means groups.
+  const int64_t channels = volume.x->type.shape.dims[4].size, taken = c.in[1]->type.shape.sizes()[3];
+  if (taken < 1 || channels % taken != 0)
+    fail(ErrorKind::invalid_model, "", "kernel has {} input channels, volume has {}", taken, channels);
+  if (channels != taken) plane.set("groups", channels / taken);
   c.out = {volume.out(conv3d(volume.x, c.in[1], volume.depth(c.in[1]->type.shape.sizes()[0]), plane, c.b))};
 }
 
