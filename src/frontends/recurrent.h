@@ -26,6 +26,8 @@ struct Recurrence {
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
   bool backwards = false;
 
+  bool convolves = false;  // LSTM: states are images, hidden channels each, and the kernel is one of a convolution
+
   Value* input = nullptr;      // [steps, batch, gates * hidden]: the inputs' part of every gate, with its bias
   Value* kernel = nullptr;     // [hidden, gates * hidden], for the state
   Value* bias = nullptr;       // [gates * hidden] added to the state's part; may be null

@@ -257,6 +257,11 @@ def habits(tf):
     augment = tf.keras.Sequential([L.RandomFlip(), L.RandomRotation(0.2), L.RandomZoom(0.1), L.RandomTranslation(0.1, 0.1), L.RandomContrast(0.2)])
     pixels = {"image": random.uniform(0, 255, size=(2, 5, 6, 3)).astype(np.float32)}
     yield "augmented", tf.keras.Model(image, L.Flatten()(L.Rescaling(1 / 255)(augment(image)))), pixels
+    frames = tf.keras.Input((3, 6, 5, 2), name="frames")
+    moving = [L.ConvLSTM2D(3, 3, padding="same", return_sequences=True)(frames), L.ConvLSTM2D(2, (2, 3), strides=2, go_backwards=True)(frames),
+              L.ConvLSTM2D(2, 2, dilation_rate=2, activation="relu", use_bias=False, return_sequences=True, go_backwards=True)(frames),
+              *L.ConvLSTM2D(2, 3, recurrent_activation="sigmoid", return_state=True)(frames)]  # fmt: skip
+    yield "moving images", tf.keras.Model(frames, moving), {"frames": random.normal(size=(2, 3, 6, 5, 2)).astype(np.float32)}
     inner = tf.keras.Sequential([L.Dense(4, "mish"), tf.keras.Sequential([L.Dense(3), tf.keras.Sequential([L.Dense(2, "leaky_relu")])])])
     limits = L.ReLU(1.0, negative_slope=0.2, threshold=0.1)(row)
     yield "inner", tf.keras.Model(row, [inner(row), limits]), {"row": random.normal(size=(4, 8)).astype(np.float32)}

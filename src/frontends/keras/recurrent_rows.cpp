@@ -83,6 +83,54 @@ void recurrent(LayerContext& c) {
   if (all) c.mask = c.masks[0];
 }
 
+/// An LSTM whose states are images: convolutions take the place of products.
+void conv_lstm(LayerContext& c) {
+  c.expect_inputs(1);
+  if (c.rank() != 5) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 5", c.rank());
+  if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
+  if (c.boolean("stateful", false)) c.refuse("stateful is not supported");
+  if (c.masks[0] != nullptr) c.refuse("a mask on its input is not supported");
+  const int64_t hidden = c.integer("filters", -1);
+  if (hidden < 1 || hidden > (1 << 20)) fail(ErrorKind::invalid_model, "", "has {} filters", hidden);
+  c.weights = c.weights.numbered() ? c.weights.part("", "cell") : c.weights;
+  Builder& b = c.b;
+  const std::vector<int64_t> order{1, 0, 2, 3, 4}, sizes = c.sizes("kernel_size", 2, 1);
+  Value* x = b.add("transpose", {c.in[0]}, {{"permutation", order}});
+  const std::vector<Dim>& dims = x->type.shape.dims;
+  for (size_t i = 2; i < 5; ++i)
+    if (!dims[i].known()) c.refuse("dim {} of the input is not known; declare the shapes of the model's inputs", i);
+  Value* images = reshape_by(x, b.ints({-1, dims[2].size, dims[3].size, dims[4].size}), b);
+  Value* kernel = c.weight("kernel", {sizes[0], sizes[1], c.last_dim(), 4 * hidden});
+  Value* made = b.add("conv2d", {images, kernel},
+                      {{"strides", c.sizes("strides", 2, 1)},
+                       {"dilations", c.sizes("dilation_rate", 2, 1)},
+                       {"padding", c.text("padding", "valid")}});
+  Recurrence layer;
+  layer.kind = Kind::lstm;
+  layer.convolves = true;
+  layer.hidden = hidden;
+  layer.backwards = c.boolean("go_backwards", false);
+  layer.fresh = layer.out = c.text("activation", "tanh");
+  layer.gate = c.text("recurrent_activation", "hard_sigmoid");
+  layer.apply = [keras3 = c.keras3](const std::string& function, Value* y, Builder& builder) {
+    return activation(y, function, keras3, builder);
+  };
+  layer.kernel = c.weight("recurrent_kernel", {sizes[0], sizes[1], hidden, 4 * hidden});
+  if (c.boolean("use_bias", true)) made = b.add("add", {made, c.weight("bias", {4 * hidden})});
+  const Dim height = made->type.shape.dims[1], width = made->type.shape.dims[2];
+  Value* of_image = b.ints({height.size, width.size, 4 * hidden});
+  layer.input = reshape_by(made, joined({dim_of(x, 0, b), dim_of(x, 1, b), of_image}, b), b);
+  Value* state = joined({dim_of(x, 1, b), b.ints({height.size, width.size, hidden})}, b);
+  const Type type = Type::tensor(x->type.dtype, Shape{dims[1], height, width, Dim(hidden)});
+  Value* zeros = b.add_node(op_named("broadcast_to"), {scalar_like(x, 0, b), state}, {}, {}, {type})->result();
+  layer.states = {zeros, zeros};
+  const Sequence sequence = recur(layer, b);
+  Value* all = b.add("transpose", {sequence.all}, {{"permutation", order}});
+  if (layer.backwards) all = b.add("reverse", {all}, {{"axes", std::vector<int64_t>{1}}});
+  c.out = {c.boolean("return_sequences", false) ? all : sequence.last[0]};
+  if (c.boolean("return_state", false)) c.out.insert(c.out.end(), sequence.last.begin(), sequence.last.end());
+}
+
 /// Two copies of a layer, one against time; what they give is joined, that of the second in the order of time.
 void bidirectional(LayerContext& c) {
   const Json *inner = c.find("layer"), *other = c.find("backward_layer");
@@ -130,6 +178,7 @@ void bidirectional(LayerContext& c) {
 
 constexpr Row kRecurrentRows[] = {
     {"Bidirectional", bidirectional, nullptr, Row::Masks::own},
+    {"ConvLSTM2D", conv_lstm, nullptr, Row::Masks::own},
     {"GRU", recurrent<Kind::gru>, nullptr, Row::Masks::own},
     {"LSTM", recurrent<Kind::lstm>, nullptr, Row::Masks::own},
     {"SimpleRNN", recurrent<Kind::simple>, nullptr, Row::Masks::own},

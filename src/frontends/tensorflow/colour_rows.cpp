@@ -230,7 +230,7 @@ void scale_and_translate(OpContext& c) {
     const float inverse = 1 / factor, wide = antialias ? std::max(inverse, 1.0f) : 1;
     for (int64_t to = 0; to < size.out[i]; ++to) {
       const float middle = (static_cast<float>(to) + 0.5f) * inverse - inverse * shift.values<float>()[i];
-      if (middle < 0 || middle > static_cast<float>(size.in[i])) continue;
+      if (!(middle >= 0 && middle <= static_cast<float>(size.in[i]))) continue;  // NaN too
       const float reach = kernel.radius * wide, last = static_cast<float>(size.in[i] - 1);
       const auto begin = static_cast<int64_t>(std::clamp(std::ceil(middle - reach - 0.5f), 0.0f, last));
       const auto end = static_cast<int64_t>(std::clamp(std::floor(middle + reach - 0.5f), 0.0f, last));
