@@ -162,6 +162,9 @@ Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphD
       cut.clear();
     importer.problems().raise(file, ends, cut);
   }
+  for (size_t i = 0; i < main.body.results.size(); ++i)
+    if (main.body.results[i] == nullptr)
+      fail(ErrorKind::invalid_argument, file, "output '{}' has no value", printable(signature.outputs[i].key));
   for (const tensorflow::TensorInfo& info : signature.outputs) main.result_names.push_back(clean(info.key));
   importer.explain_others(original, signature.inputs);
   module.metadata["format"] = "tensorflow";

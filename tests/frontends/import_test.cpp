@@ -322,6 +322,18 @@ TEST(ImportTensorFlow, ANodeToEndAtThatThereIsNotIsNamed) {
   }
 }
 
+TEST(ImportTensorFlow, ANodeWithoutAResultIsNoOutput) {
+  std::string path = write_graph(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "init" op: "NoOp" input: "^x" }
+    node { name: "bare" op: "Identity" })");
+  for (const char* name : {"init", "bare"}) {
+    ImportOptions options;
+    options.out_nodes = {name};
+    EXPECT_THROW(import_model(path, options), Error) << name;
+  }
+}
+
 TEST(ImportTensorFlow, ALoopOfVersionOneIsNamed) {
   std::string path = write_graph(R"(
     node { name: "a" op: "Identity" input: "b" }

@@ -57,7 +57,8 @@ void unique_with_counts(OpContext& c) {
 void in_top_k(OpContext& c) {
   const bool attribute = c.node().op == "InTopK";
   c.expect_inputs(attribute ? 2 : 3);
-  if (c.rank(0) != 2) fail(ErrorKind::invalid_model, "", "the predictions have {} dims, expected 2", c.rank(0));
+  if (c.rank(0) != 2 || c.rank(1) != 1)
+    fail(ErrorKind::invalid_model, "", "predictions and targets have {} and {} dims", c.rank(0), c.rank(1));
   Value* k = attribute ? whole(c, c.integer("k")) : cast_to(c.in[2], kI64, c.b);
   Value *scores = c.in[0], *target = cast_to(c.in[1], kI64, c.b), *classes = scalar_of(c, dim_of(scores, 1, c.b));
   Value* valid = c.b.add("and", {c.b.add("greater_equal", {target, whole(c, 0)}), c.b.add("less", {target, classes})});
