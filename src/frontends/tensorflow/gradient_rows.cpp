@@ -319,7 +319,7 @@ void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   std::vector<Type> type{Type::tensor(all->type.dtype, Shape(dims))};
   Value* zeros =
       c.b.add_node(op_named("broadcast_to"), {number_like(c, all, 0), joined(sizes, c.b)}, {}, {}, type)->result();
-  c.out = {c.b.add("scatter_update", {zeros, indices, all})};
+  c.out = {c.b.add("scatter_update", {zeros, indices, all}, {{"from_start", true}})};
 }
 
 /// Rows of several tensors put at the places that indices name; of several for one place the last stays.
