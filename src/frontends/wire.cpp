@@ -155,22 +155,4 @@ void Wire::append_fixed(std::string& to) {
   to += data;
 }
 
-std::string clean(std::string_view text) {
-  std::string result;
-  for (unsigned char c : text) {
-    if (c >= 0x20 && c != 0x7f)
-      result += static_cast<char>(c);
-    else
-      result += fmt::format("\\x{:02x}", c);
-  }
-  return result;
-}
-
-std::string printable(std::string_view text) {
-  constexpr size_t kLongest = 120;
-  std::string result = clean(text.substr(0, kLongest));
-  if (text.size() > kLongest) result += "...";
-  return result;
-}
-
 }  // namespace cairn

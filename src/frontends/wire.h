@@ -91,9 +91,4 @@ class Wire {
   int depth_;
 };
 
-/// A name from a file with its control bytes escaped.
-std::string clean(std::string_view text);
-/// The same, fit for a message: cut at 120 bytes.
-std::string printable(std::string_view text);
-
 }  // namespace cairn

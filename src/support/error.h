@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cairn {
@@ -19,13 +20,23 @@ enum class ErrorKind {
   cancelled,
 };
 
+/// Text from a file with control bytes, and bytes that are no UTF-8, escaped, as in "a\x0a".
+std::string clean(std::string_view text);
+/// The same, fit for a message: cut at 120 bytes.
+std::string printable(std::string_view text);
+
 /// A fault that the user can mend. `where` names the node and script line or the file, may be empty; `message` is lower
-/// case without a period and says expected and found. what() is "where: message".
+/// case without a period and says expected and found; whatever a file put into either is one clean line.
+/// what() is "where: message".
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, std::string where, std::string message)
-      : std::runtime_error(where.empty() ? message : where + ": " + message), kind_(kind), where_(std::move(where)),
-        message_(std::move(message)) {}
+  struct AsItIs {};  // a message of several lines
+
+  Error(ErrorKind kind, const std::string& where, const std::string& message)
+      : Error(kind, where, clean(message), AsItIs{}) {}
+  Error(ErrorKind kind, const std::string& where, const std::string& message, AsItIs)
+      : std::runtime_error(where.empty() ? message : clean(where) + ": " + message), kind_(kind), where_(clean(where)),
+        message_(message) {}
 
   ErrorKind kind() const { return kind_; }
   const std::string& where() const { return where_; }

@@ -134,9 +134,7 @@ diff::Golden of_framework(const Diff& diff, const std::string& path, const Model
   std::string said = status == 127 ? "" : read_file(at("log"));
   if (status == 127) throw Missing{fmt::format("{} cannot be started", python)};
   if (status == 3) throw Missing{fmt::format("{} in {}", printable(said), python)};
-  if (status != 0)
-    fail(ErrorKind::invalid_model, path, "the framework could not run it:\n{}",
-         said.size() > 2000 ? said.substr(said.size() - 2000) : said);
+  if (status != 0) fail_with_log(path, said);
   Json meta = Json::parse(read_file(at("values.json")));
   auto file = compare::NpzFile::open(at("values.npz"));
   diff::Golden golden{fmt::format("{} ({})", path, meta["maker"].get<std::string>()), {}, {}};

@@ -235,11 +235,7 @@ int verify_model(const Verify& verify) {
   if (status == 127) return not_verified(verify, fmt::format("framework missing ({} cannot be started)", python));
   std::string said = printable(read_file(log));
   if (status == 3) return not_verified(verify, fmt::format("framework missing ({} in {})", said, python));
-  if (status != 0) {
-    std::string text = read_file(log);
-    fail(ErrorKind::invalid_model, verify.against, "the framework could not run it:\n{}",
-         text.size() > 2000 ? text.substr(text.size() - 2000) : text);
-  }
+  if (status != 0) fail_with_log(verify.against, read_file(log));
   std::vector<std::map<std::string, Tensor>> theirs;
   for (int run = 0; run < runs; ++run)
     theirs.push_back(read_npz((folder.path() / fmt::format("out_{}.npz", run)).string()));

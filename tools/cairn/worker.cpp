@@ -115,4 +115,11 @@ int Command::wait() {
   return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
 }
 
+void fail_with_log(const std::string& model, const std::string& log) {
+  constexpr size_t kMost = 2000;
+  throw Error(ErrorKind::invalid_model, model,
+              "the framework could not run it:\n" + (log.size() > kMost ? log.substr(log.size() - kMost) : log),
+              Error::AsItIs{});
+}
+
 }  // namespace cairn::cli
