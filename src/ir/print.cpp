@@ -69,6 +69,13 @@ std::string element(const Tensor& tensor, size_t i) {
 
 bool writable(DType dtype) { return dtype.bits >= 8 || dtype.kind == DType::Kind::string ? dtype != kC64 : false; }
 
+template <class T, class F>
+std::string list(const std::vector<T>& values, F&& text) {
+  std::vector<std::string> parts;
+  for (const T& value : values) parts.push_back(text(value));
+  return fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
 class Printer {
  public:
   explicit Printer(const PrintOptions& options) : options_(options) {}
@@ -169,13 +176,6 @@ class Printer {
   }
 
  private:
-  template <class T, class F>
-  static std::string list(const std::vector<T>& values, F&& text) {
-    std::vector<std::string> parts;
-    for (const T& value : values) parts.push_back(text(value));
-    return fmt::format("[{}]", fmt::join(parts, ", "));
-  }
-
   std::string tensor(const Tensor& value) {
     std::string type = to_string(value.type());
     if (!writable(value.dtype()) ||

@@ -259,8 +259,8 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
       fs::path target = manifest_path.parent_path() / relative;
       try {
         std::string text = read_file(target, 1 << 30);
-        if (digest(text) == file.at("before")) continue;
-        if (digest(text) != file.at("after")) {
+        if (digest(text) == file.at("before").get<std::string>()) continue;
+        if (digest(text) != file.at("after").get<std::string>()) {
           problems.push_back(name + ": changed since the migration; left as it is");
           continue;
         }
@@ -272,7 +272,7 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
           edits.push_back({at, at + length, from_hex(edit.at("old")), 0});
         }
         std::string old = apply_edits(text, edits);
-        if (digest(old) != file.at("before")) {
+        if (digest(old) != file.at("before").get<std::string>()) {
           problems.push_back(name + ": the manifest does not give back its bytes; left as it is");
           continue;
         }

@@ -17,8 +17,9 @@ constexpr size_t kHugePage = 2 << 20;
 void* make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return space.allocate(bytes);
   const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
-  void* data = std::aligned_alloc(size >= kHugePage ? kHugePage : 64, size);
-  if (!data) fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
+  void* data = nullptr;
+  if (posix_memalign(&data, size >= kHugePage ? kHugePage : 64, size) != 0)
+    fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
   if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(data, 0, size);
   return data;

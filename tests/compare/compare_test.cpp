@@ -290,9 +290,9 @@ TEST_F(Commands, ConvertWritesArrays) {
 }
 
 TEST_F(Commands, OverflowNamesTheFirstOperator) {
-  std::vector<int64_t> record = {1, 9, 3, 0, 0, 0, 0, 0, 64};
+  const Tensor record = Tensor::of_i64({1, 9, 3, 0, 0, 0, 0, 0, 64});
   DumpFile file;
-  file.outputs = {to_dump(Tensor::of_i64(record))};
+  file.outputs = {to_dump(record)};
   for (int time : {700, 600})
     write_dump(folder.make(fmt::format("o/Opdebug.Node_OpDebug.{}.9.{}", time == 600 ? 3 : 4, time)), file);
   file.op_name = "scope/conv1";

@@ -166,7 +166,7 @@ TEST_P(Nets, AnOverflowOfHalvesIsNamed) {
   EXPECT_FALSE(result.equal);
   ASSERT_EQ(result.culprits.size(), 1u);
   EXPECT_NE(result.culprits[0].row.finding.find("NaN or infinite"), std::string::npos);
-  const Source& first = network(GetParam().text).sources[0];
+  const Source first = network(GetParam().text).sources[0];
   std::string all = fmt::format("{}", fmt::join(result.culprits[0].sources, " "));
   EXPECT_NE(all.find(first.name), std::string::npos) << all;
 }

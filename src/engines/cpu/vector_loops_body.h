@@ -46,7 +46,8 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
   int64_t at = first;
   for (; at + kFloats <= last; at += kFloats) {
     Floats part[4];
-    for (auto& each : part) each = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
+    for (int i = 0; i < 4; ++i)  // a reference to one would promise an alignment of 64
+      part[i] = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
     for (int64_t i = 0; i < middle; ++i) {
       Floats value = load(x + i * c + at);
       part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;

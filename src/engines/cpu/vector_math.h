@@ -71,8 +71,8 @@ CAIRN_INLINE Floats erf_of(Floats x) {
 /// x = m 2^e with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)). Denormals count as 0.
 CAIRN_INLINE Floats log_of(Floats x) {
   Ints bits = bits_of(x);
-  Ints exponent = (bits - 0x3f3504f3) >> 23;  // of x / sqrt(1/2)
-  Floats m = floats_of(bits - (exponent << 23));
+  Ints exponent = minus(bits, 0x3f3504f3) >> 23;  // of x / sqrt(1/2)
+  Floats m = floats_of(minus(bits, exponent << 23));
   Floats e = to_floats(exponent);
   Floats s = (m - 1.f) / (m + 1.f), square = s * s;
   Floats p = spread(2.f / 11);

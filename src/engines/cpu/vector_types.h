@@ -3,6 +3,7 @@
 
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
 
 constexpr int kFloats = kLanes;
 
@@ -11,6 +12,11 @@ CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to
 CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
 CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
+/// Modulo 2^32.
+CAIRN_INLINE Ints minus(Ints a, Ints b) {
+  return reinterpret_cast<Ints>(reinterpret_cast<Words>(a) - reinterpret_cast<Words>(b));
+}
+CAIRN_INLINE Ints minus(Ints a, int32_t b) { return minus(a, Ints{} + b); }
 CAIRN_INLINE Floats floats_of(Ints bits) { return reinterpret_cast<Floats>(bits); }
 /// The numbers rounded toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
