@@ -18,10 +18,8 @@ STEP_TOLERANCE = 1e-5  # of the largest element of a step's result
 SHARP = 1e-3  # of the spread: an allowed difference that says something
 TOLERANCE = 1e-4  # of the spread over the batch, or 4 times what stock TensorFlow differs from itself
 
-QUICK = {name: 64 for name in (
-    "MobileNet", "MobileNetV2", "MobileNetV3Small", "MobileNetV3Large", "EfficientNetB0", "EfficientNetV2B0",
-    "DenseNet121", "ResNet50", "ResNet50V2", "ConvNeXtTiny", "RegNetX002",
-)}  # fmt: skip
+QUICK = ("MobileNet", "MobileNetV2", "MobileNetV3Small", "MobileNetV3Large", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121",
+         "ResNet50", "ResNet50V2", "ConvNeXtTiny", "RegNetX002", "RegNetY002", "VGG16", "InceptionV3", "Xception")  # fmt: skip
 OTHER_SIZE = ("MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121", "ResNet50", "VGG16",
               "ConvNeXtTiny", "RegNetX002")  # fmt: skip
 LARGE = {"ConvNeXtLarge": 10, "ConvNeXtXLarge": 18}  # GiB that TensorFlow needs to freeze them: many copies of the weights
@@ -98,11 +96,16 @@ def check_steps(network):
     return any(step["nodes"] > 1 for step in steps)
 
 
+def least_size(name):
+    """Of a side that the network takes, but not below 64."""
+    return 75 if name.startswith("Inception") else 71 if name == "Xception" else 64
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_an_application_of_keras(name, tmp_path):
     import networks
 
-    check(networks.application(name, QUICK[name], tmp_path / "frozen.pb"))
+    check(networks.application(name, least_size(name), tmp_path / "frozen.pb"))
 
 
 @pytest.mark.long
@@ -113,8 +116,7 @@ def test_every_other_application_of_keras(name, tmp_path):
     available = int(re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())[1]) / 2**20
     if available < LARGE.get(name, 0):
         pytest.skip(f"hardware: {LARGE[name]} GiB of free memory, {available:.1f} found")
-    size = 75 if name.startswith("Inception") else 71 if name == "Xception" else 64  # the least that the network takes
-    check(networks.application(name, size, tmp_path / "frozen.pb", apart=name in LARGE))
+    check(networks.application(name, least_size(name), tmp_path / "frozen.pb", apart=name in LARGE))
 
 
 @pytest.mark.long
