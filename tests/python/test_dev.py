@@ -21,7 +21,7 @@ def findings(file, text):
 def test_help_names_every_command():
     done = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True)
     assert done.returncode == 0
-    for command in ("demo", "test", "check", "build", "bench", "fmt", "lint", "docs", "doctor", "new-op"):
+    for command in ("demo", "test", "check", "build", "bench", "fuzz", "fmt", "lint", "docs", "doctor", "new-op"):
         assert f"\n  {command}" in done.stdout
 
 

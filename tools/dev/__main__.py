@@ -22,6 +22,7 @@ HELP = """usage: ./dev COMMAND
        --sanitize      C++ tests under the address and undefined-behaviour sanitizers, --sanitize-threads under the
                        thread sanitizer (docs/dev/sanitizers.md)
        --shard i/n     the i-th of n equal parts, i from 1
+  fuzz [NAME...]       damaged input to what reads files, with clang (./dev fuzz --help)
   check                format, lint, build, test: what to run before handing in
   build                compile build/ and install the wheel into the Python environments
   bench [CASE...]      Cairn and its peers in interleaved rounds (./dev bench --help)
@@ -49,7 +50,7 @@ def demo(arguments):
 
 def test(arguments):
     options = suite.parse(arguments)
-    setup(peers=not options.sanitize)
+    setup(peers=True)
     if options.sanitize:
         build.sanitized(options.sanitize, options.filter)
     else:
@@ -71,6 +72,15 @@ def bench(arguments):
     setup(peers=True)
     build.build(tests=False, peers=True)
     return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench/compare.py", *arguments], cwd=ROOT)
+
+
+def fuzz(arguments):
+    import fuzz as command
+
+    setup()
+    machine.ensure_packages("debian-fuzz.txt")
+    build.build(tests=False)
+    return command.main(arguments)
 
 
 def fmt(arguments):
@@ -114,6 +124,7 @@ COMMANDS = {
     "check": check,
     "build": build_all,
     "bench": bench,
+    "fuzz": fuzz,
     "fmt": fmt,
     "lint": lint.main,
     "docs": docs,

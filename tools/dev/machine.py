@@ -21,9 +21,9 @@ LIBRARY = Path("lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "sit
 LOCKS = {".venv": ROOT / "requirements" / "venv.txt", ".venv-peers": ROOT / "requirements" / "venv-peers.txt"}
 
 
-def debian_packages():
-    """The pinned list as {name: version pattern}."""
-    lines = (ROOT / "requirements" / "debian.txt").read_text().splitlines()
+def debian_packages(name="debian.txt"):
+    """A pinned list as {name: version pattern}."""
+    lines = (ROOT / "requirements" / name).read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
@@ -33,20 +33,20 @@ def installed_packages():
     return dict(line.split(" ", 1)[1].split("=", 1) for line in lines if line.startswith("installed "))
 
 
-def missing_packages():
+def missing_packages(name="debian.txt"):
     have = installed_packages()
     return [
-        f"{name}={pattern}"
-        for name, pattern in debian_packages().items()
-        if not fnmatch.fnmatchcase(have.get(name, ""), pattern)
+        f"{package}={pattern}"
+        for package, pattern in debian_packages(name).items()
+        if not fnmatch.fnmatchcase(have.get(package, ""), pattern)
     ]
 
 
-def ensure_packages():
+def ensure_packages(name="debian.txt"):
     if not shutil.which("dpkg-query"):
         print("dev: needs Debian 12 (no dpkg here); the list is in requirements/debian.txt")
         raise StepFailed("packages")
-    missing = missing_packages()
+    missing = missing_packages(name)
     if not missing:
         return
     if os.geteuid() != 0:
