@@ -20,25 +20,52 @@ size_t most_live(const std::vector<Buffer*>& buffers) {
   return static_cast<size_t>(most);
 }
 
-// Sorted by `before`, then each buffer into the tightest gap that its neighbours in time leave.
-size_t place_in_order(std::vector<Buffer*> order) {
-  size_t end = 0;
-  std::vector<Buffer*> placed;  // by offset
+// Places that are taken, by time: a buffer is noted in every stretch of steps that it lives in, so that another one looks at
+// its neighbours in time and not at all buffers.
+class TakenPlaces {
+ public:
+  using Place = std::pair<size_t, size_t>;  // from, to
+
+  explicit TakenPlaces(size_t steps) : stretches_(steps / kStretch + 1) {}
+  void add(const Buffer& buffer) {
+    for (size_t i = buffer.first / kStretch; i <= buffer.last / kStretch; ++i) stretches_[i].push_back(&buffer);
+  }
+  /// Those of buffers that live at the same time, in order; valid until the next call.
+  const std::vector<Place>& beside(const Buffer& buffer) {
+    found_.clear();
+    for (size_t i = buffer.first / kStretch; i <= buffer.last / kStretch; ++i)
+      for (const Buffer* other : stretches_[i]) {
+        if (other->last < buffer.first || buffer.last < other->first) continue;
+        if (std::max<size_t>(other->first, buffer.first) / kStretch == i)  // the first that both live in
+          found_.emplace_back(other->offset, other->offset + aligned(other->bytes));
+      }
+    std::sort(found_.begin(), found_.end());
+    return found_;
+  }
+
+ private:
+  static constexpr size_t kStretch = 64;
+  std::vector<std::vector<const Buffer*>> stretches_;
+  std::vector<Place> found_;
+};
+
+// In this order, each buffer into the tightest gap that its neighbours in time leave.
+size_t place_in_order(const std::vector<Buffer*>& order) {
+  size_t end = 0, steps = 0;
+  for (const Buffer* buffer : order) steps = std::max<size_t>(steps, buffer->last);
+  TakenPlaces taken(steps);
   for (Buffer* buffer : order) {
     size_t bytes = aligned(buffer->bytes), cursor = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-    for (const Buffer* other : placed) {
-      if (other->last < buffer->first || buffer->last < other->first) continue;
-      if (other->offset > cursor && other->offset - cursor >= bytes && other->offset - cursor < best_gap) {
+    for (auto [from, to] : taken.beside(*buffer)) {
+      if (from > cursor && from - cursor >= bytes && from - cursor < best_gap) {
         best = cursor;
-        best_gap = other->offset - cursor;
+        best_gap = from - cursor;
       }
-      cursor = std::max(cursor, other->offset + aligned(other->bytes));
+      cursor = std::max(cursor, to);
     }
     buffer->offset = best == SIZE_MAX ? cursor : best;
     end = std::max(end, buffer->offset + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), buffer,
-                                   [](const Buffer* a, const Buffer* b) { return a->offset < b->offset; }),
-                  buffer);
+    taken.add(*buffer);
   }
   return end;
 }
@@ -69,7 +96,7 @@ Placement place(std::vector<Buffer*> buffers, bool reuse) {
   for (Order order : orders) {
     std::vector<Buffer*> sorted = buffers;
     std::stable_sort(sorted.begin(), sorted.end(), order);
-    size_t bytes = place_in_order(std::move(sorted));
+    size_t bytes = place_in_order(sorted);
     if (bytes >= result.bytes) continue;
     result.bytes = bytes;
     best.clear();
