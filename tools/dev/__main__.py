@@ -77,10 +77,11 @@ def bench(arguments):
 def fuzz(arguments):
     import fuzz as command
 
+    options = command.parse(arguments)
     setup()
     machine.ensure_packages("debian-fuzz.txt")
     build.build(tests=False)
-    return command.main(arguments)
+    return command.main(options)
 
 
 def fmt(arguments):

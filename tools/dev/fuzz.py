@@ -23,20 +23,27 @@ SETTINGS = [
 LIMITS = ["-timeout=30", "-rss_limit_mb=3000", "-malloc_limit_mb=2000"]
 
 
-def main(arguments):
+def parse(arguments):
     names = sorted(path.stem for path in (ROOT / "fuzz").glob("*.cpp"))
     parser = argparse.ArgumentParser(prog="./dev fuzz", description="Feeds damaged input to what reads files.")
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *names], help=", ".join(names))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
     parser.add_argument("--seconds", type=int, default=60, help="for each program (60)")
     options = parser.parse_args(arguments)
-    names = options.names or names
+    unknown = [name for name in options.names if name not in names]
+    if unknown:
+        parser.error(f"no program '{unknown[0]}'; there are {', '.join(names)}")
+    options.names = options.names or names
+    return options
+
+
+def main(options):
     with step("compile the fuzz programs"):
         compilers = ["-DCMAKE_C_COMPILER=clang-16", "-DCMAKE_CXX_COMPILER=clang++-16"]
         run(["cmake", "-S", ROOT, "-B", FOLDER, "-GNinja", "-DCAIRN_FUZZ=ON", "-DCAIRN_TESTS=OFF", *compilers])
-        run(["cmake", "--build", FOLDER, "-j", build.jobs(), "--target", *(f"fuzz_{name}" for name in names)])
+        run(["cmake", "--build", FOLDER, "-j", build.jobs(), "--target", *(f"fuzz_{name}" for name in options.names)])
     with step("files to begin with"):
         _write_seeds()
-    return max([_fuzz(name, options.seconds) for name in names])
+    return max([_fuzz(name, options.seconds) for name in options.names])
 
 
 def _fuzz(name, seconds):

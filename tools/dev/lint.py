@@ -38,7 +38,7 @@ def _tracked():
 def _folder_order():
     """Folders of the core, in the order that cmake/folders.cmake gives them."""
     text = (ROOT / "cmake" / "folders.cmake").read_text()
-    return re.findall(r"^cairn_folder\(([\w/]+)", text, re.MULTILINE)
+    return re.findall(r"^ *cairn_folder\(([\w/]+)", text, re.MULTILINE)
 
 
 def _undeclared_folders(files, order):
