@@ -134,6 +134,7 @@ std::string with_table(const std::string& headline, const Report& report) {
 }  // namespace
 
 ReportError::ReportError(ErrorKind kind, std::string where, const std::string& headline, Report report)
-    : Error(kind, where, with_table(clean(headline), report), AsItIs{}), report_(std::move(report)), headline_(clean(headline)) {}
+    : Error(kind, where, with_table(clean(headline), report), AsItIs{}), report_(std::move(report)),
+      headline_(clean(headline)) {}
 
 }  // namespace cairn
