@@ -14,6 +14,7 @@
 #include "ir/text.h"
 #include "model/foreign_om.h"
 #include "model/om_layout.h"
+#include "reseal.h"
 #include "support/files.h"
 
 namespace cairn {
@@ -79,30 +80,6 @@ TEST(OmFile, TextWeightsComeBack) {
                         {words});
   Module back = read(encode_om(module, {}))->module();
   EXPECT_TRUE(back.main().body.nodes[0]->attr().tensor("value").same_bits(words));
-}
-
-/// Computes all checksums again, so that damage gets past them.
-void reseal(std::string& bytes) {
-  if (bytes.size() < sizeof(om::Header)) return;
-  om::Header header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  header.file_size = bytes.size();
-  std::memcpy(header.magic, om::kMagic, sizeof header.magic);
-  header.version = om::kVersion;
-  if (header.sections <= om::kMaxSections && bytes.size() >= sizeof header + header.sections * sizeof(om::Section)) {
-    for (uint32_t i = 0; i < header.sections; ++i) {
-      om::Section section;
-      char* at = bytes.data() + sizeof header + i * sizeof section;
-      std::memcpy(&section, at, sizeof section);
-      if (section.offset <= bytes.size() && section.size <= bytes.size() - section.offset)
-        section.checksum = crc32c(std::string_view(bytes).substr(section.offset, section.size));
-      std::memcpy(at, &section, sizeof section);
-    }
-    header.table_checksum =
-        crc32c(std::string_view(bytes).substr(sizeof header, header.sections * sizeof(om::Section)));
-  }
-  header.header_checksum = crc32c(om::bytes_of(header, offsetof(om::Header, header_checksum)));
-  std::memcpy(bytes.data(), &header, sizeof header);
 }
 
 std::string mutated(std::string bytes, std::mt19937& random) {

@@ -10,6 +10,7 @@
 
 #include "frontends/crc32c.h"
 #include "profile/export.h"
+#include "reseal.h"
 #include "support/error.h"
 #include "support/files.h"
 
@@ -259,14 +260,7 @@ TEST(Reader, MutantsAreReadOrRefusedNeverMore) {
     std::string& bytes = file.bytes();
     size_t from = i % 2 ? file.records_at() : 0;
     for (int k = 0; k < 3; ++k) bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random());
-    for (size_t at = sizeof(EventHeader); at + sizeof(ChunkHeader) <= bytes.size();) {  // make checksums right again
-      ChunkHeader header;
-      std::memcpy(&header, bytes.data() + at, sizeof header);
-      if (bytes.size() - at - sizeof header < header.bytes) break;
-      header.crc = crc32c({bytes.data() + at + sizeof header, header.bytes});
-      std::memcpy(bytes.data() + at, &header, sizeof header);
-      at += sizeof header + header.bytes;
-    }
+    reseal(bytes);
     try {
       file.read_file();
       export_recording(file.path(), {.database = i % 10 == 0});

@@ -23,6 +23,14 @@ struct Results {
 
 size_t states_of(Kind kind) { return kind == Kind::lstm ? 2 : 1; }
 
+void take_functions(Recurrence& layer, LayerContext& c, const char* gate) {
+  layer.fresh = layer.out = c.text("activation", "tanh");
+  if (layer.kind != Kind::simple) layer.gate = c.text("recurrent_activation", gate);
+  layer.apply = [keras3 = c.keras3](const std::string& function, Value* y, Builder& builder) {
+    return activation(y, function, keras3, builder);
+  };
+}
+
 /// `states` at the start: as many as the kind has, or none for zeros.
 Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero, std::span<Value* const> states) {
   if (c.rank() != 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3", c.rank());
@@ -35,11 +43,7 @@ Results run(LayerContext& c, Kind kind, bool backwards, bool masked_zero, std::s
   layer.kind = kind;
   layer.hidden = hidden;
   layer.backwards = backwards;
-  layer.fresh = layer.out = c.text("activation", "tanh");
-  if (kind != Kind::simple) layer.gate = c.text("recurrent_activation", "sigmoid");
-  layer.apply = [keras3 = c.keras3](const std::string& function, Value* y, Builder& builder) {
-    return activation(y, function, keras3, builder);
-  };
+  take_functions(layer, c, "sigmoid");
   layer.reset_after = c.boolean("reset_after", true);
   Value* x = swapped(c.in[0], b);
   layer.input = b.add("matmul", {x, c.weight("kernel", {c.last_dim(), gates * hidden})});
@@ -110,11 +114,7 @@ void conv_lstm(LayerContext& c) {
   layer.convolves = true;
   layer.hidden = hidden;
   layer.backwards = c.boolean("go_backwards", false);
-  layer.fresh = layer.out = c.text("activation", "tanh");
-  layer.gate = c.text("recurrent_activation", "hard_sigmoid");
-  layer.apply = [keras3 = c.keras3](const std::string& function, Value* y, Builder& builder) {
-    return activation(y, function, keras3, builder);
-  };
+  take_functions(layer, c, "hard_sigmoid");
   layer.kernel = c.weight("recurrent_kernel", {sizes[0], sizes[1], hidden, 4 * hidden});
   if (c.boolean("use_bias", true)) made = b.add("add", {made, c.weight("bias", {4 * hidden})});
   const Dim height = made->type.shape.dims[1], width = made->type.shape.dims[2];
