@@ -1,5 +1,5 @@
-"""The kernels of training one by one against TensorFlow's: python bench/training_ops.py [--rounds N] [--cairn FILE], in
-.venv. Both sides alternate, with the threads that the process may use; a ratio is the median over rounds of the fastest
+"""The kernels of training one by one against TensorFlow's: python bench/training_ops.py [WORDS ...] [--rounds N] [--cairn
+FILE], in .venv; WORDS: only kernels whose names contain one. Both sides alternate, with the threads that the process may use; a ratio is the median over rounds of the fastest
 of each side, and below 1 Cairn is faster."""
 
 import argparse
@@ -12,13 +12,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BATCH = 16
+BATCH = 32
 
 
 def convolutions():
     """(name, op, types of inputs, shape operand, type of the result, attributes) of ResNet-50's kinds of layers."""
-    for size, channels, out, kernel, stride in ((56, 64, 64, 3, 1), (56, 256, 64, 1, 1), (28, 128, 128, 3, 1), (28, 256, 512, 1, 2),
-                                                (14, 256, 256, 3, 1), (14, 256, 256, 3, 2), (7, 512, 2048, 1, 1)):  # fmt: skip
+    for size, channels, out, kernel, stride in ((224, 3, 64, 7, 2), (56, 64, 64, 1, 1), (56, 64, 64, 3, 1), (56, 256, 64, 1, 1),
+                                                (56, 256, 128, 1, 1), (28, 128, 128, 3, 1), (56, 256, 512, 1, 2), (28, 512, 256, 1, 1),
+                                                (14, 256, 256, 3, 1), (28, 256, 256, 3, 2), (14, 1024, 512, 1, 1), (7, 512, 512, 3, 1),
+                                                (7, 512, 2048, 1, 1)):  # fmt: skip
         x, y = (BATCH, size, size, channels), (BATCH, -(-size // stride), -(-size // stride), out)
         k, attributes = (kernel, kernel, channels, out), f"strides = [{stride}, {stride}], padding = same"
         name = f"{kernel}x{kernel} s{stride} {channels}-{out} @{size}"
@@ -109,6 +111,7 @@ class Cairn:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=5, help="of each side in a round")
     parser.add_argument("--cairn", default=ROOT / ".venv/bin/cairn", help="the program (default %(default)s)")
@@ -117,6 +120,8 @@ def main():
     print(f"{'kernel':36} {'Cairn ms':>10} {'TF ms':>10}  ratio")
     with tempfile.TemporaryDirectory() as folder:
         for name, op, inputs, shape, results, attributes in (*convolutions(), *others()):
+            if options.words and not any(word in name for word in options.words):
+                continue
             file = Path(folder) / "op.ir"
             file.write_text(module_of(op, inputs, shape, results, attributes))
             ours, theirs = Cairn(options.cairn, file), tensorflow_of(op, inputs, shape, attributes)

@@ -1,6 +1,9 @@
 #include "engines/cpu/kernel_gradient.h"
 
+#include <array>
 #include <cstring>
+#include <map>
+#include <span>
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/tile_jit.h"
@@ -10,11 +13,13 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 512 << 10;  // of the image's rows and of dy's, to stay in the second-level cache
-constexpr int64_t kCountedChannels = 512;   // of the image's: with more a block would be too short
-constexpr int64_t kSmallImage = 32;         // pixels of dy: several such images are one block
+constexpr int64_t kBlockPixels = 256;    // of dy: sums are fetched and stored once a block, whose pixels stay in caches
+constexpr int64_t kPartBytes = 2 << 20;  // of the sums of all parts
+constexpr int64_t kParts = 8;
+constexpr int64_t kCacheBytes = 512 << 10;  // of what a chunk packs, and of its sums, to stay in the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+size_t lines(int64_t floats) { return static_cast<size_t>(ceil_div(floats, 16) * 16); }
 
 /// Along one dim the outputs [first, last) meet a tap inside the image, at input `at` first.
 struct Reach {
@@ -27,73 +32,92 @@ Reach reach_of(int64_t first, int64_t last, int64_t in, int64_t stride, int64_t 
   return {first, last, first * stride + shift};
 }
 
-/// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is some positions (channels i
-/// of a tap, or where channels are few of a row of taps, which lie side by side in x) by a panel of channels o; it adds
-/// up blocks of rows, or of whole small images, one after the other: the same order at any width.
+struct Range {
+  int64_t first = 0, last = 0;
+  int64_t size() const { return last - first; }
+};
+/// The i-th of `parts` nearly equal parts of [0, count), the larger ones first.
+Range part_of(int64_t count, int64_t parts, int64_t i) {
+  const int64_t each = count / parts, more = count % parts;
+  return {i * each + std::min(i, more), (i + 1) * each + std::min(i + 1, more)};
+}
+
+/// Channels of a pixel that lie together once packed.
+struct Piece {
+  int64_t from, size;
+  float* to;
+};
+
+CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from, int64_t count) {
+  constexpr int64_t kStep = 8;
+  if (count < kStep) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i < count - kStep; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
+  std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
+}
+
+/// `count` pixels `step` floats apart; those of a piece come to lie `pitch` floats apart.
+CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<Piece> pieces,
+                                  int64_t pitch) {
+  for (int64_t pixel = 0; pixel < count; ++pixel, from += step)
+    for (Piece& piece : pieces) {
+      copy_floats(piece.to, from + piece.from, piece.size);
+      piece.to += pitch;
+    }
+}
+
+CAIRN_VECTORISED void add_row(int64_t count, const float* __restrict from, float* __restrict to) {
+  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+/// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
+/// (channels i of a tap, or where channels are few of a row of taps, which lie side by side in x) by a panel of channels
+/// o; it adds up blocks of rows, or of whole small images, one after the other: the same order at any width. A chunk of
+/// units packs for each block the channels of its tiles and panels, so that every unit reads without gaps.
 class KernelGradient {
  public:
-  KernelGradient(const Node& node, int threads) {
+  KernelGradient(const Node& node, int threads) : threads_(threads) {
     const Value *x = node.inputs[0], *dy = node.inputs[1], *kernel = node.result();
     SlideSpec slide;
     read_windows(node, slide);
+    const int64_t kh = dim(kernel, 0), kw = dim(kernel, 1);
     groups_ = node.attr().integer("groups");
     images_ = dim(x, 0), in_ = dim(x, 3), out_ = dim(dy, 3);
-    w_ = slide.w, h_ = slide.h, ow_ = slide.ow, oh_ = slide.oh;
-    if (dim(kernel, 0) * dim(kernel, 1) == 1 && slide.stride_h == 1 && slide.stride_w == 1 && slide.pad_top == 0 &&
-        slide.pad_left == 0 && h_ == oh_ && w_ == ow_) {  // rows of all images are one list
-      h_ = oh_ = images_ * h_;
-      images_ = 1;
-    }
-    const int64_t lane = lanes(machine_isa());
-    out_each_ = out_ / groups_, in_each_ = in_ / groups_;
-    repack_ = out_each_ % lane != 0;
-    step_each_ = ceil_div(out_each_, lane) * lane, padded_ = step_each_ * groups_;
-    vectors_ = static_cast<int>(std::min<int64_t>(2, ceil_div(out_each_, lane)));
-    width_ = vectors_ * lane;
-    panels_ = ceil_div(out_each_, width_);
-    const int64_t most = most_pixels(machine_isa(), vectors_), kh = dim(kernel, 0), kw = dim(kernel, 1);
-    by_rows_ = groups_ == 1 && kw > 1 && slide.dilation_w == 1 && 2 * in_ <= most;
-    taps_ = by_rows_ ? kh : kh * kw;
-    positions_ = by_rows_ ? kw * in_ : in_each_;
-    tiles_ = ceil_div(positions_, most);
-    const int64_t rows =
-        kBlockBytes / (4 * ow_ * (std::min(in_, kCountedChannels) * slide.stride_h * slide.stride_w + width_));
-    block_rows_ = std::clamp<int64_t>(rows, 1, oh_);
-    if (oh_ * ow_ <= kSmallImage) block_images_ = std::clamp<int64_t>(rows / oh_, 1, images_);
-    while (images_ % block_images_ != 0) --block_images_;
-    once_ = blocks() == 1 && block_images_ == images_;
+    x_pixel_ = in_, x_row_ = slide.w * x_pixel_, x_image_ = slide.h * x_row_;
+    if (kh * kw == 1 && slide.pad_top == 0 && slide.pad_left == 0) skip_pixels(slide);
+    h_ = slide.h, w_ = slide.w, oh_ = slide.oh, ow_ = slide.ow;
+    choose_units(slide, kh, kw);
+    choose_blocks(slide, kh);
+    choose_chunks();
     make_calls(slide, kh, kw);
-    const int64_t units = groups_ * panels_ * tiles_ * taps_;
-    units_per_chunk_ = std::max<int64_t>(1, threads == 1 ? units : ceil_div(units, threads * 6));
   }
 
-  size_t workspace() const { return repack_ ? static_cast<size_t>(images_ * oh_ * ow_ * padded_) * sizeof(float) : 0; }
+  size_t workspace() const {
+    return ((packed_x_ + packed_dy_) * static_cast<size_t>(threads_) + sums_ * static_cast<size_t>(parts_ - 1)) *
+           sizeof(float);
+  }
   std::string describe() const {
     const std::string blocks =
         block_images_ > 1 ? fmt::format("{} images", block_images_) : fmt::format("{} rows", block_rows_);
-    return fmt::format("{}x{} {}, {}blocks of {}", ceil_div(positions_, tiles_), width_, to_string(machine_isa()),
-                       by_rows_ ? "rows of taps, " : "", blocks);
+    return fmt::format("{}x{} {}, {}blocks of {}, {} chunks", tile_size(0), width_, to_string(machine_isa()),
+                       by_rows_ ? "rows of taps, " : "", blocks, chunks());
   }
 
   void run(Executor& executor, const float* x, const float* dy, float* gradient, float* workspace) const {
-    if (repack_) {
-      for_each(executor, images_ * oh_ * ow_, padded_, [&](int64_t pixel) {
-        for (int64_t g = 0; g < groups_; ++g) {
-          float* to = workspace + pixel * padded_ + g * step_each_;
-          std::memcpy(to, dy + pixel * out_ + g * out_each_, static_cast<size_t>(out_each_) * sizeof(float));
-          std::fill(to + out_each_, to + step_each_, 0.f);
-        }
+    const Data data{x, dy, gradient, workspace + (packed_x_ + packed_dy_) * static_cast<size_t>(threads_)};
+    if (executor.width() > threads_)
+      for (int64_t chunk = 0; chunk < chunks(); ++chunk) run_chunk(chunk, data, workspace);
+    else
+      executor.run(static_cast<int>(chunks()), [&](int chunk, int worker) {
+        run_chunk(chunk, data, workspace + static_cast<size_t>(worker) * (packed_x_ + packed_dy_));
       });
-      dy = workspace;
-    }
-    const int64_t units = groups_ * panels_ * tiles_ * taps_;
-    executor.run(static_cast<int>(ceil_div(units, units_per_chunk_)), [&](int chunk, int) {
-      const int64_t first = chunk * units_per_chunk_, last = std::min(units, first + units_per_chunk_);
-      for (int64_t unit = first; unit < last && !once_; ++unit) clear(unit, gradient);
-      for (int64_t image = 0; image < images_; image += block_images_)
-        for (int64_t block = 0; block < blocks(); ++block)
-          for (int64_t unit = first; unit < last; ++unit) add(unit, image, block, x, dy, gradient);
-    });
+    if (parts_ > 1)
+      for_each(executor, taps_ * positions_, out_ * parts_, [&](int64_t row) {
+        for (int64_t part = 1; part < parts_; ++part)
+          add_row(out_, data.sums + (part - 1) * static_cast<int64_t>(sums_) + row * out_, gradient + row * out_);
+      });
   }
 
   static void read_windows(const Node& node, SlideSpec& slide) {
@@ -107,67 +131,196 @@ class KernelGradient {
   }
 
  private:
-  /// What a tap does in a block of rows.
+  /// What a tap does in a block.
   struct Call {
-    int64_t x = 0, dy = 0;                // where its first pixel lies in an image
+    int64_t x = 0, dy = 0;                // its first pixel, of those of the block
     std::vector<TileFunction> functions;  // by kind of tile and whether it is in the last panel; null: nothing to do
   };
-  struct Unit {
-    int64_t group, panel, tile, tap;
+  struct Chunk {
+    int64_t part, group;
+    Range panels, tiles, taps;
+  };
+  struct Data {
+    const float *x, *dy;
+    float *gradient, *sums;  // of part 0, and of the others
   };
 
-  int64_t blocks() const { return ceil_div(oh_, block_rows_); }
-  Unit unit_of(int64_t i) const {
-    return {i / taps_ / tiles_ / panels_, i / taps_ / tiles_ % panels_, i / taps_ % tiles_, i % taps_};
+  /// A kernel of one tap needs only the pixels at its strides; where these are all, rows of all images are one list.
+  void skip_pixels(SlideSpec& slide) {
+    x_pixel_ *= slide.stride_w, x_row_ *= slide.stride_h;
+    if (slide.stride_h == 1 && slide.stride_w == 1 && slide.h == slide.oh && slide.w == slide.ow) {
+      slide.oh *= images_ * slide.ow, slide.ow = images_ = 1;
+      x_row_ = in_;
+    }
+    slide.h = slide.oh, slide.w = slide.ow, slide.stride_h = slide.stride_w = 1;
   }
-  int64_t tile_size(int64_t tile) const { return positions_ / tiles_ + (tile < positions_ % tiles_); }
-  int64_t tile_start(int64_t tile) const { return tile * (positions_ / tiles_) + std::min(tile, positions_ % tiles_); }
+
+  void choose_units(const SlideSpec& slide, int64_t kh, int64_t kw) {
+    const int64_t lane = lanes(machine_isa());
+    out_each_ = out_ / groups_, in_each_ = in_ / groups_;
+    vectors_ = static_cast<int>(std::min<int64_t>(2, ceil_div(out_each_, lane)));
+    width_ = vectors_ * lane;
+    panels_ = ceil_div(out_each_, width_);
+    const int64_t most = most_pixels(machine_isa(), vectors_);
+    by_rows_ = groups_ == 1 && kw > 1 && slide.dilation_w == 1 && 2 * in_ <= most;
+    taps_ = by_rows_ ? kh : kh * kw;
+    positions_ = by_rows_ ? kw * in_ : in_each_;
+    tiles_ = ceil_div(positions_, most);
+    as_it_lies_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
+    as_it_lies_dy_ = width_ == out_;
+    pitch_ = as_it_lies_x_ ? in_ : tile_size(0);
+  }
+
+  void choose_blocks(const SlideSpec& slide, int64_t kh) {
+    const int64_t beyond = (kh - 1) * slide.dilation_h;  // rows of x that blocks share
+    const int64_t most = std::max({int64_t{1}, kBlockPixels / ow_, beyond / slide.stride_h / 2});
+    block_rows_ = ceil_div(oh_, ceil_div(oh_, most));
+    if (block_rows_ == oh_) block_images_ = std::clamp<int64_t>(kBlockPixels / (oh_ * ow_), 1, images_);
+    while (images_ % block_images_ != 0) --block_images_;
+    once_ = all_blocks() == 1;
+    sums_ = lines(taps_ * positions_ * out_);
+    parts_ = std::clamp<int64_t>(kPartBytes / 4 / static_cast<int64_t>(sums_), 1, std::min(kParts, all_blocks()));
+    const int64_t rows = std::min(h_, (block_rows_ - 1) * slide.stride_h + beyond + 1);
+    x_pixels_ = block_images_ * rows * w_, dy_pixels_ = block_images_ * block_rows_ * ow_;
+    for (int64_t block = 0; block < blocks(); ++block) {
+      const int64_t first = block * block_rows_ * slide.stride_h - slide.pad_top;
+      const int64_t last = (std::min(oh_, (block + 1) * block_rows_) - 1) * slide.stride_h - slide.pad_top + beyond + 1;
+      rows_.push_back(as_it_lies_x_ ? Range{0, h_}
+                                    : Range{std::clamp<int64_t>(first, 0, h_), std::clamp<int64_t>(last, 0, h_)});
+    }
+  }
+
+  /// The cut into chunks that ends first, from what packing and fetching cost beside a unit's products (in cycles a
+  /// pixel of dy, measured).
+  void choose_chunks() {
+    constexpr double kTile = 6, kPanel = 8, kNear = 80, kFar = 350;
+    const double product = static_cast<double>(tile_size(0) * vectors_) / 2;
+    double best = 0;
+    for (int64_t t : {int64_t{1}, taps_})
+      for (int64_t p = 1; p <= panels_; ++p)
+        for (int64_t i = 1; i <= tiles_; ++i) {
+          const int64_t taps = ceil_div(taps_, t), panels = ceil_div(panels_, p), tiles = ceil_div(tiles_, i);
+          const int64_t units = taps * panels * tiles;
+          const bool far = units * tile_size(0) * width_ * 4 > kCacheBytes ||
+                           (tiles * x_pixels_ * pitch_ + panels * dy_pixels_ * width_) * 4 > kCacheBytes;
+          const double cost =
+              static_cast<double>(units) * (product + (far ? kFar : kNear) / static_cast<double>(dy_pixels_)) +
+              kTile * static_cast<double>(tiles) + kPanel * static_cast<double>(panels);
+          const double rounds = static_cast<double>(ceil_div(parts_ * groups_ * t * p * i, threads_));
+          if (best != 0 && cost * rounds >= best) continue;
+          best = cost * rounds;
+          tap_parts_ = t, panel_parts_ = p, tile_parts_ = i;
+        }
+    if (!as_it_lies_x_) packed_x_ = lines(ceil_div(tiles_, tile_parts_) * x_pixels_ * pitch_);
+    if (!as_it_lies_dy_) packed_dy_ = lines(ceil_div(panels_, panel_parts_) * dy_pixels_ * width_);
+  }
+
+  int64_t blocks() const { return ceil_div(oh_, block_rows_); }
+  int64_t all_blocks() const { return images_ / block_images_ * blocks(); }
+  int64_t chunks() const { return parts_ * groups_ * tap_parts_ * panel_parts_ * tile_parts_; }
+  Chunk chunk_of(int64_t i) const {
+    const int64_t tile = i % tile_parts_, panel = i / tile_parts_ % panel_parts_;
+    const int64_t tap = i / tile_parts_ / panel_parts_ % tap_parts_;
+    const int64_t group = i / tile_parts_ / panel_parts_ / tap_parts_;
+    return {group / groups_, group % groups_, part_of(panels_, panel_parts_, panel), part_of(tiles_, tile_parts_, tile),
+            part_of(taps_, tap_parts_, tap)};
+  }
+  Range tile_at(int64_t tile) const { return part_of(positions_, tiles_, tile); }
+  int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
+  int64_t columns_of(int64_t panel) const { return std::min(width_, out_each_ - panel * width_); }
   // Tiles of one kind have the same code: in a row of taps each its own, for each meets the image's border elsewhere.
   int64_t kinds() const { return by_rows_ ? tiles_ : 2; }
   size_t function_of(int64_t tile, bool last) const {
     const int64_t kind = by_rows_ ? tile : tile_size(tile) != tile_size(0);
     return static_cast<size_t>(2 * kind + last);
   }
-  int64_t place(const Unit& unit) const {
-    return (unit.tap * positions_ + tile_start(unit.tile)) * out_ + unit.group * out_each_ + unit.panel * width_;
+  int64_t place(int64_t group, int64_t panel, int64_t tile, int64_t tap) const {
+    return (tap * positions_ + tile_at(tile).first) * out_ + group * out_each_ + panel * width_;
   }
 
-  void clear(int64_t i, float* gradient) const {
-    const Unit unit = unit_of(i);
-    const int64_t columns = std::min(width_, out_each_ - unit.panel * width_);
-    for (int64_t row = 0; row < tile_size(unit.tile); ++row)
-      std::fill_n(gradient + place(unit) + row * out_, columns, 0.f);
+  void run_chunk(int64_t number, const Data& data, float* workspace) const {
+    const Chunk chunk = chunk_of(number);
+    float* to = chunk.part == 0 ? data.gradient : data.sums + (chunk.part - 1) * static_cast<int64_t>(sums_);
+    if (!once_) clear(chunk, to);
+    const Range all = part_of(all_blocks(), parts_, chunk.part);
+    for (int64_t i = all.first; i < all.last; ++i) {
+      const int64_t image = i / blocks() * block_images_, block = i % blocks();
+      const float* x = as_it_lies_x_ ? data.x + image * x_image_ : pack_x(chunk, image, block, data.x, workspace);
+      const float* dy = as_it_lies_dy_ ? data.dy + (image * oh_ + block * block_rows_) * ow_ * out_
+                                       : pack_dy(chunk, image, block, data.dy, workspace + packed_x_);
+      add(chunk, block, x, dy, to);
+    }
   }
 
-  void add(int64_t i, int64_t image, int64_t block, const float* x, const float* dy, float* gradient) const {
+  void clear(const Chunk& chunk, float* gradient) const {
+    for (int64_t tap = chunk.taps.first; tap < chunk.taps.last; ++tap)
+      for (int64_t tile = chunk.tiles.first; tile < chunk.tiles.last; ++tile)
+        for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
+          clear(tile_size(tile), columns_of(panel), gradient + place(chunk.group, panel, tile, tap));
+  }
+  void clear(int64_t rows, int64_t columns, float* to) const {
+    for (int64_t row = 0; row < rows; ++row) std::fill_n(to + row * out_, columns, 0.f);
+  }
+
+  const float* pack_x(const Chunk& chunk, int64_t image, int64_t block, const float* x, float* to) const {
+    std::vector<Piece> pieces;
+    for (int64_t tile = chunk.tiles.first; tile < chunk.tiles.last; ++tile)
+      pieces.push_back({tile_at(tile).first, tile_size(tile), to + (tile - chunk.tiles.first) * x_pixels_ * pitch_});
+    const Range rows = rows_[static_cast<size_t>(block)];
+    const int64_t at_once = x_row_ == w_ * x_pixel_ ? rows.size() : 1;
+    for (int64_t i = image; i < image + block_images_; ++i)
+      for (int64_t row = rows.first; row < rows.last; row += at_once)
+        pack_pixels(at_once * w_, x + i * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, pieces, pitch_);
+    return to;
+  }
+  const float* pack_dy(const Chunk& chunk, int64_t image, int64_t block, const float* dy, float* to) const {
+    std::vector<Piece> pieces;
+    for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
+      pieces.push_back({chunk.group * out_each_ + panel * width_, columns_of(panel),
+                        to + (panel - chunk.panels.first) * dy_pixels_ * width_});
+    const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
+    pack_pixels(block_images_ * rows * ow_, dy + (image * oh_ + block * block_rows_) * ow_ * out_, out_, pieces,
+                width_);
+    return to;
+  }
+
+  /// x and dy: the block's pixels, packed or as they lie.
+  void add(const Chunk& chunk, int64_t block, const float* x, const float* dy, float* gradient) const {
     alignas(64) static constexpr float kZeros[64] = {};
-    const Unit unit = unit_of(i);
-    const Call& call = calls_[static_cast<size_t>(unit.tap * blocks() + block)];
-    const TileFunction function = call.functions[function_of(unit.tile, unit.panel + 1 == panels_)];
-    if (!function) return once_ ? clear(i, gradient) : void();
-    float* to = gradient + place(unit);
-    function(x + image * h_ * w_ * in_ + call.x + unit.group * in_each_ + tile_start(unit.tile),
-             dy + image * oh_ * ow_ * padded_ + call.dy + unit.group * step_each_ + unit.panel * width_, to, kZeros,
-             to);
+    for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
+      for (int64_t tile = chunk.tiles.first; tile < chunk.tiles.last; ++tile)
+        for (int64_t tap = chunk.taps.first; tap < chunk.taps.last; ++tap) {
+          const Call& call = calls_[static_cast<size_t>(tap * blocks() + block)];
+          float* to = gradient + place(chunk.group, panel, tile, tap);
+          const int64_t tile_x = as_it_lies_x_ ? tile_at(tile).first : (tile - chunk.tiles.first) * x_pixels_ * pitch_;
+          const TileFunction function = call.functions[function_of(tile, panel + 1 == panels_)];
+          if (function)
+            function(x + tile_x + call.x * pitch_, dy + ((panel - chunk.panels.first) * dy_pixels_ + call.dy) * width_,
+                     to, kZeros, to);
+          else if (once_)
+            clear(tile_size(tile), columns_of(panel), to);
+        }
   }
 
   void make_calls(const SlideSpec& slide, int64_t kh, int64_t kw) {
+    std::map<std::array<int64_t, 3>, std::vector<TileFunction>> made;  // by column of the tap and rows
     for (int64_t ky = 0; ky < kh; ++ky)
       for (int64_t kx = 0; kx < (by_rows_ ? 1 : kw); ++kx)
         for (int64_t block = 0; block < blocks(); ++block) {
+          const Range x_rows = rows_[static_cast<size_t>(block)];
           const Reach rows = reach_of(block * block_rows_, std::min(oh_, (block + 1) * block_rows_), h_, slide.stride_h,
                                       ky * slide.dilation_h - slide.pad_top);
           const int64_t shift = kx * slide.dilation_w - slide.pad_left;
           const Reach columns = by_rows_ ? Reach{0, ow_, shift} : reach_of(0, ow_, w_, slide.stride_w, shift);
-          Call call;
-          call.x = (rows.at * w_ + columns.at) * in_;
-          call.dy = (rows.first * ow_ + columns.first) * padded_;
-          call.functions.assign(static_cast<size_t>(2 * kinds()), nullptr);
+          auto& functions = made[{kx, rows.last - rows.first, x_rows.size()}];
+          functions.resize(static_cast<size_t>(2 * kinds()));
           for (int64_t tile = 0; tile < tiles_ && rows.first < rows.last; ++tile)
             for (bool last : {false, true})
-              if (TileFunction& function = call.functions[function_of(tile, last)]; !function)
-                function = make_function(slide, rows.last - rows.first, runs_of(slide, columns, tile), tile, last);
-          calls_.push_back(std::move(call));
+              if (TileFunction& function = functions[function_of(tile, last)]; !function)
+                function = make_function(slide, rows.last - rows.first, x_rows.size(), runs_of(slide, columns, tile),
+                                         tile, last);
+          calls_.push_back({(rows.at - x_rows.first) * w_ + columns.at,
+                            (rows.first - block * block_rows_) * ow_ + columns.first, functions});
         }
   }
 
@@ -183,7 +336,7 @@ class KernelGradient {
     for (int64_t column = 0; column < ow_; ++column) {
       uint32_t inside = 0;
       for (int64_t i = 0; i < size; ++i) {
-        const int64_t x = column * slide.stride_w - slide.pad_left + (tile_start(tile) + i) / in_;
+        const int64_t x = column * slide.stride_w - slide.pad_left + (tile_at(tile).first + i) / in_;
         if (x >= 0 && x < w_) inside |= 1u << i;
       }
       if (!runs.empty() && runs.back().pixels == inside && runs.back().b_row + runs.back().length == column)
@@ -194,16 +347,16 @@ class KernelGradient {
     return runs;
   }
 
-  TileFunction make_function(const SlideSpec& slide, int64_t rows, std::vector<TapRun> runs, int64_t number,
-                             bool last) {
+  TileFunction make_function(const SlideSpec& slide, int64_t rows, int64_t image_rows, std::vector<TapRun> runs,
+                             int64_t number, bool last) {
     if (runs.empty()) return nullptr;
     TileSpec tile;
     tile.isa = machine_isa();
     tile.vectors = vectors_;
-    tile.columns = static_cast<int>(last ? out_each_ - (panels_ - 1) * width_ : width_);
+    tile.columns = static_cast<int>(last ? columns_of(panels_ - 1) : width_);
     for (int64_t i = 0; i < tile_size(number); ++i) tile.pixel_bytes.push_back(i * 4);
-    tile.a_step_bytes = slide.stride_w * in_ * 4;
-    tile.a_row_bytes = slide.stride_h * w_ * in_ * 4;
+    tile.a_step_bytes = slide.stride_w * pitch_ * 4;
+    tile.a_row_bytes = slide.stride_h * w_ * pitch_ * 4;
     tile.b_row_rows = static_cast<int>(ow_);
     if (!by_rows_ && runs[0].length == ow_ && slide.stride_h == 1 && slide.stride_w == 1 && w_ == ow_) {
       runs[0].length *= static_cast<int>(rows);  // rows follow each other
@@ -215,25 +368,33 @@ class KernelGradient {
         for (size_t i = 0; i < each; ++i)
           runs.push_back({runs[i].a_bytes + row * tile.a_row_bytes,
                           runs[i].b_row + static_cast<int>(row) * tile.b_row_rows, runs[i].length, runs[i].pixels});
-      tile.a_row_bytes = h_ * w_ * in_ * 4;
+      tile.a_row_bytes = image_rows * w_ * pitch_ * 4;
       tile.b_row_rows = static_cast<int>(oh_ * ow_);
       rows = block_images_;
     }
     tile.rows.assign(static_cast<size_t>(rows), runs);
-    tile.b_step_bytes = padded_ * 4;
     tile.c_stride = out_;
     tile.residual = !once_;
     kernels_.push_back(TileKernel::make(tile));
     return kernels_.back()->function();
   }
 
-  int64_t groups_, images_, h_, w_, oh_, ow_, in_, out_, taps_;
-  int64_t in_each_, out_each_;  // channels of a group
-  int64_t step_each_, padded_;  // distance of groups and pixels in the dy that is read
-  bool repack_ = false;         // dy is copied so that groups are whole vectors
+  int threads_;
+  int64_t groups_, images_, h_, w_, oh_, ow_, in_, out_;
+  int64_t in_each_, out_each_;         // channels of a group
+  int64_t x_pixel_, x_row_, x_image_;  // floats between what is needed of x
   int vectors_ = 1;
-  bool by_rows_ = false, once_ = false;  // once: each unit has one block
-  int64_t positions_, width_, panels_, tiles_, block_rows_, block_images_ = 1, units_per_chunk_;
+  bool by_rows_ = false, once_ = false;                // once: each unit has one block
+  bool as_it_lies_x_ = false, as_it_lies_dy_ = false;  // nothing to pack
+  int64_t taps_, positions_, tiles_, width_, panels_;
+  int64_t pitch_;  // floats between pixels of x when kernels read them
+  int64_t block_rows_, block_images_ = 1;
+  int64_t x_pixels_ = 0, dy_pixels_ = 0;  // of a block
+  std::vector<Range> rows_;               // of x that a block meets
+  int64_t tap_parts_ = 1, panel_parts_ = 1, tile_parts_ = 1;
+  int64_t parts_ = 1;                    // of the blocks, with sums of their own
+  size_t sums_ = 0;                      // floats of a part
+  size_t packed_x_ = 0, packed_dy_ = 0;  // floats
   std::vector<Call> calls_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
 };
