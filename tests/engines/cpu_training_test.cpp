@@ -77,6 +77,24 @@ TEST(CpuTraining, takes_a_large_convolution_in_blocks) {
              "f32[2, 40, 40, 160], f32[2, 40, 40, 80], i64[4]=[3, 3, 160, 80] {padding = same}", "kernel_gradient");
   expect_cpu("conv2d_kernel_gradient", "f32[3, 30, 30, 96], f32[3, 30, 30, 64], i64[4]=[1, 1, 96, 64]",
              "kernel_gradient");
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[3, 59, 60, 40], f32[3, 30, 30, 70], i64[4]=[1, 1, 40, 70] {strides = [2, 2], padding = same}",
+             "kernel_gradient");
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[8, 7, 9, 24], f32[8, 4, 5, 40], i64[4]=[3, 3, 24, 40] {strides = [2, 2], padding = same}",
+             "kernel_gradient");
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[2, 40, 31, 12], f32[2, 20, 16, 50], i64[4]=[5, 2, 12, 50] {strides = [2, 2], padding = same}",
+             "kernel_gradient");
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[1, 40, 40, 20], f32[1, 40, 40, 32], i64[4]=[3, 3, 20, 32] {dilations = [9, 7], padding = same}",
+             "kernel_gradient");
+}
+
+TEST(CpuTraining, a_kernel_of_one_tap_beyond_the_image) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  expect_cpu("conv2d_kernel_gradient",
+             "f32[2, 4, 5, 20], f32[2, 5, 7, 40], i64[4]=[1, 1, 20, 40] {padding = explicit, pads = [0, 1, 0, 2]}", "kernel_gradient");
 }
 
 TEST(CpuTraining, normalises_and_its_gradient_over_many_rows) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/tile_jit.h"
 #include "ops/shapes.h"
@@ -13,9 +14,9 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlockPixels = 256;    // of dy: sums are fetched and stored once a block, whose pixels stay in caches
-constexpr int64_t kPartBytes = 2 << 20;  // of the sums of all parts
-constexpr int64_t kParts = 8;
+constexpr int64_t kBlockPixels = 448;   // of dy: sums are fetched and stored once a block, whose pixels stay in caches
+constexpr int64_t kParts = 8;           // of the blocks at most, with sums of their own
+constexpr int64_t kSumBytes = 2 << 20;  // of all parts
 constexpr int64_t kCacheBytes = 512 << 10;  // of what a chunk packs, and of its sums, to stay in the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -68,14 +69,11 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
     }
 }
 
-CAIRN_VECTORISED void add_row(int64_t count, const float* __restrict from, float* __restrict to) {
-  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
 /// (channels i of a tap, or where channels are few of a row of taps, which lie side by side in x) by a panel of channels
-/// o; it adds up blocks of rows, or of whole small images, one after the other: the same order at any width. A chunk of
-/// units packs for each block the channels of its tiles and panels, so that every unit reads without gaps.
+/// o; it adds up blocks of rows, or of whole small images, one after the other. Where dW is small the blocks are cut into
+/// parts with sums of their own, added in the end: by the shapes alone, so that bits do not depend on the width. A chunk
+/// of units packs for each block the channels of its tiles and panels, so that every unit reads without gaps.
 class KernelGradient {
  public:
   KernelGradient(const Node& node, int threads) : threads_(threads) {
@@ -86,7 +84,7 @@ class KernelGradient {
     groups_ = node.attr().integer("groups");
     images_ = dim(x, 0), in_ = dim(x, 3), out_ = dim(dy, 3);
     x_pixel_ = in_, x_row_ = slide.w * x_pixel_, x_image_ = slide.h * x_row_;
-    if (kh * kw == 1 && slide.pad_top == 0 && slide.pad_left == 0) skip_pixels(slide);
+    if (kh * kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
     h_ = slide.h, w_ = slide.w, oh_ = slide.oh, ow_ = slide.ow;
     choose_units(slide, kh, kw);
     choose_blocks(slide, kh);
@@ -95,8 +93,8 @@ class KernelGradient {
   }
 
   size_t workspace() const {
-    return ((packed_x_ + packed_dy_) * static_cast<size_t>(threads_) + sums_ * static_cast<size_t>(parts_ - 1)) *
-           sizeof(float);
+    const int64_t sums = parts_ > 1 ? parts_ * count_ : 0;
+    return (scratch() * static_cast<size_t>(threads_) + static_cast<size_t>(sums)) * sizeof(float);
   }
   std::string describe() const {
     const std::string blocks =
@@ -106,18 +104,14 @@ class KernelGradient {
   }
 
   void run(Executor& executor, const float* x, const float* dy, float* gradient, float* workspace) const {
-    const Data data{x, dy, gradient, workspace + (packed_x_ + packed_dy_) * static_cast<size_t>(threads_)};
+    float* sums = parts_ == 1 ? gradient : workspace + scratch() * static_cast<size_t>(threads_);
     if (executor.width() > threads_)
-      for (int64_t chunk = 0; chunk < chunks(); ++chunk) run_chunk(chunk, data, workspace);
+      for (int64_t chunk = 0; chunk < chunks(); ++chunk) run_chunk(chunk, x, dy, sums, workspace);
     else
       executor.run(static_cast<int>(chunks()), [&](int chunk, int worker) {
-        run_chunk(chunk, data, workspace + static_cast<size_t>(worker) * (packed_x_ + packed_dy_));
+        run_chunk(chunk, x, dy, sums, workspace + static_cast<size_t>(worker) * scratch());
       });
-    if (parts_ > 1)
-      for_each(executor, taps_ * positions_, out_ * parts_, [&](int64_t row) {
-        for (int64_t part = 1; part < parts_; ++part)
-          add_row(out_, data.sums + (part - 1) * static_cast<int64_t>(sums_) + row * out_, gradient + row * out_);
-      });
+    if (parts_ > 1) reduce_middle(executor, false, 1, parts_, count_, 1.f, sums, gradient, nullptr);
   }
 
   static void read_windows(const Node& node, SlideSpec& slide) {
@@ -140,11 +134,11 @@ class KernelGradient {
     int64_t part, group;
     Range panels, tiles, taps;
   };
-  struct Data {
-    const float *x, *dy;
-    float *gradient, *sums;  // of part 0, and of the others
-  };
 
+  static bool meets_image_everywhere(const SlideSpec& slide) {
+    return slide.pad_top == 0 && slide.pad_left == 0 && (slide.oh - 1) * slide.stride_h < slide.h &&
+           (slide.ow - 1) * slide.stride_w < slide.w;
+  }
   /// A kernel of one tap needs only the pixels at its strides; where these are all, rows of all images are one list.
   void skip_pixels(SlideSpec& slide) {
     x_pixel_ *= slide.stride_w, x_row_ *= slide.stride_h;
@@ -166,9 +160,9 @@ class KernelGradient {
     taps_ = by_rows_ ? kh : kh * kw;
     positions_ = by_rows_ ? kw * in_ : in_each_;
     tiles_ = ceil_div(positions_, most);
-    as_it_lies_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
-    as_it_lies_dy_ = width_ == out_;
-    pitch_ = as_it_lies_x_ ? in_ : tile_size(0);
+    direct_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
+    direct_dy_ = width_ == out_;
+    pitch_ = direct_x_ ? in_ : tile_size(0);
   }
 
   void choose_blocks(const SlideSpec& slide, int64_t kh) {
@@ -178,15 +172,15 @@ class KernelGradient {
     if (block_rows_ == oh_) block_images_ = std::clamp<int64_t>(kBlockPixels / (oh_ * ow_), 1, images_);
     while (images_ % block_images_ != 0) --block_images_;
     once_ = all_blocks() == 1;
-    sums_ = lines(taps_ * positions_ * out_);
-    parts_ = std::clamp<int64_t>(kPartBytes / 4 / static_cast<int64_t>(sums_), 1, std::min(kParts, all_blocks()));
+    count_ = taps_ * positions_ * out_;
+    parts_ = std::clamp<int64_t>(kSumBytes / 4 / count_, 1, std::min(kParts, all_blocks()));
     const int64_t rows = std::min(h_, (block_rows_ - 1) * slide.stride_h + beyond + 1);
     x_pixels_ = block_images_ * rows * w_, dy_pixels_ = block_images_ * block_rows_ * ow_;
     for (int64_t block = 0; block < blocks(); ++block) {
       const int64_t first = block * block_rows_ * slide.stride_h - slide.pad_top;
       const int64_t last = (std::min(oh_, (block + 1) * block_rows_) - 1) * slide.stride_h - slide.pad_top + beyond + 1;
-      rows_.push_back(as_it_lies_x_ ? Range{0, h_}
-                                    : Range{std::clamp<int64_t>(first, 0, h_), std::clamp<int64_t>(last, 0, h_)});
+      rows_.push_back(direct_x_ ? Range{0, h_}
+                                : Range{std::clamp<int64_t>(first, 0, h_), std::clamp<int64_t>(last, 0, h_)});
     }
   }
 
@@ -211,10 +205,11 @@ class KernelGradient {
           best = cost * rounds;
           tap_parts_ = t, panel_parts_ = p, tile_parts_ = i;
         }
-    if (!as_it_lies_x_) packed_x_ = lines(ceil_div(tiles_, tile_parts_) * x_pixels_ * pitch_);
-    if (!as_it_lies_dy_) packed_dy_ = lines(ceil_div(panels_, panel_parts_) * dy_pixels_ * width_);
+    if (!direct_x_) packed_x_ = lines(ceil_div(tiles_, tile_parts_) * x_pixels_ * pitch_);
+    if (!direct_dy_) packed_dy_ = lines(ceil_div(panels_, panel_parts_) * dy_pixels_ * width_);
   }
 
+  size_t scratch() const { return packed_x_ + packed_dy_; }  // floats of a worker
   int64_t blocks() const { return ceil_div(oh_, block_rows_); }
   int64_t all_blocks() const { return images_ / block_images_ * blocks(); }
   int64_t chunks() const { return parts_ * groups_ * tap_parts_ * panel_parts_ * tile_parts_; }
@@ -238,17 +233,17 @@ class KernelGradient {
     return (tap * positions_ + tile_at(tile).first) * out_ + group * out_each_ + panel * width_;
   }
 
-  void run_chunk(int64_t number, const Data& data, float* workspace) const {
+  void run_chunk(int64_t number, const float* x, const float* dy, float* sums, float* scratch) const {
     const Chunk chunk = chunk_of(number);
-    float* to = chunk.part == 0 ? data.gradient : data.sums + (chunk.part - 1) * static_cast<int64_t>(sums_);
-    if (!once_) clear(chunk, to);
+    sums += chunk.part * count_;
+    if (!once_) clear(chunk, sums);
     const Range all = part_of(all_blocks(), parts_, chunk.part);
     for (int64_t i = all.first; i < all.last; ++i) {
       const int64_t image = i / blocks() * block_images_, block = i % blocks();
-      const float* x = as_it_lies_x_ ? data.x + image * x_image_ : pack_x(chunk, image, block, data.x, workspace);
-      const float* dy = as_it_lies_dy_ ? data.dy + (image * oh_ + block * block_rows_) * ow_ * out_
-                                       : pack_dy(chunk, image, block, data.dy, workspace + packed_x_);
-      add(chunk, block, x, dy, to);
+      const float* block_x = direct_x_ ? x + image * x_image_ : pack_x(chunk, image, block, x, scratch);
+      const float* block_dy = dy + (image * oh_ + block * block_rows_) * ow_ * out_;
+      if (!direct_dy_) block_dy = pack_dy(chunk, block, block_dy, scratch + packed_x_);
+      add(chunk, block, block_x, block_dy, sums);
     }
   }
 
@@ -273,14 +268,13 @@ class KernelGradient {
         pack_pixels(at_once * w_, x + i * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, pieces, pitch_);
     return to;
   }
-  const float* pack_dy(const Chunk& chunk, int64_t image, int64_t block, const float* dy, float* to) const {
+  const float* pack_dy(const Chunk& chunk, int64_t block, const float* dy, float* to) const {
     std::vector<Piece> pieces;
     for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
       pieces.push_back({chunk.group * out_each_ + panel * width_, columns_of(panel),
                         to + (panel - chunk.panels.first) * dy_pixels_ * width_});
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(block_images_ * rows * ow_, dy + (image * oh_ + block * block_rows_) * ow_ * out_, out_, pieces,
-                width_);
+    pack_pixels(block_images_ * rows * ow_, dy, out_, pieces, width_);
     return to;
   }
 
@@ -292,7 +286,7 @@ class KernelGradient {
         for (int64_t tap = chunk.taps.first; tap < chunk.taps.last; ++tap) {
           const Call& call = calls_[static_cast<size_t>(tap * blocks() + block)];
           float* to = gradient + place(chunk.group, panel, tile, tap);
-          const int64_t tile_x = as_it_lies_x_ ? tile_at(tile).first : (tile - chunk.tiles.first) * x_pixels_ * pitch_;
+          const int64_t tile_x = direct_x_ ? tile_at(tile).first : (tile - chunk.tiles.first) * x_pixels_ * pitch_;
           const TileFunction function = call.functions[function_of(tile, panel + 1 == panels_)];
           if (function)
             function(x + tile_x + call.x * pitch_, dy + ((panel - chunk.panels.first) * dy_pixels_ + call.dy) * width_,
@@ -384,8 +378,8 @@ class KernelGradient {
   int64_t in_each_, out_each_;         // channels of a group
   int64_t x_pixel_, x_row_, x_image_;  // floats between what is needed of x
   int vectors_ = 1;
-  bool by_rows_ = false, once_ = false;                // once: each unit has one block
-  bool as_it_lies_x_ = false, as_it_lies_dy_ = false;  // nothing to pack
+  bool by_rows_ = false, once_ = false;        // once: each unit has one block
+  bool direct_x_ = false, direct_dy_ = false;  // read as it lies, not packed
   int64_t taps_, positions_, tiles_, width_, panels_;
   int64_t pitch_;  // floats between pixels of x when kernels read them
   int64_t block_rows_, block_images_ = 1;
@@ -393,7 +387,7 @@ class KernelGradient {
   std::vector<Range> rows_;               // of x that a block meets
   int64_t tap_parts_ = 1, panel_parts_ = 1, tile_parts_ = 1;
   int64_t parts_ = 1;                    // of the blocks, with sums of their own
-  size_t sums_ = 0;                      // floats of a part
+  int64_t count_ = 0;                    // elements of dW
   size_t packed_x_ = 0, packed_dy_ = 0;  // floats
   std::vector<Call> calls_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
