@@ -161,7 +161,7 @@ class KernelGradient {
     positions_ = by_rows_ ? kw * in_ : in_each_;
     tiles_ = ceil_div(positions_, most);
     direct_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
-    direct_dy_ = width_ == out_;
+    direct_dy_ = groups_ == 1 && width_ == out_;
     pitch_ = direct_x_ ? in_ : tile_size(0);
   }
 
