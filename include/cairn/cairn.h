@@ -118,6 +118,11 @@ CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, C
 /* The bytes are copied. `name` is for messages. */
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
                                               const char* options, CairnModule** module);
+/* The same for a cluster whose inputs of these names always hold these tensors, which are copied: a run still takes such
+ * an input and does not look at it, and what it writes to such a variable is gone when it ends. */
+CAIRN_API CairnStatus cairn_module_from_cluster(const char* name, const void* data, size_t size, const char* options,
+                                                const char* const* names, const CairnTensor* constants, size_t count,
+                                                CairnModule** module);
 CAIRN_API void cairn_module_free(CairnModule* module);
 /* Which nodes of a GraphDef cannot be part of a cluster: JSON, {"node": "reason"}. */
 CAIRN_API CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals);

@@ -81,6 +81,17 @@ BytesFormat bytes_format(CairnFormat format) {
   fail(ErrorKind::invalid_argument, "format", "{} cannot be read from memory", static_cast<int>(format));
 }
 
+CairnModule* module_from_bytes(BytesFormat format, const char* name, const void* data, size_t size,
+                               const ImportOptions& options) {
+  if (size) require(data, "data");
+  std::string_view bytes(static_cast<const char*>(data), size);
+  std::string title = name ? name : "model";
+  Module made = open_bytes(format, title, bytes, options);
+  Sha256 hash;
+  hash.add(bytes);
+  return new CairnModule{std::move(made), {title, hash.digest(), {}}};
+}
+
 }  // namespace
 
 CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module) {
@@ -99,13 +110,26 @@ CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const 
   return guarded([&] {
     require(module, "module");
     *module = nullptr;
-    if (size) require(data, "data");
-    std::string_view bytes(static_cast<const char*>(data), size);
-    std::string title = name ? name : "model";
-    Module made = open_bytes(bytes_format(format), title, bytes, import_options(options));
-    Sha256 hash;
-    hash.add(bytes);
-    *module = new CairnModule{std::move(made), {title, hash.digest(), {}}};
+    *module = module_from_bytes(bytes_format(format), name, data, size, import_options(options));
+  });
+}
+
+CairnStatus cairn_module_from_cluster(const char* name, const void* data, size_t size, const char* options,
+                                      const char* const* names, const CairnTensor* constants, size_t count,
+                                      CairnModule** module) {
+  return guarded([&] {
+    require(module, "module");
+    *module = nullptr;
+    if (count) require(names, "names"), require(constants, "constants");
+    ImportOptions known = import_options(options);
+    const Inputs values(constants, count);
+    for (size_t i = 0; i < count; ++i) {
+      require(names[i], "name");
+      const TensorRef& value = values.refs()[i];
+      known.constants[names[i]] =
+          Tensor::view(value.dtype, {value.dims.begin(), value.dims.end()}, value.data, nullptr).owned();
+    }
+    *module = module_from_bytes(BytesFormat::cluster, name, data, size, known);
   });
 }
 

@@ -17,6 +17,8 @@ struct ImportOptions {
   std::map<std::string, Shape> input_shapes;
   /// Clusters: values of integer or bool inputs that are known, by input name. The input stays, and is not read.
   std::map<std::string, std::vector<int64_t>> input_values = {};
+  /// Clusters: what inputs of any type always hold, variables among them, which then are the run's own.
+  std::map<std::string, Tensor> constants = {};
   std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs
   std::string signature;               // SavedModel: default "serving_default"
   std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"

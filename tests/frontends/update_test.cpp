@@ -84,6 +84,30 @@ TEST(ImportTensorFlow, UpdatesAreFused) {
   }
 }
 
+TEST(ImportTensorFlow, ConstantsOfAClusterAreInputsOfTheirTypes) {
+  const std::string root = test::made_by("make_updates");
+  if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  const std::string folder = std::filesystem::directory_iterator(root)->path();
+  const tensorflow::GraphDef graph = tensorflow::read_graph_def(folder + "/resource.pb");
+  auto refusal = [&](const std::string& name, const Tensor& value) -> std::string {
+    ImportOptions options = shapes_of(graph, folder);
+    options.constants[name] = value;
+    try {
+      import_cluster(graph, options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("nobody", Tensor::scalar_f32(1)), "nobody: is constant, and is no input");
+  for (const auto& node : graph.nodes)
+    if (node.op == "_Arg") {
+      const std::string name(node.name);
+      EXPECT_EQ(refusal(name, array(folder, "in", name)), "");
+      EXPECT_NE(refusal(name, Tensor::zeros(kBool, {})).find(name + ": is "), std::string::npos);
+    }
+}
+
 /// "" or what is wrong with three draws from one stream.
 std::string random_problem(const std::string& folder) {
   ImportOptions options;

@@ -46,6 +46,16 @@ def test_a_wrong_precision_key_is_told(case, tmp_path, name, text):  # noqa: F81
     assert kind == "InvalidArgumentError" and text in told
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+def test_frozen_variables_are_constants_for_inference_alone(case, mode):  # noqa: F811
+    found, report = case("frozen", mode, script=SETTINGS)
+    assert found["before"] == [[2.0] * 8] * 2
+    assert found["after"] == [[2.0 if mode == 0 else 5.0] * 8] * 2
+    assert found["other"] == [[5.0] * 8] * 3
+    assert found["read"] == [5.0] * 8 and found["counts"] == [0.0, 0.0]
+    assert not report["run_by_tensorflow"] and max(graph["numeric_on_engine"] for graph in report["graphs"]) > 0
+
+
 def test_training_in_mixed_precision_follows_full_precision(case):  # noqa: F811
     full, mixed = (np.array(case("training", mode, script=SETTINGS)[0]) for mode in ("none", "allow_mix_precision"))
     assert (full != mixed).any()

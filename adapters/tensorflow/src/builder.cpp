@@ -246,7 +246,7 @@ class Builder {
     constexpr size_t kGroups = 6;
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
     tf::DataTypeVector input_types, output_types;
-    std::vector<int> written, fixed;
+    std::vector<int> written, fixed, frozen;
     std::vector<std::string> names;
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const Argument& argument = arguments_[i];
@@ -254,7 +254,10 @@ class Builder {
       bool reference = tf::IsRefType(argument.type);
       (reference ? references[static_cast<size_t>(reference_group(argument.content))] : plain).push_back(from);
       if (!reference) input_types.push_back(argument.type);
-      if (argument.written) written.push_back(static_cast<int>(i));
+      if (argument.written)
+        written.push_back(static_cast<int>(i));
+      else if (making_.frozen && (reference || argument.type == tf::DT_RESOURCE))
+        frozen.push_back(static_cast<int>(i));
       if (!reference && argument.type != tf::DT_RESOURCE && making_.known.count(argument.node->name()))
         fixed.push_back(static_cast<int>(i));
       names.push_back(argument.node->name());
@@ -275,6 +278,7 @@ class Builder {
                            .Attr("mixed_lists", making_.mixed_lists)
                            .Attr("keep_types", keep_types())
                            .Attr("fixed", fixed)
+                           .Attr("frozen", frozen)
                            .Attr("written", written)
                            .Attr("names", names)
                            .Attr("function", making_.title)

@@ -121,10 +121,12 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
     OP_REQUIRES_OK(construction, construction->GetAttr("keep_types", &source.keep_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
+    OP_REQUIRES_OK(construction, construction->GetAttr("frozen", &source.frozen));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
     making_.precision_mode = source.precision_mode;
     making_.mixed_lists = source.mixed_lists;
+    making_.frozen = !source.frozen.empty();
     OP_REQUIRES_OK(construction, construction->GetAttr("function", &making_.title));
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
@@ -403,6 +405,7 @@ REGISTER_OP("CairnCluster")
     .Attr("mixed_lists: string")
     .Attr("keep_types: string")
     .Attr("fixed: list(int) >= 0")
+    .Attr("frozen: list(int) >= 0")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")
     .Attr("function: string")

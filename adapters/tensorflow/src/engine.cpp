@@ -47,7 +47,7 @@ bool load(Library& found, std::string& why) {
   }
   return one("cairn_version", found.version) && one("cairn_last_error", found.last_error) &&
          one("cairn_free_text", found.free_text) && one("cairn_cluster_refusals", found.cluster_refusals) &&
-         one("cairn_module_from_bytes", found.module_from_bytes) && one("cairn_module_free", found.module_free) &&
+         one("cairn_module_from_cluster", found.module_from_cluster) && one("cairn_module_free", found.module_free) &&
          one("cairn_model_prepare", found.model_prepare) && one("cairn_model_free", found.model_free) &&
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
          one("cairn_model_input_use", found.model_input_use) &&
@@ -192,8 +192,16 @@ std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, s
                                                  Failure& failure) const {
   CairnModule* module = nullptr;
   std::string options = import_options(arguments, count);
-  if (library_.module_from_bytes(CAIRN_FORMAT_CLUSTER, name_.c_str(), source_.graph.data(), source_.graph.size(),
-                                 options.c_str(), &module) != CAIRN_OK) {
+  std::vector<std::string> names;
+  std::vector<const char*> frozen;
+  std::vector<CairnTensor> contents;
+  for (int i : source_.frozen) {
+    names.push_back(argument_name(static_cast<size_t>(i)));
+    contents.push_back(arguments[i]);
+  }
+  for (const std::string& each : names) frozen.push_back(each.c_str());
+  if (library_.module_from_cluster(name_.c_str(), source_.graph.data(), source_.graph.size(), options.c_str(),
+                                   frozen.data(), contents.data(), contents.size(), &module) != CAIRN_OK) {
     failure = last_failure(library_);
     return nullptr;
   }
@@ -215,6 +223,7 @@ std::shared_ptr<Program> program(const Library& library, const std::string& name
   static std::mutex mutex;
   static std::map<Source, std::weak_ptr<Program>> programs;
   static std::deque<std::shared_ptr<Program>> latest;
+  if (!source.frozen.empty()) return std::make_shared<Program>(library, name, source);
   std::lock_guard lock(mutex);
   auto& entry = programs[source];
   auto found = entry.lock();

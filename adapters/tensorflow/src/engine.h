@@ -20,7 +20,7 @@ struct Library {
   decltype(&::cairn_last_error) last_error = nullptr;
   decltype(&::cairn_free_text) free_text = nullptr;
   decltype(&::cairn_cluster_refusals) cluster_refusals = nullptr;
-  decltype(&::cairn_module_from_bytes) module_from_bytes = nullptr;
+  decltype(&::cairn_module_from_cluster) module_from_cluster = nullptr;
   decltype(&::cairn_module_free) module_free = nullptr;
   decltype(&::cairn_model_prepare) model_prepare = nullptr;
   decltype(&::cairn_model_free) model_free = nullptr;
@@ -73,6 +73,7 @@ struct Source {
   std::string mixed_lists;     // JSON text, or ""
   std::string keep_types;      // JSON list of nodes, or ""
   std::vector<int> fixed;      // arguments that follow from shapes: integers that the code holds
+  std::vector<int> frozen;     // variables that the code holds as they are when it is compiled
   auto operator<=>(const Source&) const = default;
 };
 
@@ -109,7 +110,8 @@ class Program {
   std::vector<Entry> entries_;  // oldest first, bounded
 };
 
-/// The process' program of this source; it lives as long as anybody holds it, the latest ones longer.
+/// The process' program of this source; it lives as long as anybody holds it, the latest ones longer. One that holds
+/// variables is its caller's alone.
 std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source);
 
 std::string argument_name(size_t index);

@@ -31,6 +31,11 @@ std::string text(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std
   return found == entry.parameter_map().end() ? "" : found->second.s();
 }
 
+bool is_inference(const tf::RewriterConfig_CustomGraphOptimizer& entry) {
+  auto found = entry.parameter_map().find("graph_run_mode");
+  return found != entry.parameter_map().end() && found->second.i() == 0;
+}
+
 /// The session's precision keys as the engine takes them.
 tf::Status read_precision(const tf::RewriterConfig_CustomGraphOptimizer& entry, Making& making) {
   making.precision_mode = text(entry, "precision_mode_v2");
@@ -79,6 +84,7 @@ class MakeClusters : public tf::GraphOptimizationPass {
     std::string title =
         options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
     Making making{options.flib_def, title, {}, {}};
+    making.frozen = flag(*entry_of(options), "frozen_variable", false) && is_inference(*entry_of(options));
     TF_RETURN_IF_ERROR(read_precision(*entry_of(options), making));
     try {
       return make_clusters(**options.graph, *engine, making);

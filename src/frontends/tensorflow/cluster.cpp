@@ -300,6 +300,18 @@ Module import_cluster(const tensorflow::GraphDef& given, const ImportOptions& op
     if (found == inputs.end()) fail(ErrorKind::invalid_argument, name, "has a value, and is no input");
     found->second = tensorflow::known_input(*found->second, values, builder);
   }
+  for (const auto& [name, value] : options.constants) {
+    auto found = inputs.find(name);
+    if (found == inputs.end()) fail(ErrorKind::invalid_argument, name, "is constant, and is no input");
+    const Value* param = found->second;
+    const Type& type = param->type.is_tensor() ? param->type : param->type.elements[0];
+    if (value.dtype() != type.dtype)
+      fail(ErrorKind::invalid_argument, name, "is {}, not {}", to_string(type.dtype), to_string(value.dtype()));
+    found->second = builder.constant(value);
+    if (param->type.is_tensor()) continue;
+    found->second = builder.add("local_variable", {found->second});
+    if (importer.is_reference(param)) importer.add_reference(found->second);
+  }
   std::vector<std::string> order = tensorflow::readers_first(graph);
   std::unordered_map<std::string_view, Value*> values;
   std::vector<Value*> results = importer.import_graph(order, inputs, builder);

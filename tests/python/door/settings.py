@@ -61,5 +61,29 @@ def training(mode):
         return [float(s.run([loss, step], {x: inputs, y: labels})[0]) for _ in range(40)]
 
 
+@case
+def frozen(mode):
+    """What a net of a reference and a resource variable answers before and after both have changed, in shapes seen before and
+    new ones, and what a step that changes one of them answers."""
+    fresh()
+    x = tf.placeholder(tf.float32, [None, 8])
+    w = tf.get_variable("w", initializer=np.eye(8, dtype=np.float32), use_resource=False)
+    b = tf.get_variable("b", initializer=np.ones(8, np.float32), use_resource=True)
+    y = tf.nn.relu(tf.matmul(x, w) + b)
+    counter = tf.get_variable("counter", initializer=0.0, use_resource=True)
+    count = tf.assign_add(counter, tf.reduce_sum(tf.matmul(x, w)))
+    config = entry(True)
+    keys = config.graph_options.rewrite_options.custom_optimizers[0].parameter_map
+    keys["frozen_variable"].b, keys["graph_run_mode"].i = True, int(mode)
+    two, three = np.ones([2, 8], np.float32), np.ones([3, 8], np.float32)
+    with tf.Session(config=config) as s:
+        s.run(tf.global_variables_initializer())
+        before = s.run(y, {x: two}).tolist()
+        s.run([w.assign(np.zeros([8, 8], np.float32)), b.assign(np.full(8, 5, np.float32))])
+        after, other = s.run(y, {x: two}).tolist(), s.run(y, {x: three}).tolist()
+        return {"before": before, "after": after, "other": other, "counts": [float(s.run(count, {x: two})) for _ in range(2)],
+                "read": s.run([w, b])[1].tolist()}  # fmt: skip
+
+
 if __name__ == "__main__":
     cases.main()

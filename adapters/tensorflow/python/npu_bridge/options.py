@@ -35,18 +35,19 @@ TABLE = (
     # Execution and placement
     Option("use_off_line", "b", True, (), ACTS, "False: stock TensorFlow runs the session"),
     Option("mix_compile_mode", "b", False, (), MET, "operators the engine lacks stay with TensorFlow; so they do always"),
-    Option("enable_data_pre_proc", "b", False, (), NOTED, "the input pipeline always stays with TensorFlow, ahead of the step"),
+    Option("enable_data_pre_proc", "b", False, (), MET, "a step takes its data from the input pipeline by itself, and so do all steps of iterations_per_loop"),
     Option("iterations_per_loop", "i", 1, (), ACTS, "training steps in one run of the op named IterationOp"),
     Option("lower_functional_ops", "b", False, (), ACTS, "True: TensorFlow lowers conditions and loops, which then stay with it"),
-    Option("graph_run_mode", "i", 1, (0, 1), MET, "0 inference, 1 training: the graph itself says which it is"),
+    Option("graph_run_mode", "i", 1, (0, 1), ACTS, "0: inference, which frozen_variable needs; what else is trained or inferred the graph itself says"),
     Option("job", "s", "localhost", (), NOTED, "role of the process: " + ONE_RANK),
     Option("task_index", "i", 0, (), NOTED, "number of the process: " + ONE_RANK),
-    Option("frozen_variable", "b", False, (), NOTED, "variables are read where they lie, which costs nothing"),
+    Option("frozen_variable", "b", False, (), ACTS,
+           "True, with graph_run_mode 0: variables are constants, as they are when a session first runs a set of shapes"),
     Option("variable_placement", "s", "Device", ("Host", "Device"), NOTED, "variables always lie in TensorFlow's memory"),
     Option("in_out_pair_flag", "b", True, (), NOTED, "the engine takes all that it can, whatever is named"),
     Option("in_out_pair", "s", None, (), NOTED, "the engine takes all that it can, whatever is named"),
     Option("const_input", "s", None, (), NOTED, "inputs that never change: found from the graph"),
-    Option("session_device_id", "i", None, (), NOTED, "one device here: the processor"),
+    Option("session_device_id", "i", None, (), MET, "the processor answers to every number"),
     Option("deterministic", "i", 0, (0, 1), MET, "a step gives the same bits whatever the number of threads"),
     Option("external_weight", "b", False, (), NOTED, "weights stay in TensorFlow's memory"),
     Option("insert_op_file", "s", None, (), NOTED, "image preprocessing on the device: " + NO_DEVICE),
@@ -215,6 +216,8 @@ def check_together(values):
         values.get(key) not in (None, "") for key in together
     ):
         raise ValueError("input_shape, dynamic_dims and dynamic_node_type should use together.")
+    if has("frozen_variable") and values.get("graph_run_mode", 1) != 0:
+        warn_once("NpuOptimizer: frozen_variable has no effect: graph_run_mode is 1, training")
     if values.get("iterations_per_loop", 1) > 1 and values.get("dynamic_graph_execute_mode") == "lazy_recompile":
         raise ValueError("iterations_per_loop only support 1 in lazy_recompile mode.")
     if (values.get("enable_dump") or values.get("enable_dump_debug")) and not has("dump_path"):
