@@ -153,6 +153,8 @@ typedef struct CairnModelOptions {
   /* Changes to the lists of a mixed mode, JSON: {"black-list": {"to-add": ["ReduceSumD"], "to-remove": []}}; or NULL. */
   const char* mixed_lists;
   const char* keep_types; /* nodes that keep their types in every mode: JSON list of the source's names; or NULL */
+  /* Types of single operators, a line each: "conv1::InputDtype:float16,OutputDtype:float32"; or NULL. */
+  const char* custom_types;
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */

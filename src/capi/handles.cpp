@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "passes/pipeline.h"
-#include "passes/precision.h"
+#include "passes/precision_lists.h"
 #include "support/options.h"
 #include "support/report.h"
 
@@ -249,31 +249,6 @@ ModelOptions model_options(const CairnModelOptions* given) {
 
 namespace {
 
-/// "to-add" joins a list, "to-remove" makes an operator follow what it reads.
-void read_lists(const char* text, PrecisionOptions& precision) {
-  using Json = nlohmann::json;
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::invalid_argument, "mixed_lists", "is no JSON object");
-  for (const auto& [list, changes] : json.items()) {
-    auto* target = list == "black-list"   ? &precision.black
-                   : list == "white-list" ? &precision.white
-                   : list == "gray-list"  ? &precision.gray
-                                          : nullptr;
-    if (!target || !changes.is_object())
-      fail(ErrorKind::invalid_argument, "mixed_lists", "'{}' is not black-list, white-list or gray-list", list);
-    for (const auto& [change, types] : changes.items()) {
-      auto* into = change == "to-add" ? target : change == "to-remove" ? &precision.gray : nullptr;
-      if (!into || !types.is_array())
-        fail(ErrorKind::invalid_argument, "mixed_lists", "'{}' is not a list to-add or to-remove", change);
-      for (const Json& type : types) {
-        if (!type.is_string())
-          fail(ErrorKind::invalid_argument, "mixed_lists", "{} of {} has an entry that is no text", change, list);
-        into->push_back(type.get<std::string>());
-      }
-    }
-  }
-}
-
 void read_names(const char* text, std::vector<std::string>& names) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_array()) fail(ErrorKind::invalid_argument, "keep_types", "is no JSON list");
@@ -288,20 +263,19 @@ void read_names(const char* text, std::vector<std::string>& names) {
 void apply_precision(const CairnModelOptions* given, Module& module) {
   CairnModelOptions known = checked(given, "options");
   const bool lists = known.mixed_lists && *known.mixed_lists;
-  if (!known.precision_mode || !*known.precision_mode) {
-    if (lists) fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode");
-    return;
-  }
-  const NamedPrecision* named = find_precision(known.precision_mode);
-  if (!named) fail(ErrorKind::invalid_argument, "precision_mode", "is {}, which is no mode", known.precision_mode);
   PrecisionOptions precision;
-  precision.mode = named->mode;
-  precision.low = named->low;
-  if (lists && named->mode != PrecisionMode::mixed)
-    fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode, {} is none", named->name);
-  if (lists) read_lists(known.mixed_lists, precision);
+  if (known.precision_mode && *known.precision_mode) {
+    const NamedPrecision* named = find_precision(known.precision_mode);
+    if (!named) fail(ErrorKind::invalid_argument, "precision_mode", "is {}, which is no mode", known.precision_mode);
+    precision.mode = named->mode;
+    precision.low = named->low;
+  }
+  if (lists && precision.mode != PrecisionMode::mixed)
+    fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode");
+  if (lists) read_mix_lists(known.mixed_lists, precision);
+  if (known.custom_types) precision.custom = read_custom_types(known.custom_types);
   if (known.keep_types && *known.keep_types) read_names(known.keep_types, precision.keep);
-  if (precision.mode == PrecisionMode::keep) return;
+  if (precision.mode == PrecisionMode::keep && precision.custom.empty()) return;
   optimise(module, {.disabled = disabled_passes()});
   set_precision(module, precision);
 }

@@ -240,7 +240,7 @@ void wrap(std::string& out, std::string_view text, size_t indent, size_t width) 
 }  // namespace
 
 const char* to_string(OptionStatus status) {
-  constexpr const char* kNames[] = {"acts", "noted", "refused"};
+  constexpr const char* kNames[] = {"acts", "met", "noted", "refused"};
   return kNames[static_cast<int>(status)];
 }
 
@@ -283,6 +283,7 @@ std::string options_help(Door door, const std::string& program) {
       std::string meaning = def.meaning;
       if (!def.values.empty()) meaning += "; one of " + joined(def.values);
       if (*def.fallback) meaning += fmt::format(" (default {})", def.fallback);
+      if (def.status == OptionStatus::met) meaning += fmt::format(" [always so: {}]", def.reason);
       if (def.status == OptionStatus::noted) meaning += fmt::format(" [no effect: {}]", def.reason);
       if (def.status == OptionStatus::refused) meaning += fmt::format(" [refused: {}]", def.reason);
       lines += fmt::format("  --{:<28} ", def.name);

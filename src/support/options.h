@@ -27,6 +27,7 @@ enum class OptionType : uint8_t {
 /// What giving the option does in this version.
 enum class OptionStatus : uint8_t {
   acts,
+  met,      // what it asks for is always so
   noted,    // read and checked, has no effect; said once with the reason
   refused,  // would change the result in a way that is not done yet; the run stops with the reason
 };
@@ -42,7 +43,7 @@ struct OptionDef {
   const char* fallback;                  // text of the default, empty: none
   const char* meaning;
   OptionStatus status;
-  const char* reason = "";  // noted, refused: why, and what to do instead
+  const char* reason = "";  // all but acts: why, and what to do instead
   uint8_t doors = kAtc | kOmg;
   std::vector<std::string_view> aliases = {};
 };

@@ -30,6 +30,7 @@ def test_precision_modes_and_lists_act(case, tmp_path):  # noqa: F811
     np.testing.assert_allclose(found["bfloat"], bfloat(bfloat(x) @ bfloat(w)), rtol=8e-3, atol=1e-5)
     assert (bfloat(found["bfloat"]) == np.array(found["bfloat"], np.float32)).all()
     assert found["mixed"] != found["none"]
+    np.testing.assert_allclose(found["custom"], half(x) @ half(w), rtol=1e-5, atol=1e-5)
     assert found["kept"] == [found["none"]] * 2  # by keep_dtype_scope
 
 
@@ -38,6 +39,7 @@ def test_precision_modes_and_lists_act(case, tmp_path):  # noqa: F811
     [
         ("unknown", "precision_mode: is allow_everything, which is no mode"),
         ("missing", "modify_mixlist: /nowhere/lists.json cannot be read"),
+        ("odd", "MatMul::InputDtype:int8: 'int8' is not float32, float16 or bfloat16"),
         ("broken", "'black-list' is not black-list, white-list or gray-list"),
     ],
 )

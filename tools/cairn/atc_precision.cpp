@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "conversion.h"
+#include "passes/precision_lists.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -18,10 +19,13 @@ std::string trimmed(const std::string& line) {
   return parts.empty() ? "" : parts[0];
 }
 
-std::vector<std::string> lines_of(const std::string& path, const char* option) {
+std::string text_of(const std::string& path, const char* option) {
   if (!std::filesystem::exists(path))
     stop("E10410", option, fmt::format("File [{}] of parameter [{}] does not exist.", path, option));
-  return split_list(read_file(path), '\n');
+  return read_file(path);
+}
+std::vector<std::string> lines_of(const std::string& path, const char* option) {
+  return split_list(text_of(path, option), '\n');
 }
 
 class Precision {
@@ -55,27 +59,12 @@ class Precision {
     if (precision_.mode != PrecisionMode::mixed)
       bad_value("--modify_mixlist", path,
                 "it needs --precision_mode=allow_mix_precision or --precision_mode_v2=mixed_...");
-    Json json = Json::parse(read_file(path), nullptr, false);
-    if (!json.is_object()) stop("E10032", "--modify_mixlist", fmt::format("{} cannot be read as JSON.", path));
-    for (const auto& [list, changes] : json.items()) {
-      auto* target = list == "black-list"   ? &precision_.black
-                     : list == "white-list" ? &precision_.white
-                     : list == "gray-list"  ? &precision_.gray
-                                            : nullptr;
-      if (!target || !changes.is_object())
-        bad_value("--modify_mixlist", path, fmt::format("'{}' is not black-list, white-list or gray-list", list));
-      add_types(changes, "to-add", *target, path);
-      add_types(changes, "to-remove", precision_.gray, path);
-    }
-  }
-
-  static void add_types(const Json& changes, const char* key, std::vector<std::string>& target,
-                        const std::string& path) {
-    if (!changes.contains(key)) return;
-    if (!changes[key].is_array()) bad_value("--modify_mixlist", path, fmt::format("{} is no list", key));
-    for (const Json& type : changes[key]) {
-      if (!type.is_string()) bad_value("--modify_mixlist", path, fmt::format("{} has an entry that is no text", key));
-      target.push_back(type.get<std::string>());
+    const std::string text = read_file(path);
+    if (!Json::accept(text)) stop("E10032", "--modify_mixlist", fmt::format("{} cannot be read as JSON.", path));
+    try {
+      read_mix_lists(text, precision_);
+    } catch (const Error& error) {
+      bad_value("--modify_mixlist", path, error.message());
     }
   }
 
@@ -88,38 +77,12 @@ class Precision {
     precision_.keep = std::move(lines);
   }
 
-  /// "conv1::InputDtype:float16,float32,OutputDtype:float32", or "OpType::Conv2D:InputDtype:...".
   void customised(const std::string& path) {
-    for (const std::string& line : lines_of(path, "--customize_dtypes")) {
-      size_t input = line.find("InputDtype:"), output = line.find("OutputDtype:");
-      size_t end = std::min(input, output);
-      if (end == std::string::npos || end < 2)
-        bad_value("--customize_dtypes", line, "expected Name::InputDtype:...,OutputDtype:...");
-      CustomTypes types;
-      types.node = line.substr(0, end);
-      while (types.node.ends_with(':')) types.node.pop_back();
-      auto list = [&](size_t at, std::string_view word, size_t stop_at) {
-        std::vector<DType> dtypes;
-        if (at == std::string::npos) return dtypes;
-        size_t first = at + word.size();
-        for (const std::string& name :
-             split_list(line.substr(first, stop_at > at ? stop_at - first : std::string::npos), ','))
-          dtypes.push_back(custom_type(name, line));
-        return dtypes;
-      };
-      types.inputs = list(input, "InputDtype:", output);
-      types.outputs = list(output, "OutputDtype:", input);
-      precision_.custom.push_back(std::move(types));
+    try {
+      precision_.custom = read_custom_types(text_of(path, "--customize_dtypes"));
+    } catch (const Error& error) {
+      bad_value("--customize_dtypes", path, error.message());
     }
-  }
-
-  static DType custom_type(const std::string& name, const std::string& line) {
-    std::string plain = name == "bfloat16" ? "bf16" : name;
-    auto dtype = parse_type_name(plain);
-    if (!dtype) bad_value("--customize_dtypes", line, fmt::format("'{}' is no element type", name));
-    if (!dtype->is_float() || *dtype == kF64)
-      bad_value("--customize_dtypes", line, fmt::format("'{}' is not float32, float16 or bfloat16", name));
-    return *dtype;
   }
 
   /// Operators that want high precision stay in f32; a file of op_precision_mode wins over the two options.

@@ -276,6 +276,7 @@ class Builder {
                            .Attr("stock_inputs", stock_inputs_)
                            .Attr("precision_mode", making_.precision_mode)
                            .Attr("mixed_lists", making_.mixed_lists)
+                           .Attr("custom_types", making_.custom_types)
                            .Attr("keep_types", keep_types())
                            .Attr("fixed", fixed)
                            .Attr("frozen", frozen)

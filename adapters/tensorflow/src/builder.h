@@ -17,12 +17,12 @@ namespace tf = tensorflow;
 /// What all clusters of a graph are made with.
 struct Making {
   tf::FunctionLibraryDefinition* functions = nullptr;
-  std::string title = {};                             // of the function that the graph is the body of, or ""
-  std::string precision_mode = {}, mixed_lists = {};  // as the engine takes them
-  bool frozen = false;                                // variables that a cluster only reads are constants for it
-  std::set<const tf::Node*> copied = {};              // constants and views that go into every cluster that reads them
-  std::set<std::string> known = {};                   // nodes whose value follows from shapes
-  std::map<std::string, std::string> refused = {};    // nodes that the engine has refused before, and why
+  std::string title = {};  // of the function that the graph is the body of, or ""
+  std::string precision_mode = {}, mixed_lists = {}, custom_types = {};  // as the engine takes them
+  bool frozen = false;                              // variables that a cluster only reads are constants for it
+  std::set<const tf::Node*> copied = {};            // constants and views that go into every cluster that reads them
+  std::set<std::string> known = {};                 // nodes whose value follows from shapes
+  std::map<std::string, std::string> refused = {};  // nodes that the engine has refused before, and why
 };
 
 /// Replaces the members by an operator with `name`.

@@ -22,7 +22,9 @@ namespace {
 namespace tf = tensorflow;
 
 /// The fault lies in the session's keys, not in the cluster.
-bool is_setting(const Failure& failure) { return failure.node == "precision_mode" || failure.node == "mixed_lists"; }
+bool is_setting(const Failure& failure) {
+  return failure.node == "precision_mode" || failure.node == "mixed_lists" || failure.node == "customize_dtypes";
+}
 
 tf::Status to_status(const Failure& failure, const std::string& cluster) {
   // TensorFlow's Python side finds the node by this mark and adds the script lines that made it.
@@ -119,6 +121,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("graph", &source.graph));
     OP_REQUIRES_OK(construction, construction->GetAttr("precision_mode", &source.precision_mode));
     OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
+    OP_REQUIRES_OK(construction, construction->GetAttr("custom_types", &source.custom_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("keep_types", &source.keep_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("frozen", &source.frozen));
@@ -126,6 +129,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("names", &names_));
     making_.precision_mode = source.precision_mode;
     making_.mixed_lists = source.mixed_lists;
+    making_.custom_types = source.custom_types;
     making_.frozen = !source.frozen.empty();
     OP_REQUIRES_OK(construction, construction->GetAttr("function", &making_.title));
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
@@ -403,6 +407,7 @@ REGISTER_OP("CairnCluster")
     .Attr("graph: string")
     .Attr("precision_mode: string")
     .Attr("mixed_lists: string")
+    .Attr("custom_types: string")
     .Attr("keep_types: string")
     .Attr("fixed: list(int) >= 0")
     .Attr("frozen: list(int) >= 0")

@@ -212,6 +212,7 @@ std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, s
   model_options.bind_state = 1;
   model_options.precision_mode = source_.precision_mode.c_str();
   model_options.mixed_lists = source_.mixed_lists.c_str();
+  model_options.custom_types = source_.custom_types.c_str();
   model_options.keep_types = source_.keep_types.c_str();
   CairnModel* model = nullptr;
   if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) failure = last_failure(library_);

@@ -71,6 +71,7 @@ struct Source {
   std::string graph;
   std::string precision_mode;  // of the platform, or ""
   std::string mixed_lists;     // JSON text, or ""
+  std::string custom_types;    // lines of the platform's file, or ""
   std::string keep_types;      // JSON list of nodes, or ""
   std::vector<int> fixed;      // arguments that follow from shapes: integers that the code holds
   std::vector<int> frozen;     // variables that the code holds as they are when it is compiled

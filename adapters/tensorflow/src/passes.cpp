@@ -36,15 +36,20 @@ bool is_inference(const tf::RewriterConfig_CustomGraphOptimizer& entry) {
   return found != entry.parameter_map().end() && found->second.i() == 0;
 }
 
+/// The content of the file that the key names, if it names one.
+tf::Status read_file(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std::string& key,
+                     std::string& content) {
+  const std::string path = text(entry, key);
+  if (path.empty() || tf::ReadFileToString(tf::Env::Default(), path, &content).ok()) return tf::OkStatus();
+  return tf::errors::InvalidArgument("Cairn: ", key, ": ", path, " cannot be read");
+}
+
 /// The session's precision keys as the engine takes them.
 tf::Status read_precision(const tf::RewriterConfig_CustomGraphOptimizer& entry, Making& making) {
   making.precision_mode = text(entry, "precision_mode_v2");
   if (making.precision_mode.empty()) making.precision_mode = text(entry, "precision_mode");
-  const std::string path = text(entry, "modify_mixlist");
-  if (!path.empty()) {
-    tf::Status read = tf::ReadFileToString(tf::Env::Default(), path, &making.mixed_lists);
-    if (!read.ok()) return tf::errors::InvalidArgument("Cairn: modify_mixlist: ", path, " cannot be read");
-  }
+  TF_RETURN_IF_ERROR(read_file(entry, "modify_mixlist", making.mixed_lists));
+  TF_RETURN_IF_ERROR(read_file(entry, "customize_dtypes", making.custom_types));
   static std::atomic<bool> told{false};
   if (making.precision_mode == "allow_fp32_to_bf16" && !told.exchange(true))
     LOG(WARNING)

@@ -32,6 +32,10 @@ def product(marks=(), **keys):
 def precision(folder):
     lists = Path(folder) / "lists.json"
     lists.write_text(json.dumps({"black-list": {"to-add": ["MatMul"]}}))
+    types = Path(folder) / "types.cfg"
+    types.write_text("MatMul::InputDtype:float16,float16,OutputDtype:float32\nno/such/node::InputDtype:float16\n")
+    odd = Path(folder) / "odd.cfg"
+    odd.write_text("MatMul::InputDtype:int8\n")
     broken = Path(folder) / "broken.json"
     broken.write_text('{"black-list": ["MatMul"]}')
     return {
@@ -41,6 +45,8 @@ def precision(folder):
         "bfloat": product(precision_mode_v2="mixed_bfloat16"),
         "listed": product(precision_mode="allow_mix_precision", modify_mixlist=str(lists)),
         "kept": [product(["_keep_dtype"], precision_mode=mode) for mode in ("allow_mix_precision", "force_fp16")],
+        "custom": product(customize_dtypes=str(types)),
+        "odd": product(customize_dtypes=str(odd)),
         "unknown": product(precision_mode="allow_everything"),
         "missing": product(precision_mode="allow_mix_precision", modify_mixlist="/nowhere/lists.json"),
         "broken": product(precision_mode="allow_mix_precision", modify_mixlist=str(broken)),

@@ -67,7 +67,7 @@ TABLE = (
     Option("precision_mode", "s", None, PRECISION, ACTS, "operators whose values are rounded to 16 bits; they add up in float32"),
     Option("precision_mode_v2", "s", None, PRECISION_V2, ACTS, "the same by newer names"),
     Option("modify_mixlist", "s", None, (), ACTS, "JSON file of changes to the lists of a mixed mode, by operator type"),
-    Option("customize_dtypes", "s", None, (), NOTED, "file of types per node: computation keeps its types"),
+    Option("customize_dtypes", "s", None, (), ACTS, "file of types of single operators: lines Name::InputDtype:float16,OutputDtype:float32"),
     Option("op_precision_mode", "s", None, (), NOTED, "kernels have one precision each"),
     Option("op_select_implmode", "s", None,
            ("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
