@@ -87,11 +87,13 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
   }
 }
 
-// "resnet/conv1 (train.py:41): conv2d: ..." from an error of a step that knows its op only.
+// "resnet/conv1 (train.py:41): conv2d: ..." from an error of a step that knows its op only; what a step inside a loop or
+// branch has told stays as it is.
 [[noreturn]] void rethrow(const Error& fault, const Module& module, const PlannedStep& step) {
   const Node* node = step.control ? step.control : step.group.nodes.empty() ? nullptr : &step.group.last();
   std::string place = node && !node->sources.empty() ? where(module, *node) : "";
-  if (place.empty() || fault.kind() == ErrorKind::cancelled) throw fault;
+  const bool told = step.control && !fault.where().empty() && !find_op(fault.where());
+  if (place.empty() || told || fault.kind() == ErrorKind::cancelled) throw fault;
   throw Error(fault.kind(), place, fault.what());
 }
 

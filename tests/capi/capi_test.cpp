@@ -386,6 +386,7 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_free_text",
                            "cairn_module_open",
                            "cairn_module_from_bytes",
+                           "cairn_module_from_cluster",
                            "cairn_module_free",
                            "cairn_cluster_refusals",
                            "cairn_module_set_locations",

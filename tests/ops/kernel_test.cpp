@@ -71,6 +71,11 @@ TEST(Kernels, OperandsFoundAtRunTimeAreChecked) {
   EXPECT_EQ(run("top_k", {"f32[1] (1.0)", "i64[] (-1)"}), "top_k: k must not be negative, found -1");
   EXPECT_EQ(run("assert", {"bool[2] (true, false)"}, {{"message", std::string("n must be even")}}),
             "assert: n must be even");
+  EXPECT_EQ(run("assert", {"bool[] (false)", "f32[2, 2] (0.1, 2.0, 33333334.0, 4.0)", "i64[] (-7)"},
+                {{"message", std::string("failed:")},
+                 {"texts", std::vector<std::string>{"", "x"}},
+                 {"places", std::vector<int64_t>{1, 3}}}),
+            "assert: failed: [] [[0.1 2][33333334...]...] [x] [-7]");
   EXPECT_EQ(run("assert", {"bool[2] (true, true)"}, {{"message", std::string("n must be even")}}), "");
 }
 

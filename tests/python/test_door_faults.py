@@ -40,6 +40,15 @@ def test_a_loss_that_is_no_number_goes_through_as_on_tensorflow(fault):
     assert engine[2] == stock[2] and engine[2][0]
 
 
+def test_assertions_say_what_they_say_on_tensorflow(fault):
+    (stock, engine), report = fault("assertions")
+    assert_close([engine[0], engine[2]], [stock[0], stock[2]])
+    assert engine[0][1] == engine[2][0]  # a step that an assertion stops changes nothing
+    assert engine[1] == stock[1] and len(set(stock[1])) == 4
+    step = max(report["graphs"], key=lambda graph: graph["numeric"])
+    assert step["numeric_on_engine"] == step["numeric"] and len(step["clusters"]) == 1, step["host"]
+
+
 def test_an_interrupt_ends_the_loop_and_not_the_session(fault):
     assert fault("interrupted")[0] == [True, True, True]
 

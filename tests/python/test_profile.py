@@ -222,8 +222,9 @@ def test_options_of_the_platforms_command_that_do_nothing_are_refused(words, sai
 
 
 LOOP = """
-import sys, time
+import signal, sys, time
 import cairn, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores it
 model = cairn.load(sys.argv[1])
 for _ in range(20000):
     model.run(np.zeros((2, 20), np.float32))

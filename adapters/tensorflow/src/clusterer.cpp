@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "assertion.h"
 #include "edges.h"
 #include "op_kinds.h"
 #include "report.h"
@@ -56,6 +57,7 @@ class Clusterer {
       : graph_(graph), library_(library), making_(making) {}
 
   tf::Status run() {
+    TF_RETURN_IF_ERROR(carry_texts(graph_));
     TF_RETURN_IF_ERROR(read());
     copy_shared(part_conditionals(nodes_));
     keep_unknown_axes_on_host();

@@ -30,6 +30,8 @@ bool reads_reference(const tf::Node& node) {
 std::optional<DataType> content_type(const tf::Edge& edge) {
   const tf::Node* maker = edge.src();
   for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();
+  const tf::AttrValue* known = maker->attrs().Find("_handle_dtypes");  // of a function's argument
+  if (known && known->list().type_size() == 1) return static_cast<DataType>(known->list().type(0));
   for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())})
     for (const char* name : {"dtype", "T"}) {
       const tf::AttrValue* attr = node->attrs().Find(name);

@@ -48,11 +48,36 @@ void retval(OpContext& c) {
 
 void nothing(OpContext&) {}
 
+/// Texts are constants, or stand in attributes where the door has put them.
+void assertion(OpContext& c) {
+  c.expect_inputs(1, 1 << 20);
+  std::vector<Value*> inputs{c.in[0]};
+  std::vector<std::string> texts = c.texts("texts");
+  std::vector<int64_t> places = c.integers("places");
+  for (size_t i = 1; i < c.in.size(); ++i) {
+    if (c.in[i]->type.dtype != kString) {
+      inputs.push_back(c.in[i]);
+      if (!c.has("places")) places.push_back(static_cast<int64_t>(i) - 1);
+      continue;
+    }
+    const Tensor text = c.constant(i, "a text of the message");
+    if (text.count() != 1) c.refuse("a list of {} texts in the message", text.count());
+    texts.push_back(text.values<std::string>()[0]);
+  }
+  c.b.add_node(op_named("assert"), inputs,
+               {{"message", "assertion failed:"},
+                {"texts", texts},
+                {"places", places},
+                {"summarize", c.integer("summarize", 3)}});
+}
+
 constexpr Row kClusterRows[] = {
     {"_Retval", retval},
     {"ApplyGradientDescent", gradient_descent, nullptr, 1},
+    {"Assert", assertion},
     {"Assign", assign_value, nullptr, 1},
     {"AssignVariableOp", assign_value, nullptr, 1},
+    {"CairnAssert", assertion},
     {"NoOp", nothing},
     {"ReadVariableOp", read_variable, nullptr, 1},
     {"ResourceApplyGradientDescent", gradient_descent, nullptr, 1},
@@ -67,13 +92,13 @@ std::vector<std::string_view> callees(const Attr& attr, ModelBytes& model) {
   return names;
 }
 
-/// Whether the node, or a function that it runs, writes a variable.
-class Writers {
+/// Nodes of a kind, and those that run a function with one.
+class NodesOf {
  public:
-  explicit Writers(const GraphDef& graph) : model_(*graph.model), library_(graph) {}
+  NodesOf(const GraphDef& graph, bool (*are)(std::string_view op)) : model_(*graph.model), library_(graph), are_(are) {}
 
   bool contain(const Node& node) {
-    if (writes_variables(node.op)) return true;
+    if (are_(node.op)) return true;
     if (library_.find(node.op) != nullptr && of_function(node.op)) return true;
     for (const Attr& attr : node.attrs)
       for (std::string_view callee : callees(attr, model_))
@@ -93,13 +118,14 @@ class Writers {
 
   ModelBytes& model_;
   Library library_;
+  bool (*are_)(std::string_view op);
   std::map<std::string_view, bool> functions_;
 };
 
 /// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
 /// nobody reads a content that TensorFlow would have handed out before.
 std::vector<std::string> readers_first(const GraphDef& graph) {
-  Writers all_writers(graph);
+  NodesOf all_writers(graph, writes_variables);
   NodeIndex index = index_nodes(graph.nodes, graph.model->name());
   std::vector<std::vector<size_t>> followers(graph.nodes.size());
   std::vector<size_t> waits(graph.nodes.size(), 0);
@@ -177,8 +203,10 @@ class Refusals {
     bool call = library_.find(node.op) != nullptr;
     if (!call && find_cluster_row(node.op) == nullptr) return "there is no such operator yet";
     if (level > kMostLevels) return "functions are nested too deeply";
+    const bool told =
+        level > 0 && (node.op == "Assert" || node.op == "Const");  // texts of messages; nothing else takes them
     for (const Attr& attr : node.attrs)
-      if (std::string why = refused_type(attr, *graph_.model); !why.empty()) return why;
+      if (std::string why = refused_type(attr, *graph_.model); !why.empty() && !told) return why;
     if (call) return of_function(node.op, level);
     for (const Attr& attr : node.attrs)
       for (std::string_view callee : callees(attr, *graph_.model))
@@ -238,16 +266,18 @@ bool writes_variables(std::string_view op) {
   return row != nullptr && row->handles > 0 && std::find(kReads.begin(), kReads.end(), op) == kReads.end();
 }
 
+bool has_effect(std::string_view op) { return writes_variables(op) || op == "Assert" || op == "CairnAssert"; }
+
 namespace {
 
 /// The graph with If and While instead of TensorFlow 1's control flow, and without what is left over of that.
 GraphDef raised(const GraphDef& graph) {
   GraphDef copy = graph;
   raise_control_flow(copy, true);
-  Writers writers(copy);
+  NodesOf acting(copy, has_effect);
   std::vector<std::string> roots;
   for (const Node& node : copy.nodes)
-    if (node.op == "_Arg" || node.op == "_Retval" || writers.contain(node)) roots.emplace_back(node.name);
+    if (node.op == "_Arg" || node.op == "_Retval" || acting.contain(node)) roots.emplace_back(node.name);
   prune(copy, roots);
   return copy;
 }

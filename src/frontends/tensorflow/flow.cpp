@@ -26,7 +26,7 @@ std::string_view Raising::fresh(std::string_view near, std::string_view what) {
 }
 
 bool Raising::has_effects(const Node& node) const {
-  return effects && (writes_variables(node.op) || effectful_.contains(node.name));
+  return effects && (has_effect(node.op) || effectful_.contains(node.name));
 }
 
 void Raising::inherit_effects(const Node& made, const FunctionDef& body) {

@@ -91,6 +91,8 @@ const Row* find_cluster_row(std::string_view op);
 /// Whether the op, by itself, changes a variable; or draws from a stream of random numbers.
 bool writes_variables(std::string_view op);
 bool draws(std::string_view op);
+/// Whether the op runs although nothing reads a result of it: it changes a variable, or may stop the run.
+bool has_effect(std::string_view op);
 /// All rows, sorted by op.
 std::vector<std::string_view> supported_ops();
 

@@ -82,6 +82,40 @@ def not_a_number():
 
 
 @case
+def assertions():
+    """Assertions in a loop, a branch and beside an update, as they hold and as they do not; and one of tf.function."""
+
+    def run(engine):
+        fresh()
+        x, limit = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.float32, [])
+        w = variable("w", 8, 8)
+
+        def body(i, h):
+            checks = [tf.assert_less(i, 10, message="too long"),
+                      tf.Assert(tf.reduce_all(h < limit), ["h is", h, "in round", i, tf.cast(h > 0, tf.float16)])]  # fmt: skip
+            with tf.control_dependencies(checks):
+                return i + 1, tf.tanh(tf.matmul(h, w))
+
+        _, y = tf.while_loop(lambda i, h: i < 5, body, [0, x])
+        loss = tf.reduce_mean(tf.square(y))
+        total = tf.reduce_sum(x)
+        with tf.control_dependencies([tf.assert_positive(total / 3, data=["the sum is", total, tf.reshape(x, [-1, 2, 4])], summarize=11)]):
+            step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        good = np.random.RandomState(0).rand(4, 8).astype(np.float32)
+        message = lambda error: error[1][error[1].index("assertion failed") :].splitlines()[0] if error else error
+        told = []
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            train = lambda value, most=100: s.run([loss, step], {x: value, limit: most})[0]
+            before = plain([train(good), s.run(w)])
+            for value, most in ((-good, 100), (good, 0.5), (good * 1e-9, 1e-10), (good[:1] * 200, 3)):
+                told.append(message(kind_of(lambda: train(value, most))))
+            return before, told, plain([s.run(w), train(good)])
+
+    return both(run)
+
+
+@case
 def interrupted():
     """The signal comes in a step; Python sees it when the step is over, and the session goes on."""
     fresh(resource=True)
