@@ -208,7 +208,8 @@ std::vector<OpDef> make_aipp_rows() {
        .attributes = {{"height", AttrKind::integer}, {"width", AttrKind::integer}, {"channels", AttrKind::integer}},
        .infer = infer_aipp,
        .reference = aipp,
-       .oracle = untested("takes no random bytes: tests/python/test_atc_aipp.py compares it with static preprocessing")},
+       .oracle =
+           untested("takes no random bytes: tests/python/test_atc_aipp.py compares it with static preprocessing")},
   };
 }
 

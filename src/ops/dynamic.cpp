@@ -30,6 +30,27 @@ void non_zero(KernelContext& context) {
   });
 }
 
+void infer_broadcast_axes(InferContext& context) {
+  for (size_t i : {0, 1}) {
+    ranked(context, i, 1);
+    context.result(kI64, Shape{Dim()});
+  }
+}
+
+void broadcast_axes(KernelContext& context) {
+  std::vector<int64_t> dims[2] = {context.input(0).as_i64(), context.input(1).as_i64()};
+  const size_t rank = std::max(dims[0].size(), dims[1].size());
+  for (size_t side : {0, 1}) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t lead = rank - dims[side].size();
+      if (i < lead || dims[side][i - lead] == 1) axes.push_back(static_cast<int64_t>(i));
+    }
+    Tensor& y = context.allocate(side, kI64, {static_cast<int64_t>(axes.size())});
+    std::copy(axes.begin(), axes.end(), data<int64_t>(y));
+  }
+}
+
 void infer_unique(InferContext& context) {
   DType dtype = number_type(context, 0);
   ranked(context, 0, 1);
@@ -83,6 +104,19 @@ void unique_padded(KernelContext& context) {
 
 std::vector<OpDef> make_dynamic_rows() {
   return {
+      {.name = "broadcast_axes",
+       .summary =
+           "the axes along which a broadcast of two shapes to each other may repeat the first, and the second: those "
+           "that it lacks, and those of size 1",
+       .inputs = {{"a", Accepts::shape_integers}, {"b", Accepts::shape_integers}},
+       .results = {"a_axes", "b_axes"},
+       .traits = kDynamicResult,
+       .infer = infer_broadcast_axes,
+       .reference = broadcast_axes,
+       .oracle =
+           {"[np.array([i for i in range(max(len(a), len(b))) if i < max(len(a), len(b)) - len(s) or s[i - max(len(a), "
+            "len(b)) + len(s)] == 1], np.int64) for s in (a, b)]"},
+       .cases = {"i64[2]=[2, 3], i64[2]=[2, 1]", "i64[2]=[2, 3], i64[1]=[3]", "i32[0]=[], i32[3]=[1, 2, 1]"}},
       {.name = "non_zero",
        .summary = "index vectors of the elements that are not 0 (NaN is not), in row-major order",
        .inputs = {{"x", Accepts::number_or_bool}},

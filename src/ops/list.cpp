@@ -75,8 +75,10 @@ void infer_get(InferContext& context) {
 
 void get(KernelContext& context) {
   const List& list = list_of(context);
-  const size_t index = index_of(context, list);
-  const Tensor& element = list.elements[index];
+  const int64_t place = context.input(1).as_i64()[0];
+  const bool behind = context.attr.boolean("grow") && place >= static_cast<int64_t>(list.elements.size());
+  const size_t index = behind ? static_cast<size_t>(place) : index_of(context, list);
+  const Tensor element = behind ? Tensor() : list.elements[index];
   if (element.defined()) return copy_elements(element, context.allocate(0, element.dtype(), element.dims()));
   Tensor zeros = Tensor::zeros(list.element.dtype, unset_dims(context, list, index));
   copy_elements(zeros, context.allocate(0, zeros.dtype(), zeros.dims()));
@@ -266,7 +268,8 @@ std::vector<OpDef> make_list_rows() {
                "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else "
                "an error",
                {{"size", Accepts::shape_integers}}, infer_make, make),
-      list_row("list_get", "element `index`; out of range is an error", {list, index}, infer_get, get),
+      list_row("list_get", "element `index`; out of range is an error, with `grow` behind the last an unset one",
+               {list, index}, infer_get, get),
       list_row("list_set",
                "the list with x in place of element `index`; out of range is an error, or with `grow` behind the last "
                "makes the list longer by unset elements; with `add` an element that is set gets x added",
@@ -283,6 +286,7 @@ std::vector<OpDef> make_list_rows() {
       list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
   };
   rows[0].attributes = {{"element", AttrKind::type}};
+  rows[1].attributes = {flag("grow")};
   rows[2].attributes = {flag("grow"), flag("add")};
   rows[4].results = {"list", "y"};
   for (OpDef& row : rows) row.traits |= kNotFoldable;

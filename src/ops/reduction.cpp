@@ -66,6 +66,40 @@ void reduce_sum(KernelContext& context) {
         kAsIs);
   });
 }
+void infer_sum_to(InferContext& context) {
+  DType dtype = number_type(context, 0);
+  Shape target = shape_operand(context, 1);
+  const Shape& x = context.shape(0);
+  bool fits = !x.ranked || !target.ranked || target.rank() <= x.rank();
+  for (size_t i = 0; fits && x.ranked && target.ranked && i < target.rank(); ++i) {
+    const Dim &to = target.dims[i], &from = x.dims[x.rank() - target.rank() + i];
+    fits = !from.known() || !to.known() || to.size == 1 || from.size == to.size;
+  }
+  if (!fits) context.fail("{} does not broadcast to {}", to_string(target), to_string(context.input(0)));
+  context.result(dtype, std::move(target));
+}
+
+void sum_to(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  Tensor& y = context.output(0);
+  if (x.dims() == y.dims()) return copy_elements(x, y);
+  Dims kept(x.rank() - y.rank(), 1);
+  kept.insert(kept.end(), y.dims().begin(), y.dims().end());
+  with_numbers(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::vector<Sum<T>> sums(static_cast<size_t>(y.count()), 0);
+    walk<1>(x.dims(), {broadcast_strides(kept, x.dims())}, [&](int64_t n, auto& at) {
+      Sum<T>& sum = sums[static_cast<size_t>(at[0])];
+      if constexpr (kIsFloat<T>)
+        sum += static_cast<double>(data<T>(x)[n]);
+      else
+        sum = wrapped(sum, data<T>(x)[n], std::plus<>());
+    });
+    for (int64_t i = 0; i < y.count(); ++i) data<T>(y)[i] = T(static_cast<Compute<T>>(sums[static_cast<size_t>(i)]));
+  });
+}
+
 void reduce_prod(KernelContext& context) {
   allocate_results(context);
   with_numbers(context.input(0).dtype(), [&](auto tag) {
@@ -274,6 +308,19 @@ std::vector<OpDef> make_reduction_rows() {
   return {
       reduction("reduce_sum", "sum along the axes; of no elements 0; no axes: x itself", Accepts::numbers, kSums,
                 reduce_sum, {"np.sum(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
+      {.name = "sum_to",
+       .summary = "x summed over what a broadcast of the given shape to that of x repeats",
+       .inputs = {{"x", Accepts::numbers}, {"shape", Accepts::shape_integers}},
+       .traits = kShapeOperands,
+       .precision = kSums,
+       .infer = infer_sum_to,
+       .flops = reduce_flops,
+       .reference = sum_to,
+       .oracle = {"np.sum(x, tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or shape[i - x.ndim + "
+                  "len(shape)] == 1), x.dtype, keepdims=True).reshape(shape)"},
+       .cases = {"f32[2, 3], i64[2]=[2, 3]", "f32[2, 3], i64[1]=[3]", "f32[4, 5, 3], i64[3]=[4, 1, 3]",
+                 "f32[4, 5, 3], i32[2]=[1, 3]", "f32[4, 5], i64[0]=[]", "f32[0, 3], i64[2]=[1, 3]",
+                 "i32[4, 5], i64[2]=[4, 1]", "f16[3, 4], i64[1]=[4]"}},
       reduction("reduce_mean", "mean along the axes; of no elements NaN", Accepts::floats, kSums, reduce_mean,
                 {"np.mean(x, tuple(axes), keepdims=keep_dims)"}),
       reduction("reduce_max", "largest along the axes, NaN when one is NaN; of no elements -inf, of integers the least",

@@ -132,6 +132,15 @@ constexpr Rule kCanonicalRules[] = {
      .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %a = broadcast_to %x, %s %y = "
            "relu %a return %y }",
      .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
+    {.name = "identity_sum_to",
+     .summary = "a sum over what a broadcast of the value's own dims repeats",
+     .pattern = "sum_to(x, _)",
+     .where = keeps_type,
+     .replace = the_input,
+     .removal = Removal::identity,
+     .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %a = sum_to %x, %s %y = "
+           "relu %a return %y }",
+     .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
     {.name = "identity_tile",
      .summary = "one copy along every dim",
      .pattern = "tile(x, c!)",

@@ -85,7 +85,11 @@ void broadcast_axes(OpContext& c) {
     const Dim &a = (*shapes[0])[i], &b = (*shapes[1])[i];
     const bool one[2] = {a == Dim(1), b == Dim(1)};
     const bool told = equal || one[0] || one[1] || (a.known() && b.known()) || a.surely_equals(b);
-    if (!told) c.refuse("whether sizes {} and {} broadcast is known in the run only", to_string(a), to_string(b));
+    if (!told) {  // sums over these axes find out in the run
+      auto* node = c.b.add_node(op_named("broadcast_axes"), c.in);
+      for (Value* list : {node->result(0), node->result(1)}) c.out.push_back(cast_to(list, c.in[0]->type.dtype, c.b));
+      return;
+    }
     for (size_t side : {0, 1})
       if (one[side]) axes[side].push_back(static_cast<int64_t>(i));
   }

@@ -87,13 +87,12 @@ void held_make(OpContext& c) {
   c.out = {handle, c.b.constant(Tensor::scalar_f32(0))};
 }
 
-/// As many elements as the array has, and nothing in them yet.
+/// As many elements as the array has when it is made, or more as they come, and nothing in them yet.
 void array_gradient(OpContext& c) {
   c.expect_inputs(1);
   const ListState array = state(c);
-  if (array.grows) c.refuse("is the gradient of an array that grows");
   Value* list = empty_list(c, c.b.add("list_size", {content(c)}), array.declared.dtype);
-  c.out = {held(c, list, {array.declared, false, true})};
+  c.out = {held(c, list, {array.declared, array.grows, true})};
 }
 
 /// An element of a gradient is the sum of what is written to its place.
@@ -108,7 +107,7 @@ void held_write(OpContext& c) {
 void held_read(OpContext& c) {
   c.expect_inputs(3);
   const std::vector<Type> type{element(c)};
-  c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {}, {}, type)->result()};
+  c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {{"grow", state(c).grows && state(c).gradient}}, {}, type)->result()};
 }
 
 void held_gather(OpContext& c) {

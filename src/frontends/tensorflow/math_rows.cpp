@@ -92,8 +92,20 @@ void select(OpContext& c) {
   c.out = {c.b.add("select", {condition, c.in[1], c.in[2]})};
 }
 
+/// The shape that broadcasting repeats along these axes, when only the run tells which they are; or null.
+Value* repeated_shape(const Value* axes) {
+  while (axes->producer && axes->producer->is("cast")) axes = axes->producer->inputs[0];
+  const auto* node = axes->producer;
+  return node && node->is("broadcast_axes") ? node->inputs[axes == node->result(0) ? 0 : 1] : nullptr;
+}
+
 void reduce(OpContext& c) {
   c.expect_inputs(2);
+  Value* shape = std::string_view(c.target) == "reduce_sum" ? repeated_shape(c.in[1]) : nullptr;
+  if (shape != nullptr) {  // with its own rank: a reshape to it follows
+    c.out = {c.b.add("sum_to", {c.in[0], shape})};
+    return;
+  }
   std::vector<int64_t> axes = c.constant_integers(1, "the reduction axes");
   c.out = {c.b.add(c.target, {c.in[0]}, {{"axes", axes}, {"keep_dims", c.boolean("keep_dims", false)}})};
 }
