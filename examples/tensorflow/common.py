@@ -57,6 +57,19 @@ def digits(size=8):
     return images[:1500], labels[:1500], images[1500:], labels[1500:]
 
 
+def digit_rows(count, seed):
+    """Rows of 2 to 4 digits as columns [count, 32, 8], their lengths, and the digits themselves."""
+    images, labels, _, _ = digits()
+    random = np.random.RandomState(seed)
+    columns, lengths, texts = np.zeros([count, 32, 8], np.float32), np.zeros(count, np.int32), []
+    for row in range(count):
+        chosen = random.randint(len(images), size=random.randint(2, 5))
+        picture = np.concatenate([images[i, :, :, 0].T for i in chosen])
+        columns[row, : len(picture)], lengths[row] = picture, len(picture)
+        texts.append(labels[chosen].astype(np.int32))
+    return columns, lengths, texts
+
+
 def batches(count, size, seed):
     """Row numbers of shuffled batches, epoch after epoch, without end."""
     random = np.random.RandomState(seed)

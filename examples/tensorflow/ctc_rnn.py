@@ -7,19 +7,6 @@ import tensorflow as tf
 from npu_bridge.npu_init import *  # noqa: F403  isort: skip
 
 
-def lines(count, seed):
-    """Rows of 2 to 4 digits as columns [count, 32, 8], their lengths, and the digits themselves."""
-    images, labels, _, _ = common.digits()
-    random = np.random.RandomState(seed)
-    columns, lengths, texts = np.zeros([count, 32, 8], np.float32), np.zeros(count, np.int32), []
-    for row in range(count):
-        chosen = random.randint(len(images), size=random.randint(2, 5))
-        picture = np.concatenate([images[i, :, :, 0].T for i in chosen])
-        columns[row, : len(picture)], lengths[row] = picture, len(picture)
-        texts.append(labels[chosen].astype(np.int32))
-    return columns, lengths, texts
-
-
 def sparse(texts):
     indices = np.array([(row, place) for row, text in enumerate(texts) for place in range(len(text))], np.int64)
     return tf.SparseTensorValue(indices, np.concatenate(texts), [len(texts), max(map(len, texts))])
@@ -27,7 +14,7 @@ def sparse(texts):
 
 def main():
     options = common.arguments(__doc__, steps=40, batch=16)
-    columns, lengths, texts = lines(256, options.seed)
+    columns, lengths, texts = common.digit_rows(256, options.seed)
     tf.set_random_seed(options.seed)
     x = tf.placeholder(tf.float32, [None, None, 8])
     length = tf.placeholder(tf.int32, [None])

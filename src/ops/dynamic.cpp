@@ -113,9 +113,8 @@ std::vector<OpDef> make_dynamic_rows() {
        .traits = kDynamicResult,
        .infer = infer_broadcast_axes,
        .reference = broadcast_axes,
-       .oracle =
-           {"[np.array([i for i in range(max(len(a), len(b))) if i < max(len(a), len(b)) - len(s) or s[i - max(len(a), "
-            "len(b)) + len(s)] == 1], np.int64) for s in (a, b)]"},
+       .oracle = {"tuple(np.array([i for i in range(max(len(a), len(b))) if i < max(len(a), len(b)) - len(s) or s[i - "
+                  "max(len(a), len(b)) + len(s)] == 1], np.int64) for s in (a, b))"},
        .cases = {"i64[2]=[2, 3], i64[2]=[2, 1]", "i64[2]=[2, 3], i64[1]=[3]", "i32[0]=[], i32[3]=[1, 2, 1]"}},
       {.name = "non_zero",
        .summary = "index vectors of the elements that are not 0 (NaN is not), in row-major order",

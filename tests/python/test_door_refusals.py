@@ -10,17 +10,25 @@ REFUSALS = Path(__file__).parent / "door" / "refusals.py"
 
 @pytest.fixture
 def refusal(case):  # noqa: F811
-    return lambda name: case(name, script=REFUSALS)
+    return lambda *words: case(*words, script=REFUSALS)
 
 
 def test_a_cluster_is_cut_again_around_what_the_engine_refuses(refusal):
-    found, report = refusal("refused_beside_random_numbers")
+    found, report = refusal("sizes_of_the_run", "split")
     for stock, engine in found:
         assert_close(engine, stock, 1e-5)
     refused = {each["cluster"] for each in report["run_by_tensorflow"]}
     assert refused and all(each["nodes"] for each in report["run_by_tensorflow"])
     kept = [cluster["ops"] for graph in report["graphs"] for cluster in graph["clusters"] if cluster["name"] not in refused]
     assert any("MatMul" in ops for ops in kept) and any("RandomUniform" in ops for ops in kept)
+
+
+def test_the_run_tells_what_a_broadcast_adds_up(refusal):
+    found, report = refusal("sizes_of_the_run", "masked")
+    for stock, engine in found:
+        assert_close(engine, stock, 1e-5)
+    assert not report["run_by_tensorflow"]
+    assert all(graph["numeric_on_engine"] == graph["numeric"] for graph in report["graphs"] if graph["numeric"] > 20)
 
 
 def test_one_run_puts_into_a_queue_and_takes_out(refusal):

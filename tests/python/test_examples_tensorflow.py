@@ -22,7 +22,7 @@ LEAST = 1e-6  # of a variable, or of all losses, where stock TensorFlow gives th
 KERNELS = "TF_ENABLE_ONEDNN_OPTS"  # read by TensorFlow when it is imported: a process for each value
 STOCK = ({}, {"TF_NUM_INTRAOP_THREADS": "1"}, {KERNELS: "0"})
 
-QUICK = ["lenet_session", "bert_finetune", "wide_deep", "gcn"]
+QUICK = ["lenet_session", "bert_finetune", "wide_deep", "gcn", "seq2seq_attention"]
 LONG = ["ctc_rnn", "data_py_func", "dcgan", "keras_fit", "monitored_session", "ncf", "policy_gradient", "resnet_estimator",
         "slim_resnet_v2", "tf2_loop", "train_evaluate", "triplet_queue", "unet", "yolo"]  # fmt: skip
 GRADIENTS = Path(__file__).parent / "door" / "gradients.py"

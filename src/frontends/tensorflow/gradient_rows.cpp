@@ -75,7 +75,12 @@ const Value* shape_source(const Value* x, int levels = 8) {
 void broadcast_axes(OpContext& c) {
   c.expect_inputs(2);
   std::optional<std::vector<Dim>> shapes[2] = {dims_told(c.in[0]), dims_told(c.in[1])};
-  if (!shapes[0] || !shapes[1]) c.refuse("the shapes must be known while importing");
+  for (size_t side : {0, 1}) {
+    if (shapes[side]) continue;
+    if (c.rank(side) != 1 || !c.in[side]->type.shape.dims[0].known())
+      c.refuse("the ranks must be known while importing");
+    shapes[side].emplace(static_cast<size_t>(c.in[side]->type.shape.dims[0].size));
+  }
   const size_t rank = std::max(shapes[0]->size(), shapes[1]->size());
   for (auto& shape : shapes) shape->insert(shape->begin(), rank - shape->size(), Dim(1));
   const Value *first = measured(c.in[0]), *second = measured(c.in[1]);

@@ -147,11 +147,13 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
 void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const {
   if (row.handles == kAsTheyAre) return;
   for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
-    if (references_.contains(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
+    if (is_reference(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
 }
 
 void Importer::enter(const Value* outside, const Value* inside) {
-  if (references_.contains(outside)) references_.insert(inside);
+  // A body that was read before is gone, and a new value may lie where one of its lay.
+  references_.erase(inside), lists_.erase(inside);
+  if (is_reference(outside)) references_.insert(inside);
   if (auto list = lists_.find(outside); list != lists_.end()) lists_[inside] = list->second;
 }
 

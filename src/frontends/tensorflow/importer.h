@@ -149,9 +149,12 @@ class Importer {
   void add_reference(const Value* handle) { references_.insert(handle); }
   /// What is known of the handle outside is known of the one inside.
   void enter(const Value* outside, const Value* inside);
-  bool is_reference(const Value* handle) const { return references_.contains(handle); }
+  bool is_reference(const Value* value) const {
+    return value->type.kind == Type::Kind::resource && references_.contains(value);
+  }
   /// The handle's variable holds a list, of this run.
   void add_list(const Value* handle, ListState state) {
+    references_.erase(handle);
     lists_[handle] = std::make_shared<ListState>(std::move(state));
   }
   ListState& list_state(const Value* handle);

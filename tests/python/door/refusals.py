@@ -6,18 +6,29 @@ import tensorflow.compat.v1 as tf
 from cases import case, data, fresh, plain, session, variable
 
 
+def masked(x, hidden):
+    """How many rows remain is known in the run only, and so is what a broadcast in the gradient adds up."""
+    rows = tf.boolean_mask(hidden, tf.reduce_sum(x, 1) > 4.0)
+    rest = tf.boolean_mask(tf.nn.dropout(hidden, rate=0.3), tf.reduce_sum(x, 1) > 4.0)
+    return rows * rest[:, :1] + rest
+
+
+def split(x, hidden):
+    """Parts whose sizes are known in the run only."""
+    many = tf.reduce_sum(tf.cast(tf.reduce_sum(x, 1) > 4.0, tf.int32))
+    first, second = tf.split(hidden, [many, 8 - many])
+    return tf.concat([second * 2.0, first], 0) + tf.nn.dropout(hidden, rate=0.3)
+
+
 @case
-def refused_beside_random_numbers():
-    """How many rows remain is known in the run only, and so is what a broadcast in the gradient adds up. Two sets of fetches
-    draw from the streams of two dropouts in turn."""
+def sizes_of_the_run(name):
+    """Two sets of fetches draw from the streams of two dropouts in turn."""
 
     def run(engine, resource):
         fresh(resource, seed=3)
         x = tf.placeholder(tf.float32, [8, 8])
         hidden = tf.nn.dropout(tf.nn.relu(tf.matmul(x, variable("w", 8, 8))), rate=0.3)
-        rows = tf.boolean_mask(hidden, tf.reduce_sum(x, 1) > 4.0)
-        rest = tf.boolean_mask(tf.nn.dropout(hidden, rate=0.3), tf.reduce_sum(x, 1) > 4.0)
-        loss = tf.reduce_mean(tf.square(tf.matmul(rows * rest[:, :1] + rest, variable("v", 8, 8)) - 1.0))
+        loss = tf.reduce_mean(tf.square(tf.matmul({"masked": masked, "split": split}[name](x, hidden), variable("v", 8, 8)) - 1.0))
         step = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)
         with session(engine) as s:
             s.run(tf.global_variables_initializer())
