@@ -23,7 +23,7 @@ def assert_equal(engine, stock):
 
 @pytest.mark.parametrize(
     "name",
-    ["updates_in_a_branch", "batch_norm_by_a_placeholder", "dropout_in_a_branch", "gradients_that_accumulate"],
+    ["updates_in_a_branch", "batch_norm_by_a_placeholder", "dropout_in_a_branch", "branches_in_branches", "gradients_that_accumulate"],
 )
 def test_a_conditional_is_inside_a_cluster(control, name):
     (stock, engine), report = control(name)

@@ -107,7 +107,9 @@ void held_write(OpContext& c) {
 void held_read(OpContext& c) {
   c.expect_inputs(3);
   const std::vector<Type> type{element(c)};
-  c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {{"grow", state(c).grows && state(c).gradient}}, {}, type)->result()};
+  c.out = {c.b.add_node(op_named("list_get"), {content(c), c.in[1]}, {{"grow", state(c).grows && state(c).gradient}},
+                        {}, type)
+               ->result()};
 }
 
 void held_gather(OpContext& c) {

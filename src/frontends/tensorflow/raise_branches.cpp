@@ -38,8 +38,10 @@ class Branches {
   };
   struct Made {  // an If
     size_t node;
-    std::array<size_t, 2> functions;         // of then and else, in the graph
-    std::array<std::set<size_t>, 2> inside;  // nodes in them
+    std::string_view name;
+    std::array<size_t, 2> functions = {};                   // of else and then, in the graph
+    std::array<std::set<std::string_view>, 2> inside = {};  // nodes in them
+    std::array<std::vector<Made>, 2> inner = {};            // the Ifs in them
   };
 
   static std::string_view tensor(std::string_view text) {
@@ -126,20 +128,30 @@ class Branches {
     if (!raising_.effects || !is_worth_sharing(flow_.nodes[end.node])) return std::nullopt;
     const Made* made = made_before(end.node, condition, yes);
     if (made == nullptr) return std::nullopt;
-    if (states_[end.node].size() != 1)
-      fail(ErrorKind::unsupported, printable(flow_.nodes[end.node].name), "is used behind the branch that it is in");
     auto [found, fresh] = exports_.try_emplace({made->node, end.text}, 0);
-    if (fresh) found->second = add_result(*made, end.text, yes);
+    if (fresh) found->second = hand_out(*made, flow_.nodes[end.node].name, end.text, yes);
     return End{made->node, found->second,
                raising_.keep(fmt::format("{}:{}", flow_.nodes[made->node].name, found->second))};
   }
 
   const Made* made_before(size_t node, std::string_view condition, bool yes) const {
     auto ifs = made_.find(condition);
-    if (ifs == made_.end()) return nullptr;
+    if (ifs == made_.end() || is_op(flow_.nodes[node], "Switch"))
+      return nullptr;  // that hands on what is shared itself
     for (const Made& made : ifs->second)
-      if (made.inside[yes].contains(node)) return &made;
+      if (made.inside[yes].contains(flow_.nodes[node].name)) return &made;
     return nullptr;
+  }
+
+  /// The number of a further result, which is a value of that branch or of branches inside it.
+  int hand_out(const Made& made, std::string_view node, std::string_view text, bool yes) {
+    for (const Made& inner : made.inner[yes])
+      for (bool side : {false, true})
+        if (inner.inside[side].contains(node)) {
+          const int number = hand_out(inner, node, text, side);
+          return add_result(made, raising_.keep(fmt::format("{}:{}", inner.name, number)), yes);
+        }
+    return add_result(made, text, yes);
   }
 
   int add_result(const Made& made, std::string_view text, bool yes) {
@@ -219,7 +231,7 @@ class Branches {
     FunctionDef yes_function = yes_body.finish(), no_function = no_body.finish();
     made.inputs.push_back(condition);
     for (const End& end : captured) made.inputs.push_back(end.text);
-    Made record{flow_.nodes.size(), {}, {no_body.inside(), yes_body.inside()}};
+    Made record{flow_.nodes.size(), made.name};
     for (bool yes : {true, false}) {
       const Body& body = yes ? yes_body : no_body;
       FunctionDef& function = yes ? yes_function : no_function;
@@ -230,7 +242,11 @@ class Branches {
         function.nodes.push_back({argument, "_Arg", {}, {}, {}});
       }
       take(body.inside(), made.name);
-      raise_branches(function.nodes, &function, raising_, level_ + 1);
+      for (size_t i : body.inside()) record.inside[yes].insert(flow_.nodes[i].name);
+      Branches nested(function.nodes, &function, raising_, level_ + 1);
+      nested.run();
+      for (auto& [nested_condition, ifs] : nested.made_)
+        std::move(ifs.begin(), ifs.end(), std::back_inserter(record.inner[yes]));
       raising_.inherit_effects(made, function);
       record.functions[yes] = raising_.graph.functions.size();
       raising_.graph.functions.push_back(std::move(function));

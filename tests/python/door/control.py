@@ -85,6 +85,28 @@ def dropout_in_a_branch():
 
 
 @case
+def branches_in_branches():
+    """The gradient of a tf.case needs what its inner branches made; one of them draws."""
+
+    def build():
+        x, k = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.int32, [])
+        shared = variable("shared", 8, 8)
+
+        def third():
+            hidden = tf.nn.dropout(tf.nn.relu(dense(x, "w3", 8, 8)), rate=0.4, seed=7)
+            return tf.tanh(tf.matmul(hidden, shared))
+
+        branches = [(tf.equal(k, 0), lambda: tf.matmul(x, shared)), (tf.equal(k, 1), lambda: tf.tanh(dense(x, "w2", 8, 8))),
+                    (tf.equal(k, 2), third)]  # fmt: skip
+        y = tf.case(branches, default=lambda: tf.nn.softplus(tf.matmul(tf.sin(tf.matmul(x, shared)), shared)))
+        loss = tf.reduce_mean(tf.square(y - 1.0))
+        return [loss, tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)], [x, k]
+
+    inputs = data()[0].reshape(8, 8, 8)
+    return steps(build, [(inputs[i % 8] * (1 + i % 3), i % 4) for i in range(12)])
+
+
+@case
 def gradients_that_accumulate():
     """Applied every second step, by a counter; conditionals in a conditional."""
 
