@@ -23,14 +23,15 @@ const tf::TensorProto* text_behind(const tf::Node* node) {
   return text.string_val_size() == 1 && text.tensor_shape().dim_size() == 0 ? &text : nullptr;
 }
 
-/// What nothing reads or waits for any more, and what was there for it alone.
-void remove_unused(tf::Graph& graph, tf::Node* node) {
-  while (node->IsOp() && std::none_of(node->out_edges().begin(), node->out_edges().end(),
-                                      [](const tf::Edge* edge) { return edge->dst()->IsOp(); })) {
+/// The node of this number when nothing reads it or waits for it any more, and what was there for it alone.
+void remove_unused(tf::Graph& graph, int number) {
+  for (tf::Node* node = graph.FindNodeId(number); node;) {
+    if (std::any_of(node->out_edges().begin(), node->out_edges().end(),
+                    [](const tf::Edge* edge) { return edge->dst()->IsOp(); }))
+      return;
     const tf::Edge* before = nullptr;
     tf::Node* maker = !node->IsConstant() && node->input_edge(0, &before).ok() ? before->src() : nullptr;
     graph.RemoveNode(node);
-    if (!maker) return;
     node = maker;
   }
 }
@@ -39,7 +40,7 @@ tf::Status carry_texts_of(tf::Graph& graph, tf::Node* node) {
   std::vector<std::string> texts;
   std::vector<int> places;
   std::vector<const tf::Edge*> values;
-  std::vector<tf::Node*> makers;  // of texts
+  std::vector<int> makers;  // of texts: numbers of nodes
   for (int i = 0; i + 1 < node->num_inputs(); ++i) {
     const tf::Edge* edge = nullptr;
     TF_RETURN_IF_ERROR(node->input_edge(i + 1, &edge));
@@ -51,7 +52,7 @@ tf::Status carry_texts_of(tf::Graph& graph, tf::Node* node) {
     const tf::TensorProto* text = text_behind(edge->src());
     if (!text) return tf::OkStatus();
     texts.push_back(text->string_val(0));
-    makers.push_back(edge->src());
+    makers.push_back(edge->src()->id());
   }
   const tf::Edge* condition = nullptr;
   TF_RETURN_IF_ERROR(node->input_edge(0, &condition));
@@ -65,15 +66,14 @@ tf::Status carry_texts_of(tf::Graph& graph, tf::Node* node) {
                          .Attr("texts", texts)
                          .Attr("places", places)
                          .Attr("summarize", node->attrs().Find("summarize")->i())
+                         .Device(node->requested_device())
                          .Finalize(&graph, &made));
   made->set_assigned_device_name(node->assigned_device_name());
   for (const tf::Edge* edge : sorted_inputs(*node))
     if (edge->IsControlEdge()) graph.AddControlEdge(edge->src(), made);
   for (const tf::Edge* edge : sorted_outputs(*node)) graph.AddControlEdge(made, edge->dst());
   graph.RemoveNode(node);
-  std::sort(makers.begin(), makers.end());
-  makers.erase(std::unique(makers.begin(), makers.end()), makers.end());
-  for (tf::Node* maker : makers) remove_unused(graph, maker);
+  for (int maker : makers) remove_unused(graph, maker);
   return tf::OkStatus();
 }
 
