@@ -91,6 +91,15 @@ TEST(CpuTraining, takes_a_large_convolution_in_blocks) {
              "kernel_gradient");
 }
 
+TEST(CpuTraining, products_of_many_transposed_rows) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  for (const char* text :
+       {"f32[600, 70], f32[600, 90]", "f32[256, 64], f32[256, 64]", "f32[1000, 100], f32[1000, 333]"})
+    expect_cpu("matmul", std::string(text) + " {transpose_a = true}", "transposed_product");
+  expect_cpu("matmul", "f32[255, 70], f32[255, 90] {transpose_a = true}", "tile");
+  expect_cpu("matmul", "f32[2, 300, 70], f32[2, 300, 90] {transpose_a = true}", "tile");
+}
+
 TEST(CpuTraining, groups_narrower_than_a_vector) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (const char* out : {"8", "16", "32"})

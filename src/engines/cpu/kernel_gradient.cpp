@@ -85,11 +85,14 @@ class KernelGradient {
     images_ = dim(x, 0), in_ = dim(x, 3), out_ = dim(dy, 3);
     x_pixel_ = in_, x_row_ = slide.w * x_pixel_, x_image_ = slide.h * x_row_;
     if (kh * kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
-    h_ = slide.h, w_ = slide.w, oh_ = slide.oh, ow_ = slide.ow;
-    choose_units(slide, kh, kw);
-    choose_blocks(slide, kh);
-    choose_chunks();
-    make_calls(slide, kh, kw);
+    plan(slide, kh, kw);
+  }
+  /// The product of x [rows, in], transposed, with dy [rows, out]: that of one tap.
+  KernelGradient(int64_t rows, int64_t in, int64_t out, int threads)
+      : threads_(threads), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
+    SlideSpec slide;
+    slide.h = slide.oh = rows;
+    plan(slide, 1, 1);
   }
 
   size_t workspace() const {
@@ -147,6 +150,14 @@ class KernelGradient {
       x_row_ = in_;
     }
     slide.h = slide.oh, slide.w = slide.ow, slide.stride_h = slide.stride_w = 1;
+  }
+
+  void plan(const SlideSpec& slide, int64_t kh, int64_t kw) {
+    h_ = slide.h, w_ = slide.w, oh_ = slide.oh, ow_ = slide.ow;
+    choose_units(slide, kh, kw);
+    choose_blocks(slide, kh);
+    choose_chunks();
+    make_calls(slide, kh, kw);
   }
 
   void choose_units(const SlideSpec& slide, int64_t kh, int64_t kw) {
@@ -410,20 +421,33 @@ Refusal refuses_kernel_gradient(const Group& group) {
   return std::nullopt;
 }
 
-std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& context) {
-  const Node& node = group.last();
-  KernelGradient gradient(node, context.threads);
-  const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
-  CallOptions options{.workspace = gradient.workspace()};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x && i != dy) options.unread.push_back(i);
-  const std::string name = "kernel_gradient " + gradient.describe();
+namespace {
+
+std::unique_ptr<Step> make_step(const char* name, KernelGradient gradient, size_t x, size_t dy, CallOptions options) {
+  options.workspace = gradient.workspace();
+  const std::string title = fmt::format("{} {}", name, gradient.describe());
   return call(
-      name,
+      title,
       [=, gradient = std::move(gradient)](const StepArgs& args) {
         gradient.run(args.executor, input(args, x), input(args, dy), output(args), static_cast<float*>(args.workspace));
       },
       std::move(options));
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& context) {
+  const Node& node = group.last();
+  const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
+  CallOptions options;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != x && i != dy) options.unread.push_back(i);
+  return make_step("kernel_gradient", {node, context.threads}, x, dy, std::move(options));
+}
+
+std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, size_t dy,
+                                              MakeContext& context) {
+  return make_step("transposed_product", {rows, in, out, context.threads}, x, dy, {});
 }
 
 }  // namespace cairn

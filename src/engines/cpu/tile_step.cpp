@@ -4,6 +4,7 @@
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/kernel_gradient.h"
 
 namespace cairn {
 
@@ -86,6 +87,16 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
   return Conv::refuses(problem.spec, machine_isa());
+}
+
+/// A product with many rows of a transposed x, and nothing else: each tile would read a little of every row.
+bool reads_far_rows(const TileProblem& problem) {
+  constexpr int64_t kManyRows = 256, kLeast = 64;
+  const ConvSpec& spec = problem.spec;
+  const Epilogue& epilogue = problem.contraction.epilogue;
+  const bool plain = !epilogue.bias && !epilogue.residual && spec.activation.kind == Activation::Kind::none;
+  return spec.transposed_x && !problem.transposed && plain && problem.offsets.size() == 1 && spec.ic >= kManyRows &&
+         spec.w >= kLeast && spec.oc >= kLeast;
 }
 
 const float* floats(const void* data) { return static_cast<const float*>(data); }
@@ -286,6 +297,11 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   TileProblem problem;
   const Refusal refusal = read_tile(group, problem);
   CHECK(!refusal, "{}", *refusal);
+  const ConvSpec& spec = problem.spec;
+  const Node& node = *problem.contraction.node;
+  if (reads_far_rows(problem))
+    return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, node.inputs[0]),
+                                   index_of(group, node.inputs[1]), context);
   return std::make_unique<TileStep>(group, std::move(problem), context);
 }
 
