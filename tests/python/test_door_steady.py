@@ -11,7 +11,7 @@ DOOR = Path(__file__).parent / "door"
 
 
 @pytest.mark.parametrize("resource", [False, True])
-@pytest.mark.parametrize("net", ["allocations", "allocations_with_rows_and_random_numbers"])
+@pytest.mark.parametrize("net", ["allocations", "allocations_with_convolutions", "allocations_with_rows_and_random_numbers"])
 def test_a_steady_step_allocates_nothing(case, net, resource, tmp_path):  # noqa: F811
     compiler = shutil.which("cc")
     if compiler is None:

@@ -43,12 +43,6 @@ Range part_of(int64_t count, int64_t parts, int64_t i) {
   return {i * each + std::min(i, more), (i + 1) * each + std::min(i + 1, more)};
 }
 
-/// Channels of a pixel that lie together once packed.
-struct Piece {
-  int64_t from, size;
-  float* to;
-};
-
 CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from, int64_t count) {
   constexpr int64_t kStep = 8;
   if (count < kStep) {
@@ -59,14 +53,17 @@ CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from
   std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
 }
 
-/// `count` pixels `step` floats apart; those of a piece come to lie `pitch` floats apart.
-CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<Piece> pieces,
-                                  int64_t pitch) {
-  for (int64_t pixel = 0; pixel < count; ++pixel, from += step)
-    for (Piece& piece : pieces) {
-      copy_floats(piece.to, from + piece.from, piece.size);
-      piece.to += pitch;
+/// `count` pixels `step` floats apart: of pixel p the i-th of these ranges of channels comes to lie at
+/// to[i * range_floats + p * pitch].
+CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<const Range> channels,
+                                  int64_t range_floats, int64_t pitch, float* to) {
+  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
+    float* place = to;
+    for (const Range& range : channels) {
+      copy_floats(place, from + range.first, range.size());
+      place += range_floats;
     }
+  }
 }
 
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
@@ -171,6 +168,9 @@ class KernelGradient {
     taps_ = by_rows_ ? kh : kh * kw;
     positions_ = by_rows_ ? kw * in_ : in_each_;
     tiles_ = ceil_div(positions_, most);
+    for (int64_t i = 0; i < tiles_; ++i) tile_channels_.push_back(part_of(positions_, tiles_, i));
+    for (int64_t i = 0; i < panels_; ++i)
+      panel_channels_.push_back({i * width_, std::min(out_each_, (i + 1) * width_)});
     direct_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
     direct_dy_ = groups_ == 1 && width_ == out_;
     pitch_ = direct_x_ ? in_ : tile_size(0);
@@ -231,9 +231,9 @@ class KernelGradient {
     return {group / groups_, group % groups_, part_of(panels_, panel_parts_, panel), part_of(tiles_, tile_parts_, tile),
             part_of(taps_, tap_parts_, tap)};
   }
-  Range tile_at(int64_t tile) const { return part_of(positions_, tiles_, tile); }
+  Range tile_at(int64_t tile) const { return tile_channels_[static_cast<size_t>(tile)]; }
   int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
-  int64_t columns_of(int64_t panel) const { return std::min(width_, out_each_ - panel * width_); }
+  int64_t columns_of(int64_t panel) const { return panel_channels_[static_cast<size_t>(panel)].size(); }
   // Tiles of one kind have the same code: in a row of taps each its own, for each meets the image's border elsewhere.
   int64_t kinds() const { return by_rows_ ? tiles_ : 2; }
   size_t function_of(int64_t tile, bool last) const {
@@ -269,24 +269,24 @@ class KernelGradient {
   }
 
   const float* pack_x(const Chunk& chunk, int64_t image, int64_t block, const float* x, float* to) const {
-    std::vector<Piece> pieces;
-    for (int64_t tile = chunk.tiles.first; tile < chunk.tiles.last; ++tile)
-      pieces.push_back({tile_at(tile).first, tile_size(tile), to + (tile - chunk.tiles.first) * x_pixels_ * pitch_});
+    const std::span<const Range> channels = of(tile_channels_, chunk.tiles);
     const Range rows = rows_[static_cast<size_t>(block)];
     const int64_t at_once = x_row_ == w_ * x_pixel_ ? rows.size() : 1;
+    float* next = to;
     for (int64_t i = image; i < image + block_images_; ++i)
-      for (int64_t row = rows.first; row < rows.last; row += at_once)
-        pack_pixels(at_once * w_, x + i * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, pieces, pitch_);
+      for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
+        pack_pixels(at_once * w_, x + i * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, channels,
+                    x_pixels_ * pitch_, pitch_, next);
     return to;
   }
   const float* pack_dy(const Chunk& chunk, int64_t block, const float* dy, float* to) const {
-    std::vector<Piece> pieces;
-    for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
-      pieces.push_back({chunk.group * out_each_ + panel * width_, columns_of(panel),
-                        to + (panel - chunk.panels.first) * dy_pixels_ * width_});
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(block_images_ * rows * ow_, dy, out_, pieces, width_);
+    pack_pixels(block_images_ * rows * ow_, dy + chunk.group * out_each_, out_, of(panel_channels_, chunk.panels),
+                dy_pixels_ * width_, width_, to);
     return to;
+  }
+  static std::span<const Range> of(const std::vector<Range>& list, const Range& range) {
+    return std::span(list).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.size()));
   }
 
   /// x and dy: the block's pixels, packed or as they lie.
@@ -394,8 +394,9 @@ class KernelGradient {
   int64_t taps_, positions_, tiles_, width_, panels_;
   int64_t pitch_;  // floats between pixels of x when kernels read them
   int64_t block_rows_, block_images_ = 1;
-  int64_t x_pixels_ = 0, dy_pixels_ = 0;  // of a block
-  std::vector<Range> rows_;               // of x that a block meets
+  int64_t x_pixels_ = 0, dy_pixels_ = 0;               // of a block
+  std::vector<Range> tile_channels_, panel_channels_;  // of a group
+  std::vector<Range> rows_;                            // of x that a block meets
   int64_t tap_parts_ = 1, panel_parts_ = 1, tile_parts_ = 1;
   int64_t parts_ = 1;                    // of the blocks, with sums of their own
   int64_t count_ = 0;                    // elements of dW

@@ -19,6 +19,18 @@ def sentences(optimizer):
     return x, y, loss, optimizer.minimize(loss)
 
 
+def pictures(optimizer):
+    """The same of convolutions and a product over pixels, whose gradients by their weights pack what they read."""
+    x = tf.placeholder(tf.float32, [None, 12, 12, 20], name="x")
+    y = tf.placeholder(tf.int64, [None], name="y")
+    net = tf.nn.relu(tf.nn.conv2d(x, cases.variable("k1", 3, 3, 20, 40), 1, "SAME"))
+    net = tf.nn.relu(tf.nn.conv2d(net, cases.variable("k2", 1, 1, 40, 70), 1, "SAME"))
+    net = tf.reshape(tf.matmul(tf.reshape(net, [-1, 70]), cases.variable("w1", 70, 64)), [-1, 12, 12, 64])
+    logits = tf.matmul(tf.reduce_mean(net, [1, 2]), cases.variable("w2", 64, 3))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return x, y, loss, optimizer.minimize(loss)
+
+
 def words(count=64):
     random = np.random.RandomState(0)
     return random.randint(0, 50, (count, 6)), random.randint(0, 3, count)
@@ -27,6 +39,12 @@ def words(count=64):
 @case
 def allocations(resource):
     return counted(resource, perceptron, data())
+
+
+@case
+def allocations_with_convolutions(resource):
+    random = np.random.RandomState(0)
+    return counted(resource, pictures, (random.rand(16, 12, 12, 20).astype(np.float32), random.randint(0, 3, 16)))
 
 
 @case
