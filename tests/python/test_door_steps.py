@@ -72,4 +72,5 @@ def test_a_training_step_is_on_the_engine(name, tmp_path):
     for step in steps:
         assert {op for op, _, _, _ in step} <= ALLOWED | asking
         assert sum(op == "CairnCluster" for op, _, _, _ in step) == len(graph["clusters"])
+        assert sum(op == "VariableV2" for op, _, _, _ in step) <= 1  # the global step, where the host uses it as well
     assert time >= LEAST_TIME

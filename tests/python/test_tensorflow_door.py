@@ -65,6 +65,15 @@ def test_a_graph_may_hold_both_kinds_of_variables(case):
     on_engine(report)
 
 
+def test_variables_are_found_where_tensorflow_keeps_them(case):
+    found, report = case("variables_of_a_server")
+    for stock, engine in found.values():
+        assert len(stock[0]) == 10 and stock[1] == engine[1] == "FailedPreconditionError"
+        assert_close(engine[0], stock[0])
+        assert stock[0] == sorted(stock[0], reverse=True)
+    assert max(graph["numeric_on_engine"] for graph in report["graphs"]) > 20
+
+
 def test_sessions_differ_by_their_own_entry(case):
     (stock, off, engine), report = case("three_sessions")
     assert off == stock  # bit for bit

@@ -28,6 +28,7 @@ struct Argument {
   DataType type;     // of the edge
   DataType content;  // of the elements
   bool written = false;
+  bool found = false;  // a variable that the operator finds itself: no input
 };
 
 /// Assign and its like hand on the reference of their first input.
@@ -38,6 +39,15 @@ Port variable_behind(Port port) {
     port = {edge->src(), edge->src_output()};
   }
   return port;
+}
+
+/// A variable that waits for nothing is not worth an operator of the graph, which costs more than finding it.
+bool can_be_found(const tf::Node& node, const tf::Node& user) {
+  if (!holds_variable(node)) return false;
+  if (!node.IsVariable() && node.attrs().Find("shared_name")->s() == tf::ResourceHandle::ANONYMOUS_NAME) return false;
+  return node.assigned_device_name() == user.assigned_device_name() &&
+         std::none_of(node.in_edges().begin(), node.in_edges().end(),
+                      [](const tf::Edge* edge) { return edge->src()->IsOp(); });
 }
 
 class Builder {
@@ -92,8 +102,12 @@ class Builder {
         }
       }
     }
-    for (const Port& port : met) arguments_.push_back(found.at(port));
+    for (const Port& port : met) {
+      arguments_.push_back(found.at(port));
+      arguments_.back().found = can_be_found(*port.first, *members_[0]);
+    }
     auto group = [](const Argument& argument) {
+      if (argument.found) return kGroups;
       return tf::IsRefType(argument.type) ? reference_group(argument.content) : -1;
     };
     std::stable_sort(arguments_.begin(), arguments_.end(),
@@ -189,7 +203,7 @@ class Builder {
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const Argument& argument = arguments_[i];
       tf::Node*& source = sources[{argument.node, argument.port}];
-      if (tf::IsRefType(argument.type)) {
+      if (argument.found || tf::IsRefType(argument.type)) {
         TF_RETURN_IF_ERROR(copy(*argument.node));
         source = copies.at(argument.node);
         continue;
@@ -243,17 +257,23 @@ class Builder {
   }
 
   tf::Status replace() {
-    constexpr size_t kGroups = 6;
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
+    tf::GraphDef variables;
     tf::DataTypeVector input_types, output_types;
     std::vector<int> written, fixed, frozen;
     std::vector<std::string> names;
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const Argument& argument = arguments_[i];
       tf::NodeDefBuilder::NodeOut from(argument.node->name(), argument.port, argument.type);
-      bool reference = tf::IsRefType(argument.type);
-      (reference ? references[static_cast<size_t>(reference_group(argument.content))] : plain).push_back(from);
-      if (!reference) input_types.push_back(argument.type);
+      const bool reference = tf::IsRefType(argument.type);
+      if (argument.found) {
+        *variables.add_node() = argument.node->def();
+      } else if (reference) {
+        references[reference_group(argument.content)].push_back(from);
+      } else {
+        plain.push_back(from);
+        input_types.push_back(argument.type);
+      }
       if (argument.written)
         written.push_back(static_cast<int>(i));
       else if (making_.frozen && (reference || argument.type == tf::DT_RESOURCE))
@@ -267,11 +287,14 @@ class Builder {
     builder.Input(plain);
     for (const auto& group : references) builder.Input(group);
     static constexpr const char* kCounts[kGroups] = {"n_float", "n_half", "n_bfloat16", "n_int32", "n_int64", "n_bool"};
-    for (size_t i = 0; i < kGroups; ++i) builder.Attr(kCounts[i], static_cast<int>(references[i].size()));
+    for (int i = 0; i < kGroups; ++i) builder.Attr(kCounts[i], static_cast<int>(references[i].size()));
+    std::string found;
+    tf::SerializeToStringDeterministic(variables, &found);
     tf::NodeDef def;
     TF_RETURN_IF_ERROR(builder.Attr("Tin", input_types)
                            .Attr("Tout", output_types)
                            .Attr("graph", content())
+                           .Attr("variables", found)
                            .Attr("stock", stock_)
                            .Attr("stock_inputs", stock_inputs_)
                            .Attr("precision_mode", making_.precision_mode)
@@ -289,7 +312,7 @@ class Builder {
     tf::Node* cluster = graph_.AddNode(def, &status);
     TF_RETURN_IF_ERROR(status);
     cluster->set_assigned_device_name(members_[0]->assigned_device_name());
-    for (size_t i = 0; i < arguments_.size(); ++i)
+    for (size_t i = 0; i < arguments_.size() && !arguments_[i].found; ++i)
       graph_.AddEdge(arguments_[i].node, arguments_[i].port, cluster, static_cast<int>(i));
     for (tf::Node* node : waits_) graph_.AddControlEdge(node, cluster);
     for (tf::Node* node : members_) {
@@ -310,6 +333,8 @@ class Builder {
     tf::FixupSourceAndSinkEdges(&graph_);
     return tf::OkStatus();
   }
+
+  static constexpr int kGroups = 6;  // of references, by type
 
   tf::Graph& graph_;
   const Making& making_;

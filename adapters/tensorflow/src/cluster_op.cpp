@@ -91,6 +91,7 @@ struct Scratch {
   std::vector<int64_t> dims;
   std::vector<tf::Tensor> held;
   std::vector<tf::core::RefCountPtr<tf::Var>> variables;
+  std::vector<tf::TensorValue> references;  // to TF1 variables
   std::vector<tf::mutex*> locks;
 };
 
@@ -138,7 +139,8 @@ class ClusterOp : public tf::AsyncOpKernel {
     std::string why;
     library_ = library(why);
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
-    written_.resize(static_cast<size_t>(construction->num_inputs()));
+    OP_REQUIRES_OK(construction, make_finders(*construction));
+    written_.resize(static_cast<size_t>(construction->num_inputs()) + finders_.size());
     for (int i : written) written_[static_cast<size_t>(i)] = true;
     program_ = program(*library_, name(), source);
   }
@@ -159,6 +161,25 @@ class ClusterOp : public tf::AsyncOpKernel {
   }
 
  private:
+  /// TensorFlow's own kernels of the variables that the cluster finds itself.
+  tf::Status make_finders(tf::OpKernelConstruction& construction) {
+    std::string bytes;
+    tf::GraphDef variables;
+    TF_RETURN_IF_ERROR(construction.GetAttr("variables", &bytes));
+    if (!variables.ParseFromString(bytes)) return tf::errors::Internal("Cairn: variables of ", name());
+    for (const tf::NodeDef& node : variables.node()) {
+      std::shared_ptr<const tf::NodeProperties> properties;
+      TF_RETURN_IF_ERROR(tf::NodeProperties::CreateFromNodeDef(node, tf::OpRegistry::Global(), &properties));
+      tf::OpKernel* kernel = nullptr;
+      TF_RETURN_IF_ERROR(tf::CreateOpKernel(construction.device_type(), construction.device(),
+                                            construction.device()->GetAllocator({}), construction.function_library(),
+                                            construction.resource_manager(), properties,
+                                            construction.graph_def_version(), &kernel));
+      finders_.emplace_back(kernel);
+    }
+    return tf::OkStatus();
+  }
+
   /// The function that runs instead of a refused cluster: its nodes cut again around those that the engine named, all of it on
   /// TensorFlow where that cannot be. Made and told once.
   std::string around(tf::OpKernelContext* context, const Failure& refusal) {
@@ -214,7 +235,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     /// value yet; nothing has been changed then.
     Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal, bool& uninitialised)
         : context_(context), op_(op), scratch_(scratch), refusal_(refusal), uninitialised_(uninitialised) {
-      const auto count = static_cast<size_t>(context->num_inputs());
+      const size_t count = inputs() + op.finders_.size();
       scratch.tensors.resize(count);
       scratch.locks.clear();
       status_ = run(count);
@@ -262,18 +283,50 @@ class ClusterOp : public tf::AsyncOpKernel {
       return result == CAIRN_OK ? tf::OkStatus() : to_status(last_failure(*op_.library_), op_.name());
     }
 
+    size_t inputs() const { return static_cast<size_t>(context_->num_inputs()); }
+    tf::OpKernel* finder(size_t i) const { return i < inputs() ? nullptr : op_.finders_[i - inputs()].get(); }
+
+    /// Null: not the handle of a variable. Kernels of handles hold them, those of TF1 variables hold nothing.
+    const tf::ResourceHandle* handle(size_t i) const {
+      const int input = static_cast<int>(i);
+      if (finder(i)) {
+        const tf::Tensor* held = finder(i)->const_tensor();
+        return held ? held->flat<tf::ResourceHandle>().data() : nullptr;
+      }
+      return context_->input_dtype(input) == tf::DT_RESOURCE ? &tf::HandleFromInput(context_, input) : nullptr;
+    }
+
+    /// A TF1 variable as its own kernel finds it, which makes it when it is not there.
+    tf::Status find_reference(tf::OpKernel& finder, tf::TensorValue& reference) const {
+      static const tf::AllocatorAttributes kPlain;
+      tf::OpKernelContext::Params params;
+      params.step_id = context_->step_id();
+      params.op_kernel = &finder;
+      params.device = context_->device();
+      params.resource_manager = context_->resource_manager();
+      params.output_attr_array = &kPlain;
+      tf::OpKernelContext context(&params, 1);
+      finder.Compute(&context);
+      if (context.status().ok()) reference = context.release_output(0);
+      return context.status();
+    }
+
     /// Variables of the run, those written locked in the order of their addresses: two runs cannot wait for each other.
     tf::Status lock_variables(size_t count) {
       scratch_.variables.resize(count);
+      scratch_.references.assign(count, {});
       for (size_t i = 0; i < count; ++i) {
-        const int input = static_cast<int>(i);
-        if (context_->input_is_ref(input)) {
-          if (op_.written_[i]) scratch_.locks.push_back(context_->input_ref_mutex(input));
-        } else if (context_->input_dtype(input) == tf::DT_RESOURCE) {
-          if (!tf::LookupResource(context_, tf::HandleFromInput(context_, input), &scratch_.variables[i]).ok())
-            return uninitialised(i);
-          if (op_.written_[i]) scratch_.locks.push_back(scratch_.variables[i]->mu());
+        tf::mutex* lock = nullptr;
+        if (const tf::ResourceHandle* found = handle(i)) {
+          if (!tf::LookupResource(context_, *found, &scratch_.variables[i]).ok()) return uninitialised(i);
+          lock = scratch_.variables[i]->mu();
+        } else if (finder(i)) {
+          TF_RETURN_IF_ERROR(find_reference(*finder(i), scratch_.references[i]));
+          lock = scratch_.references[i].mutex_if_ref;
+        } else if (context_->input_is_ref(static_cast<int>(i))) {
+          lock = context_->input_ref_mutex(static_cast<int>(i));
         }
+        if (lock && op_.written_[i]) scratch_.locks.push_back(lock);
       }
       auto& locks = scratch_.locks;
       std::sort(locks.begin(), locks.end());
@@ -290,19 +343,23 @@ class ClusterOp : public tf::AsyncOpKernel {
     /// Keeps the tensor of input i alive; a variable that will be written gets memory of its own.
     tf::Status hold(size_t i) {
       const int input = static_cast<int>(i);
-      if (context_->input_is_ref(input)) {
-        scratch_.held.push_back(context_->mutable_input(input, op_.written_[i]));
-        return tf::OkStatus();
-      }
+      const tf::TensorValue& reference = scratch_.references[i];
       tf::Var* variable = scratch_.variables[i].get();
-      if (!variable) {
-        scratch_.held.push_back(context_->input(input));
+      auto keep = [&](const tf::Tensor& tensor) {
+        scratch_.held.push_back(tensor);
         return tf::OkStatus();
+      };
+      if (reference.tensor) {
+        if (op_.written_[i]) return keep(*reference.tensor);
+        tf::mutex_lock lock(*reference.mutex_if_ref);
+        return keep(*reference.tensor);
       }
+      if (!variable)
+        return keep(context_->input_is_ref(input) ? context_->mutable_input(input, op_.written_[i])
+                                                  : context_->input(input));
       if (!op_.written_[i]) {
         tf::tf_shared_lock lock(*variable->mu());
-        scratch_.held.push_back(*variable->tensor());
-        return tf::OkStatus();
+        return keep(*variable->tensor());
       }
       tf::Tensor* tensor = variable->tensor();
       if (tensor->IsInitialized() && !tensor->RefCountIsOne()) {
@@ -311,11 +368,10 @@ class ClusterOp : public tf::AsyncOpKernel {
         std::memcpy(copy.data(), tensor->data(), tensor->TotalBytes());
         *tensor = copy;
       }
-      scratch_.held.push_back(*tensor);
-      return tf::OkStatus();
+      return keep(*tensor);
     }
 
-    bool is_variable(size_t i) const { return scratch_.variables[i] || context_->input_is_ref(static_cast<int>(i)); }
+    bool is_variable(size_t i) const { return finder(i) || handle(i) || context_->input_is_ref(static_cast<int>(i)); }
 
     static void describe(const tf::Tensor& tensor, CairnTensor& described, int64_t*& dims) {
       described = {tensor.data(), {1, 0}, tensor.dims(), to_cairn(tensor.dtype()), dims, nullptr, 0};
@@ -376,7 +432,8 @@ class ClusterOp : public tf::AsyncOpKernel {
 
   const Library* library_ = nullptr;
   Making making_{};
-  std::vector<std::string> names_;  // of the variables among the inputs; "" for others
+  std::vector<std::unique_ptr<tf::OpKernel>> finders_;  // arguments behind the inputs
+  std::vector<std::string> names_;                      // of the variables among the inputs; "" for others
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
   ScratchPool scratches_;
@@ -405,6 +462,7 @@ REGISTER_OP("CairnCluster")
     .Attr("n_int64: int >= 0")
     .Attr("n_bool: int >= 0")
     .Attr("graph: string")
+    .Attr("variables: string")
     .Attr("precision_mode: string")
     .Attr("mixed_lists: string")
     .Attr("custom_types: string")

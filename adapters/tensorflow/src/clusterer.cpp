@@ -18,8 +18,7 @@ using tf::DataType;
 constexpr int64_t kSmallConstant = 64 << 10;  // bytes; larger ones are not copied into several clusters
 
 bool computes(const tf::Node& node) {
-  if (node.IsConstant() || node.IsVariable() || node.type_string() == "VarHandleOp" || node.type_string() == "NoOp" ||
-      node.IsArg() || node.IsRetval())
+  if (node.IsConstant() || holds_variable(node) || node.type_string() == "NoOp" || node.IsArg() || node.IsRetval())
     return false;
   auto numeric = [](DataType type) {
     type = tf::BaseType(type);
@@ -62,6 +61,9 @@ class Clusterer {
     copy_shared(part_conditionals(nodes_));
     keep_unknown_axes_on_host();
     order_queues();
+    std::vector<tf::Node*> replaceable;
+    for (tf::Node* node : order_)
+      if (holds_variable(*node) && has_users(*node)) replaceable.push_back(node);
     Partition parts = partition(nodes_);
     std::vector<std::string> names;
     std::vector<bool> numeric;
@@ -81,6 +83,8 @@ class Clusterer {
     }
     for (const tf::Node* node : making_.copied)
       if (!has_users(*node)) graph_.RemoveNode(graph_.FindNodeId(node->id()));  // all have copies
+    for (tf::Node* variable : replaceable)
+      if (!has_users(*variable)) graph_.RemoveNode(variable);  // clusters find it themselves
     tf::FixupSourceAndSinkEdges(&graph_);
     return tf::OkStatus();
   }
@@ -265,7 +269,7 @@ class Clusterer {
 
   static std::string why_on_host(const tf::Node& node) {
     if (node.IsArg() || node.IsRetval()) return "an end of the graph";
-    if (node.IsVariable() || node.type_string() == "VarHandleOp") return "holds a variable, in TensorFlow's memory";
+    if (holds_variable(node)) return "holds a variable, in TensorFlow's memory";
     if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
     const std::string& device = node.assigned_device_name();
     if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;

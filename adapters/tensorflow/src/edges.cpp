@@ -8,6 +8,8 @@ namespace cairn_tf {
 
 using tf::DataType;
 
+bool holds_variable(const tf::Node& node) { return node.IsVariable() || node.type_string() == "VarHandleOp"; }
+
 bool hands_on(const tf::Node& node) { return node.IsIdentity() || node.IsSwitch() || node.IsEnter(); }
 
 bool is_reference_input(const tf::Edge& edge) {

@@ -110,6 +110,32 @@ def mixed_variables():
 
 
 @case
+def variables_of_a_server():
+    """Losses of two sessions one after the other on one server, whose variables lie in a container and outlive the first, and the
+    kind of error of a third behind a reset of the container."""
+
+    def run(engine, resource):
+        target, losses = tf.train.Server.create_local_server().target, []
+        inputs, labels = data()
+        for number in range(3):
+            fresh(resource)
+            with tf.container("nets"):
+                x, y, loss, step = perceptron(tf.train.AdamOptimizer(0.05))
+                initial = tf.global_variables_initializer()
+            if number == 2:
+                tf.Session.reset(target, ["nets"])
+            with tf.Session(target, config=entry(engine)) as s:
+                if number == 0:
+                    s.run(initial)
+                try:
+                    losses += [float(s.run([loss, step], {x: inputs, y: labels})[0]) for _ in range(5)]
+                except tf.errors.FailedPreconditionError as fault:
+                    return losses, type(fault).__name__
+
+    return {str(resource): [run(engine, resource) for engine in (None, True)] for resource in (False, True)}
+
+
+@case
 def three_sessions():
     fresh()
     x, y, loss, step = perceptron(tf.train.MomentumOptimizer(0.1, 0.9))
