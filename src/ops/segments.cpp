@@ -72,6 +72,9 @@ void segment_reduce(KernelContext& context) {
   const Dims places = segments.as_i64();
   for (int64_t place : places)
     if (place >= count) context.fail("segment {} is out of range for {} segments", place, count);
+  for (size_t i = 0; i < places.size() && context.attr.boolean("sorted"); ++i)
+    if (const int64_t least = i == 0 ? 0 : places[i - 1]; places[i] < least)
+      context.fail("segment {} where sorted ones are {} at least", places[i], least);
   std::vector<int64_t> members(static_cast<size_t>(y.count() ? count : 0));
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -155,9 +158,12 @@ std::vector<OpDef> make_segments_rows() {
            "the rows of x (what stands under each element of segments) with equal segment combined, for segments "
            "0 to count - 1; rows of negative segments are left out, one at or above count is an error; sqrt_n "
            "divides the sum by the root of the number of rows; an empty segment gives 0, of prod 1, of max the "
-           "lowest finite number, of min the largest, all 0 with empty_is_zero",
+           "lowest finite number, of min the largest, all 0 with empty_is_zero; with sorted a segment that is negative "
+           "or "
+           "less than the one before is an error",
        .inputs = {{"x", Accepts::numbers}, {"segments", Accepts::shape_integers}, {"count", Accepts::shape_integers}},
-       .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n", "prod", "max", "min"}), flag("empty_is_zero")},
+       .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n", "prod", "max", "min"}), flag("empty_is_zero"),
+                      flag("sorted")},
        .traits = kReduction | kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_segment_reduce,
@@ -170,8 +176,9 @@ std::vector<OpDef> make_segments_rows() {
                  "f32[2, 2, 3], i64[2, 2]=[0, 1, 1, 4], i64[]=[5] {mode = prod}",
                  "f32[4], i64[4]=[0, 0, 2, 2], i64[]=[4] {mode = min}",
                  "f32[4], i64[4]=[0, 0, 2, 2], i64[]=[4] {mode = max, empty_is_zero = true}",
-                 "f32[0, 3], i64[0]=[], i64[]=[2]", "f32[3], i64[3]=[-1, -1, -1], i64[]=[0]",
-                 "i32[4], i64[4]=[1, 1, 0, 1], i64[]=[2]", "f16[5], i64[5]=[1, 1, 0, 1, 0], i64[]=[2]"}},
+                 "f32[4, 2], i64[4]=[0, 0, 2, 3], i64[]=[4] {sorted = true}", "f32[0, 3], i64[0]=[], i64[]=[2]",
+                 "f32[3], i64[3]=[-1, -1, -1], i64[]=[0]", "i32[4], i64[4]=[1, 1, 0, 1], i64[]=[2]",
+                 "f16[5], i64[5]=[1, 1, 0, 1, 0], i64[]=[2]"}},
       {.name = "scatter_reduce",
        .summary =
            "x with each row of updates combined into the row of x that its index names, in their order; an index "

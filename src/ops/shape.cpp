@@ -7,9 +7,19 @@ namespace cairn {
 
 namespace {
 
-// The size that -1 stands for, where all others multiply to `others`.
+// Elements along the dims that are not empty.
+int64_t filled_count(const Shape& shape) {
+  Dims sizes;
+  for (const Dim& dim : shape.dims)
+    if (dim.known() && dim.size != 0) sizes.push_back(dim.size);
+  return element_count(sizes).value_or(std::numeric_limits<int64_t>::max());
+}
+
+// The size that -1 stands for, where all others multiply to `others`. Of nothing, dims that are not empty tell, as in TensorFlow.
 Dim inferred_size(const InferContext& context, const Shape& x, int64_t others, const Shape& shape) {
   if (auto count = known_count(x)) {
+    if (*count == 0 && others == 0 && filled_count(x) % filled_count(shape) == 0)
+      return filled_count(x) / filled_count(shape);
     if (others == 0) context.fail("-1 in shape {} is ambiguous: the other sizes hold no elements", to_string(shape));
     if (*count % others != 0) context.fail("{} cannot have shape {}", to_string(context.input(0)), to_string(shape));
     return *count / others;

@@ -22,6 +22,15 @@ Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
   return {begin, static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride + 1)};
 }
 
+// The range, or what makes it none: with `within` the bounds are places that the axis has.
+template <class Context>
+Range checked_range(const Context& context, size_t axis, int64_t n, int64_t begin, int64_t end, int64_t step) {
+  const bool to_end = end == std::numeric_limits<int64_t>::max();
+  if (context.attr.boolean("within") && (begin < 0 || begin > n || (!to_end && (end < begin || end > n))))
+    context.fail("{} to {} is out of range for dim {} of size {}", begin, to_end ? n : end, axis, n);
+  return range_of(n, begin, end, step);
+}
+
 // True when the range is the whole axis whatever its size.
 bool takes_all(DType dtype, int64_t begin, int64_t end, int64_t step) {
   const int64_t most = dtype == kI32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
@@ -52,7 +61,7 @@ void infer_slice(InferContext& context) {
     if (!begin || !end)
       result.dims.push_back(dim.size == 0 ? dim : Dim());
     else if (dim.known())
-      result.dims.push_back(range_of(dim.size, (*begin)[i], (*end)[i], steps[i]).count);
+      result.dims.push_back(checked_range(context, i, dim.size, (*begin)[i], (*end)[i], steps[i]).count);
     else
       result.dims.push_back(takes_all(context.dtype(1), (*begin)[i], (*end)[i], steps[i]) ? dim : Dim());
   }
@@ -65,7 +74,8 @@ void slice(KernelContext& context) {
   const Dims begin = context.input(1).as_i64(), end = context.input(2).as_i64(),
              steps = steps_of(context.attr, x.rank());
   std::vector<Range> ranges;
-  for (size_t i = 0; i < x.rank(); ++i) ranges.push_back(range_of(x.dims()[i], begin[i], end[i], steps[i]));
+  for (size_t i = 0; i < x.rank(); ++i)
+    ranges.push_back(checked_range(context, i, x.dims()[i], begin[i], end[i], steps[i]));
   take_along_axes(x, context.output(0), [&](size_t axis, int64_t i) { return ranges[axis].begin + i * steps[axis]; });
 }
 
@@ -149,17 +159,20 @@ void pad(KernelContext& context) {
 std::vector<OpDef> make_slicing_rows() {
   return {
       {.name = "slice",
-       .summary = "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; "
-                  "the largest integer as end means "
-                  "to the end, the least with a negative step past the first; steps of 1 when none are given",
+       .summary =
+           "x[begin : end : steps] on every axis with Python's rules: negative counts from the end, clamped; "
+           "the largest integer as end means "
+           "to the end, the least with a negative step past the first; steps of 1 when none are given; with within, "
+           "what would be counted from the end or clamped is an error",
        .inputs = {{"x"}, {"begin", Accepts::shape_integers}, {"end", Accepts::shape_integers}},
-       .attributes = {integers("steps", {})},
+       .attributes = {integers("steps", {}), flag("within")},
        .traits = kShapeOperands,
        .infer = infer_slice,
        .reference = slice,
        .oracle = {"x[tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps or [1] * x.ndim))]"},
        .cases =
-           {"f32[5, 6], i64[2]=[1, 2], i64[2]=[4, 6]", "f32[5, 6], i32[2]=[-3, 0], i32[2]=[-1, 2147483647]",
+           {"f32[5, 6], i64[2]=[1, 2], i64[2]=[4, 6]", "f32[5, 6], i64[2]=[5, 0], i64[2]=[5, 6] {within = true}",
+            "f32[5, 6], i32[2]=[-3, 0], i32[2]=[-1, 2147483647]",
             "f32[7], i64[1]=[-1], i64[1]=[-9223372036854775808] {steps = [-2]}",
             "f32[7], i64[1]=[0], i64[1]=[9223372036854775807] {steps = [3]}", "f32[4], i64[1]=[3], i64[1]=[1]",
             "f32[], i64[0]=[], i64[0]=[]", "f32[0, 2], i64[2]=[0, 0], i64[2]=[5, 1]",

@@ -70,8 +70,9 @@ TEST(Shapes, ReshapeFindsTheSymbolBehindMinusOne) {
   EXPECT_EQ(infer("reshape", {"f32[?n, 8]", "i64[3]"}), "f32[?, ?, ?]");
   EXPECT_EQ(infer("reshape", {"f32[?n, 8]", "i64[?]"}), "f32[*]");
   EXPECT_EQ(infer("reshape", {"f32[6]", "i64[2] (4, -1)"}), "reshape: f32[6] cannot have shape [4, ?]");
-  EXPECT_EQ(infer("reshape", {"f32[0]", "i64[2] (0, -1)"}),
-            "reshape: -1 in shape [0, ?] is ambiguous: the other sizes hold no elements");
+  EXPECT_EQ(infer("reshape", {"f32[4, 0, 6]", "i64[3] (0, -1, 3)"}), "f32[0, 8, 3]");
+  EXPECT_EQ(infer("reshape", {"f32[4, 0]", "i64[3] (0, -1, 3)"}),
+            "reshape: -1 in shape [0, ?, 3] is ambiguous: the other sizes hold no elements");
   EXPECT_EQ(infer("reshape", {"f32[6]", "i64[2] (-1, -1)"}), "reshape: shape has more than one -1");
   EXPECT_EQ(infer("reshape", {"f32[?]", "i64[3] (1099511627776, 1099511627776, 2)"}),
             "reshape: shape [1099511627776, 1099511627776, 2] is too large");

@@ -27,6 +27,15 @@ def test_shapes_that_do_not_fit_are_refused_and_the_next_run_works(fault):
     assert engine[1] == stock[1]
 
 
+def test_a_place_out_of_range_is_an_error_as_on_tensorflow(fault):
+    found, report = fault("places_out_of_range")
+    assert not report["run_by_tensorflow"] and len(found) > 15
+    for name, (stock, engine) in found.items():
+        assert_close(engine[0], stock[0])
+        assert engine[1] == stock[1] == ["InvalidArgumentError"] * len(stock[1]), name
+        assert all(engine[2]) or name == "broadcast_to"  # whose gradient asks TensorFlow about the shapes first
+
+
 def test_a_row_that_is_none_is_refused(fault):
     (stock, engine), _ = fault("rows_that_are_none")
     assert engine[0] == stock[0] and stock[0] == ["InvalidArgumentError"] * 3 + [""] + ["InvalidArgumentError", ""] * 3

@@ -139,13 +139,21 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const Dims dims = sizes(node.result());
   const Indices segments(group, node.inputs[1]);
   const bool mean = node.attr().text("mode") == "mean", root = node.attr().text("mode") == "sqrt_n";
+  const bool sorted = node.attr().boolean("sorted");
   const int64_t count = dims[0], inner = count_between(dims, 1, dims.size());
   const size_t x = index_of(group, node.inputs[0]);
   const auto run = [=](const StepArgs& args) {
-    for (int64_t i = 0; i < segments.count; ++i)
-      if (segments.at(args, i) >= count)
-        fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} is out of range for {} segments",
-             segments.at(args, i), count);
+    for (int64_t i = 0, before = 0; i < segments.count; ++i) {
+      const int64_t segment = segments.at(args, i);
+      if (segment >= count)
+        fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} is out of range for {} segments", segment,
+             count);
+      if (!sorted) continue;
+      if (segment < before)
+        fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} where sorted ones are {} at least", segment,
+             before);
+      before = segment;
+    }
     std::memset(args.outputs[0], 0, static_cast<size_t>(count * inner) * sizeof(float));
     for_each_row(args, segments, 0, inner, [&](int64_t i, int64_t row) {
       add_row(inner, input(args, x) + i * inner, output(args) + row * inner);

@@ -173,6 +173,7 @@ struct Cut {
   int64_t begin = 0, end = kToTheEnd, step = 1;
   Value* begin_value = nullptr;
   Value* end_value = nullptr;
+  Value* index = nullptr;  // one element, at this place
   bool shrink = false;
 };
 
@@ -205,6 +206,8 @@ class StridedSlice {
     Value* begin = dynamic ? joined(begins, c_.b) : c_.b.ints(begin_numbers);
     Value* end = dynamic ? joined(ends, c_.b) : c_.b.ints(end_numbers);
     Value* part = folded(c_.b.add("slice", {c_.in[0], begin, end}, {{"steps", steps}}), c_.b);
+    for (size_t i = 0; i < rank_; ++i)
+      if (cuts_[i].index) part = c_.b.add("gather", {part, cuts_[i].index}, {{"axis", static_cast<int64_t>(i)}});
     bool same = result_.size() == rank_;
     for (size_t i = 0; same && i < rank_; ++i) same = result_[i].from == static_cast<int>(i);
     return same ? part : reshape_to(part, result_, c_.b);
@@ -283,9 +286,7 @@ class StridedSlice {
         fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", cut.begin, dim.size);
       return;
     }
-    Value* last = c_.b.add("equal", {cut.begin_value, c_.b.ints({-1})});
-    Value* next = c_.b.add("add", {cut.begin_value, c_.b.ints({1})});
-    cut.end_value = c_.b.add("select", {last, c_.b.ints({kToTheEnd}), next});
+    std::swap(cut.index, cut.begin_value);
   }
 
   OpContext& c_;
@@ -313,6 +314,7 @@ void strided_slice(OpContext& c) {
 /// Slice: sizes of -1 go to the end.
 void slice(OpContext& c) {
   c.expect_inputs(3);
+  const Attributes within{{"within", true}};
   if (constant_of(c.in[1]) && constant_of(c.in[2])) {
     std::vector<int64_t> begins = c.constant_integers(1, "begin"), sizes = c.constant_integers(2, "size"), ends;
     if (begins.size() != c.rank(0) || sizes.size() != begins.size())
@@ -324,14 +326,14 @@ void slice(OpContext& c) {
         fail(ErrorKind::invalid_model, "", "begin {} and size {} are out of range", begins[i], sizes[i]);
       ends.push_back(end);
     }
-    c.out = {folded(c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}), c.b)};
+    c.out = {folded(c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}, within), c.b)};
     return;
   }
   Value* begin = cast_to(c.in[1], kI64, c.b);
   Value* size = cast_to(c.in[2], kI64, c.b);
-  Value* rest = c.b.add("less", {size, c.b.constant(Tensor::scalar_i64(0))});
+  Value* rest = c.b.add("equal", {size, c.b.constant(Tensor::scalar_i64(-1))});
   Value* end = c.b.add("select", {rest, c.b.constant(Tensor::scalar_i64(kToTheEnd)), c.b.add("add", {begin, size})});
-  c.out = {c.b.add("slice", {c.in[0], begin, end})};
+  c.out = {c.b.add("slice", {c.in[0], begin, end}, within)};
 }
 
 void transpose(OpContext& c) {

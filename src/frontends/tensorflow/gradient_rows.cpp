@@ -157,12 +157,10 @@ class StridedSliceGradient {
     std::optional<std::vector<Dim>> dims = dims_told(c.in[0]);
     if (!dims) c.refuse("the shape of the sliced tensor must be known while importing");
     dims_ = *dims;
-    begins_ = c.constant_integers(1, "begin");
-    ends_ = c.constant_integers(2, "end");
     steps_ = c.constant_integers(3, "the strides");
-    if (begins_.size() != steps_.size() || ends_.size() != steps_.size() || steps_.size() > 62)
-      fail(ErrorKind::invalid_model, "", "has {}, {} and {} bounds and strides", begins_.size(), ends_.size(),
-           steps_.size());
+    if (steps_.size() > 62) fail(ErrorKind::invalid_model, "", "has {} entries", steps_.size());
+    begins_ = known(1);
+    ends_ = known(2);
     for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
       masks_.push_back(c.integer(mask, 0));
   }
@@ -186,7 +184,7 @@ class StridedSliceGradient {
       pads.insert(pads.end(), {entry.before, entry.after});
     }
     if (!turned.empty()) x = c_.b.add("reverse", {x}, {{"axes", turned}});
-    return padded(c_, x, pads);
+    return at_run_time(padded(c_, x, pads));
   }
 
  private:
@@ -194,7 +192,16 @@ class StridedSliceGradient {
     int64_t step = 1, count = -1;   // count: of the slice, where known
     int64_t before = 0, after = 0;  // elements of the sliced tensor outside the first and last one taken
     int64_t result = -1;            // dim of dy, -1: taken out by an index
+    Value* begin = nullptr;         // i64[1]: the place of the first one taken, where only the run tells it
   };
+
+  std::optional<std::vector<int64_t>> known(size_t input) {
+    if (constant_of(c_.in[input]) == nullptr) return std::nullopt;
+    std::vector<int64_t> values = c_.constant_integers(input, "bounds");
+    if (values.size() != steps_.size())
+      fail(ErrorKind::invalid_model, "", "has {} bounds for {} strides", values.size(), steps_.size());
+    return values;
+  }
 
   bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
 
@@ -227,12 +234,13 @@ class StridedSliceGradient {
     if (entry.step == 0) fail(ErrorKind::invalid_model, "", "stride {} is 0", i);
     if (!shrink && from_start && to_end && entry.step == 1) return keep();
     if (!dim.known()) c_.refuse("slices dim {}, whose size is not known", entries_.size());
+    if ((!begins_ && !from_start) || (!ends_ && !to_end && !shrink)) return cut_at_run_time(i, dim.size);
     const int64_t n = dim.size, low = entry.step > 0 ? 0 : -1, high = entry.step > 0 ? n : n - 1;
     auto bound = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
-    const int64_t begin = from_start ? (entry.step > 0 ? low : high) : bound(begins_[i]);
-    const int64_t end = shrink ? begin + 1 : to_end ? (entry.step > 0 ? high : low) : bound(ends_[i]);
+    const int64_t begin = from_start ? (entry.step > 0 ? low : high) : bound((*begins_)[i]);
+    const int64_t end = shrink ? begin + 1 : to_end ? (entry.step > 0 ? high : low) : bound((*ends_)[i]);
     if (shrink && (begin < 0 || begin >= n))
-      fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", begins_[i], n);
+      fail(ErrorKind::invalid_model, "", "index {} is out of range for a dim of {}", (*begins_)[i], n);
     const int64_t distance = entry.step > 0 ? end - begin : begin - end,
                   stride = std::max<int64_t>(std::abs(entry.step), 1);
     entry.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
@@ -245,6 +253,50 @@ class StridedSliceGradient {
     }
     if (!shrink) entry.result = results_++;
     entries_.push_back(entry);
+  }
+
+  void cut_at_run_time(size_t i, int64_t n) {
+    Entry entry;
+    if (!masked(4, i) && steps_[i] != 1) c_.refuse("has bounds that a run tells, and stride {}", steps_[i]);
+    auto number = [&](int64_t value) { return c_.b.constant(Tensor::scalar_i64(value)); };
+    Value* begin = c_.b.ints({0});
+    if (begins_)
+      begin = c_.b.ints({(*begins_)[i]});
+    else if (!masked(0, i) || masked(4, i))
+      begin = cast_to(part_of(c_.in[1], static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, c_.b), kI64, c_.b);
+    Value* from_end = c_.b.add("add", {begin, number(n)});
+    begin = c_.b.add("select", {c_.b.add("less", {begin, number(0)}), from_end, begin});
+    entry.begin = c_.b.add("minimum", {c_.b.add("maximum", {begin, number(0)}), number(n)});
+    if (!masked(4, i)) entry.result = results_++;
+    entries_.push_back(entry);
+  }
+
+  /// dy at its place along the axes of which only the run tells it.
+  Value* at_run_time(Value* x) {
+    std::vector<Value*> pads;
+    bool open = false;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& entry = entries_[i];
+      pads.insert(pads.end(), {c_.b.ints({0}), c_.b.ints({0})});
+      if (!entry.begin) continue;
+      if (entry.result >= 0) {
+        open = true;
+        Value* rest = c_.b.add("sub", {c_.b.ints({dims_[i].size}), dim_of(x, i, c_.b)});
+        pads[2 * i] = entry.begin;
+        pads[2 * i + 1] = c_.b.add("sub", {rest, entry.begin});
+        continue;
+      }
+      // One of n: zeros elsewhere.
+      std::vector<int64_t> places(static_cast<size_t>(dims_[i].size)), along(entries_.size(), 1);
+      std::iota(places.begin(), places.end(), 0);
+      along[i] = dims_[i].size;
+      Value* here = c_.b.add("equal", {c_.b.constant(Tensor::of<int64_t>(kI64, along, places)), entry.begin});
+      x = c_.b.add("select", {here, x, number_like(c_, x, 0)});
+    }
+    if (!open) return x;
+    Value* table = c_.b.add("reshape", {joined(pads, c_.b), c_.b.ints({-1, 2})});
+    std::vector<Type> type{Type::tensor(x->type.dtype, Shape(dims_))};
+    return c_.b.add_node(op_named("pad"), {x, table}, {}, {}, type)->result();
   }
 
   /// Zeros between the elements along one axis, so that they stand a stride apart.
@@ -265,7 +317,8 @@ class StridedSliceGradient {
 
   OpContext& c_;
   std::vector<Dim> dims_;
-  std::vector<int64_t> begins_, ends_, steps_, masks_;
+  std::vector<int64_t> steps_, masks_;
+  std::optional<std::vector<int64_t>> begins_, ends_;
   std::vector<Entry> entries_;
   int64_t results_ = 0;
 };

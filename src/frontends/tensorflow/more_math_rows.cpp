@@ -234,8 +234,10 @@ void reverse_sequence(OpContext& c) {
   Value* lengths = expand_dims(cast_to(c.in[1], kI64, c.b), {1}, c.b);
   Value* at = places(c, x, 1);
   Value* turned = c.b.add("sub", {c.b.add("sub", {lengths, at}), c.b.constant(Tensor::scalar_i64(1))});
-  Value* from = c.b.add("select", {c.b.add("less", {at, lengths}), turned, at});
-  x = c.b.add("gather", {x, from}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
+  // A negative length makes an index that is none.
+  Value* same = c.b.add("add", {at, c.b.add("minimum", {lengths, c.b.constant(Tensor::scalar_i64(0))})});
+  Value* from = c.b.add("select", {c.b.add("less", {at, lengths}), turned, same});
+  x = c.b.add("gather", {x, from}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}, {"from_start", true}});
   c.out = {c.b.add("transpose", {x}, {{"permutation", back}})};
 }
 

@@ -84,9 +84,10 @@ Value* last_and_one(OpContext& c, Value* segments) {
   return folded(c.b.add("reshape", {folded(count, c.b), c.b.ints({})}), c.b);
 }
 
-Value* reduced(OpContext& c, Value* x, Value* segments, Value* count, const char* mode, bool empty_is_zero) {
+Value* reduced(OpContext& c, Value* x, Value* segments, Value* count, const char* mode, bool empty_is_zero,
+               bool sorted = false) {
   return c.b.add("segment_reduce", {x, segments, count},
-                 {{"mode", std::string(mode)}, {"empty_is_zero", empty_is_zero}});
+                 {{"mode", std::string(mode)}, {"empty_is_zero", empty_is_zero}, {"sorted", sorted}});
 }
 
 void unsorted_segments(OpContext& c) {
@@ -96,15 +97,16 @@ void unsorted_segments(OpContext& c) {
 
 void sorted_segments(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {reduced(c, c.in[0], c.in[1], last_and_one(c, c.in[1]), c.target, std::string_view(c.target) != "prod")};
+  c.out = {
+      reduced(c, c.in[0], c.in[1], last_and_one(c, c.in[1]), c.target, std::string_view(c.target) != "prod", true)};
 }
 
 /// Segments of rows that indices pick; with a number of segments or without.
 void sparse_segments(OpContext& c) {
   c.expect_inputs(3, 4);
-  Value* rows = c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", int64_t{0}}});
+  Value* rows = c.b.add("gather", {c.in[0], c.in[1]}, {{"axis", int64_t{0}}, {"from_start", true}});
   Value* count = c.in.size() == 4 ? c.in[3] : last_and_one(c, c.in[2]);
-  c.out = {reduced(c, rows, c.in[2], count, c.target, true)};
+  c.out = {reduced(c, rows, c.in[2], count, c.target, true, true)};
 }
 
 /// gradient, indices, segments, rows of the original: each row gets the gradient of its segment, divided as the forward

@@ -197,6 +197,50 @@ def closed_while_running():
         return kinds, thread.is_alive(), float(another.run(y, {x: np.zeros((300, 300))}).sum())
 
 
+# What a fed value makes of rows of 4 x 8: legal values, then those that TensorFlow refuses.
+PLACES = {
+    "broadcast_to": (lambda x, at: tf.broadcast_to(x, at), [[4, 8]], [[2, 8]]),
+    "fill": (lambda x, at: tf.fill(at, tf.reduce_sum(x)), [[2, 3], [0, 3]], [[-1, 1]]),
+    "gather": (lambda x, at: tf.gather(x, at), [[0, 3], []], [[4], [-1]]),
+    "gather_nd": (lambda x, at: tf.gather_nd(x, at), [[[3, 7], [0, 0]]], [[[3, 7], [0, 8]], [[-1, 0], [0, 0]]]),
+    "index": (lambda x, at: x[at], [2, -1, -4], [4, -5]),
+    "index_inside": (lambda x, at: x[1:, at, None], [2, -1, -8], [8, -9]),
+    "bounds": (lambda x, at: x[at[0] : at[1], 2:-1], [[1, 3], [0, 4], [-3, -1], [2, 9], [3, 1], [-9, 2]], []),
+    "first": (lambda x, at: x[:, :at], [3, -2, 0, 99], []),
+    "last": (lambda x, at: x[at:, ::2], [3, -2, 0, 4, 9], []),
+    "one_hot": (lambda x, at: tf.one_hot(at, 3) * tf.reduce_sum(x), [[0, 2], [-1, 3]], []),
+    "pad": (lambda x, at: tf.pad(x, at), [[[0, 0], [1, 2]]], [[[-1, 0], [0, 0]]]),
+    "reshape": (lambda x, at: tf.reshape(x, at), [[2, 16], [-1], [2, 2, 8]], [[5, 6], [-1, 3], [-1, -1]]),
+    "reverse_sequence": (lambda x, at: tf.reverse_sequence(x, at, seq_axis=1), [[0, 8, 3, 1]], [[9, 1, 1, 1], [-1, 1, 1, 1]]),
+    "scatter_nd": (lambda x, at: tf.scatter_nd(at, x, [5, 8]), [[[0], [4], [4], [1]]], [[[0], [5], [1], [1]]]),
+    "segment_sum": (lambda x, at: tf.segment_sum(x, at), [[0, 0, 2, 3]], [[0, 2, 1, 2], [-1, 0, 1, 2]]),
+    "slice": (lambda x, at: tf.slice(x, at, [2, 3]), [[2, 5], [0, 0]], [[3, 0], [0, 6], [-1, 0]]),
+    "slice_sizes": (lambda x, at: tf.slice(x, [1, 2], at), [[3, 6], [-1, 1], [0, -1]], [[4, 1], [1, 7], [-2, 1]]),
+    "tile": (lambda x, at: tf.tile(x, at), [[2, 1], [0, 1]], [[-1, 1]]),
+    "top_k": (lambda x, at: tf.nn.top_k(x, at)[0], [0, 8], [9, -1]),
+    "unsorted_segments": (lambda x, at: tf.unsorted_segment_sum(x, at, 3), [[2, 0, -1, 0]], [[0, 1, 3, 2]]),
+}  # fmt: skip
+
+
+@case
+def places_out_of_range():
+    """Of training steps with fed places: losses, kinds of errors, and whether they are the engine's."""
+
+    def run(engine, name, build, legal, illegal):
+        fresh()
+        at = tf.placeholder(tf.int32, [None] if name in ("gather", "reshape") else np.shape(legal[0]))
+        net = tf.nn.relu(tf.matmul(np.full([4, 4], 0.5, np.float32), variable("w", 4, 8)) + 1)
+        loss = tf.reduce_sum(tf.square(build(net, at)))
+        step = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+        with session(engine) as s:
+            s.run(tf.global_variables_initializer())
+            losses = [float(s.run([loss, step], {at: value})[0]) for value in legal]
+            errors = [kind_of(lambda value=value: s.run([loss, step], {at: value})) for value in illegal]
+            return losses, [kind for kind, _ in errors], ["Cairn" in text for _, text in errors]
+
+    return {name: both(lambda engine: run(engine, name, *row)) for name, row in PLACES.items()}  # noqa: B023, used at once
+
+
 @case
 def rows_that_are_none():
     """TensorFlow knows no negative indices: no row is trained, least of all the last."""
