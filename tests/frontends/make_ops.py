@@ -144,6 +144,8 @@ def more_cases():
            ("Xlogy", "Xdivy", "Xlog1py", "MulNoNan")},
         "EuclideanNorm": (lambda x: tf.math.reduce_euclidean_norm(x, 1), [X]), "LinSpace": (lambda a, b: tf.linspace(a, b, 7), [np.float32(1), np.float32(4)]),
         "MatrixBandPart": (lambda x: tf.linalg.band_part(x, 1, -1), [f(2, 4, 5)]), "MatrixBandPartLower": (lambda x: tf.linalg.band_part(x, -1, 0), [f(5, 5)]),
+        "Diag": (tf.linalg.tensor_diag, [f(5)]), "DiagPart": (tf.linalg.tensor_diag_part, [f(6, 6)]),
+        "DiagOfMatrix": (tf.linalg.tensor_diag, [f(2, 3)]), "DiagPartOfMatrix": (tf.linalg.tensor_diag_part, [f(2, 3, 2, 3)]),
         "MatrixDiagV3": (lambda x: tf.linalg.diag(x), [f(2, 4)]), "MatrixDiagPartV3": (lambda x: tf.linalg.diag_part(x), [f(2, 4, 4)]),
         "MatrixSetDiagV3": (lambda x, d: tf.linalg.set_diag(x, d), [f(2, 4, 4), f(2, 4)]),
         "FakeQuantWithMinMaxArgs": (lambda x: tf.quantization.fake_quant_with_min_max_args(x, -1.3, 2.1), [X]),

@@ -1,6 +1,7 @@
 // TensorFlow's gradients of element-wise and array ops, as compositions of simpler ones.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/reshape.h"

@@ -1,6 +1,7 @@
 // TensorFlow's math beyond single ops: einsum, diagonals and bands of matrices, fake quantisation, rotations, scatters.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "frontends/einsum.h"
 #include "frontends/fold.h"
@@ -83,6 +84,52 @@ void matrix_band_part(OpContext& c) {
   };
   Value* inside = c.b.add("and", {within(lower, c.b.add("neg", {distance})), within(upper, distance)});
   c.out = {c.b.add("select", {inside, c.in[0], scalar_like(c.in[0], 0, c.b)})};
+}
+
+/// Of 2 * half dims, where the first half names the same place as the second: dims 0, ... and `behind`, ... of x.
+Value* same_places(OpContext& c, Value* x, size_t half, size_t behind) {
+  Value* same = nullptr;
+  for (size_t i = 0; i < half; ++i) {
+    auto along = [&](size_t dim, size_t at) {  // of 2 * half dims
+      std::vector<int64_t> ones(2 * half - 1 - at);
+      std::iota(ones.begin(), ones.end(), 1);
+      return expand_dims(places(c, x, dim), ones, c.b);
+    };
+    Value* equal = c.b.add("equal", {along(i, i), along(behind + i, half + i)});
+    same = same ? c.b.add("and", {same, equal}) : equal;
+  }
+  return same;
+}
+
+/// x on the diagonal of a tensor with twice its dims.
+void diag(OpContext& c) {
+  c.expect_inputs(1);
+  const size_t rank = c.rank(0);
+  if (rank < 1) fail(ErrorKind::invalid_model, "", "takes a vector, found a scalar");
+  std::vector<int64_t> behind(rank);
+  std::iota(behind.begin(), behind.end(), static_cast<int64_t>(rank));
+  c.out = {c.b.add(
+      "select", {same_places(c, c.in[0], rank, 0), expand_dims(c.in[0], behind, c.b), scalar_like(c.in[0], 0, c.b)})};
+}
+
+void diag_part(OpContext& c) {
+  c.expect_inputs(1);
+  Value* x = c.in[0];
+  const size_t half = c.rank(0) / 2;
+  if (half == 0 || c.rank(0) % 2 != 0) fail(ErrorKind::invalid_model, "", "has {} dims, expected 2, 4, ...", c.rank(0));
+  std::vector<int64_t> behind(half);
+  std::iota(behind.begin(), behind.end(), static_cast<int64_t>(half));
+  for (size_t i = 0; i < half; ++i) {
+    const Dim &row = x->type.shape.dims[i], &column = x->type.shape.dims[half + i];
+    if (row.surely_equals(column)) continue;
+    const std::string message = fmt::format("dims {} and {} of the input differ", i, half + i);
+    if (row.known() && column.known()) fail(ErrorKind::invalid_model, "", "{}", message);
+    Value* equal = c.b.add("equal", {dim_of(x, i, c.b), dim_of(x, half + i, c.b)});
+    c.b.add_node(op_named("assert"), {c.b.add("reduce_all", {equal}, {{"axes", std::vector<int64_t>{0}}})},
+                 {{"message", message}});
+  }
+  Value* kept = c.b.add("select", {same_places(c, x, half, half), x, scalar_like(x, 0, c.b)});
+  c.out = {c.b.add("reduce_sum", {kept}, {{"axes", behind}})};
 }
 
 /// Vectors as main diagonals of square matrices. The later versions may do more, and must not here.
@@ -296,6 +343,8 @@ constexpr Row kMoreMathRows[] = {
     {"BatchMatrixDiagPart", matrix_diag_part},
     {"BroadcastArgs", broadcast_args},
     {"Cosh", unary, "cosh"},
+    {"Diag", diag},
+    {"DiagPart", diag_part},
     {"Einsum", einsum_row},
     {"EuclideanNorm", euclidean_norm},
     {"FakeParam", fake_param},
