@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/attribute.h"
+#include "ir/list.h"
 #include "ir/tensor.h"
 #include "ir/types.h"
 
@@ -124,12 +125,6 @@ class InferContext {
   std::vector<const Tensor*> constants_;
   std::span<const std::unique_ptr<Block>> regions_;
   std::vector<Type> results_;
-};
-
-/// A list value at run time (TensorArray, TensorList, sequence); elements not yet set are undefined tensors.
-struct List {
-  std::vector<Tensor> elements;
-  Type element = Type::tensor(kF32, Shape::unranked());  // what every element is, as far as known
 };
 
 /// A value at run time that is not a plain buffer: a tensor with dims of its own, or a list.

@@ -78,8 +78,8 @@ void get(KernelContext& context) {
   const int64_t place = context.input(1).as_i64()[0];
   const bool behind = context.attr.boolean("grow") && place >= static_cast<int64_t>(list.elements.size());
   const size_t index = behind ? static_cast<size_t>(place) : index_of(context, list);
-  const Tensor element = behind ? Tensor() : list.elements[index];
-  if (element.defined()) return copy_elements(element, context.allocate(0, element.dtype(), element.dims()));
+  const ListElements::Shared element = behind ? nullptr : list.elements[index];
+  if (element) return copy_elements(*element, context.allocate(0, element->dtype(), element->dims()));
   Tensor zeros = Tensor::zeros(list.element.dtype, unset_dims(context, list, index));
   copy_elements(zeros, context.allocate(0, zeros.dtype(), zeros.dims()));
 }
@@ -94,6 +94,11 @@ Tensor kept(const Tensor& x) {
   Tensor copy = Tensor::uninitialized(x.dtype(), x.dims());
   copy_elements(x, copy);
   return copy;
+}
+
+bool equal_bytes(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.dtype() != kString && a.dims() == b.dims() &&
+         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
 Tensor sum(const KernelContext& context, const Tensor& a, const Tensor& b) {
@@ -120,10 +125,34 @@ void set(KernelContext& context) {
     check_length(context, index == std::numeric_limits<int64_t>::max() ? index : index + 1);
     copy->elements.resize(static_cast<size_t>(index) + 1);
   }
-  Tensor& element = copy->elements[index_of(context, *copy)];
-  element = context.attr.boolean("add") && element.defined() ? sum(context, element, context.input(2))
-                                                             : kept(context.input(2));
+  const size_t index = index_of(context, *copy);
+  const ListElements::Shared element = list.elements.size() > index ? list.elements[index] : nullptr;
+  copy->elements.set(index, context.attr.boolean("add") && element ? sum(context, *element, context.input(2))
+                                                                   : kept(context.input(2)));
   context.result(0).list = std::move(copy);
+}
+
+void infer_add(InferContext& context) {
+  const Type& element = element_type(context);
+  const Type& other = context.input(1);
+  if (other.elements.size() != 1 || !compatible(element, other.elements[0]))
+    context.fail("{} cannot be added to {}", to_string(other), to_string(context.input(0)));
+  context.result(Type::list(meet(element, other.elements[0])));
+}
+
+void add(KernelContext& context) {
+  const List& a = list_of(context);
+  if (!context.value(1).list) context.fail("the list is undefined");
+  const List& b = *context.value(1).list;
+  if (a.elements.size() != b.elements.size())
+    context.fail("lists of {} and {} elements cannot be added", a.elements.size(), b.elements.size());
+  auto result = std::make_shared<List>(a);
+  for (size_t i = 0; i < a.elements.size(); ++i)
+    if (!a.elements[i])
+      result->elements.set(i, b.elements[i]);
+    else if (b.elements[i])
+      result->elements.set(i, sum(context, *a.elements[i], *b.elements[i]));
+  context.result(0).list = std::move(result);
 }
 
 void infer_push(InferContext& context) {
@@ -134,7 +163,12 @@ void infer_push(InferContext& context) {
 void push(KernelContext& context) {
   check_element(context, list_of(context), context.input(1));
   auto copy = std::make_shared<List>(list_of(context));
-  copy->elements.push_back(kept(context.input(1)));
+  const Tensor& x = context.input(1);
+  const size_t count = copy->elements.size();
+  copy->elements.resize(count + 1);
+  // Loops push the weights that they read in every step: one copy is enough.
+  const bool again = count > 0 && copy->elements[count - 1] && equal_bytes(*copy->elements[count - 1], x);
+  copy->elements.set(count, again ? copy->elements[count - 1] : std::make_shared<const Tensor>(kept(x)));
   context.result(0).list = std::move(copy);
 }
 
@@ -145,13 +179,13 @@ void infer_pop(InferContext& context) {
 
 void pop(KernelContext& context) {
   const List& list = list_of(context);
-  if (list.elements.empty()) context.fail("the list is empty");
+  if (list.elements.size() == 0) context.fail("the list is empty");
   const size_t last = list.elements.size() - 1;
-  Tensor element = list.elements[last];
-  if (!element.defined()) element = Tensor::zeros(list.element.dtype, unset_dims(context, list, last));
+  const ListElements::Shared& set = list.elements[last];
+  const Tensor element = set ? *set : Tensor::zeros(list.element.dtype, unset_dims(context, list, last));
   copy_elements(element, context.allocate(1, element.dtype(), element.dims()));
   auto copy = std::make_shared<List>(list);
-  copy->elements.pop_back();
+  copy->elements.resize(last);
   context.result(0).list = std::move(copy);
 }
 
@@ -170,13 +204,11 @@ void infer_stack(InferContext& context) {
 std::vector<Tensor> whole_elements(const KernelContext& context, const List& list) {
   std::vector<Tensor> whole;
   const Tensor* known = nullptr;
-  for (const Tensor& element : list.elements)
-    if (element.defined() && !known) known = &element;
+  for (size_t i = 0; i < list.elements.size() && !known; ++i) known = list.elements[i].get();
   for (size_t i = 0; i < list.elements.size(); ++i) {
-    const Tensor& element = list.elements[i];
-    if (element.defined()) {
-      check_element(context, list, element);
-      whole.push_back(element);
+    if (const ListElements::Shared& element = list.elements[i]) {
+      check_element(context, list, *element);
+      whole.push_back(*element);
     } else {
       whole.push_back(Tensor::zeros(list.element.dtype, known ? known->dims() : unset_dims(context, list, i)));
     }
@@ -277,6 +309,8 @@ std::vector<OpDef> make_list_rows() {
       list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
       list_row("list_pop", "the list without its last element, and that element; an empty list is an error", {list},
                infer_pop, pop),
+      list_row("list_add", "the sums of the elements of two lists of the same length; unset ones add nothing",
+               {list, {"other", Accepts::list}}, infer_add, add),
       list_row(
           "list_size", "number of elements, set or not", {list},
           [](InferContext& context) { context.result(kI64, Shape()); }, size),

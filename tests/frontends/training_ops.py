@@ -183,6 +183,13 @@ CASES = {
     "FusedConv2DBiasElu": (lambda x, k, b: fused("_FusedConv2D", [x, k, [b], []], ["BiasAdd", "Elu"], **SAME), [IMAGE, KERNEL, f(6)]),
     "FusedConv2DNorm": (lambda x, k, s, o, m, v: fused("_FusedConv2D", [x, k, [s, o, m, v], []], ["FusedBatchNorm", "Relu6"], **SAME),
                         [IMAGE, KERNEL, f(6), f(6), f(6), positive(6)]),
+    "FusedConv3D": (lambda x, k, b: fused("_FusedConv3D", [x, k, [b]], ["BiasAdd", "Relu"], strides=[1] * 5, dilations=[1] * 5,
+                                            data_format="NDHWC", padding="SAME", padding_list=[]), [f(2, 5, 6, 7, 3), f(3, 2, 3, 3, 4), f(4)]),
+    "FusedBatchMatMul": (lambda x, y, s, b: fused("_MklFusedBatchMatMulV2", [x, y, [s, b]], ["Mul", "Add"], adj_x=False, adj_y=True),
+                         [f(2, 3, 4, 5), f(2, 3, 6, 5), np.float32(0.3), f(2, 1, 4, 6)]),
+    "FusedSwish": (lambda x: fused("_MklSwish", [x]), [X]), "FusedMish": (lambda x: fused("_MklFusedMish", [x]), [X]),
+    "FusedLayerNorm": (lambda x, s, o: fused("_MklLayerNorm", [x, s, o], epsilon=0.01), [f(2, 4, 5), f(5), f(5)]),
+    "FusedInstanceNorm": (lambda x, s, o: fused("_MklFusedInstanceNorm", [x, s, o], ["LeakyRelu"], reduction_axes=[1, 2]), [f(2, 4, 5, 3), f(3), f(3)]),
     "UnaryOpsComposition": (lambda x: fused("_UnaryOpsComposition", [x], op_names=["Tanh", "Abs", "Sqrt"]), [X]),
 }
 
@@ -191,6 +198,7 @@ FIXED = {
     **{name + "Backprop" + which: (1,) for name, both in CONVOLUTIONS.items() for which in both},
     **{name: (1,) for name in VOLUMES},
     **{"CTCLoss" + which: (0, 1, 2) for which in ("", "Separate", "Collapsed")},
+    "FusedConv3D": (1,),
     "SoftmaxCrossEntropyBroadcast": (1,),
     "BroadcastGradientArgs": (1,),
     "BroadcastGradientArgsLike": (1,),

@@ -45,6 +45,33 @@ TEST(Lists, AddToAnElementThatIsSet) {
   EXPECT_EQ(text(apply("list_stack", {twice})), "f32[2, 2] (0.0, 0.0, 1.5, 2.5)");
 }
 
+TEST(Lists, AreAddedElementByElement) {
+  HostValue list = apply("list_set", {make(3, "f32[2]"), value("i64[] (0)"), value("f32[2] (1.0, 2.0)")});
+  HostValue other = apply("list_set", {list, value("i64[] (2)"), value("f32[2] (5.0, 6.0)")});
+  EXPECT_EQ(text(apply("list_stack", {apply("list_add", {list, other})})), "f32[3, 2] (2.0, 4.0, 0.0, 0.0, 5.0, 6.0)");
+  EXPECT_EQ(error_of("list_add", {list, make(2, "f32[2]")}), "list_add: lists of 3 and 2 elements cannot be added");
+}
+
+TEST(Lists, ThatWereCopiedStayAsTheyWereWhenTheCopyChanges) {
+  HostValue list = make(0, "i64[]");
+  std::vector<HostValue> before;
+  for (int64_t i = 0; i < 100; ++i) {  // over several chunks
+    before.push_back(list);
+    list = apply("list_push", {list, {Tensor::scalar_i64(i / 2), nullptr}});
+  }
+  for (size_t i = 100; i-- > 0;) {
+    list = run_reference(op_named("list_pop"), {}, std::vector<HostValue>{list})[0];
+    list = apply("list_push", {list, value("i64[] (-1)")});
+    list = run_reference(op_named("list_pop"), {}, std::vector<HostValue>{list})[0];
+    EXPECT_EQ(text(apply("list_size", {list})), fmt::format("i64[] ({})", i));
+    EXPECT_EQ(text(apply("list_size", {before[i]})), fmt::format("i64[] ({})", i));
+    if (i == 0) break;
+    const HostValue last{Tensor::scalar_i64(static_cast<int64_t>(i) - 1), nullptr};
+    EXPECT_EQ(text(apply("list_get", {before[i], last})), fmt::format("i64[] ({})", (i - 1) / 2));
+    EXPECT_EQ(text(apply("list_get", {list, last})), fmt::format("i64[] ({})", (i - 1) / 2));
+  }
+}
+
 TEST(Lists, KeepCopiesOfBorrowedBuffers) {
   float buffer[2] = {1, 2};
   HostValue list = apply("list_push", {make(0, "f32[2]"), {Tensor::view(kF32, {2}, buffer, nullptr), nullptr}});

@@ -229,6 +229,16 @@ def test_changing_shapes_keep_a_bounded_number_of_plans(case):
     assert late - early < 60
 
 
+def test_recurrent_layers_train_in_one_cluster(case):  # three layers, three lengths of a loop
+    stock, _ = case("recurrent_layers", "stock")
+    engine, report = case("recurrent_layers", "cairn")
+    assert_close(engine, stock, 1e-5)
+    steps = [graph for graph in report["graphs"] if graph["numeric"] > 10]
+    assert len(steps) == 6 and not report["run_by_tensorflow"]
+    for step in steps:
+        assert len(step["clusters"]) == 1 and step["numeric_on_engine"] >= step["numeric"] - 1, step["host"]
+
+
 def test_functions_and_keras_fit(case):
     stock, _ = case("functions", "stock")
     engine, report = case("functions", "cairn")

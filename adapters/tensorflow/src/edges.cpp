@@ -29,9 +29,18 @@ bool reads_reference(const tf::Node& node) {
   });
 }
 
+/// The node that made what the edge carries. Loops hand on the resources that they take, in the same order.
+static const tf::Node* maker_of(const tf::Edge& edge) {
+  const tf::Edge* from = &edge;
+  while (true) {
+    const tf::Node* node = from->src();
+    const bool loop = node->IsWhileNode() && is_resource(*from);
+    if ((!loop && !hands_on(*node)) || !node->input_edge(loop ? from->src_output() : 0, &from).ok()) return node;
+  }
+}
+
 std::optional<DataType> content_type(const tf::Edge& edge) {
-  const tf::Node* maker = edge.src();
-  for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();
+  const tf::Node* maker = maker_of(edge);
   const tf::AttrValue* known = maker->attrs().Find("_handle_dtypes");  // of a function's argument
   if (known && known->list().type_size() == 1) return static_cast<DataType>(known->list().type(0));
   for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())})
@@ -51,9 +60,7 @@ int reference_group(DataType type) {
 bool carries_list(const tf::Edge& edge) {
   if (edge.IsControlEdge()) return false;
   if (edge.src()->output_type(edge.src_output()) == tf::DT_VARIANT) return true;
-  const tf::Node* maker = edge.src();
-  for (const tf::Edge* before = nullptr; hands_on(*maker) && maker->input_edge(0, &before).ok();) maker = before->src();
-  const std::string& op = maker->type_string();
+  const std::string& op = maker_of(edge)->type_string();
   return is_resource(edge) && (op == "StackV2" || op == "TensorArrayV3" || op == "TensorArrayGradV3");
 }
 

@@ -13,7 +13,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kFewTiles = 16;
+constexpr int64_t kFewTiles = 16, kFewRows = 64;
 constexpr int64_t kChunkBytes = 192 << 10;  // inputs of a chunk's tiles, to stay in the second-level cache
 constexpr int64_t kLeastTiles = 4;          // of a chunk that reads all weights
 constexpr int64_t kPanelBytes = 768 << 10;  // weights of a panel that stay in the second-level cache
@@ -71,7 +71,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
     spec_.n = spec_.h = spec_.oh = 1;
     spec_.y_row = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
-  choose_panel(isa);
+  choose_panel(isa, threads);
   panels_ = ceil_div(spec_.oc, width_);
   panel_floats_ = static_cast<size_t>(spec_.kh * spec_.kw * spec_.ic * width_);
   cut();
@@ -88,8 +88,9 @@ bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel;
 
 // The widest panel that fits the channels, so that a pixel is broadcast seldom. Exceptions, measured on whole networks:
 // taller tiles when the channels divide better or when few pixels meet many taps, but not when neighbouring pixels lie
-// 4 KiB apart, which puts a tall tile into one set of the first-level cache.
-void Conv::choose_panel(Isa isa) {
+// 4 KiB apart, which puts a tall tile into one set of the first-level cache; and a panel for each worker to pack where rows
+// are few.
+void Conv::choose_panel(Isa isa, int threads) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
   const auto divides = [&](int64_t vectors) { return spec_.oc % (vectors * lane) == 0; };
@@ -103,6 +104,8 @@ void Conv::choose_panel(Isa isa) {
     vectors_ = divides(3) && !divides(2) ? 3 : 2;
   }
   vectors_ = static_cast<int>(std::min<int64_t>(vectors_, ceil_div(spec_.oc, lane)));
+  if (spec_.packed_in_run && pixels <= kFewRows)
+    while (vectors_ % 2 == 0 && ceil_div(spec_.oc, vectors_ * lane) < threads) vectors_ /= 2;
   width_ = vectors_ * lane;
   most_pixels_ = most_pixels(isa, vectors_);
 }
@@ -250,18 +253,35 @@ void Conv::run(Executor& executor, const float* x, const float* packed, const fl
     int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
     int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
     int first_panel = panel_chunk * panels_per_chunk_, last_panel = std::min(panels, first_panel + panels_per_chunk_);
-    for (int panel = first_panel; panel < last_panel; ++panel) {
-      const float* b = packed + static_cast<size_t>(panel) * panel_floats_;
-      const float* panel_bias = bias + panel * width_;
-      bool tail = panel + 1 == panels;
-      for (int i = first_tile; i < last_tile; ++i) {
-        const Tile& tile = tiles_[static_cast<size_t>(i)];
-        int64_t c = tile.c + panel * width_;
-        (tail ? tile.tail : tile.whole)(x + tile.a, b, y + c, panel_bias, residual + c);
-      }
-    }
+    for (int panel = first_panel; panel < last_panel; ++panel)
+      multiply(panel, first_tile, last_tile, x, packed, bias, residual, y);
   };
   executor.run(tile_chunks * panel_chunks, chunk);
+}
+
+void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* packed, const float* bias,
+                    const float* residual, float* y) const {
+  const float* b = packed + static_cast<size_t>(panel) * panel_floats_;
+  const bool tail = panel + 1 == panels_;
+  for (int i = first_tile; i < last_tile; ++i) {
+    const Tile& tile = tiles_[static_cast<size_t>(i)];
+    const int64_t c = tile.c + panel * width_;
+    (tail ? tile.tail : tile.whole)(x + tile.a, b, y + c, bias + panel * width_, residual + c);
+  }
+}
+
+void Conv::pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
+                        const float* bias, const float* residual, float* y) const {
+  const auto tiles = static_cast<int>(tiles_.size());
+  const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
+  // Few rows: whoever packs a panel uses it at once, and nobody waits for the others in between.
+  if (tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width()))
+    return executor.run(panels(), [&](int panel, int worker) {
+      pack(panel, worker);
+      multiply(panel, 0, tiles, x, packed, bias, residual, y);
+    });
+  executor.run(panels(), pack);
+  run(executor, x, packed, bias, residual, y);
 }
 
 std::string Conv::describe() const {

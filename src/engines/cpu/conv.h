@@ -20,7 +20,8 @@ struct ConvSpec {
   int64_t pad_top = 0, pad_left = 0;
   bool residual = false;
   Activation activation;
-  bool transposed_x = false;  // matrix products only: x is [k, m]
+  bool transposed_x = false;   // matrix products only: x is [k, m]
+  bool packed_in_run = false;  // the weights are no constants
   // Views of larger tensors, in floats; 0 where the tensor is dense.
   int64_t x_pixel = 0;                          // between pixels of x, whose rows and images follow each other
   int64_t y_pixel = 0, y_row = 0, y_image = 0;  // between pixels, rows and images of y and of the residual
@@ -52,6 +53,9 @@ class Conv {
   /// residual may be y itself. Bits do not depend on the number of workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
+  /// The same of weights as the network has them, which are packed first.
+  void pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
+                    const float* bias, const float* residual, float* y) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 
@@ -61,7 +65,9 @@ class Conv {
     int64_t a, c;              // offsets in floats
   };
 
-  void choose_panel(Isa isa);
+  void choose_panel(Isa isa, int threads);
+  void multiply(int panel, int first_tile, int last_tile, const float* x, const float* packed, const float* bias,
+                const float* residual, float* y) const;
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
   void choose_chunks(int threads);

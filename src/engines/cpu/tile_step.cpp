@@ -86,6 +86,7 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
+  problem.spec.packed_in_run = !constant_of(contraction->node->inputs[1]);
   return Conv::refuses(problem.spec, machine_isa());
 }
 
@@ -166,10 +167,9 @@ class TileStep final : public Step {
     const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
     const auto product = [&](size_t i, Executor& executor, float* packed) {
-      const float* from = weights + offsets_[i].weights;
-      executor.run(conv_.panels(), [&](int panel, int) { conv_.pack_panel(panel, from, packed, transposed_); });
       const int64_t to = static_cast<int64_t>(i) * result;
-      conv_.run(executor, x + offsets_[i].x, packed, bias, residual + to, y + to);
+      conv_.pack_and_run(executor, x + offsets_[i].x, weights + offsets_[i].weights, transposed_, packed, bias,
+                         residual + to, y + to);
     };
     const auto products = static_cast<int>(offsets_.size());
     if (packers() == 1 || args.executor.width() > workers_) {

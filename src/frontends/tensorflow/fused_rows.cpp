@@ -1,4 +1,7 @@
 // What TensorFlow's graph optimiser fuses, taken apart again: a layer, then bias, normalisation and activation.
+#include <algorithm>
+
+#include "frontends/fold.h"
 #include "frontends/tensorflow/training.h"
 
 namespace cairn::tensorflow {
@@ -39,8 +42,8 @@ void fused_layer(OpContext& c) {
   for (const std::string& op : c.texts("fused_ops")) {
     if (op == "BiasAdd") {
       x = by_row(c, "BiasAdd", {x, take()});
-    } else if (op == "Add") {
-      x = c.b.add("add", {x, take()});
+    } else if (op == "Add" || op == "Mul") {
+      x = c.b.add(op == "Add" ? "add" : "mul", {x, take()});
     } else if (op == "FusedBatchNorm") {
       const bool first = c.text("data_format", "NHWC") == "NCHW";
       std::vector<Value*> all = {x};
@@ -51,6 +54,37 @@ void fused_layer(OpContext& c) {
     }
   }
   if (next != in.size()) fail(ErrorKind::invalid_model, "", "has {} inputs, the fused ops take {}", in.size(), next);
+  c.out = {x};
+}
+
+void swish(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("mul", {c.in[0], by_row(c, "Sigmoid", c.in)})};
+}
+
+void mish(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {c.b.add("mul", {c.in[0], by_row(c, "Tanh", {by_row(c, "Softplus", c.in)})})};
+}
+
+void layer_norm(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {c.b.add("layer_norm", c.in, {{"epsilon", c.real("epsilon", 0.001)}, {"axis", int64_t{-1}}})};
+}
+
+/// Each image and channel normalised by itself, then the activation.
+void instance_norm(OpContext& c) {
+  c.expect_inputs(3);
+  const auto axes = c.integers("reduction_axes");
+  const auto last = static_cast<int64_t>(c.rank(0)) - 1;
+  if (std::find(axes.begin(), axes.end(), last) != axes.end()) c.refuse("normalises along the last dim");
+  const Attributes over{{"axes", axes}, {"keep_dims", true}};
+  Value* centred = c.b.add("sub", {c.in[0], c.b.add("reduce_mean", {c.in[0]}, over)});
+  Value* variance = c.b.add("reduce_mean", {c.b.add("mul", {centred, centred})}, over);
+  Value* epsilon = scalar_like(c.in[0], c.real("epsilon", 0.0001), c.b);
+  Value* normal = c.b.add("mul", {centred, c.b.add("rsqrt", {c.b.add("add", {variance, epsilon})})});
+  Value* x = c.b.add("add", {c.b.add("mul", {normal, c.in[1]}), c.in[2]});
+  for (const std::string& op : c.texts("fused_ops")) x = with_activation(c, op, x);
   c.out = {x};
 }
 
@@ -83,8 +117,14 @@ void unary_chain(OpContext& c) {
 constexpr Row kFusedRows[] = {
     {"_FusedBatchNormEx", fused_batch_norm},
     {"_FusedConv2D", fused_layer, "Conv2D"},
+    {"_FusedConv3D", fused_layer, "Conv3D"},
     {"_FusedDepthwiseConv2dNative", fused_layer, "DepthwiseConv2dNative"},
     {"_FusedMatMul", fused_layer, "MatMul"},
+    {"_MklFusedBatchMatMulV2", fused_layer, "BatchMatMulV2"},
+    {"_MklFusedInstanceNorm", instance_norm},
+    {"_MklFusedMish", mish},
+    {"_MklLayerNorm", layer_norm},
+    {"_MklSwish", swish},
     {"_UnaryOpsComposition", unary_chain},
 };
 

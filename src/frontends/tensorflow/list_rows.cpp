@@ -72,6 +72,18 @@ void list_unstack(OpContext& c) {
   c.out = {c.b.add("list_unstack", {c.in[0]})};
 }
 
+/// The dims of elements, -1 where a run tells them, and -1 alone for an unknown rank.
+void list_element_shape(OpContext& c) {
+  c.expect_inputs(1);
+  if (c.in[0]->type.kind != Type::Kind::list)
+    fail(ErrorKind::invalid_model, "", "input 0 is {}, expected a list", to_string(c.in[0]->type));
+  const Shape& shape = c.in[0]->type.elements[0].shape;
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : shape.dims) sizes.push_back(dim.known() ? dim.size : -1);
+  Value* told = shape.ranked ? c.b.ints(sizes) : c.b.constant(Tensor::scalar_i64(-1));
+  c.out = {cast_to(told, c.dtype("shape_type"), c.b)};
+}
+
 void list_length(OpContext& c) {
   c.expect_inputs(1);
   c.out = {cast_to(c.b.add("list_size", c.in), kI32, c.b)};
@@ -207,6 +219,7 @@ constexpr Row kListRows[] = {
     {"TensorArrayV3", array_make},
     {"TensorArrayWriteV3", array_write},
     {"TensorListConcatV2", list_concat},
+    {"TensorListElementShape", list_element_shape},
     {"TensorListFromTensor", list_unstack},
     {"TensorListGather", list_gather},
     {"TensorListGetItem", list_get},

@@ -32,7 +32,8 @@ void div_no_nan(OpContext& c) {
 void add_n(OpContext& c) {
   if (c.in.empty()) c.expect_inputs(1);
   Value* sum = c.in[0];
-  for (size_t i = 1; i < c.in.size(); ++i) sum = c.b.add("add", {sum, c.in[i]});
+  for (size_t i = 1; i < c.in.size(); ++i)
+    sum = c.b.add(sum->type.kind == Type::Kind::list ? "list_add" : "add", {sum, c.in[i]});
   c.out = {sum};
 }
 

@@ -512,8 +512,46 @@ def functions(engine):
     return losses, history.history["loss"], plain([w, *model.weights])
 
 
+@case
+def recurrent_layers(engine):
+    """Losses and weights of Keras' recurrent layers, and of a loop of its own whose gradient a tape makes."""
+    in_eager_mode(engine)
+    from tensorflow.compat.v2 import keras
+
+    words, labels = np.random.RandomState(0).randint(0, 20, (32, 7)), np.random.RandomState(1).randint(0, 3, 32)
+    found = []
+    for layer in (
+        lambda: keras.layers.Bidirectional(keras.layers.LSTM(8)),
+        lambda: keras.layers.GRU(8),
+        lambda: keras.layers.RNN(keras.layers.LSTMCell(8)),
+    ):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.layers.Embedding(20, 8, mask_zero=True), layer(), keras.layers.Dense(3)])
+        model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        history = model.fit(words, labels, batch_size=8, epochs=3, shuffle=False, verbose=0)
+        found += [history.history["loss"], plain(model.weights)]
+    w = tf.Variable(np.random.RandomState(2).randn(6, 3).astype(np.float32) * 0.5)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            state, outputs = tf.zeros([4, 3]), tf.TensorArray(tf.float32, tf.shape(x)[0])
+            for i in tf.range(tf.shape(x)[0]):
+                state = tf.tanh(tf.matmul(tf.concat([x[i], state], 1), w))
+                outputs = outputs.write(i, state)
+            loss = tf.reduce_sum(tf.square(outputs.stack()))
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
+
+    sizes = (5, 7, 5, 40)
+    return [*found, [float(step(np.random.RandomState(size).randn(size, 4, 3).astype(np.float32))) for size in sizes], plain([w])]
+
+
+IN_EAGER_MODE = ("functions", "seeds_of_functions", "recurrent_layers")
+
+
 def main():
-    if sys.argv[1] not in ("functions", "seeds_of_functions"):
+    if sys.argv[1] not in IN_EAGER_MODE:
         tf.disable_v2_behavior()
     load()
     started = time.time()
