@@ -126,6 +126,12 @@ def test_an_uninitialised_variable_is_named(case):
     assert all("layer/w" in text for text in found)
 
 
+def test_a_step_tells_which_variable_has_no_value_and_leaves_the_others_free(case):
+    found, _ = case("uninitialised_in_part")
+    for stock, engine in found:
+        assert engine == stock and len(stock) == 9
+
+
 def test_an_error_of_the_engine_names_node_and_script_line(case):
     (kind, text), _ = case("run_time_error")
     assert kind == "InvalidArgumentError"

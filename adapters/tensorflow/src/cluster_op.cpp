@@ -242,7 +242,8 @@ class ClusterOp : public tf::AsyncOpKernel {
     }
     ~Run() {
       scratch_.held.clear();  // before others may write: a variable held by two is copied
-      for (tf::mutex* lock : scratch_.locks) lock->unlock();
+      if (locked_)
+        for (tf::mutex* lock : scratch_.locks) lock->unlock();
       scratch_.variables.clear();
     }
     Run(const Run&) = delete;
@@ -332,11 +333,11 @@ class ClusterOp : public tf::AsyncOpKernel {
       std::sort(locks.begin(), locks.end());
       bool shared = std::adjacent_find(locks.begin(), locks.end()) != locks.end();
       if (shared) {
-        locks.clear();
         refusal_ = {CAIRN_UNSUPPORTED, op_.name(), "one variable comes in twice and is written"};
         return to_status(refusal_, op_.name());
       }
       for (tf::mutex* lock : locks) lock->lock();
+      locked_ = true;
       return tf::OkStatus();
     }
 
@@ -427,6 +428,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     Scratch& scratch_;
     Failure& refusal_;
     bool& uninitialised_;
+    bool locked_ = false;
     tf::Status allocation_, status_;
   };
 

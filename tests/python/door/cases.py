@@ -304,6 +304,30 @@ def uninitialised():
 
 
 @case
+def uninitialised_in_part():
+    """Training steps where each variable in turn has no value, and then has one: errors, whether they name it, and runs after
+    them."""
+
+    def run(engine, resource):
+        fresh(resource)
+        x, y, loss, step = perceptron(tf.train.MomentumOptimizer(0.1, 0.9))
+        inputs, labels = data()
+        found = []
+        for left in tf.global_variables():
+            with session(engine) as s:
+                s.run([each.initializer for each in tf.global_variables() if each is not left])
+                try:
+                    s.run([loss, step], {x: inputs, y: labels})
+                except tf.errors.OpError as error:
+                    found.append([type(error).__name__, left.op.name in str(error)])
+                s.run(left.initializer)
+                assert np.isfinite(s.run([loss, step], {x: inputs, y: labels})[0])
+        return found
+
+    return [[run(engine, resource) for engine in (None, True)] for resource in (False, True)]
+
+
+@case
 def run_time_error():
     fresh()
     table = variable("table", 4, 4)
