@@ -155,6 +155,23 @@ void add(KernelContext& context) {
   context.result(0).list = std::move(result);
 }
 
+void infer_zeros(InferContext& context) {
+  element_type(context);
+  context.result(context.input(0));
+}
+
+void zeros(KernelContext& context) {
+  auto result = std::make_shared<List>(list_of(context));
+  ListElements::Shared last;  // neighbours of equal dims share theirs
+  for (size_t i = 0; i < result->elements.size(); ++i) {
+    const ListElements::Shared& x = result->elements[i];
+    if (!x) continue;
+    if (!last || last->dims() != x->dims()) last = std::make_shared<const Tensor>(Tensor::zeros(x->dtype(), x->dims()));
+    result->elements.set(i, last);
+  }
+  context.result(0).list = std::move(result);
+}
+
 void infer_push(InferContext& context) {
   check_element(context, 1);
   context.result(context.input(0));
@@ -314,6 +331,7 @@ std::vector<OpDef> make_list_rows() {
       list_row(
           "list_size", "number of elements, set or not", {list},
           [](InferContext& context) { context.result(kI64, Shape()); }, size),
+      list_row("list_zeros", "zeros in place of the elements that are set", {list}, infer_zeros, zeros),
       list_row("list_stack", "all elements along a new first dim; unset ones are zeros like the others", {list},
                infer_stack, stack),
       list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack),

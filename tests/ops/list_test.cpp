@@ -49,6 +49,9 @@ TEST(Lists, AreAddedElementByElement) {
   HostValue list = apply("list_set", {make(3, "f32[2]"), value("i64[] (0)"), value("f32[2] (1.0, 2.0)")});
   HostValue other = apply("list_set", {list, value("i64[] (2)"), value("f32[2] (5.0, 6.0)")});
   EXPECT_EQ(text(apply("list_stack", {apply("list_add", {list, other})})), "f32[3, 2] (2.0, 4.0, 0.0, 0.0, 5.0, 6.0)");
+  EXPECT_EQ(text(apply("list_stack", {apply("list_zeros", {other})})), "f32[3, 2] (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)");
+  EXPECT_EQ(error_of("list_get", {apply("list_zeros", {make(2, "f32[?]")}), value("i64[] (0)")}),
+            "list_get: element 0 was never set");
   EXPECT_EQ(error_of("list_add", {list, make(2, "f32[2]")}), "list_add: lists of 3 and 2 elements cannot be added");
 }
 

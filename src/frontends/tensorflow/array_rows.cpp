@@ -359,9 +359,8 @@ void fill(OpContext& c) {
 /// Zeros or ones in the shape of the input.
 void like(OpContext& c) {
   c.expect_inputs(1);
-  if (c.in[0]->type.kind == Type::Kind::list) {  // unset elements are zeros
-    Value* size = c.b.add("list_size", {c.in[0]});
-    c.out = {c.b.add("list_make", {size}, {{"element", c.in[0]->type.elements[0]}})};
+  if (c.in[0]->type.kind == Type::Kind::list && c.node().op == "ZerosLike") {
+    c.out = {c.b.add("list_zeros", c.in)};
     return;
   }
   Value* number = c.b.constant(Tensor::scalar_i64(c.node().op == "OnesLike"));

@@ -234,8 +234,7 @@ class StridedSliceGradient {
     entry.step = shrink ? 1 : steps_[i];
     if (entry.step == 0) fail(ErrorKind::invalid_model, "", "stride {} is 0", i);
     if (!shrink && from_start && to_end && entry.step == 1) return keep();
-    if (!dim.known()) c_.refuse("slices dim {}, whose size is not known", entries_.size());
-    if ((!begins_ && !from_start) || (!ends_ && !to_end && !shrink)) return cut_at_run_time(i, dim.size);
+    if (!dim.known() || (!begins_ && !from_start) || (!ends_ && !to_end && !shrink)) return cut_at_run_time(i);
     const int64_t n = dim.size, low = entry.step > 0 ? 0 : -1, high = entry.step > 0 ? n : n - 1;
     auto bound = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
     const int64_t begin = from_start ? (entry.step > 0 ? low : high) : bound((*begins_)[i]);
@@ -256,18 +255,22 @@ class StridedSliceGradient {
     entries_.push_back(entry);
   }
 
-  void cut_at_run_time(size_t i, int64_t n) {
+  /// i64[1]: the size of a dim of the sliced tensor.
+  Value* size_of(size_t axis) const {
+    if (dims_[axis].known()) return c_.b.ints({dims_[axis].size});
+    const auto at = static_cast<int64_t>(axis);
+    return cast_to(part_of(c_.in[0], at, at + 1, c_.b), kI64, c_.b);
+  }
+
+  void cut_at_run_time(size_t i) {
     Entry entry;
     if (!masked(4, i) && steps_[i] != 1) c_.refuse("has bounds that a run tells, and stride {}", steps_[i]);
-    auto number = [&](int64_t value) { return c_.b.constant(Tensor::scalar_i64(value)); };
-    Value* begin = c_.b.ints({0});
-    if (begins_)
-      begin = c_.b.ints({(*begins_)[i]});
-    else if (!masked(0, i) || masked(4, i))
-      begin = cast_to(part_of(c_.in[1], static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, c_.b), kI64, c_.b);
-    Value* from_end = c_.b.add("add", {begin, number(n)});
-    begin = c_.b.add("select", {c_.b.add("less", {begin, number(0)}), from_end, begin});
-    entry.begin = c_.b.add("minimum", {c_.b.add("maximum", {begin, number(0)}), number(n)});
+    const auto at = static_cast<int64_t>(i);
+    Value *zero = c_.b.ints({0}), *size = size_of(entries_.size()), *begin = zero;
+    if (!masked(0, i) || masked(4, i))
+      begin = begins_ ? c_.b.ints({(*begins_)[i]}) : cast_to(part_of(c_.in[1], at, at + 1, c_.b), kI64, c_.b);
+    begin = c_.b.add("select", {c_.b.add("less", {begin, zero}), c_.b.add("add", {begin, size}), begin});
+    entry.begin = c_.b.add("minimum", {c_.b.add("maximum", {begin, zero}), size});
     if (!masked(4, i)) entry.result = results_++;
     entries_.push_back(entry);
   }
@@ -280,9 +283,9 @@ class StridedSliceGradient {
       const Entry& entry = entries_[i];
       pads.insert(pads.end(), {c_.b.ints({0}), c_.b.ints({0})});
       if (!entry.begin) continue;
-      if (entry.result >= 0) {
+      if (entry.result >= 0 || !dims_[i].known()) {
         open = true;
-        Value* rest = c_.b.add("sub", {c_.b.ints({dims_[i].size}), dim_of(x, i, c_.b)});
+        Value* rest = c_.b.add("sub", {size_of(i), dim_of(x, i, c_.b)});
         pads[2 * i] = entry.begin;
         pads[2 * i + 1] = c_.b.add("sub", {rest, entry.begin});
         continue;

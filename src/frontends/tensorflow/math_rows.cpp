@@ -1,5 +1,8 @@
 // TensorFlow's element-wise ops and reductions.
+#include <algorithm>
+
 #include "frontends/fold.h"
+#include "frontends/reshape.h"
 #include "frontends/tensorflow/importer.h"
 
 namespace cairn::tensorflow {
@@ -93,16 +96,25 @@ void select(OpContext& c) {
   c.out = {c.b.add("select", {condition, c.in[1], c.in[2]})};
 }
 
-/// The shape that broadcasting repeats along these axes, when only the run tells which they are; or null.
-Value* repeated_shape(const Value* axes) {
+/// The shape that broadcasting repeats along these axes of input 0, when only the run tells which they are; or null. The broadcast
+/// shapes may be those of its first dims, as of matrices in batches.
+Value* repeated_shape(OpContext& c, const Value* axes) {
   while (axes->producer && axes->producer->is("cast")) axes = axes->producer->inputs[0];
   const auto* node = axes->producer;
-  return node && node->is("broadcast_axes") ? node->inputs[axes == node->result(0) ? 0 : 1] : nullptr;
+  if (!node || !node->is("broadcast_axes")) return nullptr;
+  int64_t first = 0;
+  for (const Value* shape : node->inputs) {
+    if (!shape->type.is_static()) c.refuse("its axes are those of shapes of unknown rank");
+    first = std::max(first, shape->type.shape.dims[0].size);
+  }
+  std::vector<Value*> sizes{node->inputs[axes == node->result(0) ? 0 : 1]};
+  for (auto axis = static_cast<size_t>(first); axis < c.rank(0); ++axis) sizes.push_back(dim_of(c.in[0], axis, c.b));
+  return sizes.size() == 1 ? sizes[0] : joined(sizes, c.b);
 }
 
 void reduce(OpContext& c) {
   c.expect_inputs(2);
-  Value* shape = std::string_view(c.target) == "reduce_sum" ? repeated_shape(c.in[1]) : nullptr;
+  Value* shape = std::string_view(c.target) == "reduce_sum" ? repeated_shape(c, c.in[1]) : nullptr;
   if (shape != nullptr) {  // with its own rank: a reshape to it follows
     c.out = {c.b.add("sum_to", {c.in[0], shape})};
     return;
