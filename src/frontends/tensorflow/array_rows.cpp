@@ -183,8 +183,8 @@ class StridedSlice {
   explicit StridedSlice(OpContext& c) : c_(c), rank_(c.rank(0)) {
     c.expect_inputs(4);
     steps_ = c.constant_integers(3, "the strides");
-    begins_ = known(1);
-    ends_ = known(2);
+    begins_ = c.known_bounds(1, steps_.size());
+    ends_ = c.known_bounds(2, steps_.size());
     for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
       masks_.push_back(c.integer(mask, 0));
     if (steps_.size() > 62) fail(ErrorKind::invalid_model, "", "has {} entries", steps_.size());
@@ -215,14 +215,6 @@ class StridedSlice {
 
  private:
   bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
-
-  std::optional<std::vector<int64_t>> known(size_t input) {
-    if (constant_of(c_.in[input]) == nullptr) return std::nullopt;
-    std::vector<int64_t> values = c_.constant_integers(input, "bounds");
-    if (values.size() != steps_.size())
-      fail(ErrorKind::invalid_model, "", "has {} bounds for {} strides", values.size(), steps_.size());
-    return values;
-  }
 
   void read_entries() {
     size_t named = 0;  // dims that entries speak of, without ellipsis and new axes

@@ -160,8 +160,8 @@ class StridedSliceGradient {
     dims_ = *dims;
     steps_ = c.constant_integers(3, "the strides");
     if (steps_.size() > 62) fail(ErrorKind::invalid_model, "", "has {} entries", steps_.size());
-    begins_ = known(1);
-    ends_ = known(2);
+    begins_ = c.known_bounds(1, steps_.size());
+    ends_ = c.known_bounds(2, steps_.size());
     for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
       masks_.push_back(c.integer(mask, 0));
   }
@@ -195,14 +195,6 @@ class StridedSliceGradient {
     int64_t result = -1;            // dim of dy, -1: taken out by an index
     Value* begin = nullptr;         // i64[1]: the place of the first one taken, where only the run tells it
   };
-
-  std::optional<std::vector<int64_t>> known(size_t input) {
-    if (constant_of(c_.in[input]) == nullptr) return std::nullopt;
-    std::vector<int64_t> values = c_.constant_integers(input, "bounds");
-    if (values.size() != steps_.size())
-      fail(ErrorKind::invalid_model, "", "has {} bounds for {} strides", values.size(), steps_.size());
-    return values;
-  }
 
   bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
 

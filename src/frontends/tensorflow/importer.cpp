@@ -365,6 +365,13 @@ std::vector<int64_t> OpContext::constant_integers(size_t input, const char* what
   return tensor.as_i64();
 }
 
+std::optional<std::vector<int64_t>> OpContext::known_bounds(size_t input, size_t count) const {
+  if (constant_of(in[input]) == nullptr) return std::nullopt;
+  std::vector<int64_t> values = constant_integers(input, "bounds");
+  if (values.size() != count) fail(ErrorKind::invalid_model, "", "has {} bounds for {} strides", values.size(), count);
+  return values;
+}
+
 int64_t OpContext::constant_integer(size_t input, const char* what) const {
   std::vector<int64_t> values = constant_integers(input, what);
   if (values.size() != 1) fail(ErrorKind::invalid_model, "", "{} must be one integer, found {}", what, values.size());

@@ -62,6 +62,8 @@ class OpContext {
   Tensor constant(size_t input, const char* what) const;
   std::vector<int64_t> constant_integers(size_t input, const char* what) const;
   int64_t constant_integer(size_t input, const char* what) const;
+  /// Nothing where only the run tells them; as many as `count`.
+  std::optional<std::vector<int64_t>> known_bounds(size_t input, size_t count) const;
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
