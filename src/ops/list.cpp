@@ -98,7 +98,7 @@ Tensor kept(const Tensor& x) {
 
 bool equal_bytes(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.dtype() != kString && a.dims() == b.dims() &&
-         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
 Tensor sum(const KernelContext& context, const Tensor& a, const Tensor& b) {
@@ -126,7 +126,7 @@ void set(KernelContext& context) {
     copy->elements.resize(static_cast<size_t>(index) + 1);
   }
   const size_t index = index_of(context, *copy);
-  const ListElements::Shared element = list.elements.size() > index ? list.elements[index] : nullptr;
+  const ListElements::Shared element = copy->elements[index];
   copy->elements.set(index, context.attr.boolean("add") && element ? sum(context, *element, context.input(2))
                                                                    : kept(context.input(2)));
   context.result(0).list = std::move(copy);

@@ -372,7 +372,9 @@ class ClusterOp : public tf::AsyncOpKernel {
       return keep(*tensor);
     }
 
-    bool is_variable(size_t i) const { return finder(i) || handle(i) || context_->input_is_ref(static_cast<int>(i)); }
+    bool is_variable(size_t i) const {
+      return scratch_.variables[i] || scratch_.references[i].tensor || context_->input_is_ref(static_cast<int>(i));
+    }
 
     static void describe(const tf::Tensor& tensor, CairnTensor& described, int64_t*& dims) {
       described = {tensor.data(), {1, 0}, tensor.dims(), to_cairn(tensor.dtype()), dims, nullptr, 0};
