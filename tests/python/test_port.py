@@ -51,14 +51,56 @@ def test_a_script_that_fails_is_shown_with_its_last_lines(tmp_path):
 def test_what_differs_is_named(found):
     stock = {"fetch:0:loss:0": np.array(0.5), "variable:w": np.array([1.0, 2.0])}
     cairn = {"fetch:0:loss:0": np.array(0.5)} | ({} if found is None else {"variable:w": found})
-    result = port.compare({"stock": stock, "again": stock, "cairn": cairn}, port.parse(["."]))
-    assert not result["equal"]
+    result = port.compare({"stock": stock, "again": stock, "cairn": cairn}, {})
+    assert result["verdict"] == port.NOT_EQUAL
     assert [row["key"] for row in result["unequal"]] == ["variable:w"]
 
 
+def verdict(stock, again, cairn, races=None, key="after:2:w"):
+    first, second, third = ({key: np.array([1.0, value])} for value in (stock, again, cairn))
+    return port.compare({"stock": first, "again": second, "cairn": third}, races or {})["verdict"]
+
+
 def test_noise_of_the_framework_itself_is_allowed():
-    stock, again, cairn = ({"variable:w": np.array([1.0, value])} for value in (2.0, 2.01, 1.97))
-    assert port.compare({"stock": stock, "again": again, "cairn": cairn}, port.parse(["."]))["equal"]
+    assert verdict(2.0, 2.01, 1.97) == port.EQUAL
+    assert verdict(2.0, 2.0, 1.97) == port.NOT_EQUAL
+
+
+def test_a_difference_of_nearly_nothing_is_none():
+    tiny = {"variable:w": np.array([1e-12, 0.0])}
+    other = {"variable:w": np.array([9e-11, 0.0])}
+    assert port.compare({"stock": tiny, "again": tiny, "cairn": other}, {})["verdict"] == port.EQUAL
+
+
+def test_where_the_framework_does_not_repeat_itself_nothing_is_proven():
+    assert verdict(2.0, 1.0, 5.0) == port.NOT_REPRODUCIBLE
+    assert verdict(2.0, 1.0, 2.0) == port.EQUAL
+
+
+@pytest.mark.parametrize("key", ["after:2:w", "fetch:2:w:0"])
+def test_what_timing_decides_is_no_fault(key):
+    assert verdict(2.0, 2.0, 1.97, {"w": "read and updated in no order"}, key) == port.NOT_REPRODUCIBLE
+    assert verdict(2.0, 2.0, 1.97, {"v": "read and updated in no order"}, key) == port.NOT_EQUAL
+
+
+def test_what_differs_before_a_race_is_a_fault():
+    stock = {"after:1:v": np.array([1.0]), "after:2:w": np.array([1.0])}
+    cairn = {"after:1:v": np.array([2.0]), "after:2:w": np.array([2.0])}
+    found = port.compare({"stock": stock, "again": stock, "cairn": cairn}, {"w": "in no order"})
+    assert found["verdict"] == port.NOT_EQUAL
+
+
+def test_options_stand_before_and_after_the_path_and_the_scripts_own_after_two_dashes():
+    options = port.parse(["project", "--main", "train.py", "--steps", "3", "--", "--epochs", "1", "--", "x"])
+    assert options.path.name == "project" and options.main == "train.py" and options.steps == 3
+    assert options.arguments == ["--epochs", "1", "--", "x"]
+    assert port.parse(["--steps", "3", "project"]).arguments == []
+
+
+def test_words_of_the_script_without_two_dashes_are_told(capsys):
+    with pytest.raises(SystemExit):
+        port.parse(["project", "--epochs", "1"])
+    assert "arguments of the script stand after --" in capsys.readouterr().err
 
 
 DIFFERENT = """
@@ -123,3 +165,127 @@ def test_words_are_no_numbers_and_half_sizes_are(tmp_path):
     assert found["trained"] == 2 and found["variable:small"].tolist() == [1, 1, 1]
     assert {"after:1:x", "after:2:x", "variable:x", "fetch:2:small:0"} <= found.keys() and "variable:words" not in found
     np.testing.assert_allclose(found["variable:x"], 0.64, rtol=1e-6)
+
+
+BY_HAND = """
+import sys
+import numpy as np
+import tensorflow as tf
+data = np.load("data/points.npy")
+rate = float(sys.argv[sys.argv.index("--rate") + 1])
+x = tf.placeholder(tf.float32, [None, 3])
+w = tf.get_variable("w", [3, 1])
+loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
+update = tf.assign_sub(w, rate * tf.gradients(loss, w)[0])
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(4):
+        sess.run([update, loss], {x: data})
+open("trained.txt", "w").write("done")
+"""
+
+
+def test_a_folder_with_one_script_that_reads_beside_itself_and_assigns_by_hand(tmp_path):
+    project = tmp_path / "project"
+    (project / "data").mkdir(parents=True)
+    np.save(project / "data" / "points.npy", np.random.RandomState(0).rand(8, 3).astype(np.float32))
+    (project / "fit.py").write_text(BY_HAND)
+    before = sorted(project.rglob("*"))
+    done = run_python(["-m", "cairn_tf1.port", project, "-o", project / "port", "--json", "--", "--rate", "0.1"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result["steps"] == 4 and result["variables"] == 1 and result["arguments"] == ["--rate", "0.1"]
+    assert sorted(path for path in project.rglob("*") if "port" not in path.relative_to(project).parts) == before
+
+
+RACING = """
+w = tf.get_variable("w", [4], initializer=tf.ones_initializer())
+slow = tf.get_variable("slow", [400, 400], initializer=tf.ones_initializer())
+first = tf.assign(w, w * 2.0)
+second = tf.assign_add(w, tf.fill([4], tf.reduce_mean(tf.matmul(slow, slow))))
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(3):
+        sess.run([first.op, second.op])
+"""
+
+
+def test_what_two_updates_in_no_order_give_is_not_called_wrong(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(body=RACING))
+    record = tmp_path / "record.npz"
+    done = run_python(["-m", "cairn_tf1", script], CAIRN_RECORD=str(record))
+    assert done.returncode == 0, done.stderr[-2000:]
+    races = json.loads(str(np.load(record)["races"]))
+    assert set(races) >= {"w"} and "slow" not in races
+    assert "train.py:" in races["w"] and "in no order" in races["w"]
+
+
+def test_steps_of_an_optimizer_are_no_race(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(body=ORDERED))
+    record = tmp_path / "record.npz"
+    done = run_python(["-m", "cairn_tf1", script], CAIRN_RECORD=str(record))
+    assert done.returncode == 0, done.stderr[-2000:]
+    races = json.loads(str(np.load(record)["races"]))
+    assert not {"w", "loss", "batch_normalization/moving_mean"} & set(races), races
+
+
+ORDERED = """
+step = tf.train.get_or_create_global_step()
+x = tf.layers.batch_normalization(tf.ones([8, 4]) * tf.get_variable("w", [4]), training=True)
+loss = tf.add_n([tf.reduce_mean(tf.square(tf.layers.dense(x, 1))), tf.nn.l2_loss(tf.trainable_variables()[0])], name="loss")
+with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+    train = tf.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(2):
+        sess.run([train, loss])
+"""
+
+
+LOGS = {
+    "plain": ("""Traceback (most recent call last):
+  File "/lib/site-packages/cairn_tf1/__main__.py", line 9, in main
+  File "/work/train.py", line 12, in <module>
+    read("x")
+  File "/lib/site-packages/numpy/lib/npyio.py", line 4, in load
+FileNotFoundError: [Errno 2] No such file or directory: 'x.npy'""",
+              "train.py:12: FileNotFoundError: [Errno 2] No such file or directory: 'x.npy'"),
+    "graph": ("""Traceback (most recent call last):
+  File "/work/train.py", line 30, in <module>
+    sess.run(loss)
+  File "/lib/site-packages/tensorflow/python/client/session.py", line 970, in run
+tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:
+
+Detected at node 'MatMul' defined at (most recent call last):
+  File "/work/train.py", line 11, in <module>
+    tf.matmul(a, b)
+Node: 'MatMul'
+Matrix size-incompatible: In[0]: [2,3], In[1]: [4,5]
+\t [[{{node MatMul}}]]""",
+              "train.py:30: InvalidArgumentError: Matrix size-incompatible: In[0]: [2,3], In[1]: [4,5]"),
+    "own words": ("loading\nno data in /tmp/x", "no data in /tmp/x"),
+    "nothing": ("", "it said nothing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_the_cause_of_a_failure_is_quoted_not_its_frames(kind, tmp_path):
+    text, sentence = LOGS[kind]
+    (tmp_path / "log").write_text(text)
+    assert port.recorded.cause(tmp_path / "log") == sentence
+
+
+def test_large_files_and_hidden_folders_are_linked_into_the_folder_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(port.recorded, "COPIED_FILE", 10)
+    project, folder = tmp_path / "project", tmp_path / "run"
+    (project / "sub").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / "sub" / "small").write_text("s")
+    (project / "large").write_text("l" * 11)
+    port.recorded.lay_out(project, folder)
+    assert (folder / "large").is_symlink() and (folder / ".git").is_symlink()
+    assert not (folder / "sub").is_symlink() and not (folder / "sub" / "small").is_symlink()
+    (folder / "sub" / "small").write_text("changed")
+    assert (project / "sub" / "small").read_text() == "s"

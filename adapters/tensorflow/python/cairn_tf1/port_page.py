@@ -9,15 +9,16 @@ td.n,th.n{text-align:right}td.n{font-variant-numeric:tabular-nums}code{font:12px
 .good{color:#0f7b6c}.bad{color:#b3261e}"""
 
 
-def page(result, factor, least):
-    verdict = '<span class="good">equal</span>' if result["equal"] else '<span class="bad">not equal</span>'
+def page(result, factor, least, most):
+    verdict = f'<span class="{"good" if result["equal"] else "bad"}">{html.escape(result["verdict"])}</span>'
     command = shlex.join([result["script"], *result["arguments"]])
     parts = [
         f"<h1>{html.escape(command)}: {verdict}</h1>",
         f"<p>{result['compared']} values of {result['steps']} training runs, {result['variables']} of them variables at the end,"
         " compared between stock TensorFlow and Cairn. A value may differ by as much as two runs of stock TensorFlow do so far,"
-        f" times {factor:g}, and always by {least:g} of its largest element.</p>",
+        f" times {factor:g}, but by no more than {most:g} of its largest element, and always by {least:g} of it.</p>",
         *section("What differs", DIFFERENCES, map(difference, result["unequal"]), result.get("next", "")),
+        *section("What TensorFlow itself does not repeat", ("why",), ((reason,) for reason in result["reasons"])),
         *section("Largest differences within what is allowed", DIFFERENCES, map(difference, result["largest"])),
         *section("Losses and other numbers", ("result of a run", "TensorFlow", "Cairn"), map(scalar, result["scalars"])),
         *where_it_ran(result["clusters"]),

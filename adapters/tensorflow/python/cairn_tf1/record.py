@@ -3,11 +3,13 @@ run, and the variables after each run that trains. CAIRN_RECORD names the file (
 so many training runs.
 
 A run is a session's run, a call of a tf.function from eager code, or a gradient that eager code takes by itself; whatever Estimators,
-hooks and Keras do is one of them. It trains when it updates variables or takes a gradient. Keys are `fetch:RUN:NAME`,
-`after:RUN:NAME` for a variable after a run (a sample of a large one) and `variable:NAME` for its last value as a whole. While
-recording, graphs, functions, NumPy and `random` start from one seed, unless the script sets its own."""
+hooks and Keras do is one of them. It trains when it takes a gradient, applies one to variables, or, where nothing does, assigns
+to trainable variables. Keys are `fetch:RUN:NAME`, `after:RUN:NAME` for a variable after a run (a sample of a large one),
+`variable:NAME` for its last value as a whole, and `races`: what timing decides (see races), as JSON. While recording, graphs,
+functions, NumPy and `random` start from one seed, unless the script sets its own."""
 
 import atexit
+import json
 import os
 import random
 import sys
@@ -15,9 +17,12 @@ import weakref
 
 import numpy as np
 
+from cairn_tf1 import races
+
 SEED = 1
 MOST_ELEMENTS = 4096  # of a fetched value; more is data, not a result to compare. Of a variable so many are kept for each run
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")  # ops that make a run a training run
+ASSIGNMENTS = ("Assign", "Scatter", "ResourceScatter")  # so do these, in a graph without UPDATES, to a trainable variable
 
 
 class Recorder:
@@ -26,6 +31,7 @@ class Recorder:
         self.arrays, self.variables, self.run, self.trained = {}, {}, 0, 0
         self.roundoff = 0.0  # of a lower precision that is asked of the engine, or that the script computes in
         self._sizes = weakref.WeakKeyDictionary()  # of graphs
+        self.races = {}  # values that timing decides, with the reason
         self.eager = 0  # training runs of operators that eager code calls one by one
 
     def install(self):
@@ -57,7 +63,8 @@ class Recorder:
 
     def _save(self):
         last = {f"variable:{name}": value for name, value in self.variables.items()}
-        np.savez(self.path, trained=self.trained, roundoff=self.roundoff, eager=self.eager, **self.arrays, **last)
+        about = {"trained": self.trained, "roundoff": self.roundoff, "eager": self.eager, "races": json.dumps(self.races)}
+        np.savez(self.path, **about, **self.arrays, **last)
 
     def note_precision(self, graph, config=None):
         """Of a graph that was run."""
@@ -75,6 +82,7 @@ class Sessions:
     def __init__(self, recorder):
         self._recorder = recorder
         self._trains = {}  # op -> whether it updates variables
+        self._looked_at = set()  # sets of fetched ops that were searched for races
 
     def install(self):
         from tensorflow.python.client import session
@@ -110,22 +118,21 @@ class Sessions:
         return elements, values
 
     def _after_run(self, sess, elements, values):
-        trained = any(self._updates(getattr(element, "op", element)) for element in elements)
+        ops = frozenset(getattr(element, "op", element) for element in elements)
+        trained = any([self._updates(op) for op in ops])
+        if trained and ops not in self._looked_at:
+            self._looked_at.add(ops)
+            self._recorder.races |= races.races(ops)
         self._recorder.note_precision(sess.graph, sess._config)
         found = {element.name: value for element, value in zip(elements, values)}
         self._recorder.end_run(found, self._read_variables(sess) if trained else None)
 
     def _updates(self, op):
         if op not in self._trains:
-            seen, pending = {op}, [op]
-            while pending:
-                current = pending.pop()
-                if current.type.startswith(UPDATES):
-                    break
-                before = {tensor.op for tensor in current.inputs} | set(current.control_inputs)
-                pending += before - seen
-                seen |= before
-            self._trains[op] = current.type.startswith(UPDATES)
+            ops = races.closure([op])
+            applies = any(each.type.startswith(UPDATES) for each in ops)
+            by_hand = not applies and any(each.type.startswith(ASSIGNMENTS) for each in ops) and _trains_by_hand(op.graph, ops)
+            self._trains[op] = applies or by_hand
         return self._trains[op]
 
     def _read_variables(self, sess):
@@ -143,6 +150,42 @@ class Sessions:
                 except (errors.FailedPreconditionError, errors.NotFoundError):
                     continue
         return {variable.op.name: value for variable, value in found.items()}
+
+
+def _trains_by_hand(graph, ops):
+    """Whether these operations assign to a trainable variable, in a graph that has no other way to train. Initializers and
+    what restores a checkpoint do not count."""
+    if any(op.type.startswith(UPDATES) for op in graph.get_operations()):
+        return False
+    variables = graph.get_collection("variables")
+    first = {variable.initializer for variable in variables}
+    trainable = {getattr(variable, "handle", variable).op for variable in graph.get_collection("trainable_variables")}
+    return any(
+        op.type.startswith(ASSIGNMENTS) and op not in first and op.inputs[0].op in trainable and not _restored(op.inputs[-1])
+        for op in ops
+    )
+
+
+def _restored(tensor):
+    while tensor.op.type in ("Identity", "Reshape", "Cast"):
+        tensor = tensor.op.inputs[0]
+    return tensor.op.type.startswith("Restore")
+
+
+def _trains_without_tape(function, concrete):
+    """Whether one of its graphs updates a trainable variable; looked up once for each."""
+    known = function.__dict__.setdefault("_cairn_without_tape", {})
+    for each in concrete:
+        if id(each) not in known:
+            known[id(each)] = _updates_trainable(each.graph)
+    return any(known.values())
+
+
+def _updates_trainable(graph):
+    trainable = {id(variable.handle) for variable in graph.trainable_variables}
+    held = {id(inner) for outer, inner in graph.captures if id(outer) in trainable}
+    updates = (*UPDATES, "AssignVariable", "AssignAdd", "AssignSub", "ResourceScatter")
+    return any(op.type.startswith(updates) and any(id(tensor) in held for tensor in op.inputs) for op in graph.get_operations())
 
 
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -194,9 +237,10 @@ class Eager:
             finally:
                 self._calls.pop()
             if outermost:
-                for each in function._list_all_concrete_functions():
+                concrete = function._list_all_concrete_functions()
+                for each in concrete:
                     self._recorder.note_precision(each.graph)
-                trains = getattr(function, "_cairn_trains", False)
+                trains = getattr(function, "_cairn_trains", False) or _trains_without_tape(function, concrete)
                 self._recorder.end_run(_arrays(function.__name__, results), self._read_variables() if trains else None)
             return results
 

@@ -3,16 +3,20 @@
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
 
-ABOUT = ("roundoff", "eager")  # the run as a whole
+ABOUT = ("roundoff", "eager", "races")  # the run as a whole
+COPIED_FILE = 16 << 20  # bytes; a larger file is linked, not copied, into the folder of a run
+COPIED_BYTES, COPIED_ENTRIES = 1 << 30, 20_000  # in all; what lies beyond is linked as well
 
 
 class DoesNotRun(Exception):
@@ -57,24 +61,71 @@ class Server:
             self._process = None
 
 
-def train(script, options, name, engine, environment, words=(), server=None):
+def train(script, options, name, engine, environment, words=(), server=None, project=None):
     """{key: array} of the run `name`, in the folder options.output, which keeps its log as well; "trained" tells whether some run
-    updated variables. `words` stand before the script. Each run begins in an empty folder: it may leave checkpoints."""
+    updated variables. `words` stand before the script. Each run begins in a folder of its own with the files of `project`,
+    else of the script's folder (see lay_out): relative paths start there, and it may leave checkpoints."""
     folder = options.output.resolve()
     record, log, home = folder / f"{name}.npz", folder / f"{name}.log", folder / f"{name}.run"
     record.unlink(missing_ok=True)
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
+    project = project or script.parent
+    lay_out(project, home, {folder})
     environment = {**os.environ, "CAIRN_ENGINE": engine, "CAIRN_RECORD": str(record), **environment}
-    words = [*words, str(script), *options.arguments]
+    words = [*words, str(home / script.relative_to(project)), *options.arguments]
     code = (server.run if server else alone)(words, home, environment, log, options.timeout)
     if code is None:
         raise TakesTooLong(f"{name} ran longer than {options.timeout:.0f} s; log: {log}")
     if code or not record.exists():
-        lines = log.read_text(errors="replace").strip().splitlines()[-6:] if log.exists() else []
-        raise DoesNotRun(f"the script does not run on {engine} (exit {code}); log: {log}\n  " + "\n  ".join(lines))
+        raise DoesNotRun(f"the script does not run on {engine} (exit {code}): {cause(log)}; log: {log}")
     with np.load(record) as arrays:
         return {key: arrays[key] for key in arrays.files if key not in ABOUT}
+
+
+def lay_out(project, folder, without=()):
+    """`folder` gets the files of `project`: copies of small ones, so that a run changes nothing outside its folder, and links to
+    large ones, to hidden folders and to what lies beyond the bounds. What `folder` has already stays; `without` is left out."""
+    pending, entries, size = [(Path(project), Path(folder))], COPIED_ENTRIES, COPIED_BYTES
+    while pending:
+        source, target = pending.pop(0)
+        target.mkdir(parents=True, exist_ok=True)
+        for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
+            path, place = Path(entry.path), target / entry.name
+            entries -= 1
+            if path in without or entry.name == "__pycache__":
+                continue
+            if entry.is_dir(follow_symlinks=False) and entries > 0 and not entry.name.startswith("."):
+                pending.append((path, place))
+            elif not os.path.lexists(place):
+                own = entry.stat().st_size if entry.is_file(follow_symlinks=False) else COPIED_BYTES
+                if own <= min(size, COPIED_FILE) and entries > 0:
+                    shutil.copy2(path, place)
+                    size -= own
+                else:
+                    place.symlink_to(os.path.abspath(path))
+
+
+FRAME = re.compile(r'^\s+File "([^"]+)", line (\d+)', re.MULTILINE)
+FOREIGN = re.compile(r"-packages/|/cairn_tf1/|^<|/lib/python3")
+RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:: .*)?$")  # the line of a traceback that names the exception
+NOT_A_CAUSE = re.compile(r"^(Graph execution error:|\d+ root error\(s\) found\.|\s*\[\[|\s*$)")
+
+
+def cause(log):
+    """What ended a script, from the end of its log: the exception's own words with the line of the script, else the last line."""
+    text = log.read_text(errors="replace").strip() if log.exists() else ""
+    begin = text.rfind("Traceback (most recent call last):")
+    lines = text[begin:].splitlines() if begin >= 0 else []
+    last = next((at for at, line in enumerate(lines[1:], 1) if RAISED.match(line)), None)
+    if last is None:
+        return (text.splitlines() or ["it said nothing"])[-1]
+    name, _, first = lines[last].partition(": ")
+    words = [first, *lines[last + 1 :]]
+    frames_end = max((at + 1 for at, line in enumerate(words) if line.startswith("Node: ")), default=0)  # TensorFlow's own frames
+    words = [line for line in words[frames_end:] if not NOT_A_CAUSE.match(line)]
+    own = [(file, line) for file, line in FRAME.findall("\n".join(lines[:last])) if not FOREIGN.search(file)]
+    place = "".join(f"{os.path.basename(file)}:{line}: " for file, line in own[-1:])
+    return place + name.rpartition(".")[2] + (f": {words[0].strip()}" if words else "")
 
 
 def alone(words, folder, environment, log, timeout):
