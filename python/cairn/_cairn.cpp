@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -49,9 +51,16 @@ void check(CairnStatus status) {
   raise_error(status <= CAIRN_INTERNAL ? kKinds[status] : "internal", error.where, error.message, error.report);
 }
 
+class Memory;
+Memory& memory();
+
 /// Memory of outputs that were dropped, kept for the next run: fresh pages cost more than many models.
 class Memory {
  public:
+  /// The child of a fork finds the list whole and the mutex free.
+  Memory() {
+    pthread_atfork([] { memory().mutex_.lock(); }, [] { memory().mutex_.unlock(); }, [] { memory().mutex_.unlock(); });
+  }
   void* take(size_t bytes) {
     {
       std::lock_guard lock(mutex_);

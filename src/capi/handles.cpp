@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "passes/pipeline.h"
 #include "passes/precision_lists.h"
+#include "support/fault.h"
 #include "support/options.h"
 #include "support/report.h"
 
@@ -139,6 +141,9 @@ CairnStatus remember_current_exception() {
     last_failure.message = "memory ran out";
     last_failure.report.clear();
     return CAIRN_OUT_OF_MEMORY;
+  } catch (const std::system_error&) {
+    const Error fault = current_fault();
+    return remember(status_of(fault.kind()), fault.where(), fault.message());
   } catch (const std::exception& error) {
     return remember(CAIRN_INTERNAL, "", error.what());
   } catch (...) {

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 
 #include "cairn/cairn.h"
 #include "model/open.h"
 #include "runtime/model.h"
+#include "support/fork.h"
 
 struct CairnModule {
   cairn::Module module;
@@ -27,7 +27,7 @@ struct CairnModel {
   };
   std::vector<Port> inputs, outputs, variables;
   std::vector<size_t> variable_states, random_states;  // which of model->state()
-  std::mutex mutex;
+  cairn::RunMutex mutex;
   std::map<size_t, cairn::Tensor> acquired;  // by variable
 };
 

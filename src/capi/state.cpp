@@ -48,7 +48,9 @@ CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnT
       fail(ErrorKind::unsupported, port.name, "is a variable of text, which cannot be acquired");
     std::lock_guard lock(model->mutex);
     if (model->acquired.count(index)) fail(ErrorKind::invalid_argument, port.name, "is acquired already");
-    Tensor& value = model->acquired[index] = value_of(model, state);
+    Tensor current = value_of(model, state);
+    const ForkShield shield;
+    Tensor& value = model->acquired[index] = std::move(current);
     *tensor = {value.mutable_data(),
                {1, 0},
                static_cast<int32_t>(value.rank()),
@@ -67,7 +69,10 @@ CairnStatus cairn_model_variable_release(CairnModel* model, size_t index, int32_
     if (found == model->acquired.end())
       fail(ErrorKind::invalid_argument, model->variables[index].name, "is not acquired");
     Tensor value = std::move(found->second);
-    model->acquired.erase(found);
+    {
+      const ForkShield shield;
+      model->acquired.erase(found);
+    }
     if (changed) model->model->set_state(state, value);
   });
 }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "support/error.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -40,7 +41,7 @@ std::optional<DType> parse_dtype(std::string_view text) {
 Symbol intern_symbol(std::string_view name) {
   static std::mutex mutex;
   static std::unordered_set<std::string> names;  // nodes are stable, so addresses stay valid
-  std::lock_guard lock(mutex);
+  const ShieldedLock lock(mutex);
   return &*names.emplace(name).first;
 }
 

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "support/fork.h"
+
 namespace cairn {
 
 namespace {
@@ -20,13 +22,13 @@ Lines& lines() {
 }  // namespace
 
 void set_script_line(std::string node, std::string location) {
-  std::unique_lock lock(lines().mutex);
+  const Shielded<std::unique_lock<std::shared_mutex>> lock(lines().mutex);
   lines().of[std::move(node)] = std::move(location);
 }
 
 std::string script_line(const Source& source) {
   if (!source.location.empty()) return source.location;
-  std::shared_lock lock(lines().mutex);
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(lines().mutex);
   auto found = lines().of.find(source.name);
   return found == lines().of.end() ? "" : found->second;
 }

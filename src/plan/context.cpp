@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "support/fork.h"
+
 namespace cairn {
 
 namespace {
@@ -83,7 +85,7 @@ uint32_t ContextPool::next_serial() {
 
 std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
   {
-    std::lock_guard lock(mutex_);
+    const ShieldedLock lock(mutex_);
     if (!idle_.empty()) {
       auto context = std::move(idle_.back());
       idle_.pop_back();
@@ -94,7 +96,7 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
 }
 
 void ContextPool::release(std::unique_ptr<Context> context) {
-  std::lock_guard lock(mutex_);
+  const ShieldedLock lock(mutex_);
   if (std::exchange(runs_again_, true)) idle_.push_back(std::move(context));
 }
 

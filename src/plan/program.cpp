@@ -3,6 +3,7 @@
 
 #include "plan/context.h"
 #include "plan/plan.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -34,7 +35,7 @@ Program::Program(std::shared_ptr<const Module> module, std::unique_ptr<Function>
 Program::~Program() = default;
 
 std::shared_ptr<const Plan> Program::find(FunctionRef<bool(const std::vector<Dims>&)> same) const {
-  std::shared_lock lock(mutex_);
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
   for (const auto& [dims, plan] : plans_)
     if (same(dims)) return plan;
   return nullptr;
@@ -46,7 +47,7 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
   };
   if (auto plan = find(same)) return plan;
   auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_);
-  std::unique_lock lock(mutex_);
+  const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
   for (const auto& [key, other] : plans_)
     if (same(key)) return other;  // made meanwhile by another thread
   plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);

@@ -13,6 +13,7 @@
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
+#include "support/fork.h"
 #include "support/options.h"
 #include "support/pages.h"
 
@@ -24,7 +25,7 @@ class PackedConstants final : public Packer {
  public:
   std::shared_ptr<const void> packed(const Tensor& constant, const std::string& layout, size_t bytes,
                                      FunctionRef<void(void* to)> fill) override {
-    std::lock_guard lock(mutex_);
+    const ShieldedLock lock(mutex_);
     auto key = std::make_pair(constant.data(), layout);
     auto found = entries_.find(key);
     if (found != entries_.end()) return found->second.data;
@@ -167,7 +168,7 @@ struct Model::Impl {
   std::vector<Port> inputs, outputs, state;
   std::vector<size_t> input_of, state_of;  // per param of @main: which input, which state; the other is kNone
   std::vector<Result> results;             // per result of @main
-  std::mutex state_mutex;
+  RunMutex state_mutex;
   std::vector<HostValue> values;  // of the state
 
   std::vector<InputUse> uses;  // of inputs
@@ -274,6 +275,7 @@ void Model::set_state(size_t i, const Tensor& value) const {
     fail(ErrorKind::invalid_argument, port.name, "state is {}, found {}", to_string(wanted), to_string(value.type()));
   Tensor copy = Tensor::view(value.dtype(), value.dims(), value.data(), nullptr).owned();
   std::lock_guard lock(impl_->state_mutex);
+  const ForkShield shield;
   impl_->values[i].tensor = std::move(copy);
 }
 
@@ -306,7 +308,7 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     if (inputs[i].dtype != impl.inputs[i].type.dtype)
       fail(ErrorKind::invalid_argument, impl.inputs[i].name, "input is {}, the model takes {}",
            to_string(inputs[i].dtype), to_string(impl.inputs[i].type.dtype));
-  std::unique_lock<std::mutex> turn(impl_->state_mutex, std::defer_lock);
+  std::unique_lock<RunMutex> turn(impl_->state_mutex, std::defer_lock);
   if (!impl.state.empty()) turn.lock();
   for (size_t i = 0; i < impl.state.size(); ++i)
     if (!impl.values[i].tensor.defined())
@@ -354,7 +356,9 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
   std::vector<HostValue> next(impl.state.size());
   CallerSink sink(impl.results, inputs, allocate, next);
   execute(*plan, {pointers, count}, sink, *impl.module, with_pool);
-  if (!next.empty()) impl_->values = std::move(next);
+  if (next.empty()) return;
+  const ForkShield shield;
+  impl_->values = std::move(next);
 }
 
 std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs, const RunOptions& options) const {

@@ -4,6 +4,7 @@
 
 #include "ir/text.h"
 #include "runtime/model.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -38,7 +39,7 @@ std::string key_of(const OpDef& op, const Attributes& attributes, std::span<cons
 std::shared_ptr<Executor> shared_pool(int threads) {
   static std::mutex mutex;
   static std::map<int, std::shared_ptr<Executor>> pools;
-  std::lock_guard lock(mutex);
+  const ShieldedLock lock(mutex);
   auto& pool = pools[threads];
   if (!pool) pool = make_pool(threads);
   return pool;
@@ -80,12 +81,12 @@ void run_op(const OpDef& op, const Attributes& attributes, std::span<const Tenso
   std::string key = key_of(op, attributes, inputs, options);
   std::shared_ptr<const Model> model;
   {
-    std::lock_guard lock(mutex);
+    const ShieldedLock lock(mutex);
     if (auto found = models.find(key); found != models.end()) model = found->second;
   }
   if (!model) {
     model = make_model(op, attributes, inputs, options);
-    std::lock_guard lock(mutex);
+    const ShieldedLock lock(mutex);
     if (models.size() >= kMostModels) models.clear();
     models.emplace(std::move(key), model);
   }

@@ -7,8 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__SSE2__)
@@ -16,6 +20,8 @@
 #endif
 
 #include "support/error.h"
+#include "support/fault.h"
+#include "support/fork.h"
 
 namespace cairn {
 namespace {
@@ -147,6 +153,7 @@ class Crew : public Executor {
   void run(int chunks, Body body) override {
     if (chunks <= 1 || width() == 1 || t_inside.executor) return run_serially(this, chunks, body);
     const std::lock_guard turn(turn_);
+    if (is_of_parent()) start_again();
     FlushDenormals flush;
     Enter enter(this, 0);
     for (int first = 0; first < chunks; first += kMostChunksAtOnce)
@@ -156,6 +163,11 @@ class Crew : public Executor {
  protected:
   /// A job of so many chunks has been signalled.
   virtual void call_workers(int chunks) = 0;
+  /// The workers stayed in the process that forked this one; no job is on.
+  virtual void forget_workers() = 0;
+
+  /// Whether this process was forked since the workers came.
+  bool is_of_parent() const { return generation_ != fork_generation(); }
 
   uint32_t signal() const { return signal_.load(); }
   void raise_signal() { signal_.fetch_add(1); }
@@ -163,7 +175,11 @@ class Crew : public Executor {
   void work(int worker) {
     drain(ranges_.data(), width(), worker, [&](int chunk) {
       const Job job = job_;  // cannot change while the chunk that we claimed is not done
-      (*job.body)(job.first + chunk, worker);
+      try {
+        (*job.body)(job.first + chunk, worker);
+      } catch (...) {
+        if (!failed_.exchange(true)) fault_ = std::current_exception();
+      }
       if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.chunks) done_.notify_one();
     });
   }
@@ -177,6 +193,14 @@ class Crew : public Executor {
     int chunks = 0;
   };
 
+  void start_again() {
+    for (Range& range : ranges_) range.word.store(0);
+    forget_workers();
+    fault_ = nullptr;
+    failed_.store(false);
+    generation_ = fork_generation();
+  }
+
   void run_job(Job job) {
     job_ = job;
     done_.store(0, std::memory_order_relaxed);
@@ -188,23 +212,28 @@ class Crew : public Executor {
     const auto all_done = [&] { return (done = done_.load(std::memory_order_acquire)) == job.chunks; };
     // Parking lets the system run a delayed worker on this processor.
     while (!spin_until(all_done, kSpin)) done_.wait(done);
+    if (failed_.exchange(false)) std::rethrow_exception(std::exchange(fault_, nullptr));
   }
 
-  alignas(64) std::mutex turn_;  // apart from the signal, which idle workers read all the time
+  alignas(64) RunMutex turn_;  // apart from the signal, which idle workers read all the time
   Job job_;
   uint64_t job_number_ = 0;
   std::vector<Range> ranges_;
+  uint32_t generation_ = fork_generation();
+  std::exception_ptr fault_;  // the first of this job
+  std::atomic<bool> failed_{false};
   alignas(64) std::atomic<int> done_{0};
 };
 
 class Pool final : public Crew {
  public:
-  explicit Pool(int threads) : Crew(threads) {
-    threads_.reserve(static_cast<size_t>(threads - 1));
-    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
-  }
+  explicit Pool(int threads) : Crew(threads) { start_threads(); }
 
   ~Pool() override {
+    if (is_of_parent()) {
+      abandon_threads();
+      return;
+    }
     stop_.store(true);
     raise_signal();
     signal_.notify_all();
@@ -213,6 +242,25 @@ class Pool final : public Crew {
 
  private:
   void call_workers(int) override { signal_.notify_all(); }
+
+  void forget_workers() override {
+    abandon_threads();
+    start_threads();
+  }
+
+  /// Fewer than wanted where the system refuses more: whoever is there takes all chunks.
+  void start_threads() {
+    threads_.reserve(static_cast<size_t>(width() - 1));
+    try {
+      for (int worker = 1; worker < width(); ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+    } catch (const std::system_error& refused) {
+      note_once(fmt::format("note: {} of {} threads could be started ({}); the work goes on with those",
+                            threads_.size() + 1, width(), reason(refused.code().value())));
+    }
+  }
+
+  /// Threads of another process can neither be joined nor detached.
+  void abandon_threads() { new (&threads_) std::vector<std::thread>(); }
 
   void serve(int worker) {
     FlushDenormals flush;
@@ -246,6 +294,12 @@ class LentCrew final : public Crew {
   }
 
  private:
+  void forget_workers() override {
+    for (auto& taken : taken_) taken.store(false);
+    helpers_.store(0);
+    users_.store(1);
+  }
+
   void call_workers(int chunks) override {
     if (!schedule_) return;
     for (int missing = std::min(width(), chunks) - 1 - helpers_.load(); missing > 0; --missing) {

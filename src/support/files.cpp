@@ -5,14 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 
+#include "support/fault.h"
 #include "support/pages.h"
+#include "support/part_file.h"
 
 namespace cairn {
 
@@ -20,14 +18,12 @@ namespace {
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what) {
   int code = errno;
-  fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}", what,
-       std::strerror(code));
+  fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}", what, reason(code));
 }
 
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags, mode_t mode = 0)
-      : number_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  Descriptor(const std::string& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC)) {}
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
@@ -47,45 +43,6 @@ size_t checked_size(const Descriptor& file, const std::string& path) {
   if (S_ISDIR(info.st_mode)) fail(ErrorKind::io, path, "is a folder, expected a file");
   if (!S_ISREG(info.st_mode)) fail(ErrorKind::io, path, "is not a regular file");
   return static_cast<size_t>(info.st_size);
-}
-
-/// Removes the temporary file unless it became the real one.
-struct Temporary {
-  std::string path;
-  bool kept = false;
-  ~Temporary() {
-    if (!kept) ::unlink(path.c_str());
-  }
-};
-
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  std::filesystem::path target(path);
-  std::string name = fmt::format(".{}.{}.{}.part", target.filename().string().substr(0, 200), ::getpid(), counter++);
-  return (target.parent_path() / name).string();
-}
-
-void sync_folder(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  Descriptor directory(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY);
-  if (directory) ::fsync(directory.number());  // some file systems refuse; the rename has happened all the same
-}
-
-void write_all(const Descriptor& file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    ssize_t done = ::write(file.number(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail_errno(path, "cannot be written");
-    bytes.remove_prefix(static_cast<size_t>(done));
-  }
-}
-
-/// Links are followed, so that a link to a model stays a link.
-std::string real_target(const std::string& path) {
-  std::error_code none;
-  if (!std::filesystem::is_symlink(path, none)) return path;
-  auto target = std::filesystem::canonical(path, none);
-  return none ? path : target.string();
 }
 
 }  // namespace
@@ -109,28 +66,10 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-void write_file(const std::string& given, const std::function<void(const FileSink& sink)>& write) {
-  std::string path = real_target(given);
-  struct stat old {};
-  bool replaces = ::stat(given.c_str(), &old) == 0;
-  if (replaces && S_ISDIR(old.st_mode)) fail(ErrorKind::io, path, "is a folder, cannot be written as a file");
-  if (replaces && !S_ISREG(old.st_mode)) {
-    Descriptor device(given, O_WRONLY);  // links as of /dev/stdout lead to what has no path of its own
-    if (!device) fail_errno(path, "cannot be written");
-    return write([&](std::string_view bytes) { write_all(device, bytes, path); });
-  }
-  Temporary temporary{temporary_name(path)};
-  Descriptor file(temporary.path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-  if (!file) {
-    temporary.kept = true;  // not ours
-    fail_errno(path, "cannot be written");
-  }
-  if (replaces) (void)::fchmod(file.number(), old.st_mode & 07777);
-  write([&](std::string_view bytes) { write_all(file, bytes, path); });
-  if (::fsync(file.number()) != 0) fail_errno(path, "cannot be written");
-  if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_errno(path, "cannot be replaced");
-  temporary.kept = true;
-  sync_folder(path);
+void write_file(const std::string& path, const std::function<void(const FileSink& sink)>& write) {
+  PartFile file(path);
+  write([&](std::string_view bytes) { file.write(bytes); });
+  file.commit();
 }
 
 void write_file(const std::string& path, std::string_view bytes) {

@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 
+#include "support/fork.h"
+
 namespace cairn {
 
 namespace {
@@ -27,12 +29,12 @@ uintptr_t address(const void* data) { return reinterpret_cast<uintptr_t>(data); 
 }  // namespace
 
 void remember_mapping(std::string_view bytes) {
-  std::lock_guard lock(mappings().mutex);
+  const ShieldedLock lock(mappings().mutex);
   mappings().ends[address(bytes.data())] = address(bytes.data()) + bytes.size();
 }
 
 void forget_mapping(std::string_view bytes) {
-  std::lock_guard lock(mappings().mutex);
+  const ShieldedLock lock(mappings().mutex);
   mappings().ends.erase(address(bytes.data()));
 }
 
@@ -40,7 +42,7 @@ void release_pages(const void* data, size_t size) {
   static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t begin = (address(data) + page - 1) / page * page, end = (address(data) + size) / page * page;
   if (begin >= end) return;
-  std::lock_guard lock(mappings().mutex);  // held, so that the mapping stays what it is
+  const ShieldedLock lock(mappings().mutex);  // held, so that the mapping stays what it is
   auto next = mappings().ends.upper_bound(begin);
   if (next == mappings().ends.begin() || std::prev(next)->second < end) return;
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);

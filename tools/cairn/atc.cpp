@@ -6,6 +6,7 @@
 #include "model_json.h"
 #include "runtime/input_limits.h"
 #include "single_op.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -53,12 +54,9 @@ class Tool {
       return 0;
     } catch (const ReportError& error) {
       return failed(error.report());
-    } catch (const Error& error) {
+    } catch (...) {
+      const Error error = current_fault();
       return failed(report_of(code_of(error), error.where(), error.what()));
-    } catch (const std::bad_alloc&) {
-      return failed(report_of("E10044", "", "memory ran out"));
-    } catch (const std::filesystem::filesystem_error& error) {
-      return failed(report_of("E13001", "", error.what()));
     }
   }
 
@@ -77,6 +75,7 @@ class Tool {
       case ErrorKind::io: return "E13001";
       case ErrorKind::invalid_model: return "E10041";
       case ErrorKind::unsupported: return "E10501";
+      case ErrorKind::out_of_memory: return "E10044";
       default: return "E10001";
     }
   }

@@ -9,6 +9,7 @@
 #include "cairn/compare_tools.h"
 #include "cairn/console.h"
 #include "compare/report.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::compare {
@@ -323,13 +324,8 @@ int compare_main(int argc, char** argv) {
   std::string program = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "compare";
   try {
     return cairn::compare::dispatch(program, {argv + std::min(argc, 1), argv + argc});
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{} {}: memory ran out\n", cairn::cli::red("error:"), program);
-  } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "{} {}: {}: {}\n", cairn::cli::red("error:"), program, error.path1().string(),
-               error.code().message());
-  } catch (const cairn::Error& error) {
-    fmt::print(stderr, "{} {}: {}\n", cairn::cli::red("error:"), program, error.what());
+  } catch (...) {
+    fmt::print(stderr, "{} {}: {}\n", cairn::cli::red("error:"), program, cairn::current_fault().what());
   }
   return 1;
 }

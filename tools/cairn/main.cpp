@@ -3,7 +3,9 @@
 
 #include "console.h"
 #include "model/om_file.h"
+#include "process.h"
 #include "profile.h"
+#include "support/fault.h"
 #include "support/report.h"
 #include "verbs.h"
 #ifdef CAIRN_MIGRATE
@@ -29,12 +31,10 @@ Examples:
 
 Also: atc, omg, msame, msprof and msaccucmp, with the options of the platform's tools.)";
 
-int report_error(const std::exception& error, const std::string& verb, bool json) {
+int report_error(const Error& error, const std::string& verb, bool json) {
   const auto* several = dynamic_cast<const ReportError*>(&error);
-  const auto* fault = dynamic_cast<const Error*>(&error);
   if (json) {
-    Json out = {
-        {"error", {{"where", fault ? fault->where() : ""}, {"message", fault ? fault->message() : error.what()}}}};
+    Json out = {{"error", {{"where", error.where()}, {"message", error.message()}}}};
     if (several) {
       out["error"]["message"] = several->headline();
       out["problems"] = Json::parse(several->report().json())["problems"];
@@ -103,19 +103,20 @@ int cairn_main(const std::vector<std::string>& arguments) {
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
     return run();
-  } catch (const std::bad_alloc&) {
-    return report_error(Error(ErrorKind::out_of_memory, "", "memory ran out"), verb, json);
-  } catch (const std::exception& error) {  // Error, or the file system's
+  } catch (const ReportError& error) {
     return report_error(error, verb, json);
+  } catch (...) {
+    return report_error(current_fault(), verb, json);
   }
 }
 
 }  // namespace
 }  // namespace cairn::cli
 
-int main(int count, char** words) {
+namespace {
+
+int dispatch(const std::string& name, int count, char** words) {
   using namespace cairn::cli;
-  std::string name = count > 0 ? std::filesystem::path(words[0]).filename().string() : "cairn";
   std::vector<std::string> arguments(words + std::min(count, 1), words + count);
   if (name == "atc") return atc_main(arguments);
   if (name == "omg") return omg_main(arguments);
@@ -125,4 +126,18 @@ int main(int count, char** words) {
   if (name == "msaccucmp") return compare_main(count, words);
 #endif
   return cairn_main(arguments);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string name = count > 0 ? std::filesystem::path(words[0]).filename().string() : "cairn";
+  const bool has_verb = name == "cairn" && count > 1 && words[1][0] != '-';
+  const std::string verb = has_verb ? words[1] : name;
+  const cairn::cli::Process process(verb, verb == "migrate" ? 2 : 1);
+  try {
+    return process.finish(dispatch(name, count, words));
+  } catch (...) {
+    return process.finish(process.fail());
+  }
 }

@@ -12,6 +12,7 @@
 #include "migrate/options.h"
 #include "migrate/reports.h"
 #include "migrate/tree.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::migrate {
@@ -207,11 +208,8 @@ int migrate_main(int argc, char** argv) {
   }
   try {
     return dispatch(command, app);
-  } catch (const cairn::Error& error) {
-    fmt::print(stderr, "error: migrate: {}\n", error.what());
-    return 2;
-  } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "error: migrate: {}\n", error.what());
+  } catch (...) {
+    fmt::print(stderr, "error: migrate: {}\n", cairn::current_fault().what());
     return 2;
   }
 }

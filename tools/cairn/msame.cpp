@@ -8,6 +8,7 @@
 #include "arrays.h"
 #include "observe/dump.h"
 #include "runtime/input_limits.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -196,8 +197,8 @@ int msame_main(const std::vector<std::string>& arguments) {
     if (!msame.dym_shape.empty() && msame.input.empty())
       fail(ErrorKind::invalid_argument, "--input", "is needed with --dymShape");
     return run_msame(std::move(msame));
-  } catch (const std::exception& error) {
-    fmt::print("[ERROR] {}\n", error.what());
+  } catch (...) {
+    fmt::print("[ERROR] {}\n", current_fault().what());
     return 1;
   }
 }

@@ -10,6 +10,7 @@
 #include "profile/export.h"
 #include "profile/files.h"
 #include "session.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "worker.h"
 
@@ -301,10 +302,8 @@ int guarded_profile(const char* name, const char* help, const std::vector<std::s
   }
   try {
     return body(arguments);
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{} {}: memory ran out\n", red("error:"), name);
-  } catch (const std::exception& error) {  // Error, or the file system's
-    fmt::print(stderr, "{} {}: {}\n", red("error:"), name, error.what());
+  } catch (...) {
+    fmt::print(stderr, "{} {}: {}\n", red("error:"), name, current_fault().what());
   }
   return 1;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engines/cpu/element_registers.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -310,7 +311,7 @@ std::shared_ptr<const ElementKernel> ElementKernel::make(Isa isa, const ElementS
   static std::map<std::string, std::weak_ptr<const ElementKernel>> kernels;
   if (isa == Isa::none || !can_record(spec)) return nullptr;
   const std::string key = key_of(isa, spec);
-  std::lock_guard lock(mutex);
+  const ShieldedLock lock(mutex);
   auto& entry = kernels[key];
   if (auto kernel = entry.lock()) return kernel;
   auto kernel = std::make_shared<Code>(isa, spec);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/error.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -225,7 +226,7 @@ std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const TileKernel>> kernels;
   std::string key = key_of(spec);
-  std::lock_guard lock(mutex);
+  const ShieldedLock lock(mutex);
   auto& entry = kernels[key];
   if (auto kernel = entry.lock()) return kernel;
   auto kernel = std::make_shared<Code>(spec);

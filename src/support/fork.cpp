@@ -1,0 +1,82 @@
+#include "support/fork.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <new>
+
+namespace cairn {
+namespace {
+
+// Shields are counted by groups of threads, so that threads seldom write to one cache line.
+constexpr uint32_t kSlots = 16;
+struct alignas(64) Slot {
+  std::atomic<uint32_t> shields{0};
+};
+Slot slots[kSlots];
+std::atomic<int> forking{0};  // threads that are about to
+std::atomic<uint32_t> generation{0};
+std::mutex renewing;  // of RunMutexes
+
+thread_local uint32_t t_depth = 0;
+Slot& own_slot() {
+  static std::atomic<uint32_t> next{0};
+  thread_local Slot& mine = slots[next.fetch_add(1, std::memory_order_relaxed) % kSlots];
+  return mine;
+}
+
+void wait_for_shields() {
+  forking.fetch_add(1);
+  const uint32_t own = t_depth > 0;  // of a thread that forks behind its own shield
+  const auto shields = [] {
+    uint32_t sum = 0;
+    for (const Slot& slot : slots) sum += slot.shields.load();
+    return sum;
+  };
+  while (shields() > own) sched_yield();
+}
+
+void go_on() { forking.fetch_sub(1); }
+
+void begin_child() {
+  generation.fetch_add(1);
+  new (&renewing) std::mutex;
+  for (Slot& slot : slots) slot.shields.store(0);
+  if (t_depth > 0) own_slot().shields.store(1);
+  forking.store(0);
+}
+
+[[maybe_unused]] const int registered = pthread_atfork(wait_for_shields, go_on, begin_child);
+
+}  // namespace
+
+uint32_t fork_generation() { return generation.load(std::memory_order_relaxed); }
+
+ForkShield::ForkShield() {
+  if (t_depth++ > 0) return;
+  Slot& slot = own_slot();
+  while (true) {
+    slot.shields.fetch_add(1);
+    if (!forking.load()) return;
+    slot.shields.fetch_sub(1);
+    while (forking.load()) sched_yield();
+  }
+}
+
+ForkShield::~ForkShield() {
+  if (--t_depth == 0) own_slot().shields.fetch_sub(1);
+}
+
+void RunMutex::lock() {
+  const uint32_t now = fork_generation();
+  if (generation_.load(std::memory_order_acquire) != now) {
+    const std::lock_guard lock(renewing);
+    if (generation_.load(std::memory_order_relaxed) != now) {
+      new (&mutex_) std::mutex;  // whoever held it stayed in the parent
+      generation_.store(now, std::memory_order_release);
+    }
+  }
+  mutex_.lock();
+}
+
+}  // namespace cairn

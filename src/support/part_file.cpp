@@ -1,0 +1,241 @@
+#include "support/part_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "support/fault.h"
+#include "support/fork.h"
+
+namespace cairn {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& path, const char* what, int code = errno) {
+  fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}", what, reason(code));
+}
+
+// What a signal handler removes. A path belongs to whoever takes it out of its slot.
+constexpr size_t kSlots = 64;
+std::atomic<char*> parts_in_work[kSlots];
+std::atomic<pid_t> writer{0};  // the process that they belong to
+
+size_t enter_part(const std::string& path) {
+  writer.store(::getpid());
+  char* text = ::strdup(path.c_str());
+  for (size_t i = 0; text && i < kSlots; ++i) {
+    char* none = nullptr;
+    if (parts_in_work[i].compare_exchange_strong(none, text)) return i;
+  }
+  std::free(text);
+  return kSlots;
+}
+
+void leave_part(size_t slot) {
+  if (slot < kSlots) std::free(parts_in_work[slot].exchange(nullptr));
+}
+
+fs::path folder_of(const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+std::string part_name(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  const fs::path target(path);
+  std::string name = target.filename().string().substr(0, 200);
+  return (target.parent_path() / fmt::format(".{}.{}-{:x}.{}.part", name, ::getpid(), now, counter++)).string();
+}
+
+/// Whether the name is one of part_name().
+bool is_part_name(std::string_view name) {
+  const auto take = [&](auto belongs) {
+    const size_t before = name.size();
+    while (!name.empty() && belongs(static_cast<unsigned char>(name.back()))) name.remove_suffix(1);
+    return name.size() < before;
+  };
+  const auto take_sign = [&](char sign) {
+    if (!name.ends_with(sign)) return false;
+    name.remove_suffix(1);
+    return true;
+  };
+  constexpr std::string_view kEnd = ".part";
+  if (!name.starts_with('.') || !name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  const auto hex = [](unsigned char c) { return std::isxdigit(c) != 0; };
+  return take(digit) && take_sign('.') && take(hex) && take_sign('-') && take(digit) && take_sign('.');
+}
+
+/// A writer holds the lock of its part file, so that one whose lock is free is nobody's any more.
+void remove_if_left(int folder, const char* name) {
+  const int file = ::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return;
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlinkat(folder, name, 0);
+  ::close(file);
+}
+
+void remove_left_parts(const fs::path& path) {
+  static std::mutex* mutex = new std::mutex;
+  static auto* seen = new std::set<std::string>;
+  constexpr size_t kMostFolders = 4096;
+  {
+    std::error_code none;
+    const ShieldedLock lock(*mutex);
+    if (seen->size() >= kMostFolders) seen->clear();
+    if (!seen->insert(fs::absolute(path, none).string()).second) return;
+  }
+  DIR* folder = ::opendir(path.c_str());
+  if (!folder) return;
+  while (const dirent* entry = ::readdir(folder))
+    if (is_part_name(entry->d_name)) remove_if_left(::dirfd(folder), entry->d_name);
+  ::closedir(folder);
+}
+
+/// The number of /dev/stdout, /dev/fd/3 and /proc/self/fd/3: links to what an open descriptor of this process leads to.
+std::optional<int> descriptor_of(const std::string& link) {
+  std::error_code error;
+  const std::string folder = fs::canonical(folder_of(link), error).string();
+  if (error || folder != fmt::format("/proc/{}/fd", ::getpid())) return std::nullopt;
+  const std::string name = fs::path(link).filename().string();
+  int number = -1;
+  const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (fault != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+struct Target {
+  std::string path;               // behind all links
+  std::optional<int> descriptor;  // of this process
+};
+
+Target target_of(const std::string& given) {
+  constexpr int kMostLinks = 40;
+  Target target{given, {}};
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target.path, error)); ++links) {
+    if (links == kMostLinks) refuse(given, "cannot be written", ELOOP);
+    if ((target.descriptor = descriptor_of(target.path))) return target;
+    const fs::path next = fs::read_symlink(target.path, error);
+    if (error) refuse(given, "cannot be written", error.value());
+    target.path = next.is_absolute() ? next.string() : (folder_of(target.path) / next).string();
+  }
+  return target;
+}
+
+void write_all(int file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file, bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) refuse(path, "cannot be written");
+    bytes.remove_prefix(static_cast<size_t>(done));
+  }
+}
+
+void sync_folder(const std::string& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  ::fsync(folder);  // some file systems refuse; the rename has happened all the same
+  ::close(folder);
+}
+
+}  // namespace
+
+PartFile::PartFile(const std::string& given, bool synced) : synced_(synced), slot_(kSlots) {
+  const Target target = target_of(given);
+  path_ = target.path;
+  struct stat old {};
+  if (target.descriptor) {
+    if (*target.descriptor == STDOUT_FILENO) std::fflush(stdout);
+    descriptor_ = ::fcntl(*target.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor_ < 0) refuse(given, "cannot be written");
+    return;
+  }
+  const bool replaces = ::stat(path_.c_str(), &old) == 0;
+  if (!replaces && errno != ENOENT) refuse(given, "cannot be written");
+  if (replaces && S_ISDIR(old.st_mode)) fail(ErrorKind::io, path_, "is a folder, cannot be written as a file");
+  if (replaces && !S_ISREG(old.st_mode)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) refuse(given, "cannot be written");
+    return;
+  }
+  if (replaces && ::access(path_.c_str(), W_OK) != 0) refuse(path_, "cannot be written");
+  const fs::path folder = folder_of(path_);
+  std::error_code none;
+  if (!fs::is_directory(folder, none))
+    fail(ErrorKind::not_found, path_, "cannot be written: {} is no folder", folder.string());
+  remove_left_parts(folder);
+  open_part(0666);
+  if (replaces) (void)::fchmod(descriptor_, old.st_mode & 07777);
+}
+
+void PartFile::open_part(unsigned permissions) {
+  while (true) {
+    part_ = part_name(path_);
+    slot_ = enter_part(part_);
+    descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    if (descriptor_ < 0) {
+      const int code = errno;
+      leave_part(slot_);
+      part_.clear();
+      refuse(path_, "cannot be written", code);
+    }
+    // Another process that removes left part files may have been here between the two calls.
+    struct stat made {};
+    const bool locked = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (locked && ::fstat(descriptor_, &made) == 0 && made.st_nlink > 0) return;
+    ::unlink(part_.c_str());
+    leave_part(slot_);
+    close();
+  }
+}
+
+PartFile::~PartFile() {
+  if (!part_.empty()) ::unlink(part_.c_str());
+  leave_part(slot_);
+  close();
+}
+
+void PartFile::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+void PartFile::write(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
+
+void PartFile::commit() {
+  if (part_.empty()) return close();
+  if (synced_ && ::fsync(descriptor_) != 0) refuse(path_, "cannot be written");
+  if (::rename(part_.c_str(), path_.c_str()) != 0) refuse(path_, "cannot be replaced");
+  part_.clear();
+  leave_part(std::exchange(slot_, kSlots));
+  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) refuse(path_, "cannot be written");
+  if (synced_) sync_folder(path_);
+}
+
+size_t remove_part_files() noexcept {
+  if (writer.load() != ::getpid()) return 0;
+  size_t removed = 0;
+  for (auto& slot : parts_in_work)
+    if (const char* path = slot.exchange(nullptr)) removed += ::unlink(path) == 0;
+  return removed;
+}
+
+}  // namespace cairn
