@@ -22,6 +22,7 @@ extern "C" {
 #define CAIRN_API
 #endif
 
+#define CAIRN_VERSION "0.1.0" /* of the product; every other place reads it here */
 #define CAIRN_ABI_VERSION 1
 
 typedef enum CairnStatus {

@@ -297,5 +297,5 @@ void cairn_last_error(CairnError* error) {
 }
 
 void cairn_free_text(char* text) { std::free(text); }
-const char* cairn_version() { return "0.1.0"; }
+const char* cairn_version() { return CAIRN_VERSION; }
 uint32_t cairn_abi_version() { return CAIRN_ABI_VERSION; }

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cairn/cairn.h"
 #include "ir/module.h"
 
 namespace cairn {
@@ -78,6 +79,6 @@ class OmFile {
 /// Told by the first bytes.
 bool is_om(std::string_view bytes);
 
-inline constexpr const char* kProducer = "cairn 0.1.0";
+inline constexpr const char* kProducer = "cairn " CAIRN_VERSION;
 
 }  // namespace cairn
