@@ -22,7 +22,7 @@ section { background: var(--paper); border: 1px solid var(--line); border-radius
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(180px, 1fr)); gap: 16px; margin-top: 24px; }
 .figure { background: var(--paper); border: 1px solid var(--line); border-radius: 12px; padding: 16px 20px; }
 .figure b { display: block; font-size: 28px; font-variant-numeric: tabular-nums; } .figure span { color: var(--soft); }
-svg { width: 100%; height: auto; display: block; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
+svg { width: 100%; height: auto; display: block; } section { overflow-x: auto; } svg[data-wide] { min-width: 720px; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 svg .soft { fill: var(--soft); } svg .mono { font: 12px ui-monospace, monospace; }
 details { border-top: 1px solid var(--line); padding: 8px 0; } details:first-of-type { border: 0; }
 summary { cursor: pointer; display: flex; gap: 12px; } summary code { flex: 1; overflow-wrap: anywhere; }
@@ -57,7 +57,7 @@ def render(facts, images, labels):
         _section("Test images and what Cairn reads in them", digits(images, labels, facts["predictions"])),
         _section("Commands", commands(facts["stages"])),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Cairn demo</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Cairn demo</title><style>{STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body><main>{"".join(body)}</main></body></html>'
 
 
@@ -81,7 +81,8 @@ def _figure(value, meaning):
 
 
 def _svg(width, height, parts, label):
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(label)}">{"".join(parts)}</svg>'
+    wide = " data-wide" if width > 500 else ""
+    return f'<svg viewBox="0 0 {width} {height}"{wide} role="img" aria-label="{html.escape(label)}">{"".join(parts)}</svg>'
 
 
 def _text(x, y, text, kind="", anchor="start"):
@@ -93,9 +94,23 @@ def _bar(x, y, width, height, colour):
 
 
 PER_ROW = 7  # stages of the workflow
+NAMES = {
+    "migrate": "migrate",
+    "profile": "profile",
+    "diff": "diff",
+    "train": "train (Keras)",
+    "show": "show",
+    "freeze": "freeze",
+    "convert": "convert (atc)",
+    "run": "run",
+    "verify": "verify",
+    "bench": "bench",
+}
 PRODUCTS = {
     "migrate": "migrated/",
     "script": "tf1_*/frozen.pb",
+    "profile": "profile/",
+    "diff": "diff/",
     "train": "saved_model/",
     "show": "signatures, sizes",
     "freeze": "frozen.pb",
@@ -104,6 +119,12 @@ PRODUCTS = {
     "verify": "equal",
     "bench": "time by step",
 }
+
+
+def _box_name(stage):
+    if stage["title"] == "script":
+        return "Cairn trains" if "CAIRN_ENGINE=cairn" in stage["command"] else "TensorFlow trains"
+    return NAMES.get(stage["title"], stage["title"])
 
 
 def workflow(stages):
@@ -115,11 +136,34 @@ def workflow(stages):
             arrow = f"M{x - 18} {y + 40} h12 m-5 -5 l5 5 l-5 5"
             parts.append(f'<path d="{arrow}" fill="none" stroke="var(--soft)" stroke-width="1.6"/>')
         parts.append(f'<rect x="{x}" y="{y + 8}" width="118" height="64" rx="10" fill="var(--pale)" stroke="var(--own)"/>')
-        parts.append(_text(x + 59, y + 36, stage["title"], anchor="middle"))
+        parts.append(_text(x + 59, y + 36, _box_name(stage), anchor="middle"))
         parts.append(_text(x + 59, y + 56, f"{stage['seconds']:.1f} s", "soft", "middle"))
         parts.append(_text(x + 59, y + 92, PRODUCTS.get(stage["title"], ""), "soft mono", "middle"))
     rows = -(-len(stages) // PER_ROW)
     return _svg(min(len(stages), PER_ROW) * step - 20, rows * height - 12, parts, "stages and their times")
+
+
+def _ticks(top, count):
+    """Round numbers from 0 to `top`, about `count` of them."""
+    power = 10 ** math.floor(math.log10(top / count))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / count * 0.999)
+    return [index * step for index in range(int(top / step + 1e-9) + 1)]
+
+
+def _rows_axis(left, width, top, bottom, unit, count=4):
+    """A vertical scale from 0 to `top` below bars that grow to the right."""
+    for value in _ticks(top, count):
+        x = left + width * value / top
+        yield f'<path d="M{x:.1f} 0 V{bottom}" stroke="var(--line)"/>'
+        yield _text(x, bottom + 16, f"{value:g} {unit}", "soft", "middle")
+
+
+def _columns_axis(left, right, bottom, height, top, unit, count=4):
+    """A horizontal scale from 0 to `top` behind bars that grow upwards."""
+    for value in _ticks(top, count):
+        y = bottom - height * value / top
+        yield f'<path d="M{left} {y:.1f} H{right}" stroke="var(--line)"/>'
+        yield _text(left - 6, y + 4, f"{value:g}{unit}", "soft", "end")
 
 
 def losses(script):
@@ -139,8 +183,9 @@ def losses(script):
             for index, value in enumerate(values)
         )
         parts.append(f'<polyline points="{points}" fill="none" stroke="var({colour})" stroke-width="{width}"/>')
-    parts.append(LEGEND.format(x=40, y=152, x1=58, y1=163, x2=160, x3=178))
-    return _svg(430, 170, parts, "losses of both engines")
+    parts.append(_text(235, 154, f"step, 1 to {len(pairs['cairn'])}", "soft", "middle"))
+    parts.append(LEGEND.format(x=40, y=162, x1=58, y1=173, x2=160, x3=178))
+    return _svg(430, 180, parts, "losses of both engines")
 
 
 def outcome(script, pages):
@@ -157,15 +202,15 @@ def outcome(script, pages):
 
 
 def accuracy(facts):
-    parts = []
+    parts = list(_rows_axis(90, 260, 100, 88, "%"))
     for index, (name, colour) in enumerate((("tensorflow", "--other"), ("cairn", "--own"))):
         y, value = 10 + index * 44, facts["accuracy"][name]
         parts.append(_text(0, y + 19, {"tensorflow": "TensorFlow", "cairn": "Cairn"}[name]))
         parts.append(_bar(90, y, value * 260, 28, colour))
         parts.append(_text(90 + value * 260 + 8, y + 19, f"{value * 100:.2f} %"))
     right = round(facts["accuracy"]["cairn"] * facts["images"])
-    parts.append(_text(90, 118, f"{right} of {facts['images']} images right", "soft"))
-    return _svg(430, 126, parts, "accuracy of both")
+    parts.append(_text(90, 126, f"{right} of {facts['images']} images right", "soft"))
+    return _svg(430, 132, parts, "accuracy of both")
 
 
 def differences(values):
@@ -176,43 +221,47 @@ def differences(values):
         exponent = floor if value == 0 else max(floor + 1, math.floor(math.log10(value)))
         counts[exponent] = counts.get(exponent, 0) + 1
     exponents = list(range(floor, max(counts) + 1))
-    slot, top, parts = 430 / len(exponents), max(counts.values()), []
+    top = max(counts.values())
+    slot, parts = 390 / len(exponents), list(_columns_axis(40, 430, 104, 90, top, "", 3))
     for index, exponent in enumerate(exponents):
         count = counts.get(exponent, 0)
         height = 90 * count / top
         if count:
-            parts.append(_bar(index * slot + 2, 104 - height, slot - 4, height, "--own"))
-            parts.append(_text(index * slot + slot / 2, 100 - height, count, "soft", "middle"))
+            parts.append(_bar(40 + index * slot + 2, 104 - height, slot - 4, height, "--own"))
+            parts.append(_text(40 + index * slot + slot / 2, 100 - height, count, "soft", "middle"))
         name = "0" if exponent == floor else f"1e{exponent}"
-        parts.append(_text(index * slot + slot / 2, 122, name, "soft mono", "middle"))
-    return _svg(430, 128, parts, "histogram of absolute differences")
+        parts.append(_text(40 + index * slot + slot / 2, 122, name, "soft mono", "middle"))
+    parts.append(_text(235, 140, "absolute difference of an output; outputs counted", "soft", "middle"))
+    return _svg(430, 146, parts, "histogram of absolute differences")
 
 
 def rounds(speed):
     """A pair of bars for each interleaved round."""
-    top, slot, parts = max(max(row) for row in speed["rounds"]), 400 / len(speed["rounds"]), []
+    top, slot = max(max(row) for row in speed["rounds"]), 350 / len(speed["rounds"])
+    parts = list(_columns_axis(56, 410, 110, 100, top * 1e6, " us"))
     for index, pair in enumerate(speed["rounds"]):
         for half, (value, colour) in enumerate(zip(pair, ("--other", "--own"))):
             height = 100 * value / top
-            parts.append(_bar(index * slot + half * slot * 0.42, 110 - height, slot * 0.38, height, colour))
+            parts.append(_bar(58 + index * slot + half * slot * 0.42, 110 - height, slot * 0.38, height, colour))
     medians = [statistics.median(column) * 1e6 for column in zip(*speed["rounds"])]
-    parts.append(LEGEND.format(x=0, y=124, x1=18, y1=135, x2=110, x3=128))
-    parts.append(_text(400, 135, f"median {medians[0]:.0f} and {medians[1]:.0f} us", "soft", "end"))
-    return _svg(410, 142, parts, "time of each round")
+    parts.append(_text(233, 126, f"{len(speed['rounds'])} rounds", "soft", "middle"))
+    parts.append(LEGEND.format(x=0, y=138, x1=18, y1=149, x2=110, x3=128))
+    parts.append(_text(410, 149, f"median {medians[0]:.0f} and {medians[1]:.0f} us", "soft", "end"))
+    return _svg(410, 156, parts, "time of each round")
 
 
 def steps(profile):
     """Horizontal bars, slowest first."""
     rows = sorted(profile["steps"], key=lambda row: -row["seconds"])[:14]
     total = sum(row["seconds"] for row in profile["steps"]) or 1
-    parts = []
+    parts = list(_rows_axis(330, 350, rows[0]["seconds"] * 1e6, len(rows) * 28, "us"))
     for index, row in enumerate(rows):
         y, share = index * 28, row["seconds"] / total
         node = row["step"].rsplit("StatefulPartitionedCall/", 1)[-1]  # Keras wraps the graph in calls
         parts.append(_text(0, y + 18, node[:44], "mono"))
         parts.append(_bar(330, y + 4, 350 * row["seconds"] / rows[0]["seconds"], 18, "--own"))
         parts.append(_text(690, y + 18, f"{row['seconds'] * 1e6:.1f} us  {share * 100:.0f} %  {_kernel(row['kernel'])}", "soft"))
-    return _svg(1000, len(rows) * 28 + 6, parts, "time of the slowest steps")
+    return _svg(1000, len(rows) * 28 + 24, parts, "time of the slowest steps")
 
 
 def _kernel(text):

@@ -19,7 +19,7 @@ button{font:inherit;border:1px solid var(--line);background:var(--bg);color:inhe
 <h1>Comparison</h1><div class="soft" id="paths"></div>
 <div class="tiles" id="tiles"></div>
 <div class="card" id="verdict"></div>
-<div class="card"><div class="row"><h2>Error along the network</h2><select id="measure"></select></div><svg id="chart" viewBox="0 0 1200 300" role="img" aria-label="error by operator in order of execution"></svg></div>
+<div class="card"><div class="row"><h2>Error along the network</h2><select id="measure"></select></div><svg id="chart" role="img" aria-label="error by operator in order of execution"></svg></div>
 <div class="grid"><div class="card"><h2>Worst operators</h2><div id="worst"></div></div><div class="card"><h2 id="detail-head">Tensor</h2><div id="detail" class="soft">Choose a row or a point.</div></div></div>
 <div class="card"><div class="row"><h2>All tensors</h2><input id="filter" placeholder="name or type" aria-label="filter"><select id="only"><option value="">all verdicts</option><option>fail</option><option>warning</option><option>pass</option><option>none</option></select></div>
 <div class="scroll"><table><thead id="head"></thead><tbody id="body"></tbody></table></div><div class="row" style="margin:10px 0 0"><span class="soft" id="shown"></span><button id="more" hidden>show more</button></div></div>
@@ -40,12 +40,12 @@ if(data.overflow_files.length)v.append(el("div",data.overflow_files.length+" fil
 const measures=[["relative Euclidean distance",r=>m(r,"RelativeEuclideanDistance"),data.thresholds.relative_euclidean],["1 - cosine similarity",r=>Math.max(0,1-m(r,"CosineSimilarity")),1-data.thresholds.cosine],["largest absolute error",r=>m(r,"MaxAbsoluteError")],["largest error over the operator's bound",r=>r.error_bound?num(r.diagnosis.worst.error)/r.error_bound:NaN,1]];
 measures.forEach(([t],i)=>{const o=el("option",t);o.value=i;$("measure").append(o)});
 const svg=(tag,at)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",tag);for(const k in at)e.setAttribute(k,at[k]);return e};
-function chart(){const[,f,limit]=measures[$("measure").value],c=$("chart");c.textContent="";
+function chart(){const[,f,limit]=measures[$("measure").value],c=$("chart"),W=Math.max(300,c.clientWidth||1200);c.textContent="";c.setAttribute("viewBox","0 0 "+W+" 300");
 const pts=rows.filter(r=>r.metrics).map(r=>[r,f(r)]).filter(p=>!Number.isNaN(p[1]));
 const pos=pts.map(p=>p[1]).filter(v=>v>0&&Number.isFinite(v));if(limit)pos.push(limit);
 if(!pts.length){c.append(svg("text",{x:20,y:30}));c.lastChild.textContent="nothing to draw: no tensor has this number";return}
 const lo=pos.length?Math.floor(Math.log10(pos.reduce((a,b)=>Math.min(a,b)))):-8,hi=Math.max(lo+1,pos.length?Math.ceil(Math.log10(pos.reduce((a,b)=>Math.max(a,b)))):0);
-const L=62,R=1188,T=12,B=262,n=Math.max(1,rows.length-1),X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/n,Y=v=>v<=0?B+12:v===Infinity?T:B-(B-T)*(Math.log10(v)-lo)/(hi-lo);
+const L=62,R=W-12,T=12,B=262,n=Math.max(1,rows.length-1),X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/n,Y=v=>v<=0?B+12:v===Infinity?T:B-(B-T)*(Math.log10(v)-lo)/(hi-lo);
 const step=Math.max(1,Math.ceil((hi-lo)/7));for(let e=lo;e<=hi;e+=step){const y=Y(10**e);c.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--line)"}));const t=svg("text",{x:L-8,y:y+4,"text-anchor":"end"});t.textContent="1e"+e;c.append(t)}
 const z=svg("text",{x:L-8,y:B+16,"text-anchor":"end"});z.textContent="0";c.append(z);
 if(limit){const y=Y(limit);c.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--fail)","stroke-dasharray":"5 4"}));const t=svg("text",{x:R,y:y-5,"text-anchor":"end"});t.textContent="limit "+short(limit);c.append(t)}
@@ -69,7 +69,7 @@ list.sort((a,b)=>{const x=f(a),y=f(b);if(typeof x==="number"){if(Number.isNaN(x)
 const body=$("body");body.textContent="";for(const r of list.slice(0,most)){const tr=el("tr");tr.dataset.i=r.i;columns.forEach(([t,g,n],i)=>{const v=g(r),td=el("td",n?(i?(r.metrics?short(v):""):v):v,n?"n":i===1?r.verdict:"name");if(!n)td.title=v;tr.append(td)});tr.onclick=()=>detail(r);body.append(tr)}
 $("shown").textContent=Math.min(most,list.length)+" of "+list.length+" tensors";$("more").hidden=list.length<=most}
 $("filter").oninput=$("only").onchange=table;$("more").onclick=()=>{most*=4;table()};
-chart();table();{const s=rows.find(r=>r.tensor===data.first_suspect&&r.verdict==="fail");if(s)detail(s)}
+chart();addEventListener("resize",chart);table();{const s=rows.find(r=>r.tensor===data.first_suspect&&r.verdict==="fail");if(s)detail(s)}
 </script></body></html>
 )page";
 

@@ -17,7 +17,7 @@ input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--lin
 @media(max-width:800px){.tiles{grid-template-columns:1fr 1fr}}
 </style></head><body><main>
 <h1 id="title"></h1><div class="soft" id="paths"></div><div class="tiles" id="tiles"></div><div id="culprits"></div>
-<div class="card"><h2>Error along the network, in units of what rounding explains</h2><svg id="chart" viewBox="0 0 1200 260" role="img" aria-label="error over what rounding explains, by operator in order of computation"></svg></div>
+<div class="card"><h2>Error along the network, in units of what rounding explains</h2><svg id="chart" role="img" aria-label="error over what rounding explains, by operator in order of computation"></svg></div>
 <div class="card"><h2>Outputs</h2><div id="outputs"></div></div>
 <div class="card"><div class="row"><h2>Every value that both have</h2><input id="filter" placeholder="name or type" aria-label="filter"></div><div class="scroll" id="rows"></div><div class="soft" id="below"></div></div>
 </main><script>
@@ -33,10 +33,10 @@ for(const c of data.culprits){const box=el("div",undefined,"card culprit");box.a
 add("operator",c.op+" "+c.dtype+"["+c.dims+"]");add("what is odd",c.finding);add("error",short(c.error)+", where rounding explains "+short(c.allowed));add("by itself",short(c.local_error)+" when it reads the right values");
 add("made by",c.cause);add("kernel",c.kernel_name);add("holds",c.sources.join(", "));add("it reads",c.unpaired.map(n=>n+", which has no counterpart").join("; "));if(c.inner)add("in it",c.inner.name+(c.inner.location?" ("+c.inner.location+")":"")+", "+c.inner.op+": the first that differs when they are done one by one");add("proof",c.confirmed?"right values in its place mend what follows":"right values in its place do not mend what follows");add("reproducer",c.reproducer);box.append(dl);$("culprits").append(box)}
 const svg=(tag,at)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",tag);for(const k in at)e.setAttribute(k,at[k]);return e};
-{const c=$("chart"),rows=data.rows,ratio=r=>r.nonfinite?Infinity:num(r.allowed)>0?num(r.error)/num(r.allowed):num(r.error)>0?Infinity:0;
+{const c=$("chart"),W=Math.max(300,c.clientWidth||1200),rows=data.rows,ratio=r=>r.nonfinite?Infinity:num(r.allowed)>0?num(r.error)/num(r.allowed):num(r.error)>0?Infinity:0;
 if(!rows.length){const t=svg("text",{x:20,y:30});t.textContent="no value has a counterpart on the other side";c.append(t)}else{
 const pos=rows.map(ratio).filter(v=>v>0&&Number.isFinite(v));pos.push(1);const lo=Math.max(-9,Math.floor(Math.log10(Math.min(...pos)))),hi=Math.min(12,Math.max(1,Math.ceil(Math.log10(Math.max(...pos)))));
-const L=62,R=1188,T=14,B=220,X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/(rows.length-1),Y=v=>v===Infinity?T:v<=0?B+12:Math.max(T,Math.min(B,B-(B-T)*(Math.log10(v)-lo)/(hi-lo)));
+c.setAttribute("viewBox","0 0 "+W+" 260");const L=62,R=W-12,T=14,B=220,X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/(rows.length-1),Y=v=>v===Infinity?T:v<=0?B+12:Math.max(T,Math.min(B,B-(B-T)*(Math.log10(v)-lo)/(hi-lo)));
 const step=Math.max(1,Math.ceil((hi-lo)/7));for(let e=lo;e<=hi;e+=step){const y=Y(10**e);c.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--line)"}));const t=svg("text",{x:L-8,y:y+4,"text-anchor":"end"});t.textContent="1e"+e;c.append(t)}
 const y=Y(1);c.append(svg("line",{x1:L,x2:R,y1:y,y2:y,stroke:"var(--fail)","stroke-dasharray":"5 4"}));
 c.append(svg("polyline",{points:rows.map((r,i)=>X(i)+","+Y(ratio(r))).join(" "),fill:"none",stroke:"var(--accent)",opacity:.4}));

@@ -17,6 +17,7 @@ main{max-width:1280px;margin:0 auto;padding:24px}h1{font-size:22px;margin:0 0 4p
 svg{width:100%;display:block}svg text{fill:var(--soft);font-size:11px}
 table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums}th,td{padding:5px 8px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
 th.n,td.n{text-align:right}.scroll{overflow:auto;max-height:560px}.name{max-width:320px;overflow:hidden;text-overflow:ellipsis}
+@media(max-width:700px){main{padding:12px}.card{padding:12px}.tiles{grid-template-columns:1fr 1fr}}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 16px;margin:0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 )css";
 

@@ -329,8 +329,7 @@ void advise_on_host(const Sums& sums, std::vector<Advice>& list) {
                      static_cast<double>(sums.runs) / static_cast<double>(sums.count))});
 }
 
-void advise_on_steps(const Recording& recording, const Analysis& analysis, const Machine& machine,
-                     std::vector<Advice>& list) {
+void advise_on_fallback(const Recording& recording, const Analysis& analysis, std::vector<Advice>& list) {
   double all = static_cast<double>(analysis.op_time), fallback = 0;
   const StepTotal* slowest = nullptr;
   for (const StepTotal& total : analysis.steps) {
@@ -344,18 +343,44 @@ void advise_on_steps(const Recording& recording, const Analysis& analysis, const
         {"Operators run on the slow engine: `cairn why MODEL NODE` says what keeps a kernel from taking them.",
          fmt::format("{} of the steps' time; most in {} ({})", percent(fallback / all), step.name, step.type)});
   }
-  for (size_t i = 0; i < std::min<size_t>(analysis.steps.size(), 3); ++i) {
-    const StepTotal& total = analysis.steps[i];
+}
+
+constexpr double kFarFromRoofline = 0.5, kWorthNaming = 0.02;
+constexpr size_t kMostNamed = 6;
+
+/// Steps far below the roofline, by the share of all time that the roofline would save.
+void advise_on_roofline(const Recording& recording, const Analysis& analysis, const Machine& machine,
+                        std::vector<Advice>& list) {
+  struct Slow {
+    const StepInfo* step;
+    double part, share, saved;
+  };
+  std::vector<Slow> slow;
+  for (const StepTotal& total : analysis.steps) {
     const StepInfo& step = recording.plans[total.plan].steps[total.step];
     auto share = roofline_share(step, total, machine);
-    double part = static_cast<double>(total.total) / all;
-    if (!share || *share > 0.3 || part < 0.2) continue;
-    list.push_back(
-        {fmt::format("{} takes much of the time and is far from what the machine can do.", step.name),
-         fmt::format(
-             "{} of the steps' time, at {} of the roofline, kernel {}{}", percent(part), percent(*share), step.kernel,
-             step.sources.empty() || step.sources[0].location.empty() ? "" : ", made at " + step.sources[0].location)});
+    if (!share || *share > kFarFromRoofline) continue;
+    double part = static_cast<double>(total.total) / static_cast<double>(analysis.op_time);
+    if (part * (1 - *share) >= kWorthNaming) slow.push_back({&step, part, *share, part * (1 - *share)});
   }
+  if (slow.empty()) return;
+  std::stable_sort(slow.begin(), slow.end(), [](const Slow& a, const Slow& b) { return a.saved > b.saved; });
+  double saved = 0;
+  std::string evidence;
+  for (size_t i = 0; i < slow.size(); ++i) {
+    saved += slow[i].saved;
+    if (i >= kMostNamed) continue;
+    const StepInfo& step = *slow[i].step;
+    std::string location = step.sources.empty() ? "" : step.sources[0].location;
+    evidence += fmt::format("{}{} ({}{}{}): {} of the steps' time at {} of the roofline, kernel {}", i ? "; " : "",
+                            step.name, step.type, location.empty() ? "" : ", ", location, percent(slow[i].part),
+                            percent(slow[i].share), step.kernel.substr(0, step.kernel.find(',')));
+  }
+  if (slow.size() > kMostNamed) evidence += fmt::format("; and {} more", slow.size() - kMostNamed);
+  list.push_back(
+      {fmt::format("{} far below what the machine can do; at the roofline {} of the steps' time would go.",
+                   slow.size() == 1 ? "One step runs" : fmt::format("{} steps run", slow.size()), percent(saved)),
+       std::move(evidence)});
 }
 
 void advise_on_spread(const Analysis& analysis, std::vector<Advice>& list) {
@@ -385,7 +410,10 @@ void advise_on_spread(const Analysis& analysis, std::vector<Advice>& list) {
 std::vector<Advice> advise(const Recording& recording, const Analysis& analysis, const Machine& machine) {
   std::vector<Advice> list;
   advise_on_host(sums_of(analysis), list);
-  if (analysis.op_time > 0) advise_on_steps(recording, analysis, machine, list);
+  if (analysis.op_time > 0) {
+    advise_on_fallback(recording, analysis, list);
+    advise_on_roofline(recording, analysis, machine, list);
+  }
   advise_on_spread(analysis, list);
   return list;
 }

@@ -38,6 +38,15 @@ Tensors tensors_of(const nlohmann::json& list) {
   return text;
 }
 
+/// MaxPoolGrad, FusedBatchNormGradV3; Conv2DBackpropFilter. The gradient by the input alone is also how a graph states a
+/// transposed convolution, so it tells nothing.
+bool is_gradient_op(std::string_view op) {
+  if (op.find("BackpropFilter") != op.npos || op.find("BackpropV2") != op.npos) return true;
+  size_t version = op.find_last_not_of("0123456789");
+  if (version != op.npos && op[version] == 'V') op = op.substr(0, version);
+  return op.ends_with("Grad");
+}
+
 /// Source nodes that TensorFlow made for gradients.
 bool is_backward(const SourceNode& node) {
   std::string path = "/" + node.name;
@@ -46,7 +55,7 @@ bool is_backward(const SourceNode& node) {
     size_t end = path.find_first_not_of("0123456789", at + 11);
     below = end != std::string::npos && end > at + 11 && path[end] == '/';
   }
-  return below || node.op.ends_with("Grad") || node.op.find("Backprop") != std::string::npos;
+  return below || is_gradient_op(node.op);
 }
 
 StepInfo step_of(const nlohmann::json& json) {

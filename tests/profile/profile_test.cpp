@@ -148,6 +148,38 @@ TEST(Analysis, AdviceNamesTheSlowEngineAndTheHost) {
   EXPECT_NE(advice[1].evidence.find("100.0 % of the steps' time; most in a (Gather)"), std::string::npos);
 }
 
+TEST(Analysis, AdviceNamesTheStepsFarBelowTheirRoofline) {
+  Written file;
+  Json slow = step("slow", "Conv2D"), fast = step("fast", "MatMul"), small = step("small", "Relu");
+  slow["flops"] = 1000, fast["flops"] = 9000, small["flops"] = 1;
+  file.plan({slow, fast, small});
+  file.records({op(0, 1000, 0, 0), op(1000, 2000, 1, 0), op(2000, 2010, 2, 0), whole_run(0, 2010, 0)});
+  Recording recording = file.read();
+  Machine machine;
+  machine.flops = 10e9, machine.bandwidth = 1e12;
+  auto advice = advise(recording, analyse(recording), machine);
+  ASSERT_EQ(advice.size(), 1u);
+  EXPECT_EQ(advice[0].text,
+            "One step runs far below what the machine can do; at the roofline 44.8 % of the steps' time would go.");
+  EXPECT_EQ(advice[0].evidence.find("slow (Conv2D, train.py:4): 49.8 % of the steps' time at 10.0 % of the roofline"), 0u);
+  EXPECT_EQ(advice[0].evidence.find("small"), std::string::npos);
+}
+
+TEST(Analysis, ATransposedConvolutionIsNoBackwardPass) {
+  for (const char* type : {"Conv2DBackpropInput", "Conv3DBackpropInputV2", "StopGradient"}) {
+    Written file;
+    file.plan({step("up/conv2d_transpose", type), step("out", "Relu")});
+    file.records({op(0, 100, 0, 0), op(100, 200, 1, 0), whole_run(0, 200, 0)});
+    EXPECT_FALSE(analyse(file.read()).iterations[0].trains) << type;
+  }
+  for (const char* type : {"Conv2DBackpropFilter", "FusedBatchNormGradV3", "MaxPoolGrad"}) {
+    Written file;
+    file.plan({step("up/conv", type)});
+    file.records({op(0, 100, 0, 0), whole_run(0, 100, 0)});
+    EXPECT_TRUE(analyse(file.read()).iterations[0].trains) << type;
+  }
+}
+
 TEST(Analysis, WhatFitsACacheIsHeldAgainstTheCache) {
   Machine machine{1e9, 1e9, {{1000, 8e9}, {4000, 4e9}}};
   auto share = [&](double bytes) {
