@@ -53,6 +53,7 @@ class Stages:
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
+    shutil.copy(HERE / "train_tf1.py", OUT / "train.py")
     stages, beside = Stages(), Stages()
     script = train_script(stages)
     before = len(stages.rows)
@@ -99,17 +100,17 @@ def convert(stages, tests):
 
 def train_script(stages):
     """The TensorFlow 1 script: migrated, trained on both engines in turn, profiled."""
-    changes = stages.run("migrate", "cairn", "migrate", HERE / "train_tf1.py", accepted=(0, 1))  # 1: there are some
+    changes = stages.run("migrate", "cairn", "migrate", "train.py", accepted=(0, 1))  # 1: there are some
     print("".join(f"           {line}\n" for line in changes.splitlines()), end="", flush=True)
-    stages.run("migrate", "cairn", "migrate", HERE / "train_tf1.py", "-o", "migrated")
+    stages.run("migrate", "cairn", "migrate", "train.py", "-o", "migrated")
     records = {"tensorflow": [], "cairn": []}
     for turn in range(TRAININGS):
         for engine in sorted(records, reverse=turn % 2 == 0):
-            words = ("migrated/train_tf1.py", "--steps", TRAINING_STEPS, "--output", f"tf1_{engine}")
+            words = ("migrated/train.py", "--steps", TRAINING_STEPS, "--output", f"tf1_{engine}")
             stages.run("script", "cairn", "tf1", *words, CAIRN_ENGINE=engine)
             records[engine].append(dict(np.load(OUT / f"tf1_{engine}" / "record.npz")))
     shutil.rmtree(OUT / "profile", ignore_errors=True)
-    short = ("migrated/train_tf1.py", "--steps", PROFILED_STEPS, "--output", "tf1_profile")
+    short = ("migrated/train.py", "--steps", PROFILED_STEPS, "--output", "tf1_profile")
     stages.run("profile", "cairn", "profile", "-o", "profile", "--", BIN / "cairn", "tf1", *short)
     losses = {engine: runs[0]["losses"].astype(float) for engine, runs in records.items()}
     times = [[float(np.median(run["seconds"][10:])) for run in pair] for pair in zip(*records.values())]
@@ -128,7 +129,7 @@ def compare_script(stages):
                "--input_shape=images:-1,8,8,1", "--soc_version=Ascend310")  # fmt: skip
     stages.run("verify", "cairn", "verify", "digits_tf1.om", "--against", "tf1_cairn/frozen.pb")
     shutil.rmtree(OUT / "diff", ignore_errors=True)
-    stages.run("diff", "cairn", "diff", "--script", "migrated/train_tf1.py", "--steps", DIFFED_STEPS, "-o", "diff",
+    stages.run("diff", "cairn", "diff", "--script", "migrated/train.py", "--steps", DIFFED_STEPS, "-o", "diff",
                "--", "--steps", DIFFED_STEPS, "--output", "tf1_diff")  # fmt: skip
 
 

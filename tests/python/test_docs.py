@@ -1,5 +1,5 @@
 """What the documentation says to type is typed: shell and Python blocks of README.md and docs/ run, file by file, in a
-folder that holds the digits model as saved_model/, test images as images.npy and a TensorFlow 1 script as train.py. Blocks
+folder that holds the digits model as saved_model/, test images as test_images.npy and a TensorFlow 1 script as train.py. Blocks
 marked `text` are not run."""
 
 import os
@@ -25,7 +25,7 @@ def folder(models, tmp_path):
     model = models("digits")
     shutil.copytree(model.saved_model, tmp_path / "saved_model")
     inputs, _ = next(iter(model.cases()))
-    np.save(tmp_path / "images.npy", inputs["x"][:1])
+    np.save(tmp_path / "test_images.npy", inputs["x"])
     shutil.copy(ROOT / "examples/digits/train_tf1.py", tmp_path / "train.py")
     return tmp_path
 
@@ -51,6 +51,6 @@ def run_shell(text, folder):
 
 
 def run_python(text, folder):
-    prelude = "import numpy as np\nimages = np.load('images.npy')\n"
+    prelude = "import numpy as np\nimages = np.load('test_images.npy')\n"
     done = subprocess.run([BIN / "python", "-c", prelude + text], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stderr}"
