@@ -8,6 +8,7 @@
 
 #include "passes/pipeline.h"
 #include "passes/precision_lists.h"
+#include "passes/widen.h"
 #include "support/fault.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -223,8 +224,17 @@ std::vector<std::string> list_in(const char* variable) {
   return text && *text ? split_list(text, ',') : std::vector<std::string>{};
 }
 
+/// CAIRN_TRUTH=f64: every model computes in float64 on the reference engine, to judge rounding by.
+bool in_float64() {
+  const char* text = std::getenv("CAIRN_TRUTH");
+  if (!text || !*text) return false;
+  if (std::string_view(text) != "f64") fail(ErrorKind::invalid_argument, "CAIRN_TRUTH", "is {}, expected f64", text);
+  return true;
+}
+
 std::vector<std::string> disabled_passes() {
   constexpr const char* kVariable = "CAIRN_DISABLE";
+  if (in_float64()) return {"ALL"};
   std::vector<std::string> names = list_in(kVariable);
   if (names.empty()) return names;
   const std::vector<PassInfo> known = list_passes();
@@ -245,6 +255,7 @@ ModelOptions model_options(const CairnModelOptions* given) {
   if (known.threads < 0 || known.threads > 1024)
     fail(ErrorKind::invalid_argument, "threads", "is {}, expected 0 to 1024", known.threads);
   options.engines = known.engines ? split_list(known.engines, ',') : list_in("CAIRN_ENGINES");
+  if (in_float64()) options.engines = {"reference"};
   options.optimise = !known.keep_graph;
   options.bind_state = known.bind_state != 0;
   // Plans are made for as many threads as the executor has; runs bring the one that is used.
@@ -267,6 +278,7 @@ void read_names(const char* text, std::vector<std::string>& names) {
 
 void apply_precision(const CairnModelOptions* given, Module& module) {
   CairnModelOptions known = checked(given, "options");
+  if (in_float64()) return widen_floats(module, false);
   const bool lists = known.mixed_lists && *known.mixed_lists;
   PrecisionOptions precision;
   if (known.precision_mode && *known.precision_mode) {

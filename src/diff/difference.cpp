@@ -53,19 +53,6 @@ std::vector<std::vector<size_t>> channel_moves(size_t rank) {
   return {back, front};
 }
 
-std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like) {
-  std::vector<Tensor> forms;
-  if (golden.count() != like.count()) return forms;
-  if (without_ones(golden.dims()) == without_ones(like.dims())) forms.push_back(golden.reshaped(like.dims()));
-  for (const auto& order : channel_moves(golden.rank())) {
-    std::vector<int64_t> dims;
-    for (size_t axis : order) dims.push_back(golden.dims()[axis]);
-    if (dims == like.dims()) forms.push_back(permuted(golden, order));
-  }
-  if (forms.empty()) forms.push_back(golden.reshaped(like.dims()));
-  return forms;
-}
-
 bool is_compared(DType dtype) {
   return dtype.kind != DType::Kind::string && dtype.bits >= 8 && dtype.kind != DType::Kind::complex_float;
 }
@@ -109,6 +96,19 @@ const Tensor* find(const std::vector<std::pair<std::string, Tensor>>& list, cons
 }
 
 }  // namespace
+
+std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like) {
+  std::vector<Tensor> forms;
+  if (golden.count() != like.count()) return forms;
+  if (without_ones(golden.dims()) == without_ones(like.dims())) forms.push_back(golden.reshaped(like.dims()));
+  for (const auto& order : channel_moves(golden.rank())) {
+    std::vector<int64_t> dims;
+    for (size_t axis : order) dims.push_back(golden.dims()[axis]);
+    if (dims == like.dims()) forms.push_back(permuted(golden, order));
+  }
+  if (forms.empty()) forms.push_back(golden.reshaped(like.dims()));
+  return forms;
+}
 
 std::optional<Tensor> in_form_of(const Tensor& golden, const Tensor& like) {
   std::vector<Tensor> forms = forms_of(golden, like);

@@ -93,6 +93,8 @@ struct Options {
 Result find_difference(const Subject& subject, const Golden& golden, const std::vector<Tensor>& inputs,
                        const Options& options = {});
 
+/// All that `golden` may be in the dims of `like`; dims can be equal by chance, with the channels elsewhere.
+std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
 /// `golden` in the form of `like`: as it is, in other dims, or with channels moved. Nothing when the counts differ.
 std::optional<Tensor> in_form_of(const Tensor& golden, const Tensor& like);
 

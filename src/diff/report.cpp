@@ -13,6 +13,13 @@
 
 namespace cairn::diff {
 
+std::string name_of(const Row& row) {
+  std::string name = row.key.node;
+  if (row.key.index > 0) name += fmt::format(":{}", row.key.index);
+  if (row.key.turn > 0) name += fmt::format(" (execution {})", row.key.turn + 1);
+  return name;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -21,13 +28,6 @@ namespace fs = std::filesystem;
 Json number(double value) {
   if (std::isnan(value)) return nullptr;
   return std::isinf(value) ? Json("inf") : Json(value);
-}
-
-std::string name_of(const Row& row) {
-  std::string name = row.key.node;
-  if (row.key.index > 0) name += fmt::format(":{}", row.key.index);
-  if (row.key.turn > 0) name += fmt::format(" (execution {})", row.key.turn + 1);
-  return name;
 }
 
 Json row_json(const Row& row) {

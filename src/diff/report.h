@@ -7,6 +7,8 @@
 
 namespace cairn::diff {
 
+/// "conv1:1 (execution 2)".
+std::string name_of(const Row& row);
 std::string to_json(const Result& result);
 std::string to_html(const Result& result);
 /// What a terminal shows, in lines of at most 100 columns.

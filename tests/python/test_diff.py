@@ -122,6 +122,35 @@ def test_a_keras_file_can_be_held_to_be_right(command, tmp_path):
         assert result["culprits"][0]["name"].endswith(name), result["culprits"][0]["name"]
 
 
+def truth_of(done, folder, status):
+    assert done.returncode == status, done.stdout + done.stderr
+    return json.loads((folder / "cairn_diff" / "truth.json").read_text())
+
+
+def test_whose_rounding_is_larger_is_told_for_each_operator(models, command, tmp_path):
+    lenet = models("lenet").frozen
+    result = truth_of(command("cairn", "diff", lenet, lenet, "--truth", "f64"), tmp_path, 0)
+    assert "TensorFlow 2.15" in result["theirs"] and not result["worse"]
+    assert sum(result["larger"].values()) >= 6
+    for row in result["rows"] + result["outputs"]:
+        assert 0 < row["theirs"]["rms"] < 1e-5 * row["size"], row
+    page = (tmp_path / "cairn_diff" / "index.html").read_text()
+    assert result["outputs"][0]["name"] in page and "/*DATA*/" not in page
+
+
+def test_the_rounding_of_a_converted_file_is_judged_by_its_source(models, command, tmp_path):
+    assert command("cairn", "convert", models("digits").saved_model, "-o", "model.om").returncode == 0
+    result = truth_of(command("cairn", "diff", "model.om", models("digits").saved_model, "--truth", "f64"), tmp_path, 0)
+    assert sum(result["larger"].values()) >= 3
+
+
+def test_a_lower_precision_errs_more_than_the_framework(models, command, tmp_path):
+    lenet = models("lenet").frozen
+    done = command("cairn", "diff", lenet, lenet, "--truth", "f64", "--precision", "f16")
+    result = truth_of(done, tmp_path, 2)
+    assert result["worse"] and result["larger"]["mine"] and "OURS is larger" in done.stdout
+
+
 def test_wrong_use_is_told_in_a_sentence(models, command, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
     np.savez(tmp_path / "other.npz", nothing=np.zeros(3))
@@ -224,6 +253,37 @@ def test_a_lower_precision_that_the_script_asks_for_is_no_fault(name, tmp_path):
     assert result["equal"] and result["least"] > 1e-3, result["first"]
     result = script_diff(tmp_path, text, *words, CAIRN_LIBRARY=str(FAULTY), CAIRN_FAULT="scale@first@2")
     assert not result["equal"] and result["culprit"]["name"] in ("first", "hidden") and result["culprit"]["cause"] == "kernel"
+
+
+DROPOUT_IN_A_LOOP = """
+x = tf.placeholder(tf.float32, [8, 12, 4])
+cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.BasicRNNCell(8), input_keep_prob=0.7, output_keep_prob=0.6, state_keep_prob=0.8)
+outputs, _ = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+loss = tf.reduce_mean(tf.square(outputs - 0.5))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+feeds = {x: random.randn(8, 12, 4)}
+"""
+
+
+def test_dropout_in_a_loop_draws_in_the_same_order_on_both_sides(tmp_path):
+    result = script_diff(tmp_path, HEAD + DROPOUT_IN_A_LOOP + TAIL, "--steps", 3, "--no-cause")
+    assert result["equal"], result["first"]
+
+
+@pytest.mark.parametrize("tail,status", [(TAIL, 0), pytest.param(LOWER, 2, marks=pytest.mark.long)], ids=["full", "lower"])
+def test_the_rounding_of_a_training_run_is_judged_by_the_run_in_float64(tail, status, tmp_path):
+    (tmp_path / "train.py").write_text(HEAD + IMAGES + tail)
+    words = ["-m", "cairn_tf1.diff", "--script", tmp_path / "train.py", "--truth", "f64", "-o", tmp_path / "work", "--json"]
+    done = tensorflow_adapter.run_python(words)
+    assert done.returncode == status, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result["worse"] == bool(status)
+    gradients = [row for row in result["rows"] if row["name"].startswith("gradients/")]
+    assert len(gradients) >= 4 and all(row["theirs"]["rms"] < 1e-5 * row["size"] for row in gradients)
+    assert {row["name"] for row in result["values"] if row["op"] == "variable"} >= {"k", "w"}
+    if status:
+        assert result["larger"]["mine"] > 4
+    assert "gradients/" in (tmp_path / "work" / "index.html").read_text()
 
 
 def fault_cases():

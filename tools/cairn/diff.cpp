@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "compare/formats/npz.h"
 #include "diff/report.h"
+#include "diff/truth.h"
 #include "diff_worker.h"
 #include "passes/pipeline.h"
 #include "passes/precision.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Diff {
   ModelArguments model;
-  std::string golden, golden_engine = "auto", inputs_file, disable, precision, python, output = "cairn_diff";
+  std::string golden, golden_engine = "auto", inputs_file, disable, precision, truth, python, output = "cairn_diff";
   std::vector<std::string> inputs;
   int most = 1, seed = 0;
   bool json = false;
@@ -208,6 +209,41 @@ int report(const Diff& diff, const diff::Result& result) {
   return result.equal ? 0 : kExitDiffers;
 }
 
+/// The graph that is exact in float64: golden's where it is a source, else the model's own, with the inputs in its order.
+std::pair<diff::Subject, std::vector<Tensor>> truth_of(const Diff& diff, const Model& model,
+                                                       const std::vector<Tensor>& inputs) {
+  diff::Subject truth;
+  ModelArguments arguments = diff.model;
+  std::string path = expand_home(diff.golden);
+  if (!path.ends_with(".npz") && kind_of(path) == FileKind::foreign) arguments.path = diff.golden;
+  truth.load = [arguments] { return open(arguments); };
+  truth.threads = diff.model.threads;
+  truth = diff::in_float64(std::move(truth));
+  auto exact = truth.model();
+  std::vector<Tensor> ordered;
+  for (const Port& port : exact->inputs())
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (model.inputs()[i].name == port.name) ordered.push_back(inputs[i]);
+  if (ordered.size() != inputs.size())
+    fail(ErrorKind::invalid_argument, "--truth", "{} has other inputs than {}", arguments.path, diff.model.path);
+  return {truth, ordered};
+}
+
+int judge_rounding(const Diff& diff, const diff::Subject& subject, const Model& model,
+                   const std::vector<Tensor>& inputs, const diff::Golden& golden) {
+  auto [truth, exact_inputs] = truth_of(diff, model, inputs);
+  diff::TruthResult result = diff::judge_by_truth(subject, inputs, golden, truth, exact_inputs);
+  result.mine = fmt::format("{} ({})", diff.model.path, diff.model.engines.empty() ? "cpu" : diff.model.engines);
+  result.truth = "the graph in float64";
+  fs::path folder = expand_home(diff.output);
+  fs::create_directories(folder);
+  write_file((folder / "index.html").string(), to_html(result));
+  write_file((folder / "truth.json").string(), to_json(result));
+  fmt::print("{}", diff.json ? to_json(result) : to_text(result));
+  if (!diff.json) fmt::print("page: {}\n", (folder / "index.html").string());
+  return result.worse() ? kExitDiffers : 0;
+}
+
 int diff_models(Diff diff) {
   diff::Subject subject = subject_of(diff);
   auto model = subject.model();
@@ -222,6 +258,7 @@ int diff_models(Diff diff) {
       fmt::print("not compared: framework missing ({}); --golden-engine reference takes our own\n", missing.reason);
     return kExitNotVerified;
   }
+  if (!diff.truth.empty()) return judge_rounding(diff, subject, *model, inputs, golden);
   diff::Result result =
       diff::find_difference(subject, golden, inputs, {.most_culprits = static_cast<size_t>(diff.most)});
   ask_source(diff, subject, golden, inputs, result);
@@ -245,15 +282,20 @@ void add_diff(Verb& app, Run& run) {
       .one_of({"auto", "framework", "reference", "cpu"});
   verb.add_option("--disable", diff->disable, "passes to leave out of the first model, or ALL");
   verb.add_option("--precision", diff->precision, "the first model in f16 or bf16").one_of({"f16", "bf16"});
+  verb.add_option("--truth", diff->truth,
+                  "f64: judge both by the graph in float64 and tell for each operator whose rounding error is larger")
+      .one_of({"f64"});
   verb.add_option("--most", diff->most, "faults to look for, one after the other").within(1, 100);
   verb.add_option("-o,--output", diff->output, "folder for the page and the reproducer (cairn_diff)");
   verb.add_option("--python", diff->python,
                   "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
   verb.footer(
-      "\nExit status: 0 no difference beyond rounding, 2 differs, 3 not compared (framework missing).\n\nExamples:\n"
+      "\nExit status: 0 no difference beyond rounding, 2 differs (with --truth: an output of ours errs more than 1.5 "
+      "times theirs), 3 not compared (framework missing).\n\nExamples:\n"
       "  cairn diff model.om saved_model/\n  cairn diff model.om model.onnx --python ~/onnx/bin/python\n"
       "  cairn diff model.om model.om --golden-engine reference\n  cairn diff frozen.pb frozen.pb --precision f16\n"
-      "  cairn diff --script train.py --steps 20");
+      "  cairn diff --script train.py --steps 20\n"
+      "  cairn diff model.om saved_model/ --truth f64");
   verb.callback([diff, &run] { run = [diff] { return diff_models(*diff); }; });
 }
 

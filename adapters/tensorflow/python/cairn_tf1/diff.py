@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import diff_page, recorded
+from cairn_tf1 import diff_page, recorded, truth
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
@@ -28,14 +28,17 @@ def parse(words):
     parser = argparse.ArgumentParser(prog="cairn diff --script", description=__doc__.split("\n\n")[0].split(": ", 1)[1])
     parser.add_argument("--script", type=Path, required=True, help="a training script, migrated or of TensorFlow 1")
     parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2")
-    parser.add_argument("--steps", type=int, default=20, help="training runs to compare (default %(default)s)")
+    parser.add_argument("--steps", type=int, help="training runs to compare (default 20; with --truth the one to judge, default 1)")
+    parser.add_argument("--truth", choices=["f64"], help="judge the rounding of both sides by a run in float64 (see cairn_tf1.truth)")
     parser.add_argument("--stock", type=Path, help="keep stock TensorFlow's runs in this folder, and take those that are there")
     parser.add_argument("--no-cause", action="store_true", help="do not look for the kernel or pass, which takes further runs")
     parser.add_argument("-o", "--output", type=Path, default=Path("cairn_diff"), help="work folder (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds that one run may take (default %(default)s)")
     parser.add_argument("arguments", nargs="*", metavar="args", help="of the script, after --")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    options.steps = options.steps or (1 if options.truth else 20)
+    return options
 
 
 def main(words=None):
@@ -44,6 +47,8 @@ def main(words=None):
         return fault(f"there is no script {options.script}")
     options.output.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(Runs(options)) as runs:
+        if options.truth:
+            return truth.main(runs)
         result, rows = diff(runs)
     (options.output / "difference.json").write_text(json.dumps(result, indent=1))
     (options.output / "index.html").write_text(diff_page.page(result, rows, FACTOR, result["least"]))

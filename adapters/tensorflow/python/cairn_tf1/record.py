@@ -43,6 +43,7 @@ class Recorder:
         ops.Graph.seed = property(
             lambda graph: SEED if graph._seed is None else graph._seed, lambda graph, seed: setattr(graph, "_seed", seed)
         )
+        turns_in_order()
         Sessions(self).install()
         Eager(self).install()
         atexit.register(self._save)
@@ -74,6 +75,22 @@ class Recorder:
             self._sizes[graph] = size
             # TensorFlow itself sums 16-bit numbers in 16 bits, which the engine does not.
             self.roundoff = max(self.roundoff, 4 * roundoff_of_graph(graph))
+
+
+def turns_in_order():
+    """Loops take one turn after the other, as the engine does. TensorFlow's `parallel_iterations` lets turns overlap, and then random
+    operators in a loop (dropout in dynamic_rnn) draw in an order that differs between engines and between runs."""
+    from tensorflow.python.ops import control_flow_ops, while_v2
+
+    plain_context, plain_loop = control_flow_ops.WhileContext.__init__, while_v2.while_loop
+
+    def context(self, maximum_iterations=None, parallel_iterations=10, *arguments, **options):
+        plain_context(self, maximum_iterations, 1, *arguments, **options)
+
+    def loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, *arguments, **options):
+        return plain_loop(cond, body, loop_vars, shape_invariants, 1, *arguments, **options)
+
+    control_flow_ops.WhileContext.__init__, while_v2.while_loop = context, loop
 
 
 class Sessions:

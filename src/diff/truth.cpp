@@ -1,0 +1,150 @@
+#include "diff/truth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/widen.h"
+
+namespace cairn::diff {
+
+namespace {
+
+std::optional<Error64> error_of(const Tensor& value, const Tensor& truth) {
+  std::optional<Error64> best;
+  if (value.count() != truth.count() || !value.dtype().is_float() || value.dtype().bits < 16) return best;
+  const std::vector<double> a = value.as_f64();
+  for (const Tensor& form : forms_of(truth, value)) {
+    const std::vector<double> b = form.as_f64();
+    Error64 error;
+    double square = 0;
+    size_t finite = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (std::isfinite(a[i]) && std::isfinite(b[i])) {
+        const double off = std::abs(a[i] - b[i]);
+        error.most = std::max(error.most, off), square += off * off, ++finite;
+      } else if (!(std::isnan(a[i]) && std::isnan(b[i])) && a[i] != b[i]) {
+        ++error.nonfinite;
+      }
+    }
+    error.rms = finite ? std::sqrt(square / static_cast<double>(finite)) : 0;
+    if (!best || std::pair(error.nonfinite, error.rms) < std::pair(best->nonfinite, best->rms)) best = error;
+  }
+  return best;
+}
+
+double size_of(const Tensor& truth) {
+  double square = 0;
+  size_t finite = 0;
+  for (double value : truth.as_f64())
+    if (std::isfinite(value)) square += value * value, ++finite;
+  return finite ? std::sqrt(square / static_cast<double>(finite)) : 0;
+}
+
+void judge(TruthRow& row, const Tensor& truth) {
+  row.row.spread = size_of(truth);
+  if (row.mine) row.row.error = row.mine->most, row.row.nonfinite = row.mine->nonfinite;
+  if (!row.mine || !row.theirs) return;
+  // Rounding the truth to f32 once errs by about 0.4 of the roundoff.
+  const double least = std::max(0.4 * 0x1p-24 * row.row.spread, 1e-300);
+  const double mine = std::max(row.mine->rms, least), theirs = std::max(row.theirs->rms, least);
+  row.ratio = mine / theirs;
+  if (row.mine->nonfinite != row.theirs->nonfinite)
+    row.larger = row.mine->nonfinite > row.theirs->nonfinite ? Larger::mine : Larger::theirs;
+  else if (row.ratio > kLarger)
+    row.larger = Larger::mine;
+  else if (row.ratio < 1 / kLarger)
+    row.larger = Larger::theirs;
+}
+
+const Tensor* find(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name) {
+  for (const std::string& each : {name, name + ":0", name.substr(0, name.rfind(':'))})
+    for (const auto& [key, tensor] : list)
+      if (key == each) return &tensor;
+  return nullptr;
+}
+
+/// Where ours is first the larger one: not so in what a value was made from, through values without counterpart.
+void find_first(const Trace& trace, const std::vector<TruthRow*>& rows) {
+  std::vector<bool> tainted(trace.values.size(), false);
+  for (size_t i = 0; i < trace.values.size(); ++i) {
+    const auto& inputs = trace.values[i].inputs;
+    const bool inherited = std::any_of(inputs.begin(), inputs.end(), [&](size_t input) { return tainted[input]; });
+    const bool judged = rows[i] && rows[i]->theirs;
+    tainted[i] = judged ? rows[i]->larger == Larger::mine : inherited;
+    if (judged && tainted[i]) rows[i]->first = !inherited;
+  }
+}
+
+/// A row for each floating value of the truth that the other side has as well, in the order of computation.
+void add_rows(TruthResult& result, const Trace& trace, const Golden& theirs, const Trace& exact) {
+  std::map<Key, size_t> places;  // of several values with one name the last is meant
+  for (size_t i = 0; i < trace.values.size(); ++i) places[trace.values[i].key] = i;
+  std::map<Key, size_t> last;
+  for (size_t i = 0; i < exact.values.size(); ++i) last[exact.values[i].key] = i;
+  std::vector<size_t> of_trace;
+  for (size_t i = 0; i < exact.values.size(); ++i) {
+    const Traced& value = exact.values[i];
+    if (last[value.key] != i || !value.tensor.defined() || value.tensor.dtype() != kF64) continue;
+    auto other = theirs.values.find(value.key);
+    auto own = places.find(value.key);
+    TruthRow row;
+    row.row.key = value.key, row.row.op = value.op, row.row.location = value.location;
+    row.row.dims = value.tensor.dims();
+    if (other != theirs.values.end() && other->second.defined()) row.theirs = error_of(other->second, value.tensor);
+    if (own != places.end() && trace.values[own->second].tensor.defined()) {
+      const Traced& traced = trace.values[own->second];
+      row.mine = error_of(traced.tensor, value.tensor);
+      row.row.kernel = traced.kernel, row.row.dtype = to_string(traced.tensor.dtype());
+    }
+    if (!row.theirs) continue;
+    judge(row, value.tensor);
+    of_trace.push_back(row.mine ? own->second : trace.values.size());
+    result.rows.push_back(std::move(row));
+  }
+  std::vector<TruthRow*> rows(trace.values.size() + 1, nullptr);
+  for (size_t i = 0; i < result.rows.size(); ++i) rows[of_trace[i]] = &result.rows[i];
+  find_first(trace, rows);
+}
+
+}  // namespace
+
+size_t TruthResult::count(Larger larger) const {
+  return static_cast<size_t>(std::count_if(
+      rows.begin(), rows.end(), [&](const TruthRow& row) { return row.mine && row.theirs && row.larger == larger; }));
+}
+
+bool TruthResult::worse() const {
+  return std::any_of(outputs.begin(), outputs.end(), [](const TruthRow& row) { return row.larger == Larger::mine; });
+}
+
+Subject in_float64(Subject plain) {
+  plain.engines = {"reference"};
+  plain.disabled = {"ALL"};
+  plain.before_passes = [](Module& module) { widen_floats(module, true); };
+  return plain;
+}
+
+TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& inputs, const Golden& theirs,
+                           const Subject& truth, const std::vector<Tensor>& exact_inputs) {
+  TruthResult result;
+  result.theirs = theirs.maker;
+  auto model = mine.model(), exact_model = truth.model();
+  const Trace trace = trace_run(*model, inputs, {}, mine.fault.get());
+  const Trace exact = trace_run(*exact_model, exact_inputs);
+  add_rows(result, trace, theirs, exact);
+  for (const auto& [name, tensor] : trace.outputs) {
+    const Tensor *other = find(theirs.outputs, name), *right = find(exact.outputs, name);
+    if (!other) fail(ErrorKind::not_found, name, "is no output of {}", theirs.maker);
+    if (!right) fail(ErrorKind::not_found, name, "is no output of the graph in float64");
+    if (!tensor.dtype().is_float()) continue;
+    TruthRow row;
+    row.row.key.node = name, row.row.dims = tensor.dims(), row.row.dtype = to_string(tensor.dtype());
+    row.row.is_output = true;
+    row.mine = error_of(tensor, *right), row.theirs = error_of(*other, *right);
+    judge(row, *right);
+    result.outputs.push_back(std::move(row));
+  }
+  return result;
+}
+
+}  // namespace cairn::diff

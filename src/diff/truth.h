@@ -1,0 +1,44 @@
+// Whose rounding is larger: the errors of a run of ours and of other values against the same graph in float64.
+#pragma once
+
+#include "diff/difference.h"
+
+namespace cairn::diff {
+
+/// Root mean square and largest difference from the truth.
+struct Error64 {
+  double rms = 0, most = 0;
+  size_t nonfinite = 0;  // elements that are finite on one side only
+};
+
+enum class Larger : uint8_t { alike, mine, theirs };
+
+struct TruthRow {
+  Row row;                              // of what is said there of the value; `spread` is the truth's root mean square
+  std::optional<Error64> mine, theirs;  // nothing: the value is inside a step there, or has no counterpart
+  Larger larger = Larger::alike;
+  double ratio = 1;    // mine over theirs, neither below what rounding the truth once gives
+  bool first = false;  // larger here although not in what it was made from
+};
+
+struct TruthResult {
+  std::string mine, theirs, truth;
+  std::vector<TruthRow> outputs, rows;  // rows in the order of computation
+  size_t count(Larger larger) const;
+  bool worse() const;  // an output of ours errs more
+};
+
+/// An error is larger when it is more than this times the other.
+inline constexpr double kLarger = 1.5;
+
+/// `truth` makes the model that is held to be exact, for the inputs `exact_inputs`. Throws Error.
+TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& inputs, const Golden& theirs,
+                           const Subject& truth, const std::vector<Tensor>& exact_inputs);
+/// `plain` in float64 on the reference engine.
+Subject in_float64(Subject plain);
+
+std::string to_json(const TruthResult& result);
+std::string to_html(const TruthResult& result);
+std::string to_text(const TruthResult& result);
+
+}  // namespace cairn::diff
