@@ -2,6 +2,7 @@
 #include <queue>
 
 #include "ops/families.h"
+#include "ops/image.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -33,13 +34,6 @@ void infer_resize(InferContext& context) {
   context.result(dtype, std::move(result));
 }
 
-// Where the pixels of one axis of the result come from: up to four taps each.
-struct Sampling {
-  std::vector<std::array<int64_t, 4>> taps;
-  std::vector<std::array<float, 4>> weights;
-  size_t count = 1;  // taps that count
-};
-
 float place(std::string_view coordinates, float scale, int64_t i) {
   const auto at = static_cast<float>(i);
   return coordinates == "half_pixel" ? (at + 0.5f) * scale - 0.5f : at * scale;
@@ -64,7 +58,9 @@ std::array<float, 4> cubic(float fraction, float a, bool steps) {
   return {far(x + 1), near(x), near(1 - x), far(2 - x)};
 }
 
-Sampling sampling(const AttributeView& attr, int64_t in, int64_t out) {
+}  // namespace
+
+Sampling resize_sampling(const AttributeView& attr, int64_t in, int64_t out) {
   const std::string &mode = attr.text("mode"), &coordinates = attr.text("coordinates");
   const bool corners = coordinates == "align_corners" && out > 1;
   const float scale = corners ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
@@ -102,13 +98,16 @@ Sampling sampling(const AttributeView& attr, int64_t in, int64_t out) {
   return result;
 }
 
+namespace {
+
 void resize(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
   Tensor& y = context.output(0);
   if (y.count() == 0) return;
   const Dims &in = x.dims(), &out = y.dims();
-  const Sampling rows = sampling(context.attr, in[1], out[1]), columns = sampling(context.attr, in[2], out[2]);
+  const Sampling rows = resize_sampling(context.attr, in[1], out[1]),
+                 columns = resize_sampling(context.attr, in[2], out[2]);
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);

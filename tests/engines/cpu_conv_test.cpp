@@ -69,7 +69,7 @@ ConvSpec random_spec(Random& random) {
 ConvSpec random_product(Random& random) {
   ConvSpec s;
   s.w = s.ow = random.one_of({1, 2, 3, 5, 6, 7, 13, 14, 15, 49, 97});
-  s.ic = random.one_of({1, 2, 7, 25, 26, 64, 129, 300});
+  s.ic = random.one_of({1, 2, 7, 25, 26, 64, 129, 300, 385, 1030});
   s.oc = random.one_of({1, 7, 10, 16, 30, 48, 64, 72, 128, 130, 1000});
   s.transposed_x = random.coin();
   s.residual = random.coin();

@@ -52,13 +52,56 @@ std::vector<const Node*> relu_gate(const Value* gradient, const Uses& uses) {
   return {greater, select};
 }
 
-Refusal refuses_batch_norm_training(const Group& group) {
-  const auto extended = as_extended(group, "batch_norm_training");
+namespace {
+
+Refusal refuses_normalisation(const Group& group, const std::optional<Contraction>& extended) {
   if (!extended) return "is another operation";
   if (auto reason = not_f32(group)) return reason;
   if (extended->epilogue.bias || activation_of(extended->epilogue).kind == Activation::Kind::clip)
     return "takes no bias and no activation but relu";
   return has_elements(extended->node->inputs[0]) ? Refusal() : "has no elements";
+}
+
+// The y that takes the place of x or of what is added to it.
+CallOptions in_place_of(const ChannelPlanes& planes, size_t x, size_t residual, size_t workspace) {
+  std::vector<size_t> places = residual != x ? std::vector<size_t>{residual, x} : std::vector<size_t>{x};
+  return {.in_place = aligned(planes, places), .workspace = workspace};
+}
+
+std::string name_of(const char* op, const Epilogue& epilogue) {
+  return fmt::format("{}{}{}", op, epilogue.residual ? ", added" : "", epilogue.activation ? ", relu" : "");
+}
+
+}  // namespace
+
+Refusal refuses_batch_norm_training(const Group& group) {
+  return refuses_normalisation(group, as_extended(group, "batch_norm_training"));
+}
+
+Refusal refuses_batch_norm_inference(const Group& group) {
+  return refuses_normalisation(group, as_extended(group, "batch_norm"));
+}
+
+std::unique_ptr<Step> make_batch_norm_inference(const Group& group, MakeContext&) {
+  const Contraction extended = *as_extended(group, "batch_norm");
+  const Node& node = *extended.node;
+  const ChannelPlanes planes = planes_of(node, node.inputs[0]);
+  const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
+  const bool relu = extended.epilogue.activation != nullptr, adds = extended.epilogue.residual != nullptr;
+  std::array<size_t, 5> in{};
+  for (size_t i = 0; i < in.size(); ++i) in[i] = index_of(group, node.inputs[i]);
+  const size_t residual = adds ? index_of(group, extended.epilogue.residual) : in[0];
+  const auto run = [=](const StepArgs& args) {
+    BatchNorm b;
+    b.epsilon = epsilon, b.relu = relu;
+    b.x = input(args, in[0]), b.scale = input(args, in[1]), b.offset = input(args, in[2]);
+    b.mean = input(args, in[3]), b.variance = input(args, in[4]);
+    b.residual = adds ? input(args, residual) : nullptr;
+    b.y = output(args);
+    batch_norm_inference(args.executor, planes, b, static_cast<float*>(args.workspace));
+  };
+  return call(name_of("batch_norm", extended.epilogue), run,
+              in_place_of(planes, in[0], residual, static_cast<size_t>(planes.c) * sizeof(float)));
 }
 
 std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&) {
@@ -76,12 +119,12 @@ std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&)
     b.epsilon = epsilon, b.relu = relu;
     b.x = input(args, x), b.scale = input(args, scale), b.offset = input(args, offset);
     b.residual = adds ? input(args, residual) : nullptr;
-    b.y = results.at(args, 0), b.mean = results.at(args, 1), b.variance = results.at(args, 2);
-    batch_norm_training(args.executor, planes, b, static_cast<float*>(args.workspace));
+    b.y = results.at(args, 0);
+    float *mean = results.at(args, 1), *variance = results.at(args, 2);
+    batch_norm_training(args.executor, planes, b, mean, variance, static_cast<float*>(args.workspace));
   };
-  std::vector<size_t> places = adds && residual != x ? std::vector<size_t>{residual, x} : std::vector<size_t>{x};
-  const std::string name = fmt::format("batch_norm_training{}{}", adds ? ", added" : "", relu ? ", relu" : "");
-  return call(name, run, {.in_place = aligned(planes, places), .workspace = results.workspace()});
+  return call(name_of("batch_norm_training", extended.epilogue), run,
+              in_place_of(planes, x, residual, results.workspace()));
 }
 
 Refusal refuses_batch_norm_gradient(const Group& group) {

@@ -1,4 +1,4 @@
-// Batch normalisation in training: over a batch, with the addition and the relu that follow it, and its gradient with the
+// Batch normalisation in training: over a batch or by running statistics, with the addition and the relu that follow it, and its gradient with the
 // relu's gradient before it.
 #pragma once
 
@@ -8,6 +8,10 @@ namespace cairn {
 
 Refusal refuses_batch_norm_training(const Group& group);
 std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext& context);
+
+/// With running statistics, in a graph that trains; where they are constants, the convolution before has it in its weights.
+Refusal refuses_batch_norm_inference(const Group& group);
+std::unique_ptr<Step> make_batch_norm_inference(const Group& group, MakeContext& context);
 
 Refusal refuses_batch_norm_gradient(const Group& group);
 std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext& context);

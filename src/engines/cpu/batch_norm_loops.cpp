@@ -213,7 +213,8 @@ void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
 }
 
 // Channels last.
-void normalise_rows(Executor& executor, int64_t rows, int64_t c, const BatchNorm& b, float* workspace) {
+void normalise_rows(Executor& executor, int64_t rows, int64_t c, BatchNorm b, float* mean, float* variance,
+                    float* workspace) {
   const int64_t parts = parts_of(rows);
   float *means = workspace, *squares = means + parts * c, *sums = squares + parts * c, *factor = sums + parts * c;
   for_parts(executor, rows, parts, [&](int64_t part, int64_t first, int64_t count) {
@@ -231,10 +232,11 @@ void normalise_rows(Executor& executor, int64_t rows, int64_t c, const BatchNorm
       const double distance = static_cast<double>(means[part * c + i]) - middle;
       around += static_cast<double>(squares[part * c + i]) + distance * distance * static_cast<double>(count);
     }
-    b.mean[i] = static_cast<float>(middle);
-    b.variance[i] = static_cast<float>(around / static_cast<double>(rows));
-    factor[i] = b.scale[i] / std::sqrt(b.variance[i] + b.epsilon);
+    mean[i] = static_cast<float>(middle);
+    variance[i] = static_cast<float>(around / static_cast<double>(rows));
+    factor[i] = b.scale[i] / std::sqrt(variance[i] + b.epsilon);
   }
+  b.mean = mean;
   for_parts(executor, rows, parts,
             [&](int64_t, int64_t first, int64_t count) { normalise(count, c, b, first, factor); });
 }
@@ -268,20 +270,28 @@ size_t batch_norm_workspace(const ChannelPlanes& p) {
   return p.inner > 1 ? 0 : static_cast<size_t>((3 * parts_of(p.outer) + 2) * p.c) * sizeof(float);
 }
 
-void batch_norm_training(Executor& executor, const ChannelPlanes& p, const BatchNorm& b, float* workspace) {
-  if (p.inner == 1) return normalise_rows(executor, p.outer, p.c, b, workspace);
+void batch_norm_training(Executor& executor, const ChannelPlanes& p, BatchNorm b, float* mean, float* variance,
+                         float* workspace) {
+  if (p.inner == 1) return normalise_rows(executor, p.outer, p.c, b, mean, variance, workspace);
   const auto count = static_cast<double>(p.outer * p.inner);
   for_each(executor, p.c, p.outer * p.inner * 4, [&](int64_t c) {
     const float* from = b.x + c * p.inner;
     double sum = 0, squares = 0, rest = 0;
     plane_moments(p, from, 0, &sum, &squares);
-    const auto mean = static_cast<float>(sum / count);
+    mean[c] = static_cast<float>(sum / count);
     squares = 0;
-    plane_moments(p, from, mean, &rest, &squares);
-    b.mean[c] = mean;
-    b.variance[c] = static_cast<float>(squares / count);
-    normalise_planes(p, b, c, mean, b.scale[c] / std::sqrt(b.variance[c] + b.epsilon));
+    plane_moments(p, from, mean[c], &rest, &squares);
+    variance[c] = static_cast<float>(squares / count);
+    normalise_planes(p, b, c, mean[c], b.scale[c] / std::sqrt(variance[c] + b.epsilon));
   });
+}
+
+void batch_norm_inference(Executor& executor, const ChannelPlanes& p, const BatchNorm& b, float* workspace) {
+  for (int64_t c = 0; c < p.c; ++c) workspace[c] = b.scale[c] / std::sqrt(b.variance[c] + b.epsilon);
+  if (p.inner == 1)
+    return for_parts(executor, p.outer, parts_of(p.outer),
+                     [&](int64_t, int64_t first, int64_t count) { normalise(count, p.c, b, first, workspace); });
+  for_each(executor, p.c, p.outer * p.inner, [&](int64_t c) { normalise_planes(p, b, c, b.mean[c], workspace[c]); });
 }
 
 void batch_norm_gradient(Executor& executor, const ChannelPlanes& p, const BatchNormGradient& b, float* workspace) {

@@ -17,10 +17,14 @@ struct BatchNorm {
   float epsilon = 0;
   bool relu = false;
   const float *x, *scale, *offset, *residual;
-  float *y, *mean, *variance;
+  const float *mean = nullptr, *variance = nullptr;
+  float* y = nullptr;
 };
-/// `workspace`: batch_norm_workspace() bytes.
-void batch_norm_training(Executor& executor, const ChannelPlanes& planes, const BatchNorm& b, float* workspace);
+/// Writes the batch's mean and variance. `workspace`: batch_norm_workspace() bytes.
+void batch_norm_training(Executor& executor, const ChannelPlanes& planes, BatchNorm b, float* mean, float* variance,
+                         float* workspace);
+/// With the mean and variance of `b`. `workspace`: a float for each channel.
+void batch_norm_inference(Executor& executor, const ChannelPlanes& planes, const BatchNorm& b, float* workspace);
 
 /// By x, scale and offset, of the gradient dy where `gate` (may be null) is above 0. dx may be dy, gate or x.
 struct BatchNormGradient {

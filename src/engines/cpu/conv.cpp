@@ -21,6 +21,14 @@ constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// The error of one long sum grows with its length, that of a sum of sums as with the sum of both their lengths. Multiples of the
+// tile's unrolled steps, of nearly equal size.
+int block_steps(int64_t steps) {
+  constexpr int64_t kLongest = 256;
+  if (steps <= kLongest + kLongest / 2) return 0;
+  return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
+}
+
 // Rows of `width` floats from a matrix with any steps; columns that do not exist are 0.
 void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
                float* to) {
@@ -44,6 +52,16 @@ void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t column
   }
 }
 
+// Runs of taps that a tile's code has one by one: rows of taps that lie inside the image are one run each, and equal rows a loop.
+int64_t taps_in_code(const ConvSpec& s) {
+  const auto inside = [](int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
+    return pad <= 0 && (out - 1) * stride + (taps - 1) * dilation + 1 - pad <= in;
+  };
+  const bool dense = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic);
+  const bool whole = dense && inside(s.w, s.ow, s.kw, s.stride_w, s.dilation_w, s.pad_left);
+  return (whole ? 1 : s.kw) * (inside(s.h, s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top) ? 1 : s.kh);
+}
+
 }  // namespace
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
@@ -57,7 +75,7 @@ std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
   CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow),
         "only matrices are transposed");
   if (spec.ic == 0 || spec.oc == 0 || spec.kh == 0 || spec.kw == 0) return "has no channels or no taps";
-  if (spec.kh * spec.kw > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
+  if (taps_in_code(spec) > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
   return std::nullopt;
 }
 
@@ -154,6 +172,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.a_row_bytes = s.dilation_h * s.w * s.x_pixel * 4;
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
   tile.c_stride = s.y_pixel;
+  if (is_matrix()) tile.block_steps = block_steps(s.ic);
   tile.residual = s.residual;
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kh));

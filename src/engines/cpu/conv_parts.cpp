@@ -21,12 +21,46 @@ struct Parts {
   std::vector<Part> list;
   int64_t channel_step = 0, output_step = 0;
   bool covers = true;  // every element of y is written
+  /// Borders of zeros that the step puts around x first, so that large kernels always lie inside.
+  struct Border {
+    int64_t n = 0, h = 0, w = 0, pixel = 0;  // of x as it is
+    int64_t top = 0, left = 0, bottom = 0, right = 0;
+    int64_t rows() const { return top + h + bottom; }
+    int64_t row() const { return (left + w + right) * pixel; }
+    size_t floats() const { return static_cast<size_t>(n * rows() * row()); }
+  } border;
 };
 
-Refusal refuses_parts(const Parts& parts) {
+/// The same on a padded copy of x.
+void pad_input(Parts& parts) {
+  const ConvSpec& any = parts.list[0].spec;
+  Parts::Border border{any.n, any.h, any.w, std::max(any.x_pixel, any.ic)};
+  for (const Part& part : parts.list) {
+    const ConvSpec& s = part.spec;
+    border.top = std::max(border.top, s.pad_top), border.left = std::max(border.left, s.pad_left);
+    const int64_t last_row = (s.oh - 1) * s.stride_h + (s.kh - 1) * s.dilation_h - s.pad_top;
+    const int64_t last_column = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left;
+    border.bottom = std::max(border.bottom, last_row + 1 - s.h);
+    border.right = std::max(border.right, last_column + 1 - s.w);
+  }
+  for (Part& part : parts.list) {
+    ConvSpec& s = part.spec;
+    part.x += (border.top - s.pad_top) * border.row() + (border.left - s.pad_left) * border.pixel;
+    s.h = border.rows(), s.w = border.row() / border.pixel;
+    s.pad_top = s.pad_left = 0;
+  }
+  parts.border = border;
+}
+
+Refusal refuses_each(const Parts& parts) {
   for (const Part& part : parts.list)
     if (auto reason = Conv::refuses(part.spec, machine_isa())) return reason;
   return std::nullopt;
+}
+Refusal refuses_parts(Parts& parts) {
+  if (!refuses_each(parts)) return std::nullopt;
+  pad_input(parts);
+  return refuses_each(parts);
 }
 
 class PartsStep final : public Step {
@@ -55,6 +89,7 @@ class PartsStep final : public Step {
 
   void run(const StepArgs& args) const override {
     const float *x = input(args, inputs_.x), *packed = static_cast<const float*>(packed_.get());
+    if (parts_.border.pixel) x = padded(args, x);
     const float* residual = inputs_.residual == SIZE_MAX ? output(args) : input(args, inputs_.residual);
     if (!packed) {
       pack(args.executor, input(args, inputs_.kernel), static_cast<float*>(args.workspace));
@@ -72,9 +107,10 @@ class PartsStep final : public Step {
   std::string kernel() const override {
     const std::string packing = packed_ ? "" : ", packed in the run";
     if (convs_.empty()) return fmt::format("cpu/{} of no taps", name_);
-    return fmt::format("cpu/{} {} parts of {}{}", name_, convs_.size(), convs_[0].describe(), packing);
+    const std::string border = parts_.border.pixel ? ", padded in the run" : "";
+    return fmt::format("cpu/{} {} parts of {}{}{}", name_, convs_.size(), convs_[0].describe(), packing, border);
   }
-  size_t workspace() const override { return packed_ ? 0 : packed_floats_ * sizeof(float); }
+  size_t workspace() const override { return (packed_here() + parts_.border.floats()) * sizeof(float); }
   bool reads(size_t i) const override {
     return i == inputs_.x || i == inputs_.residual || (i == inputs_.kernel && !packed_);
   }
@@ -100,6 +136,26 @@ class PartsStep final : public Step {
         std::memcpy(to + at, from + at, bytes);
     });
     return output(args);
+  }
+
+  // Floats at the start of the workspace.
+  size_t packed_here() const { return packed_ ? 0 : packed_floats_; }
+
+  const float* padded(const StepArgs& args, const float* x) const {
+    const Parts::Border& b = parts_.border;
+    float* to = static_cast<float*>(args.workspace) + packed_here();
+    for_each(args.executor, b.n * b.rows(), b.row(), [&](int64_t i) {
+      const int64_t image = i / b.rows(), row = i % b.rows() - b.top;
+      float* place = to + i * b.row();
+      if (row < 0 || row >= b.h) {
+        std::fill_n(place, b.row(), 0.f);
+        return;
+      }
+      place = std::fill_n(place, b.left * b.pixel, 0.f);
+      place = std::copy_n(x + (image * b.h + row) * b.w * b.pixel, b.w * b.pixel, place);
+      std::fill_n(place, b.right * b.pixel, 0.f);
+    });
+    return to;
   }
 
   void pack(Executor& executor, const float* kernel, float* to) const {
@@ -135,6 +191,7 @@ class PartsStep final : public Step {
   std::shared_ptr<const void> packed_, bias_;
 };
 
+/// Any convolution: of several groups, or with a kernel that is too large for the tile as it is.
 Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
   if (!found || !found->node->is("conv2d")) return "is no convolution";
@@ -143,7 +200,6 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
   const Node& node = *contraction.node;
   const int64_t groups = node.attr().integer("groups"), channels = dim(node.inputs[0], 3), all = dim(node.inputs[1], 3);
-  if (groups == 1) return "has one group";
   if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
   const SlideSpec slide = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
   Part part;

@@ -145,7 +145,8 @@ class Proposer {
   }
 
   static bool takes_epilogue(const Node& node) {
-    return (node.op->has(kContraction) || node.is("batch_norm_training")) && is_f32(node.result(0));
+    return (node.op->has(kContraction) || node.is("batch_norm_training") || node.is("batch_norm")) &&
+           is_f32(node.result(0));
   }
 
   // The longest part of what follows that a kernel takes as one.

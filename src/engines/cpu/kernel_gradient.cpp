@@ -418,7 +418,7 @@ Refusal refuses_kernel_gradient(const Group& group) {
     if (count / std::max<int64_t>(1, value == node->result() ? 1 : dim(value, 0)) > INT32_MAX / 4)
       return "one image is larger than 512 Mi elements";
   }
-  if (dim(node->result(), 0) * dim(node->result(), 1) > 225) return "has too many taps";
+  if (dim(node->result(), 0) * dim(node->result(), 1) > 4096) return "has too many taps";
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include "engines/cpu/moving.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/random.h"
+#include "engines/cpu/resample.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/segments.h"
 #include "engines/cpu/tile_step.h"
@@ -33,6 +34,8 @@ constexpr CpuKernel kKernels[] = {
     {"depthwise", refuses_depthwise, make_depthwise},
     {"grouped", refuses_grouped, make_grouped},
     {"pool", refuses_pool, make_pool},
+    {"large_pool", refuses_large_pool, make_large_pool},
+    {"resize", refuses_resize, make_resize},
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
     {"layer_norm", refuses_layer_norm, make_layer_norm},
@@ -52,6 +55,7 @@ constexpr CpuKernel kKernels[] = {
     {"input_gradient", refuses_input_gradient, make_input_gradient},
     {"kernel_gradient", refuses_kernel_gradient, make_kernel_gradient},
     {"batch_norm_training", refuses_batch_norm_training, make_batch_norm_training},
+    {"batch_norm", refuses_batch_norm_inference, make_batch_norm_inference},
     {"batch_norm_gradient", refuses_batch_norm_gradient, make_batch_norm_gradient},
     {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
     {"pool_gradient", refuses_pool_gradient, make_pool_gradient},

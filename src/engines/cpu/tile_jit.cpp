@@ -28,7 +28,9 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     broadcasts_ = std::min(free, 4);
     push(rbx);
     start_with_bias();
+    if (spec.block_steps) start_blocks();
     emit_rows();
+    if (spec.block_steps) end_blocks();
     finish();
     pop(rbx);
     vzeroupper();
@@ -56,6 +58,58 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       for (int j = 0; j < vectors_; ++j) vmovaps(accumulator(i, j), accumulator(0, j));
   }
 
+  Xbyak::Address kept(int pixel, int vector) const { return ptr[rsp + (pixel * vectors_ + vector) * vector_bytes()]; }
+  template <class Each>
+  void for_accumulators(Each&& each) const {
+    for (int i = 0; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j) each(accumulator(i, j), kept(i, j));
+  }
+  void clear(const Xbyak::Xmm& sum) {
+    if (spec_.isa == Isa::avx512)
+      vpxord(sum, sum, sum);
+    else
+      vxorps(sum, sum, sum);
+  }
+
+  // The stack keeps the sum of the blocks so far, the bias at first.
+  void start_blocks() {
+    push(rbp);
+    mov(rbp, rsp);
+    sub(rsp, pixels_ * vectors_ * vector_bytes());
+    and_(rsp, -64);
+    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
+      vmovups(at, sum);
+      clear(sum);
+    });
+  }
+  void end_block() {
+    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
+      vaddps(sum, sum, at);
+      vmovups(at, sum);
+      clear(sum);
+    });
+  }
+  void end_blocks() {
+    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vaddps(sum, sum, at); });
+    mov(rsp, rbp);
+    pop(rbp);
+  }
+
+  // Whole blocks in a loop, the rest behind it.
+  void emit_blocks(const TapRun& run) {
+    const int blocks = (run.length - 1) / spec_.block_steps;
+    if (blocks > 0) {
+      Xbyak::Label block;
+      mov(ebx, blocks);
+      L(block);
+      emit_steps(spec_.block_steps, run.pixels);
+      end_block();
+      dec(ebx);
+      jnz(block, T_NEAR);
+    }
+    emit_steps(run.length - blocks * spec_.block_steps, run.pixels);
+  }
+
   void emit_step(int step, uint32_t pixels) {
     for (int j = 0; j < vectors_; ++j) vmovups(panel(j), ptr[r11 + step * panel_bytes() + j * vector_bytes()]);
     for (int i = 0; i < pixels_; ++i) {
@@ -70,18 +124,26 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   void emit_run(const TapRun& run) {
     lea(r10, ptr[rdi + static_cast<int>(run.a_bytes)]);
     lea(r11, ptr[rsi + run.b_row * panel_bytes()]);
-    int loops = run.length <= kLongestStraight ? 0 : run.length / kUnroll;
+    if (spec_.block_steps)
+      emit_blocks(run);
+    else
+      emit_steps(run.length, run.pixels);
+  }
+
+  // r10 and r11 move on by whole rounds of the loop.
+  void emit_steps(int length, uint32_t pixels) {
+    int loops = length <= kLongestStraight ? 0 : length / kUnroll;
     if (loops) {
       Xbyak::Label loop;
       mov(eax, loops);
       L(loop);
-      for (int step = 0; step < kUnroll; ++step) emit_step(step, run.pixels);
+      for (int step = 0; step < kUnroll; ++step) emit_step(step, pixels);
       add(r10, static_cast<int>(kUnroll * spec_.a_step_bytes));
       add(r11, kUnroll * panel_bytes());
       dec(eax);
       jnz(loop, T_NEAR);
     }
-    for (int step = 0; step < run.length - loops * kUnroll; ++step) emit_step(step, run.pixels);
+    for (int step = 0; step < length - loops * kUnroll; ++step) emit_step(step, pixels);
   }
 
   void emit_rows() {
@@ -197,6 +259,7 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.b_row_rows);
   append(key, spec.b_step_bytes);
   append(key, spec.c_stride);
+  append(key, spec.block_steps);
   append(key, spec.residual);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);

@@ -36,6 +36,7 @@ struct TileSpec {
   int64_t a_row_bytes = 0;                // between kernel rows in A
   int b_row_rows = 0;                     // between kernel rows in B, in rows
   int64_t b_step_bytes = 0;               // between rows in B; 0: one panel width
+  int block_steps = 0;                    // sums of so many steps are added up by themselves; 0: all steps in one sum
   int64_t c_stride = 0;                   // floats between pixels in C and in the residual
   bool residual = false;
   Activation activation;

@@ -80,11 +80,22 @@ CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float ot
   return load(rest);
 }
 
-// Sum of term(vector) over a row in a fixed order: lanes, then halves of them.
+// Sum of term(vector) over a row in a fixed order: lanes, then halves of them. A long row is summed in blocks, whose sums are
+// added with what rounding takes from each (TwoSum), so that its error does not grow with the length.
 template <class Term>
 CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
-  Floats even{}, odd{};
+  constexpr int64_t kBlock = 64 * kFloats;
+  Floats even{}, odd{}, total{}, lost{};
   int64_t i = 0;
+  for (; i + kBlock < c; even = odd = Floats{}) {
+    for (const int64_t end = i + kBlock; i < end; i += 2 * kFloats) {
+      even += term(load(x + i));
+      odd += term(load(x + i + kFloats));
+    }
+    const Floats part = even + odd, sum = total + part, added = sum - total;
+    lost += (total - (sum - added)) + (part - added);
+    total = sum;
+  }
   for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
     even += term(load(x + i));
     odd += term(load(x + i + kFloats));
@@ -92,6 +103,14 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
   for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
   if (i < c) odd += term(load_rest(x, i, c, other));
   even += odd;
+  if (c > kBlock) {
+    double sum = 0, rest = 0;
+    for (int lane = 0; lane < kFloats; ++lane) {
+      sum += static_cast<double>(total[lane]) + static_cast<double>(even[lane]);
+      rest += static_cast<double>(lost[lane]);
+    }
+    return static_cast<float>(rest == rest ? sum + rest : sum);  // infinities leave no rest
+  }
   for (int half = kFloats / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) even[lane] += even[lane + half];
   return even[0];
@@ -161,19 +180,22 @@ void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const
     if (lanes == kFloats) return store(y + i * inner, value);
     for (int64_t lane = 0; lane < lanes; ++lane) y[i * inner + lane] = value[lane];
   };
-  Floats most = spread(-std::numeric_limits<float>::infinity()), sum{};
+  Floats most = spread(-std::numeric_limits<float>::infinity());
+  Floats part[4];  // of the sum, added in pairs
+  for (int i = 0; i < 4; ++i) part[i] = Floats{};
   for (int64_t i = 0; i < size; ++i) most = larger(most, take(i));
   if (log) {
-    for (int64_t i = 0; i < size; ++i) sum += exp_of(take(i) - most);
-    const Floats shift = log_of(sum);
+    for (int64_t i = 0; i < size; ++i) part[i & 3] += exp_of(take(i) - most);
+    const Floats shift = log_of((part[0] + part[1]) + (part[2] + part[3]));
     for (int64_t i = 0; i < size; ++i) put(i, take(i) - most - shift);
     return;
   }
   for (int64_t i = 0; i < size; ++i) {
     const Floats value = exp_of(take(i) - most);
-    sum += value;
+    part[i & 3] += value;
     put(i, value);
   }
+  const Floats sum = (part[0] + part[1]) + (part[2] + part[3]);
   for (int64_t i = 0; i < size; ++i) {
     Floats value = lanes == kFloats ? load(y + i * inner) : load_rest(y + i * inner, 0, lanes, 0.f);
     put(i, value / sum);

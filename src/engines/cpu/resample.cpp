@@ -1,0 +1,148 @@
+#include "engines/cpu/resample.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
+#include "ops/image.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+// One row of the result from up to four rows of the image, whose pixels have c channels.
+CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const float* const* rows, const float* weights,
+                                 int64_t c, float* __restrict y) {
+  for (size_t w = 0; w < columns.taps.size(); ++w, y += c) {
+    const auto& at = columns.taps[w];
+    const auto& share = columns.weights[w];
+    if (taps == 1) {
+      std::copy_n(rows[0] + at[0] * c, c, y);
+      continue;
+    }
+    if (taps == 2) {
+      const float *a = rows[0] + at[0] * c, *b = rows[0] + at[1] * c, *p = rows[1] + at[0] * c,
+                  *q = rows[1] + at[1] * c;
+      for (int64_t i = 0; i < c; ++i)
+        y[i] = (a[i] * share[0] + b[i] * share[1]) * weights[0] + (p[i] * share[0] + q[i] * share[1]) * weights[1];
+      continue;
+    }
+    for (int64_t i = 0; i < c; ++i) {
+      float sum = 0;
+      for (size_t k = 0; k < taps; ++k) {
+        const float* from = rows[k] + i;
+        sum += weights[k] * ((from[at[0] * c] * share[0] + from[at[1] * c] * share[1]) +
+                             (from[at[2] * c] * share[2] + from[at[3] * c] * share[3]));
+      }
+      y[i] = sum;
+    }
+  }
+}
+
+/// Part of a window inside the image, in one dim, and its elements there and in the padded image.
+struct Inside {
+  int64_t first, count, padded;  // first: position in the image
+};
+Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in,
+                 int64_t after) {
+  const int64_t start = position * stride - pad;
+  const int64_t skipped = start < 0 ? (-start + dilation - 1) / dilation : 0;
+  const int64_t until = std::clamp<int64_t>((in - start + dilation - 1) / dilation, 0, size);
+  return {start + skipped * dilation, std::max<int64_t>(0, until - skipped),
+          std::min(start + size, in + after) - start};
+}
+
+constexpr int64_t kBlockChannels = 64;
+
+// A window of one pixel, up to kBlockChannels channels: rows are summed by themselves.
+CAIRN_VECTORISED void pool_window(bool largest, const Inside& rows, const Inside& columns, int64_t row_step,
+                                  int64_t column_step, int64_t channels, float divisor, const float* x, float* y) {
+  const float start = largest ? -std::numeric_limits<float>::infinity() : 0.f;
+  float total[kBlockChannels], row[kBlockChannels];
+  const auto combine = [largest](float a, float b) __attribute__((always_inline)) {
+    return !largest ? a + b : a > b || a != a ? a : b;
+  };
+  std::fill_n(total, channels, start);
+  for (int64_t h = 0; h < rows.count; ++h) {
+    std::fill_n(row, channels, start);
+    for (int64_t w = 0; w < columns.count; ++w) {
+      const float* __restrict from = x + h * row_step + w * column_step;
+      for (int64_t i = 0; i < channels; ++i) row[i] = combine(row[i], from[i]);
+    }
+    for (int64_t i = 0; i < channels; ++i) total[i] = combine(total[i], row[i]);
+  }
+  for (int64_t i = 0; i < channels; ++i) y[i] = largest ? total[i] : total[i] / divisor;
+}
+
+void pool_row(const SlideSpec& s, int64_t image, int64_t row, const float* x, float* y) {
+  const Inside rows = inside_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h, s.pad_bottom);
+  for (int64_t column = 0; column < s.ow; ++column) {
+    const Inside columns = inside_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w, s.pad_right);
+    const int64_t count = s.count_padding ? rows.padded * columns.padded : rows.count * columns.count;
+    const float* from = x + ((image * s.h + rows.first) * s.w + columns.first) * s.channels;
+    float* to = y + ((image * s.oh + row) * s.ow + column) * s.channels;
+    for (int64_t at = 0; at < s.channels; at += kBlockChannels)
+      pool_window(s.work == WindowWork::maximum, rows, columns, s.dilation_h * s.w * s.channels,
+                  s.dilation_w * s.channels, std::min(kBlockChannels, s.channels - at), static_cast<float>(count),
+                  from + at, to + at);
+  }
+}
+
+bool is_pooling(const Group& group) {
+  return group.nodes.size() == 1 && group.last().op->find_attribute("window") && group.last().inputs.size() == 1;
+}
+
+}  // namespace
+
+Refusal refuses_resize(const Group& group) {
+  const Node* node = single_node(group, "resize2d");
+  if (!node) return "is another operation";
+  for (const Value* value : {node->inputs[0], node->result()})
+    if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_resize(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims in = node.inputs[0]->type.shape.sizes(), out = node.result()->type.shape.sizes();
+  const bool empty = count_of(out) == 0;
+  Sampling rows, columns;
+  if (!empty) {
+    rows = resize_sampling(node.attr(), in[1], out[1]);
+    columns = resize_sampling(node.attr(), in[2], out[2]);
+  }
+  const size_t x = index_of(group, node.inputs[0]);
+  return call(fmt::format("resize {}", node.attr().text("mode")), [=](const StepArgs& args) {
+    if (empty) return;
+    const int64_t from = in[2] * in[3], to = out[2] * out[3];
+    for_each(args.executor, out[0] * out[1], to * 4, [&](int64_t i) {
+      const auto h = static_cast<size_t>(i % out[1]);
+      const float* taps[4];
+      for (size_t k = 0; k < rows.count; ++k) taps[k] = input(args, x) + (i / out[1] * in[1] + rows.taps[h][k]) * from;
+      resize_row(columns, rows.count, taps, rows.weights[h].data(), in[3], output(args) + i * to);
+    });
+  });
+}
+
+Refusal refuses_large_pool(const Group& group) {
+  if (!is_pooling(group)) return "is no pooling";
+  if (auto reason = not_f32(group)) return reason;
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_large_pool(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const auto& window = node.attr().integers("window");
+  SlideSpec spec = slide_of(node, window[0], window[1]);
+  const bool mean = node.op->find_attribute("count_padding") != nullptr;
+  spec.work = mean ? WindowWork::mean : WindowWork::maximum;
+  spec.count_padding = mean && node.attr().boolean("count_padding");
+  return call(mean ? "average_pool of large windows" : "max_pool of large windows", [=](const StepArgs& args) {
+    for_each(args.executor, spec.n * spec.oh, spec.ow * spec.channels * spec.kh * spec.kw,
+             [&](int64_t i) { pool_row(spec, i / spec.oh, i % spec.oh, input(args, 0), output(args)); });
+  });
+}
+
+}  // namespace cairn
