@@ -7,6 +7,7 @@
 #include "plan/context.h"
 #include "plan/items.h"
 #include "plan/memory.h"
+#include "plan/reference_steps.h"
 
 namespace cairn {
 
@@ -434,7 +435,9 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer) {
-  return Planner(std::move(module), std::move(function), options, packer).make();
+  auto plan = Planner(module, std::move(function), options, packer).make();
+  tell_reference_steps(*plan, *module, options);
+  return plan;
 }
 
 }  // namespace cairn

@@ -1,0 +1,26 @@
+// Steps of a plan that fall to its last engine, which takes every operator and is slow, because all others refuse them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace cairn {
+
+struct ReferenceStep {
+  std::string op, types;  // "conv2d", "f32[1, 224, 224, 3], f32[16, 16, 3, 768]"
+  std::string node;       // "patches/Conv2D (vit.py:12)"
+  std::string reason;     // of the kernels that are of this kind of operator, or of all
+  double seconds = 0;     // estimated from FLOPs and bytes
+};
+
+/// None where the plan has one engine alone, as asked for by the caller.
+std::vector<ReferenceStep> reference_steps(const Plan& plan, const Module& module, const PlanOptions& options);
+
+/// Says on standard error, once for each operator in a process, that such steps take more than a twentieth of the plan's
+/// estimated time. CAIRN_REFERENCE_STEPS names a file to which all of them are added, a line each: operator, types, node and
+/// reason between tabs.
+void tell_reference_steps(const Plan& plan, const Module& module, const PlanOptions& options);
+
+}  // namespace cairn
