@@ -2,6 +2,7 @@
 // knowing the nodes it came from. All problems of a model are found before it is refused.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ struct ImportOptions {
   /// TensorFlow: what stands in place of a node, by its name, to go on past what is not supported: "identity" its first
   /// input, "zeros" zeros like that, "input" an input of the model of the node's name (floats unless the node tells).
   std::map<std::string, std::string> replace;
+  /// Called with a sentence for everything about a model that is taken that its user may not expect.
+  std::function<void(const std::string&)> note = {};
+
+  template <class... Args>
+  void tell(fmt::format_string<Args...> format, Args&&... args) const {
+    if (note) note(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void tell_cut_off(const std::string& input) const {
+    tell("the shape of input '{}' has no effect: the outputs do not need that input", input);
+  }
 };
 
 enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras };

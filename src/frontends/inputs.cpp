@@ -16,6 +16,14 @@ Type InputTypes::type(const std::vector<std::string>& names, DType dtype, Shape 
   return Type::tensor(dtype, std::move(own));
 }
 
+void InputTypes::cut_off(const std::vector<std::string>& names) {
+  for (const auto& [name, shape] : options_.input_shapes) {
+    const std::string node = name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
+    const bool named = std::find(names.begin(), names.end(), node) != names.end();
+    if (named && used_.insert(name).second) options_.tell_cut_off(name);
+  }
+}
+
 void InputTypes::refuse_unused(const std::string& file, const Block& body) const {
   std::string names;
   for (const auto& param : body.params) names += (names.empty() ? "" : ", ") + param->name;

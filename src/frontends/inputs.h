@@ -16,6 +16,8 @@ class InputTypes {
   /// The type of one input: the model's own, or with the shape that the user gave under one of its names. Throws Error
   /// invalid_argument when the two cannot both hold.
   Type type(const std::vector<std::string>& names, DType dtype, Shape own);
+  /// Inputs that the outputs do not need: a shape for one is told, and not refused.
+  void cut_off(const std::vector<std::string>& names);
   /// Throws Error invalid_argument when the user gave a shape for an input that there is not.
   void refuse_unused(const std::string& file, const Block& body) const;
 

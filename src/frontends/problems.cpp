@@ -5,7 +5,7 @@
 namespace cairn {
 namespace {
 
-constexpr size_t kMostCuts = 8;
+constexpr size_t kMostCuts = 8, kMostTries = 12;
 
 }  // namespace
 
@@ -25,9 +25,33 @@ void Problems::refused(const std::string& op, const std::string& node, const Err
   add_once(entries_[{op, error.what()}], node);
 }
 
-void Problems::raise(const std::string& file, const std::vector<std::string>& ends,
-                     const std::vector<std::string>& below) const {
+std::string Problems::fix(const Entry& entry, const Remedies& remedies,
+                          const std::function<bool(const std::vector<std::string>&, bool)>& holds) {
+  std::string text;
+  for (const std::vector<std::string>* ends : {&entry.cuts, &remedies.ends})
+    if (text.empty() && holds(*ends, true))
+      text = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(*ends, ";"));
+  if (holds(remedies.below, false))
+    text += fmt::format("{}feed the rest: --cut=\"{}\"", text.empty() ? "" : "; or ", fmt::join(remedies.below, ";"));
+  return text.empty() ? "no cut that was tried leaves a model without it" : text;
+}
+
+void Problems::raise(const std::string& file, const Remedies& remedies) const {
   if (entries_.empty()) return;
+  std::map<std::pair<std::vector<std::string>, bool>, bool> tried;
+  auto holds = [&](const std::vector<std::string>& nodes, bool as_outputs) {
+    if (nodes.empty() || nodes.size() > kMostCuts) return false;
+    auto [known, fresh] = tried.try_emplace({nodes, as_outputs}, false);
+    if (!fresh || tried.size() > kMostTries) return known->second;
+    try {
+      remedies.attempt(as_outputs ? nodes : std::vector<std::string>(),
+                       as_outputs ? std::vector<std::string>() : nodes);
+      known->second = true;
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::out_of_memory) throw;
+    }
+    return known->second;
+  };
   Report report;
   size_t unknown = 0;
   for (const auto& [key, entry] : entries_) {
@@ -36,12 +60,7 @@ void Problems::raise(const std::string& file, const std::vector<std::string>& en
     problem.subject = key.first;
     problem.message = key.second;
     for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
-    const std::vector<std::string>& cuts = entry.cuts.empty() ? ends : entry.cuts;
-    if (!cuts.empty() && cuts.size() <= kMostCuts)
-      problem.fix = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(cuts, ";"));
-    if (!below.empty() && below.size() <= kMostCuts)
-      problem.fix +=
-          fmt::format("{}feed the rest: --cut=\"{}\"", problem.fix.empty() ? "" : "; or ", fmt::join(below, ";"));
+    if (remedies.attempt) problem.fix = fix(entry, remedies, holds);
     unknown += entry.unknown;
     report.add(std::move(problem));
   }

@@ -1,6 +1,7 @@
 // Collects what keeps a model from being imported: one entry for each foreign operator and reason, with all its nodes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -17,10 +18,14 @@ class Problems {
   /// A node that has a row but cannot be taken: the reason, as an Error says it.
   void refused(const std::string& op, const std::string& node, const Error& error);
   bool empty() const { return entries_.empty(); }
-  /// Throws ReportError when there is any problem. `ends`: outputs that need nothing refused, for problems that have no
-  /// cuts of their own; `below`: nodes that could be inputs, so that nothing refused is needed.
-  void raise(const std::string& file, const std::vector<std::string>& ends = {},
-             const std::vector<std::string>& below = {}) const;
+  /// Ways around what is refused. `ends`: outputs that need nothing of it; `below`: nodes that could be inputs instead.
+  struct Remedies {
+    std::vector<std::string> ends, below;
+    /// Imports the model with these outputs, or these nodes as inputs; throws Error where that fails.
+    std::function<void(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs)> attempt;
+  };
+  /// Throws ReportError when there is any problem, with the remedies that were tried and hold.
+  void raise(const std::string& file, const Remedies& remedies = {}) const;
 
  private:
   struct Entry {
@@ -30,6 +35,8 @@ class Problems {
     std::vector<std::string> cuts;
   };
   static void add_once(Entry& entry, const std::string& node);
+  static std::string fix(const Entry& entry, const Remedies& remedies,
+                         const std::function<bool(const std::vector<std::string>&, bool)>& holds);
   std::map<std::pair<std::string, std::string>, Entry> entries_;  // by op and message
 };
 

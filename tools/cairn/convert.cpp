@@ -20,6 +20,7 @@ int convert_model(const Convert& convert) {
   conversion.import.out_nodes = convert.model.outputs;
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);
+  conversion.import.note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
   std::vector<std::string> repairs;
   if (!convert.model.shapes.empty()) {
     conversion.shapes = parse_input_shapes(convert.model.shapes, repairs);

@@ -41,6 +41,7 @@ Module open(const ModelArguments& arguments) {
   options.out_nodes = arguments.outputs;
   options.signature = arguments.signature;
   options.replace = replacements(arguments);
+  options.note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
   if (arguments.shapes.empty() || kind_of(path) != FileKind::foreign) return open_model(path, options);
   std::vector<std::string> repairs;
   options.input_shapes = shapes_of(parse_input_shapes(arguments.shapes, repairs));

@@ -8,6 +8,7 @@
 #include "frontends/keras/calls.h"
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/unknowns.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -55,7 +56,7 @@ class Importer {
   };
   using Layers = std::vector<std::pair<const Json*, std::string>>;  // and their places in an archive
 
-  /// Null where something above could not be imported.
+  /// Stand-ins where something above could not be imported.
   std::vector<Value*> model(const Json& architecture, const std::vector<Value*>& inputs, const Scope& scope) {
     if (scope.level > kMostLevels) fail(ErrorKind::unsupported, "", "models are nested deeper than {}", kMostLevels);
     const Json& config = member(architecture, "config", Json::value_t::object);
@@ -102,11 +103,12 @@ class Importer {
   }
 
   /// Nothing while a result is still to be made.
-  std::optional<Given> find(const Call& call, const std::map<ResultName, Value*>& known) const {
+  std::optional<Given> find(const Call& call, std::map<ResultName, Value*>& known) {
     bool ready = true;
     auto look_up = [&](const Argument& argument) -> Given::Value {
       if (!argument.from) return {nullptr, nullptr, argument.literal};
       auto found = known.find(*argument.from);
+      if (found == known.end()) found = further_result(*argument.from, known);
       ready = ready && found != known.end();
       return found == known.end() ? Given::Value{} : with_mask(found->second);
     };
@@ -114,6 +116,15 @@ class Importer {
     for (const Argument& input : call.inputs) given.inputs.push_back(look_up(input));
     for (const auto& [name, argument] : call.named) given.named.emplace(name, look_up(argument));
     return ready ? std::optional(std::move(given)) : std::nullopt;
+  }
+
+  /// A layer that could not be imported has as many results as others read.
+  std::map<ResultName, Value*>::iterator further_result(ResultName name, std::map<ResultName, Value*>& known) {
+    const ResultName whole = name;
+    name.index = 0;
+    auto first = known.find(name);
+    if (first == known.end() || !unknowns_.is_stand_in(first->second)) return known.end();
+    return known.emplace(whole, unknowns_.add(std::nullopt, Shape::unranked())).first;
   }
 
   std::vector<Value*> functional(const Json& config, const Layers& layers, const std::vector<Value*>& inputs,
@@ -156,6 +167,7 @@ class Importer {
     std::vector<Value*> results;
     for (const ResultName& output : results_in(member(config, "output_layers", Json::value_t::array))) {
       auto found = known.find(output);
+      if (found == known.end()) found = further_result(output, known);
       if (found == known.end())
         fail(ErrorKind::invalid_model, "", "output '{}' is made by no layer", printable(output.layer));
       results.push_back(found->second);
@@ -176,8 +188,6 @@ class Importer {
       return argument.value == nullptr && argument.literal == nullptr;
     };
     if (std::any_of(given.inputs.begin(), given.inputs.end(), missing)) return {nullptr};
-    for (const auto& [key, argument] : given.named)
-      if (missing(argument)) return {nullptr};
     return apply(layer, whole, given,
                  scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place),
                  scope.level);
@@ -191,26 +201,39 @@ class Importer {
     const Row* row = find_row(kind);
     if (row == nullptr) {
       problems_.unsupported(clean(kind), clean(whole), {});
-      return {nullptr};
+      return {unknowns_.add(std::nullopt, Shape::unranked())};
     }
-    const SourceId id = module_.add_source({"keras", clean(whole), clean(kind), ""});
-    b_.sources = {id};
-    const size_t before = b_.block().nodes.size();
-    LayerContext context(b_, member(layer, "config", Json::value_t::object), values_of(given), weights);
-    context.target = row->target;
-    context.keras3 = saved_.keras3;
     try {
-      check_dtype(context);
-      hand_over(given, *row, context);
-      row->build != nullptr ? row->build(context) : distribute(context, whole, level);
+      if (std::any_of(given.inputs.begin(), given.inputs.end(), [&](auto& v) { return unknowns_.contains(v.value); })) {
+        auto results = unknowns_.results(values_of(given), row->build == nullptr, [&](std::vector<Value*> values) {
+          Given tried = given;
+          for (size_t i = 0; i < values.size(); ++i) tried.inputs[i].value = values[i];
+          return build(*row, layer, whole, tried, weights, level);
+        });
+        if (!results.empty()) return results;
+      } else {
+        return build(*row, layer, whole, given, weights, level);
+      }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
       problems_.refused(clean(kind), clean(whole), error);
-      return {nullptr};
     } catch (const Json::exception&) {
       problems_.refused(clean(kind), clean(whole), Error(ErrorKind::invalid_model, "", "its configuration is damaged"));
-      return {nullptr};
     }
+    return {unknowns_.add(std::nullopt, Shape::unranked())};
+  }
+
+  std::vector<Value*> build(const Row& row, const Json& layer, const std::string& whole, const Given& given,
+                            const Weights& weights, int level) {
+    const SourceId id = module_.add_source({"keras", clean(whole), clean(text_of(layer, "class_name")), ""});
+    b_.sources = {id};
+    const size_t before = b_.block().nodes.size();
+    LayerContext context(b_, member(layer, "config", Json::value_t::object), values_of(given), weights);
+    context.target = row.target;
+    context.keras3 = saved_.keras3;
+    check_dtype(context);
+    hand_over(given, row, context);
+    row.build != nullptr ? row.build(context) : distribute(context, whole, level);
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
     name_results(context, clean(whole));
     return context.out;
@@ -261,9 +284,9 @@ class Importer {
         apply(layer, whole + "/" + name_of(layer), {{{x}}, {}}, c.weights.part("", "layer"), level + 1);
     b_.sources = sources;
     for (Value* y : results) {
-      if (y == nullptr) {
-        c.out = {nullptr};
-        return;
+      if (unknowns_.is_stand_in(y)) {
+        c.out.push_back(unknowns_.add(std::nullopt, Shape::unranked()));
+        continue;
       }
       if (masks_.contains(y)) c.refuse("a mask made inside it is not supported");
       sizes = {dim_of(c.in[0], 0, b_), dim_of(c.in[0], 1, b_)};
@@ -310,6 +333,7 @@ class Importer {
   Module& module_;
   Builder& b_;
   Problems problems_;
+  Unknowns unknowns_;
   std::map<const Value*, Value*> masks_;  // which steps of a value count, where a layer said so
 };
 

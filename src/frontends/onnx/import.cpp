@@ -1,5 +1,7 @@
 // The door for ONNX models.
 #include <algorithm>
+#include <set>
+#include <unordered_set>
 
 #include "frontends/inputs.h"
 #include "frontends/onnx/importer.h"
@@ -67,7 +69,12 @@ std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const Imp
     for (const onnx::Node& node : model.graph.nodes) {
       for (std::string_view output : node.outputs)
         if (output == text) found = output;
-      if (found.empty() && node.name == node_name && index < node.outputs.size()) found = node.outputs[index];
+      if (found.empty() && node.name == node_name && index < node.outputs.size()) {
+        found = node.outputs[index];
+        if (colon == std::string::npos && node.outputs.size() > 1)
+          options.tell("{0} has {1} results, of which '{2}' is an output; name the others as {0}:1", text,
+                       node.outputs.size(), printable(found));
+      }
     }
     if (found.empty()) fail(ErrorKind::not_found, model.bytes->name(), "has no tensor or node '{}'", printable(text));
     wanted.push_back(found);
@@ -75,9 +82,7 @@ std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const Imp
   return wanted;
 }
 
-}  // namespace
-
-Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
+Module import_graph(const onnx::Model& model, const ImportOptions& options, bool propose) {
   check_opset(model);
   Module module;
   module.functions.push_back(std::make_unique<Function>());
@@ -86,23 +91,45 @@ Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
   Builder builder(main.body);
   onnx::Names names{{}, nullptr, "", &builder};
   InputTypes types(options);
+  const std::vector<std::string_view> wanted = wanted_outputs(model, options);
+  onnx::Importer importer(model, module);
+  const std::set<std::string_view> needed = importer.needed(model.graph, wanted);
   // Before version 4 of the format initialisers had to be inputs as well: those are constants, not inputs.
   std::unordered_set<std::string_view> initializers;
   for (const onnx::TensorProto& tensor : model.graph.initializers) initializers.insert(tensor.name);
-  for (const ValueInfo& input : model.graph.inputs)
-    if (!initializers.contains(input.name))
+  std::vector<std::string> cut_off;
+  for (const ValueInfo& input : model.graph.inputs) {
+    if (initializers.contains(input.name)) continue;
+    if (options.out_nodes.empty() || needed.contains(input.name))
       names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name));
+    else
+      cut_off.push_back(clean(input.name));
+  }
+  types.cut_off(cut_off);
   types.refuse_unused(model.bytes->name(), main.body);
   name_unknown_dims(main.body);
-  std::vector<std::string_view> wanted = wanted_outputs(model, options);
-  onnx::Importer importer(model, module);
   main.body.results = importer.import_graph(model.graph, names, wanted);
-  importer.problems().raise(model.bytes->name());
+  if (!importer.problems().empty()) {
+    Problems::Remedies remedies;
+    remedies.attempt = [&](const std::vector<std::string>& outputs, const std::vector<std::string>&) {
+      ImportOptions other = options;
+      other.out_nodes = outputs, other.note = nullptr;
+      import_graph(model, other, false);
+    };
+    remedies.ends = importer.ends();
+    importer.problems().raise(model.bytes->name(), propose ? remedies : Problems::Remedies());
+  }
   for (std::string_view output : wanted) main.result_names.push_back(clean(output));
   module.metadata["format"] = "onnx";
   if (!model.producer.empty()) module.metadata["producer"] = printable(model.producer);
   verify(module);
   return module;
+}
+
+}  // namespace
+
+Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
+  return import_graph(model, options, true);
 }
 
 }  // namespace cairn

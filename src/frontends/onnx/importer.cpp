@@ -68,9 +68,11 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory) throw;
       problems_.refused("initializer", clean(tensor.name), error);
-      names.values[tensor.name] = nullptr;
+      names.values[tensor.name] = unknowns_.add(std::nullopt, Shape::unranked());
     }
   }
+  for (const auto* list : {&graph.values, &graph.outputs})
+    for (const ValueInfo& info : *list) infos_.emplace(info.name, &info);
   import_nodes(graph.nodes, names, outputs);
   std::vector<Value*> results;
   for (std::string_view output : outputs) {
@@ -79,31 +81,58 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
       fail(ErrorKind::invalid_model, model_.bytes->name(), "nothing makes the output '{}'", printable(output));
     results.push_back(found->second);
   }
+  guessed_graphs_ += std::any_of(results.begin(), results.end(), [&](auto* v) { return unknowns_.is_stand_in(v); });
   return results;
 }
 
-void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
-                            const std::vector<std::string_view>& outputs) {
-  // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
-  std::unordered_set<std::string_view> needed(outputs.begin(), outputs.end());
+namespace {
+
+/// Which nodes the outputs need, all of whose inputs join `needed`.
+std::vector<bool> needed_nodes(const std::vector<Node>& nodes, std::set<std::string_view>& needed) {
   std::vector<bool> keep(nodes.size(), false);
   for (size_t i = nodes.size(); i-- > 0;) {
     for (std::string_view output : nodes[i].outputs) keep[i] = keep[i] || (!output.empty() && needed.contains(output));
     if (!keep[i]) continue;
     needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
     for (const Attribute& attribute : nodes[i].attributes)
-      if (attribute.graph)
-        for (std::string_view name : captures(*attribute.graph)) needed.insert(name);
+      if (attribute.graph) collect_captures(*attribute.graph, needed);
   }
+  return keep;
+}
+
+}  // namespace
+
+std::set<std::string_view> Importer::needed(const Graph& graph, const std::vector<std::string_view>& outputs) const {
+  std::set<std::string_view> names(outputs.begin(), outputs.end());
+  needed_nodes(graph.nodes, names);
+  return names;
+}
+
+void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
+                            const std::vector<std::string_view>& outputs) {
+  // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
+  std::set<std::string_view> needed(outputs.begin(), outputs.end());
+  const std::vector<bool> keep = needed_nodes(nodes, needed);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (keep[i]) import_node(nodes[i], names);
 }
 
+/// Results that there are not get stand-ins, of the types that the file tells.
 void Importer::record(const Node& node, const std::vector<Value*>& results, Names& names) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     Value* value = i < results.size() ? results[i] : nullptr;
-    if (value != nullptr && value->name.empty()) value->name = clean(node.outputs[i]);
+    if (value == nullptr) {
+      auto found = infos_.find(node.outputs[i]);
+      const ValueInfo* info = found == infos_.end() ? nullptr : found->second;
+      Shape shape = Shape::unranked();
+      if (info != nullptr && info->ranked) {
+        shape = Shape();
+        for (const Dimension& dim : info->dims) shape.dims.push_back(dim.size < 0 ? Dim() : Dim(dim.size));
+      }
+      value = unknowns_.add(info == nullptr ? std::nullopt : dtype_of(info->element), std::move(shape));
+    }
+    if (value->name.empty()) value->name = clean(node.outputs[i]);
     names.values[node.outputs[i]] = value;
   }
 }
@@ -114,56 +143,77 @@ void Importer::import_node(const Node& node, Names& names) {
   model_.bytes->charge(1024);
   Builder& builder = *names.builder;
   auto before = builder.sources;
+  std::vector<std::string> cuts;
+  bool unknown = false;
   try {
     std::vector<Value*> inputs;
-    std::vector<std::string> cuts;
     for (std::string_view input : node.inputs) {
       auto found = names.values.find(input);
       if (found == names.values.end() && !input.empty())
         fail(ErrorKind::invalid_model, "", "input '{}' is not made before it", printable(input));
-      if (found == names.values.end()) {
-        inputs.push_back(nullptr);
-        continue;
-      }
-      if (found->second == nullptr) return record(node, {}, names);  // the reason is known already
-      inputs.push_back(found->second);
-      if (names.prefix.empty() && constant_of(found->second) == nullptr && found->second->producer != nullptr)
+      inputs.push_back(found == names.values.end() ? nullptr : found->second);
+      if (inputs.back() == nullptr) continue;
+      const bool guessed = unknowns_.contains(inputs.back());
+      unknown = unknown || guessed;
+      if (names.prefix.empty() && !guessed && constant_of(inputs.back()) == nullptr &&
+          inputs.back()->producer != nullptr)
         cuts.push_back(clean(input));
     }
     auto function = functions_.find({node.domain, node.op, node.overload});
     if (function != functions_.end()) return call_function(*function->second, node, names, name, inputs);
     const Row* row = find_row(node.domain, node.op);
-    if (row == nullptr) {
-      problems_.unsupported(op, name, cuts);
-      return record(node, {}, names);
-    }
-    int64_t version = opset(names.frame, node.domain);
-    if (version < 1)
-      fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
-    SourceId id = module_.add_source({"onnx", name, clean(node.op), ""});
-    builder.sources = {id};
-    size_t nodes_before = builder.block().nodes.size();
-    OpContext context(*this, node, name, names, std::move(inputs), version);
-    context.target = row->target;
-    row->build(context);
-    for (Value*& result : context.out) result = folded(result, builder);
-    const auto& nodes = builder.block().nodes;
-    bool present = std::any_of(nodes.begin() + static_cast<int64_t>(nodes_before), nodes.end(), [&](const auto& made) {
-      return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
-    });
-    if (!present) module_.removed[id] = Removal::identity;
-    for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
-      if (!node.outputs[i].empty()) context.refuse("result {} is not supported", i);
-    record(node, context.out, names);
-    builder.sources = before;
-    return;
+    if (row == nullptr)
+      problems_.unsupported(op, name, unknown ? std::vector<std::string>() : cuts);
+    else if (build(*row, node, name, std::move(inputs), names))
+      return;
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory) throw;
     problems_.refused(op, name, error);
   }
+  for (const std::string& cut : cuts)
+    if (std::find(ends_.begin(), ends_.end(), cut) == ends_.end()) ends_.push_back(cut);
   record(node, {}, names);
   builder.sources = before;
+}
+
+bool Importer::build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs,
+                     Names& names) {
+  const int64_t version = opset(names.frame, node.domain);
+  if (version < 1) fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
+  Builder& builder = *names.builder;
+  const auto before = builder.sources;
+  const SourceId id = module_.add_source({"onnx", name, clean(node.op), ""});
+  const size_t nodes_before = builder.block().nodes.size();
+  auto make = [&](std::vector<Value*> from) {
+    builder.sources = {id};
+    OpContext context(*this, node, name, names, std::move(from), version);
+    context.target = row.target;
+    row.build(context);
+    for (Value*& result : context.out) result = folded(result, builder);
+    for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty()) context.refuse("result {} is not supported", i);
+    return context.out;
+  };
+  const bool unknown = std::any_of(inputs.begin(), inputs.end(), [&](const Value* v) { return is_unknown(v); });
+  const bool calls = std::any_of(node.attributes.begin(), node.attributes.end(),
+                                 [](const Attribute& attribute) { return attribute.graph != nullptr; });
+  const size_t guessed = guessed_graphs_;
+  std::vector<Value*> results;
+  try {
+    results = unknown ? unknowns_.results(inputs, calls, make) : make(std::move(inputs));
+  } catch (const Error&) {
+    if (guessed == guessed_graphs_) throw;  // else a stand-in may be at fault
+  }
+  if (results.empty() || guessed != guessed_graphs_) return false;
+  const auto& nodes = builder.block().nodes;
+  const bool present = std::any_of(nodes.begin() + static_cast<int64_t>(nodes_before), nodes.end(), [&](auto& made) {
+    return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
+  });
+  if (!present) module_.removed[id] = Removal::identity;
+  record(node, results, names);
+  builder.sources = before;
+  return true;
 }
 
 void Importer::call_function(const Function& function, const Node& node, Names& names, const std::string& name,
@@ -309,6 +359,7 @@ std::optional<Tensor> OpContext::constant(size_t input) const {
 
 std::vector<int64_t> OpContext::constant_integers(size_t input, const char* what) const {
   std::optional<Tensor> tensor = constant(input);
+  if (!tensor && importer_.is_unknown(in[input])) throw AlreadyReported();
   if (!tensor) refuse("{} must be a constant", what);
   if (!tensor->dtype().is_integer()) fail(ErrorKind::invalid_model, "", "{} must be integers", what);
   return tensor->as_i64();

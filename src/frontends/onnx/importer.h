@@ -12,6 +12,7 @@
 
 #include "frontends/onnx/model.h"
 #include "frontends/problems.h"
+#include "frontends/unknowns.h"
 #include "ir/module.h"
 
 namespace cairn::onnx {
@@ -28,7 +29,7 @@ struct Frame {
 
 /// Values by name, inside the scope that a graph or function body is.
 struct Names {
-  std::unordered_map<std::string_view, Value*> values;  // null: could not be imported
+  std::unordered_map<std::string_view, Value*> values;
   const Frame* frame = nullptr;
   std::string prefix;  // of the names of sources
   Builder* builder = nullptr;
@@ -117,11 +118,19 @@ class Importer {
   /// Names that a subgraph takes from outside.
   std::set<std::string_view> captures(const Graph& graph) const;
 
+  /// Names of all that the outputs of a graph need.
+  std::set<std::string_view> needed(const Graph& graph, const std::vector<std::string_view>& outputs) const;
+
   const Model& model() const { return model_; }
   Problems& problems() { return problems_; }
+  /// Tensors of the model's graph that need nothing that failed, and that something else which does not reads.
+  const std::vector<std::string>& ends() const { return ends_; }
+  bool is_unknown(const Value* value) const { return unknowns_.contains(value); }
 
  private:
   void import_node(const Node& node, Names& names);
+  /// Whether the results are there.
+  bool build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs, Names& names);
   void call_function(const Function& function, const Node& node, Names& names, const std::string& name,
                      const std::vector<Value*>& inputs);
   void import_nodes(const std::vector<Node>& nodes, Names& names, const std::vector<std::string_view>& outputs);
@@ -131,6 +140,10 @@ class Importer {
   const Model& model_;
   Module& module_;
   Problems problems_;
+  Unknowns unknowns_;
+  size_t guessed_graphs_ = 0;  // that were imported with stand-ins among their results
+  std::unordered_map<std::string_view, const ValueInfo*> infos_;
+  std::vector<std::string> ends_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Function*> functions_;
 };
 

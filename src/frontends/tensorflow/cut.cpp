@@ -98,6 +98,49 @@ Result defined_result(const Node& node, size_t index, ModelBytes& model) {
   return {};
 }
 
+AttrValue attr_in(const Node& node, std::string_view name, ModelBytes& model) {
+  const Attr* found = node.find(name);
+  return found == nullptr ? AttrValue() : decode(*found, model);
+}
+
+/// `index` picks from a list of types; -1: lists tell nothing.
+DataType type_attr(const Node& node, std::string_view name, int index, ModelBytes& model) {
+  const AttrValue value = attr_in(node, name, model);
+  if (value.kind == AttrValue::Kind::type) return static_cast<DataType>(value.integer);
+  const bool listed = index >= 0 && static_cast<size_t>(index) < value.integers.size();
+  return listed ? static_cast<DataType>(value.integers[static_cast<size_t>(index)]) : kDtInvalid;
+}
+
+DataType told_type(const Node& node, int index, ModelBytes& model) {
+  const Result result = defined_result(node, static_cast<size_t>(index), model);
+  if (result.type != kDtInvalid) return result.type;
+  for (const char* part : {"indices", "shape", "splits", "lengths"})
+    if (result.name.find(part) != std::string_view::npos) return kDtInt64;
+  for (const FixedType& fixed : kFixedTypes)
+    if (node.op.starts_with(fixed.op)) {
+      if (fixed.type != kDtInvalid) return fixed.type;
+      break;
+    }
+  for (const char* attr : {"dtype", "out_type", "output_type", "element_dtype", "DstT", "Tout", "output_types", "T"})
+    if (DataType type = type_attr(node, attr, index, model); type != kDtInvalid) return type;
+  return kDtInvalid;
+}
+
+ShapeProto told_shape(const Node& node, int index, ModelBytes& model) {
+  const auto number = static_cast<size_t>(index);
+  for (const char* attr : {"_output_shapes", "output_shapes"})
+    if (const AttrValue known = attr_in(node, attr, model); number < known.shapes.size()) return known.shapes[number];
+  if (const AttrValue own = attr_in(node, "shape", model); own.kind == AttrValue::Kind::shape) return own.shape;
+  const Result result = defined_result(node, number, model);
+  if (result.name == "dense_values")
+    if (const AttrValue dense = attr_in(node, "dense_shapes", model); result.number < dense.shapes.size()) {
+      ShapeProto shape = dense.shapes[result.number];
+      if (node.op != "ParseSingleExample") shape.dims.insert(shape.dims.begin(), -1);
+      return shape;
+    }
+  return {.unknown_rank = true, .dims = {}};
+}
+
 class Edges {
  public:
   explicit Edges(const GraphDef& graph) : graph_(graph), index_(index_nodes(graph.nodes, graph.model->name())) {
@@ -126,51 +169,18 @@ class Edges {
   }
 
   DataType type(const Node& node, int index) const {
-    const Result result = defined_result(node, static_cast<size_t>(index), model());
-    if (result.type != kDtInvalid) return result.type;
-    for (const char* part : {"indices", "shape", "splits", "lengths"})
-      if (result.name.find(part) != std::string_view::npos) return kDtInt64;
-    for (const FixedType& fixed : kFixedTypes)
-      if (node.op.starts_with(fixed.op)) {
-        if (fixed.type != kDtInvalid) return fixed.type;
-        break;
-      }
-    for (const char* attr : {"dtype", "out_type", "output_type", "element_dtype", "DstT", "Tout", "output_types", "T"})
-      if (DataType type = type_attr(node, attr, index); type != kDtInvalid) return type;
+    if (const DataType told = told_type(node, index, model()); told != kDtInvalid) return told;
     for (const auto& [from, user] : users(node))
-      if (DataType type = type_attr(*user, user->op == "Cast" ? "SrcT" : "T", -1); from == index && type != kDtInvalid)
+      if (DataType type = type_attr(*user, user->op == "Cast" ? "SrcT" : "T", -1, model());
+          from == index && type != kDtInvalid)
         return type;
     return kDtFloat;
   }
 
-  ShapeProto shape(const Node& node, int index) const {
-    const auto number = static_cast<size_t>(index);
-    if (const AttrValue known = attr(node, "_output_shapes"); number < known.shapes.size()) return known.shapes[number];
-    if (const AttrValue own = attr(node, "shape"); own.kind == AttrValue::Kind::shape) return own.shape;
-    const Result result = defined_result(node, number, model());
-    if (result.name == "dense_values")
-      if (const AttrValue dense = attr(node, "dense_shapes"); result.number < dense.shapes.size()) {
-        ShapeProto shape = dense.shapes[result.number];
-        if (node.op != "ParseSingleExample") shape.dims.insert(shape.dims.begin(), -1);
-        return shape;
-      }
-    return {.unknown_rank = true, .dims = {}};
-  }
+  ShapeProto shape(const Node& node, int index) const { return told_shape(node, index, model()); }
 
  private:
   ModelBytes& model() const { return *graph_.model; }
-  AttrValue attr(const Node& node, std::string_view name) const {
-    const Attr* found = node.find(name);
-    return found == nullptr ? AttrValue() : decode(*found, model());
-  }
-  /// `index` picks from a list of types; -1: lists tell nothing.
-  DataType type_attr(const Node& node, std::string_view name, int index) const {
-    const AttrValue value = attr(node, name);
-    if (value.kind == AttrValue::Kind::type) return static_cast<DataType>(value.integer);
-    const bool listed = index >= 0 && static_cast<size_t>(index) < value.integers.size();
-    return listed ? static_cast<DataType>(value.integers[static_cast<size_t>(index)]) : kDtInvalid;
-  }
-
   const GraphDef& graph_;
   NodeIndex index_;
   std::unordered_map<const Node*, std::vector<std::pair<int, const Node*>>> users_;
@@ -297,6 +307,10 @@ GraphDef replaced(GraphDef graph, const std::map<std::string, std::string>& repl
   }
   if (inputs) drop_unread_inputs(graph, signature);
   return graph;
+}
+
+ResultType result_type(const Node& node, int index, ModelBytes& model) {
+  return {told_type(node, index, model), told_shape(node, index, model)};
 }
 
 Remedies remedies(const GraphDef& graph, const std::vector<std::string_view>& failed, const Signature& signature) {

@@ -15,6 +15,13 @@ namespace cairn::tensorflow {
 /// Throws Error.
 GraphDef replaced(GraphDef graph, const std::map<std::string, std::string>& replace, Signature& signature);
 
+/// What a node tells of one of its results: the type, kDtInvalid where nothing tells it, and the shape.
+struct ResultType {
+  DataType dtype;
+  ShapeProto shape;
+};
+ResultType result_type(const Node& node, int index, ModelBytes& model);
+
 /// How to go on where nodes failed: tensors of numbers above all of them that can be outputs, and nodes below, as near to
 /// them as numbers are, that can be inputs, so that the outputs need none that failed. Either may be empty.
 struct Remedies {

@@ -139,6 +139,26 @@ class Expansion {
 
 }  // namespace
 
+std::vector<std::string_view> result_names(const Node& node, const Library& library) {
+  std::vector<std::string_view> names;
+  if (const FunctionDef* function = library.find(node.op)) {
+    for (const FunctionArg& output : function->outputs) names.push_back(output.name);
+    return names;
+  }
+  std::string_view rest = multiple_results(node.op);
+  if (rest.empty()) return {""};
+  while (!rest.empty()) {
+    const std::string_view result = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), result.size() + 1));
+    const size_t star = result.find('*');
+    const int64_t count =
+        star == std::string_view::npos ? 1 : repeated_results(node, result.substr(star + 1), library.model());
+    library.model().charge(16 * static_cast<size_t>(count));
+    names.insert(names.end(), static_cast<size_t>(count), result.substr(0, star));
+  }
+  return names;
+}
+
 Library::Library(const GraphDef& graph) : model_(graph.model.get()) {
   for (const FunctionDef& function : graph.functions) functions_.emplace(function.name, &function);
 }

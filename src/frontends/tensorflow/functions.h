@@ -11,12 +11,18 @@
 
 namespace cairn::tensorflow {
 
-/// Names of the results of an op that has several, in order and separated by blanks; empty for all other ops.
+/// Names of the results of an op that has several, in order and separated by blanks, "name*attribute" for a list that the
+/// attribute counts; empty for all other ops.
 std::string_view multiple_results(std::string_view op);
 
 /// Where nodes are by name. Throws Error invalid_model on a name used twice.
 using NodeIndex = std::unordered_map<std::string_view, size_t>;
 NodeIndex index_nodes(const std::vector<Node>& nodes, const std::string& where);
+
+class Library;
+/// A name for each result of a node, in their flat order: of the op's definition, or "" where it has one result. Throws Error
+/// invalid_model where an attribute that counts them is missing.
+std::vector<std::string_view> result_names(const Node& node, const Library& library);
 
 /// The functions of a graph by name. The graph must outlive it unchanged in its functions.
 class Library {

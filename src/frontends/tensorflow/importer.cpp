@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/training.h"
 
 namespace cairn::tensorflow {
@@ -31,21 +32,37 @@ struct Importer::Scope {
   enum class State : uint8_t { untouched, open, done };
   std::vector<State> states;
   std::vector<std::vector<Value*>> results;  // empty: could not be imported
+  std::map<std::pair<size_t, int>, Value*> stand_ins;
 };
 
 TensorName Importer::resolve(const Scope& scope, std::string_view input) const {
   return scope.body ? resolve_body_input(input, scope.nodes, scope.index, library_) : parse_tensor_name(input, "graph");
 }
 
-Value* Importer::value(const Scope& scope, const TensorName& name) const {
+Value* Importer::value(Scope& scope, const TensorName& name) {
   if (name.index == kControl) return nullptr;
   if (auto given = scope.given.find(name.node); given != scope.given.end()) return given->second;
-  const std::vector<Value*>& results = scope.results[scope.index.at(name.node)];
-  if (results.empty()) return nullptr;
+  const size_t index = scope.index.at(name.node);
+  const std::vector<Value*>& results = scope.results[index];
+  if (results.empty()) return effects_ ? nullptr : stand_in(scope, index, name.index);
   if (static_cast<size_t>(name.index) >= results.size())
     fail(ErrorKind::invalid_model, "", "{}:{} does not exist: the node has {} results", printable(name.node),
          name.index, results.size());
   return results[static_cast<size_t>(name.index)];
+}
+
+Value* Importer::stand_in(Scope& scope, size_t node, int index) {
+  auto [found, fresh] = scope.stand_ins.try_emplace({node, index}, nullptr);
+  if (!fresh) return found->second;
+  const ResultType told = result_type(scope.nodes[node], index, *model());
+  const std::optional<DType> dtype = dtype_of(told.dtype);
+  if (told.dtype != kDtInvalid && !dtype) return nullptr;
+  Shape shape = Shape::unranked();
+  if (!told.shape.unknown_rank) {
+    shape = Shape();
+    for (int64_t size : told.shape.dims) shape.dims.push_back(size < 0 ? Dim() : Dim(size));
+  }
+  return found->second = unknowns_.add(dtype, std::move(shape));
 }
 
 /// Depth first over the nodes above `wanted`, with a stack of our own: graphs are deeper than call stacks.
@@ -95,21 +112,27 @@ void Importer::import_node(Scope& scope, size_t index) {
   try {
     std::vector<Value*> inputs;
     std::vector<std::string> cuts;
+    bool missing = false, unknown = false;
     for (std::string_view text : node.inputs) {
       TensorName from = resolve(scope, text);
       if (from.index == kControl) continue;
       Value* input = value(scope, from);
-      if (input == nullptr) return;  // the reason is known already
+      missing = missing || input == nullptr, unknown = unknown || unknowns_.contains(input);
       inputs.push_back(input);
-      if (scope.level == 0 && !scope.given.contains(from.node) && constant_of(input) == nullptr)
+      if (scope.level == 0 && !scope.given.contains(from.node) && (input == nullptr || constant_of(input) == nullptr))
         cuts.push_back(fmt::format("{}:{}", clean(from.node), from.index));
     }
+    if (missing && effects_) return;  // the reason is known already
     const std::string_view known = is_function(node.op) ? "PartitionedCall" : node.op;
     const Row* row = effects_ ? find_cluster_row(known) : find_row(known);
     if (row != nullptr) {
-      scope.results[index] = build(scope, *row, node, name, std::move(inputs));
+      if (missing)
+        look_through(node, name, scope.level + 1);
+      else
+        import_known(scope, index, *row, std::move(inputs));
       return;
     }
+    if (missing || unknown) cuts.clear();
     problems_.unsupported(op, name, cuts);
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
@@ -117,6 +140,59 @@ void Importer::import_node(Scope& scope, size_t index) {
     problems_.refused(op, name, error);
   }
   if (scope.level == 0) failed_.push_back(node.name);
+}
+
+void Importer::import_known(Scope& scope, size_t index, const Row& row, std::vector<Value*> inputs) {
+  const Node& node = scope.nodes[index];
+  const std::string name = source_name(scope, node);
+  auto made = [&](std::vector<Value*> from) { return build(scope, row, node, name, std::move(from)); };
+  const size_t guessed = guessed_calls_;
+  try {
+    const bool unknown = std::any_of(inputs.begin(), inputs.end(), [&](const Value* v) { return is_unknown(v); });
+    auto results = unknown ? unknowns_.results(inputs, !called_by(node).empty(), made) : made(std::move(inputs));
+    if (guessed == guessed_calls_) scope.results[index] = std::move(results);
+  } catch (const AlreadyReported&) {
+    if (effects_) throw;
+    look_through(node, name, scope.level + 1);
+  } catch (const Error& error) {
+    if (guessed == guessed_calls_) throw;  // else a stand-in may be at fault
+  }
+}
+
+std::vector<std::string_view> Importer::called_by(const Node& node) const {
+  std::vector<std::string_view> names;
+  if (is_function(node.op)) names.push_back(node.op);
+  for (const Attr& attr : node.attrs) {
+    const AttrValue value = decode(attr, *graph_.model);
+    if (!value.function.name.empty()) names.push_back(value.function.name);
+    for (const NameAttrList& function : value.functions) names.push_back(function.name);
+  }
+  return names;
+}
+
+void Importer::look_through(const Node& node, const std::string& prefix, int level) {
+  if (level > kMostLevels) return;
+  for (std::string_view name : called_by(node)) {
+    const FunctionDef* function = library_.find(name);
+    if (function == nullptr) continue;
+    const NodeIndex index = index_nodes(function->nodes, printable(name));
+    std::unordered_set<std::string_view> seen;
+    std::vector<std::string_view> pending;
+    for (const auto& [result, tensor] : function->returns) pending.push_back(tensor);
+    while (!pending.empty()) {
+      const std::string_view input = pending.back();
+      pending.pop_back();
+      const std::string_view wanted = input.substr(0, input.find(':'));
+      auto found = index.find(wanted);
+      if (found == index.end() || !seen.insert(wanted).second) continue;
+      const Node& inner = function->nodes[found->second];
+      const std::string own = source_name(function->graph_names ? "" : prefix, inner);
+      model()->charge(1024);
+      if (find_row(inner.op) == nullptr && !is_function(inner.op)) problems_.unsupported(clean(inner.op), own, {});
+      look_through(inner, own, level + 1);
+      pending.insert(pending.end(), inner.inputs.begin(), inner.inputs.end());
+    }
+  }
 }
 
 std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& node, const std::string& name,
@@ -168,9 +244,13 @@ Importer::Importer(const GraphDef& graph, Module& module) : graph_(graph), libra
 }
 
 std::string Importer::source_name(const Scope& scope, const Node& node) {
+  return source_name(scope.body ? scope.prefix : "", node);
+}
+
+std::string Importer::source_name(const std::string& prefix, const Node& node) {
   std::string own = clean(node.name);
-  if (scope.prefix.empty() || !scope.body) return own;
-  std::string whole = fmt::format("{}/{}", scope.prefix, own);
+  if (prefix.empty()) return own;
+  std::string whole = fmt::format("{}/{}", prefix, own);
   return owners_.try_emplace(own, whole).first->second == whole ? own : whole;
 }
 
@@ -238,6 +318,7 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
   std::vector<Value*> results = run(scope, wanted);
   results.resize(function.outputs.size());
   if (std::find(results.begin(), results.end(), nullptr) != results.end()) throw AlreadyReported();
+  guessed_calls_ += std::any_of(results.begin(), results.end(), [&](auto* v) { return unknowns_.is_stand_in(v); });
   return results;
 }
 
@@ -355,6 +436,7 @@ std::vector<std::string_view> OpContext::functions(std::string_view name) const 
 
 Tensor OpContext::constant(size_t input, const char* what) const {
   const Tensor* tensor = input < in.size() ? constant_of(in[input]) : nullptr;
+  if (tensor == nullptr && input < in.size() && importer_.is_unknown(in[input])) throw AlreadyReported();
   if (tensor == nullptr) refuse("{} must be a constant", what);
   return *tensor;
 }

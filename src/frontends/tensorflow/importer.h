@@ -13,6 +13,7 @@
 #include "frontends/problems.h"
 #include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/saved_model.h"
+#include "frontends/unknowns.h"
 #include "ir/module.h"
 
 namespace cairn::tensorflow {
@@ -135,8 +136,8 @@ class Importer {
  public:
   Importer(const GraphDef& graph, Module& module);
 
-  /// Imports what `tensors` ("node:index") need into the builder's block; `inputs` are values for nodes by name. A null
-  /// value stands where something above could not be imported.
+  /// Imports what `tensors` ("node:index") need into the builder's block; `inputs` are values for nodes by name. Null
+  /// values and stand-ins are where something above could not be imported.
   std::vector<Value*> import_graph(const std::vector<std::string>& tensors,
                                    const std::unordered_map<std::string_view, Value*>& inputs, Builder& builder);
   /// The results of a library function called on these arguments, its nodes named "<prefix>/<node>".
@@ -167,6 +168,8 @@ class Importer {
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
   Problems& problems() { return problems_; }
+  /// Whether the value's type is a guess, as a node above it could not be imported.
+  bool is_unknown(const Value* value) const { return unknowns_.contains(value); }
   /// Nodes of the graph itself (not of its functions) that could not be imported although what is above them could.
   const std::vector<std::string_view>& failed() const { return failed_; }
   Module& module() { return module_; }
@@ -178,16 +181,25 @@ class Importer {
   void import_node(Scope& scope, size_t index);
   std::vector<Value*> build(Scope& scope, const Row& row, const Node& node, const std::string& name,
                             std::vector<Value*> inputs);
-  Value* value(const Scope& scope, const TensorName& name) const;
+  Value* value(Scope& scope, const TensorName& name);
+  /// What stands for a result of a node that could not be imported; null for handles.
+  Value* stand_in(Scope& scope, size_t node, int index);
+  void import_known(Scope& scope, size_t index, const Row& row, std::vector<Value*> inputs);
+  /// The functions that a node calls, to the end of all calls, for ops that have no row.
+  void look_through(const Node& node, const std::string& prefix, int level);
+  std::vector<std::string_view> called_by(const Node& node) const;
   void read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const;
   /// The node's own name where no other node has it, else with the names of the calls that it is inside of.
   std::string source_name(const Scope& scope, const Node& node);
+  std::string source_name(const std::string& prefix, const Node& node);
   SourceId source(const std::string& name, std::string_view op);
 
   const GraphDef& graph_;
   Library library_;
   Module& module_;
   Problems problems_;
+  Unknowns unknowns_;
+  size_t guessed_calls_ = 0;  // of functions, with stand-ins among their results
   std::vector<std::string_view> failed_;
   bool effects_ = false;
   std::unordered_set<const Value*> references_;

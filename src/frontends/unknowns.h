@@ -1,0 +1,40 @@
+// Stand-ins for the results of nodes that cannot be imported, so that the nodes below them are read as well and one report
+// tells everything that keeps a model from being imported. A module with stand-ins is refused, never used.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+class Unknowns {
+ public:
+  /// `dtype` empty: the model does not tell the element type.
+  Value* add(std::optional<DType> dtype, Shape shape);
+  bool is_stand_in(const Value* value) const { return known_dtype_.contains(value); }
+  bool contains(const Value* value) const {
+    return value != nullptr && (is_stand_in(value) || (doubt_ && constant_of(value) == nullptr));
+  }
+
+  using Build = std::function<std::vector<Value*>(std::vector<Value*> inputs)>;
+  /// The results of a node of which an input is unknown, themselves stand-ins unless the node alone tells their types.
+  /// `build` is tried with the inputs as they are, then, unless `once`, with other types of the unknown ones. Nothing where
+  /// it succeeds with none and the reasons differ or ask for a constant: what is unknown may be at fault. Throws Error where
+  /// `build` fails for the same reason each time.
+  std::vector<Value*> results(const std::vector<Value*>& inputs, bool once, const Build& build);
+
+ private:
+  std::vector<Value*> with_types(const std::vector<Value*>& inputs, std::optional<DType> dtype, const Shape& shape);
+  bool tells_dtypes(const std::vector<Value*>& inputs) const;
+
+  std::vector<std::unique_ptr<Value>> own_;
+  std::unordered_map<const Value*, bool> known_dtype_;  // of each stand-in
+  bool doubt_ = false;  // inside a region that was entered with unknown types, where all that is computed is unknown
+};
+
+}  // namespace cairn

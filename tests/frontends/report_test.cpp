@@ -1,0 +1,181 @@
+// What keeps a model from being imported comes in one report; what a graph without a signature gives are all results of the
+// nodes that nothing reads.
+#include <gtest/gtest.h>
+
+#include "frontends/import.h"
+#include "frontends/tensorflow/text_schema.h"
+#include "frontends/text_proto.h"
+#include "ir/text.h"
+#include "support/report.h"
+
+namespace cairn {
+namespace {
+
+constexpr const char* kInput = R"(
+  node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+         attr { key: "shape" value { shape { dim { size: 2 } dim { size: 6 } } } } }
+  node { name: "two" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+         attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 2 } } } }
+  node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+         attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+  node { name: "r" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } } })";
+
+Module import_text(const std::string& nodes, const ImportOptions& options = {}) {
+  const std::string wire = text_to_wire(kInput + nodes, tensorflow::kGraphDefText, "graph");
+  const auto model = ModelBytes::from_memory("graph", wire);
+  return import_tensorflow(tensorflow::read_graph_def(model, model->bytes()), options);
+}
+
+std::vector<std::string> outputs_of(const std::string& nodes, std::vector<std::string>* notes = nullptr,
+                                    std::vector<std::string> out_nodes = {}) {
+  ImportOptions options;
+  options.out_nodes = std::move(out_nodes);
+  if (notes != nullptr) options.note = [notes](const std::string& sentence) { notes->push_back(sentence); };
+  const Module module = import_text(nodes, options);
+  std::vector<std::string> outputs;
+  for (size_t i = 0; i < module.main().result_names.size(); ++i)
+    outputs.push_back(module.main().result_names[i] + " " + to_string(module.main().body.results[i]->type));
+  return outputs;
+}
+
+/// "OP: NODES" of each problem, in the order of the report.
+std::vector<std::string> problems_of(const std::string& nodes, std::string* fix = nullptr) {
+  std::vector<std::string> found;
+  try {
+    import_text(nodes);
+  } catch (const ReportError& error) {
+    for (const Problem& problem : error.report().problems()) {
+      std::string places;
+      for (const auto& place : problem.places) places += " " + place.node;
+      found.push_back(problem.subject + ":" + places);
+      if (fix != nullptr) *fix = problem.fix;
+    }
+  }
+  return found;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(GraphEnds, AllResultsOfANodeThatNothingReadsAreOutputs) {
+  EXPECT_EQ(
+      outputs_of(
+          R"(node { name: "top" op: "TopKV2" input: "x" input: "two" attr { key: "T" value { type: DT_FLOAT } } })"),
+      (Texts{"r f32[2, 6]", "top f32[2, 2]", "top:1 i32[2, 2]"}));
+  EXPECT_EQ(
+      outputs_of(R"(node { name: "s" op: "Split" input: "one" input: "r" attr { key: "num_split" value { i: 3 } } })"),
+      (Texts{"s f32[2, 2]", "s:1 f32[2, 2]", "s:2 f32[2, 2]"}));
+  EXPECT_EQ(outputs_of(R"(node { name: "u" op: "Unpack" input: "r" attr { key: "num" value { i: 2 } } })"),
+            (Texts{"u f32[6]", "u:1 f32[6]"}));
+  EXPECT_EQ(outputs_of(R"(node { name: "n" op: "IdentityN" input: "r" input: "x"
+                           attr { key: "T" value { list { type: DT_FLOAT type: DT_FLOAT } } } })"),
+            (Texts{"n f32[2, 6]", "n:1 f32[2, 6]"}));
+}
+
+TEST(GraphEnds, ResultsBesideOnesThatAreReadAreNoOutputsAndTold) {
+  std::vector<std::string> notes;
+  EXPECT_EQ(
+      outputs_of(R"(node { name: "s" op: "Split" input: "one" input: "r" attr { key: "num_split" value { i: 2 } } }
+                          node { name: "y" op: "Neg" input: "s:1" })",
+                 &notes),
+      Texts{"y f32[2, 3]"});
+  EXPECT_EQ(
+      notes,
+      Texts{"result 0 of 's' (Split) is no output, as another result of that node is read; --out_nodes can name it"});
+}
+
+TEST(GraphEnds, ANodeAsOutputIsItsFirstResultAndTold) {
+  std::vector<std::string> notes;
+  const char* nodes = R"(node { name: "u" op: "Unpack" input: "r" attr { key: "num" value { i: 2 } } })";
+  EXPECT_EQ(outputs_of(nodes, &notes, {"u"}), Texts{"u f32[6]"});
+  EXPECT_EQ(notes, Texts{"u has 2 results, of which u:0 is an output; name the others as u:1"});
+  EXPECT_EQ(outputs_of(nodes, nullptr, {"u:1", "u:0"}), (Texts{"u:1 f32[6]", "u f32[6]"}));
+}
+
+TEST(GraphEnds, TheShapeOfAnInputThatIsCutOffIsTold) {
+  ImportOptions options;
+  std::vector<std::string> notes;
+  options.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+  options.out_nodes = {"r"};
+  options.input_shapes = {{"x", Shape::of({2, 6})}, {"z:0", Shape::of({3})}};
+  const Module module = import_text(R"(
+    node { name: "z" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "y" op: "AddV2" input: "r" input: "z" })",
+                                    options);
+  EXPECT_EQ(module.main().body.params.size(), 1u);
+  EXPECT_EQ(notes, Texts{"the shape of input 'z:0' has no effect: the outputs do not need that input"});
+  options.input_shapes["q"] = Shape::of({3});
+  EXPECT_THROW(import_text("", options), Error);
+}
+
+TEST(Problems, OperatorsBelowAnUnknownOneAreInTheSameReport) {
+  std::string nodes;
+  Texts expected;
+  for (char c = 'A'; c < 'K'; ++c) {
+    nodes += fmt::format("node {{ name: \"n{0}\" op: \"My{0}\" input: \"{1}\" }}\n", c,
+                         c == 'A' ? "r" : fmt::format("p{}", char(c - 1)));
+    nodes += fmt::format("node {{ name: \"p{0}\" op: \"Neg\" input: \"n{0}\" }}\n", c);
+    expected.push_back(fmt::format("My{0}: n{0}", c));
+  }
+  std::string fix;
+  EXPECT_EQ(problems_of(nodes, &fix), expected);
+  EXPECT_EQ(fix, "cut above it: --out_nodes=\"r:0\"; or feed the rest: --cut=\"nJ\"");
+}
+
+TEST(Problems, ARefusalThatNoTypeOfItsInputChangesIsReportedBelowAnUnknownNode) {
+  const std::string pool = R"(node { name: "p" op: "AvgPool" input: "a"
+    attr { key: "ksize" value { list { i: 1 i: 2 i: 1 i: 1 } } } attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } }
+    attr { key: "padding" value { s: "VALID" } } attr { key: "data_format" value { s: "$" } } })";
+  auto with = [&](const std::string& format) {
+    return R"(node { name: "a" op: "MyOp" input: "r" } )" + std::string(pool).replace(pool.find('$'), 1, format) +
+           R"( node { name: "y" op: "Other" input: "p" })";
+  };
+  EXPECT_EQ(problems_of(with("NHWC")), (Texts{"MyOp: a", "Other: y"}));
+  EXPECT_EQ(problems_of(with("NCHW_VECT_C")), (Texts{"AvgPool: p", "MyOp: a", "Other: y"}));
+}
+
+TEST(Problems, WhatNeedsAConstantIsNotAtFaultBelowAnUnknownNode) {
+  EXPECT_EQ(problems_of(R"(node { name: "a" op: "MyOp" input: "r" attr { key: "T" value { type: DT_INT32 } } }
+                           node { name: "y" op: "Transpose" input: "r" input: "a" })"),
+            Texts{"MyOp: a"});
+}
+
+TEST(Problems, AProposalThatFailsIsNotMade) {
+  // Nothing above the node can be an output, and the node is one itself.
+  std::string fix;
+  EXPECT_EQ(problems_of(R"(node { name: "y" op: "MyOp" input: "x" } node { name: "z" op: "Neg" input: "y" })", &fix),
+            Texts{"MyOp: y"});
+  EXPECT_EQ(fix.find("--out_nodes=\"x:0\""), fix.empty() ? 0 : fix.find("--out_nodes=\"x:0\""));
+  // What is below the cut needs its rank.
+  problems_of(R"(node { name: "y" op: "MyOp" input: "x" }
+                 node { name: "z" op: "Transpose" input: "y" input: "one" }
+                 node { name: "w" op: "MyOp" input: "z" })",
+              &fix);
+  EXPECT_EQ(fix.find("--cut"), std::string::npos) << fix;
+}
+
+constexpr const char* kBranches = R"(
+  node { name: "c" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "shape" value { shape { } } } }
+  node { name: "if" op: "StatelessIf" input: "c" input: "$"
+    attr { key: "Tcond" value { type: DT_BOOL } } attr { key: "Tin" value { list { type: DT_FLOAT } } }
+    attr { key: "Tout" value { list { type: DT_FLOAT } } }
+    attr { key: "then_branch" value { func { name: "yes" } } } attr { key: "else_branch" value { func { name: "no" } } } }
+  node { name: "y" op: "Last" input: "if" }
+  library {
+    function { signature { name: "yes" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "o" type: DT_FLOAT } }
+      node_def { name: "f" op: "First" input: "a" } ret { key: "o" value: "f:out:0" } }
+    function { signature { name: "no" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "o" type: DT_FLOAT } }
+      node_def { name: "g" op: "Neg" input: "a" } node_def { name: "s" op: "Second" input: "g:y:0" }
+      ret { key: "o" value: "s:out:0" } } })";
+
+TEST(Problems, BothBranchesAndWhatIsBelowThemAreLookedAt) {
+  const std::string text = kBranches;
+  auto with = [&](const char* input) { return std::string(text).replace(text.find('$'), 1, input); };
+  EXPECT_EQ(problems_of(with("r")), (Texts{"First: f", "Last: y", "Second: s"}));
+  EXPECT_EQ(problems_of(R"(node { name: "u" op: "Above" input: "r" } )" + with("u")),
+            (Texts{"Above: u", "First: f", "Last: y", "Second: s"}));
+  EXPECT_EQ(problems_of(R"(node { name: "u" op: "HashTableV2" } )" + with("u")),
+            (Texts{"First: f", "HashTableV2: u", "Last: y", "Second: s"}));
+}
+
+}  // namespace
+}  // namespace cairn
