@@ -7,7 +7,11 @@ namespace cairn {
 namespace {
 
 /// Names of foreign tensors end in ":0" where a person leaves it out.
-bool same_tensor(const std::string& a, const std::string& b) { return a == b || a + ":0" == b || a == b + ":0"; }
+bool same_tensor(const std::string& a, const std::string& b) {
+  for (const std::string& prefix : {std::string(), std::string("serving_default_")})
+    if (a == prefix + b || a + ":0" == prefix + b || a == prefix + b + ":0") return true;
+  return false;
+}
 
 void require_number(const std::string& name, const Type& type) {
   bool number = type.is_tensor() && type.dtype != kString && type.dtype != kC64;

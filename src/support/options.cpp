@@ -7,14 +7,11 @@
 
 #include "support/files.h"
 #include "support/nearest.h"
+#include "support/option_words.h"
 
 namespace cairn {
 
 namespace {
-
-constexpr std::string_view kOpeningQuotes[] = {"\u201c", "\u201d", "\u2018", "\u2019", "\u300c"};
-constexpr std::string_view kClosingQuotes[] = {"\u201d", "\u201c", "\u2019", "\u2018", "\u300d"};
-constexpr std::string_view kLongDashes[] = {"\u2014\u2014", "\u2013\u2013", "\u2014", "\u2013"};
 
 std::string_view trim(std::string_view text) {
   size_t first = text.find_first_not_of(" \t\r\n");
@@ -22,22 +19,15 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+/// Dashes of any kind within a name are underscores.
 std::string canonical(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '-', '_');
+  std::string text;
+  while (!name.empty()) {
+    const size_t dashes = leading_dashes(name);
+    text += dashes > 0 ? '_' : name[0];
+    name.remove_prefix(std::max<size_t>(dashes, 1));
+  }
   return text;
-}
-
-/// Index into the quote lists of the curly quote that `value` opens with, or nothing.
-std::optional<size_t> curly_quote(std::string_view value) {
-  for (size_t i = 0; i < std::size(kOpeningQuotes); ++i)
-    if (value.starts_with(kOpeningQuotes[i])) return i;
-  return std::nullopt;
-}
-
-bool ends_with_curly(std::string_view value) {
-  return std::any_of(std::begin(kClosingQuotes), std::end(kClosingQuotes),
-                     [&](std::string_view quote) { return value.ends_with(quote); });
 }
 
 bool is_integer(std::string_view text) {
@@ -53,7 +43,9 @@ std::string joined(const std::vector<std::string_view>& values) {
 
 class Reader {
  public:
-  Reader(const std::vector<std::string>& arguments, Door door) : arguments_(arguments), door_(door) {}
+  Reader(const std::vector<std::string>& arguments, Door door) : door_(door) {
+    arguments_ = mended_words(arguments, door, options_.repairs);
+  }
 
   ParsedOptions read() {
     while (at_ < arguments_.size()) argument();
@@ -70,98 +62,163 @@ class Reader {
 
   /// "--name" without its dashes, or nothing when the argument does not start with one.
   std::optional<std::string> option_text(const std::string& argument) {
-    std::string_view text = argument;
-    for (std::string_view dash : kLongDashes) {
-      if (!text.starts_with(dash)) continue;
-      repaired(fmt::format("{}: the long dash is read as --", argument));
-      return std::string(text.substr(dash.size()));
-    }
-    if (!text.starts_with('-') || text.size() < 2 || is_integer(text)) return std::nullopt;
-    text.remove_prefix(text.starts_with("--") ? 2 : 1);
-    return std::string(text);
+    const size_t dashes = leading_dashes(argument);
+    if (dashes == 0 || dashes == argument.size() || is_integer(argument)) return std::nullopt;
+    if (argument.substr(0, dashes).find_first_not_of('-') != std::string::npos || dashes > 2)
+      repaired(fmt::format("{}: the dashes in front are read as --", argument));
+    return argument.substr(dashes);
   }
 
+  std::string_view next() const { return at_ < arguments_.size() ? std::string_view(arguments_[at_]) : ""; }
+  bool next_is_option() const { return leading_dashes(next()) > 0 && !is_integer(next()); }
+
   void argument() {
-    const std::string& given = arguments_[at_++];
-    if (trim(given).empty()) return;
-    auto text = option_text(given);
-    if (!text) {
-      problem("E10053", given, fmt::format("'{}' belongs to no option", given),
-              "a blank inside a value needs quotes around the whole value: --input_shape=\"a:1, 2\"");
+    const std::string given = arguments_[at_++];
+    if (trim(given).empty()) {
+      if (!given.empty())
+        repaired(
+            fmt::format("a {} alone is a word of the command: a line that ends in a backslash has {} behind it, and "
+                        "the command ends there",
+                        given[0] == '\r' ? "line end of Windows" : "blank", given[0] == '\r' ? "one" : "blanks"));
       return;
     }
+    auto text = option_text(std::string(trim(given)));
+    if (!text) return stray(std::string(trim(given)));
     size_t equals = text->find('=');
+    if (const size_t wide = text->find("\uff1d"); wide < equals) {  // a full-width equals sign
+      repaired(fmt::format("{}: the full-width '=' is read as =", given));
+      text->replace(wide, 3, "=");
+      equals = wide;
+    }
     std::string name = std::string(trim(std::string_view(*text).substr(0, equals)));
     const OptionDef* def = find_option(name, door_);
-    if (!def) {
-      unknown(name);
-      // What follows is most likely its value.
-      if (equals == std::string::npos && at_ < arguments_.size() && !arguments_[at_].starts_with('-')) ++at_;
-      return;
-    }
-    if (canonical(name) != def->name && def->type != OptionType::flag)
+    if (!def) return unknown(name, equals != std::string::npos);
+    if (name != def->name && def->type != OptionType::flag)
       repaired(fmt::format("--{} is read as --{}", name, def->name));
     if (def->type == OptionType::flag) {
       options_.values[def->name] = "true";
       return;
     }
     std::optional<std::string> value = value_of(*def, *text, equals);
-    if (value) options_.values[def->name] = std::move(*value);
+    if (value) take(*def, std::move(*value));
   }
 
-  void unknown(const std::string& name) {
-    auto nearest = nearest_option(name, door_);
+  void take(const OptionDef& def, std::string value) {
+    if (value.empty() && std::string_view(def.name) != "input_shape") {
+      repaired(fmt::format("--{} is empty, as if it were not given; a shell variable that is not set leaves it so",
+                           def.name));
+      return;
+    }
+    auto [known, fresh] = options_.values.try_emplace(def.name, value);
+    if (fresh) return;
+    repaired(known->second == value
+                 ? fmt::format("--{} is given twice, with the same value", def.name)
+                 : fmt::format("--{} is given again: {} counts, {} does not", def.name, value, known->second));
+    known->second = std::move(value);
+  }
+
+  void stray(const std::string& word) {
+    if (leading_dashes(word) == word.size() && at_ < arguments_.size())
+      if (const std::string name = arguments_[at_].substr(0, arguments_[at_].find('=')); find_option(name, door_)) {
+        repaired(fmt::format("the blank between {} and {} is left out", word, name));
+        arguments_[at_].insert(0, "--");
+        return;
+      }
+    problem("E10053", word, fmt::format("'{}' belongs to no option", word),
+            hint_for_stray(word, std::string(next()), door_));
+    if (word.starts_with('#'))  // the comment's other words
+      while (at_ < arguments_.size() && !next_is_option()) ++at_;
+  }
+
+  void unknown(const std::string& name, bool has_value) {
     problem("E10053", "--" + name, fmt::format("--{} is no option", name),
-            nearest ? fmt::format("nearest: --{}", *nearest) : "--help lists all options");
+            hint_for_unknown(name, has_value ? "" : std::string(next()), door_));
+    // What follows is most likely its value.
+    if (!has_value && at_ < arguments_.size() && !next_is_option()) ++at_;
   }
 
   /// The text after `=` or the next argument, with quotes and cut blanks mended.
   std::optional<std::string> value_of(const OptionDef& def, const std::string& text, size_t equals) {
+    const std::string option = fmt::format("--{}", def.name);
     std::string value;
     if (equals != std::string::npos) {
-      value = text.substr(equals + 1);
-    } else if (at_ < arguments_.size() && (!arguments_[at_].starts_with('-') || is_integer(arguments_[at_]))) {
-      value = arguments_[at_++];
-      if (value == "=" && at_ < arguments_.size()) value = arguments_[at_++];
-    } else {
-      problem("E10004", fmt::format("--{}", def.name), fmt::format("--{} has no value", def.name),
+      value = trim(std::string_view(text).substr(equals + 1));
+    } else if (at_ >= arguments_.size() || next_is_option()) {
+      problem("E10004", option, fmt::format("{} has no value", option),
               "give it behind '='; a value with ';' or a blank needs quotes");
       return std::nullopt;
+    } else {
+      value = trim(arguments_[at_++]);
+      if (value.starts_with('=')) value = trim(std::string_view(value).substr(1));
+      const std::string whole = fmt::format("{}_{}", def.name, value.substr(0, value.find('=')));
+      if (value.find('=') != std::string::npos && find_option(whole, door_)) {
+        problem("E10053", option, fmt::format("{} cannot be '{}'", option, value),
+                fmt::format("there is a blank in the name: --{}", whole));
+        return std::nullopt;
+      }
     }
-    value = trim(value);
-    if (curly_quote(value)) return without_curly(def, value);
-    if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0]) {
-      value = trim(std::string_view(value).substr(1, value.size() - 2));
-      repaired(fmt::format("--{}: quotes inside the value are left out", def.name));
+    const bool may_follow = value.empty() && at_ < arguments_.size() && !next_is_option() && !trim(next()).empty() &&
+                            next().find('=') == std::string::npos;
+    if (may_follow) {
+      value = trim(arguments_[at_++]);
+      repaired(fmt::format("{}: the blank behind '=' is left out", option));
+    }
+    if (const size_t glued = glued_option(value, door_); glued != std::string::npos) {
+      problem("E10053", option, fmt::format("{} cannot be '{}': another option runs into its value", option, value),
+              glued == 0 ? fmt::format("{} has no value of its own; leave it out or give one", option)
+                         : fmt::format("write a blank in front of {}", value.substr(glued)));
+      return std::nullopt;
+    }
+    if (!without_quotes(def, value)) return std::nullopt;
+    if (def.type != OptionType::path) {
+      if (std::string plain = ascii_punctuation(value); plain != value) {
+        repaired(fmt::format("{}: full-width characters are read as plain ones: {}", option, plain));
+        value = std::move(plain);
+      }
     }
     join_cut_list(def, value);
+    if (value.find("${") != std::string::npos || (value.starts_with('$') && value.size() > 1)) {
+      problem("E10001", option,
+              fmt::format("Value [{}] for parameter [{}] is invalid. Reason: its shell variable is not replaced", value,
+                          option),
+              "single quotes keep variables as they are; use double quotes");
+      return std::nullopt;
+    }
     if (def.type == OptionType::path) value = expand_home(value);
     return value;
   }
 
-  std::optional<std::string> without_curly(const OptionDef& def, std::string value) {
-    std::string whole = value;
-    size_t next = at_;
-    size_t quote = *curly_quote(value);
-    while (!(ends_with_curly(whole) && whole.size() > kOpeningQuotes[quote].size()) && next < arguments_.size() &&
-           !arguments_[next].starts_with("--"))
-      whole += " " + arguments_[next++];
-    size_t opening = kOpeningQuotes[quote].size();
-    if (!ends_with_curly(whole) || whole.size() <= opening) {
-      std::string start = std::string(trim(std::string_view(value).substr(opening)));
-      problem(
-          "E10053", fmt::format("--{}", def.name),
-          fmt::format("--{}: the value opens with a curly quote ({}) that never closes: the shell cut the command at "
-                      "';' because curly quotes do not quote",
-                      def.name, kOpeningQuotes[quote]),
-          fmt::format("use straight quotes around the whole value: --{}=\"{};...\"", def.name, start));
-      return std::nullopt;
+  /// Takes quotes off that the shell left, and joins what it cut inside of quotes that it does not know.
+  bool without_quotes(const OptionDef& def, std::string& value) {
+    bool curly = false, plain = false;
+    for (size_t open = opening_quote(value); open > 0; open = opening_quote(value)) {
+      std::string whole = value;
+      size_t next = at_;
+      auto closes = [&] { return closing_quote(whole) > 0 && whole.size() >= open + closing_quote(whole); };
+      while (open > 1 && !closes() && next < arguments_.size() && !arguments_[next].starts_with("--"))
+        whole += " " + arguments_[next++];
+      if (!closes()) return refuse_quote(def, value, open);
+      at_ = next;
+      (open > 1 ? curly : plain) = true;
+      value = trim(std::string_view(whole).substr(open, whole.size() - open - closing_quote(whole)));
     }
-    at_ = next;
-    repaired(fmt::format("--{}: curly quotes around the value are left out", def.name));
-    std::string inner(trim(std::string_view(whole).substr(opening, whole.size() - opening - 3)));  // all are 3 bytes
-    if (def.type == OptionType::path) inner = expand_home(inner);
-    return inner;
+    if (const size_t close = closing_quote(value); close > 0) {
+      value = trim(std::string_view(value).substr(0, value.size() - close));
+      (close > 1 ? curly : plain) = true;
+    }
+    if (curly) repaired(fmt::format("--{}: curly quotes around the value are left out", def.name));
+    if (plain) repaired(fmt::format("--{}: quotes inside the value are left out", def.name));
+    return true;
+  }
+
+  bool refuse_quote(const OptionDef& def, const std::string& value, size_t open) {
+    const std::string mark = value.substr(0, open), start(trim(std::string_view(value).substr(open)));
+    problem(
+        "E10053", fmt::format("--{}", def.name),
+        fmt::format("--{}: the value opens with a {}quote ({}) that never closes{}", def.name, open > 1 ? "curly " : "",
+                    mark, open > 1 ? ": the shell cut the command at ';' because curly quotes do not quote" : ""),
+        fmt::format("use straight quotes around the whole value: --{}=\"{};...\"", def.name, start));
+    return false;
   }
 
   /// "--input_shape=a:1, 224,224,3" without quotes arrives as two arguments.
@@ -187,12 +244,16 @@ class Reader {
     }
     if (def.status == OptionStatus::noted)
       options_.notices.push_back(fmt::format("{} has no effect: {}", option, def.reason));
-    auto invalid = [&](const char* code, const std::string& reason) {
-      problem(code, option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason));
+    auto invalid = [&](const char* code, const std::string& reason, const std::string& fix = {}) {
+      problem(code, option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason),
+              fix);
     };
+    if (std::string_view(def.name) == "soc_version")
+      if (const std::string fault = chip_fault(value); !fault.empty()) invalid("E10001", fault);
     if (def.type == OptionType::true_false && value != "true" && value != "false")
-      invalid("E10005", "it must be true or false");
-    if (def.type == OptionType::zero_one && value != "0" && value != "1") invalid("E10006", "it must be 1 or 0");
+      invalid("E10005", "it must be true or false", one_of(value, "true", "false", option));
+    if (def.type == OptionType::zero_one && value != "0" && value != "1")
+      invalid("E10006", "it must be 1 or 0", one_of(value, "1", "0", option));
     if (def.type == OptionType::integer && !is_integer(value)) invalid("E10001", "it must be a number");
     if (def.type == OptionType::choice && std::find(def.values.begin(), def.values.end(), value) == def.values.end())
       bad_choice(def, value, invalid);
@@ -201,19 +262,50 @@ class Reader {
   template <class Invalid>
   void bad_choice(const OptionDef& def, const std::string& value, Invalid&& invalid) {
     std::string_view name = def.name;
+    std::string meant = meant_choice(def, value), fix = meant.empty() ? "" : fmt::format("--{}={}", name, meant);
     if (name == "log")
       problem("E10010", "--log",
-              fmt::format("invalid value for --log:{}, only support debug, info, warning, error, null", value));
+              fmt::format("invalid value for --log:{}, only support debug, info, warning, error, null", value), fix);
     else if (name == "framework")
       problem("E10007", "--framework",
               fmt::format("Value [{}] for parameter [--framework] is invalid. Reason: it must be 0(Caffe) or "
                           "1(MindSpore) or 3(TensorFlow) or 5(Onnx)",
-                          value));
+                          value),
+              fix);
     else
-      invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)));
+      invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)), fix);
   }
 
-  const std::vector<std::string>& arguments_;
+  /// The value that a misspelt one is nearest to, in any case of letters and without what hangs behind it.
+  static std::string meant_choice(const OptionDef& def, const std::string& value) {
+    std::string small = value;
+    std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
+    small = small.substr(0, small.find_last_not_of(",;.") + 1);
+    if (std::string_view(def.name) == "framework")
+      for (auto [word, number] :
+           {std::pair("caffe", "0"), {"mindspore", "1"}, {"tensorflow", "3"}, {"tf", "3"}, {"pb", "3"}, {"onnx", "5"}})
+        if (small == word) return number;
+    for (std::string_view each : def.values) {
+      std::string other(each);
+      std::transform(other.begin(), other.end(), other.begin(), [](unsigned char c) { return std::tolower(c); });
+      if (small == other) return std::string(each);
+    }
+    const auto close = value.size() > 2 ? nearest(value, def.values) : std::nullopt;
+    return close ? std::string(*close) : "";
+  }
+
+  /// "--name=true" for what usually means true.
+  static std::string one_of(const std::string& value, const char* yes, const char* no, const std::string& option) {
+    std::string small = value;
+    std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const char* word : {"true", "1", "yes", "y", "on", "t"})
+      if (small == word) return fmt::format("{}={}", option, yes);
+    for (const char* word : {"false", "0", "no", "n", "off", "f"})
+      if (small == word) return fmt::format("{}={}", option, no);
+    return "";
+  }
+
+  std::vector<std::string> arguments_;
   Door door_;
   size_t at_ = 0;
   ParsedOptions options_;

@@ -38,9 +38,19 @@ std::optional<int64_t> number_in(std::string_view text) {
   return code == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+/// What is most likely meant by something that is no size.
+std::string size_fix(std::string_view text) {
+  const std::string_view plain = trimmed(text);
+  if (plain.empty()) return "there is a comma too many, or a size is missing";
+  for (std::string_view open : {"None", "none", "null", "?", "*", "-", "n", "N", "batch", "batch_size", "bs", "unk"})
+    if (plain == open || plain.starts_with("unk__")) return "write -1 for a size that is open, 1~8 for a range";
+  if (plain.find_first_not_of("0123456789xX* \t") == std::string_view::npos) return "separate the sizes by ','";
+  return kShapeFix;
+}
+
 int64_t parse_size(std::string_view text, std::string_view part) {
   auto size = number_in(trimmed(text));
-  if (!size) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' is not a number", text, part), kShapeFix);
+  if (!size) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' is not a number", text, part), size_fix(text));
   if (*size > INT32_MAX)
     refuse("E10013", "--input_shape",
            fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX), kShapeFix);
@@ -123,9 +133,10 @@ const char* option_of(ProfileKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-[[noreturn]] void bad_profile(const char* code, ProfileKind kind, const std::string& value, const std::string& reason) {
+[[noreturn]] void bad_profile(const char* code, ProfileKind kind, const std::string& value, const std::string& reason,
+                              const std::string& fix = {}) {
   refuse(code, option_of(kind),
-         fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option_of(kind), reason));
+         fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option_of(kind), reason), fix);
 }
 
 size_t open_sizes(const NamedDims& input) {
@@ -158,20 +169,50 @@ void check_open_axes(ProfileKind kind, const NamedDims& input, const std::string
 
 }  // namespace
 
+namespace {
+
+/// "a:1,2 b:3,4": an input that follows the sizes of another without ';'.
+void check_separator(std::string_view part, size_t last_colon) {
+  const size_t colon = part.find(':');
+  const std::string_view between = part.substr(colon + 1, last_colon - std::min(last_colon, colon + 1));
+  const size_t end = between.find_first_not_of("0123456789,-~[]() \t");
+  const std::string_view sizes = between.substr(0, end);
+  if (end == std::string_view::npos || sizes.find_first_of(", \t]") == std::string_view::npos ||
+      sizes.find_first_of("0123456789") == std::string_view::npos)
+    return;
+  const std::string_view rest = part.substr(colon + 1 + end);
+  std::string_view first = trimmed(part.substr(0, colon + 1 + end));
+  if (first.ends_with(',')) first.remove_suffix(1);
+  refuse("E10002", "--input_shape", fmt::format("';' is missing in front of '{}'", rest),
+         fmt::format("--input_shape=\"{};{}\"", trimmed(first), rest));
+}
+
+/// A part without a colon.
+[[noreturn]] void refuse_part(const std::string& part) {
+  const size_t equals = part.find('=');
+  const bool numbers = part.find_first_not_of("0123456789,-~ \t") == std::string::npos;
+  refuse("E10002", "--input_shape", fmt::format("'{}' has no name and dimensions with ':' between", part),
+         numbers ? "separate the sizes by ',' and inputs by ';': \"input1:1,224,224,3;input2:1,10\""
+         : equals != std::string::npos
+             ? fmt::format("write ':' in place of '=': \"{}:{}\"", part.substr(0, equals), part.substr(equals + 1))
+             : kShapeFix);
+}
+
+}  // namespace
+
 std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<std::string>& repairs) {
   std::vector<NamedDims> shapes;
   for (const std::string& part : split_list(value, ';')) {
     size_t colon = part.rfind(':');
-    if (colon == std::string::npos || colon == 0)
-      refuse("E10002", "--input_shape", fmt::format("'{}' has no name and dimensions with ':' between", part),
-             kShapeFix);
+    if (colon == std::string::npos || colon == 0) refuse_part(part);
+    check_separator(part, colon);
     if (part.find('.', colon) != std::string::npos)
       refuse("E10002", "--input_shape", fmt::format("'{}' has a number with a point, expected whole numbers", part),
              kShapeFix);
     NamedDims shape;
     shape.name = trimmed(std::string_view(part).substr(0, colon));
     std::string_view text = trimmed(std::string_view(part).substr(colon + 1));
-    if (text.starts_with('[') && text.ends_with(']')) {
+    if ((text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'))) {
       repairs.push_back(fmt::format("--input_shape: brackets in '{}' are left out", part));
       text = text.substr(1, text.size() - 2);
     }
@@ -210,7 +251,9 @@ std::vector<NamedDims> parse_shape_ranges(const std::string& value) {
 std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) {
   const char* allowed = kind == ProfileKind::batch ? "0123456789, -" : "0123456789,; -";
   if (size_t bad = value.find_first_not_of(allowed); bad != std::string::npos)
-    bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)));
+    bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)),
+                kind == ProfileKind::batch ? "separate the batch sizes by ',': \"1,2,4\""
+                                           : "separate sizes by ',' and profiles by ';': \"224,224;448,448\"");
   std::vector<Profile> profiles;
   char separator = kind == ProfileKind::batch ? ',' : ';';
   for (const std::string& part : split_list(value, separator)) {
@@ -222,7 +265,8 @@ std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) 
       profile.push_back(*size);
     }
     if (kind == ProfileKind::image && profile.size() != 2)
-      bad_profile("E10020", kind, value, fmt::format("'{}' has not exactly a height and a width", part));
+      bad_profile("E10020", kind, value, fmt::format("'{}' has not exactly a height and a width", part),
+                  "separate height and width by ',' and profiles by ';': \"224,224;448,448\"");
     if (!profiles.empty() && profile.size() != profiles[0].size())
       bad_profile("E10037", kind, value,
                   fmt::format("'{}' has {} numbers, the first has {}", part, profile.size(), profiles[0].size()));

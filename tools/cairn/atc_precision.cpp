@@ -1,6 +1,7 @@
 #include "atc_precision.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "conversion.h"
@@ -13,6 +14,12 @@ namespace {
 [[noreturn]] void bad_value(const std::string& option, const std::string& value, const std::string& reason) {
   stop("E10001", option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason));
 }
+
+/// Classes of operators that --op_precision_mode may name together.
+constexpr std::pair<std::string_view, std::array<std::string_view, 12>> kClasses[] = {
+    {"norm_class",
+     {"BatchNorm", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "BatchNormalization", "LayerNorm",
+      "LayerNormalization", "InstanceNorm", "InstanceNormalization", "GroupNorm", "L2Normalize", "LpNormalization"}}};
 
 std::string trimmed(const std::string& line) {
   auto parts = split_list(line, '\n');
@@ -59,10 +66,9 @@ class Precision {
     if (precision_.mode != PrecisionMode::mixed)
       bad_value("--modify_mixlist", path,
                 "it needs --precision_mode=allow_mix_precision or --precision_mode_v2=mixed_...");
-    const std::string text = read_file(path);
-    if (!Json::accept(text)) stop("E10032", "--modify_mixlist", fmt::format("{} cannot be read as JSON.", path));
+    const Json lists = read_json(path, "--modify_mixlist", "E10032");
     try {
-      read_mix_lists(text, precision_);
+      read_mix_lists(lists.dump(), precision_);
     } catch (const Error& error) {
       bad_value("--modify_mixlist", path, error.message());
     }
@@ -110,20 +116,29 @@ class Precision {
   /// Lines "name=high_precision" in sections [ByOpType] and [ByNodeName].
   void by_operator(const std::string& path) {
     bool by_name = false;
-    for (const std::string& whole : lines_of(path, "--op_precision_mode")) {
-      std::string line = trimmed(whole.substr(0, whole.find('#')));
+    size_t number = 0;
+    std::string text = text_of(path, "--op_precision_mode");
+    for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+      end = std::min(text.find('\n', begin), text.size());
+      ++number;
+      std::string line = text.substr(begin, end - begin);
+      line = trimmed(line.substr(0, line.find_first_of("#;")));
       if (line.empty()) continue;
       if (line[0] == '[') {
         by_name = line.find("Name") != std::string::npos;
         continue;
       }
+      auto wrong = [&](const std::string& reason) {
+        bad_value("--op_precision_mode", path, fmt::format("line {}: {}", number, reason));
+      };
       size_t equals = line.rfind('=');
-      if (equals == std::string::npos) bad_value("--op_precision_mode", line, "expected Operator=high_precision");
+      if (equals == std::string::npos) wrong(fmt::format("'{}' is not Operator=high_precision", line));
       std::string name = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
       bool known = value == "high_precision" || value == "high_performance" || value == "keep_fp16" ||
                    value == "enable_float_32_execution" || value == "enable_hi_float_32_execution" ||
                    value == "support_out_of_bound_index";
-      if (!known) bad_value("--op_precision_mode", line, fmt::format("'{}' is no precision of an operator", value));
+      if (!known) wrong(fmt::format("'{}' is no precision of an operator", value));
+      if (precision_class(name, value)) continue;
       bool wide = value == "high_precision" || value == "enable_float_32_execution";
       if (wide && lowers())
         precision_.precise.push_back(by_name ? name : "OpType::" + name);
@@ -133,12 +148,30 @@ class Precision {
     }
   }
 
+  /// A class stands for all its operators. Their kernels are of high precision, so that only high_precision may act.
+  bool precision_class(const std::string& name, const std::string& value) {
+    auto found = std::find_if(std::begin(kClasses), std::end(kClasses), [&](auto& each) { return each.first == name; });
+    if (found == std::end(kClasses)) return false;
+    if (value != "high_precision" || !lowers())
+      notices_.push_back(fmt::format(
+          "--op_precision_mode: {}={} has no effect: all kernels are of high precision and in f32", name, value));
+    else
+      for (std::string_view type : found->second) precision_.precise.push_back(fmt::format("OpType::{}", type));
+    return true;
+  }
+
   const ParsedOptions& options_;
   std::vector<std::string>& notices_;
   PrecisionOptions precision_;
 };
 
 }  // namespace
+
+bool is_of_class(std::string_view type) {
+  return std::any_of(std::begin(kClasses), std::end(kClasses), [&](const auto& each) {
+    return std::find(each.second.begin(), each.second.end(), type) != each.second.end();
+  });
+}
 
 PrecisionOptions precision_of(const ParsedOptions& options, std::vector<std::string>& notices) {
   return Precision(options, notices).read();

@@ -32,7 +32,7 @@ class Reader {
            "give --model=...; a value with ';' or a blank needs quotes");
     check_framework();
     shapes();
-    job.import.out_nodes = split_list(options_.get("out_nodes"), ';');
+    job.import.out_nodes = out_nodes();
     job.fp16_inputs = split_list(options_.get("input_fp16_nodes"), ';');
     job.output_types = output_types();
     job.aipp = options_.get("insert_op_conf");
@@ -107,6 +107,24 @@ class Reader {
     job.profiles = parse_profiles(option.kind, options_.get(option.name));
   }
 
+  std::vector<std::string> out_nodes() const {
+    const std::string value = options_.get("out_nodes");
+    std::vector<std::string> nodes = split_list(value, ';');
+    for (const std::string& node : nodes) {
+      const size_t parted = node.find_first_of(", \t");
+      const size_t digits = parted == std::string::npos ? parted : node.find_last_not_of("0123456789", parted - 1);
+      if (parted == std::string::npos || parted == 0 || digits == std::string::npos || node[digits] != ':' ||
+          digits + 1 == parted)
+        continue;
+      const std::string rest = node.substr(node.find_first_not_of(", \t", parted));
+      stop("E10001", "--out_nodes",
+           fmt::format("Value [{}] for parameter [--out_nodes] is invalid. Reason: ';' is missing in front of '{}'",
+                       value, rest),
+           fmt::format("--out_nodes=\"{};{}\"", node.substr(0, parted), rest));
+    }
+    return nodes;
+  }
+
   void check_dims() const {
     if (options_.get("input_format") != "ND")
       stop("E10001", "--input_format",
@@ -174,10 +192,7 @@ class Reader {
 
   void fusion_switches(const std::string& path) {
     std::string text = read_file(path);
-    Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) {  // lines "Rule:off"
-      if (text.find('{') != std::string::npos)
-        stop("E10032", "--fusion_switch_file", fmt::format("{} is neither JSON nor lines such as Rule:off.", path));
+    if (text.find('{') == std::string::npos) {  // lines "Rule:off"
       for (const std::string& line : split_list(text, '\n')) {
         size_t colon = line.rfind(':');
         if (colon != std::string::npos && line.substr(colon + 1) == "off")
@@ -185,6 +200,7 @@ class Reader {
       }
       return;
     }
+    const Json json = read_json(path, "--fusion_switch_file", "E10032");
     const Json empty = Json::object();
     const Json& switches =
         json.is_object() && json.contains("Switch") && json["Switch"].is_object() ? json["Switch"] : empty;
@@ -240,6 +256,7 @@ std::vector<std::string> without_effect(const ParsedOptions& options, const Conv
   std::vector<std::string> asked = split_list(options.get("optypelist_for_implmode"), ',');
   for (const std::string& entry : report.unused) {
     std::string type = entry.starts_with("OpType::") ? entry.substr(8) : entry;
+    if (options.has("op_precision_mode") && is_of_class(type)) continue;
     bool built_in = conversion.precision.builtin && entry.starts_with("OpType::") &&
                     std::count(asked.begin(), asked.end(), type) == 0;
     if (!built_in) sentences.push_back(fmt::format("{} has no effect: no operator of the model is called so", entry));

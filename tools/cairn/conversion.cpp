@@ -66,6 +66,7 @@ void name_positions(Conversion& conversion) {
   if (!positional) return;
   ImportOptions plain = conversion.import;
   plain.input_shapes.clear();
+  plain.note = nullptr;
   Module module = open_model(conversion.source, plain);
   const auto& params = module.main().body.params;
   if (conversion.shapes.size() > params.size())
@@ -127,6 +128,21 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
     stop("E10003", "--keep_dtype", fmt::format("{} entries of --keep_dtype fit no operator: {}", count, missing));
 }
 
+void check_fp16_inputs(const Conversion& conversion, const Function& main) {
+  for (const std::string& name : conversion.fp16_inputs) {
+    const auto& params = main.body.params;
+    auto found = std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(*param, name); });
+    if (found == params.end())
+      stop("E10016", "--input_fp16_nodes",
+           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name));
+    if (!(*found)->type.dtype.is_float())
+      stop("E10001", "--input_fp16_nodes",
+           fmt::format(
+               "Value [{}] for parameter [--input_fp16_nodes] is invalid. Reason: the input is {}, expected floats",
+               name, to_string((*found)->type)));
+  }
+}
+
 /// A name that there is not has a code of its own on the platform.
 Module open_source(const Conversion& conversion) {
   try {
@@ -136,7 +152,8 @@ Module open_source(const Conversion& conversion) {
       if (error.message().find(fmt::format("has no input '{}'", shape.name)) != std::string::npos)
         stop("E10016", "--input_shape",
              fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name, error.what()));
-    if (error.message().find("has no node '") != std::string::npos)
+    if (error.message().find("has no node '") != std::string::npos ||
+        error.message().find("has no tensor or node '") != std::string::npos)
       stop("E10016", "--out_nodes", fmt::format("An opname specified in [--out_nodes] is not found: {}", error.what()));
     throw;
   }
@@ -194,6 +211,20 @@ void stop(const char* code, const std::string& subject, const std::string& messa
   throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
 }
 
+Json read_json(const std::string& path, const char* option, const char* code) {
+  try {
+    return Json::parse(read_file(path));
+  } catch (const Json::parse_error& error) {
+    const std::string whole = error.what();
+    size_t line = 0, column = 0, at = whole.find("at line ");
+    if (at != std::string::npos) std::sscanf(whole.c_str() + at, "at line %zu, column %zu", &line, &column);
+    const size_t reason = at == std::string::npos ? at : whole.find(": ", at);
+    stop(code, option,
+         fmt::format("File [{}] of parameter [{}] cannot be read as JSON: line {}, column {}: {}", path, option, line,
+                     column, clean(reason == std::string::npos ? whole : whole.substr(reason + 2))));
+  }
+}
+
 std::optional<DType> parse_type_name(std::string_view name) {
   constexpr std::pair<std::string_view, DType> kNames[] = {
       {"FP32", kF32}, {"FLOAT32", kF32}, {"FLOAT", kF32}, {"FP16", kF16}, {"FLOAT16", kF16}, {"BF16", kBF16},
@@ -226,6 +257,7 @@ Converted convert(const Conversion& given) {
   if (!conversion.aipp.empty()) preprocess(conversion, module, alternatives);
   InputLimits limits(std::move(alternatives));
   limits.write(module);
+  check_fp16_inputs(conversion, module.main());
   set_input_types(module, conversion.fp16_inputs, kF16);
   lower(conversion, module, converted);
   set_output_types(module, conversion.output_types);

@@ -50,6 +50,9 @@ Converted convert(const Conversion& conversion);
 /// "FP32", "FP16", "UINT8" and so on in any case; nothing for other texts.
 std::optional<DType> parse_type_name(std::string_view name);
 
+/// The JSON of a file that an option names; the refusal tells line and column.
+Json read_json(const std::string& path, const char* option, const char* code);
+
 /// Ends the conversion with a code of the platform.
 [[noreturn]] void stop(const char* code, const std::string& subject, const std::string& message,
                        const std::string& fix = {});
