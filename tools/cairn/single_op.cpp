@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "conversion.h"
-#include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"
+#include "single_op_graph.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -55,10 +55,6 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-std::string attribute(const std::string& key, const std::string& value) {
-  return fmt::format("  attr {{ key: {} value {{ {} }} }}\n", quoted(key), value);
-}
-
 class SingleOpReader {
  public:
   SingleOpReader(const Json& json, size_t index) : json_(json), index_(index) {}
@@ -68,17 +64,18 @@ class SingleOpReader {
         json_["op"].get<std::string>().empty())
       stop("E10026", kOption, fmt::format("Operator {} has no name in \"op\".", index_));
     op_.op = json_["op"].get<std::string>();
+    if (op_.op.find_first_of("\"\\\n") != std::string::npos)
+      stop("E10026", kOption, fmt::format("'{}' is no name of an operator.", clean(op_.op)));
     op_.file = fmt::format("{}_{}", index_, op_.op);
+    OpDescription described{.op = op_.op};
     std::string inputs;
-    for (const Json& description : list("input_desc")) inputs += input(description);
-    size_t count = inputs_;
-    for (const Json& description : list("output_desc")) describe(description), ++op_.outputs;
-    if (op_.outputs == 0) stop("E10027", kOption, fmt::format("Operator {} has no output_desc.", op_.op));
-    std::string node = fmt::format("node {{ name: \"{0}\" op: \"{0}\"\n", known_name());
-    for (size_t i = 0; i < count; ++i) node += fmt::format("  input: \"x{}\"\n", i);
-    for (const Json& each : list("attr")) node += attr(each);
-    if (count > 0 && !has_t_) node += attribute("T", std::string("type: ") + first_type_);
-    op_.graph = inputs + node + "}\n";
+    for (const Json& description : list("input_desc")) inputs += input(description, described.inputs);
+    for (const Json& description : list("output_desc")) described.outputs.push_back(operand(description, ""));
+    if (described.outputs.empty()) stop("E10027", kOption, fmt::format("Operator {} has no output_desc.", op_.op));
+    for (const Json& each : list("attr")) attr(each, described);
+    OpGraph graph = graph_of(described);
+    op_.graph = inputs + graph.nodes;
+    op_.results = std::move(graph.results);
     if (json_.contains("name") && json_["name"].is_string()) op_.file = json_["name"].get<std::string>();
     op_.file = op_.file.substr(0, kLongestName);
     if (op_.file.find('/') != std::string::npos || op_.file.empty())
@@ -91,18 +88,6 @@ class SingleOpReader {
     if (!json_.contains(key)) return Json::array();
     if (!json_[key].is_array()) stop("E10032", kOption, fmt::format("{} of operator {} is no list.", key, op_.op));
     return json_[key];
-  }
-
-  /// The platform's operators under the name that the model reader knows.
-  std::string known_name() const {
-    std::string name = op_.op;
-    if (tensorflow::find_row(name)) return name;
-    for (const char* mark : {"V3", "V2", "D"})
-      if (name.ends_with(mark)) {
-        std::string shorter = name.substr(0, name.size() - std::string_view(mark).size());
-        if (tensorflow::find_row(shorter)) return shorter;
-      }
-    return name;
   }
 
   std::string text_of(const Json& description, const char* key) const {
@@ -138,25 +123,36 @@ class SingleOpReader {
     return sizes;
   }
 
-  std::string input(const Json& description) {
+  Operand operand(const Json& description, const std::string& name) {
     const TypeRow& type = describe(description);
-    if (inputs_ == 0) first_type_ = type.tensorflow;
-    std::string dims;
-    for (int64_t size : shape(description)) dims += fmt::format("dim {{ size: {} }} ", size);
-    return fmt::format("node {{ name: \"x{}\" op: \"Placeholder\"\n", inputs_++) +
-           attribute("dtype", std::string("type: ") + type.tensorflow) +
-           attribute("shape", fmt::format("shape {{ {} }}", dims)) + "}\n";
+    return {name, type.tensorflow, text_of(description, "format"), shape(description)};
   }
 
-  std::string attr(const Json& attr) {
+  /// A placeholder, or the constant that the description has in "const_value".
+  std::string input(const Json& description, std::vector<Operand>& operands) {
+    const Operand operand = this->operand(description, fmt::format("x{}", operands.size()));
+    operands.push_back(operand);
+    const bool constant = description.contains("is_const") && description["is_const"] == true;
+    if (constant && description.contains("const_value"))
+      return constant_node(operand.name, operand.type, operand.dims, description["const_value"]);
+    std::string dims;
+    for (int64_t size : operand.dims) dims += fmt::format("dim {{ size: {} }} ", size);
+    return fmt::format("node {{ name: \"{}\" op: \"Placeholder\"\n", operand.name) +
+           attribute_line("dtype", std::string("type: ") + operand.type) +
+           attribute_line("shape", fmt::format("shape {{ {} }}", dims)) + "}\n";
+  }
+
+  void attr(const Json& attr, OpDescription& described) {
     auto text = [&](const char* key) {
       return attr.is_object() && attr.contains(key) && attr[key].is_string() ? attr[key].get<std::string>() : "";
     };
     std::string name = text("name"), type = text("type");
     if (name.empty()) stop("E10029", kOption, fmt::format("An attribute of operator {} has no name.", op_.op));
-    has_t_ = has_t_ || name == "T";
     const Json value = attr.contains("value") ? attr["value"] : Json();
+    described.attributes[name] = value;
+    if (type == "list_list_int" && value.is_array()) return;  // has no form in a graph
     std::string one = type.starts_with("list_") ? type.substr(5) : type;
+    if (name == "dst_type" && one == "int") one = "data_type";  // a number of the platform
     std::string values;
     bool sound = one == "bool" || one == "int" || one == "float" || one == "string" || one == "data_type";
     if (type.starts_with("list_") != value.is_array()) sound = false;
@@ -169,7 +165,7 @@ class SingleOpReader {
     if (!sound)
       stop("E10030", kOption,
            fmt::format("Attribute {} of operator {} has no value of type '{}'.", name, op_.op, type));
-    return attribute(name, value.is_array() ? fmt::format("list {{ {} }}", values) : values);
+    described.written[name] = value.is_array() ? fmt::format("list {{ {} }}", values) : values;
   }
 
   static std::optional<std::string> scalar(const std::string& type, const Json& value) {
@@ -186,31 +182,40 @@ class SingleOpReader {
   }
 
   const Json& json_;
-  size_t index_, inputs_ = 0;
+  size_t index_;
   SingleOp op_;
-  bool has_t_ = false;
-  std::string first_type_;
 };
 
 }  // namespace
 
 std::vector<SingleOp> read_single_ops(const std::string& path) {
   if (!std::filesystem::exists(path)) stop("E10023", kOption, fmt::format("File [{}] does not exist.", path));
-  Json json = Json::parse(read_file(path), nullptr, false);
-  if (json.is_discarded()) stop("E10025", kOption, fmt::format("{} cannot be read as JSON.", path));
+  Json json = read_json(path, kOption, "E10025");
   if (!json.is_array()) json = Json::array({json});
   std::vector<SingleOp> ops;
   for (const Json& each : json) ops.push_back(SingleOpReader(each, ops.size()).read());
   return ops;
 }
 
+/// There is nothing to cut around a single operator.
+static Module opened(const SingleOp& op, const std::string& wire, const ImportOptions& options) {
+  try {
+    return open_bytes(BytesFormat::graph_def, op.file, wire, options);
+  } catch (const ReportError& error) {
+    Report report;
+    for (Problem problem : error.report().problems()) {
+      problem.fix.clear();
+      report.add(std::move(problem));
+    }
+    throw ReportError(error.kind(), error.where(), error.headline(), std::move(report));
+  }
+}
+
 void write_single_op(const SingleOp& op, const std::string& path) {
   std::string wire = text_to_wire(op.graph, tensorflow::kGraphDefText, op.file);
   ImportOptions options;
-  std::string name = op.graph.substr(op.graph.rfind("node { name: \"") + 14);
-  name = name.substr(0, name.find('"'));
-  for (size_t i = 0; i < op.outputs; ++i) options.out_nodes.push_back(fmt::format("{}:{}", name, i));
-  Module module = open_bytes(BytesFormat::graph_def, op.file, wire, options);
+  options.out_nodes = op.results;
+  Module module = opened(op, wire, options);
   module.name = op.op;
   auto model = Model::make(clone(module), {.threads = 1});
   OmOrigin origin;

@@ -10,7 +10,7 @@ struct SingleOp {
   std::string op;
   std::string file;   // name of the model, without folder and suffix
   std::string graph;  // a GraphDef in text form
-  size_t outputs = 0;
+  std::vector<std::string> results;
 };
 
 /// Throws ReportError with the platform's codes (E10023 to E10030, E10032).
