@@ -207,9 +207,9 @@ def test_one_iteration_is_exported_by_its_numbers(om, tmp_path, command):
     (["--export=maybe"], "--export: is on or off, found 'maybe'"),
     (["--export=on", "--type=json"], "--type: is text or db"),
     (["--export=on", "--model-id=1"], "needs --iteration-id as well"),
-    (["--export=on", "--summary-format=json"], "--summary-format: is csv"),
-    (["--analyze=on"], "no communication to analyse"),
-    (["--sys-devices=all"], "is not there"),
+    (["--export=on", "--summary-format=xml"], "--summary-format: is json or csv"),
+    (["--analyse=on"], "is no option of msprof; did you mean --analyze?"),
+    (["--sys-devices=all"], "--application: is missing"),
     (["--type=db", "true"], "--type: has no meaning here"),
     (["--storage-limit=1MB", "true"], "storage_limit: expected 200MB"),
     (["--dynamic=on", "--pid=1"], "1: does not listen"),
@@ -219,6 +219,27 @@ def test_one_iteration_is_exported_by_its_numbers(om, tmp_path, command):
 def test_options_of_the_platforms_command_that_do_nothing_are_refused(words, said, command, tmp_path):
     done = command("msprof", *words, env={**os.environ, "HOME": str(tmp_path)})
     assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--sys-hardware-mem=on", "--sys-hardware-mem-freq=50"], ["--sys-hardware-mem has no effect", "--sys-hardware-mem-freq has"]),
+    (["--aic-mode=sample-based", "--aic-freq=100"], ["--aic-mode has no effect", "--aic-freq has no effect: counters"]),
+    (["--aic-mode=task-based", "--llc-profiling=read"], ["--llc-profiling has no effect"]),
+    (["--delay=1", "--duration", "5"], ["--delay has no effect", "--duration has no effect"]),
+    (["--host-sys=cpu,mem", "--dvpp-profiling=on"], ["--host-sys has no effect", "--dvpp-profiling has no effect"]),
+    (["--instr-profiling=off", "--python-path=/usr/bin/python3"], ["--python-path has no effect"]),
+])  # fmt: skip
+def test_options_of_the_platforms_command_without_effect_are_told(words, said, command, tmp_path):
+    (tmp_path / "m.cairn").write_text(
+        "module @m {\n  func @main(%x: f32[2]) -> (%y: f32[2]) {\n    %y = neg %x : f32[2]\n    return %y\n  }\n}\n")
+    run = [BIN / "cairn", "run", "m.cairn", "--output", "out"]
+    done = command("msprof", f"--output={tmp_path}", *words, *run, env={**os.environ, "HOME": str(tmp_path)})
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert done.returncode == 0 and len(notes) == len(said), done.stderr
+    for text in said:
+        assert text in done.stderr
+    only = command("msprof", "--analyze=on", f"--output={tmp_path}")
+    assert only.returncode == 0 and "no communication to analyse" in only.stderr
 
 
 LOOP = """

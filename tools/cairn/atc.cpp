@@ -4,6 +4,7 @@
 
 #include "atc_request.h"
 #include "model_json.h"
+#include "open_sizes.h"
 #include "runtime/input_limits.h"
 #include "single_op.h"
 #include "support/fault.h"
@@ -112,9 +113,12 @@ class Tool {
   std::string as_command(std::string fix) const {
     const size_t at = fix.find("--cut=");
     if (at == std::string::npos) return fix;
+    std::string command = fmt::format("cairn convert {} ", quoted_path(options_.get("model"))), rest;
+    for (const char* option : {"input_shape", "out_nodes", "output_type"})
+      if (options_.has(option)) rest += fmt::format(" --{}={}", option, quoted_path(options_.get(option)));
     const std::string output = options_.get("output");
-    fix += fmt::format(" -o {}", quoted_path(output.empty() ? "model.om" : output));
-    return fix.insert(at, fmt::format("cairn convert {} ", quoted_path(options_.get("model"))));
+    fix += fmt::format("{} -o {}", rest, quoted_path(output.empty() ? "model.om" : output));
+    return fix.insert(at, command);
   }
 
   /// As a shell takes it for one word.
@@ -153,6 +157,7 @@ class Tool {
     Request request = request_of(options_, door_);
     for (const std::string& repair : request.repairs) say(Level::warning, "mended", repair);
     for (const std::string& notice : request.notices) say(Level::warning, "note", notice);
+    request.conversion.import.note = [this](const std::string& sentence) { say(Level::warning, "note", sentence); };
     return request;
   }
 
@@ -333,6 +338,7 @@ class Tool {
         "om       info: modeldef_size[{} B], weight_data_size[{} B], tbe_kernels_size[-1 B], "
         "cust_aicpu_kernel_store_size[-1 B], task_info_size[-1 B].\n",
         size("module"), size("weights"));
+    for (const OpenSize& open : open_sizes(file->module())) fmt::print("open     info: {}.\n", to_text(open));
     fmt::print("============ Display Model Info end   ============\n");
   }
 

@@ -8,6 +8,7 @@
 #include "profile/files.h"
 #include "session.h"
 #include "support/files.h"
+#include "support/nearest.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -31,13 +32,15 @@ Model IDs and iterations are those of --query; model 4294967295 counts the steps
 )";
 
 constexpr const char* kNoSampling = "sampling of devices and of the host is not there";
+constexpr const char* kNoSteps = "counters are read at every step, not sampled";
+constexpr const char* kNoCommunication = "one process has no communication to analyse";
 
 /// One option: the values that it takes (none: any), and what it becomes.
 struct MsprofOption {
   std::string_view name;
   std::vector<std::string_view> values;
-  const char* key = nullptr;      // of PROFILING_OPTIONS
-  const char* refusal = nullptr;  // when its value is not "off"
+  const char* key = nullptr;     // of PROFILING_OPTIONS
+  const char* reason = nullptr;  // why it has no effect; the last of `values` has what it asks for, and is not told
 };
 
 const std::vector<MsprofOption>& msprof_options() {
@@ -70,35 +73,53 @@ const std::vector<MsprofOption>& msprof_options() {
       {"--model-execution", kSwitch},  // as well
       {"--task-memory", kSwitch},      // memory is part of every plan
       {"--clear", kSwitch},            // nothing lies between a recording and its export
-      {"--summary-format", {"csv"}},
-      {"--aic-mode", {"task-based"}},
-      {"--analyze", kSwitch, nullptr, "one process has no communication to analyse"},
-      {"--rule", {}, nullptr, "one process has no communication to analyse"},
-      {"--aic-freq", {}, nullptr, "counters are read at every step, not sampled"},
-      {"--delay", {}, nullptr, "use --dynamic=on"},
-      {"--duration", {}, nullptr, "use --dynamic=on"},
+      {"--summary-format", {"json", "csv"}, nullptr, "tables are written as csv"},
+      {"--aic-mode", {"sample-based", "task-based"}, nullptr, kNoSteps},
+      {"--aic-freq", {}, nullptr, kNoSteps},
+      {"--analyze", kSwitch, nullptr, kNoCommunication},
+      {"--rule", {}, nullptr, kNoCommunication},
+      {"--delay", {}, nullptr, "the whole run is recorded; --dynamic=on starts and stops by hand"},
+      {"--duration", {}, nullptr, "the whole run is recorded; --dynamic=on starts and stops by hand"},
       {"--llc-profiling", {}, nullptr, kNoSampling},
       {"--instr-profiling", kSwitch, nullptr, kNoSampling},
+      {"--instr-profiling-freq", {}, nullptr, kNoSampling},
+      {"--hardware-mem", kSwitch, nullptr, kNoSampling},
+      {"--python-path", {}, nullptr, "no Python is needed to read recordings"},
+      {"--mstx-domain-include", {}, nullptr, "ranges of all domains are recorded"},
+      {"--mstx-domain-exclude", {}, nullptr, "ranges of all domains are recorded"},
+      {"--biu", kSwitch, nullptr, kNoSampling},
+      {"--biu-freq", {}, nullptr, kNoSampling},
+      {"--power", kSwitch, nullptr, kNoSampling},
+      {"--devices", {}, nullptr, "models run on the processor"},
+      {"--iteration-count", {}},
   };
   return kOptions;
 }
 
 using Given = std::map<std::string, std::string, std::less<>>;
 
+void tell_without_effect(const std::string& name, const char* reason) {
+  fmt::print(stderr, "note: {} has no effect: {}\n", name, reason);
+}
+
 /// Takes "--name=value" out of the front of the words.
 void take_given(std::vector<std::string>& words, Given& given) {
   const std::string name = words[0].substr(0, words[0].find('='));
   const std::string value = take_value(words);
   for (const char* sampled : {"--sys-", "--host-sys", "--dvpp-"})
-    if (name.starts_with(sampled)) fail(ErrorKind::unsupported, name, "{}", kNoSampling);
+    if (name.starts_with(sampled)) return tell_without_effect(name, kNoSampling);
   auto option = std::find_if(msprof_options().begin(), msprof_options().end(),
                              [&](const MsprofOption& each) { return each.name == name; });
-  if (option == msprof_options().end())
-    fail(ErrorKind::invalid_argument, name, "is no option of msprof; --help shows them");
+  if (option == msprof_options().end()) {
+    std::vector<std::string_view> names;
+    for (const MsprofOption& each : msprof_options()) names.push_back(each.name);
+    fail(ErrorKind::invalid_argument, name, "is no option of msprof{}; --help shows them", did_you_mean(name, names));
+  }
   const auto& values = option->values;
   if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())
     fail(ErrorKind::invalid_argument, name, "is {}, found '{}'", fmt::join(values, " or "), value);
-  if (option->refusal && value != "off") fail(ErrorKind::unsupported, name, "{}", option->refusal);
+  if (option->reason != nullptr && (values.empty() || value != values.back()))
+    tell_without_effect(name, option->reason);
   given[name] = value;
 }
 
@@ -215,6 +236,7 @@ int option_form(std::vector<std::string> words) {
     const uint32_t pid = given.contains("--pid") ? number_given("--pid", given["--pid"]) : 0;
     return record_on_request(pid, words, output, recording_of(given));
   }
+  if (words.empty() && on("--analyze")) return 0;  // what it asks for is nothing here, and that was told
   if (words.empty()) fail(ErrorKind::invalid_argument, "--application", "is missing; --help shows what msprof does");
   return record_command(words, output, recording_of(given));
 }
@@ -238,10 +260,11 @@ int script_form(std::vector<std::string> words) {
       folder = expand_home(take_value(words));
     else if (verb == "export" && selects)
       given[name] = take_value(words);
-    else if (verb == "export" && name == "--format" && take_value(words) != "csv")
-      fail(ErrorKind::unsupported, name, "is csv only");
-    else if (name != "--format")
+    else if (verb == "export" && name == "--format") {
+      if (take_value(words) != "csv") tell_without_effect(name, "tables are written as csv");
+    } else {
       fail(ErrorKind::invalid_argument, name, "is no option of {}; --help shows them", verb);
+    }
   }
   if (folder.empty()) fail(ErrorKind::invalid_argument, verb, "needs -dir FOLDER");
   if (verb == "import") return import_recordings(folder);

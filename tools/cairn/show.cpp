@@ -5,6 +5,7 @@
 #include "frontends/tensorflow/saved_model.h"
 #include "ir/text.h"
 #include "model/foreign_om.h"
+#include "open_sizes.h"
 #include "passes/pipeline.h"
 #include "support/files.h"
 #include "verbs.h"
@@ -91,6 +92,7 @@ struct Facts {
   double parameters = 0;
   std::vector<Port> inputs, outputs;
   std::vector<Dims> dims;
+  std::vector<OpenSize> open;
   PlanTotals totals;
 };
 
@@ -104,6 +106,7 @@ Facts facts_of(const Show& show, Module module) {
   auto model = Model::make(std::move(module), options);
   facts.inputs = model->inputs();
   facts.outputs = model->outputs();
+  facts.open = open_sizes(model->module());
   facts.dims = choose_dims(facts.inputs, show.model);
   facts.totals = totals_of(*model->plan(facts.dims));
   return facts;
@@ -121,6 +124,8 @@ void print_facts(const Facts& facts) {
   for (const Port& port : facts.inputs) ports.add({"input", port.name, to_string(port.type)});
   for (const Port& port : facts.outputs) ports.add({"output", port.name, to_string(port.type)});
   ports.print();
+  for (size_t i = 0; i < facts.open.size(); ++i)
+    fmt::print("{}  {}\n", i == 0 ? "open " : "     ", to_text(facts.open[i]));
   fmt::print("\n{}\n", bold("operators"));
   print_histogram(facts.operators);
   const char* at_least = facts.totals.complete ? "" : "at least ";
@@ -219,6 +224,12 @@ int show_model(const Show& show) {
     }
     json["inputs"] = ports_json(facts.inputs);
     json["outputs"] = ports_json(facts.outputs);
+    json["open"] = Json::array();
+    for (const OpenSize& each : facts.open)
+      json["open"].push_back({{"input", each.input},
+                              {"dim", each.dim == kAnyRank ? Json() : Json(each.dim)},
+                              {"name", each.name},
+                              {"sizes", each.sizes}});
     json["operators"] = Json::object();
     for (const auto& [name, count] : facts.operators) json["operators"][name] = count;
     json["parameters"] = facts.parameters;
