@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -233,6 +235,64 @@ TEST_F(CgroupRoot, reads_version_1_and_never_says_less_than_one) {
 TEST(Executor, counts_at_least_one_available_thread) {
   EXPECT_GE(available_threads(), 1);
   EXPECT_LE(available_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST(Executor, AFaultInAChunkReachesTheCaller) {
+  auto pool = make_pool(3);
+  for (int turn = 0; turn < 50; ++turn) {
+    std::atomic<int> done{0};
+    EXPECT_THROW(pool->run(100,
+                           [&](int chunk, int) {
+                             ++done;
+                             if (chunk % 10 == 3) throw std::bad_alloc();
+                           }),
+                 std::bad_alloc);
+    EXPECT_EQ(done, 100);
+  }
+  expect_every_chunk_once(*pool, 100);
+}
+
+/// Exit status of `body` in a process of its own.
+template <class Body>
+int in_child(Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(Executor, APoolDoesWithTheThreadsThatItGets) {
+  EXPECT_EQ(in_child([] {
+              const rlimit none{0, 0};
+              ::setrlimit(RLIMIT_NPROC, &none);
+              if (::geteuid() == 0 && ::setuid(65534) != 0) return 2;  // the limit is not for root
+              auto pool = make_pool(4);
+              expect_every_chunk_once(*pool, 1000);
+              return testing::Test::HasFailure() ? 1 : 0;
+            }),
+            0);
+}
+
+TEST(Executor, AChildOfAForkHasAPoolOfItsOwn) {
+  auto pool = make_pool(4);
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) pool->run(64, [](int, int) {});
+  });
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(in_child([&] {
+                expect_every_chunk_once(*pool, 1000);
+                expect_every_chunk_once(*pool, 10);
+                pool = nullptr;
+                return testing::Test::HasFailure() ? 1 : 0;
+              }),
+              0);
+  stop = true;
+  busy.join();
 }
 
 }  // namespace
