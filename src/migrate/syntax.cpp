@@ -3,8 +3,10 @@
 
 #include <tree_sitter/api.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 
 #include "support/error.h"
@@ -53,6 +55,17 @@ const Grammar& grammar() {
   return instance;
 }
 
+void (*without_memory)(size_t bytes) = nullptr;
+
+/// The parser's own answer to memory that the system refuses is abort().
+template <auto Allocate, class... Sizes>
+void* allocate(Sizes... sizes) {
+  void* data = Allocate(sizes...);
+  const size_t bytes = std::get<sizeof...(Sizes) - 1>(std::tuple(sizes...));
+  if (!data && bytes > 0) without_memory(bytes);
+  return data;
+}
+
 TSParser* thread_parser() {
   thread_local std::unique_ptr<TSParser, void (*)(TSParser*)> parser(ts_parser_new(), ts_parser_delete);
   CHECK(ts_parser_set_language(parser.get(), tree_sitter_python()), "the grammar does not fit the parser");
@@ -60,6 +73,12 @@ TSParser* thread_parser() {
 }
 
 }  // namespace
+
+void when_parser_lacks_memory(void (*handler)(size_t bytes)) {
+  without_memory = handler;
+  ts_set_allocator(allocate<std::malloc, size_t>, allocate<std::calloc, size_t, size_t>,
+                   allocate<std::realloc, void*, size_t>, std::free);
+}
 
 Syntax::Syntax(std::string_view text, const std::string& encoding) : text_(text) {
   std::string copy = parsable_copy(text, encoding);

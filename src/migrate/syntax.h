@@ -55,6 +55,9 @@ struct Node {
   bool broken;  // ERROR or MISSING, or holds one
 };
 
+/// What is called when the parser gets no memory, which it cannot go on without: the handler ends the process.
+void when_parser_lacks_memory(void (*handler)(size_t bytes));
+
 class Syntax {
  public:
   /// Parses `text` (kept by the caller for as long as this lives). Never fails: damage becomes `broken` nodes.

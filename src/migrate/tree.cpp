@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "support/fault.h"
 #include "support/files.h"
+#include "support/part_file.h"
 #include "support/sha256.h"
 
 namespace cairn::migrate {
@@ -162,6 +164,16 @@ Tree read_tree(const std::string& path, const Options& options) {
   return tree;
 }
 
+namespace {
+
+/// Of the exception that is being handled: told once for each file, while the others go on.
+std::string problem_of(const std::string& path) {
+  const Error fault = current_fault();
+  return fmt::format("{}: {}", path, fault.where().ends_with(path) ? fault.message() : fault.what());
+}
+
+}  // namespace
+
 std::vector<std::string> write_tree(const Tree& tree, const Result& result, const std::string& out) {
   std::error_code error;
   fs::path target = fs::weakly_canonical(out, error), source = fs::weakly_canonical(tree.root, error);
@@ -173,14 +185,19 @@ std::vector<std::string> write_tree(const Tree& tree, const Result& result, cons
     try {
       fs::create_directories((target / path).parent_path());
       action();
-    } catch (const std::exception& failure) {
-      problems.push_back(path + ": " + failure.what());
+    } catch (...) {
+      problems.push_back(problem_of(path));
     }
   };
   auto copy = [&](const std::string& path) {
     try_to(path, [&] {
-      fs::copy(fs::path(tree.root) / path, target / path,
-               fs::copy_options::overwrite_existing | fs::copy_options::copy_symlinks);
+      const fs::path from = fs::path(tree.root) / path;
+      if (!fs::is_regular_file(fs::symlink_status(from)))
+        return fs::copy(from, target / path, fs::copy_options::overwrite_existing | fs::copy_options::copy_symlinks);
+      PartFile file(target / path, false);
+      file.write(MappedFile::open(from)->bytes());
+      file.commit();
+      fs::permissions(target / path, fs::status(from).permissions());
     });
   };
   for (const std::string& path : tree.rest) copy(path);
@@ -234,8 +251,8 @@ std::vector<std::string> write_in_place(const Tree& tree, const Result& result) 
       }
       write_file(path, file.after);
       fs::permissions(path, permissions);
-    } catch (const std::exception& failure) {
-      problems.push_back(file.path + ": " + failure.what());
+    } catch (...) {
+      problems.push_back(problem_of(file.path));
     }
   }
   return problems;
@@ -280,8 +297,8 @@ std::vector<std::string> undo(const std::string& path, size_t& restored) {
         write_file(target, old);
         fs::permissions(target, permissions);
         ++restored;
-      } catch (const fs::filesystem_error& failure) {
-        problems.push_back(name + ": " + failure.what());
+      } catch (const fs::filesystem_error&) {
+        problems.push_back(problem_of(name));
       }
     }
     if (problems.empty()) manifest["runs"].erase(manifest["runs"].size() - 1);

@@ -13,6 +13,7 @@
 #include "observe/dump_files.h"
 #include "observe/on_in_process.h"
 #include "observe/statistics.h"
+#include "support/fault.h"
 
 namespace cairn {
 
@@ -33,7 +34,7 @@ Session& session() {
 
 void tell_missing(Dump& dump) {
   for (const std::string& name : dump.layers_not_seen())
-    fmt::print(stderr, "dump: dump_layer: no operator {} ran\n", name);
+    cairn::note(fmt::format("dump: dump_layer: no operator {} ran", name));
 }
 
 void say_at_exit() {
@@ -41,7 +42,7 @@ void say_at_exit() {
   if (!dumping()) return;
   session().outer.push_back(session().current);
   for (const auto& dump : session().outer) {
-    fmt::print(stderr, "dump: {}\n", dump->summary());
+    cairn::note(fmt::format("dump: {}", dump->summary()));
     tell_missing(*dump);
   }
   session().outer.pop_back();
@@ -63,7 +64,7 @@ using Json = nlohmann::ordered_json;
 
 std::string start_dump(const DumpOptions& options) {
   auto dump = std::make_shared<Dump>(options);
-  for (const std::string& note : options.notes) fmt::print(stderr, "dump: {}\n", note);
+  for (const std::string& note : options.notes) cairn::note(fmt::format("dump: {}", note));
   std::lock_guard lock(session().mutex);
   if (session().current) session().outer.push_back(std::move(session().current));
   session().current = dump;
@@ -247,9 +248,9 @@ void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffer
   for (const Item::Value& value : item->values) {
     if (value.input || !overflows(value.tensor)) continue;
     Statistics found = statistics_of(value.tensor);
-    fmt::print(stderr, "overflow: step {}: {} ({}) makes {} NaN and {} infinite values of {} from finite inputs{}\n",
-               step_, place, item->origin.op, found.nan, found.plus_infinite + found.minus_infinite, found.count,
-               held_by(*item));
+    cairn::note(fmt::format("overflow: step {}: {} ({}) makes {} NaN and {} infinite values of {} from finite inputs{}",
+                            step_, place, item->origin.op, found.nan, found.plus_infinite + found.minus_infinite,
+                            found.count, held_by(*item)));
     break;
   }
   // The device's record: model, stream, task, type of task, three places in its program, block, status.
@@ -274,7 +275,7 @@ void RunDumper::step_fails(const Plan& plan, size_t step, const Error& fault) {
       item->folder = dump_->exception_folder();
       add_inputs(*item, plan, step, buffers, false);
       write(*item);
-      fmt::print(stderr, "dump: what {} read when it failed is in {}\n", item->origin.name, item->folder);
+      cairn::note(fmt::format("dump: what {} read when it failed is in {}", item->origin.name, item->folder));
     }
   }
   if (next_) next_->step_fails(plan, step, fault);
@@ -287,8 +288,8 @@ void RunDumper::write(const Item& item) try {
     write_arrays(item, time);
   else
     write_file(item, time);
-} catch (const Error& fault) {  // a dump never stops the run it looks at
-  fmt::print(stderr, "dump: {}: {}\n", item.origin.name, fault.what());
+} catch (...) {  // a dump never stops the run it looks at
+  cairn::note(fmt::format("dump: {}: {}", item.origin.name, current_fault().what()));
 }
 
 void RunDumper::write_arrays(const Item& item, uint64_t time) {

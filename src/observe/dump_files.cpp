@@ -12,9 +12,12 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "formats/names.h"
 #include "plan/context.h"
+#include "support/fault.h"
+#include "support/part_file.h"
 
 namespace cairn::observe {
 namespace {
@@ -41,19 +44,10 @@ uint64_t microseconds() {
 }
 
 /// Under another name first: what bears its own name is whole, unless the machine itself stops. Not synced, for speed.
-bool write_whole(const fs::path& path, const std::function<void(const FileSink& sink)>& content) {
-  fs::path part = path.parent_path() / fmt::format(".{}.{}.part", path.filename().string().substr(0, 200), ::getpid());
-  FILE* file = std::fopen(part.c_str(), "wbe");
-  if (!file) return false;
-  bool good = true;
-  content(
-      [&](std::string_view bytes) { good = good && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(); });
-  good = std::fclose(file) == 0 && good;
-  good = good && std::rename(part.c_str(), path.c_str()) == 0;
-  int error = errno;
-  if (!good) ::unlink(part.c_str());
-  errno = error;
-  return good;
+void write_whole(const fs::path& path, const std::function<void(const FileSink& sink)>& content) {
+  PartFile file(path.string(), false);
+  content([&](std::string_view bytes) { file.write(bytes); });
+  file.commit();
 }
 
 bool append_text(const fs::path& path, const std::string& text) {
@@ -130,7 +124,7 @@ bool Dump::admit(size_t bytes) {
   std::lock_guard lock(mutex_);
   bool over = options.budget > 0 && bytes_ + bytes > options.budget;
   if (over && dropped_ == 0)
-    fmt::print(stderr, "dump: the budget of {} MB is spent; nothing more is kept\n", options.budget >> 20);
+    cairn::note(fmt::format("dump: the budget of {} MB is spent; nothing more is kept", options.budget >> 20));
   if (over || refused_ || dropped_ > 0) {  // after a first gap only whole steps could be told from parts of one
     ++dropped_;
     return false;
@@ -141,7 +135,7 @@ bool Dump::admit(size_t bytes) {
 
 void Dump::refuse(const std::string& path, const std::string& why) {
   std::lock_guard lock(mutex_);
-  if (!refused_) fmt::print(stderr, "dump: {}: {}; nothing more is dumped\n", path, why);
+  if (!refused_) cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, why));
   refused_ = true;
   ++dropped_;
 }
@@ -164,8 +158,11 @@ bool Dump::write(const std::string& folder, const std::string& name, size_t byte
     std::lock_guard lock(mutex_);
     append_text(fs::path(folder) / "mapping.csv", fmt::format("{},{}\n", file, name));
   }
-  if (!write_whole(fs::path(folder) / file, content)) {
-    refuse((fs::path(folder) / file).string(), std::strerror(errno));
+  try {
+    write_whole(fs::path(folder) / file, content);
+  } catch (...) {
+    const Error fault = current_fault();
+    refuse((fs::path(folder) / file).string(), fault.message());
     return false;
   }
   std::string quoted = nlohmann::json(file).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -181,7 +178,11 @@ void Dump::add_rows(const std::string& folder, std::vector<StatisticsRow> rows) 
     rows_waiting_ += rows.size();
     many = rows_waiting_ > kMostRows;
     batches_.push_back({&folder, std::move(rows)});
-    if (!writer_.joinable()) writer_ = std::thread([this] { write_loop(); });
+    try {
+      if (!writer_.joinable()) writer_ = std::thread([this] { write_loop(); });
+    } catch (const std::system_error&) {  // no thread is to be had: this one writes
+      many = true;
+    }
   }
   if (many) write_rows();
 }
@@ -211,7 +212,11 @@ void Dump::write_loop() {
   std::unique_lock lock(batches_mutex_);
   while (!wake_.wait_for(lock, kWriteEvery, [&] { return closing_; })) {
     lock.unlock();
-    write_rows();
+    try {
+      write_rows();
+    } catch (...) {
+      refuse(root_, current_fault().message());
+    }
     lock.lock();
   }
 }
@@ -258,7 +263,8 @@ void Dump::flush() {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);
     bool written = lines.empty() || append_text(path, lines);
-    if (!written && !refused_) fmt::print(stderr, "dump: {}: {}; nothing more is dumped\n", path, std::strerror(errno));
+    if (!written && !refused_)
+      cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, std::strerror(errno)));
     refused_ = refused_ || !written;
     lines.clear();
   }

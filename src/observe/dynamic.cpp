@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "observe/recorder.h"
+#include "support/fault.h"
 
 namespace cairn {
 
@@ -33,7 +34,7 @@ class Client {
     try {
       if (recording_) stop_profile();
     } catch (const Error& fault) {
-      fmt::print(stderr, "profile: {}\n", fault.what());
+      cairn::note(fmt::format("profile: {}", fault.what()));
     }
     ::close(socket_);
   }

@@ -9,6 +9,7 @@
 #include "observe/on_in_process.h"
 #include "observe/recording.h"
 #include "plan/context.h"
+#include "support/fault.h"
 
 namespace cairn {
 
@@ -69,7 +70,7 @@ void stop_at_exit() {
     try {
       stop_profile();
     } catch (const Error& fault) {
-      fmt::print(stderr, "profile: {}\n", fault.what());
+      cairn::note(fmt::format("profile: {}", fault.what()));
     }
   }
 }
@@ -91,7 +92,7 @@ void start_profile(const ProfileOptions& options) {
     session().current = std::make_shared<Recording>(options);
   else
     session().current->raise(options.level);
-  for (const std::string& note : options.notes) fmt::print(stderr, "profile: {}\n", note);
+  for (const std::string& note : options.notes) cairn::note(fmt::format("profile: {}", note));
   ++session().depth;
   changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);

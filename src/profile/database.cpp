@@ -1,13 +1,13 @@
 // The recording as an SQLite file with the platform's tables: times in ns, texts interned in STRING_IDS.
 #include <sqlite3.h>
 
-#include <cstdio>
 #include <map>
 #include <memory>
 
 #include "profile/bulk_rows.h"
 #include "profile/files.h"
 #include "support/error.h"
+#include "support/part_file.h"
 
 namespace cairn::profile {
 namespace {
@@ -45,13 +45,19 @@ BEGIN;
 
 class Database {
  public:
-  explicit Database(std::string path) : path_(std::move(path)) {
-    std::remove(path_.c_str());
+  explicit Database(const std::string& path) : path_(path), file_(path, false) {
     sqlite3* made = nullptr;
-    int status = sqlite3_open_v2(path_.c_str(), &made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                                 nullptr);
+    int status = sqlite3_open_v2(file_.part().c_str(), &made,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(made);
     check(status);
+  }
+
+  /// Everything is in: the file has its name from here on.
+  void close() {
+    run("COMMIT");
+    check(sqlite3_close(handle_.release()));
+    file_.commit();
   }
 
   void run(const char* sql) { check(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr)); }
@@ -110,6 +116,7 @@ class Database {
     void operator()(sqlite3* handle) const { sqlite3_close(handle); }
   };
   std::string path_;
+  PartFile file_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -221,7 +228,7 @@ void write_database(const Recording& recording, const Analysis& analysis, const 
     Filler filler(database, recording, analysis);
     filler.fill();
   }
-  database.run("COMMIT");
+  database.close();
 }
 
 }  // namespace cairn::profile

@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <thread>
 
 #include "profile/files.h"
@@ -64,17 +65,23 @@ std::string left_out(const Recording& recording) {
       kMostRows, recording.ops.size());
 }
 
-/// Two tasks at a time; the first fault of either is thrown when both are done.
+/// Two tasks at a time, where there is a thread for the second; the first fault of either is thrown when both are done.
 template <class First, class Second>
 void both(First&& first, Second&& second) {
   std::exception_ptr fault;
-  std::thread other([&] {
-    try {
-      second();
-    } catch (...) {
-      fault = std::current_exception();
-    }
-  });
+  std::thread other;
+  try {
+    other = std::thread([&] {
+      try {
+        second();
+      } catch (...) {
+        fault = std::current_exception();
+      }
+    });
+  } catch (const std::system_error&) {
+    first();
+    return second();
+  }
   try {
     first();
   } catch (...) {

@@ -1,6 +1,7 @@
 // What this machine can do at most, on all threads: multiply-adds on registers, and reads of memory that caches hold or do not.
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "profile/analysis.h"
@@ -68,18 +69,26 @@ template <class Make>
 double rate(int threads, double seconds, Make&& make) {
   std::vector<double> best(static_cast<size_t>(threads));
   std::vector<std::thread> workers;
-  for (int i = 0; i < threads; ++i)
-    workers.emplace_back([&, i] {
-      auto call = make();
-      auto end = Clock::now() + std::chrono::duration<double>(seconds);
-      for (auto begin = Clock::now(); begin < end;) {
-        double work = call();
-        auto now = Clock::now();
-        auto& mine = best[static_cast<size_t>(i)];
-        mine = std::max(mine, work / std::chrono::duration<double>(now - begin).count());
-        begin = now;
-      }
-    });
+  const auto measure = [&](double& mine) {
+    auto call = make();
+    auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    for (auto begin = Clock::now(); begin < end;) {
+      double work = call();
+      auto now = Clock::now();
+      mine = std::max(mine, work / std::chrono::duration<double>(now - begin).count());
+      begin = now;
+    }
+  };
+  try {
+    for (double& mine : best)
+      workers.emplace_back([&] {
+        try {
+          measure(mine);
+        } catch (const std::bad_alloc&) {  // this thread has no part in the rate
+        }
+      });
+  } catch (const std::system_error&) {  // those that could be started are measured
+  }
   for (auto& worker : workers) worker.join();
   double sum = 0;
   for (double each : best) sum += each;

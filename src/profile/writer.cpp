@@ -1,10 +1,6 @@
 #include "profile/writer.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-
-#include "support/error.h"
 
 namespace cairn::profile {
 namespace {
@@ -38,15 +34,7 @@ std::string csv_cell(std::string_view text) {
   return cell + '"';
 }
 
-Writer::Writer(std::string path) : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wbe")) {
-  if (!file_) fail(ErrorKind::io, path_, "cannot be written: {}", std::strerror(errno));
-  std::setvbuf(file_, nullptr, _IONBF, 0);
-  buffer_.reserve(kBuffer + 65536);
-}
-
-Writer::~Writer() {
-  if (file_) std::fclose(file_);
-}
+Writer::Writer(const std::string& path) : file_(path, false) { buffer_.reserve(kBuffer + 65536); }
 
 Writer& Writer::text(std::string_view text) {
   buffer_ += text;
@@ -65,15 +53,13 @@ Writer& Writer::us(int64_t ns) {
 }
 
 void Writer::flush() {
-  if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno ? errno : EIO;
+  file_.write(buffer_);
   buffer_.clear();
 }
 
 void Writer::close() {
   flush();
-  if (std::fclose(file_) != 0) error_ = errno;
-  file_ = nullptr;
-  if (error_) fail(ErrorKind::io, path_, "cannot be written: {}", std::strerror(error_));
+  file_.commit();
 }
 
 }  // namespace cairn::profile

@@ -1,10 +1,11 @@
-// A file that is written front to back, fast enough for millions of rows.
+// A file that is written front to back, fast enough for millions of rows; every function may throw Error io.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "support/part_file.h"
 
 namespace cairn::profile {
 
@@ -16,21 +17,18 @@ std::string csv_cell(std::string_view text);
 class Writer {
  public:
   /// Throws Error io.
-  explicit Writer(std::string path);
-  ~Writer();
-  Writer(const Writer&) = delete;
+  explicit Writer(const std::string& path);
 
   Writer& text(std::string_view text);
   Writer& number(int64_t number);
   Writer& us(int64_t ns);
-  /// Throws Error io when anything could not be written.
+  /// The file is complete: it has its name from here on. Throws Error io.
   void close();
 
  private:
   void flush();
-  std::string path_, buffer_;
-  FILE* file_;
-  int error_ = 0;
+  PartFile file_;
+  std::string buffer_;
 };
 
 }  // namespace cairn::profile

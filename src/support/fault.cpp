@@ -41,12 +41,6 @@ bool is_errno(const std::error_code& code) {
   return code.category() == std::generic_category() || code.category() == std::system_category();
 }
 
-std::string memory_ran_out(size_t bytes) {
-  std::string text = "memory ran out";
-  if (bytes >= 1 << 20) text += fmt::format(" when {} MiB more were asked for", bytes >> 20);
-  return with(text, limit_of(RLIMIT_AS, 1 << 20, "MiB of memory", "-v"));
-}
-
 Error fault_of(const std::filesystem::filesystem_error& error) {
   const int code = error.code().value();
   std::string where = error.path1().string();
@@ -87,15 +81,21 @@ std::string reason(int code) {
   }
 }
 
+Error memory_fault(size_t bytes) {
+  std::string text = "memory ran out";
+  if (bytes >= 1 << 20) text += fmt::format(" when {} MiB more were asked for", bytes >> 20);
+  return {ErrorKind::out_of_memory, "", with(text, limit_of(RLIMIT_AS, 1 << 20, "MiB of memory", "-v"))};
+}
+
 Error current_fault() {
   try {
     throw;
   } catch (const Error& error) {
     return error;
   } catch (const NoMemory& refused) {
-    return {ErrorKind::out_of_memory, "", memory_ran_out(refused.bytes)};
+    return memory_fault(refused.bytes);
   } catch (const std::bad_alloc&) {
-    return {ErrorKind::out_of_memory, "", memory_ran_out(0)};
+    return memory_fault(0);
   } catch (const std::length_error&) {
     return {ErrorKind::out_of_memory, "", "memory ran out: more was asked for than any machine has"};
   } catch (const std::filesystem::filesystem_error& error) {

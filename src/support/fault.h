@@ -24,6 +24,9 @@ std::string reason(int code);
 /// thread, a file or a stream that fails) in our own sentence. To be called in a catch block.
 Error current_fault();
 
+/// Memory that ran out when so many bytes were asked for.
+Error memory_fault(size_t bytes);
+
 /// A line on standard error; where that cannot be written nothing happens.
 void note(std::string_view line) noexcept;
 

@@ -96,11 +96,13 @@ void remove_if_left(int folder, const char* name) {
 void remove_left_parts(const fs::path& path) {
   static std::mutex* mutex = new std::mutex;
   static auto* seen = new std::set<std::string>;
+  static uint32_t generation = fork_generation();
   constexpr size_t kMostFolders = 4096;
   {
     std::error_code none;
     const ShieldedLock lock(*mutex);
-    if (seen->size() >= kMostFolders) seen->clear();
+    if (seen->size() >= kMostFolders || generation != fork_generation()) seen->clear();
+    generation = fork_generation();
     if (!seen->insert(fs::absolute(path, none).string()).second) return;
   }
   DIR* folder = ::opendir(path.c_str());

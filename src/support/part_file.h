@@ -21,6 +21,8 @@ class PartFile {
   PartFile& operator=(const PartFile&) = delete;
 
   void write(std::string_view bytes);
+  /// For a library that opens the part file itself; empty where `path` is written to directly.
+  const std::string& part() const { return part_; }
   /// The content is complete: the file bears its name from here on.
   void commit();
 

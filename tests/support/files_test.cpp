@@ -3,13 +3,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "support/fault.h"
 #include "support/report.h"
 
 namespace cairn {
@@ -105,6 +110,146 @@ TEST_F(Files, WhatCannotBeReadIsNamed) {
       EXPECT_EQ(error.where(), folder_ / name);
     }
   }
+}
+
+TEST_F(Files, ALinkToNothingYetIsWrittenThrough) {
+  std::filesystem::create_directory(folder_ / "models");
+  std::filesystem::create_symlink("models/new", folder_ / "link");
+  std::filesystem::create_symlink("link", folder_ / "link to link");
+  write_file(folder_ / "link to link", "content");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link to link"));
+  EXPECT_EQ(read_file(folder_ / "models" / "new"), "content");
+}
+
+TEST_F(Files, AnOpenDescriptorIsWrittenTo) {
+  const int file = ::open((folder_ / "a").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::write(file, "before ", 7), 7);
+  write_file(fmt::format("/dev/fd/{}", file), "content");
+  ASSERT_EQ(::write(file, " after", 6), 6);
+  ::close(file);
+  EXPECT_EQ(read_file(folder_ / "a"), "before content after");
+}
+
+TEST_F(Files, WhatCannotBeWrittenIsNamed) {
+  std::filesystem::create_symlink("circle", folder_ / "circle");
+  std::filesystem::create_directory(folder_ / "folder");
+  write_file(folder_ / "file", "old");
+  const std::pair<const char*, const char*> cases[] = {
+      {"circle", "circle: cannot be written: Too many levels of symbolic links"},
+      {"folder", "folder: is a folder, cannot be written as a file"},
+      {"missing/a", "missing/a: cannot be written: "},
+      {"file/a", "file/a: cannot be written: Not a directory"},
+  };
+  for (const auto& [name, message] : cases) try {
+      write_file(folder_ / name, "new");
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+    }
+  EXPECT_THROW(write_file("/dev/full", "new"), Error);
+  write_file("/dev/null", "new");
+  EXPECT_EQ(read_file(folder_ / "file"), "old");
+  EXPECT_EQ(entries(), 3u);
+}
+
+TEST_F(Files, AFileThatIsOnlyReadStays) {
+  write_file(folder_ / "a", "old");
+  ::chmod((folder_ / "a").c_str(), 0444);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && (::chmod(folder_.c_str(), 0777) != 0 || ::setuid(65534) != 0)) ::_exit(2);
+    try {
+      write_file(folder_ / "a", "new");
+    } catch (const Error&) {
+      ::_exit(0);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+}
+
+TEST_F(Files, PartsOfDeadWritersGoAndThoseOfLivingOnesStay) {
+  for (const char* name : {"mine.part", ".mine.part", ".a.1.2.part"}) std::ofstream(folder_ / name) << "the user's";
+  for (int i = 0; i < 5; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0)
+      write_file(folder_ / "a", [](const FileSink& sink) {
+        sink("half");
+        ::kill(::getpid(), SIGKILL);
+      });
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+  }
+  // In processes of their own: one removes what is left in a folder when it first writes there.
+  const auto in_child = [&](const std::function<void()>& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      body();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  };
+  write_file(folder_ / "b", [&](const FileSink& sink) {
+    sink("half");
+    in_child([&] { write_file(folder_ / "c", "whole"); });
+    sink(" and half");
+  });
+  EXPECT_EQ(read_file(folder_ / "b"), "half and half");
+  EXPECT_EQ(entries(), 5u);  // b, c and the user's
+}
+
+TEST_F(Files, AFullDiskLeavesTheOldFile) {
+  write_file(folder_ / "a", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+    try {
+      write_file(folder_ / "a", std::string(5000, 'x'));
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      ::_exit(text.find("a: cannot be written: File too large") == std::string::npos);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+/// The sentence for what `body` throws.
+std::string told(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    return current_fault().what();
+  }
+  return "nothing";
+}
+
+TEST(Fault, TheSystemsExceptionsAreToldInOurWords) {
+  namespace fs = std::filesystem;
+  EXPECT_EQ(told([] { fs::create_directories("/proc/self/none/a"); }),
+            "/proc/self/none/a: cannot create directories: No such file or directory");
+  EXPECT_EQ(told([] {
+              throw std::system_error(EAGAIN, std::generic_category());
+            }).substr(0, std::string("no thread could be started").size()),
+            "no thread could be started");
+  EXPECT_EQ(told([] { throw NoMemory(size_t{5} << 30); }).substr(0, 48),
+            "memory ran out when 5120 MiB more were asked for");
+  EXPECT_EQ(told([] { throw std::bad_alloc(); }).substr(0, 14), "memory ran out");
+  EXPECT_EQ(told([] { throw std::system_error(ENOSPC, std::system_category(), "cannot write to file"); }),
+            "the output cannot be written: No space left on device; free some space or name another folder");
+  EXPECT_EQ(told([] { fail(ErrorKind::io, "a", "is odd"); }), "a: is odd");
 }
 
 TEST(ReportText, EqualProblemsBecomeOneLineWithAllNodes) {

@@ -203,5 +203,151 @@ TEST_F(Faults, NoFileOfOursGetsTheNumberOfAClosedStream) {
   EXPECT_EQ(read_file(folder_ / "closed.om"), read_file(folder_ / "m.om"));
 }
 
+/// A model that takes a while to write: 64 MB of weights.
+std::string large_model() {
+  return R"(module @m {
+  func @main(%x: f32[1]) -> (%y: f32[4096, 4096]) {
+    %s = constant {value = i64[2] (4096, 4096)} : i64[2]
+    %y = broadcast_to %x, %s : f32[4096, 4096]
+    return %y
+  }
+}
+)";
+}
+
+TEST_F(Faults, AnOutputThatIsNoPlainFile) {
+  const auto mkfifo_in = [&](const char* name) { return ::mkfifo((folder_ / name).c_str(), 0600); };
+  fs::create_symlink("m.om", folder_ / "link.om");
+  fs::create_symlink("later.om", folder_ / "new link.om");
+  fs::create_directory(folder_ / "folder.om");
+  ASSERT_EQ(mkfifo_in("pipe"), 0);
+  const int reader = ::open((folder_ / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  const std::string whole = read_file(folder_ / "m.om");
+  EXPECT_EQ(run("cairn convert m.cairn -o link.om").status, 0) << said("errors");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.om"));
+  EXPECT_EQ(read_file(folder_ / "m.om"), whole);
+  EXPECT_EQ(run("cairn convert m.cairn -o 'new link.om'").status, 0) << said("errors");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "new link.om"));
+  EXPECT_EQ(read_file(folder_ / "later.om"), whole);
+  EXPECT_EQ(run("cairn convert m.om -o m.om").status, 0) << said("errors");  // over its own input
+  EXPECT_EQ(run("cairn convert m.cairn -o pipe").status, 0) << said("errors");
+  std::string piped(whole.size() + 1, 0);
+  EXPECT_EQ(::read(reader, piped.data(), piped.size()), static_cast<ssize_t>(whole.size()));
+  ::close(reader);
+  EXPECT_EQ(run("cairn convert m.cairn -o /dev/null").status, 0) << said("errors");
+  EXPECT_EQ(run("cairn convert m.cairn -o /dev/stdout").status, 0) << said("errors");
+  EXPECT_TRUE(said("out").starts_with(whole.substr(0, 64)));
+  for (const char* output : {"folder.om", "none/m.om", "m.om/a.om", "/dev/full", "none/link.om"}) {
+    EXPECT_EQ(run(fmt::format("cairn convert m.cairn -o {}", output)).status, 1) << output;
+    EXPECT_NE(said("errors").find(fmt::format("error: convert: {}", output)), std::string::npos) << said("errors");
+  }
+  EXPECT_TRUE(parts().empty());
+}
+
+TEST_F(Faults, AFullDiskIsToldOnceAndLosesNothing) {
+  const auto full = [] {
+    const rlimit limit{10, 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  const std::string whole = read_file(folder_ / "m.om");
+  write_file(folder_ / "scripts" / "train.py", kScript + std::string(1000, '#'));
+  const std::string script = read_file(folder_ / "scripts" / "train.py");
+  for (const char* line :
+       {"cairn convert m.cairn -o m.om", "cairn run m.om -o full", "cairn migrate scripts --in-place",
+        "cairn migrate scripts -o full", "cairn migrate scripts --csv full.csv --html full.html",
+        "cairn diff m.om m.cairn -o full", "msame --model m.om --output full",
+        "cairn profile -o full -- @/cairn run m.om", "atc --mode=1 --om=m.om --json=full.json"}) {
+    const Ending ending = run(line, [&] {
+      // The command's own output is no file here: the limit is for those that it makes.
+      ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+      break_pipe(STDERR_FILENO), ::signal(SIGPIPE, SIG_IGN);
+      full();
+    });
+    EXPECT_EQ(ending.signal, 0) << line;
+    EXPECT_NE(ending.status, 0) << line;
+    EXPECT_TRUE(parts().empty()) << line << parts()[0];
+  }
+  EXPECT_EQ(read_file(folder_ / "m.om"), whole);
+  EXPECT_EQ(read_file(folder_ / "scripts" / "train.py"), script);
+}
+
+TEST_F(Faults, ASignalLeavesNoPartAndIsTold) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const int number : {SIGHUP, SIGTERM, SIGINT}) {
+    // Waits for a reader of the pipe, with nothing written yet.
+    const Ending ending = run("cairn convert m.cairn -o pipe", [&] {
+      if (::fork() == 0) {
+        ::usleep(300'000);
+        ::kill(::getppid(), number);
+        ::_exit(0);
+      }
+    });
+    EXPECT_EQ(ending.signal, number);
+    const bool told =
+        said("errors").find(number == SIGHUP ? "ended by SIGHUP" : "ended by SIGTERM") != std::string::npos;
+    EXPECT_EQ(told, number != SIGINT) << said("errors");
+  }
+}
+
+TEST_F(Faults, KillsLeaveAtMostOnePart) {
+  write_file(folder_ / "m.cairn", large_model());
+  for (int i = 0; i < 15; ++i)
+    run("cairn run m.cairn -o out", [&] {
+      const pid_t command = ::getpid();
+      if (::fork() == 0) {
+        ::usleep(20'000 + static_cast<useconds_t>(i) * 10'000);
+        ::kill(command, SIGKILL);
+        ::_exit(0);
+      }
+    });
+  EXPECT_LE(parts().size(), 1u);
+  EXPECT_EQ(run("cairn run m.cairn -o out").status, 0) << said("errors");
+  EXPECT_TRUE(parts().empty());
+}
+
+/// Neither threads nor processes are to be had; as root the limit does not act.
+void without_threads() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_NPROC, &none);
+  if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(97);
+}
+
+TEST_F(Faults, CommandsDoWithoutThreads) {
+  ::chmod(base_.c_str(), 0755);
+  for (const fs::path& path : {folder_, folder_ / "scripts", folder_ / "results"}) ::chmod(path.c_str(), 0777);
+  for (const char* line :
+       {"cairn run m.om --threads 8", "cairn bench m.om --seconds 0 --runs 2 --threads 4",
+        "cairn migrate scripts -o moved --jobs 4", "cairn migrate scripts -o again",
+        "cairn compare results/y.npy results/y.npy --threads 4", "cairn convert m.cairn -o thin.om"}) {
+    EXPECT_EQ(run(line, without_threads).status, 0) << line << said("errors");
+    const std::string errors = said("errors");
+    EXPECT_LE(errors.find("threads could be started"), errors.rfind("threads could be started")) << errors;
+  }
+}
+
+TEST_F(Faults, MemoryThatRunsOutIsToldInASentence) {
+  std::string script = "import tensorflow as tf\n";
+  for (int i = 0; i < 5000; ++i) script += fmt::format("x{} = tf.placeholder(tf.float32, [None, {}])\n", i, i);
+  write_file(folder_ / "scripts" / "train.py", script);
+  write_file(folder_ / "m.cairn", large_model());
+  for (const char* line : {"cairn migrate scripts", "cairn run m.cairn", "cairn bench m.cairn --seconds 0 --runs 1",
+                           "cairn convert m.cairn -o large.om", "atc --mode=6 --om=m.om"}) {
+    int succeeded = 0;
+    for (const size_t megabytes : {40, 56, 80, 120, 240}) {
+      const Ending ending = run(line, [&] {
+        const rlimit limit{megabytes << 20, megabytes << 20};
+        ::setrlimit(RLIMIT_AS, &limit);
+      });
+      EXPECT_EQ(ending.signal, 0) << line << " in " << megabytes << " MB: " << said("errors");
+      const std::string all = said("errors") + said("out");
+      EXPECT_EQ(all.find("bad_alloc"), std::string::npos) << all;
+      EXPECT_EQ(all.find("terminate"), std::string::npos) << all;
+      const bool loaded = all.find("error while loading") == std::string::npos;  // before anything of ours
+      EXPECT_TRUE(!loaded || ending.status == 0 || all.find("rror") != std::string::npos) << line << all;
+      succeeded += ending.status == 0;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cairn

@@ -274,7 +274,9 @@ Converted convert(const Conversion& given) {
   bool ready = loads_faster(module, optimised);
   if (ready) optimised.metadata["optimised"] = kProducer;
   write_om(ready ? optimised : module, origin, conversion.output, conversion.external_weights);
-  converted.bytes = std::filesystem::file_size(conversion.output);
+  std::error_code stream;  // a pipe has no size
+  const auto bytes = std::filesystem::file_size(conversion.output, stream);
+  converted.bytes = stream ? 0 : bytes;
   return converted;
 }
 

@@ -12,11 +12,18 @@ struct Convert {
   bool json = false;
 };
 
+/// A device or a pipe, whose name is taken as it is.
+bool is_stream(const std::string& path) {
+  std::error_code none;
+  const auto kind = std::filesystem::status(path, none);
+  return path.starts_with("/dev/") || (std::filesystem::is_other(kind) && !none);
+}
+
 int convert_model(const Convert& convert) {
   Conversion conversion;
   conversion.source = expand_home(convert.model.path);
   conversion.output = expand_home(convert.output);
-  if (!conversion.output.ends_with(".om")) conversion.output += ".om";
+  if (!conversion.output.ends_with(".om") && !is_stream(conversion.output)) conversion.output += ".om";
   conversion.import.out_nodes = convert.model.outputs;
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);

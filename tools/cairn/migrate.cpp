@@ -4,6 +4,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
@@ -11,9 +13,11 @@
 
 #include "migrate/options.h"
 #include "migrate/reports.h"
+#include "migrate/syntax.h"
 #include "migrate/tree.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/part_file.h"
 
 namespace cairn::migrate {
 namespace {
@@ -177,7 +181,14 @@ int run_converter_form(Command command) {
   return std::max(code, has_findings(result) ? 1 : 0);
 }
 
+[[noreturn]] void end_without_memory(size_t bytes) {
+  cairn::note(fmt::format("error: migrate: {}", memory_fault(bytes).what()));
+  remove_part_files();
+  ::_exit(2);
+}
+
 int dispatch(const Command& command, const CLI::App& app) {
+  when_parser_lacks_memory(end_without_memory);
   if (command.rules) return emit(rules_markdown()), 0;
   if (!command.undo.empty()) {
     size_t restored = 0;

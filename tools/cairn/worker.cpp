@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,8 +11,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
-#include "support/error.h"
+#include "support/fault.h"
 
 extern char** environ;
 
@@ -18,15 +21,49 @@ namespace cairn::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::string_view kFolderHead = "cairn-work.";
+constexpr std::time_t kYoung = 60;  // seconds: its maker may not have locked it yet
+
+/// Locks a folder; -1: somebody has it.
+int lock_folder(const fs::path& path) {
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0 && ::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
+  if (folder >= 0) ::close(folder);
+  return -1;
+}
+
+/// Removes those of programs that were killed.
+void remove_left_folders(const fs::path& place) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(place, error)) {
+    struct stat info {};
+    if (!entry.path().filename().string().starts_with(kFolderHead)) continue;
+    if (::lstat(entry.path().c_str(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    if (info.st_mtime + kYoung > std::time(nullptr)) continue;
+    const int lock = lock_folder(entry.path());
+    if (lock < 0) continue;
+    fs::remove_all(entry.path(), error);
+    ::close(lock);
+  }
+}
+
+}  // namespace
+
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "cairn.XXXXXX").string();
-  if (!::mkdtemp(name.data())) fail(ErrorKind::io, name, "cannot be made");
+  const fs::path place = fs::temp_directory_path();
+  remove_left_folders(place);
+  std::string name = (place / (std::string(kFolderHead) + "XXXXXX")).string();
+  if (!::mkdtemp(name.data())) fail(ErrorKind::io, name, "cannot be made: {}", reason(errno));
   path_ = name;
+  lock_ = lock_folder(path_);
 }
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code none;
   fs::remove_all(path_, none);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 std::string find_python(const std::string& asked) {

@@ -8,6 +8,7 @@
 
 namespace cairn::cli {
 
+/// It is locked while its program lives; those that killed programs left are removed when the next is made.
 class TemporaryFolder {
  public:
   /// Throws Error io.
@@ -18,6 +19,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;
 };
 
 /// The one asked for, the one beside this program (a virtual environment), or the first python3.
