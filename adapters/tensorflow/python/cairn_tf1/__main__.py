@@ -6,6 +6,8 @@ import os
 import runpy
 import sys
 
+from cairn_tf1 import ending
+
 USAGE = "python -m cairn_tf1 [--anyway | --tf2] script.py [arguments of the script]"
 
 
@@ -15,7 +17,7 @@ def main():
     parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2: nothing is supplied or looked for")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = ending.parsed("cairn tf1", parser)
     if not os.path.isfile(options.script):
         parser.exit(2, f"cairn tf1: there is no file {options.script}\n")
     folder = os.path.dirname(os.path.abspath(options.script))
@@ -30,9 +32,9 @@ def main():
     if findings.missing:
         lines = "".join(f"  {item}\n" for item in findings.missing)
         count = len(findings.missing)
-        sys.stderr.write(f"cairn tf1: {count} name{'s' if count > 1 else ''} of TensorFlow 1 not supplied:\n{lines}")
+        ending.tell(f"cairn tf1: {count} name{'s' if count > 1 else ''} of TensorFlow 1 not supplied:\n{lines[:-1]}")
         if not options.anyway:
-            sys.stderr.write("cairn tf1: not run; --anyway runs it nevertheless\n")
+            ending.tell("cairn tf1: not run; --anyway runs it nevertheless")
             sys.exit(3)
     record.install()
     runpy.run_path(options.script, run_name="__main__")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import diff_page, recorded, truth
+from cairn_tf1 import diff_page, ending, recorded, truth
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
@@ -79,7 +79,7 @@ def diff(runs):
 
 
 def fault(sentence):
-    print(f"cairn diff: {sentence}", file=sys.stderr)
+    ending.tell(f"cairn diff: {sentence}")
     return 1
 
 
@@ -306,4 +306,4 @@ def tell(result, options):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending.end_with("cairn diff", main, 1)

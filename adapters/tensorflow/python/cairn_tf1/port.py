@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cairn_tf1 import port_page, recorded
+from cairn_tf1 import ending, port_page, recorded
 
 FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
@@ -99,7 +99,7 @@ def say(options, text):
 
 
 def refuse(sentence, code=2):
-    print(f"cairn port: {sentence}", file=sys.stderr)
+    ending.tell(f"cairn port: {sentence}")
     return code
 
 
@@ -284,4 +284,4 @@ def tell(result, options):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending.end_with("cairn port", main, 3)

@@ -1,0 +1,62 @@
+"""How the commands in Python end: standard output that is lost is an error with a sentence (without one where its reader went
+away), lost notes are none, and what the system refuses is told in a sentence."""
+
+import os
+import sys
+
+
+def tell(sentence):
+    """A line on standard error, where that can be written."""
+    try:
+        print(sentence, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+
+
+def end_with(name, main, failure):
+    """Ends the process with the status of main(), or with `failure`."""
+    try:
+        try:
+            status = main()
+        except SystemExit as asked:  # wrong use, help
+            status = asked.code
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = failure
+    except (OSError, MemoryError) as error:
+        tell(f"{name}: {sentence_of(error)}")
+        status = failure
+    leave(status)
+
+
+def parsed(name, parser, failure=2):
+    """The command line's options; help and wrong use end the process as end_with() does."""
+
+    def raise_again():
+        raise fault
+
+    try:
+        return parser.parse_args()
+    except (OSError, SystemExit) as error:
+        fault = error
+        end_with(name, raise_again, failure)
+
+
+def sentence_of(error):
+    if isinstance(error, MemoryError):
+        return "memory ran out"
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else what
+
+
+def leave(status):
+    """Ends without the complaints of streams that cannot be flushed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(status)

@@ -1,0 +1,148 @@
+"""Processes that fork while a model runs, and the commands in Python whose streams fail."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import BIN
+
+import cairn
+
+MODEL = """module @m {
+  func @main(%x: f32[?n, 64]) -> (%y: f32[?n, 64]) {
+    %a = exp %x : f32[?n, 64]
+    %b = neg %a : f32[?n, 64]
+    %c = softmax %b : f32[?n, 64]
+    %y = relu %c : f32[?n, 64]
+    return %y
+  }
+}
+"""
+STREAMS = {"out": 1, "errors": 2}
+
+
+@pytest.fixture
+def model(tmp_path):
+    (tmp_path / "m.cairn").write_text(MODEL)
+    return cairn.load(tmp_path / "m.cairn", threads=4)
+
+
+@pytest.fixture
+def busy(model):
+    """The model, which two threads run all the time."""
+    stop = threading.Event()
+
+    def work():
+        x = np.ones((512, 64), np.float32)
+        while not stop.is_set():
+            model.run({"x": x})
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    yield model
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+def total(model, rows):
+    return float(model.run({"x": np.ones((rows, 64), np.float32)})["y"].sum())
+
+
+def wait_for(child, seconds=60):
+    """The child's exit status; None: it hangs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return None
+
+
+def test_children_run_the_model_that_threads_of_the_parent_were_running(busy, tmp_path):
+    ends = []
+    for i in range(40):
+        child = os.fork()
+        if child == 0:
+            try:
+                good = abs(total(busy, 512) - 512) < 1 and abs(total(busy, 7 + i) - 7 - i) < 0.1
+                other = cairn.load(tmp_path / "m.cairn", threads=2)
+                good = good and abs(total(other, 300) - 300) < 1
+                os._exit(0 if good else 1)
+            finally:
+                os._exit(2)
+        ends.append(wait_for(child))
+    assert ends == [0] * 40
+
+
+def _worker(rows):
+    return total(_worker.model, rows)
+
+
+def test_a_pool_of_forked_workers_shares_a_model(busy):
+    _worker.model = busy
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        sums = pool.map_async(_worker, range(1, 33)).get(timeout=120)
+    assert np.allclose(sums, range(1, 33), rtol=1e-3)
+
+
+def test_a_child_that_ends_in_the_ordinary_way_waits_for_nobody(busy):
+    for _ in range(5):
+        process = multiprocessing.get_context("fork").Process(target=total, args=(busy, 64))
+        process.start()
+        process.join(60)
+        assert process.exitcode == 0
+
+
+def test_a_recording_in_the_parent_is_left_alone_by_children(busy, tmp_path):
+    with cairn.Profiler(output_path=str(tmp_path / "prof")):
+        ends = []
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                total(busy, 64)
+                os._exit(0)
+            ends.append(wait_for(child))
+    assert ends == [0] * 10
+
+
+def lost(stream, how, ignored=False):
+    """What makes one of a command's streams fail, before it starts."""
+
+    def change():
+        number = STREAMS[stream]
+        if how == "closed":
+            os.close(number)
+        elif how == "full":
+            os.dup2(os.open("/dev/full", os.O_WRONLY), number)
+        else:
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            read, write = os.pipe()
+            os.dup2(write, number)
+            os.close(read)
+            os.close(write)
+
+    return change
+
+
+@pytest.mark.parametrize("how", ["closed", "full", "broken"])
+@pytest.mark.parametrize("words", [["port", "--help"], ["diff", "--script", "--help"], ["tf1", "--help"]])
+def test_output_of_the_commands_in_python_that_is_lost_is_an_error(words, how):
+    done = subprocess.run([BIN / "cairn", *words], stderr=subprocess.PIPE, text=True, preexec_fn=lost("out", how))
+    assert done.returncode > 0 and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("how", ["closed", "full", "broken"])
+def test_a_refusal_that_is_lost_keeps_its_status(how, tmp_path):
+    for words, status in ((["port", tmp_path / "missing.py"], 2), (["diff", "--script", tmp_path / "missing.py"], 1)):
+        done = subprocess.run([BIN / "cairn", *words], stdout=subprocess.PIPE, preexec_fn=lost("errors", how))
+        assert done.returncode == status, words
