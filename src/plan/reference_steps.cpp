@@ -25,11 +25,11 @@ bool is_reference_step(const PlannedStep& step, const PlanOptions& options) {
 /// What kernels of this kind of operator say; without one, that there is none.
 std::string reason_of(const Engine& engine, const Group& group) {
   std::string text;
+  std::set<std::string> known;
   for (const Candidate& candidate : engine.candidates(group)) {
     const std::string& refusal = candidate.refusal;
-    if (refusal.starts_with("is ") || refusal.starts_with("has no loop")) continue;
-    if (text.find(refusal) != std::string::npos) continue;
-    text += (text.empty() ? "" : "; ") + candidate.kernel + ": " + refusal;
+    const bool other = refusal.starts_with("is ") || refusal.starts_with("has no ");
+    if (!other && known.insert(refusal).second) text += (text.empty() ? "" : "; ") + refusal;
   }
   return text.empty() ? fmt::format("{} has no kernel of it", engine.name()) : text;
 }

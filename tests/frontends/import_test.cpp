@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "models.h"
 #include "npy.h"
+#include "reference_steps.h"
 #include "runtime/model.h"
 #include "support/report.h"
 
@@ -40,6 +41,7 @@ std::string case_problem(const std::string& folder, Module module, double tolera
 void expect_saved_model(const std::string& name) {
   std::string models = test::tensorflow_models();
   if (models.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  test::NoReferenceSteps fast;
   EXPECT_EQ(case_problem(models + "/" + name, import_model(models + "/" + name)), "");
 }
 

@@ -3,11 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <random>
 
+#include "allocations.h"
 #include "folder.h"
 #include "migrate/options.h"
 #include "migrate/reports.h"
@@ -30,13 +29,9 @@ void expect_sound(const FileResult& file, const std::string& text) {
   }
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSecondsMost = 100;
-#else
-constexpr double kSecondsMost = 5;
-#endif
-
-TEST(hostile, deep_nesting_long_files_and_long_chains_end_soon) {
+// Counted work, as it does not depend on the machine: classes that inherit in circles allocate 560 times for each byte, others
+// far less, and a quadratic walk of the shortest of these texts would 15,000 times.
+TEST(hostile, deep_nesting_long_files_and_long_chains_allocate_in_proportion_to_their_length) {
   std::string head = "import tensorflow as tf\ns = tf.Session()\n";
   auto repeat = [](const std::string& piece, int count) {
     std::string text;
@@ -60,10 +55,10 @@ TEST(hostile, deep_nesting_long_files_and_long_chains_end_soon) {
   for (int i = 0; i < 90; ++i) nested += std::string(i, ' ') + "if x:\n";
   texts.push_back(head + nested + std::string(90, ' ') + "s = tf.Session()\n");
   for (size_t i = 0; i < texts.size(); ++i) {
-    std::clock_t start = std::clock();  // of this process: other work on the machine does not count
+    const size_t before = allocations();
     FileResult result = migrate_text(texts[i]);
     EXPECT_NE(result.state, FileState::failed);
-    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kSecondsMost) << i;
+    EXPECT_LT(allocations() - before, 1000 * texts[i].size()) << i;
   }
 }
 
@@ -72,8 +67,7 @@ TEST(hostile, random_bytes_truncations_and_mutations_never_crash_or_lose_bytes) 
   std::string seed;
   for (const auto& entry : fs::directory_iterator(CAIRN_SOURCE_DIR "/tests/migrate"))
     if (entry.path().extension() == ".test") seed += read_file(entry.path());
-  auto begin = std::chrono::steady_clock::now();
-  for (int round = 0; round < 400 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(12); ++round) {
+  for (int round = 0; round < 400; ++round) {
     std::string text;
     if (round % 4 == 0) {
       text = "tensorflow ";

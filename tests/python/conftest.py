@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -45,6 +46,38 @@ class TestModel:
 
     def spread(self, output):
         return self.info["spread"][output]
+
+
+# Their steps have kernels of the fast engine. Every process that a test starts adds those that fall to `reference` to one file.
+WATCHED = ("test_networks", "test_equality", "test_kernels", "test_tensorflow_door", "test_door_", "test_examples_tensorflow", "test_tf1",
+           "test_npu_optimizers")  # fmt: skip
+
+
+def pytest_configure(config):
+    handle, os.environ["CAIRN_REFERENCE_STEPS"] = tempfile.mkstemp(prefix="cairn_reference_steps_")
+    os.close(handle)
+
+
+def pytest_unconfigure(config):
+    Path(os.environ.pop("CAIRN_REFERENCE_STEPS")).unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def no_step_falls_to_reference(request):
+    """Unless tests/reference_steps.tsv has it, or the test asks for the engine."""
+    if not request.module.__name__.split(".")[-1].startswith(WATCHED) or request.node.get_closest_marker("reference"):
+        yield
+        return
+    file = Path(os.environ["CAIRN_REFERENCE_STEPS"])
+    before = file.stat().st_size
+    yield
+    rows = [line.split("\t") for line in (ROOT / "tests" / "reference_steps.tsv").read_text().splitlines() if line[0] != "#"]
+    operators, reasons = {row[0] for row in rows}, {row[1] for row in rows if row[0] == "*"}
+    with file.open() as steps:
+        steps.seek(before)
+        steps = [line.rstrip("\n").split("\t") for line in steps]
+    fallen = sorted({"  ".join(step) for step in steps if step[0] not in operators and step[3] not in reasons})
+    assert not fallen, "steps on the reference engine (operator, types, node, reason):\n" + "\n".join(fallen)
 
 
 @pytest.fixture(scope="session")

@@ -244,24 +244,52 @@ Run calculate(const Node& node, Walk walk) {
     return {};
 }
 
-// 16-bit and 64-bit floats: the function in f64, rounded once.
+// Functions of one float, computed in f64 and rounded once: those of f32 that have no vector code, and all of other widths.
+struct FloatFunction {
+  const char* name;
+  double (*apply)(double x);
+};
+constexpr FloatFunction kFloatFunctions[] = {
+    {"sqrt", [](double x) { return std::sqrt(x); }},
+    {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+    {"reciprocal", [](double x) { return 1 / x; }},
+    {"exp", [](double x) { return std::exp(x); }},
+    {"log", [](double x) { return std::log(x); }},
+    {"log1p", [](double x) { return std::log1p(x); }},
+    {"expm1", [](double x) { return std::expm1(x); }},
+    {"softplus", [](double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }},
+    {"sin", [](double x) { return std::sin(x); }},
+    {"cos", [](double x) { return std::cos(x); }},
+    {"tan", [](double x) { return std::tan(x); }},
+    {"asin", [](double x) { return std::asin(x); }},
+    {"acos", [](double x) { return std::acos(x); }},
+    {"atan", [](double x) { return std::atan(x); }},
+    {"sinh", [](double x) { return std::sinh(x); }},
+    {"cosh", [](double x) { return std::cosh(x); }},
+    {"asinh", [](double x) { return std::asinh(x); }},
+    {"acosh", [](double x) { return std::acosh(x); }},
+    {"atanh", [](double x) { return std::atanh(x); }},
+    {"tanh", [](double x) { return std::tanh(x); }},
+    {"erf", [](double x) { return std::erf(x); }},
+    {"erfc", [](double x) { return std::erfc(x); }},
+    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"floor", [](double x) { return std::floor(x); }},
+    {"ceil", [](double x) { return std::ceil(x); }},
+    {"round", [](double x) { return std::nearbyint(x); }},
+};
+
 template <class T>
 Run evaluate(const Node& node, Walk walk) {
-  const auto with = [&](auto f) {
-    return unary<T, T>(std::move(walk), [f](T x) { return T(static_cast<Compute<T>>(f(static_cast<double>(x)))); });
-  };
   if (node.is("div")) return arithmetic<T>(std::move(walk), std::divides<>());
-  if (node.is("sqrt")) return with([](double x) { return std::sqrt(x); });
-  if (node.is("rsqrt")) return with([](double x) { return 1 / std::sqrt(x); });
-  if (node.is("reciprocal")) return with([](double x) { return 1 / x; });
-  if (node.is("exp")) return with([](double x) { return std::exp(x); });
-  if (node.is("log")) return with([](double x) { return std::log(x); });
-  if (node.is("tanh")) return with([](double x) { return std::tanh(x); });
-  if (node.is("erf")) return with([](double x) { return std::erf(x); });
-  if (node.is("sigmoid")) return with([](double x) { return 1 / (1 + std::exp(-x)); });
-  if (node.is("floor")) return with([](double x) { return std::floor(x); });
-  if (node.is("ceil")) return with([](double x) { return std::ceil(x); });
-  if (node.is("round")) return with([](double x) { return std::nearbyint(x); });
+  if (node.is("atan2")) return arithmetic<T>(std::move(walk), [](auto y, auto x) { return std::atan2(y, x); });
+  if (node.is("pow"))
+    return arithmetic<T>(std::move(walk), [](auto x, auto y) {
+      return static_cast<Compute<T>>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+    });
+  for (const FloatFunction& function : kFloatFunctions)
+    if (node.is(function.name))
+      return unary<T, T>(std::move(walk),
+                         [f = function.apply](T x) { return T(static_cast<Compute<T>>(f(static_cast<double>(x)))); });
   return {};
 }
 
@@ -332,7 +360,7 @@ Run run_of(const Node& node, const Walk& walk) {
     if (!run && node.result()->type.dtype == dtype) run = calculate<T>(node, walk);
     if constexpr (kIsFloat<T>) {
       if (!run) run = test<T>(node, walk);
-      if (!run && !std::is_same_v<T, float>) run = evaluate<T>(node, walk);
+      if (!run) run = evaluate<T>(node, walk);
     }
   });
   return run;
