@@ -6,6 +6,7 @@
 
 #include "formats/names.h"
 #include "support/files.h"
+#include "support/json_fault.h"
 
 namespace cairn::compare {
 
@@ -152,7 +153,7 @@ OpMapping read_mapping(const std::string& path) {
   bool json_form = start != std::string::npos && (text[start] == '{' || text[start] == '[');
   if (!json_form) return from_lines(text, path);
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) fail(ErrorKind::io, path, "is not sound JSON");
+  if (json.is_discarded()) fail(ErrorKind::io, path, "is not sound JSON: {}", json_fault(text));
   OpMapping mapping;
   if (json.is_object() && json.contains("graph") && json["graph"].is_array()) {
     for (const nlohmann::json& graph : json["graph"]) add_model(mapping, graph);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "migrate/rule.h"
+#include "support/json_fault.h"
 
 namespace cairn::migrate {
 namespace {
@@ -116,6 +117,7 @@ void set_options(Options& options, std::string_view words) {
 
 void set_options_json(Options& options, const std::string& text, const std::string& where) {
   nlohmann::json object = nlohmann::json::parse(text, nullptr, false, true);
+  if (object.is_discarded()) fail(ErrorKind::invalid_argument, where, "{}", json_fault(text, true));
   if (!object.is_object()) fail(ErrorKind::invalid_argument, where, "expected a JSON object of options");
   for (const auto& [name, value] : object.items()) {
     try {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
+#include "support/json_fault.h"
 #include "support/options.h"
 
 namespace cairn {
@@ -104,6 +105,7 @@ bool DumpOptions::wants_step(int64_t step) const {
 
 DumpOptions parse_dump_options(std::string_view text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) fail(ErrorKind::invalid_argument, "dump options", "are no JSON: {}", json_fault(text));
   if (!json.is_object()) fail(ErrorKind::invalid_argument, "dump options", "are no JSON object: {:.80}", text);
   DumpOptions options;
   bool switched = false;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
+#include "support/json_fault.h"
 #include "support/options.h"
 
 namespace cairn {
@@ -125,6 +126,8 @@ ProfileLevel parse_profile_level(std::string_view text) {
 ProfileOptions parse_profile_options(std::string_view text) {
   if (text.empty()) fail(ErrorKind::invalid_argument, "profiling options", "are an empty text, expected JSON");
   nlohmann::json options = nlohmann::json::parse(text, nullptr, false);
+  if (options.is_discarded())
+    fail(ErrorKind::invalid_argument, "profiling options", "are no JSON: {}", json_fault(text));
   if (!options.is_object()) fail(ErrorKind::invalid_argument, "profiling options", "are no JSON object: {:.80}", text);
   ProfileOptions parsed;
   check_keys(options, parsed);

@@ -58,9 +58,16 @@ void read_mix_lists(const std::string& text, PrecisionOptions& precision) {
 std::vector<CustomTypes> read_custom_types(const std::string& text) {
   constexpr std::string_view kInput = "InputDtype:", kOutput = "OutputDtype:";
   std::vector<CustomTypes> all;
-  for (const std::string& line : split_list(text, '\n')) {
+  size_t number = 0;
+  for (size_t begin = 0, next = 0; begin < text.size(); begin = next + 1) {
+    next = std::min(text.find('\n', begin), text.size());
+    ++number;
+    const std::vector<std::string> trimmed = split_list(text.substr(begin, next - begin), '\n');
+    if (trimmed.empty()) continue;
+    const std::string& line = trimmed[0];
     const size_t input = line.find(kInput), output = line.find(kOutput), end = std::min(input, output);
-    if (end == std::string::npos || end < 2) wrong(line, "expected Name::InputDtype:...,OutputDtype:...");
+    if (end == std::string::npos || end < 2)
+      wrong(fmt::format("line {}: {}", number, line), "expected Name::InputDtype:...,OutputDtype:...");
     CustomTypes types;
     types.node = line.substr(0, end);
     while (types.node.ends_with(':')) types.node.pop_back();

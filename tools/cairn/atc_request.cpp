@@ -195,8 +195,11 @@ class Reader {
     if (text.find('{') == std::string::npos) {  // lines "Rule:off"
       for (const std::string& line : split_list(text, '\n')) {
         size_t colon = line.rfind(':');
-        if (colon != std::string::npos && line.substr(colon + 1) == "off")
+        const std::string value = colon == std::string::npos ? "" : line.substr(colon + 1);
+        if (value == "off")
           off(line.substr(0, colon), "--fusion_switch_file");
+        else if (value != "on")
+          notice(fmt::format("--fusion_switch_file: '{}' has no effect: it is not Rule:off", line));
       }
       return;
     }

@@ -8,6 +8,7 @@
 #include "passes/aipp.h"
 #include "runtime/input_limits.h"
 #include "support/files.h"
+#include "support/json_fault.h"
 
 namespace cairn::cli {
 
@@ -212,17 +213,10 @@ void stop(const char* code, const std::string& subject, const std::string& messa
 }
 
 Json read_json(const std::string& path, const char* option, const char* code) {
-  try {
-    return Json::parse(read_file(path));
-  } catch (const Json::parse_error& error) {
-    const std::string whole = error.what();
-    size_t line = 0, column = 0, at = whole.find("at line ");
-    if (at != std::string::npos) std::sscanf(whole.c_str() + at, "at line %zu, column %zu", &line, &column);
-    const size_t reason = at == std::string::npos ? at : whole.find(": ", at);
-    stop(code, option,
-         fmt::format("File [{}] of parameter [{}] cannot be read as JSON: line {}, column {}: {}", path, option, line,
-                     column, clean(reason == std::string::npos ? whole : whole.substr(reason + 2))));
-  }
+  const std::string text = read_file(path);
+  if (const std::string fault = json_fault(text); !fault.empty())
+    stop(code, option, fmt::format("File [{}] of parameter [{}] cannot be read as JSON: {}", path, option, fault));
+  return Json::parse(text);
 }
 
 std::optional<DType> parse_type_name(std::string_view name) {

@@ -8,6 +8,7 @@
 #include "profile/files.h"
 #include "session.h"
 #include "support/files.h"
+#include "support/json_fault.h"
 #include "support/nearest.h"
 #include "worker.h"
 
@@ -146,7 +147,9 @@ std::optional<Selection> selection_of(const Given& given) {
 
 /// The tracks that the file of --reports leaves in the timeline. What is written there and is no track here is said.
 Tracks tracks_of(const std::string& path) {
-  const Json whole = Json::parse(read_file(expand_home(path), 1 << 20), nullptr, false);
+  const std::string text = read_file(expand_home(path), 1 << 20);
+  const Json whole = Json::parse(text, nullptr, false);
+  if (whole.is_discarded()) fail(ErrorKind::invalid_argument, path, "cannot be read as JSON: {}", json_fault(text));
   const Json& json = whole.is_object() && whole.contains("json_process") ? whole["json_process"] : whole;
   if (!json.is_object()) fail(ErrorKind::invalid_argument, path, "holds no JSON object of timeline tracks");
   Tracks tracks;
