@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from atc_models import DENSE, SUCCESS, X, convert, image_model  # noqa: F401
+from atc_models import DENSE, SUCCESS, X, convert, graph, image_model  # noqa: F401
 from test_atc_lines import field, port
 
 
@@ -91,16 +91,20 @@ def test_all_results_of_the_last_operators_are_outputs(command, tmp_path):
     assert [each["name"] for each in shown["outputs"]] == ["s", "s:1"]
 
 
-def test_what_is_open_is_told(command, convert):  # noqa: F811
-    convert(image_model(["?n", "?h", 6, 3]), "--input_shape=x:1~8,-1,6,3")
-    shown = command("cairn", "show", "model.om").stdout
-    assert "open   x: dim 0 (n), 1 to 8" in shown and "x: dim 1 (h), any size" in shown, shown
+def test_what_is_open_is_told(command, tmp_path):
+    def shown(dims, *options):
+        (tmp_path / "m.pbtxt").write_text(graph(("x", dims)))
+        assert SUCCESS in command("atc", "--model=m.pbtxt", "--framework=3", "--output=model", *options).stdout
+        return command("cairn", "show", "model.om").stdout
+
+    text = shown([-1, -1, 6, 3], "--input_shape=x:1~8,-1,6,3")
+    assert "open   x: dim 0 (x_0), 1 to 8" in text and "x: dim 1 (x_1), any size" in text, text
     info = command("atc", "--mode=6", "--om=model.om").stdout
-    assert "open     info: x: dim 0 (n), 1 to 8.\nopen     info: x: dim 1 (h), any size." in info, info
-    convert(image_model(["?n", 4, 4, 3]), "--input_shape=x:-1,4,4,3", "--dynamic_batch_size=1,4,8")
-    assert "x: dim 0 (n), 1, 4 or 8" in command("cairn", "show", "model.om").stdout
+    assert "open     info: x: dim 0 (x_0), 1 to 8.\nopen     info: x: dim 1 (x_1), any size." in info, info
+    assert "open   x: dim 0 (n), 1, 4 or 8" in shown([-1, 4], "--input_shape=x:-1,4", "--dynamic_batch_size=1,4,8")
     assert json.loads(command("cairn", "show", "model.om", "--json").stdout)["open"] == [
         {"input": "x", "dim": 0, "name": "n", "sizes": "1, 4 or 8"}]  # fmt: skip
+    assert "open" not in shown([2, 4])
 
 
 @pytest.mark.parametrize("options, code, said", [
@@ -108,9 +112,9 @@ def test_what_is_open_is_told(command, convert):  # noqa: F811
     (["--output_type=y:0:FP99"], "E10001", "'FP99' is not"),
     (["--soc_version=banana"], "E10001", "it must be the name of a chip"),
     (["--input_fp16_nodes=no"], "E10016", "Opname [no] specified in [--input_fp16_nodes] is not found"),
-    (["--precision_mode=allow_mix_precision", "--modify_mixlist=bad.json"], "E10032", "line 2, column 8: syntax error"),
-    (["--fusion_switch_file=bad.json"], "E10032", "line 2, column 8: syntax error"),
-    (["--singleop=bad.json"], "E10025", "line 2, column 8: syntax error"),
+    (["--precision_mode=allow_mix_precision", "--modify_mixlist=bad.json"], "E10032", "line 2, column 9: syntax error"),
+    (["--fusion_switch_file=bad.json"], "E10032", "line 2, column 9: syntax error"),
+    (["--singleop=bad.json"], "E10025", "line 2, column 9: syntax error"),
     (["--op_precision_mode=bad.ini"], "E10001", "line 3: 'much' is no precision of an operator"),
     (["--customize_dtypes=bad.ini"], "E10001", "line 1: [ByOpType]: expected Name::InputDtype"),
     (["--out_nodes=y:0,z:0"], "E10001", "';' is missing in front of 'z:0'"),

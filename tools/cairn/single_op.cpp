@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "conversion.h"
+#include "frontends/import.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"
 #include "single_op_graph.h"
@@ -197,10 +198,15 @@ std::vector<SingleOp> read_single_ops(const std::string& path) {
   return ops;
 }
 
-/// There is nothing to cut around a single operator.
+/// All inputs stay, also one that is not read. There is nothing to cut around a single operator.
 static Module opened(const SingleOp& op, const std::string& wire, const ImportOptions& options) {
   try {
-    return open_bytes(BytesFormat::graph_def, op.file, wire, options);
+    const auto bytes = ModelBytes::from_memory(op.file, wire);
+    const tensorflow::GraphDef graph = tensorflow::read_graph_def(bytes, bytes->bytes());
+    tensorflow::Signature signature;
+    for (const tensorflow::Node& node : graph.nodes)
+      if (node.op == "Placeholder") signature.inputs.push_back(tensorflow::placeholder_info(node, *bytes));
+    return import_tensorflow(graph, options, signature);
   } catch (const ReportError& error) {
     Report report;
     for (Problem problem : error.report().problems()) {

@@ -155,6 +155,22 @@ TensorInfo output_info(const std::string& name) {
   return info;
 }
 
+/// Outputs inside functions go by the names that nodes have once the signature's calls are inlined.
+void inline_for(GraphDef& graph, const FreezeOptions& options, const MetaGraph& meta) {
+  const NodeIndex index = index_nodes(graph.nodes, graph.model->name());
+  const Signature* signature = meta.find_signature(options.signature.empty() ? "serving_default" : options.signature);
+  const bool all = std::all_of(options.out_nodes.begin(), options.out_nodes.end(), [&](const std::string& name) {
+    return index.contains(parse_tensor_name(name, name).node);
+  });
+  if (all || signature == nullptr) return;
+  std::vector<std::string> roots;
+  for (const auto* list : {&signature->outputs, &signature->inputs})
+    for (const TensorInfo& info : *list)
+      if (!info.tensor.empty()) roots.emplace_back(parse_tensor_name(info.tensor, info.key).node);
+  prune(graph, roots);
+  inline_calls(graph);
+}
+
 bool is_placeholder(const Node& node) { return node.op == "Placeholder" || node.op == "PlaceholderWithDefault"; }
 
 }  // namespace
@@ -189,6 +205,7 @@ FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
     if (frozen.signature.outputs.empty())
       fail(ErrorKind::unsupported, model.directory, "signature '{}' has no output", printable(frozen.signature.key));
   } else {
+    inline_for(graph, options, meta);
     for (const std::string& name : options.out_nodes) {
       frozen.signature.outputs.push_back(output_info(name));
       roots.emplace_back(parse_tensor_name(name, name).node);
