@@ -141,6 +141,7 @@ constexpr Hierarchy kHierarchy[] = {
     {"npu.done.optimizer_options", "tf.OptimizerOptions"},
     {"npu.NPURunConfig", "tf.estimator.RunConfig"},
     {"tf.estimator.tpu.RunConfig", "tf.estimator.RunConfig"},
+    {"tf.tpu.CrossShardOptimizer", "tf.train.Optimizer"},
     {"tf.distribute.MirroredStrategy", "tf.distribute.Strategy"},
     {"tf.distribute.MultiWorkerMirroredStrategy", "tf.distribute.Strategy"},
     {"tf.distribute.ParameterServerStrategy", "tf.distribute.Strategy"},
@@ -228,7 +229,14 @@ ApiName canonical(std::string_view name) {
   ApiName found{std::string(name), 0};
   std::string& at = found.name;
   auto respell = [&](std::string_view from, std::string_view to) {
-    if (has_prefix(at, from)) at = std::string(to) + at.substr(from.size());
+    if (!has_prefix(at, from)) return;
+    std::string spelled = std::string(to) + at.substr(from.size());
+    // A private module holds more than the public one: what the public one lacks keeps its private name.
+    if (from.starts_with("tf.python.") && from != "tf.python.keras" && spelled != to) {
+      size_t end = std::min(spelled.find_first_of(".:", to.size() + 1), spelled.size());
+      if (!api_exists(std::string_view(spelled).substr(0, end))) return;
+    }
+    at = std::move(spelled);
   };
   if (at.starts_with("npu_bridge") || at.starts_with("npu_device") || at.starts_with("hccl.")) {
     at = npu_name(at);

@@ -2,6 +2,7 @@
 #include "migrate/api_table.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "migrate/values.h"
@@ -134,11 +135,16 @@ void judge_by_row(ApiSupport& found, std::string_view row) {
 
 }  // namespace
 
+// Modules behind the public interface, about whose names the list says nothing.
+static constexpr std::array<std::string_view, 9> kPrivate = {"tf.keras.",    "tf.python.",      "tf.core.",
+                                                             "tf.compiler.", "tf.tools.",       "tf.tsl.",
+                                                             "tf.dtensor.",  "tf.lite.python.", "tf.estimator.python."};
+
 ApiSupport api_support(std::string_view name) {
   static const PatternTable platform(tables::k_platform_classes), here(tables::k_api_support);
   ApiSupport found;
   std::string_view row = row_of(here, name);
-  bool exists = api_exists(name);
+  bool exists = api_exists(name) || name.starts_with("tf.__");  // tf.__version__ and the like are in no list
   // Beyond a class or a value of the list lies its own attribute (tf.data.Dataset.from_tensors, tf.float32.name).
   if (!exists)
     for (std::string_view up = name; up.find('.') != up.npos && !exists;) {
@@ -149,13 +155,14 @@ ApiSupport api_support(std::string_view name) {
     judge_by_row(found, row);
   } else if (exists) {
     found.here = ApiSupport::Here::runs;
-  } else if (name.starts_with("tf.keras.") || name.starts_with("tf.python.") || name.starts_with("tf.core.")) {
+  } else if (std::any_of(kPrivate.begin(), kPrivate.end(), [&](auto prefix) { return name.starts_with(prefix); })) {
     found.here = ApiSupport::Here::unknown;
     found.note = "not part of TensorFlow's public interface";
   } else if (name.starts_with("tf.")) {
     found.here = ApiSupport::Here::missing;
     found.note = "TensorFlow 2.15 has no such name";
   }
+  found.exists = exists;
   bool listed = exists || name.starts_with("tf.contrib.") || name.starts_with("hvd.") || !platform.find(name).empty();
   if (listed && (exists || !name.starts_with("tf.") || name.starts_with("tf.contrib") || name.starts_with("tf.tpu")))
     found.platform = platform.find(name);

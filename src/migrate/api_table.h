@@ -12,6 +12,7 @@ namespace cairn::migrate {
 struct ApiSupport {
   // engine, part, host: where the operators run that it makes; layer: supplied by `cairn tf1`.
   enum class Here : uint8_t { runs, engine, part, host, layer, missing, unknown } here = Here::unknown;
+  bool exists = false;  // TensorFlow 2.15 has the name
   bool in_tensorflow() const { return here <= Here::host; }
   std::string note;           // why, or the way out
   std::string_view platform;  // one of the platform's classes, English; "" for names its list does not hold

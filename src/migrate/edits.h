@@ -19,7 +19,7 @@ struct Edit {
   uint32_t end;
   std::string text;
   int64_t order = 0;      // among insertions at one place: ascending
-  bool argument = false;  // the first argument of an empty list; two of them get a comma between
+  bool argument = false;  // adds the first or a further argument, or removes all: the comma depends on what is there
 };
 
 /// One rewritten spot: all of its edits are made or none.

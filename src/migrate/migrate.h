@@ -16,9 +16,13 @@ namespace cairn::migrate {
 
 enum class Distribution : uint8_t { automatic, none, horovod, tf_strategy };
 
+/// The interface of TensorFlow that a script is written for, by its own imports and uses. Both: it runs under either, or it
+/// asks which one it has.
+enum class Generation : uint8_t { none, tf1, tf2, both };
+
 /// How scripts are migrated. The same names are the keys of the configuration file and, with -- and hyphens, the options.
 struct Options {
-  int tf = 0;  // 1 or 2: the API generation of the scripts; 0: detected
+  int tf = 0;  // 1 or 2: the interface generation of all scripts; 0: detected for each
   Distribution distributed = Distribution::automatic;
   std::string main;              // entry script relative to the root; "": detected
   bool platform = false;         // also the rewrites that only the Ascend hardware needs
@@ -77,12 +81,15 @@ struct FileResult {
   std::vector<Reference> references;
   std::vector<Edit> edits;  // before -> after, sorted
   uint32_t lines = 0;
+  Generation generation = Generation::none;
+  int tf = 0;  // the interface whose rules were applied; 0: none, because TensorFlow is not used
   bool entry = false;
 };
 
 struct Result {
   std::vector<FileResult> files;  // sorted by path
-  int tf = 1;
+  std::vector<Finding> findings;  // about the run as a whole; their path is ""
+  int tf = 1;                     // of most scripts
   Distribution distributed = Distribution::none;
   std::vector<std::string> entries;
   uint64_t lines = 0;

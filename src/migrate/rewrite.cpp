@@ -9,9 +9,9 @@
 namespace cairn::migrate {
 
 Context::Context(const Project& project, const Module& module, Resolver& resolver, const Options& options,
-                 const ProjectFacts& facts, FileResult& result)
+                 const ProjectFacts& facts, const FileFacts& own, FileResult& result)
     : project(project), module(module), syntax(module.syntax()), resolver(resolver), options(options), facts(facts),
-      result(result) {}
+      own(own), result(result) {}
 
 Arguments Context::bind(NodeId call, std::string_view parameters) const {
   Arguments bound;
@@ -165,14 +165,14 @@ bool Context::is_enabled(const Rule& rule) const {
   auto listed = [&](const std::vector<std::string>& ids) {
     return std::find(ids.begin(), ids.end(), rule.id) != ids.end();
   };
-  if (listed(options.disable)) return false;
+  if (listed(options.disable) || (own.tf == 0 && rule.tier != Tier::advice)) return false;
   if (listed(options.enable)) return true;
   switch (rule.when) {
     case When::always: return true;
-    case When::tf1: return facts.tf == 1;
-    case When::tf2: return facts.tf == 2;
-    case When::strategy: return facts.tf == 1 && facts.distributed == Distribution::tf_strategy;
-    case When::platform: return options.platform && facts.tf == 1;
+    case When::tf1: return own.tf == 1;
+    case When::tf2: return own.tf == 2;
+    case When::strategy: return own.tf == 1 && facts.distributed == Distribution::tf_strategy;
+    case When::platform: return options.platform && own.tf == 1;
   }
   return true;
 }
@@ -243,23 +243,42 @@ Rewrite& Rewrite::add_argument(NodeId call, const std::string& text) {
     change_.edits.back().argument = true;
     return *this;
   }
-  return insert(syntax[arguments.back()].end, ", " + text, 1);
+  insert(syntax[arguments.back()].end, ", " + text, 1);
+  change_.edits.back().argument = true;
+  return *this;
 }
 
-Rewrite& Rewrite::remove_argument(NodeId call, NodeId argument) {
+Rewrite& Rewrite::remove_arguments(NodeId call, const std::vector<NodeId>& removed) {
   const Syntax& syntax = file_.syntax;
-  std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
-  auto at = std::find(arguments.begin(), arguments.end(), argument);
-  Span span = syntax.span(argument);
-  std::string_view text = file_.module.text();
-  if (at + 1 != arguments.end() && is_blank(text, span.end, syntax[*(at + 1)].begin))
-    return replace(Span{span.begin, syntax[*(at + 1)].begin}, "");
-  if (at != arguments.begin() && is_blank(text, syntax[*(at - 1)].end, span.begin))
-    return replace(Span{syntax[*(at - 1)].end, span.end}, "");
-  // A comment stands beside it: take the argument and its comma, leave the comment.
-  uint32_t end = span.end;
-  while (end < text.size() && (text[end] == ' ' || text[end] == '\t')) ++end;
-  return replace(Span{span.begin, end < text.size() && text[end] == ',' ? end + 1 : span.end}, "");
+  const std::vector<NodeId> all = syntax.children(syntax.child(call, Field::arguments));
+  const std::string_view text = file_.module.text();
+  auto goes = [&](size_t i) { return std::find(removed.begin(), removed.end(), all[i]) != removed.end(); };
+  for (size_t first = 0; first < all.size();) {
+    if (!goes(first)) {
+      ++first;
+      continue;
+    }
+    // A run of neighbours goes at once, with the commas towards what stays.
+    size_t last = first;
+    while (last + 1 < all.size() && goes(last + 1) &&
+           is_blank(text, syntax[all[last]].end, syntax[all[last + 1]].begin))
+      ++last;
+    const uint32_t begin = syntax[all[first]].begin, end = syntax[all[last]].end;
+    if (last + 1 < all.size() && is_blank(text, end, syntax[all[last + 1]].begin)) {
+      replace(Span{begin, syntax[all[last + 1]].begin}, "");
+    } else if (first > 0 && !goes(first - 1) && is_blank(text, syntax[all[first - 1]].end, begin)) {
+      replace(Span{syntax[all[first - 1]].end, end}, "");
+    } else {
+      // A comment stands beside it, or nothing is left: take the comma, leave the comment.
+      uint32_t comma = end;
+      while (comma < text.size() && (text[comma] == ' ' || text[comma] == '\t')) ++comma;
+      replace(Span{begin, end}, "");
+      change_.edits.back().argument = removed.size() == all.size();
+      if (comma < text.size() && text[comma] == ',') replace(Span{end, comma + 1}, "");
+    }
+    first = last + 1;
+  }
+  return *this;
 }
 
 bool Rewrite::insert_lines(uint32_t offset, NodeId statement, const std::vector<std::string>& lines, bool after) {
@@ -317,7 +336,7 @@ bool Rewrite::commit() {
     return false;
   }
   NodeId callee = file_.syntax.kind(node_) == Kind::call ? file_.syntax.child(node_, Field::function) : node_;
-  if (callee != kNoNode) file_.rewritten.insert(callee);
+  if (callee != kNoNode) file_.rewritten[callee] = rule_.id;
   file_.changes.push_back(std::move(change_));
   return true;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "migrate/generation.h"
 #include "migrate/migrate.h"
 #include "migrate/values.h"
 
@@ -70,19 +71,11 @@ struct Arguments {
   bool open() const { return !stars.empty() || !double_stars.empty(); }
 };
 
-/// Facts about the whole run that rules ask for.
-struct ProjectFacts {
-  int tf = 1;
-  Distribution distributed = Distribution::none;
-  std::set<std::string> entries;  // paths
-  bool keras_training = false;    // some model's fit() is called
-};
-
 /// One file under migration.
 class Context {
  public:
   Context(const Project& project, const Module& module, Resolver& resolver, const Options& options,
-          const ProjectFacts& facts, FileResult& result);
+          const ProjectFacts& facts, const FileFacts& own, FileResult& result);
 
   const Project& project;
   const Module& module;
@@ -90,9 +83,10 @@ class Context {
   Resolver& resolver;
   const Options& options;
   const ProjectFacts& facts;
+  const FileFacts& own;
   FileResult& result;
   std::vector<Change> changes;
-  std::set<NodeId> rewritten;  // callees and names that a change takes care of
+  std::map<NodeId, std::string_view> rewritten;  // callees and names that a change takes care of, and its rule
 
   std::string text(NodeId node) const { return std::string(syntax.text(node)); }
   Arguments bind(NodeId call, std::string_view parameters) const;
@@ -137,7 +131,7 @@ class Rewrite {
   Rewrite& replace(Span span, std::string text);
   Rewrite& wrap(NodeId node, std::string before, std::string after);
   Rewrite& add_argument(NodeId call, const std::string& text);
-  Rewrite& remove_argument(NodeId call, NodeId argument);
+  Rewrite& remove_arguments(NodeId call, const std::vector<NodeId>& arguments);
   /// New lines before or after the statement, indented as it is. False when it shares its line with others.
   bool insert_before(NodeId statement, const std::vector<std::string>& lines);
   bool insert_after(NodeId statement, const std::vector<std::string>& lines);

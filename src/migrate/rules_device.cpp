@@ -93,7 +93,7 @@ void cuda_environment(Context& file, const Rule& rule) {
 void control_flow(Context& file, const Rule& rule) {
   const Syntax& syntax = file.syntax;
   if (file.options.control_flow_v2) {
-    if (!file.facts.entries.contains(file.module.path()) || file.module.mentions("enable_control_flow_v2")) return;
+    if (!file.own.entry || file.module.mentions("enable_control_flow_v2")) return;
     std::string tf = file.tensorflow();
     for (const Import& import : file.module.imports()) {
       if (tf.empty() || import.alias != tf || syntax.parent(import.statement) != 0) continue;

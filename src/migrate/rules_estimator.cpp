@@ -48,6 +48,8 @@ void estimator_config(Spot& spot) {
 void run_config_distribution(Spot& spot) {
   Context& file = spot.file;
   Arguments bound = file.bind(spot.call, kRunConfigParameters);
+  std::vector<NodeId> removed;
+  std::string names;
   for (std::string_view name : {"train_distribute", "eval_distribute", "experimental_distribute"}) {
     NodeId value = bound.value(name);
     if (value == kNoNode || file.syntax.kind(value) == Kind::none) continue;
@@ -56,10 +58,13 @@ void run_config_distribution(Spot& spot) {
                 "take it out by hand");
       continue;
     }
-    Rewrite(spot, fmt::format("{} is taken out of the RunConfig: the wrapped optimizer distributes", name))
-        .remove_argument(spot.call, bound.given[name].argument)
-        .commit();
+    removed.push_back(bound.given[name].argument);
+    names += (names.empty() ? "" : ", ") + std::string(name);
   }
+  if (!removed.empty())
+    Rewrite(spot, fmt::format("{} taken out of the RunConfig: the wrapped optimizer distributes", names))
+        .remove_arguments(spot.call, removed)
+        .commit();
 }
 
 void run_config_summaries(Spot& spot) {
@@ -112,13 +117,15 @@ void npu_run_config(Spot& spot) {
   Rewrite rewrite(spot);
   rewrite.replace(callee, rewrite.use("NPURunConfig"));
   std::string added;
+  std::vector<NodeId> removed;
   for (const auto& [name, given] : bound.given) {
     // NPURunConfig does not take these; the three distributions go by the rule run-config-distribution.
     if (name == "device_fn" || name == "protocol")
-      rewrite.remove_argument(spot.call, given.argument);
+      removed.push_back(given.argument);
     else if (!given.keyword)
       rewrite.insert(file.syntax[given.argument].begin, std::string(name) + "=");
   }
+  rewrite.remove_arguments(spot.call, removed);
   if (!file.options.precision_mode.empty())
     added += fmt::format(", precision_mode=\"{}\"", file.options.precision_mode);
   if (file.options.iterations_per_loop > 0)
@@ -176,6 +183,8 @@ const Rule kRunConfigDistribution = {
             {"import tensorflow as tf\nc = tf.estimator.RunConfig(\n    train_distribute=s,  # two GPUs\n    "
              "model_dir=d)\n",
              "import tensorflow as tf\nc = tf.estimator.RunConfig(\n      # two GPUs\n    model_dir=d)\n"},
+            {"import tensorflow as tf\nc = tf.estimator.RunConfig(train_distribute=s, eval_distribute=s)\n",
+             "import tensorflow as tf\nc = tf.estimator.RunConfig()\n"},
             {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=None)\n", ""},
         },
 };

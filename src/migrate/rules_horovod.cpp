@@ -1,7 +1,10 @@
-// Horovod's TensorFlow and Keras interfaces. Each file keeps its import for as long as one use of it could not be mapped.
+// Horovod's TensorFlow and Keras interfaces. A file's Horovod is replaced as a whole, or stays as a whole while one use of
+// it has no peer: ranks of two libraries in one program would not know of each other.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "migrate/rules.h"
 
@@ -15,6 +18,7 @@ void left(Spot& spot, const std::string& why, const std::string& advice) {
 void init(Spot& spot) {
   Context& file = spot.file;
   NodeId statement = file.syntax.parent(spot.call);
+  if (file.own.eager) return left(spot, "begins an eager script", "init_resource() needs graphs: call it by hand");
   if (file.syntax.kind(statement) != Kind::expression_statement)
     return left(spot, "is not a statement of its own", "call init_resource() by hand");
   Rewrite rewrite(spot);
@@ -47,7 +51,7 @@ std::string reduction(Context& file, NodeId value) {
   if (value == kNoNode) return "";
   for (const ApiName& name : file.resolver.names(file.module, value))
     if (name.name.starts_with("hvd.")) {
-      file.rewritten.insert(value);
+      file.rewritten[value] = kHorovodOptimizer.id;
       return name.name.substr(4);
     }
   return "?";
@@ -78,7 +82,7 @@ void optimizer(Spot& spot) {
     dropped += fmt::format("{}{}", dropped.empty() ? "" : ", ", name);
     for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
       if (Kind kind = file.syntax.kind(node); kind == Kind::attribute || kind == Kind::identifier)
-        file.rewritten.insert(node);
+        file.rewritten[node] = spot.rule.id;
   }
   // Everything behind the optimizer goes at once, so that no comma is left between two removals.
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
@@ -102,7 +106,7 @@ void broadcast_hook(Spot& spot) {
   Rewrite rewrite(spot);
   rewrite.replace(file.syntax.child(spot.call, Field::function),
                   rewrite.use(callback ? "NPUBroadcastGlobalVariablesCallback" : "NPUBroadcastGlobalVariablesHook"));
-  if (bound.has("device")) rewrite.remove_argument(spot.call, bound.given["device"].argument);
+  if (bound.has("device")) rewrite.remove_arguments(spot.call, {bound.given["device"].argument});
   std::string rank = callback ? "" : rewrite.use("get_npu_rank_id") + "()";
   if (!bound.has("root_rank"))
     rewrite.add_argument(spot.call, callback ? "0" : "0, " + rank);
@@ -138,7 +142,8 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
   rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("hccl_ops") + ".allreduce");
   for (const auto& [parameter, given] : bound.given)
     if (parameter != "tensor")
-      for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node) file.rewritten.insert(node);
+      for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
+        file.rewritten[node] = spot.rule.id;
   bool keyword = bound.given["tensor"].keyword;
   uint32_t end = file.syntax[bound.given["tensor"].argument].end;
   std::string text = keyword ? ", reduction=\"" + name + "\"" : ", \"" + name + "\"";
@@ -170,7 +175,7 @@ void collective(Spot& spot) {
     if (bound.open() || !bound.plain || !bound.has("tensor"))
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.allgather by hand");
     rewrite.replace(callee, rewrite.use("hccl_ops") + ".allgather");
-    if (bound.has("name")) rewrite.remove_argument(spot.call, bound.given["name"].argument);
+    if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
     rewrite.insert(
         syntax[bound.given["tensor"].argument].end,
         fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", rewrite.use("get_npu_rank_size")),
@@ -183,7 +188,7 @@ void collective(Spot& spot) {
     if (bound.open() || !bound.plain || !bound.has("tensor") || !bound.has("root_rank"))
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.broadcast by hand");
     rewrite.replace(callee, rewrite.use("hccl_ops") + ".broadcast");
-    if (bound.has("name")) rewrite.remove_argument(spot.call, bound.given["name"].argument);
+    if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
     rewrite.wrap(bound.value("tensor"), "[", "]").insert(syntax[spot.call].end, "[0]", -(int64_t{1} << 41));
     rewrite.commit();
     return;
@@ -200,79 +205,136 @@ void collective(Spot& spot) {
   rewrite.commit();
 }
 
-void other(Context& file, const Rule& rule) {
-  // What is left of Horovod: a finding for each use, or the import goes.
+// The attribute chain around a name, and whether a rule takes care of any part of it.
+NodeId chain_of(const Context& file, NodeId node, bool& mapped) {
+  const Syntax& syntax = file.syntax;
+  mapped = file.rewritten.contains(node);
+  while (syntax.kind(syntax.parent(node)) == Kind::attribute && syntax[node].field == Field::object) {
+    node = syntax.parent(node);
+    mapped = mapped || file.rewritten.contains(node);
+  }
+  return node;
+}
+
+// Whether this mention of a name bound by an import is a use of it.
+bool is_use_of_import(const Context& file, NodeId node) {
+  const Syntax& syntax = file.syntax;
+  if (syntax[node].field == Field::attribute || syntax.ancestor(node, Kind::import_statement) != kNoNode ||
+      syntax.ancestor(node, Kind::import_from_statement) != kNoNode)
+    return false;
+  if (syntax.kind(syntax.parent(node)) == Kind::keyword_argument && syntax[node].field == Field::name) return false;
+  uint32_t scope = kNoScope;
+  for (uint32_t binding : file.module.lookup(syntax.text(node), node, scope)) {
+    Bound how = file.module.bindings()[binding].how;
+    if (how == Bound::import || how == Bound::from_import) return true;
+  }
+  return false;
+}
+
+// Another module of the project takes this name from the file.
+bool is_exported(const Context& file, std::string_view name) {
+  for (const auto& other : file.project.modules())
+    for (const Import& import : other->imports())
+      if (import.member == name && file.project.find(other->path(), import.module) == file.module.path()) return true;
+  return false;
+}
+
+void report_use(Context& file, const Rule& rule, NodeId chain, const std::set<uint32_t>& reported) {
+  std::string use;
+  for (const ApiName& name : file.resolver.names(file.module, chain)) use = name.name;
+  if (use.empty() || reported.contains(file.module.lines().at(file.syntax[chain].begin).line)) return;
+  file.find(rule, chain, Severity::error, fmt::format("{} has no peer on the platform", use),
+            use.ends_with("Compression") ? "leave it out: compression is an option of the collectives"
+                                         : "rewrite it by hand; Horovod stays in this file until then");
+}
+
+bool is_horovod_rule(std::string_view id) { return id.starts_with("horovod-"); }
+
+void take_back(Context& file, const Rule& rule, NodeId import) {
+  size_t before = file.changes.size();
+  std::erase_if(file.changes, [](const Change& change) { return is_horovod_rule(change.rule); });
+  std::erase_if(file.rewritten, [](const auto& entry) { return is_horovod_rule(entry.second); });
+  std::erase_if(file.result.findings, [](const Finding& finding) {
+    return is_horovod_rule(finding.rule) && finding.severity == Severity::note;
+  });
+  if (size_t count = before - file.changes.size())
+    file.find(rule, import, Severity::warning, "Horovod stays in this file",
+              fmt::format("{} of its uses could be replaced, and are once the others are rewritten by hand", count));
+}
+
+void remove_import(Context& file, const Rule& rule, const std::vector<const Import*>& removed) {
+  const Syntax& syntax = file.syntax;
+  const NodeId statement = removed[0]->statement;
+  Rewrite rewrite(file, rule, removed[0]->entry, "the import of Horovod goes: nothing of it is left");
+  std::vector<NodeId> entries = syntax.children(statement);
+  std::erase_if(entries, [&](NodeId entry) { return syntax[entry].field == Field::module_name; });
+  if (entries.size() > removed.size()) {
+    // Of several names each goes with the comma before it, the first ones with the comma behind.
+    auto goes = [&](NodeId entry) {
+      return std::any_of(removed.begin(), removed.end(), [&](const Import* import) { return import->entry == entry; });
+    };
+    size_t kept = 0;
+    while (goes(entries[kept])) ++kept;
+    if (kept) rewrite.replace(Span{syntax[entries[0]].begin, syntax[entries[kept]].begin}, "");
+    for (size_t i = kept + 1; i < entries.size(); ++i)
+      if (goes(entries[i])) rewrite.replace(Span{syntax[entries[i - 1]].end, syntax[entries[i]].end}, "");
+    rewrite.commit();
+    return;
+  }
+  // Alone: the whole line, unless its block would be empty.
+  NodeId block = syntax.parent(statement);
+  uint32_t line = file.module.lines().at(syntax[statement].begin).line;
+  std::string_view text = file.module.lines().line(file.module.text(), line);
+  bool whole_line = text.find_first_not_of(" \t") != text.npos &&
+                    text.substr(text.find_first_not_of(" \t")) == syntax.text(statement);
+  bool only = syntax.kind(block) == Kind::block && syntax.children(block).size() == 1;
+  if (only || !whole_line || line == file.module.lines().count())
+    rewrite.replace(statement, "pass");
+  else
+    rewrite.replace(Span{file.module.lines().start(line), file.module.lines().start(line + 1)}, "");
+  rewrite.commit();
+}
+
+void whole_or_not(Context& file, const Rule& rule) {
   const Syntax& syntax = file.syntax;
   if (file.module.text().find("horovod") == std::string::npos) return;
+  std::map<std::string_view, const Import*> imports;  // by the name they bind
+  std::vector<const Import*> removable;
+  const Import* first = nullptr;
+  bool whole = true;
   for (const Import& import : file.module.imports()) {
     std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
     std::string api = canonical(dotted).name;
     if (import.module.starts_with('.') || !(api == "hvd" || api.starts_with("hvd."))) continue;
+    if (!file.project.find(file.module.path(), import.module).empty()) continue;  // inside Horovod's own source
+    if (!first) first = &import;
     if (import.star) {
       file.find(rule, import.entry, Severity::warning, "a star import of Horovod", "import its names one by one");
-      continue;
+      whole = false;
+    } else {
+      whole = whole && !is_exported(file, import.alias);
+      imports[import.alias] = &import;
+      removable.push_back(&import);
     }
-    bool all_mapped = true, any = false;
-    for (NodeId node = 0; node < syntax.size(); ++node) {
-      if (syntax.kind(node) != Kind::identifier || syntax.text(node) != import.alias ||
-          syntax[node].field == Field::attribute)
-        continue;
-      if (syntax.ancestor(node, Kind::import_statement) != kNoNode ||
-          syntax.ancestor(node, Kind::import_from_statement) != kNoNode)
-        continue;
-      if (Kind up = syntax.kind(syntax.parent(node)); up == Kind::keyword_argument && syntax[node].field == Field::name)
-        continue;
-      uint32_t scope = kNoScope;
-      bool ours = false;
-      for (uint32_t binding : file.module.lookup(import.alias, node, scope)) {
-        const Binding& bound = file.module.bindings()[binding];
-        ours = ours || bound.how == Bound::import || bound.how == Bound::from_import;
-      }
-      if (!ours) continue;
-      any = true;
-      NodeId chain = node;
-      bool mapped = file.rewritten.contains(chain);
-      while (syntax.kind(syntax.parent(chain)) == Kind::attribute && syntax[chain].field == Field::object) {
-        chain = syntax.parent(chain);
-        mapped = mapped || file.rewritten.contains(chain);
-      }
-      if (mapped) continue;
-      all_mapped = false;
-      std::string use;
-      for (const ApiName& name : file.resolver.names(file.module, chain)) use = name.name;
-      bool reported = false;
-      Position at = file.module.lines().at(syntax[chain].begin);
-      for (const Finding& finding : file.result.findings)
-        reported = reported || (finding.line == at.line && finding.rule.starts_with("horovod"));
-      if (!reported && !use.empty())
-        file.find(rule, chain, Severity::error, fmt::format("{} has no peer on the platform", use),
-                  use.ends_with("Compression") ? "leave it out: compression is an option of the collectives"
-                                               : "rewrite it by hand; the import of Horovod stays until then");
-    }
-    if (!all_mapped || (!any && file.module.path().ends_with("__init__.py"))) continue;
-    Rewrite rewrite(file, rule, import.entry, "the import of Horovod goes: nothing of it is left");
-    std::vector<NodeId> entries = syntax.children(import.statement);
-    std::erase_if(entries, [&](NodeId entry) { return syntax[entry].field == Field::module_name; });
-    if (entries.size() > 1) {
-      auto at = std::find(entries.begin(), entries.end(), import.entry);
-      Span span = at + 1 != entries.end() ? Span{syntax[*at].begin, syntax[*(at + 1)].begin}
-                                          : Span{syntax[*(at - 1)].end, syntax[*at].end};
-      rewrite.replace(span, "").commit();
-      continue;
-    }
-    // Alone: the whole line, unless its block would be empty.
-    NodeId block = syntax.parent(import.statement);
-    uint32_t line = file.module.lines().at(syntax[import.statement].begin).line;
-    std::string_view text = file.module.lines().line(file.module.text(), line);
-    bool whole_line = text.find_first_not_of(" \t") != text.npos &&
-                      text.substr(text.find_first_not_of(" \t")) == syntax.text(import.statement);
-    bool only = syntax.kind(block) == Kind::block && syntax.children(block).size() == 1;
-    if (only || !whole_line || line == file.module.lines().count())
-      rewrite.replace(import.statement, "pass");
-    else
-      rewrite.replace(Span{file.module.lines().start(line), file.module.lines().start(line + 1)}, "");
-    rewrite.commit();
   }
+  if (!first) return;
+  std::set<uint32_t> reported;
+  for (const Finding& finding : file.result.findings)
+    if (is_horovod_rule(finding.rule)) reported.insert(finding.line);
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) != Kind::identifier || !imports.contains(syntax.text(node)) || !is_use_of_import(file, node))
+      continue;
+    bool mapped = false;
+    NodeId chain = chain_of(file, node, mapped);
+    if (mapped) continue;
+    whole = false;
+    report_use(file, rule, chain, reported);
+  }
+  if (!whole) return take_back(file, rule, first->entry);
+  if (file.module.path().ends_with("__init__.py") && file.rewritten.empty()) return;
+  std::map<NodeId, std::vector<const Import*>> statements;
+  for (const Import* import : removable) statements[import->statement].push_back(import);
+  for (const auto& [statement, removed] : statements) remove_import(file, rule, removed);
 }
 
 }  // namespace
@@ -397,16 +459,17 @@ const Rule kHorovodOther = {
     .id = "horovod-import",
     .tier = Tier::safe,
     .when = When::tf1,
-    .title = "the import of Horovod goes when nothing of it is left; what is left is reported",
-    .reason = "a name without its import, or an import without its package, would fail at run time",
+    .title = "Horovod is replaced in a file as a whole, its import too, or left as a whole; what stops it is reported",
+    .reason = "ranks of two libraries in one program would not know of each other",
     .calls = {},
-    .at_file = other,
+    .at_file = whole_or_not,
     .examples =
         {
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.size()\n",
              "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size\nn = get_npu_rank_size()\n",
              "tf=1"},
-            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.alltoall(x)\n", "", "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.size()\ny = hvd.alltoall(x)\n", "",
+             "tf=1"},
         },
 };
 

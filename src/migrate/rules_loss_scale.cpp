@@ -8,11 +8,41 @@
 namespace cairn::migrate {
 namespace {
 
+// Whether a call of TensorFlow takes this loss scale that is not rewritten for a manager (Keras' policies and optimizers, the
+// graph rewrite): directly, or by the variable it is assigned to.
+bool is_taken_elsewhere(Context& file, NodeId call) {
+  const Syntax& syntax = file.syntax;
+  auto taker_of = [&](NodeId value) {
+    NodeId up = syntax.parent(value);
+    if (syntax.kind(up) == Kind::keyword_argument) up = syntax.parent(up);
+    return syntax.kind(up) == Kind::argument_list ? syntax.parent(up) : kNoNode;
+  };
+  auto elsewhere = [&](NodeId taker) {
+    for (const ApiName& target : file.targets(taker))
+      if (target.name.starts_with("tf.") && !target.name.ends_with("MixedPrecisionLossScaleOptimizer") &&
+          target.name != "tf.contrib.mixed_precision.LossScaleOptimizer")
+        return true;
+    return false;
+  };
+  if (NodeId taker = taker_of(call); taker != kNoNode) return elsewhere(taker);
+  NodeId assignment = syntax.parent(call);
+  NodeId left = syntax.kind(assignment) == Kind::assignment ? syntax.child(assignment, Field::left) : kNoNode;
+  if (left == kNoNode) return false;
+  const std::string_view name = syntax.text(left);
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    Kind kind = syntax.kind(node);
+    if ((kind != Kind::identifier && kind != Kind::attribute) || syntax.text(node) != name) continue;
+    if (NodeId taker = taker_of(node); taker != kNoNode && elsewhere(taker)) return true;
+  }
+  return false;
+}
+
 // The manager's class in place of the loss scale's, and its arguments under their new names with the old defaults.
 void loss_scale(Spot& spot) {
   Context& file = spot.file;
   const Syntax& syntax = file.syntax;
   NodeId callee = syntax.child(spot.call, Field::function);
+  if (is_taken_elsewhere(file, spot.call)) return;
   Rewrite rewrite(spot);
   if (spot.name.name.starts_with("tf.contrib.mixed_precision.")) {
     rewrite.replace(callee, rewrite.use(spot.name.name.substr(27)));
@@ -105,6 +135,9 @@ const Rule kLossScale = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import ExponentialUpdateLossScaleManager\ns = "
              "ExponentialUpdateLossScaleManager(incr_every_n_steps=5, init_loss_scale=2 ** 15, incr_ratio=2)\n",
              "tf=1"},
+            {"import tensorflow as tf\nm = tf.train.experimental\no = m.enable_mixed_precision_graph_rewrite(o, "
+             "loss_scale=m.DynamicLossScale())\n",
+             "", "tf=1"},
             {"import tensorflow as tf\ns = scales.FixedLossScale(128)\n", "", "tf=1"},
         },
 };

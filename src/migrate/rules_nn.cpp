@@ -51,7 +51,7 @@ void dropout(Spot& spot) {
           Span{file.syntax[given.argument].begin, file.syntax[file.syntax.child(given.argument, Field::name)].end},
           "keep_prob");
     turn_rate(file, rewrite, rate);
-    if (keep != kNoNode) rewrite.remove_argument(spot.call, bound.given["keep_prob"].argument);
+    if (keep != kNoNode) rewrite.remove_arguments(spot.call, {bound.given["keep_prob"].argument});
   }
   rewrite.commit();
 }
@@ -226,7 +226,7 @@ void clear_session(Spot& spot) {
 }
 
 void keras_session(Context& file, const Rule& rule) {
-  if (!file.facts.keras_training || !file.facts.entries.contains(file.module.path())) return;
+  if (!file.own.trains_keras || !file.own.entry || file.own.eager) return;
   for (std::string_view name : {"set_session", "set_keras_session_npu_config", "close_session"})
     if (file.module.mentions(name)) return;
   const Syntax& syntax = file.syntax;

@@ -7,7 +7,7 @@ namespace cairn::migrate {
 namespace {
 
 void open_device(Context& file, const Rule& rule) {
-  if (!file.facts.entries.contains(file.module.path()) || file.module.mentions("npu_device")) return;
+  if (!file.own.entry || !file.own.computes || file.module.mentions("npu_device")) return;
   const Syntax& syntax = file.syntax;
   NodeId after = kNoNode;
   for (NodeId statement : syntax.children(0)) {
@@ -57,9 +57,12 @@ const Rule kNpuDevice = {
     .at_file = open_device,
     .examples =
         {
-            {"\"\"\"Trains.\"\"\"\nimport os\nimport tensorflow as tf\n\nif __name__ == \"__main__\":\n    pass\n",
+            {"\"\"\"Trains.\"\"\"\nimport os\nimport tensorflow as tf\n\nif __name__ == \"__main__\":\n    "
+             "print(tf.eye(2))\n",
              "\"\"\"Trains.\"\"\"\nimport os\nimport tensorflow as tf\nimport npu_device as "
-             "npu\nnpu.open().as_default()\n\nif __name__ == \"__main__\":\n    pass\n",
+             "npu\nnpu.open().as_default()\n\nif __name__ == \"__main__\":\n    print(tf.eye(2))\n",
+             "tf=2"},
+            {"import tensorflow as tf\nif __name__ == \"__main__\":\n    tf.io.TFRecordWriter(\"f\").close()\n", "",
              "tf=2"},
             {"import tensorflow as tf\ndef helper():\n    pass\n", "", "tf=2"},
         },

@@ -47,7 +47,8 @@ int Result::readiness() const {
   for (const FileResult& file : files)
     for (const Reference& reference : file.references) {
       ++all;
-      good += reference.status.starts_with("runs") || reference.status == "migrated";
+      good += reference.status.starts_with("runs") || reference.status == "migrated" ||
+              reference.status == "asked for first";
     }
   return all == 0 ? 100 : static_cast<int>(100 * good / all);
 }
@@ -80,61 +81,6 @@ std::string_view use_of(const Syntax& syntax, NodeId node) {
 
 bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.starts_with("hvd."); }
 
-// Outermost attribute chains and names that stand for a framework's name.
-template <class Visit>
-void each_reference(Resolver& resolver, const Module& module, Visit visit) {
-  const Syntax& syntax = module.syntax();
-  for (NodeId node = 0; node < syntax.size(); ++node) {
-    Kind kind = syntax.kind(node);
-    if (kind != Kind::attribute && kind != Kind::identifier) continue;
-    const Node& at = syntax[node];
-    if (at.parent != kNoNode && syntax.kind(at.parent) == Kind::attribute) continue;
-    if (kind == Kind::identifier) {
-      Kind parent = syntax.kind(at.parent);
-      bool binds = (parent == Kind::keyword_argument && at.field == Field::name) ||
-                   (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters;
-      if (binds || parent == Kind::dotted_name) continue;
-    }
-    for (const Value& value : resolver.values(module, node)) {
-      if (value.is != Value::Is::named || !is_reported_framework(value.name)) continue;
-      ApiName name = canonical(value.name);
-      if (is_ours(name.name)) visit(node, name);
-      break;
-    }
-  }
-}
-
-struct Votes {
-  size_t v1 = 0, v2 = 0, horovod = 0, strategies = 0, keras_fit = 0;
-};
-
-// What one file says about the project.
-Votes votes_of(const Project& project, const Module& module) {
-  Votes votes;
-  Resolver resolver(project);
-  each_reference(resolver, module, [&](NodeId, const ApiName& name) {
-    bool exists1 = api_exists(name.name, 1), exists2 = api_exists(name.name, 2);
-    bool old = name.name.starts_with("tf.contrib.") || name.name == "tf.Session" || name.name == "tf.placeholder" ||
-               name.name == "tf.disable_v2_behavior" || name.name == "tf.disable_eager_execution" ||
-               name.name == "tf.estimator.Estimator" || name.name == "tf.train.MonitoredTrainingSession";
-    votes.v1 += old || (exists1 && !exists2 && name.compat != 1);
-    votes.v2 += (exists2 && !exists1) || name.name == "tf.function" || name.name == "tf.GradientTape";
-    votes.horovod += name.name == "hvd.DistributedOptimizer" || name.name == "hvd.init";
-    votes.strategies +=
-        name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
-  });
-  for (std::string_view method : {"fit", "fit_generator", "train_on_batch"})
-    for (NodeId call : module.calls_of(method)) {
-      NodeId callee = module.syntax().child(call, Field::function);
-      NodeId object =
-          module.syntax().kind(callee) == Kind::attribute ? module.syntax().child(callee, Field::object) : kNoNode;
-      if (object != kNoNode && resolver.is_instance(module, object, "tf.keras.Model")) ++votes.keras_fit;
-    }
-  return votes;
-}
-
-bool is_entry(const Module& module) { return main_guard(module.syntax()) != kNoNode; }
-
 // ---- one file ----
 
 bool matches(std::string_view pattern, std::string_view name) {
@@ -147,7 +93,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 void note_references(Context& file) {
   FileResult& result = file.result;
-  std::set<NodeId> handled = file.rewritten;
+  const auto& handled = file.rewritten;
   std::map<uint32_t, std::string_view> hand_work;  // line -> advice
   for (const Finding& finding : result.findings)
     if (finding.severity != Severity::note) hand_work.emplace(finding.line, finding.advice);
@@ -164,7 +110,7 @@ void note_references(Context& file) {
                         support.note};
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
     // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
-    int generation = name.compat ? name.compat : file.facts.tf;
+    int generation = name.compat ? name.compat : file.own.tf;
     if (support.in_tensorflow() && api_exists(name.name) && !api_exists(name.name, generation)) {
       reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
       reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
@@ -179,24 +125,28 @@ void note_references(Context& file) {
     } else if (name.name.starts_with("hvd.") && support.here == ApiSupport::Here::unknown) {
       reference.status = "needs hand work";
     }
-    if (support.here == ApiSupport::Here::missing && use != "import" && !handled.contains(node) &&
-        !file.suppressed(node, kMissingApi.id))
-      file.find(kMissingApi, node, Severity::error, name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1",
-                support.note);
+    if (support.here == ApiSupport::Here::missing && !handled.contains(node)) {
+      if (support.exists) {  // the table says what it needs that is not here
+        reference.status = "not here";
+        file.find(kMissingApi, node, Severity::note, name.name + " cannot run here", support.note);
+      } else if (asks_for_names(file.module, node)) {
+        reference.status = "asked for first";
+        reference.advice = "the script has another way where it is missing";
+      } else {
+        file.find(kMissingApi, node, Severity::error, name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1",
+                  support.note);
+      }
+    }
     result.references.push_back(std::move(reference));
   };
-  each_reference(file.resolver, file.module,
-                 [&](NodeId node, const ApiName& name) { add(node, name, use_of(file.syntax, node)); });
+  for (const NameUse& use : file.own.names) add(use.node, use.name, use_of(file.syntax, use.node));
   for (const Import& import : file.module.imports()) {
-    if (import.module.starts_with('.') || !is_reported_framework(import.module)) continue;
+    if (import.module.starts_with('.') || !is_reported_framework(import.module) ||
+        !file.project.find(file.module.path(), import.module).empty())
+      continue;
     ApiName name =
         canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
-    if (is_ours(name.name)) {
-      if (api_support(name.name).here == ApiSupport::Here::missing)
-        file.find(kMissingApi, import.entry, Severity::error,
-                  name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1", api_support(name.name).note);
-      add(import.entry, name, "import");
-    }
+    if (is_ours(name.name)) add(import.entry, name, "import");
   }
   std::stable_sort(result.references.begin(), result.references.end(), [](const Reference& a, const Reference& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -270,11 +220,13 @@ void show(const Module& module, const Change& change, AppliedChange& shown) {
 }
 
 void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options,
-                    const ProjectFacts& facts, FileResult& result) {
+                    const ProjectFacts& facts, const FileFacts& own, FileResult& result) {
   result.lines = module.lines().count();
-  result.entry = facts.entries.contains(result.path);
+  result.generation = own.generation;
+  result.tf = own.tf;
+  result.entry = own.entry;
   Resolver resolver(project);
-  Context file(project, module, resolver, options, facts, result);
+  Context file(project, module, resolver, options, facts, own, result);
   if (module.text().find("# cairn: ignore-file") != std::string::npos) return;
   if (module.syntax().error_count()) {
     Position at = module.lines().at(module.syntax()[module.syntax().first_error()].begin);
@@ -286,6 +238,11 @@ void migrate_module(const Project& project, const Module& module, const Notebook
   apply_rules(file);
   std::vector<Change> dropped;
   std::vector<Edit> edits = merge(file.changes, dropped);
+  auto of_horovod = [](const Change& change) { return change.rule.starts_with("horovod-"); };
+  if (std::any_of(dropped.begin(), dropped.end(), of_horovod)) {  // as a whole or not at all
+    std::erase_if(file.changes, of_horovod);
+    edits = merge(file.changes, dropped);
+  }
   for (const Change& change : dropped) {
     Position at = module.lines().at(change.at.begin);
     result.findings.push_back({change.rule, Severity::warning, result.path, at.line, at.column, at.line, at.column,
@@ -407,30 +364,17 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
     parsed.push_back(&script);
   }
 
-  std::vector<Votes> votes(parsed.size());
+  ProjectFacts facts = find_facts(project, options, *executor);
   const auto& modules = project.modules();
-  parallel(*executor, parsed.size(), [&](size_t i) { votes[i] = votes_of(project, *modules[i]); });
-  Votes total;
-  for (const Votes& one : votes) {
-    total.v1 += one.v1, total.v2 += one.v2, total.horovod += one.horovod, total.strategies += one.strategies,
-        total.keras_fit += one.keras_fit;
-  }
-  ProjectFacts facts;
-  facts.tf = options.tf ? options.tf : total.v1 > 0 ? 1 : total.v2 > 0 || total.keras_fit > 0 ? 2 : 1;
-  facts.distributed = options.distributed != Distribution::automatic ? options.distributed
-                      : total.horovod                                ? Distribution::horovod
-                      : total.strategies                             ? Distribution::tf_strategy
-                                                                     : Distribution::none;
-  facts.keras_training = total.keras_fit > 0;
-  for (const auto& module : modules)
-    if (options.main.empty() ? is_entry(*module) : module->path() == options.main) facts.entries.insert(module->path());
   result.tf = facts.tf;
   result.distributed = facts.distributed;
-  result.entries.assign(facts.entries.begin(), facts.entries.end());
+  for (size_t i = 0; i < modules.size(); ++i)
+    if (facts.files[i].entry) result.entries.push_back(modules[i]->path());
 
   parallel(*executor, parsed.size(), [&](size_t i) {
     Script& script = *parsed[i];
-    migrate_module(project, *modules[i], script.notebook.get(), options, facts, result.files[script.file]);
+    migrate_module(project, *modules[i], script.notebook.get(), options, facts, facts.files[i],
+                   result.files[script.file]);
   });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
