@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace cairn::migrate {
 
@@ -18,12 +20,27 @@ std::string_view tier_name(Tier tier) {
 
 namespace {
 
-bool overlap(const Edit& a, const Edit& b) {
-  if (a.begin == a.end && b.begin == b.end) return false;
-  if (a.begin == a.end) return a.begin > b.begin && a.begin < b.end;
-  if (b.begin == b.end) return b.begin > a.begin && b.begin < a.end;
-  return a.begin < b.end && b.begin < a.end;
-}
+// The edits taken so far: whether a new one would overlap any of them.
+class Taken {
+ public:
+  bool overlaps(const Edit& edit) const {
+    auto next = replaced_.lower_bound(edit.begin);
+    if (next != replaced_.begin() && std::prev(next)->second > edit.begin) return true;
+    if (edit.begin == edit.end) return false;
+    auto place = inserted_.upper_bound(edit.begin);
+    return (next != replaced_.end() && next->first < edit.end) || (place != inserted_.end() && *place < edit.end);
+  }
+  void take(const Edit& edit) {
+    if (edit.begin == edit.end)
+      inserted_.insert(edit.begin);
+    else
+      replaced_[edit.begin] = edit.end;
+  }
+
+ private:
+  std::map<uint32_t, uint32_t> replaced_;  // begin to end, apart from each other
+  std::set<uint32_t> inserted_;
+};
 
 bool earlier(const Edit& a, const Edit& b) {
   if (a.begin != b.begin) return a.begin < b.begin;
@@ -38,30 +55,23 @@ bool earlier(const Edit& a, const Edit& b) {
 std::vector<Edit> merge(std::vector<Change>& changes, std::vector<Change>& dropped) {
   std::vector<Edit> merged;
   std::vector<Change> kept;
+  Taken taken;
   for (Change& change : changes) {
-    bool clash = false;
-    for (const Edit& edit : change.edits) {
-      // `merged` is sorted by begin, and its edits do not overlap, so only neighbours can clash.
-      auto next = std::lower_bound(merged.begin(), merged.end(), edit,
-                                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
-      for (auto at = next; at != merged.end() && at->begin <= edit.end; ++at) clash = clash || overlap(*at, edit);
-      for (auto at = next; at != merged.begin() && !clash;) {
-        --at;
-        clash = overlap(*at, edit);
-        if (at->begin != at->end) break;
-      }
-    }
-    if (clash) {
+    if (std::any_of(change.edits.begin(), change.edits.end(), [&](const Edit& edit) { return taken.overlaps(edit); })) {
       dropped.push_back(std::move(change));
       continue;
     }
-    for (const Edit& edit : change.edits)
-      merged.insert(std::upper_bound(merged.begin(), merged.end(), edit, earlier), edit);
+    for (const Edit& edit : change.edits) taken.take(edit), merged.push_back(edit);
     kept.push_back(std::move(change));
   }
-  for (size_t i = 1; i < merged.size(); ++i)
-    if (merged[i].argument && merged[i - 1].argument && merged[i].begin == merged[i - 1].begin)
-      merged[i].text.insert(0, ", ");
+  std::stable_sort(merged.begin(), merged.end(), earlier);
+  for (size_t i = 1; i < merged.size(); ++i) {
+    Edit &edit = merged[i], &before = merged[i - 1];
+    if (!edit.argument || !before.argument || edit.begin != edit.end || edit.begin != before.end) continue;
+    const bool further = edit.text.starts_with(", "), emptied = before.begin != before.end;
+    if (emptied && further) edit.text.erase(0, 2);
+    if (!emptied && !further) edit.text.insert(0, ", ");
+  }
   changes = std::move(kept);
   return merged;
 }
@@ -98,7 +108,7 @@ void diff_middle(const std::vector<std::string_view>& a, size_t a0, size_t a1, c
   size_t n = a1 - a0, m = b1 - b0;
   auto removed = [&](size_t i) { out.push_back({'-', static_cast<uint32_t>(i + 1), 0, a[i]}); };
   auto added = [&](size_t j) { out.push_back({'+', 0, static_cast<uint32_t>(j + 1), b[j]}); };
-  if (n * m > 4'000'000) {
+  if (n * m > 250'000) {
     for (size_t i = a0; i < a1; ++i) removed(i);
     for (size_t j = b0; j < b1; ++j) added(j);
     return;
@@ -155,9 +165,44 @@ std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after
   return out;
 }
 
-std::string unified_diff(std::string_view before, std::string_view after, const std::string& path, int context) {
-  if (before == after) return "";
-  std::vector<DiffLine> lines = diff_lines(before, after);
+std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after, const std::vector<Edit>& edits) {
+  std::vector<std::string_view> a = split_lines(before), b = split_lines(after);
+  std::vector<DiffLine> out;
+  out.reserve(a.size() + edits.size());
+  auto same = [&](size_t i, size_t j) {
+    out.push_back({' ', static_cast<uint32_t>(i + 1), static_cast<uint32_t>(j + 1), a[i]});
+  };
+  size_t i = 0, j = 0;              // lines done
+  uint32_t old_at = 0, new_at = 0;  // where they end
+  int64_t shift = 0;
+  for (size_t edit = 0; edit < edits.size();) {
+    while (i < a.size() && old_at + a[i].size() <= edits[edit].begin && !(i + 1 == a.size() && !a[i].ends_with('\n')))
+      new_at += a[i].size(), old_at += a[i].size(), same(i++, j++);
+    // All edits that touch the lines from here on, as long as they hang together.
+    size_t last = i;
+    uint32_t end = old_at;
+    for (; edit < edits.size() && (end == old_at || edits[edit].begin < end || last == a.size()); ++edit) {
+      while (last < a.size() && (end <= edits[edit].end || end == old_at)) end += a[last++].size();
+      shift += static_cast<int64_t>(edits[edit].text.size()) - (edits[edit].end - edits[edit].begin);
+    }
+    const uint32_t new_end = static_cast<uint32_t>(end + shift);
+    size_t new_last = j;
+    for (uint32_t at = new_at; at < new_end && new_last < b.size();) at += b[new_last++].size();
+    while (i < last && j < new_last && a[i] == b[j]) same(i++, j++);
+    size_t equal = 0;
+    while (last - equal > i && new_last - equal > j && a[last - equal - 1] == b[new_last - equal - 1]) ++equal;
+    diff_middle(a, i, last - equal, b, j, new_last - equal, out);
+    for (i = last - equal, j = new_last - equal; i < last;) same(i++, j++);
+    old_at = end;
+    new_at = new_end;
+  }
+  while (i < a.size()) same(i++, j++);
+  return out;
+}
+
+namespace {
+
+std::string unified(const std::vector<DiffLine>& lines, const std::string& path, int context) {
   std::string text = fmt::format("--- a/{}\n+++ b/{}\n", path, path);
   size_t old_line = 1, new_line = 1;  // numbers of the line at `at`
   size_t at = 0;
@@ -192,6 +237,17 @@ std::string unified_diff(std::string_view before, std::string_view after, const 
     at = end;
   }
   return text;
+}
+
+}  // namespace
+
+std::string unified_diff(std::string_view before, std::string_view after, const std::string& path, int context) {
+  return before == after ? "" : unified(diff_lines(before, after), path, context);
+}
+
+std::string unified_diff(std::string_view before, std::string_view after, const std::vector<Edit>& edits,
+                         const std::string& path) {
+  return before == after ? "" : unified(diff_lines(before, after, edits), path, 3);
 }
 
 }  // namespace cairn::migrate

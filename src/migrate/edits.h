@@ -50,4 +50,9 @@ struct DiffLine {
 };
 std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after);
 
+/// The same where the edits between the texts are known: linear in their size.
+std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after, const std::vector<Edit>& edits);
+std::string unified_diff(std::string_view before, std::string_view after, const std::vector<Edit>& edits,
+                         const std::string& path);
+
 }  // namespace cairn::migrate

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "migrate/api_table.h"
+#include "migrate/parallel.h"
 #include "migrate/rules.h"
 
 namespace cairn::migrate {
@@ -77,28 +78,11 @@ bool is_host_only(std::string_view name) {
   return kind == 'm' || kind == 'v' || name == "tf" || begins_with_one_of(name, prefixes);
 }
 
-// Names of compat.v1 that build or run graphs; others (logging, gfile, flags) say nothing.
+// Names of compat.v1 that build graphs or run them; scripts of both interfaces use its others (logging, gfile, the default graph).
 bool is_graph_name(std::string_view name) {
-  static constexpr std::array names = {"tf.Session",
-                                       "tf.InteractiveSession",
-                                       "tf.placeholder",
-                                       "tf.placeholder_with_default",
-                                       "tf.get_variable",
-                                       "tf.variable_scope",
-                                       "tf.global_variables",
-                                       "tf.global_variables_initializer",
-                                       "tf.local_variables_initializer",
-                                       "tf.get_default_graph",
-                                       "tf.get_collection",
-                                       "tf.add_to_collection",
-                                       "tf.trainable_variables",
-                                       "tf.get_default_session",
-                                       "tf.ConfigProto",
-                                       "tf.train.Saver",
-                                       "tf.train.MonitoredTrainingSession",
-                                       "tf.train.SessionRunHook",
-                                       "tf.train.Scaffold",
-                                       "tf.estimator.Estimator"};
+  static constexpr std::array names = {
+      "tf.Session",      "tf.InteractiveSession", "tf.placeholder",         "tf.placeholder_with_default",
+      "tf.get_variable", "tf.variable_scope",     "tf.estimator.Estimator", "tf.train.MonitoredTrainingSession"};
   return one_of(name, names) || is_subclass(name, "tf.train.Optimizer") || name.starts_with("tf.layers.") ||
          name.starts_with("tf.estimator.tpu.");
 }
@@ -114,7 +98,7 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
     return;
   }
   const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(name, 1), exists2 = api_exists(name, 2);
-  const bool v1 = contrib || (api.compat == 1 ? is_graph_name(name) : exists1 && !exists2);
+  const bool v1 = contrib || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
   const bool v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
                                        name == "tf.config.run_functions_eagerly")) ||
                   name == "hvd.DistributedGradientTape";
@@ -123,8 +107,7 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
   found.v2 += v2;
 }
 
-void weigh_import(Evidence& found, const Project& project, const Module& module, const Import& import) {
-  if (!project.find(module.path(), import.module).empty()) return;
+void weigh_import(Evidence& found, const Module& module, const Import& import) {
   std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
   ApiName api = canonical(dotted);
   const bool ours =
@@ -170,14 +153,28 @@ bool is_use(const Syntax& syntax, NodeId node) {
   return !binds && parent != Kind::dotted_name;
 }
 
-void note_use(Evidence& found, const Module& module, NodeId node, const ApiName& name) {
-  found.tensorflow = true;
-  weigh(found, module, node, name);
+// `own`: the script has the name from the framework, or the framework itself from a module of the project; else only what a module of
+// the project makes of it.
+void note_use(Evidence& found, const Module& module, NodeId node, const ApiName& name, bool own) {
+  if (own) {
+    found.tensorflow = true;
+    weigh(found, module, node, name);
+  }
   if (name.name.starts_with("hvd.") || !is_host_only(name.name)) found.computing.push_back(node);
   found.horovod += name.name == "hvd.DistributedOptimizer" || name.name == "hvd.init";
   found.strategies +=
       name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
   found.names.push_back({node, name});
+}
+
+// Whether the first name of a chain stands for a framework or a part of one.
+bool begins_with_framework(Resolver& resolver, const Module& module, NodeId node) {
+  const Syntax& syntax = module.syntax();
+  while (syntax.kind(node) == Kind::attribute) node = syntax.child(node, Field::object);
+  const Values& values = resolver.values(module, node);
+  return std::any_of(values.begin(), values.end(), [](const Value& value) {
+    return value.is == Value::Is::named && is_reported_framework(value.name);
+  });
 }
 
 Evidence evidence_of(const Project& project, const Module& module) {
@@ -190,7 +187,8 @@ Evidence evidence_of(const Project& project, const Module& module) {
     for (const Value& value : resolver.values(module, node)) {
       if (value.is == Value::Is::named && !named && is_reported_framework(value.name)) {
         ApiName name = canonical(value.name);
-        if (name.name.starts_with("tf.") || name.name.starts_with("hvd.")) note_use(found, module, node, name);
+        if (name.name.starts_with("tf.") || name.name.starts_with("hvd."))
+          note_use(found, module, node, name, begins_with_framework(resolver, module, node));
         named = true;
       } else if (value.is == Value::Is::function || value.is == Value::Is::class_ || value.is == Value::Is::object) {
         if (value.module != &module) found.definitions.push_back({node, project.index_of(value.module), value.node});
@@ -198,7 +196,7 @@ Evidence evidence_of(const Project& project, const Module& module) {
     }
   }
   for (const Import& import : module.imports()) {
-    weigh_import(found, project, module, import);
+    weigh_import(found, module, import);
     for (std::string dotted :
          {import.module, import.module + (import.module.ends_with('.') ? "" : ".") + import.member})
       if (const Module* other = project.module(project.find(module.path(), dotted)); other && other != &module)
@@ -374,7 +372,7 @@ void settle_interfaces(const Project& project, const Options& options, const std
     if (!file.tf && reach.tensorflow) {  // through the project's modules only
       size_t votes[3] = {};
       for (size_t module : reach.modules) ++votes[facts.files[module].tf];
-      file.tf = votes[1] >= votes[2] ? 1 : 2;
+      file.tf = votes[1] == votes[2] ? (totals[2] > totals[1] ? 2 : 1) : votes[1] > votes[2] ? 1 : 2;
     }
     if (file.tf && options.tf) file.tf = options.tf;
     file.computes = reach.computes;
@@ -389,7 +387,7 @@ void settle_interfaces(const Project& project, const Options& options, const std
 ProjectFacts find_facts(const Project& project, const Options& options, Executor& executor) {
   const auto& modules = project.modules();
   std::vector<Evidence> evidence(modules.size());
-  executor.run(static_cast<int>(modules.size()), [&](int i, int) { evidence[i] = evidence_of(project, *modules[i]); });
+  parallel(executor, modules.size(), [&](size_t i) { evidence[i] = evidence_of(project, *modules[i]); });
   ProjectFacts facts;
   facts.files.resize(modules.size());
   std::vector<char> imported(modules.size());

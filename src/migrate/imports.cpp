@@ -12,13 +12,13 @@ NodeId import_anchor(const Module& module) {
   const Syntax& syntax = module.syntax();
   NodeId lead = kNoNode;
   bool leading = true;
+  auto entry = module.imports().begin();  // in the order of the text
   for (NodeId statement : syntax.children(0)) {
     Kind kind = syntax.kind(statement);
     bool import = kind == Kind::import_statement || kind == Kind::import_from_statement;
-    for (const Import& entry : module.imports()) {
-      if (entry.statement < statement || entry.statement >= syntax[statement].after || entry.module.starts_with('.'))
-        continue;
-      std::string api = canonical(entry.module).name;
+    for (; entry != module.imports().end() && entry->statement < syntax[statement].after; ++entry) {
+      if (entry->statement < statement || entry->module.starts_with('.')) continue;
+      std::string api = canonical(entry->module).name;
       // Not the import of Horovod, which may go.
       if ((import || kind == Kind::try_statement) && (api == "tf" || api.starts_with("tf."))) return statement;
     }
@@ -38,22 +38,23 @@ NodeId import_anchor(const Module& module) {
 bool add_imports(Context& file, std::vector<Edit>& edits) {
   std::map<std::string, std::set<std::string>> from;
   bool exits = false;
-  for (const Change& change : file.changes)
-    for (const std::string& need : change.imports) {
-      size_t colon = need.find(':');
-      std::string module = colon == std::string::npos ? "npu_bridge.npu_init" : need.substr(0, colon);
-      std::string name = colon == std::string::npos ? need : need.substr(colon + 1);
-      if (name == "atexit") {
-        exits = exits || !file.module.scopes()[0].names.contains("atexit");
-        continue;
-      }
-      bool present = false;
-      for (const Import& import : file.module.imports())
-        present = present || (import.module.starts_with(module.substr(0, 10)) &&
-                              (import.member == name || (import.star && star_exports(import.module, name))));
-      std::string spelled = colon == std::string::npos ? file.spelling(name) : name;
-      if (!present) from[module].insert(spelled == name ? name : name + " as " + spelled);
+  std::set<std::string> needs;
+  for (const Change& change : file.changes) needs.insert(change.imports.begin(), change.imports.end());
+  for (const std::string& need : needs) {
+    size_t colon = need.find(':');
+    std::string module = colon == std::string::npos ? "npu_bridge.npu_init" : need.substr(0, colon);
+    std::string name = colon == std::string::npos ? need : need.substr(colon + 1);
+    if (name == "atexit") {
+      exits = exits || !file.module.scopes()[0].names.contains("atexit");
+      continue;
     }
+    bool present = false;
+    for (const Import& import : file.module.imports())
+      present = present || (import.module.starts_with(module.substr(0, 10)) &&
+                            (import.member == name || (import.star && star_exports(import.module, name))));
+    std::string spelled = colon == std::string::npos ? file.spelling(name) : name;
+    if (!present) from[module].insert(spelled == name ? name : name + " as " + spelled);
+  }
   std::vector<std::string> lines;
   if (exits) lines.push_back("import atexit");
   for (const auto& [module, names] : from) {

@@ -1,6 +1,8 @@
 // The table of options and its readers.
 #include "migrate/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -103,6 +105,57 @@ void set_option(Options& options, std::string_view name, std::string_view value)
   for (const OptionRow& row : option_rows())
     if (row.name == name) return row.set(options, value);
   fail(ErrorKind::invalid_argument, "", "there is no option '{}'", name);
+}
+
+std::vector<Finding> idle_options(const Result& result, const Options& options) {
+  struct Row {
+    std::string_view option;
+    bool set;
+    std::string_view mark;  // a rule that it switches on, or a word of the text that it writes
+    std::string_view needs;
+  };
+  const bool horovod = options.distributed == Distribution::horovod;
+  const Row rows[] = {
+      {"--precision-mode", !options.precision_mode.empty(), "precision_mode",
+       "a session of TensorFlow 1 or an NPURunConfig"},
+      {"--dump-path", !options.dump_path.empty(), "enable_dump", "a session of TensorFlow 1"},
+      {"--profiling-options", !options.profiling_options.empty(), "profiling_mode", "a session of TensorFlow 1"},
+      {"--iterations-per-loop", options.iterations_per_loop > 0, "iterations_per_loop",
+       "--npu-estimator and a tf.estimator.RunConfig"},
+      {"--npu-estimator", options.npu_estimator, "npu-estimator",
+       "a tf.estimator.Estimator that is not an NPUEstimator yet"},
+      {"--loss-scale", !options.loss_scale.empty(), "NPULossScaleOptimizer",
+       "an optimizer of tf.train that is not wrapped yet"},
+      {"--control-flow-v2", options.control_flow_v2, "control-flow-v2", "an entry script that imports TensorFlow 1"},
+      {"--distributed horovod", horovod, "horovod-", "a use of Horovod in a script of TensorFlow 1"},
+      {"--distributed tf_strategy", options.distributed == Distribution::tf_strategy, "strategy",
+       "a strategy, an optimizer or a training call of TensorFlow 1 that is not rewritten yet"},
+      {"--platform", options.platform, "platform",
+       "a RunConfig, a dropout layer or options of the optimizer in TensorFlow 1"},
+      {"--main", !options.main.empty(), "main", "the path of a script that uses TensorFlow, relative to PATH"},
+  };
+  auto does = [&](const Row& row) {
+    for (const FileResult& file : result.files) {
+      if (row.mark == "main" && file.entry) return true;
+      for (const AppliedChange& change : file.changes) {
+        const Rule* rule = find_rule(change.change.rule);
+        if (change.change.rule.starts_with(row.mark) ||
+            (row.mark == "npu-estimator" && change.change.rule == "npu-run-config") ||
+            (row.mark == "platform" && rule && rule->when == When::platform) ||
+            (row.mark == "strategy" && rule && (rule->when == When::strategy || rule->id == "optimizer")))
+          return true;
+        for (const Edit& edit : change.change.edits)
+          if (edit.text.find(row.mark) != std::string::npos) return true;
+      }
+    }
+    return false;
+  };
+  std::vector<Finding> found;
+  for (const Row& row : rows)
+    if (row.set && !does(row))
+      found.push_back({"option", Severity::note, "", 0, 0, 0, 0, fmt::format("{} has changed nothing", row.option),
+                       fmt::format("it needs {}, and none was found", row.needs), false});
+  return found;
 }
 
 void set_options(Options& options, std::string_view words) {

@@ -19,6 +19,8 @@ struct OptionRow {
 const std::vector<OptionRow>& option_rows();
 /// Sets one option; throws Error{invalid_argument} for an unknown name or a wrong value.
 void set_option(Options& options, std::string_view name, std::string_view value);
+/// A note for each option that was set and changed nothing, with what it needs.
+std::vector<Finding> idle_options(const Result& result, const Options& options);
 /// "tf=1 platform loss_scale=128"
 void set_options(Options& options, std::string_view words);
 /// The members of a JSON object: strings, numbers, booleans, lists of strings. `where` names the file in errors.

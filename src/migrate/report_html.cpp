@@ -36,17 +36,16 @@ document.querySelectorAll('#'+i.dataset.for+' tbody tr').forEach(r=>{r.hidden=!r
 
 std::string escape(std::string_view text) {
   std::string safe;
+  safe.reserve(text.size());
   for (char c : text) {
-    if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '&')
-      safe += "&amp;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n')
-      safe += c;
+    switch (c) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      case '"': safe += "&quot;"; break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') safe += c;
+    }
   }
   return safe;
 }
@@ -73,7 +72,7 @@ std::pair<std::string, std::string> marked(std::string_view a, std::string_view 
 }
 
 std::string side_by_side(const FileResult& file) {
-  std::vector<DiffLine> lines = diff_lines(file.before, file.after);
+  std::vector<DiffLine> lines = diff_lines(file.before, file.after, file.edits);
   std::vector<bool> shown(lines.size(), false);
   for (size_t i = 0; i < lines.size(); ++i)
     if (lines[i].kind != ' ')
@@ -156,6 +155,10 @@ std::string html_report(const Result& result, const std::string& title) {
 
   html += "<h2>Findings</h2>";
   std::string rows;
+  for (const Finding& finding : result.findings)
+    rows +=
+        fmt::format("<tr><td>{}</td><td></td><td>{}<br><span style=\"color:var(--soft)\">{}</span></td><td></td></tr>",
+                    tag(to_string(finding.severity)), escape(finding.message), escape(finding.advice));
   for (Severity severity : {Severity::error, Severity::warning, Severity::note})
     for (const FileResult& file : result.files)
       for (const Finding& finding : file.findings)

@@ -6,29 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "migrate/rule.h"
 #include "support/files.h"
 
 namespace cairn::migrate {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Scripts hold any bytes; JSON holds UTF-8.
-std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
-std::string_view state_name(FileState state) {
-  switch (state) {
-    case FileState::unchanged: return "unchanged";
-    case FileState::changed: return "changed";
-    case FileState::copied: return "copied";
-    case FileState::failed: return "failed";
-  }
-  return "copied";
-}
 
 std::string_view distribution_name(Distribution distribution) {
   switch (distribution) {
@@ -40,20 +23,34 @@ std::string_view distribution_name(Distribution distribution) {
   return "none";
 }
 
-Json finding_json(const Finding& finding) {
-  return {{"rule", finding.rule},       {"severity", to_string(finding.severity)},
-          {"line", finding.line},       {"column", finding.column},
-          {"message", finding.message}, {"advice", finding.advice}};
+std::string_view generation_name(Generation generation) {
+  switch (generation) {
+    case Generation::none: return "none";
+    case Generation::tf1: return "tf1";
+    case Generation::tf2: return "tf2";
+    case Generation::both: return "both";
+  }
+  return "none";
 }
 
+namespace {
+
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+// "TensorFlow 1", or how many scripts are of each interface.
+std::string interfaces(const Result& result) {
+  size_t scripts[3] = {};
+  for (const FileResult& file : result.files) ++scripts[file.tf];
+  if (!scripts[1] || !scripts[2]) return fmt::format("TensorFlow {}", result.tf);
+  return fmt::format("{} of TensorFlow 1, {} of TensorFlow 2", scripts[1], scripts[2]);
+}
 
 }  // namespace
 
 std::string diff_report(const Result& result) {
   std::string text;
   for (const FileResult& file : result.files)
-    if (file.state == FileState::changed) text += unified_diff(file.before, file.after, file.path);
+    if (file.state == FileState::changed) text += unified_diff(file.before, file.after, file.edits, file.path);
   return text;
 }
 
@@ -72,6 +69,8 @@ std::string text_report(const Result& result) {
           finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path);
   }
   std::string text;
+  for (const Finding& finding : result.findings)
+    text += fmt::format("{:<8}{}\n        {}\n", to_string(finding.severity), finding.message, finding.advice);
   for (Severity severity : {Severity::error, Severity::warning, Severity::note})
     for (const auto& [what, places] : findings[severity]) {
       std::string where = places[0] + (places.size() > 1 ? fmt::format(" and {} more", places.size() - 1) : "");
@@ -87,109 +86,19 @@ std::string text_report(const Result& result) {
     return file.state == FileState::changed || file.state == FileState::unchanged;
   });
   text += fmt::format(
-      "\n{} files, {} of them scripts of a framework; {} changed by {} edits ({} to review), {} left out; TensorFlow "
-      "{}, distribution {}\n",
-      result.files.size(), scripts, result.changed(), edits, review, result.failed(), result.tf,
+      "\n{} files, {} of them scripts of a framework; {} changed by {} edits ({} to review), {} left out; {}, "
+      "distribution {}\n",
+      result.files.size(), scripts, result.changed(), edits, review, result.failed(), interfaces(result),
       distribution_name(result.distributed));
   text += fmt::format("{} lines in {:.2f} s; readiness {} %\n", result.lines, result.seconds, result.readiness());
   return text;
 }
 
-std::string json_report(const Result& result) {
-  Json files = Json::array();
-  for (const FileResult& file : result.files) {
-    if (file.state == FileState::copied && file.findings.empty()) continue;
-    Json entry = {{"path", file.path}, {"state", state_name(file.state)}, {"entry", file.entry}, {"lines", file.lines}};
-    entry["changes"] = Json::array();
-    for (const AppliedChange& change : file.changes)
-      entry["changes"].push_back({{"rule", change.change.rule},
-                                  {"tier", tier_name(change.change.tier)},
-                                  {"line", change.line},
-                                  {"column", change.column},
-                                  {"message", change.change.message},
-                                  {"old", change.old_text},
-                                  {"new", change.new_text}});
-    entry["edits"] = Json::array();
-    for (const Edit& edit : file.edits)
-      entry["edits"].push_back({{"begin", edit.begin}, {"end", edit.end}, {"text", edit.text}});
-    entry["findings"] = Json::array();
-    for (const Finding& finding : file.findings) entry["findings"].push_back(finding_json(finding));
-    entry["references"] = Json::array();
-    for (const Reference& reference : file.references)
-      entry["references"].push_back({{"name", reference.name},
-                                     {"use", reference.use},
-                                     {"line", reference.line},
-                                     {"column", reference.column},
-                                     {"status", reference.status},
-                                     {"platform", reference.platform},
-                                     {"advice", reference.advice}});
-    files.push_back(std::move(entry));
-  }
-  return dump({{"version", 1},
-               {"tf", result.tf},
-               {"distributed", distribution_name(result.distributed)},
-               {"entries", result.entries},
-               {"changed", result.changed()},
-               {"failed", result.failed()},
-               {"readiness", result.readiness()},
-               {"files", std::move(files)}});
-}
-
-std::string sarif_report(const Result& result) {
-  Json rules = Json::array(), results = Json::array();
-  for (const Rule* rule : all_rules())
-    rules.push_back({{"id", rule->id},
-                     {"shortDescription", {{"text", rule->title}}},
-                     {"fullDescription", {{"text", rule->reason}}}});
-  auto location = [](const std::string& path, Json region) {
-    return Json::array(
-        {{{"physicalLocation", {{"artifactLocation", {{"uri", path}}}, {"region", std::move(region)}}}}});
-  };
-  for (const FileResult& file : result.files) {
-    LineIndex lines(file.before);
-    auto region = [&](uint32_t begin, uint32_t end) -> Json {
-      return {{"startLine", lines.at(begin).line},
-              {"startColumn", utf16_column(file.before, lines, begin)},
-              {"endLine", lines.at(end).line},
-              {"endColumn", utf16_column(file.before, lines, end)}};
-    };
-    bool notebook = file.path.ends_with(".ipynb");  // spans of changes are in its code there, not in its bytes
-    for (const AppliedChange& change : file.changes) {
-      if (notebook) continue;
-      Json replacements = Json::array();
-      for (const Edit& edit : change.change.edits)
-        replacements.push_back(
-            {{"deletedRegion", region(edit.begin, edit.end)}, {"insertedContent", {{"text", edit.text}}}});
-      Json fixes = Json::array({{{"description", {{"text", change.change.message}}},
-                                 {"artifactChanges", Json::array({{{"artifactLocation", {{"uri", file.path}}},
-                                                                   {"replacements", std::move(replacements)}}})}}});
-      results.push_back({{"ruleId", change.change.rule},
-                         {"level", change.change.tier == Tier::safe ? "note" : "warning"},
-                         {"message", {{"text", change.change.message}}},
-                         {"locations", location(file.path, region(change.change.at.begin, change.change.at.end))},
-                         {"fixes", std::move(fixes)}});
-    }
-    for (const Finding& finding : file.findings) {
-      Json at = {{"startLine", std::max(1u, finding.line)}};
-      results.push_back(
-          {{"ruleId", finding.rule},
-           {"level", to_string(finding.severity)},
-           {"message", {{"text", finding.advice.empty() ? finding.message : finding.message + "; " + finding.advice}}},
-           {"locations", location(file.path, std::move(at))}});
-    }
-  }
-  return dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-               {"version", "2.1.0"},
-               {"runs", Json::array({{{"tool", {{"driver", {{"name", "cairn migrate"}, {"rules", std::move(rules)}}}}},
-                                      {"columnKind", "utf16CodeUnits"},
-                                      {"results", std::move(results)}}})}});
-}
-
 std::string csv_report(const Result& result) {
   auto field = [](std::string_view text) {
     std::string quoted = "\"";
-    for (char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + "\"";
+    for (char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted += '"';
   };
   std::string text = "kind,file,line,column,name,status,platform class,message,advice\n";
   auto row = [&](std::string_view kind, const std::string& file, uint32_t line, uint32_t column, std::string_view name,
@@ -198,6 +107,8 @@ std::string csv_report(const Result& result) {
     text += fmt::format("{},{},{},{},{},{},{},{},{}\n", kind, field(file), line, column, field(name), field(status),
                         field(platform), field(message), field(advice));
   };
+  for (const Finding& finding : result.findings)
+    row("finding", "", 0, 0, finding.rule, to_string(finding.severity), "", finding.message, finding.advice);
   for (const FileResult& file : result.files) {
     for (const AppliedChange& change : file.changes)
       row("change", file.path, change.line, change.column, change.change.rule, tier_name(change.change.tier), "",

@@ -21,6 +21,9 @@ std::string html_report(const Result& result, const std::string& title);
 /// The known seven columns and ours behind them. Throws Error when it cannot be written or the build has no xlsx writer.
 void xlsx_report(const Result& result, const SupportList& list, const std::string& path);
 
+std::string_view generation_name(Generation generation);
+std::string_view distribution_name(Distribution distribution);
+
 /// The five report files of the platform's converter (success_report.txt, failed_report.txt, need_migration_doc.txt,
 /// api_brief_report.txt, api_analysis_report.xlsx) into `folder`.
 void platform_reports(const Result& result, const SupportList& list, const std::string& folder);

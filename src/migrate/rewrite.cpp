@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "migrate/api_table.h"
 #include "migrate/rule.h"
@@ -110,7 +111,15 @@ void Context::find(const Rule& rule, NodeId node, Severity severity, std::string
                              std::move(message), std::move(advice), suppressed(node, rule.id)});
 }
 
-bool Context::suppressed(NodeId node, std::string_view rule) const {
+bool Context::holds(NodeId node, const std::string& words) {
+  auto [known, fresh] = held_.try_emplace({node, words});
+  std::string_view text = node == 0 ? std::string_view(module.text()) : syntax.text(node);
+  if (fresh) known->second = memmem(text.data(), text.size(), words.data(), words.size()) != nullptr;
+  return known->second;
+}
+
+bool Context::suppressed(NodeId node, std::string_view rule) {
+  if (!holds("# cairn: ignore")) return false;
   // "# cairn: ignore" or "# cairn: ignore[rule, rule]" on a line of the spot or of its statement's first line.
   auto forbids = [&](std::string_view line) {
     size_t mark = line.find("# cairn: ignore");

@@ -96,7 +96,7 @@ class Context {
   /// How this file spells TensorFlow ("tf"), "" when it has no name for it.
   std::string tensorflow();
   void find(const Rule& rule, NodeId node, Severity severity, std::string message, std::string advice);
-  bool suppressed(NodeId node, std::string_view rule) const;
+  bool suppressed(NodeId node, std::string_view rule);
   /// Whether the statement around the node parsed without damage.
   bool sound(NodeId node) const;
   /// The name under which `name` of npu_bridge.npu_init can be used in this file, imported or to be imported.
@@ -105,8 +105,12 @@ class Context {
   /// Definition nodes of functions and classes around the node, innermost first.
   std::vector<NodeId> definitions_around(NodeId node) const;
   std::string newline() const;
+  /// Whether the file, or the code of one node, holds these words; each is searched once.
+  bool holds(const std::string& words) { return holds(0, words); }
+  bool holds(NodeId node, const std::string& words);
 
  private:
+  std::map<std::pair<NodeId, std::string>, bool> held_;
   std::map<std::string, std::string> spelled_;
 };
 

@@ -13,11 +13,9 @@ constexpr std::string_view kMapAndBatch = "map_func batch_size num_parallel_batc
 // Whether the pipeline the call is part of shuffles or repeats: only training does.
 bool shuffles(Context& file, NodeId call) {
   NodeId statement = file.syntax.statement(call);
-  std::string_view text = file.syntax.text(statement);
-  if (text.find(".shuffle(") != text.npos || text.find(".repeat()") != text.npos) return true;
+  if (file.holds(statement, ".shuffle(") || file.holds(statement, ".repeat()")) return true;
   NodeId function = file.syntax.ancestor(call, Kind::function_definition);
-  std::string_view around = function == kNoNode ? std::string_view() : file.syntax.text(function);
-  return around.find(".shuffle(") != around.npos;
+  return function != kNoNode && file.holds(function, ".shuffle(");
 }
 
 // The phase by the branches and variables inside the function around the call.

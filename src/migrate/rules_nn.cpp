@@ -212,8 +212,7 @@ void gelu(Context& file, const Rule& rule) {
 void keras_dropout(Spot& spot) {
   Context& file = spot.file;
   if (file.module.mentions("npu_convert_dropout")) return;
-  for (const Change& change : file.changes)
-    if (change.rule == spot.rule.id) return;
+  if (!file.changes.empty() && file.changes.back().rule == spot.rule.id) return;
   Rewrite rewrite(spot);
   rewrite.use("npu_bridge.estimator.npu:npu_convert_dropout");
   rewrite.commit();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 #include "migrate/rules.h"
 
@@ -59,8 +60,8 @@ const Site& site_of(std::string_view callee) {
 bool carries_npu_entry(Context& file, NodeId config) {
   config = file.syntax.unwrap(config);
   if (file.resolver.is_instance(file.module, config, "npu.done.config")) return true;
-  std::string entry = file.text(config) + ".graph_options.rewrite_options.custom_optimizers";
-  return file.module.text().find(entry) != std::string::npos;
+  const std::string entry = ".graph_options.rewrite_options.custom_optimizers";
+  return file.holds(entry) && file.holds(file.text(config) + entry);
 }
 
 // The options people add by hand, as lines that set them on the session's NpuOptimizer entry.
@@ -143,15 +144,30 @@ void graph_options(Spot& spot) {
 
 void not_closed(Context& file, const Rule& rule) {
   // x = tf.Session(...) without x.close() and without `with`.
+  std::set<std::string_view> closed;
+  for (NodeId call : file.module.calls_of("close")) {
+    NodeId callee = file.syntax.child(call, Field::function);
+    if (file.syntax.kind(callee) == Kind::attribute)
+      closed.insert(file.syntax.text(file.syntax.child(callee, Field::object)));
+  }
+  for (NodeId call : file.module.calls_of("close_session"))
+    for (NodeId argument : file.syntax.children(file.syntax.child(call, Field::arguments)))
+      closed.insert(file.syntax.text(argument));
+  for (NodeId item = 0; item < file.syntax.size(); ++item)
+    if (file.syntax.kind(item) == Kind::with_item) {
+      NodeId value = file.syntax.first(item);
+      if (file.syntax.kind(value) == Kind::as_pattern) value = file.syntax.first(value);
+      closed.insert(file.syntax.text(value));
+    }
+  for (NodeId call : file.module.calls_of("register"))  // atexit.register(close_session, s)
+    for (NodeId argument : file.syntax.children(file.syntax.child(call, Field::arguments)))
+      closed.insert(file.syntax.text(argument));
   for (NodeId call = 0; call < file.syntax.size(); ++call) {
     if (file.syntax.kind(call) != Kind::call) continue;
     NodeId assignment = file.syntax.parent(call);
     if (file.syntax.kind(assignment) != Kind::assignment || !file.calls(call, "tf.Session")) continue;
     std::string name = file.text(file.syntax.child(assignment, Field::left));
-    if (file.module.text().find(name + ".close()") != std::string::npos ||
-        file.module.text().find("with " + name) != std::string::npos)
-      continue;
-    if (file.module.text().find("close_session(" + name) != std::string::npos) continue;
+    if (closed.contains(name)) continue;
     file.find(
         rule, call, Severity::note, fmt::format("the session {} is never closed", name),
         fmt::format("here nothing need be done; on the Ascend platform call {}.close() when the work is done", name));

@@ -207,7 +207,7 @@ std::string training_condition(Context& file, NodeId node) {
     if (parameter.name == "is_training" || parameter.name == "training" || parameter.name == "train" ||
         parameter.name == "is_train")
       return std::string(parameter.name);
-    if (parameter.name == "mode" && file.text(function).find("ModeKeys") != std::string::npos)
+    if (parameter.name == "mode" && file.holds(function, "ModeKeys"))
       if (std::string tf = file.tensorflow(); !tf.empty()) return "mode == " + tf + ".estimator.ModeKeys.TRAIN";
   }
   return "";

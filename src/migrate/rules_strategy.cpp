@@ -51,12 +51,23 @@ void sources(Context& file, NodeId node, std::set<NodeId>& found, int depth = 0)
     case Kind::boolean_operator:
       for (NodeId part : file.syntax.children(node)) sources(file, part, found, depth + 1);
       break;
-    case Kind::attribute:
-      for (const SelfAssignment& assignment : file.module.self_assignments())
-        if (assignment.name == file.syntax.text(file.syntax.child(node, Field::attribute)) &&
-            assignment.value != kNoNode && file.syntax.text(file.syntax.child(node, Field::object)) == "self")
-          sources(file, assignment.value, found, depth + 1);
+    case Kind::attribute: {
+      // A member: what this function has assigned to it before, else what the others assign.
+      if (file.syntax.text(file.syntax.child(node, Field::object)) != "self" || !found.insert(node).second) return;
+      const NodeId here = file.syntax.ancestor(node, Kind::function_definition);
+      std::vector<NodeId> before, elsewhere;
+      for (const SelfAssignment& assignment : file.module.self_assignments()) {
+        if (assignment.name != file.syntax.text(file.syntax.child(node, Field::attribute)) ||
+            assignment.value == kNoNode)
+          continue;
+        if (file.syntax.ancestor(assignment.value, Kind::function_definition) != here)
+          elsewhere.push_back(assignment.value);
+        else if (file.syntax[assignment.value].after <= node)
+          before.push_back(assignment.value);
+      }
+      for (NodeId value : before.empty() ? elsewhere : before) sources(file, value, found, depth + 1);
       break;
+    }
     default: break;
   }
 }

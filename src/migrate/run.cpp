@@ -9,6 +9,8 @@
 
 #include "migrate/api_table.h"
 #include "migrate/notebook.h"
+#include "migrate/options.h"
+#include "migrate/parallel.h"
 #include "migrate/rules.h"
 #include "support/executor.h"
 
@@ -62,10 +64,6 @@ struct Script {
   std::unique_ptr<Notebook> notebook;
 };
 
-void parallel(Executor& executor, size_t count, const std::function<void(size_t)>& body) {
-  executor.run(static_cast<int>(count), [&](int chunk, int) { body(static_cast<size_t>(chunk)); });
-}
-
 // ---- references ----
 
 std::string_view use_of(const Syntax& syntax, NodeId node) {
@@ -97,8 +95,11 @@ void note_references(Context& file) {
   std::map<uint32_t, std::string_view> hand_work;  // line -> advice
   for (const Finding& finding : result.findings)
     if (finding.severity != Severity::note) hand_work.emplace(finding.line, finding.advice);
+  std::unordered_map<std::string, ApiSupport> known;
   auto add = [&](NodeId node, const ApiName& name, std::string_view use) {
-    ApiSupport support = api_support(name.name);
+    auto [found, fresh] = known.try_emplace(name.name);
+    if (fresh) found->second = api_support(name.name);
+    const ApiSupport& support = found->second;
     Position at = file.module.lines().at(file.syntax[node].begin);
     Reference reference{result.path,
                         at.line,
@@ -203,8 +204,9 @@ void show(const Module& module, const Change& change, AppliedChange& shown) {
   const std::string& text = module.text();
   uint32_t begin = change.at.begin, end = change.at.end;
   for (const Edit& edit : change.edits) begin = std::min(begin, edit.begin), end = std::max(end, edit.end);
-  while (begin > 0 && text[begin - 1] != '\n') --begin;
-  while (end < text.size() && text[end] != '\n') ++end;
+  constexpr uint32_t kMost = 160;  // of a long line on either side
+  for (uint32_t most = kMost; begin > 0 && text[begin - 1] != '\n' && most > 0; --most) --begin;
+  for (uint32_t most = kMost; end < text.size() && text[end] != '\n' && most > 0; --most) ++end;
   Position at = module.lines().at(change.at.begin);
   shown.line = at.line;
   shown.column = at.column;
@@ -376,6 +378,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
     migrate_module(project, *modules[i], script.notebook.get(), options, facts, facts.files[i],
                    result.files[script.file]);
   });
+  result.findings = idle_options(result, options);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

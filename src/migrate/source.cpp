@@ -79,14 +79,4 @@ bool names_a_framework(std::string_view text) {
   });
 }
 
-uint32_t utf16_column(std::string_view text, const LineIndex& lines, uint32_t offset) {
-  uint32_t begin = lines.start(lines.at(offset).line);
-  uint32_t units = 0;
-  for (uint32_t i = begin; i < offset && i < text.size(); ++i) {
-    unsigned char byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xC0) != 0x80) units += byte >= 0xF0 ? 2 : 1;
-  }
-  return units + 1;
-}
-
 }  // namespace cairn::migrate

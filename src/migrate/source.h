@@ -44,7 +44,4 @@ std::string parsable_copy(std::string_view text, const std::string& encoding);
 /// Whether a text scan sees the name of a framework that migration is about; false means the file needs no parse.
 bool names_a_framework(std::string_view text);
 
-/// Characters before `offset` in its line counted in UTF-16 units (what SARIF columns are), from 1.
-uint32_t utf16_column(std::string_view text, const LineIndex& lines, uint32_t offset);
-
 }  // namespace cairn::migrate
