@@ -8,20 +8,28 @@ namespace cairn {
 
 namespace {
 
+/// Two neighbours in the wrong order count as one.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    std::swap(before, last);
+    std::swap(last, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
 }
+
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+size_t difference(size_t a, size_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
@@ -29,8 +37,11 @@ std::optional<std::string_view> nearest(std::string_view name, std::span<const s
   std::optional<std::string_view> found;
   size_t least = name.size() / 3 + 2;
   for (std::string_view candidate : candidates) {
+    if (same_letters(name, candidate)) return candidate;
     const size_t distance = edit_distance(name, candidate);
-    if (distance < least) least = distance, found = candidate;
+    const bool as_long = found && distance == least &&
+                         difference(name.size(), candidate.size()) < difference(name.size(), found->size());
+    if (distance < least || as_long) least = distance, found = candidate;
   }
   return found;
 }

@@ -8,8 +8,9 @@
 
 namespace cairn {
 
-/// The candidate with the least edit distance (insert, remove, replace a byte) from `name`, the first of equals; nothing
-/// where more than a third of the name, and one byte, would change.
+/// The candidate with the least edit distance (insert, remove, replace a byte, swap two) from `name`, of equals the one whose
+/// length is nearest, then the first; one that differs in the case of letters alone before all others. Nothing where more
+/// than a third of the name, and one byte, would change.
 std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 /// "; did you mean NAME?", or nothing.

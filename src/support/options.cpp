@@ -184,6 +184,11 @@ class Reader {
               "single quotes keep variables as they are; use double quotes");
       return std::nullopt;
     }
+    if (def.type == OptionType::path && value.find_last_not_of(",;") != std::string::npos &&
+        value.find_last_not_of(",;") + 1 < value.size()) {
+      repaired(fmt::format("{}: what hangs behind the path is left out: {}", option, value));
+      value.resize(value.find_last_not_of(",;") + 1);
+    }
     if (def.type == OptionType::path) value = expand_home(value);
     return value;
   }

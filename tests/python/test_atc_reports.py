@@ -117,6 +117,8 @@ def test_what_is_open_is_told(command, tmp_path):
     (["--singleop=bad.json"], "E10025", "line 2, column 9: syntax error"),
     (["--op_precision_mode=bad.ini"], "E10001", "line 3: 'much' is no precision of an operator"),
     (["--customize_dtypes=bad.ini"], "E10001", "line 1: [ByOpType]: expected Name::InputDtype"),
+    (["--output_type=FP16,FP32"], "E10001", "give one type for all outputs, or one for each"),
+    (["--input_fp16_nodes=x,z"], "E10016", "separate the inputs by ';'"),
     (["--out_nodes=y:0,z:0"], "E10001", "';' is missing in front of 'z:0'"),
     (["--input_shape=x:2,3 z:1"], "E10002", "';' is missing in front of 'z:1'"),
 ])  # fmt: skip

@@ -189,6 +189,27 @@ TEST_F(Corpus, OptionsThatAreRefusedSayWhyInEveryForm) {
   }
 }
 
+TEST(NearestOptions, SwappedLettersAndTheCaseOfLettersAreSeen) {
+  for (const auto& [wrong, right] : {std::pair("modle", "model"),
+                                     {"ouptut", "output"},
+                                     {"framwork", "framework"},
+                                     {"input_shap", "input_shape"},
+                                     {"inptu_shape", "input_shape"},
+                                     {"outnodes", "out_nodes"},
+                                     {"out-node-s", "out_nodes"},
+                                     {"soc_versoin", "soc_version"},
+                                     {"percision_mode", "precision_mode"},
+                                     {"ouput_type", "output_type"},
+                                     {"insert_op_config", "insert_op_conf"}})
+    EXPECT_EQ(nearest_option(wrong, kAtc), std::string_view(right)) << wrong;
+}
+
+TEST(Paths, WhatHangsBehindAPathIsLeftOut) {
+  const ParsedOptions options = parse_options({"--model=m.pb,", "--output=out;"}, kAtc);
+  EXPECT_EQ(options.get("model") + options.get("output"), "m.pbout");
+  EXPECT_EQ(options.repairs.size(), 2u);
+}
+
 TEST(RepeatedOptions, TheSentenceTellsWhichCounts) {
   const ParsedOptions options = parse_options({"--output=a", "--out_nodes=y", "--output=b", "--output_nodes=z"}, kAtc);
   EXPECT_EQ(options.repairs,

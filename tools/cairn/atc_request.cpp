@@ -157,7 +157,10 @@ class Reader {
         stop("E10001", "--output_type",
              fmt::format(
                  "Value [{}] for parameter [--output_type] is invalid. Reason: '{}' is not FP32, FP16, UINT8 or INT8",
-                 options_.get("output_type"), name));
+                 options_.get("output_type"), name),
+             name.find_first_of(", ") == std::string::npos
+                 ? ""
+                 : "give one type for all outputs, or one for each: --output_type=\"a:0:FP16;b:0:FP32\"");
       return *dtype;
     };
     for (const std::string& part : split_list(options_.get("output_type"), ';')) {

@@ -135,7 +135,8 @@ void check_fp16_inputs(const Conversion& conversion, const Function& main) {
     auto found = std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(*param, name); });
     if (found == params.end())
       stop("E10016", "--input_fp16_nodes",
-           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name));
+           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name),
+           name.find_first_of(", ") == std::string::npos ? "" : "separate the inputs by ';'");
     if (!(*found)->type.dtype.is_float())
       stop("E10001", "--input_fp16_nodes",
            fmt::format(
@@ -155,7 +156,11 @@ Module open_source(const Conversion& conversion) {
              fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name, error.what()));
     if (error.message().find("has no node '") != std::string::npos ||
         error.message().find("has no tensor or node '") != std::string::npos)
-      stop("E10016", "--out_nodes", fmt::format("An opname specified in [--out_nodes] is not found: {}", error.what()));
+      stop("E10016", "--out_nodes", fmt::format("An opname specified in [--out_nodes] is not found: {}", error.what()),
+           std::any_of(conversion.import.out_nodes.begin(), conversion.import.out_nodes.end(),
+                       [](const std::string& node) { return node.find_first_of(", ") != std::string::npos; })
+               ? "separate the nodes by ';': --out_nodes=\"a:0;b:0\""
+               : "");
     throw;
   }
 }
