@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow_adapter
 from conftest import BIN
 
 import cairn
@@ -146,3 +147,33 @@ def test_a_refusal_that_is_lost_keeps_its_status(how, tmp_path):
     for words, status in ((["port", tmp_path / "missing.py"], 2), (["diff", "--script", tmp_path / "missing.py"], 1)):
         done = subprocess.run([BIN / "cairn", *words], stdout=subprocess.PIPE, preexec_fn=lost("errors", how))
         assert done.returncode == status, words
+
+
+STEP_IN_A_CHILD = """
+import os
+import numpy as np
+import tensorflow.compat.v1 as tf
+from npu_bridge.npu_init import *
+tf.disable_eager_execution()
+x = tf.placeholder(tf.float32, [8, 8])
+y = tf.matmul(x, x)
+a = np.ones((8, 8), np.float32)
+with tf.Session(config=npu_config_proto()) as s:
+    s.run(y, {x: a})
+    child = os.fork()
+    if child == 0:
+        try:
+            s.run(y, {x: a})
+        except RuntimeError as refused:
+            print(refused, flush=True)
+            os._exit(7)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), s.run(y, {x: a}).sum())
+"""
+
+
+def test_a_tensorflow_session_in_a_child_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "train.py").write_text(STEP_IN_A_CHILD)
+    done = tensorflow_adapter.run_python([tmp_path / "train.py"], "cairn", timeout=120)
+    assert "forked after its parent had opened a session" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "7 512.0"

@@ -11,7 +11,7 @@ SUPPORTED = "2.15."
 LIBRARY = pathlib.Path(__file__).with_name("_cairn_tf.so")
 OPTIMIZER = "NpuOptimizer"
 
-_state = {"library": None, "reason": "", "told": False}
+_state = {"library": None, "reason": "", "told": False, "used": False}
 
 
 def selected():
@@ -44,6 +44,7 @@ def library():
 
 def require():
     """Called for every session that wants the engine."""
+    _state["used"] = True
     if selected() == "tensorflow":
         tell_once("CAIRN_ENGINE=tensorflow: sessions run on stock TensorFlow, not on Cairn's engine")
     elif _state["library"] is None:
@@ -53,10 +54,38 @@ def require():
         )
 
 
+def tell(sentence):
+    """A line on standard error, where that can be written."""
+    try:
+        print(f"npu_bridge: {sentence}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+
+
 def tell_once(sentence):
     if not _state["told"]:
         _state["told"] = True
-        print(f"npu_bridge: {sentence}", file=sys.stderr)
+        tell(sentence)
+
+
+def _refuse_in_child():
+    """TensorFlow's threads stay in the process that forks: a step in the child would wait for them for ever."""
+    if not _state["used"]:
+        return
+    from tensorflow.python.client import session
+    from tensorflow.python.eager import execute
+
+    def refuse(*_arguments, **_options):
+        raise RuntimeError(
+            "npu_bridge: this process was forked after its parent had opened a session, and TensorFlow's threads stay in the"
+            " parent; start it with multiprocessing's spawn method to run TensorFlow in it"
+        )
+
+    session.BaseSession.run = refuse
+    execute.execute = execute.quick_execute = refuse
+
+
+os.register_at_fork(after_in_child=_refuse_in_child)
 
 
 def entry_of(config):

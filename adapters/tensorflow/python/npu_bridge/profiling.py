@@ -4,7 +4,6 @@ session's making to its closing; those of sessions that are open together are on
 import ctypes
 import json
 import os
-import sys
 import weakref
 
 from npu_bridge import engine
@@ -34,10 +33,10 @@ def stop(session):
 def _stop(library):
     folder = ctypes.c_void_p()
     if library.cairn_profile_stop(ctypes.byref(folder)):
-        print(f"npu_bridge: profile: {_last_error(library)}", file=sys.stderr)
+        engine.tell(f"profile: {_last_error(library)}")
     elif folder:
         path = ctypes.string_at(folder).decode()
-        print(f"npu_bridge: profile in {path}; `cairn profile export {path}` makes tables and a page of it", file=sys.stderr)
+        engine.tell(f"profile in {path}; `cairn profile export {path}` makes tables and a page of it")
         library.cairn_free_text(folder)
 
 
