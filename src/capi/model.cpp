@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "capi/handles.h"
+#include "ir/result_marks.h"
 #include "observe/dump.h"
 #include "observe/recorder.h"
 
@@ -122,7 +123,7 @@ Json describe(const Module& module, const Plan& plan) {
     Json sources = Json::array();
     auto add = [&](const Node& node) {
       for (SourceId id : node.sources)
-        if (id < module.sources.size()) sources.push_back(module.sources[id].name);
+        if (id < module.sources.size() && !result_mark(module.sources[id])) sources.push_back(module.sources[id].name);
     };
     if (step.control) add(*step.control);
     for (const Node* node : step.group.nodes) add(*node);

@@ -36,8 +36,14 @@ std::vector<const Layout*> plain_layouts(size_t rank, const std::string& known, 
   return layouts;
 }
 
-/// `tensor` in its device layout as the reference holds it; itself when the dims are equal already.
-Tensor to_reference_form(const LoadedTensor& mine, const LoadedTensor& golden, const std::string& golden_layout) {
+std::vector<int64_t> without_ones(std::vector<int64_t> dims) {
+  std::erase(dims, 1);
+  return dims;
+}
+
+/// `tensor` in its device layout as the reference holds it; itself when the dims are equal already. `exact`: they must be.
+Tensor to_reference_form(const LoadedTensor& mine, const LoadedTensor& golden, const std::string& golden_layout,
+                         bool exact) {
   const Tensor& tensor = mine.tensor;
   const std::vector<int64_t>& target = golden.tensor.dims();
   const Layout* from = find_layout(mine.layout);
@@ -49,7 +55,11 @@ Tensor to_reference_form(const LoadedTensor& mine, const LoadedTensor& golden, c
   if (from != nullptr)
     for (const Layout* to : plain_layouts(target.size(), golden_layout, *from))
       if (fits(*from, tensor.dims(), *to, target)) return from_blocks(tensor, *from, *to, target);
-  if (tensor.count() == golden.tensor.count()) return tensor;
+  // A dump may hold a tensor flattened; other dims of the same rank are another tensor.
+  const bool regrouped = from != nullptr || tensor.rank() != target.size();
+  if (!exact && tensor.count() == golden.tensor.count() &&
+      (regrouped || without_ones(tensor.dims()) == without_ones(target)))
+    return tensor;
   // The device may hold a tensor of other rank: [N,C] as [N,C1,1,1,C0]. Its own original shape is the way then.
   std::optional<int64_t> original = element_count(mine.original_dims);
   if (from != nullptr && original && *original == golden.tensor.count())
@@ -73,11 +83,14 @@ class GoldenIndex {
   GoldenIndex(const DumpStep& step, const OpMapping& mapping) {
     for (const DumpedOp& op : step.ops) {
       for (const TensorSource& source : op.tensors) {
-        add(op.name, source.input, source.index, {&op, &source});
+        Origin origin = source.input ? Origin() : origin_of_output(mapping, op.name, source.index);
+        if (!source.input && origin.name.empty()) origin = {source.origin, source.origin_index, ""};
+        // A file of ours may hold results of several source nodes: the place in it is not the result's number.
+        const bool ours = !op.sources.empty() && !origin.name.empty();
+        if (!ours) add(op.name, source.input, source.index, {&op, &source});
         if (source.input) continue;
-        Origin origin = origin_of_output(mapping, op.name, source.index);
-        if (origin.name.empty()) origin = {source.origin, source.origin_index, ""};
-        if (!origin.name.empty() && plain_name(origin.name) != plain_name(op.name))
+        if (ours) add(origin.name, false, origin.index, {&op, &source});
+        else if (!origin.name.empty() && plain_name(origin.name) != plain_name(op.name))
           add(origin.name, false, origin.index, {&op, &source});
       }
     }
@@ -114,7 +127,9 @@ std::vector<Origin> candidates(const DumpedOp& op, const TensorSource& source, c
   }
   add(origin_of_output(mapping, op.name, source.index));
   add({source.origin, source.origin_index, ""});
-  if (!op.sources.empty()) add({without_mark(op.sources.back()), source.index, ""});
+  // "split:slice" of ours is a value on the way to a result of split, none of its results.
+  const bool inner = !op.sources.empty() && op.name.starts_with(without_mark(op.sources.back()) + ":");
+  if (!op.sources.empty() && !inner) add({without_mark(op.sources.back()), source.index, ""});
   add({op.name, source.index, ""});
   add({"input_" + op.name, source.index, ""});
   return list;
@@ -125,6 +140,7 @@ struct Pair {
   const DumpedOp* op = nullptr;
   std::optional<TensorSource> mine, golden;
   std::string golden_layout;
+  bool plain = false;  // of trees whose names and shapes are to be the same
 };
 
 class Pairing {
@@ -134,13 +150,11 @@ class Pairing {
 
   std::vector<Pair> pairs() {
     std::vector<Pair> pairs;
-    std::map<std::string, size_t> runs;  // of an operator so far
     size_t sequence = 0;
     for (const DumpedOp* op : in_model_order()) {
       ++sequence;
-      size_t run = runs[plain_name(op->name)]++;
       if (op->tensors.empty()) pairs.push_back(blank(*op, sequence));
-      for (const TensorSource& source : op->tensors) pairs.push_back(pair(*op, source, sequence, run));
+      for (const TensorSource& source : op->tensors) pairs.push_back(pair(*op, source, sequence));
     }
     for (const DumpedOp& op : golden_.ops) {
       bool used = std::any_of(op.tensors.begin(), op.tensors.end(), [&](const auto& t) { return used_.contains(&t); });
@@ -179,7 +193,7 @@ class Pairing {
     return pair;
   }
 
-  Pair pair(const DumpedOp& op, const TensorSource& source, size_t sequence, size_t run) {
+  Pair pair(const DumpedOp& op, const TensorSource& source, size_t sequence) {
     Pair pair = blank(op, sequence);
     pair.mine = source;
     pair.row.has_tensor = true;
@@ -191,7 +205,7 @@ class Pairing {
       bool input = origin.layout == "input";
       const std::vector<GoldenTensor>* found = index_.find(origin.name, input, origin.index);
       if (found == nullptr) continue;
-      const GoldenTensor& golden = (*found)[std::min(run, found->size() - 1)];
+      const GoldenTensor& golden = counterpart(*found, origin, input);
       used_.insert(golden.source);
       pair.golden = *golden.source;
       pair.golden_layout = input ? "" : origin.layout;
@@ -205,9 +219,26 @@ class Pairing {
     return pair;
   }
 
+  /// Of the executions of one operator the next one; of names that differ in folders and dots only the same.
+  const GoldenTensor& counterpart(const std::vector<GoldenTensor>& found, const Origin& origin, bool input) {
+    auto same = [&](const GoldenTensor& each) {
+      return each.op->name == origin.name || each.source->origin == origin.name;
+    };
+    const bool exact = std::any_of(found.begin(), found.end(), same);
+    size_t run = runs_[{origin.name, input, origin.index}]++;
+    const GoldenTensor* last = &found.back();
+    for (const GoldenTensor& each : found) {
+      if (exact && !same(each)) continue;
+      last = &each;
+      if (run-- == 0) break;
+    }
+    return *last;
+  }
+
   const DumpStep& mine_;
   const DumpStep& golden_;
   const OpMapping& mapping_;
+  std::map<std::tuple<std::string, bool, int>, size_t> runs_;  // of a tensor so far
   GoldenIndex index_;
   std::set<const TensorSource*> used_;
   std::set<std::string> mapped_;
@@ -262,6 +293,21 @@ Verdict judge(Row& row, const Thresholds& thresholds) {
   return std::isnan(cosine) || std::isnan(distance) || !row.finding.empty() ? Verdict::warning : Verdict::pass;
 }
 
+/// Floats of any width are compared, integers and booleans as well, but not one kind with the other.
+void expect_same_kind(const LoadedTensor& mine, const LoadedTensor& golden) {
+  auto kind = [](DType dtype) { return dtype.is_float() ? 0 : dtype == kString ? 1 : dtype == kC64 ? 2 : 3; };
+  if (kind(mine.tensor.dtype()) != kind(golden.tensor.dtype()))
+    fail(ErrorKind::invalid_argument, "", "types differ: {} against {}", mine.dtype, golden.dtype);
+}
+
+void compare_texts(Row& row, const Tensor& mine, const Tensor& golden) {
+  auto x = mine.values<std::string>(), y = golden.values<std::string>();
+  size_t differ = 0;
+  for (size_t i = 0; i < x.size(); ++i) differ += x[i] != y[i];
+  row.verdict = differ == 0 ? Verdict::pass : Verdict::fail;
+  if (differ > 0) row.reason = fmt::format("{} of {} texts differ", differ, x.size());
+}
+
 void measure_pair(Pair& pair, const std::vector<Tensor>& golden_inputs, const CompareOptions& options) {
   Row& row = pair.row;
   LoadedTensor stored = load(*pair.mine, options.mine_version);
@@ -269,8 +315,10 @@ void measure_pair(Pair& pair, const std::vector<Tensor>& golden_inputs, const Co
   if (stored.tensor.dtype() == kF16) row.overflow = half_overflow(stored.tensor);
   LoadedTensor reference = load(*pair.golden, options.golden_version);
   row.golden_type = reference.dtype, row.golden_address = reference.address;
-  Tensor mine = to_reference_form(stored, reference, pair.golden_layout);
+  expect_same_kind(stored, reference);
+  Tensor mine = to_reference_form(stored, reference, pair.golden_layout, pair.plain);
   const Tensor& golden = reference.tensor;
+  if (mine.dtype() == kString) return compare_texts(row, mine, golden);
   row.metrics = measure(mine, golden, options.limit);
   row.reason = row.metrics.note;
   std::vector<float> storage_x, storage_y;
@@ -311,9 +359,9 @@ void measure_row(std::vector<Pair>& pairs, size_t at, const CompareOptions& opti
     }
     measure_pair(pair, inputs, options);
   } catch (const Error& error) {
-    pair.row.reason = error.what();
+    pair.row.reason = error.what(), pair.row.verdict = Verdict::fail;
   } catch (const std::bad_alloc&) {
-    pair.row.reason = "comparing it needs more memory than there is";
+    pair.row.reason = "comparing it needs more memory than there is", pair.row.verdict = Verdict::fail;
   }
 }
 
@@ -368,7 +416,7 @@ TensorPair load_pair(const DumpTree& mine, const DumpTree& golden, const OpMappi
       if (!pair.golden) fail(ErrorKind::not_found, pair.row.tensor_name(), "{}", pair.row.reason);
       LoadedTensor stored = load(*pair.mine, options.mine_version);
       LoadedTensor reference = load(*pair.golden, options.golden_version);
-      return {to_reference_form(stored, reference, pair.golden_layout), reference.tensor};
+      return {to_reference_form(stored, reference, pair.golden_layout, false), reference.tensor};
     }
   }
   if (!seen) fail(ErrorKind::not_found, mine.root, "holds no operator {}", op);
@@ -388,6 +436,13 @@ Comparison compare_trees(const DumpTree& mine, const DumpTree& golden, const OpM
     for (Pair& pair : found) {
       if (!chosen(pair, options)) continue;
       if (steps.size() > 1) pair.row.step = mine_step->number;
+      pair.plain = mine.plain && golden.plain;
+      const bool alone = !pair.mine || !pair.golden;
+      if (pair.op != nullptr && !pair.op->fault.empty()) pair.row.verdict = Verdict::fail;
+      if (pair.plain && alone && pair.row.verdict == Verdict::none) {
+        pair.row.verdict = Verdict::fail;
+        pair.row.reason = fmt::format("is not in {}", pair.mine ? golden.root : mine.root);
+      }
       pairs.push_back(std::move(pair));
     }
   }

@@ -117,8 +117,14 @@ class TreeReader {
       if (file.filename() == kManifest) manifest_.merge(read_manifest(file));
       if (file.filename() == kLongNames) long_names_.merge(read_long_names(file));
     }
+    for (const fs::path& file : files) archives_[file.parent_path()] += file.extension() == ".npz";
+    tree_.plain = manifest_.empty() && has_plain_names(files);
     for (const fs::path& file : files) {
       if (file.filename() == kManifest || file.filename() == kLongNames) continue;
+      if (tree_.plain && file.extension() == ".npy") {
+        add_plain(file, file.lexically_relative(tree_.root).replace_extension().generic_string(), steps_[""]);
+        continue;
+      }
       auto named = long_names_.find(file.string());
       std::string folder = file.parent_path().lexically_relative(tree_.root).string();
       add_file(file, named == long_names_.end() ? file.filename().string() : named->second,
@@ -126,16 +132,40 @@ class TreeReader {
     }
   }
 
+  /// No dumps of a device, and more arrays with names of their own than with those of dumps.
+  bool has_plain_names(const std::vector<fs::path>& files) const {
+    size_t plain = 0, dumps = 0;
+    for (const fs::path& file : files) {
+      const auto long_name = long_names_.find(file.string());
+      const auto parsed =
+          parse_file_name(long_name == long_names_.end() ? file.filename().string() : long_name->second);
+      if (parsed && parsed->kind != FileName::Kind::framework) return false;
+      if (file.extension() == ".npz" || (file.extension() == ".npy" && !parsed)) ++plain;
+      if (file.extension() == ".npy" && parsed) ++dumps;
+    }
+    return plain > dumps;
+  }
+
+  static void add_plain(const fs::path& file, const std::string& name, Ops& ops) {
+    DumpedOp& op = ops[name];
+    op.name = name, op.path = file.string();
+    op.tensors.emplace_back().path = file.string();
+  }
+
   /// `alone`: the file was named by the user, so that its name need not be a dump's.
   void add_file(const fs::path& file, const std::string& name, Ops& ops, bool alone) {
-    if (file.extension() == ".npz") return add_archive(file, ops);
+    if (file.extension() == ".npz")
+      return add_archive(file, archives_[file.parent_path()] > 1 ? file.stem().string() + "/" : "", ops, alone);
     if (auto line = manifest_.find(file.lexically_normal().string()); line != manifest_.end())
       return add_listed(file, name, line->second, ops);
     std::optional<FileName> parsed = parse_file_name(name);
+    if (!parsed && alone && file.extension() == ".npy") {
+      tree_.plain = true;
+      return add_plain(file, file.stem().string(), ops);
+    }
     if (!parsed && alone) {
       parsed = FileName();
       parsed->op = file.stem().string();
-      if (file.extension() == ".npy") parsed->kind = FileName::Kind::framework;
     }
     if (!parsed) {
       ++tree_.other_files;
@@ -179,6 +209,7 @@ class TreeReader {
     TensorSource source;
     source.path = file.string();
     source.input = line.input, source.index = line.index;
+    if (!line.input) source.origin = known, source.origin_index = line.index;
     op.tensors.push_back(std::move(source));
   }
 
@@ -199,7 +230,8 @@ class TreeReader {
     op.fault = error.what();
   }
 
-  void add_archive(const fs::path& file, Ops& ops) try {
+  /// `prefix`: in front of its members' names, of several archives in a folder.
+  void add_archive(const fs::path& file, const std::string& prefix, Ops& ops, bool alone) try {
     auto archive = NpzFile::open(file.string());
     size_t position = 0;
     for (const std::string& member : archive->names()) {
@@ -212,7 +244,8 @@ class TreeReader {
         named.name = parsed->op, named.type = parsed->op_type, named.time = parsed->time;
         source.input = parsed->input, source.index = parsed->index;
       } else {
-        name_member(member, named, source);
+        tree_.plain = tree_.plain || alone;
+        name_member(prefix + member, named, source);
         named.time = position;  // the archive's order is the order of execution
       }
       named.path = file.string();
@@ -254,6 +287,7 @@ class TreeReader {
   Manifest manifest_;
   std::map<std::string, std::string> long_names_;
   std::map<std::string, Ops> steps_;
+  std::map<fs::path, size_t> archives_;  // .npz files of a folder
 };
 
 struct RawType {

@@ -48,9 +48,11 @@ struct DumpTree {
   std::vector<DumpStep> steps;        // in order of number, then of folder
   std::vector<std::string> overflow;  // files of the overflow detection
   size_t other_files = 0;             // not named as dumps are
+  bool plain = false;                 // of arrays whose names are theirs alone: each is to have its counterpart
 };
 
-/// A folder, or one .npy, .npz or DumpData file. `version` of DumpData: 1, 2 or 0 to find out. Files that are damaged
+/// A folder, or one .npy, .npz or DumpData file. Where most .npy files of a folder are not named as dumps are, each is called
+/// by its path in the folder. `version` of DumpData: 1, 2 or 0 to find out. Files that are damaged
 /// are kept with their fault. Throws Error not_found, io.
 DumpTree read_tree(const std::string& root, int version = 0);
 

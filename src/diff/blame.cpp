@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/result_marks.h"
 #include "passes/pipeline.h"
 
 namespace cairn::diff {
@@ -92,7 +93,7 @@ std::vector<std::string> sources_of(const Module& module, const Group& group) {
   std::vector<std::string> list;
   for (const Node* node : group.nodes)
     for (SourceId id : node->sources) {
-      if (id >= module.sources.size()) continue;
+      if (id >= module.sources.size() || result_mark(module.sources[id])) continue;
       const Source& source = module.sources[id];
       std::string line = script_line(source);
       std::string text = fmt::format("{}:{}{}", source.framework, source.name, line.empty() ? "" : " (" + line + ")");

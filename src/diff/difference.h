@@ -95,6 +95,17 @@ Result find_difference(const Subject& subject, const Golden& golden, const std::
 
 /// All that `golden` may be in the dims of `like`; dims can be equal by chance, with the channels elsewhere.
 std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
+/// How far two right results of an output may be apart: `factor` times what moved when every operator of the model, done
+/// alone by the reference engine, was moved by what rounding in it could do, and the rounding of the output itself. Without
+/// `load` (too large to run so) the latter alone.
+struct Allowance {
+  std::function<Module()> load;
+  int threads = 0;
+  double factor = Options{}.factor;
+
+  std::vector<double> of(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;
+};
+
 /// `golden` in the form of `like`: as it is, in other dims, or with channels moved. Nothing when the counts differ.
 std::optional<Tensor> in_form_of(const Tensor& golden, const Tensor& like);
 

@@ -1,6 +1,7 @@
 #include "diff/trace.h"
 
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 namespace cairn::diff {
@@ -87,19 +88,35 @@ class Tracer final : public Observer {
   }
   void step_begins(const Plan& plan, size_t step, void* const* buffers) override {
     if (fault_) fault_->step_begins(plan, step, buffers);
+    if (plan.steps[step].control) begun_.push_back(trace_.values.size());
   }
   void step_ends(const Plan& plan, size_t index, void* const* buffers) override {
     if (fault_) fault_->step_ends(plan, index, buffers);
     const PlannedStep& step = plan.steps[index];
-    if (step.control || step.group.nodes.empty())
-      return;  // what is inside was told by itself; a copy makes nothing new
+    if (step.control) return leave(step);
+    if (step.group.nodes.empty()) return;  // a copy makes nothing new
     std::vector<size_t> inputs;
     for (const Value* value : step.group.inputs) gather(value, inputs);
+    auto [names, fresh] = names_.try_emplace(&plan);
+    if (fresh) names->second = step_names(plan, module_);
     for (size_t i = 0; i < step.group.outputs.size(); ++i)
-      if (auto tensor = tensor_at(plan, step.outputs[i], buffers)) add(step, *step.group.outputs[i], *tensor, inputs);
+      if (auto tensor = tensor_at(plan, step.outputs[i], buffers))
+        add(step, *step.group.outputs[i], names->second[index].outputs[i], *tensor, inputs);
   }
 
  private:
+  /// What is inside a loop or branch was told by itself; its results were made from all of that.
+  void leave(const PlannedStep& step) {
+    std::vector<size_t> inputs(trace_.values.size() - begun_.back());
+    std::iota(inputs.begin(), inputs.end(), begun_.back());
+    begun_.pop_back();
+    for (const Value* value : step.control->inputs) gather(value, inputs);
+    Traced traced;
+    traced.producer = step.control, traced.step = &step, traced.inputs = std::move(inputs);
+    for (const auto& result : step.control->results) places_[result.get()] = trace_.values.size();
+    trace_.values.push_back(std::move(traced));
+  }
+
   /// Nodes that only give elements another shape have no step: what they read counts.
   void gather(const Value* value, std::vector<size_t>& inputs) const {
     if (auto found = places_.find(value); found != places_.end())
@@ -108,7 +125,8 @@ class Tracer final : public Observer {
       for (const Value* before : value->producer->inputs) gather(before, inputs);
   }
 
-  void add(const PlannedStep& step, const Value& value, Tensor tensor, const std::vector<size_t>& inputs) {
+  void add(const PlannedStep& step, const Value& value, const ValueName& name, Tensor tensor,
+           const std::vector<size_t>& inputs) {
     size_t place = trace_.values.size();
     if (auto golden = meddling_.replaced.find(place); golden != meddling_.replaced.end()) {
       CHECK(golden->second.bytes() == tensor.bytes(), "{} bytes for {}", golden->second.bytes(), tensor.bytes());
@@ -117,10 +135,9 @@ class Tracer final : public Observer {
       add_noise(tensor, rounding_of(step, tensor), *meddling_.noise + 7919 * place);
     }
     places_[&value] = place;
-    Origin origin = origin_of(module_, *value.producer);
-    Traced traced{{origin.name, value.index, turns_[&value]++},
-                  origin.op,
-                  origin.location,
+    Traced traced{{name.origin.name, name.places.empty() ? 0 : name.places[0], turns_[&value]++},
+                  name.origin.op,
+                  name.origin.location,
                   step.kernel,
                   {},
                   value.producer,
@@ -131,10 +148,12 @@ class Tracer final : public Observer {
   }
 
   const Module& module_;
+  std::unordered_map<const Plan*, std::vector<StepNames>> names_;
   const Meddling& meddling_;
   Observer* fault_;
   Trace& trace_;
   std::unordered_map<const Value*, size_t> places_, turns_;
+  std::vector<size_t> begun_;  // of each control step that is open: values before it
 };
 
 }  // namespace

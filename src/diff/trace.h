@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/step_values.h"
+#include "observe/value_names.h"
 #include "runtime/model.h"
 
 namespace cairn::diff {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ir/result_marks.h"
 #include "observe/step_values.h"
 
 namespace cairn::observe {
@@ -32,7 +33,7 @@ Json sources_of(const Module& module, const std::vector<const Node*>& nodes) {
   std::set<SourceId> seen;
   for (const Node* node : nodes)
     for (SourceId id : node->sources)
-      if (id < module.sources.size() && seen.insert(id).second) {
+      if (id < module.sources.size() && !result_mark(module.sources[id]) && seen.insert(id).second) {
         const Source& source = module.sources[id];
         list.push_back({source.name, source.op, script_line(source)});
       }

@@ -102,12 +102,9 @@ struct RunDumper::Item {
   struct Value {
     Tensor tensor;
     bool input;
-    size_t index;   // among the step's inputs or outputs
-    Origin origin;  // of an output
-    size_t result;  // of the node that makes it
+    ValueName name;
 
     const char* io() const { return input ? "input" : "output"; }
-    size_t slot() const { return input ? index : result; }
   };
   Origin origin;
   size_t task;
@@ -169,20 +166,20 @@ std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t ind
 
 void RunDumper::add_inputs(Item& item, const Plan& plan, size_t index, void* const* buffers, bool copied) const {
   const PlannedStep& step = plan.steps[index];
-  for (size_t i = 0; i < step.inputs.size(); ++i)
+  const StepNames& names = dump_->names(plan, module_)[index];
+  for (size_t i = 0; i < step.inputs.size() && i < names.inputs.size(); ++i)
     if (auto tensor = tensor_at(plan, step.inputs[i], buffers)) {
       bool constant = plan.buffers[step.inputs[i]].kind == Buffer::Kind::constant;
-      item.values.push_back({copied && !constant ? tensor->owned() : *tensor, true, i, {}, 0});
+      item.values.push_back({copied && !constant ? tensor->owned() : *tensor, true, names.inputs[i]});
     }
 }
 
 void RunDumper::add_outputs(Item& item, const Plan& plan, size_t index, void* const* buffers) const {
   const PlannedStep& step = plan.steps[index];
-  for (size_t i = 0; i < step.outputs.size() && i < step.group.outputs.size(); ++i) {
-    const Value& value = *step.group.outputs[i];
+  const StepNames& names = dump_->names(plan, module_)[index];
+  for (size_t i = 0; i < step.outputs.size() && i < names.outputs.size(); ++i) {
     auto tensor = tensor_at(plan, step.outputs[i], buffers);
-    if (tensor && value.producer)
-      item.values.push_back({*tensor, false, i, origin_of(module_, *value.producer), value.index});
+    if (tensor && !names.outputs[i].places.empty()) item.values.push_back({*tensor, false, names.outputs[i]});
   }
 }
 
@@ -294,11 +291,12 @@ void RunDumper::write(const Item& item) try {
 
 void RunDumper::write_arrays(const Item& item, uint64_t time) {
   for (const Item::Value& value : item.values) {
-    const Origin& of = value.input ? item.origin : value.origin;
+    const Origin& of = value.name.origin;
     std::string name = dump_file_name(of.op, of.name, static_cast<int64_t>(item.task), 0, time);
     std::string bytes = npy_bytes(value.tensor);
-    dump_->write(item.folder, fmt::format("{}.{}.{}.npy", name, value.io(), value.slot()), bytes.size(),
-                 manifest(item, of, value.io(), value.slot()), [&](const FileSink& sink) { sink(bytes); });
+    for (size_t place : value.name.places)
+      dump_->write(item.folder, fmt::format("{}.{}.{}.npy", name, value.io(), place), bytes.size(),
+                   manifest(item, of, value.io(), place), [&](const FileSink& sink) { sink(bytes); });
   }
 }
 
@@ -309,7 +307,9 @@ void RunDumper::write_file(const Item& item, uint64_t time) {
   for (const Item::Value& value : item.values) {
     DumpTensor tensor = to_dump(value.tensor);
     bytes += tensor.data.size();
-    if (!value.input) tensor.original_name = value.origin.name, tensor.original_index = static_cast<int>(value.result);
+    if (!value.input)
+      tensor.original_name = value.name.origin.name,
+      tensor.original_index = static_cast<int>(value.name.places.front());
     (value.input ? file.inputs : file.outputs).push_back(tensor);
   }
   dump_->write(item.folder, dump_file_name(item.origin.op, item.origin.name, static_cast<int64_t>(item.task), 0, time),

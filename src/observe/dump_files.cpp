@@ -93,6 +93,13 @@ const StatisticsRows& Dump::statistics_rows(const Plan& plan, const Module& modu
   return *rows;
 }
 
+const std::vector<StepNames>& Dump::names(const Plan& plan, const Module& module) {
+  std::lock_guard lock(mutex_);
+  auto [found, fresh] = names_.try_emplace(plan.contexts->serial());
+  if (fresh) found->second = step_names(plan, module);
+  return found->second;
+}
+
 void Dump::see(const Plan& plan, const Module& module) {
   std::lock_guard lock(mutex_);
   if (!seen_plans_.insert(plan.contexts->serial()).second) return;

@@ -36,6 +36,7 @@ class Dump {
   Place place(const std::string& model, int64_t host_step);
   /// Made at the plan's first run.
   const StatisticsRows& statistics_rows(const Plan& plan, const Module& module);
+  const std::vector<StepNames>& names(const Plan& plan, const Module& module);
   std::string exception_folder() const;
   /// The plan runs: which of the operators asked for it holds.
   void see(const Plan& plan, const Module& module);
@@ -80,6 +81,7 @@ class Dump {
   std::map<std::string, Model> models_;                                 // by the name of the folder
   std::unordered_map<std::string, Model*> known_as_;                    // by the model's name
   std::unordered_map<uint32_t, std::unique_ptr<StatisticsRows>> rows_;  // by the plan's serial
+  std::unordered_map<uint32_t, std::vector<StepNames>> names_;          // by the plan's serial
   std::map<std::string, std::string> waiting_;                          // lines, by file
   std::atomic<uint64_t> time_{0};
   uint64_t bytes_ = 0, flushed_ = 0;

@@ -66,20 +66,19 @@ StatisticsRows::StatisticsRows(const Plan& plan, const Module& module, const Dum
     bool known = value && value->type.is_tensor() && value->type.is_static();
     return known ? type_text(value->type.dtype, value->type.shape.sizes()) : "";
   };
+  const std::vector<StepNames> names = step_names(plan, module);
   for (size_t task = 0; task < plan.steps.size(); ++task) {
     const PlannedStep& step = plan.steps[task];
     if (!is_wanted(step, module, options)) continue;
-    for (size_t i = 0; options.inputs && i < step.inputs.size(); ++i)
-      steps_[task].inputs.push_back({step.inputs[i], operation_of(origin_of(module, step), task),
-                                     fmt::format("input,{},", i), type_of(step.inputs[i]),
-                                     floats_in(plan.buffers[step.inputs[i]])});
-    for (size_t i = 0; options.outputs && i < step.outputs.size() && i < step.group.outputs.size(); ++i) {
-      const cairn::Value& value = *step.group.outputs[i];
-      if (!value.producer) continue;
-      steps_[task].outputs.push_back({step.outputs[i], operation_of(origin_of(module, *value.producer), task),
-                                      fmt::format("output,{},", value.index), type_of(step.outputs[i]),
-                                      floats_in(plan.buffers[step.outputs[i]])});
-    }
+    auto add = [&](std::vector<Value>& rows, const std::vector<size_t>& buffers, const std::vector<ValueName>& values,
+                   const char* io) {
+      for (size_t i = 0; i < buffers.size() && i < values.size(); ++i)
+        for (size_t place : values[i].places)
+          rows.push_back({buffers[i], operation_of(values[i].origin, task), fmt::format("{},{},", io, place),
+                          type_of(buffers[i]), floats_in(plan.buffers[buffers[i]])});
+    };
+    if (options.inputs) add(steps_[task].inputs, step.inputs, names[task].inputs, "input");
+    if (options.outputs) add(steps_[task].outputs, step.outputs, names[task].outputs, "output");
   }
 }
 

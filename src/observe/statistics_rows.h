@@ -8,7 +8,7 @@
 
 #include "observe/dump_options.h"
 #include "observe/statistics.h"
-#include "observe/step_values.h"
+#include "observe/value_names.h"
 
 namespace cairn::observe {
 

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "ir/result_marks.h"
 #include "support/fork.h"
 
 namespace cairn {
@@ -34,8 +35,9 @@ std::string script_line(const Source& source) {
 }
 
 Origin origin_of(const Module& module, const Node& node) {
-  if (!node.sources.empty() && node.sources.back() < module.sources.size()) {
-    const Source& source = module.sources[node.sources.back()];
+  for (auto id = node.sources.rbegin(); id != node.sources.rend(); ++id) {
+    if (*id >= module.sources.size() || result_mark(module.sources[*id])) continue;
+    const Source& source = module.sources[*id];
     return {source.framework, source.name, source.op.empty() ? node.op->name : source.op, script_line(source)};
   }
   return {"", node.results.empty() ? "" : node.results[0]->name, node.op->name, ""};

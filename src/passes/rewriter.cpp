@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/result_marks.h"
 #include "passes/passes.h"
 
 namespace cairn {
@@ -37,7 +38,7 @@ size_t Rewriter::run(const Visit& visit) {
     ++visits;
     for (Value*& input : node.inputs) input = current(input);
     fresh_.clear();
-    inherit(node.sources);
+    inherit(module_ && node.results.size() > 1 ? plain_sources(*module_, node.sources) : node.sources);
     auto values = visit(node);
     if (values && replace(node, *values)) {
       ++changes;
@@ -107,6 +108,7 @@ bool Rewriter::replace(Node& node, const std::vector<Value*>& values) {
     uses_[old] = 0;
     replaced_[old] = values[i];
   }
+  if (module_ && values.size() > 1) carry_marks(*module_, node, values, [&](const Value* value) { return fresh(value); });
   disown(node.inputs);
   return true;
 }

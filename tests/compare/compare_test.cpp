@@ -126,7 +126,7 @@ TEST(Layouts, OfDevicesBecomeTheReferences) {
   }
   folder.array("golden/scope_conv1.0.1.npy", ramp(6), {2, 3});
   EXPECT_EQ(pairs(compared(folder)),
-            "scope/conv1:output:0 -> scope_conv1 none (shapes differ: NC1HWC0 [2,1,4,5,16] against [2,3])\n");
+            "scope/conv1:output:0 -> scope_conv1 fail (shapes differ: NC1HWC0 [2,1,4,5,16] against [2,3])\n");
 }
 
 TEST(Verdicts, SeeWhatTheMetricsAreBlindTo) {

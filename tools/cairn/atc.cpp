@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "atc_request.h"
+#include "ir/result_marks.h"
 #include "model_json.h"
 #include "open_sizes.h"
 #include "runtime/input_limits.h"
@@ -267,7 +268,7 @@ class Tool {
     std::optional<ReportError> failure;
     try {
       for (const Source& source : cli::convert(job).sources)
-        report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
+        if (!result_mark(source)) report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
     } catch (const ReportError& error) {
       failure.emplace(error);
       report.add(error.report());

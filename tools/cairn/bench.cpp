@@ -39,11 +39,17 @@ double peak_memory() {
   return 0;
 }
 
+/// What is timed is one item, unless --batch says more.
+ModelArguments of_one(ModelArguments arguments) {
+  arguments.batch = std::max(arguments.batch, 1);
+  return arguments;
+}
+
 /// A model with inputs, and output buffers that are used again, as a server would have them.
 class Runner {
  public:
   explicit Runner(const Bench& bench)
-      : model_(prepare(bench.model)), inputs_(read_inputs(*model_, bench.model, bench.inputs)) {
+      : model_(prepare(bench.model)), inputs_(read_inputs(*model_, of_one(bench.model), bench.inputs)) {
     start_profile_from_environment();
     for (const Tensor& input : inputs_) refs_.push_back({input.dtype(), input.dims(), input.data()});
     outputs_.resize(model_->outputs().size());

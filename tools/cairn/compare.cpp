@@ -119,6 +119,26 @@ void write_or_print(const std::string& path, const std::string& content) {
     write_file(path, content);
 }
 
+std::string name_of(const Row& row) {
+  return row.mine == "*" ? row.golden : row.has_tensor ? row.tensor_name() : row.mine;
+}
+
+/// Rows that failed before a number could be compared: other shapes, other types, without counterpart, unreadable.
+std::vector<const Row*> not_comparable(const Comparison& comparison) {
+  std::vector<const Row*> rows;
+  for (const Row& row : comparison.rows)
+    if (row.verdict == Verdict::fail && !row.diagnosis) rows.push_back(&row);
+  return rows;
+}
+
+void print_not_comparable(const Comparison& comparison) {
+  constexpr size_t kMost = 8;
+  const auto rows = not_comparable(comparison);
+  for (size_t i = 0; i < std::min(rows.size(), kMost); ++i)
+    fmt::print("{} {}: {}\n", cli::red("differs:"), name_of(*rows[i]), rows[i]->reason);
+  if (rows.size() > kMost) fmt::print("and {} more\n", rows.size() - kMost);
+}
+
 void print_summary(const Comparison& comparison) {
   std::vector<const Row*> shown;
   for (Verdict verdict : {Verdict::fail, Verdict::warning, Verdict::pass})
@@ -133,15 +153,13 @@ void print_summary(const Comparison& comparison) {
   std::string reason;
   for (const Row& row : comparison.rows)
     if (reason.empty() && row.verdict == Verdict::none && !row.reason.empty())
-      reason = fmt::format(" (the first: {}: {})",
-                           row.mine == "*"  ? row.golden
-                           : row.has_tensor ? row.tensor_name()
-                                            : row.mine,
-                           row.reason);
+      reason = fmt::format(" (the first: {}: {})", name_of(row), row.reason);
   fmt::print("\n{} tensors: {} pass, {} odd, {} differ, {} not compared{}\n", comparison.rows.size(),
              comparison.count(Verdict::pass), comparison.count(Verdict::warning), comparison.count(Verdict::fail),
              comparison.count(Verdict::none), reason);
-  if (const Row* suspect = comparison.first_suspect())
+  print_not_comparable(comparison);
+  const Row* suspect = comparison.first_suspect();
+  if (suspect != nullptr && suspect->diagnosis)
     fmt::print("{} {}{}{}\n", cli::red("first suspect:"), suspect->tensor_name(),
                suspect->location.empty() ? "" : " (" + suspect->location + ")",
                suspect->finding.empty() ? "" : ": " + suspect->finding);
@@ -255,7 +273,8 @@ int compare_platform(const Arguments& arguments) {
     write_file(out + "/advisor_summary.txt", text);
     fmt::print("{}", text);
   }
-  return 0;
+  print_not_comparable(comparison);
+  return not_comparable(comparison).empty() ? 0 : kExitDiffers;
 }
 
 const std::vector<OptionForm>& forms() {

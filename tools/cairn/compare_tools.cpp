@@ -213,7 +213,11 @@ int list_overflows(const Arguments& arguments) {
 int compare_files(const Arguments& arguments) {
   for (const char* needed : {"-m", "-g"})
     if (!arguments.has(needed)) fail(ErrorKind::invalid_argument, needed, "is needed: a .npy file");
-  Metrics metrics = measure(read_npy(arguments.text("-m")), read_npy(arguments.text("-g")));
+  const Tensor mine = read_npy(arguments.text("-m")), golden = read_npy(arguments.text("-g"));
+  if (mine.dims() != golden.dims())
+    fail(ErrorKind::invalid_argument, arguments.text("-m"), "has the shape [{}], {} has [{}]",
+         fmt::join(mine.dims(), ","), arguments.text("-g"), fmt::join(golden.dims(), ","));
+  Metrics metrics = measure(mine, golden);
   std::string names, values;
   for (size_t i = 0; i < kMetrics; ++i) {
     auto metric = static_cast<Metric>(i);

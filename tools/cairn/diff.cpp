@@ -6,12 +6,12 @@
 #include "compare/formats/npz.h"
 #include "diff/report.h"
 #include "diff/truth.h"
-#include "diff_worker.h"
+#include "framework.h"
+#include "frontends/tensorflow/saved_model.h"
 #include "passes/pipeline.h"
 #include "passes/precision.h"
 #include "support/files.h"
 #include "verbs.h"
-#include "worker.h"
 
 namespace cairn::cli {
 namespace {
@@ -24,11 +24,6 @@ struct Diff {
   std::vector<std::string> inputs;
   int most = 1, seed = 0;
   bool json = false;
-};
-
-/// What the framework could not be asked.
-struct Missing {
-  std::string reason;
 };
 
 diff::Subject subject_of(const Diff& diff) {
@@ -70,20 +65,7 @@ std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
       files.push_back(fmt::format("{0}={1}:{0}", name, path));
     }
   }
-  std::vector<Tensor> inputs = read_inputs(model, diff.model, files);
-  for (size_t i = 0; diff.seed > 0 && files.empty() && i < inputs.size(); ++i)
-    inputs[i] = random_tensor(inputs[i].dtype(), inputs[i].dims(), 1000 * static_cast<uint64_t>(diff.seed) + i);
-  return inputs;
-}
-
-/// "mlp/dense/MatMul" of "StatefulPartitionedCall/mlp/dense/MatMul".
-std::string without_calls(std::string name) {
-  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/')) {
-    std::string_view first(name.data(), slash);
-    if (!first.starts_with("PartitionedCall") && !first.starts_with("StatefulPartitionedCall")) break;
-    name.erase(0, slash + 1);
-  }
-  return name;
+  return read_inputs(model, diff.model, files, false, static_cast<uint64_t>(diff.seed));
 }
 
 /// "node:1" of a saved value; without a number the first result.
@@ -105,65 +87,55 @@ diff::Golden saved_values(const std::string& path) {
   return golden;
 }
 
-diff::Golden of_engine(const Diff& diff, const std::string& path, const std::vector<Tensor>& inputs) {
+/// Inputs and outputs are paired by name, or where the files call them otherwise, by type and order.
+diff::Golden of_engine(const Diff& diff, const std::string& path, const Model& mine,
+                       const std::vector<Tensor>& inputs) {
   diff::Subject plain;
   ModelArguments arguments = diff.model;
   arguments.path = path;
-  if (kind_of(path) != FileKind::foreign) arguments.outputs.clear(), arguments.signature.clear();
+  if (kind_of(path) != FileKind::foreign || path != expand_home(diff.model.path))
+    arguments.outputs.clear(), arguments.signature.clear();
   plain.load = [arguments] { return open(arguments); };
   plain.engines = {diff.golden_engine == "auto" ? "reference" : diff.golden_engine};
   plain.disabled = {"ALL"};
   plain.threads = diff.model.threads;
-  return diff::golden_of(diff::trace_run(*plain.model(), inputs),
-                         fmt::format("{} ({}, passes off)", path, plain.engines[0]));
+  auto model = plain.model();
+  const std::vector<std::string> names = counterparts(mine.inputs(), model->inputs());
+  std::vector<Tensor> given;
+  for (const Port& port : model->inputs()) {
+    auto found = std::find(names.begin(), names.end(), port.name);
+    if (found == names.end()) fail(ErrorKind::not_found, port.name, "is an input of {} alone", path);
+    given.push_back(inputs[static_cast<size_t>(found - names.begin())]);
+  }
+  diff::Golden golden = diff::golden_of(diff::trace_run(*model, given),
+                                        fmt::format("{} ({}, passes off)", path, plain.engines[0]));
+  const std::vector<std::string> results = counterparts(mine.outputs(), model->outputs());
+  for (auto& [name, tensor] : golden.outputs)
+    if (auto found = std::find(results.begin(), results.end(), name); found != results.end())
+      name = mine.outputs()[static_cast<size_t>(found - results.begin())].name;
+  return golden;
 }
 
 diff::Golden of_framework(const Diff& diff, const std::string& path, const Model& model,
                           const std::vector<Tensor>& inputs) {
-  TemporaryFolder folder;
-  auto at = [&](const char* name) { return (folder.path() / name).string(); };
-  std::vector<std::pair<std::string, Tensor>> named;
-  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(model.inputs()[i].name, inputs[i]);
-  compare::write_npz(at("inputs.npz"), named);
-  std::string outputs;
-  for (const Port& port : model.outputs()) outputs += port.name + "\n";
-  write_file(at("outputs"), outputs);
-  std::string python = find_python(diff.python);
-  int status = run_program(
-      {python, "-c", kTraceScript, fs::absolute(path).string(), diff.model.signature, folder.path().string()},
-      at("log"));
-  std::string said = status == 127 ? "" : read_file(at("log"));
-  if (status == 127) throw Missing{fmt::format("{} cannot be started", python)};
-  if (status == 3) throw Missing{fmt::format("{} in {}", printable(said), python)};
-  if (status != 0) fail_with_log(path, said);
-  Json meta = Json::parse(read_file(at("values.json")));
-  auto file = compare::NpzFile::open(at("values.npz"));
-  diff::Golden golden{fmt::format("{} ({})", path, meta["maker"].get<std::string>()), {}, {}};
-  size_t i = 0;
-  for (const Json& entry : meta["values"]) {
-    std::string name = entry[0];
-    auto index = entry[1].get<size_t>();
-    Tensor value = file->read(fmt::format("v{}", i++));
-    golden.values[{name, index}] = value;
-    // Where our import has one name less in front, because the nodes were those of a function.
-    golden.values.try_emplace({without_calls(name), index}, value);
-  }
-  i = 0;
-  for (const Json& name : meta["outputs"])
-    golden.outputs.emplace_back(name.get<std::string>(), file->read(fmt::format("o{}", i++)));
+  FrameworkAnswer answer = ask_framework({path, diff.model.signature, diff.python, true}, model, {inputs});
+  diff::Golden golden{fmt::format("{} ({})", path, answer.maker), std::move(answer.values), {}};
+  for (size_t i = 0; i < model.outputs().size(); ++i)
+    golden.outputs.emplace_back(model.outputs()[i].name, answer.outputs[0][i]);
   return golden;
 }
 
 diff::Golden golden_of(const Diff& diff, const Model& model, const std::vector<Tensor>& inputs) {
   std::string path = expand_home(diff.golden);
-  if (!fs::exists(path)) fail(ErrorKind::not_found, diff.golden, "does not exist");
+  if (!fs::exists(path) && tensorflow::checkpoint_prefix(path).empty())
+    fail(ErrorKind::not_found, diff.golden, "does not exist");
   if (path.ends_with(".npz")) return saved_values(path);
   bool foreign = kind_of(path) == FileKind::foreign;
   if (diff.golden_engine == "framework" && !foreign)
     fail(ErrorKind::invalid_argument, "--golden-engine", "{} belongs to no framework", diff.golden);
   if (diff.golden_engine == "framework" || (diff.golden_engine == "auto" && foreign))
     return of_framework(diff, path, model, inputs);
-  return of_engine(diff, path, inputs);
+  return of_engine(diff, path, model, inputs);
 }
 
 /// The passes of an optimised .om ran when it was made. Where it is compared with its source they run again, on that.
@@ -251,7 +223,7 @@ int diff_models(Diff diff) {
   diff::Golden golden;
   try {
     golden = golden_of(diff, *model, inputs);
-  } catch (const Missing& missing) {
+  } catch (const FrameworkMissing& missing) {
     if (diff.json)
       print_json({{"equal", Json()}, {"reason", "framework missing: " + missing.reason}});
     else

@@ -69,7 +69,7 @@ int run_once(const RunOnce& once) {
   auto model = prepare(once.model);
   std::vector<Tensor> inputs = read_inputs(*model, once.model, once.inputs, once.zeros);
   if (!once.zeros && once.inputs.size() < inputs.size())
-    fmt::print(stderr, "note: what --input does not give is random\n");
+    fmt::print(stderr, "note: what --input does not give is made\n");
   std::vector<Tensor> outputs = run_model(once, *model, inputs);
   const auto& ports = model->outputs();
   if (!once.output.empty()) write_outputs(ports, outputs, expand_home(once.output));

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <random>
 #include <unordered_set>
 
 #include "arrays.h"
+#include "ir/result_marks.h"
+#include "made_inputs.h"
 #include "observe/dump.h"
 #include "observe/recorder.h"
 #include "support/files.h"
@@ -75,7 +76,7 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
     for (size_t axis = 0; axis < rank; ++axis) {
       int64_t size = shape.ranked ? shape.dims[axis].size : -1;
       if (named != given.end() && named->dims[axis] >= 0) size = named->dims[axis];
-      dims.push_back(size >= 0 ? size : axis == 0 ? arguments.batch : 1);
+      dims.push_back(size >= 0 ? size : axis == 0 ? std::max(arguments.batch, 1) : 1);
     }
     all.push_back(std::move(dims));
   }
@@ -85,33 +86,8 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
   return all;
 }
 
-Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed) {
-  Tensor tensor = Tensor::zeros(dtype, dims);
-  std::mt19937_64 random(seed + 1);
-  if (dtype == kString) {
-    for (std::string& text : tensor.mutable_values<std::string>()) text = fmt::format("{:08x}", random() & 0xffffffff);
-    return tensor;
-  }
-  std::normal_distribution<float> normal;
-  auto count = static_cast<size_t>(tensor.count());
-  auto* bytes = static_cast<char*>(tensor.mutable_data());
-  for (size_t i = 0; i < count; ++i) {
-    if (dtype == kF32)
-      tensor.mutable_values<float>()[i] = normal(random);
-    else if (dtype == kF64)
-      tensor.mutable_values<double>()[i] = normal(random);
-    else if (dtype == kF16)
-      tensor.mutable_values<uint16_t>()[i] = float_to_half(normal(random));
-    else if (dtype == kBF16)
-      tensor.mutable_values<uint16_t>()[i] = float_to_bfloat(normal(random));
-    else if (dtype.bits >= 8 && dtype != kC64)
-      bytes[i * dtype.size()] = static_cast<char>(random() & 1);
-  }
-  return tensor;
-}
-
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
-                                const std::vector<std::string>& files, bool zeros) {
+                                const std::vector<std::string>& files, bool zeros, uint64_t seed) {
   const auto& ports = model.inputs();
   std::vector<Tensor> tensors(ports.size());
   size_t next = 0;
@@ -136,14 +112,25 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
   bool typed = std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
     return path.ends_with(".npy") || path.find(".npz:") != std::string::npos;
   });
-  std::vector<Dims> dims = complete && typed ? std::vector<Dims>(ports.size()) : choose_dims(ports, arguments);
+  std::vector<Dims> dims = complete && typed  ? std::vector<Dims>(ports.size())
+                           : files.empty() ? make_dims(model, arguments)
+                                              : choose_dims(ports, arguments);
+  int64_t batch = 0;  // of the files, where the model leaves it open
   for (size_t i = 0; i < ports.size(); ++i) {
-    DType dtype = ports[i].type.dtype;
-    if (!paths[i].empty())
-      tensors[i] = read_array(paths[i], dtype, dims[i]);
-    else
-      tensors[i] = zeros ? Tensor::zeros(dtype, dims[i]) : random_tensor(dtype, dims[i], i);
+    if (paths[i].empty()) continue;
+    tensors[i] = read_array(paths[i], ports[i].type.dtype, dims[i]);
+    const Shape& shape = ports[i].type.shape;
+    if (shape.ranked && shape.rank() > 0 && !shape.dims[0].known() && tensors[i].rank() > 0)
+      batch = tensors[i].dims()[0];
   }
+  if (complete) return tensors;
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (batch > 0 && arguments.batch == 0 && arguments.shapes.empty() && !dims[i].empty() &&
+        !ports[i].type.shape.dims[0].known())
+      dims[i][0] = batch;
+  const std::vector<Tensor> made = zeros ? std::vector<Tensor>() : make_inputs(model, dims, seed);
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (paths[i].empty()) tensors[i] = zeros ? Tensor::zeros(ports[i].type.dtype, dims[i]) : made[i];
   return tensors;
 }
 
@@ -174,7 +161,8 @@ std::string step_sources(const Module& module, const PlannedStep& step) {
   std::vector<SourceId> sources;
   auto add = [&](const Node& node) {
     for (SourceId id : node.sources)
-      if (id < module.sources.size() && std::find(sources.begin(), sources.end(), id) == sources.end())
+      if (id < module.sources.size() && !result_mark(module.sources[id]) &&
+          std::find(sources.begin(), sources.end(), id) == sources.end())
         sources.push_back(id);
   };
   if (step.control) add(*step.control);
@@ -214,7 +202,8 @@ double parameters_of(const Module& module) {
 
 std::vector<std::pair<std::string, size_t>> histogram(const Module& module) {
   std::map<std::string, size_t> counts;
-  for (const Source& source : module.sources) ++counts[source.op];
+  for (const Source& source : module.sources)
+    if (!result_mark(source)) ++counts[source.op];
   if (counts.empty())
     for (const auto& function : module.functions)
       for_each_block(function->body, [&](Block& block) {

@@ -20,7 +20,7 @@ namespace cairn::cli {
 struct ModelArguments {
   std::string path;
   std::string shapes;  // "x:1,224,224,3"
-  int batch = 1;       // for sizes that the model leaves open
+  int batch = 0;       // first size where the model leaves it open; 0: not given
   int threads = 0;
   std::string engines;  // "cpu,reference"
   std::vector<std::string> outputs;
@@ -39,11 +39,11 @@ std::shared_ptr<const Model> prepare(const ModelArguments& arguments);
 /// Dims for every input: as declared, from --input-shape, and --batch for what is left open (1 behind the first).
 /// Throws Error invalid_argument for a name or size that does not fit.
 std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments);
-/// Values that exercise a model: floats normal, integers 0 and 1, the same for the same seed.
-Tensor random_tensor(DType dtype, const Dims& dims, uint64_t seed);
-/// "name=file" or "file" in the inputs' order; the rest are random (or zero). All sizes must agree with the model.
+/// "name=file" or "file" in the inputs' order; the rest are made (or zero), see made_inputs.h. All sizes must agree with the
+/// model.
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
-                                const std::vector<std::string>& files, bool zeros = false);
+                                const std::vector<std::string>& files, bool zeros = false,
+                                uint64_t seed = 0);
 
 /// One run, recorded and dumped as what is on asks for; the first one of the process starts what the environment asks for. In
 /// `options` an observer that is told as well.

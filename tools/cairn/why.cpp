@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "ir/result_marks.h"
 #include "support/nearest.h"
 #include "verbs.h"
 
@@ -49,7 +50,7 @@ Json sources_json(const Module& module, const PlannedStep& step) {
   Json list = Json::array();
   for (const Node* node : step.group.nodes)
     for (SourceId id : node->sources)
-      if (id < module.sources.size()) {
+      if (id < module.sources.size() && !result_mark(module.sources[id])) {
         const Source& source = module.sources[id];
         list.push_back({{"name", source.name}, {"op", source.op}, {"location", source.location}});
       }
@@ -75,7 +76,7 @@ Json elsewhere(const Module& module, const std::vector<PlannedStep>& steps) {
     });
   Json list = Json::array();
   for (const auto& [id, reason] : found)
-    if (id < module.sources.size())
+    if (id < module.sources.size() && !result_mark(module.sources[id]))
       list.push_back({{"name", module.sources[id].name}, {"op", module.sources[id].op}, {"reason", reason}});
   return list;
 }
@@ -112,7 +113,8 @@ int explain(const Why& why) {
     for (const auto& other : others) fmt::print("  not {}  {}\n", other.kernel, other.refusal);
   }
   for (const auto& [id, removal] : module.removed) {
-    if (id >= module.sources.size() || module.sources[id].name.find(why.node) == std::string::npos) continue;
+    if (id >= module.sources.size() || result_mark(module.sources[id])) continue;
+    if (module.sources[id].name.find(why.node) == std::string::npos) continue;
     const Source& source = module.sources[id];
     if (why.json)
       gone.push_back({{"name", source.name}, {"op", source.op}, {"reason", to_string(removal)}});

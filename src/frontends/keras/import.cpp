@@ -9,6 +9,7 @@
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
 #include "frontends/unknowns.h"
+#include "ir/result_marks.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -235,6 +236,10 @@ class Importer {
     hand_over(given, row, context);
     row.build != nullptr ? row.build(context) : distribute(context, whole, level);
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
+    mark_results(
+        context.out, clean(text_of(layer, "class_name")),
+        [&](const Value* value) { return !value->producer->sources.empty() && value->producer->sources.front() == id; },
+        [&](const std::string& mark) { return module_.add_source({"keras", clean(whole), mark, ""}); });
     name_results(context, clean(whole));
     return context.out;
   }

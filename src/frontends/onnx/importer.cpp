@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "frontends/fold.h"
+#include "ir/result_marks.h"
 
 namespace cairn::onnx {
 namespace {
@@ -211,6 +212,10 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
     return std::find(made->sources.begin(), made->sources.end(), id) != made->sources.end();
   });
   if (!present) module_.removed[id] = Removal::identity;
+  mark_results(
+      results, clean(node.op),
+      [&](const Value* value) { return !value->producer->sources.empty() && value->producer->sources.front() == id; },
+      [&](const std::string& mark) { return module_.add_source({"onnx", name, mark, ""}); });
   record(node, results, names);
   builder.sources = before;
   return true;

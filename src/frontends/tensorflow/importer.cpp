@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/training.h"
+#include "ir/result_marks.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -215,6 +216,18 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
                              [&](const auto& made) { return made->sources == ids; });
   if (!present)
     for (SourceId id : ids) module_.removed.emplace(id, Removal::identity);
+  if (ids.size() == 1)
+    mark_results(
+        context.out, clean(node.op),
+        [&](const Value* value) {
+          const auto& own = value->producer->sources;
+          return !own.empty() && own.front() == ids.front();
+        },
+        [&](const std::string& op) {
+          auto [mark, fresh] = sources_.try_emplace(fmt::format("{} {}", name, op), 0);
+          if (fresh) mark->second = module_.add_source({"tf", name, op, ""});
+          return mark->second;
+        });
   for (Value* result : context.out)
     if (result->name.empty()) result->name = name;
   return std::move(context.out);
