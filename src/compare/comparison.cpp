@@ -89,7 +89,8 @@ class GoldenIndex {
         const bool ours = !op.sources.empty() && !origin.name.empty();
         if (!ours) add(op.name, source.input, source.index, {&op, &source});
         if (source.input) continue;
-        if (ours) add(origin.name, false, origin.index, {&op, &source});
+        if (ours)
+          add(origin.name, false, origin.index, {&op, &source});
         else if (!origin.name.empty() && plain_name(origin.name) != plain_name(op.name))
           add(origin.name, false, origin.index, {&op, &source});
       }

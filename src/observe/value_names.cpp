@@ -40,8 +40,8 @@ ValueName operand_name(const ValueNames& names, const Module& module, const Plan
     if (found == node->inputs.end()) continue;
     const auto place = static_cast<size_t>(found - node->inputs.begin());
     // What another node of the same source made is no operand of the source node.
-    const bool inner = value->producer && !node->sources.empty() && value->producer->sources == node->sources &&
-                       !constant_of(value);
+    const bool inner =
+        value->producer && !node->sources.empty() && value->producer->sources == node->sources && !constant_of(value);
     ValueName name = inner && !node->results.empty() ? names.inner(*node->result()) : ValueName{};
     if (!name.inner) name.origin = origin_of(module, *node);
     name.places = {place};

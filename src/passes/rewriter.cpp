@@ -108,7 +108,8 @@ bool Rewriter::replace(Node& node, const std::vector<Value*>& values) {
     uses_[old] = 0;
     replaced_[old] = values[i];
   }
-  if (module_ && values.size() > 1) carry_marks(*module_, node, values, [&](const Value* value) { return fresh(value); });
+  if (module_ && values.size() > 1)
+    carry_marks(*module_, node, values, [&](const Value* value) { return fresh(value); });
   disown(node.inputs);
   return true;
 }

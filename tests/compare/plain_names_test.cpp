@@ -7,6 +7,8 @@
 namespace cairn::compare {
 namespace {
 
+Tensor pair_of(float a, float b) { return Tensor::of(kF32, {2}, std::vector<float>{a, b}); }
+
 /// "x pass" or "x fail (reason)" by row.
 std::string rows(const std::string& mine, const std::string& golden) {
   std::string text;
@@ -34,22 +36,21 @@ TEST(PlainNames, WithoutCounterpartFail) {
   folder.array("mine/x.npy", ramp(4)), folder.array("golden/x.npy", ramp(4));
   folder.array("mine/mine_only.npy", ramp(4)), folder.array("golden/golden_only.npy", ramp(4));
   EXPECT_EQ(rows(folder.path("mine"), folder.path("golden")),
-            fmt::format("mine_only fail (is not in {})\nx pass\ngolden_only fail (is not in {})\n", folder.path("golden"),
-                        folder.path("mine")));
+            fmt::format("mine_only fail (is not in {})\nx pass\ngolden_only fail (is not in {})\n",
+                        folder.path("golden"), folder.path("mine")));
 }
 
 TEST(PlainNames, OfArchivesAreThoseOfTheirMembers) {
   TestFolder folder;
-  write_npz(folder.make("a.npz"), {{"x", Tensor::of(kF32, {2}, {1, 2})}, {"y:1", Tensor::of(kF32, {2}, {3, 4})}});
-  write_npz(folder.make("b.npz"), {{"y:1", Tensor::of(kF32, {2}, {3, 4})}, {"z", Tensor::of(kF32, {2}, {1, 2})}});
+  write_npz(folder.make("a.npz"), {{"x", pair_of(1, 2)}, {"y:1", pair_of(3, 4)}});
+  write_npz(folder.make("b.npz"), {{"y:1", pair_of(3, 4)}, {"z", pair_of(1, 2)}});
   EXPECT_EQ(rows(folder.path("a.npz"), folder.path("b.npz")),
             fmt::format("x fail (is not in {})\ny pass\nz fail (is not in {})\n", folder.path("b.npz"),
                         folder.path("a.npz")));
   // Archives of one folder keep their members apart.
   for (const char* side : {"mine", "golden"})
     for (const char* name : {"first", "second"})
-      write_npz(folder.make(fmt::format("{}/{}.npz", side, name)),
-                {{"x", Tensor::of(kF32, {2}, {name[0] == 'f' ? 1.0f : 5.0f, 2})}});
+      write_npz(folder.make(fmt::format("{}/{}.npz", side, name)), {{"x", pair_of(name[0] == 'f' ? 1.0f : 5.0f, 2)}});
   EXPECT_EQ(rows(folder.path("mine"), folder.path("golden")), "first/x pass\nsecond/x pass\n");
 }
 
@@ -70,8 +71,7 @@ TEST(Dumps, WithOtherDimsOfOneRankFailToo) {
   TestFolder folder;
   folder.array("mine/Relu.r.2.0.200.output.0.npy", ramp(6), {2, 3}), folder.array("golden/r.0.1.npy", ramp(6), {3, 2});
   folder.array("mine/Relu.s.3.0.300.output.0.npy", ramp(6), {6}), folder.array("golden/s.0.2.npy", ramp(6), {3, 2});
-  EXPECT_EQ(rows(folder.path("mine"), folder.path("golden")),
-            "r fail (shapes differ: [2,3] against [3,2])\ns pass\n");
+  EXPECT_EQ(rows(folder.path("mine"), folder.path("golden")), "r fail (shapes differ: [2,3] against [3,2])\ns pass\n");
 }
 
 TEST(Dumps, HoldResultsByTheirNumberNotByTheirPlaceInAFile) {
@@ -79,8 +79,9 @@ TEST(Dumps, HoldResultsByTheirNumberNotByTheirPlaceInAFile) {
   folder.array("mine/Split.sp.1.0.100.output.0.npy", ramp(4, 1));
   folder.array("mine/Split.sp.2.0.200.output.2.npy", ramp(4, 9));
   folder.array("mine/slice.sp:slice.3.0.300.output.0.npy", ramp(4, 50));
-  folder.text("mine/manifest.jsonl",
-              R"({"file":"Split.sp.1.0.100.output.0.npy","op":"sp","type":"Split","kind":"output","index":0,"sources":["tf:sp"]}
+  folder.text(
+      "mine/manifest.jsonl",
+      R"({"file":"Split.sp.1.0.100.output.0.npy","op":"sp","type":"Split","kind":"output","index":0,"sources":["tf:sp"]}
 {"file":"Split.sp.2.0.200.output.2.npy","op":"sp","type":"Split","kind":"output","index":2,"sources":["tf:sp"]}
 {"file":"slice.sp:slice.3.0.300.output.0.npy","op":"sp:slice","type":"slice","kind":"output","index":0,"sources":["tf:sp"]}
 )");

@@ -268,7 +268,8 @@ class Tool {
     std::optional<ReportError> failure;
     try {
       for (const Source& source : cli::convert(job).sources)
-        if (!result_mark(source)) report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
+        if (!result_mark(source))
+          report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
     } catch (const ReportError& error) {
       failure.emplace(error);
       report.add(error.report());

@@ -65,7 +65,9 @@ std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
       files.push_back(fmt::format("{0}={1}:{0}", name, path));
     }
   }
-  return read_inputs(model, diff.model, files, false, static_cast<uint64_t>(diff.seed));
+  const std::string golden = expand_home(diff.golden);
+  return read_inputs(model, golden.ends_with(".npz") ? diff.model : fitted(diff.model, model, golden), files, false,
+                     static_cast<uint64_t>(diff.seed));
 }
 
 /// "node:1" of a saved value; without a number the first result.
@@ -107,8 +109,8 @@ diff::Golden of_engine(const Diff& diff, const std::string& path, const Model& m
     if (found == names.end()) fail(ErrorKind::not_found, port.name, "is an input of {} alone", path);
     given.push_back(inputs[static_cast<size_t>(found - names.begin())]);
   }
-  diff::Golden golden = diff::golden_of(diff::trace_run(*model, given),
-                                        fmt::format("{} ({}, passes off)", path, plain.engines[0]));
+  diff::Golden golden =
+      diff::golden_of(diff::trace_run(*model, given), fmt::format("{} ({}, passes off)", path, plain.engines[0]));
   const std::vector<std::string> results = counterparts(mine.outputs(), model->outputs());
   for (auto& [name, tensor] : golden.outputs)
     if (auto found = std::find(results.begin(), results.end(), name); found != results.end())
@@ -127,8 +129,6 @@ diff::Golden of_framework(const Diff& diff, const std::string& path, const Model
 
 diff::Golden golden_of(const Diff& diff, const Model& model, const std::vector<Tensor>& inputs) {
   std::string path = expand_home(diff.golden);
-  if (!fs::exists(path) && tensorflow::checkpoint_prefix(path).empty())
-    fail(ErrorKind::not_found, diff.golden, "does not exist");
   if (path.ends_with(".npz")) return saved_values(path);
   bool foreign = kind_of(path) == FileKind::foreign;
   if (diff.golden_engine == "framework" && !foreign)
@@ -219,6 +219,8 @@ int judge_rounding(const Diff& diff, const diff::Subject& subject, const Model& 
 int diff_models(Diff diff) {
   diff::Subject subject = subject_of(diff);
   auto model = subject.model();
+  if (!fs::exists(expand_home(diff.golden)) && tensorflow::checkpoint_prefix(expand_home(diff.golden)).empty())
+    fail(ErrorKind::not_found, diff.golden, "does not exist");
   std::vector<Tensor> inputs = inputs_of(diff, *model);
   diff::Golden golden;
   try {

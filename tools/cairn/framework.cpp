@@ -40,12 +40,12 @@ Ports ports_of(const Module& module) {
 
 /// The source's own inputs and outputs. A graph gives any node, so that our outputs may be asked of it by name. What our
 /// readers cannot open may still run: then it is asked by our names.
-std::optional<Ports> source_ports(const FrameworkQuestion& question, const Model& mine) {
+std::optional<Ports> source_ports(const std::string& source, const std::string& signature, const Model& mine) {
   ModelArguments arguments;
-  arguments.path = question.source, arguments.signature = question.signature;
+  arguments.path = source, arguments.signature = signature;
   for (const Port& port : mine.outputs()) arguments.outputs.push_back(port.name);
-  const bool graph = !fs::is_directory(question.source) && !question.source.ends_with(".onnx") &&
-                     !question.source.ends_with(".keras") && !question.source.ends_with(".h5");
+  const bool graph = !fs::is_directory(source) && !source.ends_with(".onnx") && !source.ends_with(".keras") &&
+                     !source.ends_with(".h5") && !source.ends_with(".om");
   for (bool by_name : {true, false}) {
     if (by_name && !graph) continue;
     if (!by_name) arguments.outputs.clear();
@@ -65,7 +65,7 @@ Json pairs_of(const std::vector<Port>& mine, const std::vector<std::string>& the
 
 void write_ports(const FrameworkQuestion& question, const Model& mine, const std::string& path) {
   const Ports own{mine.inputs(), mine.outputs()};
-  const Ports theirs = source_ports(question, mine).value_or(own);
+  const Ports theirs = source_ports(question.source, question.signature, mine).value_or(own);
   const Json json = {{"inputs", pairs_of(own.inputs, counterparts(own.inputs, theirs.inputs))},
                      {"outputs", pairs_of(own.outputs, counterparts(own.outputs, theirs.outputs))}};
   write_file(path, json.dump());
@@ -137,6 +137,28 @@ std::vector<std::string> counterparts(const std::vector<Port>& mine, const std::
   for (size_t i = 0; i < mine.size(); ++i)
     if (names[i].empty()) names[i] = mine[i].name;
   return names;
+}
+
+ModelArguments fitted(ModelArguments arguments, const Model& mine, const std::string& source) {
+  const bool open = std::any_of(mine.inputs().begin(), mine.inputs().end(), [](const Port& port) {
+    return port.type.is_tensor() && port.type.shape.ranked && !port.type.is_static();
+  });
+  if (!open || !arguments.shapes.empty()) return arguments;
+  const auto theirs = source_ports(source, arguments.signature, mine);
+  if (!theirs) return arguments;
+  const std::vector<std::string> names = counterparts(mine.inputs(), theirs->inputs);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Port& port = mine.inputs()[i];
+    for (const Port& other : theirs->inputs) {
+      if (other.name != names[i] || !same_type(port.type, other.type) || !other.type.shape.ranked) continue;
+      std::vector<int64_t> sizes;
+      for (const Dim& dim : other.type.shape.dims) sizes.push_back(dim.known() ? dim.size : -1);
+      if (std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) continue;
+      if (arguments.batch > 0 && sizes[0] < 0) sizes[0] = arguments.batch;
+      arguments.shapes += fmt::format("{}{}:{}", arguments.shapes.empty() ? "" : ";", port.name, fmt::join(sizes, ","));
+    }
+  }
+  return arguments;
 }
 
 FrameworkAnswer ask_framework(const FrameworkQuestion& asked, const Model& mine,

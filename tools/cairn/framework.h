@@ -36,4 +36,7 @@ FrameworkAnswer ask_framework(const FrameworkQuestion& question, const Model& mi
 /// next one of the same type; where there is none, the name as it is.
 std::vector<std::string> counterparts(const std::vector<Port>& mine, const std::vector<Port>& theirs);
 
+/// Where the model leaves sizes open that `source`, which it will be compared with, does not: these sizes.
+ModelArguments fitted(ModelArguments arguments, const Model& mine, const std::string& source);
+
 }  // namespace cairn::cli

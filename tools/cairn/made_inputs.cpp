@@ -41,16 +41,17 @@ struct Domain {
   size_t operand;
   double low, high;
 };
-constexpr Domain kDomains[] = {
-    {"log", 0, 0.05, 4},      {"log1p", 0, -0.9, 4},    {"sqrt", 0, 0, 4},       {"rsqrt", 0, 0.05, 4},
-    {"reciprocal", 0, 0.25, 4}, {"div", 1, 0.25, 4},    {"pow", 0, 0.05, 3},     {"acos", 0, -0.95, 0.95},
-    {"asin", 0, -0.95, 0.95}, {"atanh", 0, -0.95, 0.95}, {"acosh", 0, 1.05, 4},  {"log_gamma", 0, 0.1, 6},
-    {"lgamma", 0, 0.1, 6},    {"digamma", 0, 0.1, 6},   {"floor_div", 1, 1, 9},  {"mod", 1, 1, 9},
-    {"erfinv", 0, -0.9, 0.9}};
+constexpr Domain kDomains[] = {{"log", 0, 0.05, 4},       {"log1p", 0, -0.9, 4},      {"sqrt", 0, 0, 4},
+                               {"rsqrt", 0, 0.05, 4},     {"reciprocal", 0, 0.25, 4}, {"div", 1, 0.25, 4},
+                               {"pow", 0, 0.05, 3},       {"acos", 0, -0.95, 0.95},   {"asin", 0, -0.95, 0.95},
+                               {"atanh", 0, -0.95, 0.95}, {"acosh", 0, 1.05, 4},      {"log_gamma", 0, 0.1, 6},
+                               {"lgamma", 0, 0.1, 6},     {"digamma", 0, 0.1, 6},     {"floor_div", 1, 1, 9},
+                               {"mod", 1, 1, 9},          {"erfinv", 0, -0.9, 0.9}};
 
 /// Operand 0 (or any) comes out with its values, moved or of another type.
-constexpr std::string_view kCarrying[] = {"identity", "cast", "reshape", "transpose", "broadcast_to", "slice", "concat",
-                                          "tile",     "pad",  "reverse", "maximum",   "minimum",      "select", "abs"};
+constexpr std::string_view kCarrying[] = {"identity", "cast",    "reshape", "transpose", "broadcast_to",
+                                          "slice",    "concat",  "tile",    "pad",       "reverse",
+                                          "maximum",  "minimum", "select",  "abs"};
 
 class Expectations {
  public:
@@ -103,17 +104,25 @@ class Expectations {
   }
 
   void rows(int64_t count) {
-    if (count > 0) range_.within(0, static_cast<double>(count - 1));
-    else range_.within(0, INFINITY);
+    if (count > 0)
+      range_.within(0, static_cast<double>(count - 1));
+    else
+      range_.within(0, INFINITY);
   }
 
   bool index(const Node& node, size_t operand) {
-    if (node.is("gather") && operand == 1) rows(size_at(node.inputs[0], node.attr().integer("axis")));
-    else if ((node.is("gather_nd") || node.is("scatter_update")) && operand == 1) rows(size_at(node.inputs[0], 0));
-    else if (node.is("scatter_nd") && operand == 0) rows(size_at(node.result(), 0));
-    else if (node.is("one_hot") && operand == 0) rows(size_at(node.result(), node.attr().integer("axis")));
-    else if (node.is("segment_reduce") && operand == 1) rows(size_at(node.result(), 0));
-    else return false;
+    if (node.is("gather") && operand == 1)
+      rows(size_at(node.inputs[0], node.attr().integer("axis")));
+    else if ((node.is("gather_nd") || node.is("scatter_update")) && operand == 1)
+      rows(size_at(node.inputs[0], 0));
+    else if (node.is("scatter_nd") && operand == 0)
+      rows(size_at(node.result(), 0));
+    else if (node.is("one_hot") && operand == 0)
+      rows(size_at(node.result(), node.attr().integer("axis")));
+    else if (node.is("segment_reduce") && operand == 1)
+      rows(size_at(node.result(), 0));
+    else
+      return false;
     return true;
   }
 
@@ -136,8 +145,8 @@ class Expectations {
   void scaled(const Node& node) {
     if (node.inputs.size() < 2) return;
     const double by = scalar_of(node.inputs[1]);
-    const bool bytes = (node.is("div") && by >= 100 && by <= 300) || (node.is("mul") && by >= 1 / 300.0 && by <= 0.01) ||
-                       (node.is("sub") && by >= 90 && by <= 160);
+    const bool bytes = (node.is("div") && by >= 100 && by <= 300) ||
+                       (node.is("mul") && by >= 1 / 300.0 && by <= 0.01) || (node.is("sub") && by >= 90 && by <= 160);
     if (bytes) range_.within(0, 255);
   }
 
@@ -190,7 +199,9 @@ Tensor made(DType dtype, const Dims& dims, const Range& range, uint64_t seed) {
   if (dtype == kF64) fill<double>(tensor, number);
   if (dtype == kF16) fill<uint16_t>(tensor, [&] { return float_to_half(static_cast<float>(number())); });
   if (dtype == kBF16) fill<uint16_t>(tensor, [&] { return float_to_bfloat(static_cast<float>(number())); });
-  if (dtype == kC64) for (float& part : std::span(static_cast<float*>(tensor.mutable_data()), 2 * static_cast<size_t>(tensor.count()))) part = static_cast<float>(normal(random));
+  if (dtype == kC64)
+    for (float& part : std::span(static_cast<float*>(tensor.mutable_data()), 2 * static_cast<size_t>(tensor.count())))
+      part = static_cast<float>(normal(random));
   size_t place = 0;
   if (dtype == kBool) {
     const uint64_t first = random();
@@ -251,7 +262,8 @@ std::vector<Dims> make_dims(const Model& model, const ModelArguments& arguments)
   const auto& inputs = model.inputs();
   const std::vector<Dims> base = choose_dims(inputs, arguments);
   std::vector<std::string> repairs;
-  const auto given = arguments.shapes.empty() ? std::vector<NamedDims>() : parse_input_shapes(arguments.shapes, repairs);
+  const auto given =
+      arguments.shapes.empty() ? std::vector<NamedDims>() : parse_input_shapes(arguments.shapes, repairs);
   std::vector<std::vector<bool>> open(base.size());
   bool any = false;
   for (size_t i = 0; i < base.size(); ++i)

@@ -112,9 +112,9 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
   bool typed = std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
     return path.ends_with(".npy") || path.find(".npz:") != std::string::npos;
   });
-  std::vector<Dims> dims = complete && typed  ? std::vector<Dims>(ports.size())
-                           : files.empty() ? make_dims(model, arguments)
-                                              : choose_dims(ports, arguments);
+  std::vector<Dims> dims = complete && typed ? std::vector<Dims>(ports.size())
+                           : files.empty()   ? make_dims(model, arguments)
+                                             : choose_dims(ports, arguments);
   int64_t batch = 0;  // of the files, where the model leaves it open
   for (size_t i = 0; i < ports.size(); ++i) {
     if (paths[i].empty()) continue;

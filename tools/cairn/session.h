@@ -42,8 +42,7 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
 /// "name=file" or "file" in the inputs' order; the rest are made (or zero), see made_inputs.h. All sizes must agree with the
 /// model.
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
-                                const std::vector<std::string>& files, bool zeros = false,
-                                uint64_t seed = 0);
+                                const std::vector<std::string>& files, bool zeros = false, uint64_t seed = 0);
 
 /// One run, recorded and dumped as what is on asks for; the first one of the process starts what the environment asks for. In
 /// `options` an observer that is told as well.

@@ -28,8 +28,8 @@ struct Verify {
 
 struct Comparison {
   std::string name;
-  double largest = 0;  // difference
-  double spread = 0;   // of the expected output over the inputs
+  double largest = 0;   // difference
+  double spread = 0;    // of the expected output over the inputs
   double rounding = 0;  // how far two right results may be apart
   bool same_shape = true;
   bool depends = true;  // whether the output changes with the input
@@ -100,11 +100,11 @@ int report(const Verify& verify, const std::vector<Comparison>& comparisons) {
   for (const Comparison& each : comparisons) {
     bool good = each.is_equal(verify.tolerance);
     equal = equal && good;
-    std::string note = !each.same_shape ? "other shape"
-                       : !good          ? "DIFFERS"
+    std::string note = !each.same_shape                     ? "other shape"
+                       : !good                              ? "DIFFERS"
                        : each.relative() > verify.tolerance ? "equal within rounding"
-                       : each.depends   ? "equal"
-                                        : "equal, does not depend on the inputs";
+                       : each.depends                       ? "equal"
+                                                            : "equal, does not depend on the inputs";
     table.add({each.name, note, fmt::format("{:.3g}", each.spread), fmt::format("{:.3g}", each.largest),
                fmt::format("{:.2g}", each.relative())});
     json.push_back({{"name", each.name},
@@ -118,8 +118,8 @@ int report(const Verify& verify, const std::vector<Comparison>& comparisons) {
     print_json({{"verified", equal}, {"tolerance", verify.tolerance}, {"outputs", json}});
   } else {
     table.print();
-    fmt::print("\n{}: largest difference at most {:g} of each output's spread or within rounding{}\n", equal ? "verified" : "DIFFERS",
-               verify.tolerance, equal ? "" : " is exceeded");
+    fmt::print("\n{}: largest difference at most {:g} of each output's spread or within rounding{}\n",
+               equal ? "verified" : "DIFFERS", verify.tolerance, equal ? "" : " is exceeded");
   }
   return equal ? 0 : kExitDiffers;
 }
@@ -189,16 +189,18 @@ int verify_model(const Verify& verify) try {
   const std::string source = expand_home(verify.against);
   if (!fs::exists(source) && tensorflow::checkpoint_prefix(source).empty())
     fail(ErrorKind::not_found, verify.against, "does not exist");
+  if (fs::exists(source) && kind_of(source) != FileKind::foreign)
+    fail(ErrorKind::invalid_argument, "--against", "{} belongs to no framework; cairn diff compares two models",
+         verify.against);
   auto model = prepare(verify.model);
   const int runs = verify.inputs.empty() ? verify.runs : 1;
   Outputs inputs, ours;
   for (int run = 0; run < runs; ++run) {
-    inputs.push_back(run == 0 ? read_inputs(*model, verify.model, verify.inputs)
+    inputs.push_back(run == 0 ? read_inputs(*model, fitted(verify.model, *model, source), verify.inputs)
                               : make_inputs(*model, dims_of(inputs[0]), static_cast<uint64_t>(run)));
     ours.push_back(run_watched(*model, inputs.back()));
   }
-  const FrameworkAnswer answer =
-      ask_framework({source, verify.model.signature, verify.python, false}, *model, inputs);
+  const FrameworkAnswer answer = ask_framework({source, verify.model.signature, verify.python, false}, *model, inputs);
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < model->outputs().size(); ++i)
     comparisons.push_back(compare(model->outputs()[i].name, of_output(ours, i), of_output(answer.outputs, i)));
@@ -216,7 +218,8 @@ void add_verify(Verb& app, Run& run) {
   auto verify = std::make_shared<Verify>();
   Verb verb = app.add_verb("verify", "compares a model with the framework it came from");
   add_model_options(verb, verify->model, verify->json);
-  verb.add_option("--against", verify->against, "the model's source: SavedModel folder, checkpoint prefix, .pb, .h5, .keras, .onnx");
+  verb.add_option("--against", verify->against,
+                  "the model's source: SavedModel folder, checkpoint prefix, .pb, .h5, .keras, .onnx");
   verb.add_flag("--steps", verify->steps, "instead: each step of one run again, node by node on the reference engine");
   verb.add_option("-i,--input", verify->inputs,
                   "NAME=FILE or FILE in order, for one run; none: several on made inputs");

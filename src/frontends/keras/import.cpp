@@ -239,7 +239,9 @@ class Importer {
     mark_results(
         context.out, clean(text_of(layer, "class_name")),
         [&](const Value* value) { return !value->producer->sources.empty() && value->producer->sources.front() == id; },
-        [&](const std::string& mark) { return module_.add_source({"keras", clean(whole), mark, ""}); });
+        [&](const std::string& mark) {
+          return module_.add_source({"keras", clean(whole), mark, ""});
+        });
     name_results(context, clean(whole));
     return context.out;
   }
