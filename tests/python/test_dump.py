@@ -103,3 +103,48 @@ def test_wrong_options_are_told_in_the_platforms_words(in_folder):
     done = run(in_folder, {"enable_dump": True, "dump_path": str(in_folder / "dumps"), "dump_step": "5-3"})
     assert done.returncode != 0
     assert "dump_step string style is error, correct example:'0|5|10|50-100'" in done.stderr
+
+
+def several_results(tf, tf1):
+    x = tf1.placeholder(tf.float32, [4, 12], name="x")
+    h = tf.tanh(x * 1.5 + 0.25, name="h")
+    a, b, c = tf.split(h, 3, axis=1, name="split")
+    d, e = tf.split(h, [5, 7], axis=1, name="splitv")
+    values, places = tf.math.top_k(h, 3, name="topk")
+    rows = tf.unstack(tf.sin(h), axis=0, name="unstack")
+    _, index = tf.unique(tf.cast(x[0] * 3, tf.int32), name="unique")
+    mean, variance = tf.nn.moments(h, [0], name="moments")
+    parts = [a * 2, b + c, tf.exp(d)[:, :4], e[:, :4] * 3, values, tf.cast(places, tf.float32) * 2.0]
+    parts += [(rows[0] + rows[3])[None] * tf.ones([4, 1]), (mean * variance)[None] * tf.ones([4, 1])]
+    parts += [tf.ones([4, 1]) * tf.reduce_sum(tf.cast(index, tf.float32))]
+    tf.concat(parts, 1, name="y")
+
+
+@pytest.mark.parametrize("engines", ["cpu,reference", "reference"])
+def test_each_result_of_an_operator_has_its_own_number(engines, command, tmp_path):
+    import tensorflow as tf
+
+    tf1, graph = tf.compat.v1, tf.Graph()
+    (tmp_path / "golden").mkdir()
+    x = np.random.default_rng(0).normal(size=(4, 12)).astype("f")
+    np.save(tmp_path / "x.npy", x)
+    with graph.as_default(), tf1.Session() as session:
+        several_results(tf, tf1)
+        (tmp_path / "net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+        asked = [(op.name, i, tensor) for op in graph.get_operations() if op.type not in ("Const", "Placeholder")
+                 for i, tensor in enumerate(op.outputs)]
+        for (name, i, _), value in zip(asked, session.run([tensor for *_, tensor in asked], {"x:0": x})):
+            np.save(tmp_path / "golden" / f"{name.replace('/', '_')}.{i}.1605000000000000.npy", value)
+    done = command("cairn", "run", "net.pb", "--input", "x=x.npy", "--dump", "dumps", "--engines", engines)
+    assert done.returncode == 0, done.stderr
+    done = command("cairn", "compare", "dumps", "golden", "--json", "-")
+    rows = [row for row in json.loads(done.stdout)["rows"] if row["golden"] != "*" and row["mine"] != "*"]
+    assert done.returncode == 0 and {row["verdict"] for row in rows} == {"pass"}
+    found = {tuple(row["tensor"].rsplit(":", 2)[::2]) for row in rows}
+    wanted = {("split", 3), ("splitv", 2), ("topk", 2)}
+    assert {(name, str(i)) for name, count in wanted for i in range(count)} | {("unstack", "0"), ("unstack", "3")} <= found
+    # One result that is wrong is the one that is named.
+    for file in (tmp_path / "golden").glob("split.1.*"):
+        np.save(file, np.load(file) * 1.5)
+    done = command("cairn", "compare", "dumps", "golden")
+    assert done.returncode == 2 and "first suspect: split:output:1" in done.stdout

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <sstream>
 
 #include "support/fault.h"
 
@@ -153,10 +154,12 @@ int Command::wait() {
 }
 
 void fail_with_log(const std::string& model, const std::string& log) {
-  constexpr size_t kMost = 2000;
-  throw Error(ErrorKind::invalid_model, model,
-              "the framework could not run it:\n" + (log.size() > kMost ? log.substr(log.size() - kMost) : log),
-              Error::AsItIs{});
+  std::string last;  // of a Python that died: the line that says why, not its frames
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find_first_not_of(" \t\r^~") != std::string::npos && line[0] != ' ') last = line;
+  fail(ErrorKind::invalid_model, model, "the framework could not run it: {}",
+       last.empty() ? "its process ended without a word" : printable(last));
 }
 
 }  // namespace cairn::cli

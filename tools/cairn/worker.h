@@ -27,7 +27,7 @@ std::string find_python(const std::string& asked);
 
 /// Exit status of the program, its output going to `log`; 127 when it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& log);
-/// Throws Error invalid_model: the framework could not run this model; with the last of what it said.
+/// Throws Error invalid_model: the framework could not run this model; with the last sentence that it said.
 [[noreturn]] void fail_with_log(const std::string& model, const std::string& log);
 
 /// A command of the user's with the standard streams of this program. Until it has ended, interrupts from the terminal are

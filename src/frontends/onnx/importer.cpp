@@ -215,7 +215,9 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
   mark_results(
       results, clean(node.op),
       [&](const Value* value) { return !value->producer->sources.empty() && value->producer->sources.front() == id; },
-      [&](const std::string& mark) { return module_.add_source({"onnx", name, mark, ""}); });
+      [&](const std::string& mark) {
+        return module_.add_source({"onnx", name, mark, ""});
+      });
   record(node, results, names);
   builder.sources = before;
   return true;

@@ -1,0 +1,174 @@
+"""`cairn verify` and `cairn diff` on what TensorFlow people have: loops, several results, other names, tiny spreads, made inputs."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+
+def graph_of(build, path, mutate=None):
+    """Writes what `build` adds to an empty TensorFlow 1 graph; `mutate` changes its nodes."""
+    import tensorflow as tf
+
+    tf1 = tf.compat.v1
+    graph = tf.Graph()
+    was = tf1.control_flow_v2_enabled()
+    tf1.disable_control_flow_v2()
+    try:
+        with graph.as_default():
+            build(tf, tf1)
+    finally:
+        if was:
+            tf1.enable_control_flow_v2()
+    definition = graph.as_graph_def()
+    for node in definition.node:
+        if mutate and node.name in mutate:
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.float32(mutate[node.name])))
+    path.write_bytes(definition.SerializeToString())
+
+
+def nested_loops(tf, tf1):
+    x = tf1.placeholder(tf.float32, [2, 3], name="x")
+
+    def body(i, a, array):
+        _, b = tf1.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, tf.tanh(b * 1.1 + tf.constant(0.1))), [tf.constant(0), a])
+        c = tf1.cond(tf.reduce_sum(b) > 0, lambda: b * 2.0 + 1.0, lambda: b - tf.constant(3.0))
+        return i + 1, c, array.write(i, c)
+
+    start = [tf.constant(0), x, tf.TensorArray(tf.float32, size=4)]
+    _, last, array = tf1.while_loop(lambda i, a, array: i < 4, body, start)
+    chosen = tf1.cond(x[0, 0] > 0, lambda: x * 2.0, lambda: x + tf.constant(1.0))
+    y = tf.add(tf.reduce_sum(array.stack(), 0), last * chosen, name="y")
+    tf.identity(tf.split(y, 3, axis=1, name="sp")[2] * 2.0, name="z")
+
+
+def test_nested_loops_of_tensorflow_1_agree_and_their_faults_are_named(command, tmp_path):
+    graph_of(nested_loops, tmp_path / "good.pb")
+    graph_of(nested_loops, tmp_path / "bad.pb", {"while/while/mul/y": 1.2})
+    done = command("cairn", "diff", "good.pb", "good.pb", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert sum("while/while/" in row["name"] for row in rows) > 10  # values of each turn
+    done = command("cairn", "diff", "bad.pb", "good.pb", "--json")
+    assert done.returncode == 2, done.stderr
+    (culprit,) = json.loads(done.stdout)["culprits"]
+    assert any("while/while/mul" in source for source in culprit["sources"])
+
+
+def test_values_inside_functional_loops_are_compared(command, tmp_path):
+    import tensorflow as tf
+
+    class Net(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([2, 3], tf.float32, name="x")])
+        def __call__(self, x):
+            for _ in tf.range(3):
+                x = tf.tanh(x * 1.5)
+            if tf.reduce_sum(x) > 0:
+                x = x + 2.0
+            return {"y": x, "text": tf.constant(["a", "b"])}
+
+    net = Net()
+    tf.saved_model.save(net, str(tmp_path / "net"), signatures=net.__call__)
+    done = command("cairn", "diff", "net", "net", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert any(row["op"] == "Tanh" for row in found["rows"])
+    assert command("cairn", "verify", "net", "--against", "net").returncode == 0
+
+
+@pytest.fixture(scope="module")
+def digits(models, tmp_path_factory):
+    """The same net as .om, frozen graph and SavedModel, which call inputs and outputs by other names."""
+    import subprocess
+
+    from conftest import BIN
+
+    om = tmp_path_factory.mktemp("digits") / "digits"
+    frozen = models("digits").frozen
+    subprocess.run([BIN / "atc", f"--model={frozen}", "--framework=3", f"--output={om}", "--input_shape=x:1,8,8,1",
+                    "--soc_version=Ascend310"], check=True, capture_output=True)
+    return {"om": f"{om}.om", "frozen": frozen, "saved": models("digits").saved_model}
+
+
+@pytest.mark.parametrize("mine, golden", [("om", "frozen"), ("om", "saved"), ("om", "om"), ("saved", "om"), ("frozen", "saved")])
+def test_models_whose_ports_have_other_names_are_paired(mine, golden, digits, command):
+    done = command("cairn", "diff", digits[mine], digits[golden])
+    assert done.returncode == 0 and "no difference" in done.stdout, done.stdout + done.stderr
+    if golden != "om":
+        assert command("cairn", "verify", digits[mine], "--against", digits[golden]).returncode == 0
+
+
+def test_what_belongs_to_no_framework_is_told(digits, command):
+    done = command("cairn", "verify", digits["om"], "--against", digits["om"])
+    assert done.returncode == 1 and "belongs to no framework; cairn diff compares two models" in done.stderr
+
+
+def cancelling(tf, tf1):
+    x = tf1.placeholder(tf.float32, [None, 8], name="x")
+    big = (x + 1000.0) * tf.constant(np.linspace(1, 1.0001, 8).astype("f"))
+    tf.subtract(tf.matmul(big, tf.constant(np.eye(8, dtype="f"))), tf.reduce_mean(big, 1, keepdims=True) + x, name="y")
+
+
+def test_rounding_of_large_operands_is_no_difference_and_a_changed_weight_is_one(command, tmp_path):
+    graph_of(cancelling, tmp_path / "good.pb")
+    assert command("cairn", "verify", "good.pb", "--against", "good.pb", "--tolerance", "1e-9").returncode == 0
+    graph_of(cancelling, tmp_path / "bad.pb", {"add/y": 2000.0})
+    done = command("cairn", "verify", "bad.pb", "--against", "good.pb")
+    assert done.returncode == 2 and "DIFFERS" in done.stdout
+
+
+def small_net(tf, tf1):
+    x = tf1.placeholder(tf.float32, [None, 16], name="x")
+    state = np.random.default_rng(0)
+    w = tf.constant(state.normal(size=(16, 16)).astype("f"), name="w")
+    v = tf.constant(state.normal(size=(16, 4)).astype("f"), name="v")
+    tf.nn.softmax(tf.matmul(tf.nn.relu(tf.matmul(x, w)), v) * tf.constant(1.0, name="scale"), name="y")
+
+
+@pytest.mark.parametrize("change", [1.001, 0.999, -1.0])
+def test_a_factor_of_a_thousandth_is_told(change, command, tmp_path):
+    graph_of(small_net, tmp_path / "good.pb")
+    graph_of(small_net, tmp_path / "bad.pb", {"scale": change})
+    assert command("cairn", "verify", "good.pb", "--against", "good.pb").returncode == 0
+    assert command("cairn", "verify", "bad.pb", "--against", "good.pb").returncode == 2
+
+
+def demanding(tf, tf1):
+    ids = tf1.placeholder(tf.int32, [None, None], name="ids")
+    image = tf1.placeholder(tf.uint8, [None, 16, 16, 3], name="image")
+    mask = tf1.placeholder(tf.bool, [None, 16], name="mask")
+    positive = tf1.placeholder(tf.float32, [None, 5], name="positive")
+    table = tf.constant(np.arange(37 * 4).reshape(37, 4).astype("f"))
+    tf.reduce_sum(tf.gather(table, ids), 1, name="looked_up")
+    tf.divide(tf.cast(image, tf.float32), 255.0, name="scaled")
+    tf.where(mask, tf.ones_like(mask, tf.float32), tf.zeros_like(mask, tf.float32), name="masked")
+    tf.sqrt(tf.math.log(positive + 0.0) + 9.0, name="rooted")
+
+
+def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
+    graph_of(demanding, tmp_path / "net.pb")
+    done = command("cairn", "run", "net.pb", "-o", "out.npz")
+    assert done.returncode == 0, done.stderr
+    made = dict(np.load(tmp_path / "out.npz"))
+    assert made["looked_up"].shape[0] > 1 and np.unique(made["looked_up"]).size > 4
+    assert made["scaled"].max() > 0.9 and made["scaled"].min() < 0.1
+    assert set(np.unique(made["masked"])) == {0, 1}
+    assert np.isfinite(made["rooted"]).all()
+    done = command("cairn", "verify", "net.pb", "--against", "net.pb", "--json")
+    assert done.returncode == 0 and all(each["depends_on_inputs"] for each in json.loads(done.stdout)["outputs"])
+
+
+def test_a_failure_of_the_framework_is_one_sentence(command, tmp_path):
+    def build(batch):
+        def net(tf, tf1):
+            x = tf1.placeholder(tf.float32, [None, 4], name="x")
+            tf.raw_ops.MatMul(a=x, b=tf1.placeholder_with_default(np.ones((batch, 2), "f"), [None, 2], name="w"), name="y")
+
+        return net
+
+    graph_of(build(4), tmp_path / "good.pb")
+    graph_of(build(5), tmp_path / "bad.pb")
+    done = command("cairn", "verify", "good.pb", "--against", "bad.pb")
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) <= 2
+    assert re.search(r"could not run it: .*y.*(incompatible|size)", done.stderr), done.stderr
