@@ -8,14 +8,16 @@
 
 namespace cairn {
 
-inline std::atomic<size_t> counted_allocations = 0;
+inline std::atomic<size_t> counted_allocations = 0, counted_bytes = 0;
 inline size_t allocations() { return counted_allocations; }
+inline size_t allocated_bytes() { return counted_bytes; }
 
 }  // namespace cairn
 
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // these are the matching ones
 void* operator new(size_t bytes) {
   ++cairn::counted_allocations;
+  cairn::counted_bytes += bytes;
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }

@@ -424,13 +424,29 @@ bool mentions_one_of(std::string_view text, const auto& words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
 }
 
-// A condition that asks for the version or for a name, itself or by a variable that was set so.
+// hasattr(tf, ...) and getattr(tf, ...) of what an import of a framework binds; of other things they say nothing.
+bool asks_for_attribute(const Module& module, std::string_view text) {
+  for (std::string_view call : {"hasattr(", "getattr("})
+    for (size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1)) {
+      std::string_view object = text.substr(at + call.size());
+      object = object.substr(0, object.find_first_of("., )"));
+      for (const Import& import : module.imports())
+        if (import.alias == object && is_reported_framework(import.module)) return true;
+    }
+  return false;
+}
+
+// The text of a condition asks for the version or for a name.
+bool asks_in_words(const Module& module, std::string_view text) {
+  static constexpr std::array words = {"__version__",       ".VERSION",   "tf_version",         "TF_VERSION",
+                                       "executing_eagerly", "find_spec(", "tensorflow_version", "tf2.enabled"};
+  return mentions_one_of(text, words) || asks_for_attribute(module, text);
+}
+
+// A condition that asks, itself or by a variable that was set so.
 bool asks(const Module& module, NodeId condition) {
-  static constexpr std::array words = {"hasattr(",   "getattr(",        "__version__",
-                                       ".VERSION",   "version.VERSION", "executing_eagerly",
-                                       "find_spec(", "_version",        "tf2.enabled"};
   const Syntax& syntax = module.syntax();
-  if (mentions_one_of(syntax.text(condition), words)) return true;
+  if (asks_in_words(module, syntax.text(condition))) return true;
   for (NodeId node = condition; node < syntax[condition].after; ++node) {
     if (syntax.kind(node) != Kind::identifier || syntax[node].field == Field::attribute) continue;
     uint32_t scope = kNoScope;
@@ -438,7 +454,7 @@ bool asks(const Module& module, NodeId condition) {
       const Binding& binding = module.bindings()[index];
       if (binding.how == Bound::assigned && binding.value != kNoNode &&
           syntax[binding.value].end - syntax[binding.value].begin < 400 &&
-          mentions_one_of(syntax.text(binding.value), words))
+          asks_in_words(module, syntax.text(binding.value)))
         return true;
     }
   }

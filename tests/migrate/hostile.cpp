@@ -62,6 +62,45 @@ TEST(hostile, deep_nesting_long_files_and_long_chains_allocate_in_proportion_to_
   }
 }
 
+// Bytes allocated by a migration of `count` pieces between head and tail, with all reports that are text.
+size_t allocated(const std::string& head, const std::string& piece, const std::string& tail, int count,
+                 const std::string& words) {
+  std::string text = head;
+  for (int i = 0; i < count; ++i) text += piece;
+  text += tail;
+  Options options;
+  set_options(options, words);
+  options.jobs = 1;
+  std::vector<Input> inputs;
+  inputs.push_back({"script.py", text, ""});
+  const size_t before = allocated_bytes();
+  Result result = migrate(std::move(inputs), options);
+  json_report(result), sarif_report(result), csv_report(result), html_report(result, "x"), diff_report(result);
+  EXPECT_NE(result.files[0].state, FileState::failed);
+  return allocated_bytes() - before;
+}
+
+TEST(hostile, twice_the_edits_allocate_twice_the_bytes) {
+  struct Shape {
+    std::string head, piece, tail, options;
+  };
+  const std::string tf = "import tensorflow as tf\n";
+  const Shape shapes[] = {
+      {tf, "s = tf.Session()\n", "", "tf=1"},
+      {tf, "s = tf.Session(config=c)\nx = tf.nn.dropout(x, rate=0.1)\n", "", "tf=1"},
+      {tf + "x = [", "tf.Session(), ", "]\n", "tf=1"},  // one line
+      {tf + "def train(mode):\n", "    d = tf.data.Dataset.range(9).batch(4)\n", "", "tf=1"},
+      {tf, "o = tf.train.AdamOptimizer(0.1)\no.minimize(x)\n", "", "tf=1 distributed=tf_strategy"},
+      {tf + "import horovod.tensorflow as hvd\n", "x = hvd.size() + hvd.alltoall(x)\n", "", "tf=1"},
+      {tf, "x = tf.contrib.no_such.name(x)\n", "", "tf=1"},
+  };
+  for (const Shape& shape : shapes) {
+    const double once = static_cast<double>(allocated(shape.head, shape.piece, shape.tail, 1000, shape.options));
+    const double twice = static_cast<double>(allocated(shape.head, shape.piece, shape.tail, 2000, shape.options));
+    EXPECT_LT(twice, 2.5 * once) << shape.piece;
+  }
+}
+
 TEST(hostile, random_bytes_truncations_and_mutations_never_crash_or_lose_bytes) {
   std::mt19937 random(7);
   std::string seed;
