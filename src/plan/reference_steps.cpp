@@ -6,6 +6,8 @@
 #include <mutex>
 #include <set>
 
+#include "support/fault.h"
+
 namespace cairn {
 
 namespace {
@@ -40,7 +42,7 @@ std::string line_of(const std::vector<ReferenceStep>& steps, double share) {
   for (const ReferenceStep& step : steps)
     text += fmt::format("{} {} of {} at {} ({})", &step == steps.data() ? "" : ",", step.op, step.types, step.node,
                         step.reason);
-  return text + "\n";
+  return text;
 }
 
 void add_to_file(const char* path, const std::vector<ReferenceStep>& steps) {
@@ -60,7 +62,7 @@ std::vector<ReferenceStep> reference_steps(const Plan& plan, const Module& modul
   for (const PlannedStep& step : plan.steps) {
     if (!is_reference_step(step, options)) continue;
     const Node& node = step.group.last();
-    ReferenceStep fallen{node.op->name, {}, where(module, node), {}, seconds_of(step.cost, kPlain)};
+    ReferenceStep fallen{node.op->name, {}, printable(where(module, node)), {}, seconds_of(step.cost, kPlain)};
     for (const Value* input : node.inputs) fallen.types += (fallen.types.empty() ? "" : ", ") + to_string(input->type);
     fallen.reason = reason_of(*options.engines.front(), step.group);
     list.push_back(std::move(fallen));
@@ -89,7 +91,7 @@ void tell_reference_steps(const Plan& plan, const Module& module, const PlanOpti
   // Those that count, each operator once.
   std::erase_if(steps, [&](const ReferenceStep& step) { return step.seconds < 0.1 * slow; });
   std::erase_if(steps, [&](const ReferenceStep& step) { return !told.insert(step.op).second; });
-  if (!steps.empty()) fmt::print(stderr, "{}", line_of(steps, slow / all));
+  if (!steps.empty()) note(line_of(steps, slow / all));
 }
 
 }  // namespace cairn
