@@ -7,6 +7,7 @@
 #include <set>
 
 #include "support/fault.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -85,7 +86,7 @@ void tell_reference_steps(const Plan& plan, const Module& module, const PlanOpti
   std::vector<ReferenceStep> steps = reference_steps(plan, module, options);
   static std::mutex mutex;
   static std::set<std::string> told;
-  std::lock_guard lock(mutex);
+  const ShieldedLock lock(mutex);
   if (file && *file) add_to_file(file, steps);
   if (!worth) return;
   // Those that count, each operator once.
