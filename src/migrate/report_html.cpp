@@ -138,8 +138,8 @@ std::string html_report(const Result& result, const std::string& title) {
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>Migration of " +
       escape(title) + "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
-  html += fmt::format("<h1>Migration of {}</h1><p class=\"sub\">{} lines in {} files, TensorFlow {}</p>", escape(title),
-                      result.lines, result.files.size(), result.tf);
+  html += fmt::format("<h1>Migration of {}</h1><p class=\"sub\">{} lines in {} files, {}</p>", escape(title),
+                      result.lines, result.files.size(), interfaces(result));
   auto card = [&](const std::string& number, std::string_view label, const std::string& more = "") {
     html += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span>{}</div>", number, label, more);
   };

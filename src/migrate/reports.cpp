@@ -37,15 +37,14 @@ namespace {
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-// "TensorFlow 1", or how many scripts are of each interface.
+}  // namespace
+
 std::string interfaces(const Result& result) {
   size_t scripts[3] = {};
   for (const FileResult& file : result.files) ++scripts[file.tf];
   if (!scripts[1] || !scripts[2]) return fmt::format("TensorFlow {}", result.tf);
   return fmt::format("{} of TensorFlow 1, {} of TensorFlow 2", scripts[1], scripts[2]);
 }
-
-}  // namespace
 
 std::string diff_report(const Result& result) {
   std::string text;

@@ -23,6 +23,8 @@ void xlsx_report(const Result& result, const SupportList& list, const std::strin
 
 std::string_view generation_name(Generation generation);
 std::string_view distribution_name(Distribution distribution);
+/// "TensorFlow 1", or how many scripts are of each interface.
+std::string interfaces(const Result& result);
 
 /// The five report files of the platform's converter (success_report.txt, failed_report.txt, need_migration_doc.txt,
 /// api_brief_report.txt, api_analysis_report.xlsx) into `folder`.
