@@ -10,8 +10,14 @@ namespace cairn {
 std::span<const OpDef> constant_ops();
 std::span<const OpDef> unary_ops();
 std::span<const OpDef> binary_ops();
+std::span<const OpDef> special_ops();
+std::span<const OpDef> bit_ops();
 std::span<const OpDef> linear_ops();
+std::span<const OpDef> linear_algebra_ops();
+std::span<const OpDef> fourier_ops();
 std::span<const OpDef> pooling_ops();
+std::span<const OpDef> morphology_ops();
+std::span<const OpDef> ctc_decoding_ops();
 std::span<const OpDef> normalisation_ops();
 std::span<const OpDef> loss_ops();
 std::span<const OpDef> segment_ops();

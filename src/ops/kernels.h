@@ -85,6 +85,7 @@ void with_elements(DType dtype, F&& f) {
   if (dtype.bits == 16) return f(uint16_t());
   if (dtype.bits == 32) return f(uint32_t());
   if (dtype.bits == 64) return f(uint64_t());
+  if (dtype.bits == 128) return f(std::array<uint64_t, 2>());
   detail::refuse(false, dtype);
 }
 

@@ -126,23 +126,41 @@ void avg_pool2d(KernelContext& context) {
   });
 }
 
+// visit(result index, place of the window's first largest element, -1 where all is padding).
+template <class T, class Visit>
+void for_each_first_largest(const KernelContext& context, const Tensor& x, const Dims& out, Visit&& visit) {
+  const Dims& in = x.dims();
+  const T* xs = data<T>(x);
+  for_each_window(context, in, out, [&](int64_t n, int64_t base, const Taps& rows, const Taps& columns) {
+    int64_t most = -1;
+    for (int64_t h = rows.first; h < rows.last; h += rows.step)
+      for (int64_t w = columns.first; w < columns.last; w += columns.step) {
+        const int64_t at = base + (h * in[2] + w) * in[3];
+        if (most < 0 || static_cast<Compute<T>>(xs[most]) < static_cast<Compute<T>>(xs[at])) most = at;
+      }
+    visit(n, most);
+  });
+}
+
+void max_pool2d_indices(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  with_numbers(x.dtype(), [&](auto tag) {
+    for_each_first_largest<decltype(tag)>(context, x, context.output(0).dims(),
+                                          [&](int64_t n, int64_t most) { data<int64_t>(context.output(0))[n] = most; });
+  });
+}
+
 // All of a window's gradient goes to its first largest element; one with nothing but padding has none.
 void max_pool2d_gradient(KernelContext& context) {
   allocate_results(context);
   const Tensor &x = context.input(0), &dy = context.input(1);
   Tensor& dx = context.output(0);
-  const Dims& in = x.dims();
   std::vector<double> sums(static_cast<size_t>(dx.count()));
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const T *xs = data<T>(x), *dys = data<T>(dy);
-    for_each_window(context, in, dy.dims(), [&](int64_t n, int64_t base, const Taps& rows, const Taps& columns) {
-      int64_t most = -1;
-      for (int64_t h = rows.first; h < rows.last; h += rows.step)
-        for (int64_t w = columns.first; w < columns.last; w += columns.step) {
-          const int64_t at = base + (h * in[2] + w) * in[3];
-          if (most < 0 || static_cast<Compute<T>>(xs[most]) < static_cast<Compute<T>>(xs[at])) most = at;
-        }
+    const T* dys = data<T>(dy);
+    for_each_first_largest<T>(context, x, dy.dims(), [&](int64_t n, int64_t most) {
       if (most >= 0) sums[static_cast<size_t>(most)] += static_cast<double>(dys[n]);
     });
     for (size_t i = 0; i < sums.size(); ++i) data<T>(dx)[i] = T(static_cast<Compute<T>>(sums[i]));
@@ -219,6 +237,26 @@ std::vector<OpDef> make_pooling_rows() {
                  "f32[1, 6, 6, 3] {window = [3, 3], strides = [2, 2], ceil_mode = true}",
                  "f32[0, 4, 4, 1] {window = [2, 2]}", "f32[1, 7, 7, 65] {window = [7, 7]}",
                  "f32[1, 5, 6, 2] {window = [2, 2], padding = same_lower}", "f16[1, 4, 4, 3] {window = [2, 2]}"}},
+      {.name = "max_pool2d_indices",
+       .summary =
+           "places in x, counted in row-major order, of the first largest element of each window (a NaN only when "
+           "it comes first); -1 of a window all in padding",
+       .inputs = {{"x", Accepts::numbers}},
+       .attributes = window_attributes({integers("dilations", {1, 1})}),
+       .traits = kReduction,
+       .infer =
+           [](InferContext& context) {
+             number_type(context, 0);
+             context.result(kI64, Shape(pooled_dims(context, four_dims(context, 0))));
+           },
+       .flops = pool_flops,
+       .reference = max_pool2d_indices,
+       .oracle = {"tf.nn.max_pool_with_argmax(x, window, strides, padding.upper(), output_dtype=tf.int64, "
+                  "include_batch_in_index=True)[1]",
+                  kTensorFlow},
+       .cases = {"f32[1, 4, 4, 1] {window = [2, 2], strides = [2, 2]}",
+                 "f32[2, 7, 8, 5] {window = [3, 3], strides = [2, 2], padding = same}",
+                 "i32[1, 4, 4, 3] {window = [2, 2]}", "f32[1, 3, 3, 1]=[1, 1, 1, 1, 1, 1, 1, 1, 1] {window = [2, 2]}"}},
       {.name = "max_pool2d_gradient",
        .summary = "gradient of max_pool2d by its image x: each element of dy goes to the first largest element of its "
                   "window in row-major order (a NaN only when it comes first); a window all in padding gives nothing",

@@ -13,7 +13,8 @@ DType moved_type(const InferContext& context, size_t i) {
 
 DType number_type(const InferContext& context, size_t i) {
   DType dtype = moved_type(context, i);
-  if (dtype == kC64 || dtype == kString) context.fail("{} elements are not supported", to_string(dtype));
+  if (dtype.kind == DType::Kind::complex_float || dtype == kString)
+    context.fail("{} elements are not supported", to_string(dtype));
   return dtype;
 }
 

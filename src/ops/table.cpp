@@ -12,9 +12,12 @@ struct Table {
   std::unordered_map<std::string_view, const OpDef*> index;
 
   Table() {
-    for (auto family : {constant_ops,  unary_ops,   binary_ops, linear_ops,  pooling_ops,  normalisation_ops, loss_ops,
-                        reduction_ops, segment_ops, shape_ops,  slicing_ops, indexing_ops, image_ops,         aipp_ops,
-                        dynamic_ops,   control_ops, list_ops,   state_ops,   random_ops,   host_ops})
+    for (auto family :
+         {constant_ops,       unary_ops,     binary_ops,  special_ops,    bit_ops,          linear_ops,
+          linear_algebra_ops, fourier_ops,   pooling_ops, morphology_ops, ctc_decoding_ops, normalisation_ops,
+          loss_ops,           reduction_ops, segment_ops, shape_ops,      slicing_ops,      indexing_ops,
+          image_ops,          aipp_ops,      dynamic_ops, control_ops,    list_ops,         state_ops,
+          random_ops,         host_ops})
       for (const OpDef& row : family()) {
         rows.push_back(&row);
         CHECK(index.emplace(row.name, &row).second, "two rows are called {}", row.name);

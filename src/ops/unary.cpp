@@ -153,7 +153,7 @@ void cast(KernelContext& context) {
 void infer_cast(InferContext& context) {
   number_type(context, 0);
   DType dtype = context.attr.dtype("dtype");
-  if (dtype == kC64 || dtype == kString || dtype.bits < 8)
+  if (dtype.kind == DType::Kind::complex_float || dtype == kString || dtype.bits < 8)
     context.fail("{} elements are not supported", to_string(dtype));
   context.result(dtype, context.shape(0));
 }

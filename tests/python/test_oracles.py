@@ -182,6 +182,19 @@ def ctc_loss(logits, places, labels, lengths, merge_repeated, collapse_repeated,
     return tuple(result.numpy().astype(logits.dtype) for result in results)
 
 
+def ctc_beam_search(logits, lengths, beam_width, top_paths, merge_repeated):
+    import tensorflow as tf
+
+    paths = np.full((top_paths, logits.shape[1], logits.shape[0]), -1, np.int64)
+    if logits.shape[1] == 0:
+        return paths, paths[:, :, 0], np.zeros((0, top_paths), logits.dtype)
+    places, labels, _, scores = tf.raw_ops.CTCBeamSearchDecoder(
+        inputs=logits, sequence_length=lengths.astype(np.int32), beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated)
+    for path in range(top_paths):
+        paths[path][tuple(places[path].numpy().T)] = labels[path].numpy()
+    return paths, (paths >= 0).sum(-1), scores.numpy()
+
+
 def segment_reduce(x, segments, count, mode, empty_is_zero):
     rows = x.reshape((segments.size,) + x.shape[segments.ndim :]).astype(np.float64 if x.dtype.kind == "f" else x.dtype)
     y = np.zeros((count,) + rows.shape[1:], rows.dtype)
@@ -259,7 +272,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, ctc_loss, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
+    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
 } | {"np": np}
 
 
