@@ -105,6 +105,7 @@ std::span<const Row> detection_rows();
 std::span<const Row> more_rows();
 std::span<const Row> network_rows();
 std::span<const Row> recurrent_rows();
+std::span<const Row> signal_rows();
 
 /// Thrown by a row whose reason is already among the problems.
 struct AlreadyReported {};
