@@ -42,9 +42,15 @@ class Equation {
     size_t spread = 0;
     for (size_t i = 0; i < operands.size(); ++i) spread = std::max(spread, spread_of(parts[i], operands[i]));
     if (spread > 9) fail(ErrorKind::unsupported, "", "an ellipsis stands for {} dims", spread);
-    for (size_t i = 0; i < operands.size(); ++i)
-      terms_.push_back({operands[i], expanded(parts[i], spread_of(parts[i], operands[i]))});
-    result_ = arrow == std::string::npos ? implied() : expanded(clean.substr(arrow + 2), spread);
+    std::string all;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const std::string labels = expanded(parts[i], spread_of(parts[i], operands[i]));
+      all += labels;
+      terms_.push_back(diagonal({operands[i], labels}));
+    }
+    asked_ = arrow == std::string::npos ? implied(all) : expanded(clean.substr(arrow + 2), spread);
+    for (char label : asked_)
+      if (!has(result_, label)) result_ += label;
     for (char label : result_)
       if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& term) { return has(term.labels, label); }))
         fail(ErrorKind::invalid_model, "", "label {} of the result is in no operand", label);
@@ -57,7 +63,10 @@ class Equation {
       for (size_t k = i + 1; k < terms_.size(); ++k) later += terms_[k].labels;
       sum = product(sum, terms_[i], later);
     }
-    return ordered(summed(sum, result_), result_).value;
+    sum = summed(sum, result_);
+    for (size_t i = 0; i < asked_.size(); ++i)
+      if (asked_.find(asked_[i]) != i) sum = on_diagonal(sum, asked_[i]);
+    return ordered(sum, asked_).value;
   }
 
  private:
@@ -79,18 +88,61 @@ class Equation {
       for (size_t i = spread; i-- > 0;) digits += static_cast<char>('0' + i);
       part.replace(dots, 3, digits);
     }
-    for (size_t i = 0; i < part.size(); ++i) {
-      if (!std::isalnum(static_cast<unsigned char>(part[i])))
-        fail(ErrorKind::invalid_model, "", "equation has the character '{}'", part[i]);
-      if (part.find(part[i]) != i) fail(ErrorKind::unsupported, "", "label {} is twice in one term", part[i]);
-    }
+    for (char label : part)
+      if (!std::isalnum(static_cast<unsigned char>(label)))
+        fail(ErrorKind::invalid_model, "", "equation has the character '{}'", label);
     return part;
   }
 
+  Value* places(Value* like, size_t axis) {
+    const Type type = Type::tensor(kI64, Shape{like->type.shape.dims[axis]});
+    Value* size = folded(b_.add("reshape", {dim_of(like, axis, b_), b_.ints({})}), b_);
+    Value *zero = b_.constant(Tensor::scalar_i64(0)), *one = b_.constant(Tensor::scalar_i64(1));
+    return b_.add_node(op_named("iota"), {zero, size, one}, {{"dtype", kI64}}, {}, {type})->result();
+  }
+
+  /// Of a term with a label twice the diagonal of both dims, which becomes its last dim.
+  Term diagonal(Term term) {
+    for (size_t first = 0; first < term.labels.size(); ++first) {
+      const char label = term.labels[first];
+      const size_t second = term.labels.find(label, first + 1);
+      if (second == std::string::npos) continue;
+      const Dim size = term.value->type.shape.dims[first], other = term.value->type.shape.dims[second];
+      if (size.known() && other.known() && size.size != other.size)
+        fail(ErrorKind::invalid_model, "", "label {} stands for sizes {} and {}", label, size.size, other.size);
+      std::string rest = those(term.labels, [&](char c) { return c != label; });
+      std::vector<int64_t> permutation;
+      std::vector<NewDim> dims;
+      for (size_t i = 0; i < term.labels.size(); ++i)
+        if (i != first && i != second) permutation.push_back(static_cast<int64_t>(i));
+      for (size_t i = 0; i < permutation.size(); ++i) dims.push_back({-1, static_cast<int>(i)});
+      for (size_t i : {first, second}) permutation.push_back(static_cast<int64_t>(i));
+      dims.push_back({size.known() ? element_count({size.size, size.size}).value_or(-1) : -1, -1});
+      Value* moved = b_.add("transpose", {term.value}, {{"permutation", permutation}});
+      Value* step = folded(b_.add("add", {dim_of(moved, dims.size(), b_), b_.ints({1})}), b_);
+      Value* at = folded(b_.add("mul", {places(moved, dims.size()), step}), b_);
+      const auto axis = static_cast<int64_t>(dims.size()) - 1;
+      term = {b_.add("gather", {reshape_to(moved, dims, b_), at}, {{"axis", axis}}), rest + label};
+      first = static_cast<size_t>(-1);  // from the first label again
+    }
+    return term;
+  }
+
+  /// The dim of a label as the diagonal of two dims, 0 beside it.
+  Term on_diagonal(const Term& term, char label) {
+    const std::string rest = those(term.labels, [&](char c) { return c != label; });
+    const std::string last = those(term.labels, [&](char c) { return c == label; });
+    Value* x = ordered(term, rest + last).value;
+    const size_t axis = rest.size() + last.size() - 1;
+    Value* at = places(x, axis);
+    Value* same = folded(b_.add("equal", {at, expand_dims(at, {1}, b_)}), b_);
+    Value* spread = expand_dims(x, {static_cast<int64_t>(axis) + 1}, b_);
+    return {b_.add("select", {same, spread, scalar_like(x, 0, b_)}), rest + last + label};
+  }
+
   /// Without "->": dims of the ellipsis, then the labels that occur once in their order.
-  std::string implied() const {
-    std::string digits, letters, all;
-    for (const Term& term : terms_) all += term.labels;
+  static std::string implied(const std::string& all) {
+    std::string digits, letters;
     for (char c = '9'; c >= '0'; --c)
       if (has(all, c)) digits += c;
     for (char c : all)
@@ -112,7 +164,11 @@ class Equation {
   Term ordered(const Term& term, const std::string& labels) {
     if (term.labels == labels) return term;
     std::vector<int64_t> permutation;
-    for (char label : labels) permutation.push_back(static_cast<int64_t>(term.labels.find(label)));
+    std::string left = term.labels;
+    for (char label : labels) {
+      permutation.push_back(static_cast<int64_t>(left.find(label)));
+      left[left.find(label)] = ' ';
+    }
     return {b_.add("transpose", {term.value}, {{"permutation", permutation}}), labels};
   }
 
@@ -204,7 +260,8 @@ class Equation {
 
   Builder& b_;
   std::vector<Term> terms_;
-  std::string result_;
+  std::string asked_;   // the result's labels, of which one may be there several times
+  std::string result_;  // each once
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import numpy as np
 import tensorflow as tf
 
+import numeric_ops
 import training_ops
 from make_models import save_case
 
@@ -247,8 +248,8 @@ def main():
     root = sys.argv[1]
     if os.path.exists(os.path.join(root, "done")):
         return
-    for name, (function, arrays) in (CASES | training_ops.CASES).items():
-        fixed = training_ops.FIXED.get(name, ())
+    for name, (function, arrays) in (CASES | training_ops.CASES | numeric_ops.CASES).items():
+        fixed = (training_ops.FIXED | numeric_ops.FIXED).get(name, ())
         for batch in ("static", "free"):  # free: the first dim of each input is only known in the run
             if (name, batch) == ("SqueezeAll", "free"):
                 continue  # its rank would be, too

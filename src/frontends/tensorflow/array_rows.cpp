@@ -147,10 +147,34 @@ void split(OpContext& c) {
   split_parts(c, c.in[1], axis, std::vector<int64_t>(static_cast<size_t>(count), dim.size / count));
 }
 
+/// SplitV whose sizes, or the size of whose rest, only the run tells.
+void split_computed(OpContext& c, int64_t axis) {
+  const auto count = static_cast<int64_t>(c.integer("num_split"));
+  if (count < 1 || count > kMostParts) fail(ErrorKind::invalid_model, "", "splits into {} parts", count);
+  const Attributes first{{"axes", std::vector<int64_t>{0}}, {"keep_dims", true}};
+  Value *total = dim_of(c.in[0], static_cast<size_t>(axis), c.b), *sizes = cast_to(c.in[1], kI64, c.b);
+  Value* given = c.b.add("sub", {total, c.b.add("add", {c.b.add("reduce_sum", {sizes}, first), c.b.ints({1})})});
+  Value* rest = c.b.add("equal", {sizes, c.b.ints({-1})});
+  sizes = c.b.add("select", {rest, given, sizes});
+  Value* all = c.b.add("equal", {c.b.add("reduce_sum", {sizes}, first), total});
+  Value* least = c.b.add("greater_equal", {c.b.add("reduce_min", {sizes}, first), c.b.ints({0})});
+  c.b.add_node(op_named("assert"), {c.b.add("and", {all, least})},
+               {{"message", fmt::format("the parts do not add up to the size of dim {}", axis)}});
+  Value* ends = c.b.add("cumsum", {sizes}, {{"axis", int64_t{0}}});
+  Value* begins = c.b.add("sub", {ends, sizes});
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<Value*> from(c.rank(0), c.b.ints({0})), to(c.rank(0), c.b.ints({kToTheEnd}));
+    from[static_cast<size_t>(axis)] = part_of(begins, i, i + 1, c.b);
+    to[static_cast<size_t>(axis)] = part_of(ends, i, i + 1, c.b);
+    c.out.push_back(c.b.add("slice", {c.in[0], joined(from, c.b), joined(to, c.b)}));
+  }
+}
+
 void split_v(OpContext& c) {
   c.expect_inputs(3);
-  std::vector<int64_t> sizes = c.constant_integers(1, "the sizes");
   int64_t axis = normal_axis(c.constant_integer(2, "the axis"), c.rank(0)), sum = 0;
+  if (constant_of(c.in[1]) == nullptr) return split_computed(c, axis);
+  std::vector<int64_t> sizes = c.constant_integers(1, "the sizes");
   const Dim& dim = c.in[0]->type.shape.dims[static_cast<size_t>(axis)];
   for (int64_t size : sizes) {
     if (size < -1 || __builtin_add_overflow(sum, size, &sum))
@@ -158,7 +182,7 @@ void split_v(OpContext& c) {
   }
   auto rest = std::find(sizes.begin(), sizes.end(), -1);
   if (rest != sizes.end()) {
-    if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
+    if (!dim.known()) return split_computed(c, axis);
     *rest = dim.size - (sum + 1);
     sum = dim.size;
   }
@@ -301,6 +325,26 @@ void strided_slice(OpContext& c) {
   for (const Dim& size : *sizes) numbers.push_back(size.size);
   Value* known = y->type.shape.rank() == 0 ? c.b.constant(Tensor::scalar_i64(numbers[0])) : c.b.ints(numbers);
   c.out = {cast_to(known, y->type.dtype, c.b)};
+}
+
+/// x with a value in place of what a strided slice would take.
+void strided_slice_update(OpContext& c) {
+  c.expect_inputs(5);
+  Value *x = c.in[0], *value = c.in[4], *size = folded(c.b.add("size_of", {x}), c.b);
+  Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
+  c.rank(0);
+  std::vector<NewDim> dims;
+  for (size_t i = 0; i < x->type.shape.rank(); ++i)
+    if (x->type.shape.dims[i].known()) dims.push_back({x->type.shape.dims[i].size, -1});
+  Value* places = c.b.add("iota", {zero, size, one}, {{"dtype", kI64}});
+  Value* shape = folded(c.b.add("shape_of", {x}), c.b);
+  c.in = {dims.size() == x->type.shape.rank() ? reshape_to(places, dims, c.b) : reshape_by(places, shape, c.b), c.in[1],
+          c.in[2], c.in[3]};
+  Value* taken = StridedSlice(c).run();
+  Value* spread = c.b.add("broadcast_to", {value, folded(c.b.add("shape_of", {taken}), c.b)});
+  auto flat = [&](Value* each) { return c.b.add("reshape", {each, c.b.ints({-1})}); };
+  Value* updated = c.b.add("scatter_update", {flat(x), expand_dims(flat(taken), {1}, c.b), flat(spread)});
+  c.out = {dims.size() == x->type.shape.rank() ? reshape_to(updated, dims, c.b) : reshape_by(updated, shape, c.b)};
 }
 
 /// Slice: sizes of -1 go to the end.
@@ -471,6 +515,7 @@ constexpr Row kArrayRows[] = {
     {"StopGradient", identity},
     {"StridedSlice", strided_slice},
     {"TensorScatterUpdate", scatter_update},
+    {"TensorStridedSliceUpdate", strided_slice_update},
     {"Tile", tile},
     {"Transpose", transpose},
     {"Unique", unique},

@@ -1,9 +1,10 @@
 // TensorFlow's ops that count elements, look places up among them, and sort them out.
 #include <algorithm>
+#include <limits>
 
 #include "frontends/fold.h"
 #include "frontends/reshape.h"
-#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/training.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -127,46 +128,108 @@ void cross(OpContext& c) {
   c.out = {c.b.add("sub", {first, second})};
 }
 
-/// Each element times the one `step` before it, which is 1 before the first.
-Value* before(OpContext& c, Value* x, size_t axis, int64_t step) {
+/// The element `step` before each, `fill` before the first.
+Value* before(OpContext& c, Value* x, size_t axis, int64_t step, double fill) {
   const size_t rank = x->type.shape.rank();
   std::vector<int64_t> pads(2 * rank, 0), begins(rank, 0), ends(rank, kToTheEnd);
   pads[2 * axis] = step;
   ends[axis] = -step;
   Value* part = c.b.add("slice", {x, c.b.ints(begins), c.b.ints(ends)});
   Tensor table = Tensor::of<int64_t>(kI64, {static_cast<int64_t>(rank), 2}, pads);
-  return c.b.add("pad", {part, c.b.constant(table)}, {{"value", 1.0}});
+  return c.b.add("pad", {part, c.b.constant(table)}, {{"value", fill}});
 }
 
-/// Products of all elements up to each, in as many steps as the length has binary digits.
-void cumulative_product(OpContext& c) {
+Value* times(OpContext& c, Value* x, Value* y) { return c.b.add("mul", {x, y}); }
+
+/// log(exp(x) + exp(y)) without overflow.
+Value* log_sum(OpContext& c, Value* x, Value* y) {
+  const Formula larger = Formula(c, x).with("maximum", Formula(c, y)),
+                smaller = Formula(c, x).with("minimum", Formula(c, y));
+  const Formula sum = larger + (smaller - larger).of("exp").of("log1p");
+  return larger.of("is_inf").choose(larger, sum).value();
+}
+
+/// What all elements up to each give, combined in as many steps as the length has binary digits.
+template <Value* (*kCombine)(OpContext&, Value*, Value*)>
+void cumulative(OpContext& c) {
+  const double neutral = kCombine == times ? 1 : -std::numeric_limits<double>::infinity();
   c.expect_inputs(2);
   const int64_t axis = normal_axis(c.constant_integer(1, "the axis"), c.rank(0));
   const auto at = static_cast<size_t>(axis);
   const Dim length = c.in[0]->type.shape.dims[at];
   if (!length.known()) c.refuse("dim {} is not known; declare the shapes of the model's inputs", axis);
-  if (length.size > kLongestProduct) c.refuse("products of {} elements are not supported", length.size);
+  if (length.size > kLongestProduct) c.refuse("{} elements are not supported", length.size);
   const bool reversed = c.boolean("reverse", false);
   const Attributes turn{{"axes", std::vector<int64_t>{axis}}};
   Value* x = reversed ? c.b.add("reverse", {c.in[0]}, turn) : c.in[0];
-  if (c.boolean("exclusive", false) && length.size > 0) x = before(c, x, at, 1);
-  for (int64_t step = 1; step < length.size; step *= 2) x = c.b.add("mul", {x, before(c, x, at, step)});
+  if (c.boolean("exclusive", false) && length.size > 0) x = before(c, x, at, 1, neutral);
+  for (int64_t step = 1; step < length.size; step *= 2) x = kCombine(c, x, before(c, x, at, step, neutral));
   c.out = {reversed ? c.b.add("reverse", {x}, turn) : x};
+}
+
+/// values, range, number of bins: how many values are in each of the bins, of which the outer ones take what is beyond.
+void histogram(OpContext& c) {
+  c.expect_inputs(3);
+  Value *x = c.in[0], *bins = scalar_of(c, cast_to(c.in[2], kI64, c.b));
+  auto bound = [&](int64_t i) { return Formula(c, scalar_of(c, part_of(c.in[1], i, i + 1, c.b))); };
+  const Formula low = bound(0), count(c, cast_to(bins, x->type.dtype, c.b));
+  const Formula step = (bound(1) - low) / count;
+  const Formula place = (Formula(c, x).with("maximum", low) - low) / step;
+  Value* bin = c.b.add("minimum", {cast_to(place.value(), kI64, c.b), c.b.add("sub", {bins, whole(c, 1)})});
+  const DType dtype = c.dtype("dtype", kDtInt32);
+  Value* ones = in_shape_of(c, cast_to(whole(c, 1), dtype, c.b), bin);
+  c.out = {counted(c, flat(c, bin), bins, flat(c, ones))};
+}
+
+/// The element that comes n-th when the last dim is sorted.
+void nth_element(OpContext& c) {
+  c.expect_inputs(2);
+  const bool falling = c.boolean("reverse", false);
+  Value* n = cast_to(c.in[1], kI64, c.b);
+  Value* x = falling ? c.in[0] : c.b.add("neg", {c.in[0]});
+  Value* sorted = c.b.add_node(op_named("top_k"), {x, folded(c.b.add("add", {n, whole(c, 1)}), c.b)})->result();
+  Value* y = c.b.add("gather", {sorted, n}, {{"axis", int64_t{-1}}, {"from_start", true}});
+  c.out = {falling ? y : c.b.add("neg", {y})};
+}
+
+/// The coordinates of places in row-major order.
+void unravel_index(OpContext& c) {
+  c.expect_inputs(2);
+  auto sizes = sizes_in(c.in[1]);
+  if (!sizes) c.refuse("the number of dims is not known");
+  const DType dtype = c.in[0]->type.dtype;
+  Value* rest = cast_to(c.in[0], kI64, c.b);
+  std::vector<Value*> coordinates(sizes->size());
+  for (size_t i = coordinates.size(); i-- > 0;) {
+    const auto at = static_cast<int64_t>(i);
+    Value* size = scalar_of(c, part_of(cast_to(c.in[1], kI64, c.b), at, at + 1, c.b));
+    coordinates[i] = expand_dims(cast_to(c.b.add("mod", {rest, size}), dtype, c.b), {0}, c.b);
+    rest = c.b.add("floor_div", {rest, size});
+  }
+  std::vector<int64_t> axes(c.rank(0));
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+  Value* inside = c.b.add("reduce_all", {c.b.add("equal", {rest, whole(c, 0)})}, {{"axes", axes}});
+  c.b.add_node(op_named("assert"), {inside}, {{"message", std::string("an index is out of range")}});
+  c.out = {coordinates.size() == 1 ? coordinates[0] : c.b.add("concat", coordinates, {{"axis", int64_t{0}}})};
 }
 
 constexpr Row kCountingRows[] = {
     {"Bincount", bincount},
     {"Bucketize", bucketize},
     {"Cross", cross},
-    {"Cumprod", cumulative_product},
+    {"Cumprod", cumulative<times>},
+    {"CumulativeLogsumexp", cumulative<log_sum>},
     {"DenseBincount", bincount},
     {"DynamicPartition", dynamic_partition},
+    {"HistogramFixedWidth", histogram},
     {"InTopK", in_top_k},
     {"InTopKV2", in_top_k},
     {"LowerBound", bound, "less"},
+    {"NthElement", nth_element},
     {"TensorScatterMax", scatter_extreme, "max"},
     {"TensorScatterMin", scatter_extreme, "min"},
     {"UniqueWithCounts", unique_with_counts},
+    {"UnravelIndex", unravel_index},
     {"UpperBound", bound, "less_equal"},
 };
 

@@ -171,6 +171,7 @@ std::optional<DType> dtype_of(DataType type) {
     case kDtUint64: return kU64;
     case kDtBool: return kBool;
     case kDtComplex64: return kC64;
+    case kDtComplex128: return DType{DType::Kind::complex_float, 128};
     case kDtString: return kString;
     default: return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/tensorflow/complex.h"
 #include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/training.h"
 #include "ir/result_marks.h"
@@ -125,7 +126,8 @@ void Importer::import_node(Scope& scope, size_t index) {
     }
     if (missing && effects_) return;  // the reason is known already
     const std::string_view known = is_function(node.op) ? "PartitionedCall" : node.op;
-    const Row* row = effects_ ? find_cluster_row(known) : find_row(known);
+    const Row* row = std::any_of(inputs.begin(), inputs.end(), is_complex) ? find_complex_row(known) : nullptr;
+    if (row == nullptr) row = effects_ ? find_cluster_row(known) : find_row(known);
     if (row != nullptr) {
       if (missing)
         look_through(node, name, scope.level + 1);
@@ -338,9 +340,11 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),     cluster_rows(), control_rows(), image_rows(),           list_rows(),     math_rows(),
-          more_math_rows(), network_rows(), volume_rows(),  volume_gradient_rows(), training_rows(), gradient_rows(),
-          fused_rows(),     update_rows(),  sparse_rows(),  random_rows(),          colour_rows(),   counting_rows()};
+  return {array_rows(),    block_rnn_rows(), cluster_rows(), control_rows(),  image_rows(),           list_rows(),
+          math_rows(),     more_math_rows(), network_rows(), volume_rows(),   volume_gradient_rows(), training_rows(),
+          gradient_rows(), fused_rows(),     update_rows(),  sparse_rows(),   quantisation_rows(),    random_rows(),
+          colour_rows(),   counting_rows(),  ctc_rows(),     diagonal_rows(), linear_algebra_rows(),  signal_rows(),
+          window_rows()};
 }
 
 }  // namespace

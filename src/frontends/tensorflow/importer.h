@@ -104,11 +104,15 @@ void unary(OpContext& context);
 void binary(OpContext& context);
 
 std::span<const Row> array_rows();
+std::span<const Row> block_rnn_rows();
 std::span<const Row> cluster_rows();
 std::span<const Row> colour_rows();
 std::span<const Row> control_rows();
+std::span<const Row> ctc_rows();
 std::span<const Row> counting_rows();
+std::span<const Row> diagonal_rows();
 std::span<const Row> image_rows();
+std::span<const Row> linear_algebra_rows();
 std::span<const Row> list_rows();
 std::span<const Row> math_rows();
 std::span<const Row> more_math_rows();
@@ -119,7 +123,10 @@ std::span<const Row> fused_rows();
 std::span<const Row> update_rows();
 std::span<const Row> sparse_rows();
 std::span<const Row> volume_rows();
+std::span<const Row> quantisation_rows();
 std::span<const Row> random_rows();
+std::span<const Row> signal_rows();
+std::span<const Row> window_rows();
 
 /// A stack or TensorArray, as far as the nodes read so far tell.
 struct ListState {

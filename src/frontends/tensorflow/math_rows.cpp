@@ -3,7 +3,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/reshape.h"
-#include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/complex.h"
 
 namespace cairn::tensorflow {
 
@@ -40,6 +40,11 @@ void add_n(OpContext& c) {
   c.out = {sum};
 }
 
+void betainc(OpContext& c) {
+  c.expect_inputs(3);
+  c.out = {c.b.add("incomplete_beta", c.in)};
+}
+
 void relu6(OpContext& c) {
   c.expect_inputs(1);
   c.out = {c.b.add("clip", c.in, {{"low", 0.0}, {"high", 6.0}})};
@@ -69,7 +74,9 @@ void clip_by_value(OpContext& c) {
 
 void cast(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {cast_to(c.in[0], c.dtype("DstT"), c.b)};
+  const DType dtype = c.dtype("DstT");
+  if (dtype.kind == DType::Kind::complex_float) return cast_complex(c);
+  c.out = {cast_to(c.in[0], dtype, c.b)};
 }
 
 void bias_add(OpContext& c) {
@@ -146,6 +153,7 @@ void cum_sum(OpContext& c) {
 
 constexpr Row kMathRows[] = {
     {"Abs", unary, "abs"},
+    {"AccumulateNV2", add_n},
     {"Add", binary, "add"},
     {"AddN", add_n},
     {"AddV2", binary, "add"},
@@ -153,19 +161,27 @@ constexpr Row kMathRows[] = {
     {"Any", reduce, "reduce_any"},
     {"ArgMax", arg_reduce, "arg_max"},
     {"ArgMin", arg_reduce, "arg_min"},
+    {"BesselI0e", unary, "bessel_i0e"},
+    {"BesselI1e", unary, "bessel_i1e"},
+    {"Betainc", betainc},
     {"BiasAdd", bias_add},
     {"BiasAddV1", bias_add},
+    {"BitwiseAnd", binary, "bit_and"},
+    {"BitwiseOr", binary, "bit_or"},
+    {"BitwiseXor", binary, "bit_xor"},
     {"Cast", cast},
     {"Ceil", unary, "ceil"},
     {"ClipByValue", clip_by_value},
     {"Cos", unary, "cos"},
     {"Cumsum", cum_sum},
+    {"Digamma", unary, "digamma"},
     {"Div", div},
     {"DivNoNan", div_no_nan},
     {"Elu", unary, "elu"},
     {"Equal", binary, "equal"},
     {"Erf", unary, "erf"},
     {"Erfc", unary, "erfc"},
+    {"Erfinv", unary, "erf_inverse"},
     {"Exp", unary, "exp"},
     {"Expm1", unary, "expm1"},
     {"Floor", unary, "floor"},
@@ -173,13 +189,18 @@ constexpr Row kMathRows[] = {
     {"FloorMod", binary, "mod"},
     {"Greater", binary, "greater"},
     {"GreaterEqual", binary, "greater_equal"},
+    {"Igamma", binary, "incomplete_gamma"},
+    {"Igammac", binary, "incomplete_gamma_upper"},
     {"Inv", unary, "reciprocal"},
+    {"Invert", unary, "bit_not"},
     {"IsFinite", unary, "is_finite"},
     {"IsInf", unary, "is_inf"},
     {"IsNan", unary, "is_nan"},
     {"LeakyRelu", leaky_relu},
+    {"LeftShift", binary, "shift_left"},
     {"Less", binary, "less"},
     {"LessEqual", binary, "less_equal"},
+    {"Lgamma", unary, "log_gamma"},
     {"Log", unary, "log"},
     {"Log1p", unary, "log1p"},
     {"LogicalAnd", binary, "and"},
@@ -192,14 +213,18 @@ constexpr Row kMathRows[] = {
     {"Minimum", binary, "minimum"},
     {"Mod", binary, "truncate_mod"},
     {"Mul", binary, "mul"},
+    {"Ndtri", unary, "normal_quantile"},
     {"Neg", unary, "neg"},
     {"NotEqual", binary, "not_equal"},
+    {"Polygamma", binary, "polygamma"},
+    {"PopulationCount", unary, "population_count"},
     {"Pow", binary, "pow"},
     {"Prod", reduce, "reduce_prod"},
     {"RealDiv", binary, "div"},
     {"Reciprocal", unary, "reciprocal"},
     {"Relu", unary, "relu"},
     {"Relu6", relu6},
+    {"RightShift", binary, "shift_right"},
     {"Rint", unary, "round"},
     {"Round", unary, "round"},
     {"Rsqrt", unary, "rsqrt"},
@@ -221,6 +246,7 @@ constexpr Row kMathRows[] = {
     {"TopKV2", top_k},
     {"TruncateDiv", binary, "truncate_div"},
     {"TruncateMod", binary, "truncate_mod"},
+    {"Zeta", binary, "zeta"},
 };
 
 }  // namespace

@@ -85,6 +85,7 @@ Tensor read_values(const Parts& parts, DType dtype, const std::string& where) {
   if (dtype == kF32) fixed_field = field::tensor::float_val;
   if (dtype == kF64) fixed_field = field::tensor::double_val;
   if (dtype == kC64) fixed_field = field::tensor::scomplex_val;
+  if (dtype.bits == 128) fixed_field = field::tensor::dcomplex_val;
   if (parts.fixed_field != fixed_field && !parts.fixed.empty())
     fail(ErrorKind::invalid_model, where, "tensor of {} has values of another type", to_string(parts.dtype));
   if (!parts.integers.empty() && fixed_field != 0)

@@ -1,0 +1,252 @@
+// TensorFlow's arithmetic on complex numbers, by that of their parts.
+#include <algorithm>
+
+#include "frontends/einsum.h"
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/complex.h"
+
+namespace cairn::tensorflow {
+
+Value* pairs_of(OpContext& c, Value* z) {
+  return c.b.add("bitcast", {z}, {{"dtype", z->type.dtype == kC64 ? kF32 : kF64}});
+}
+
+Value* from_pairs(OpContext& c, Value* pairs) {
+  return c.b.add("bitcast", {pairs}, {{"dtype", pairs->type.dtype == kF32 ? kC64 : kC128}});
+}
+
+Parts parts_of(OpContext& c, Value* z) {
+  if (!is_complex(z)) return {Formula(c, z), Formula(c, number_like(c, z, 0))};
+  Value* pairs = pairs_of(c, z);
+  auto part = [&](int64_t index) {
+    return Formula(c, c.b.add("gather", {pairs, c.b.constant(Tensor::scalar_i64(index))}, {{"axis", int64_t{-1}}}));
+  };
+  return {part(0), part(1)};
+}
+
+Value* joined_parts(OpContext& c, const Parts& parts) {
+  Value* both[] = {parts.re.value(), parts.im.value()};
+  const Shape &a = both[0]->type.shape, &b = both[1]->type.shape;
+  bool equal = a.ranked && b.ranked && a.rank() == b.rank();
+  for (size_t i = 0; equal && i < a.rank(); ++i) equal = a.dims[i].surely_equals(b.dims[i]);
+  if (!equal) {
+    Value* yes = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
+    Value *re = c.b.add("select", {yes, both[0], both[1]}), *im = c.b.add("select", {yes, both[1], both[0]});
+    both[0] = re, both[1] = im;
+  }
+  if (!both[0]->type.shape.ranked) c.refuse("the rank of a complex number's part is not known");
+  const auto rank = static_cast<int64_t>(both[0]->type.shape.rank());
+  for (Value*& part : both) part = expand_dims(part, {rank}, c.b);
+  return from_pairs(c, c.b.add("concat", {both[0], both[1]}, {{"axis", rank}}));
+}
+
+Parts product(const Parts& a, const Parts& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+
+/// sqrt(re^2 + im^2) without overflow.
+Formula magnitude(const Parts& z) {
+  const Formula re = z.re.of("abs"), im = z.im.of("abs");
+  const Formula larger = re.with("maximum", im), smaller = re.with("minimum", im);
+  const Formula safe = larger.with("equal", 0).choose(larger.number(1), larger);
+  const Formula size = larger * ((smaller / safe).of("square") + 1.0).of("sqrt");
+  return larger.of("is_inf").choose(larger, size);
+}
+
+void cast_complex(OpContext& c) {
+  c.expect_inputs(1);
+  const DType to = c.dtype("DstT");
+  Value* x = c.in[0];
+  const DType part = to == kC64 ? kF32 : kF64;
+  if (to == x->type.dtype)
+    c.out = c.in;
+  else if (to.kind != DType::Kind::complex_float)
+    c.out = {cast_to(parts_of(c, x).re.value(), to, c.b)};
+  else if (is_complex(x))
+    c.out = {from_pairs(c, cast_to(pairs_of(c, x), part, c.b))};
+  else
+    c.out = {joined_parts(c, parts_of(c, cast_to(x, part, c.b)))};
+}
+
+namespace {
+
+Parts quotient(const Parts& a, const Parts& b) {
+  const Parts by_conjugate = product(a, {b.re, b.im.of("neg")});
+  const Formula square = b.re * b.re + b.im * b.im;
+  return {by_conjugate.re / square, by_conjugate.im / square};
+}
+
+/// 0 where the divisor is.
+Parts quotient_or_zero(const Parts& a, const Parts& b) {
+  const Parts whole = quotient(a, b);
+  const Formula defined = (b.re * b.re + b.im * b.im).with("not_equal", 0), zero = b.re.number(0);
+  return {defined.choose(whole.re, zero), defined.choose(whole.im, zero)};
+}
+
+template <Parts (*kFormula)(const Parts& z)>
+void of_one(OpContext& c) {
+  c.expect_inputs(1);
+  c.out = {joined_parts(c, kFormula(parts_of(c, c.in[0])))};
+}
+template <Parts (*kFormula)(const Parts& a, const Parts& b)>
+void of_two(OpContext& c) {
+  c.expect_inputs(2);
+  c.out = {joined_parts(c, kFormula(parts_of(c, c.in[0]), parts_of(c, c.in[1])))};
+}
+
+Parts square(const Parts& z) { return product(z, z); }
+Parts inverse(const Parts& z) { return quotient({z.re.number(1), z.re.number(0)}, z); }
+Parts exponential(const Parts& z) {
+  const Formula size = z.re.of("exp");
+  return {size * z.im.of("cos"), size * z.im.of("sin")};
+}
+Parts logarithm(const Parts& z) { return {magnitude(z).of("log"), z.im.with("atan2", z.re)}; }
+Parts squared_distance(const Parts& a, const Parts& b) {
+  const Formula re = a.re - b.re, im = a.im - b.im;
+  return {re * re + im * im, re.number(0)};
+}
+/// The root in the right half of the plane.
+Parts square_root(const Parts& z) {
+  const Formula size = magnitude(z);
+  const Formula re = ((size + z.re) * 0.5).with("maximum", 0).of("sqrt");
+  const Formula im = ((size - z.re) * 0.5).with("maximum", 0).of("sqrt");
+  return {re, z.im.with("less", 0).choose(im.of("neg"), im)};
+}
+
+/// Ops that do the same to both parts: on the pairs.
+void on_pairs(OpContext& c) {
+  std::vector<Value*> pairs;
+  for (Value* value : c.in) pairs.push_back(pairs_of(c, value));
+  Value* result = pairs.at(0);
+  if (pairs.size() == 1) result = c.b.add(c.target, pairs);
+  for (size_t i = 1; i < pairs.size(); ++i) result = c.b.add(c.target, {result, pairs[i]});
+  c.out = {from_pairs(c, result)};
+}
+
+/// By the row for real operands, on each part.
+void by_parts(OpContext& c) {
+  c.expect_inputs(2);
+  const Row& row = *find_row(c.node().op);
+  const Parts z = parts_of(c, c.in[0]);
+  c.target = row.target;
+  auto of = [&](const Formula& part) {
+    c.in[0] = part.value();
+    row.build(c);
+    return Formula(c, std::exchange(c.out, {}).at(0));
+  };
+  const Formula re = of(z.re), im = of(z.im);
+  c.out = {joined_parts(c, {re, im})};
+}
+
+template <bool kEqual>
+void compare(OpContext& c) {
+  c.expect_inputs(2);
+  const char* op = kEqual ? "equal" : "not_equal";
+  Value* each = c.b.add(op, {pairs_of(c, c.in[0]), pairs_of(c, c.in[1])});
+  c.out = {c.b.add(kEqual ? "reduce_all" : "reduce_any", {each}, {{"axes", std::vector<int64_t>{-1}}})};
+}
+
+/// Sums of products of the parts, which `multiply` makes.
+template <class Multiply>
+Value* contracted(OpContext& c, const Parts& x, const Parts& y, Multiply&& multiply) {
+  auto times = [&](const Formula& a, const Formula& b) { return Formula(c, multiply(a.value(), b.value())); };
+  return joined_parts(c, {times(x.re, y.re) - times(x.im, y.im), times(x.re, y.im) + times(x.im, y.re)});
+}
+
+/// adj_ conjugates as well, transpose_ does not.
+void matmul(OpContext& c) {
+  c.expect_inputs(2);
+  const bool batch = c.node().op.starts_with("Batch");
+  const bool first = c.boolean(batch ? "adj_x" : "transpose_a", false),
+             second = c.boolean(batch ? "adj_y" : "transpose_b", false);
+  Parts x = parts_of(c, c.in[0]), y = parts_of(c, c.in[1]);
+  if (batch && first) x.im = x.im.of("neg");
+  if (batch && second) y.im = y.im.of("neg");
+  c.out = {contracted(c, x, y, [&](Value* a, Value* b) {
+    return c.b.add("matmul", {a, b}, {{"transpose_a", first}, {"transpose_b", second}});
+  })};
+}
+
+void einsum_row(OpContext& c) {
+  const std::string equation = c.text("equation", "");
+  if (c.in.size() == 1) {
+    const Parts z = parts_of(c, c.in[0]);
+    c.out = {joined_parts(
+        c, {Formula(c, einsum(equation, {z.re.value()}, c.b)), Formula(c, einsum(equation, {z.im.value()}, c.b))})};
+    return;
+  }
+  c.expect_inputs(2);
+  c.out = {contracted(c, parts_of(c, c.in[0]), parts_of(c, c.in[1]), [&](Value* a, Value* b) {
+    return einsum(equation, {a, b}, c.b);
+  })};
+}
+
+void like(OpContext& c) {
+  c.expect_inputs(1);
+  const Formula zero = parts_of(c, c.in[0]).re * 0.0;  // of finite numbers; others are replaced
+  const Formula clean = zero.with("equal", 0).choose(zero, zero.number(0));
+  c.out = {joined_parts(c, {c.node().op == "OnesLike" ? clean + 1.0 : clean, clean})};
+}
+
+void pad(OpContext& c) {
+  c.expect_inputs(2);
+  std::vector<int64_t> pads = c.constant_integers(1, "the paddings");
+  pads.insert(pads.end(), {0, 0});
+  const auto rank = static_cast<int64_t>(pads.size() / 2);
+  Value* table = c.b.constant(Tensor::of<int64_t>(kI64, {rank, 2}, pads));
+  c.out = {from_pairs(c, c.b.add("pad", {pairs_of(c, c.in[0]), table}))};
+}
+
+void choose(OpContext& c) {
+  c.expect_inputs(3);
+  Value* condition = c.in[0];
+  const size_t rank = c.rank(0);
+  std::vector<int64_t> behind{static_cast<int64_t>(rank)};
+  if (c.node().op == "Select" && rank == 1)  // a vector chooses rows
+    for (size_t i = rank; i < c.rank(1); ++i) behind.push_back(static_cast<int64_t>(i) + 1);
+  c.out = {from_pairs(
+      c, c.b.add("select", {expand_dims(condition, behind, c.b), pairs_of(c, c.in[1]), pairs_of(c, c.in[2])}))};
+}
+
+constexpr Row kComplexRows[] = {
+    {"Add", on_pairs, "add"},
+    {"AddN", on_pairs, "add"},
+    {"AddV2", on_pairs, "add"},
+    {"BatchMatMul", matmul},
+    {"BatchMatMulV2", matmul},
+    {"BatchMatMulV3", matmul},
+    {"Cast", cast_complex},
+    {"Cumsum", by_parts},
+    {"Div", of_two<quotient>},
+    {"DivNoNan", of_two<quotient_or_zero>},
+    {"Einsum", einsum_row},
+    {"Equal", compare<true>},
+    {"Exp", of_one<exponential>},
+    {"Inv", of_one<inverse>},
+    {"Log", of_one<logarithm>},
+    {"MatMul", matmul},
+    {"Mean", by_parts},
+    {"Mul", of_two<product>},
+    {"Neg", on_pairs, "neg"},
+    {"NotEqual", compare<false>},
+    {"OnesLike", like},
+    {"Pad", pad},
+    {"RealDiv", of_two<quotient>},
+    {"Reciprocal", of_one<inverse>},
+    {"Select", choose},
+    {"SelectV2", choose},
+    {"Sqrt", of_one<square_root>},
+    {"Square", of_one<square>},
+    {"SquaredDifference", of_two<squared_distance>},
+    {"Sub", on_pairs, "sub"},
+    {"Sum", by_parts},
+    {"ZerosLike", like},
+};
+
+}  // namespace
+
+const Row* find_complex_row(std::string_view op) {
+  const auto* row =
+      std::find_if(std::begin(kComplexRows), std::end(kComplexRows), [&](const Row& each) { return each.op == op; });
+  return row == std::end(kComplexRows) ? nullptr : row;
+}
+
+}  // namespace cairn::tensorflow

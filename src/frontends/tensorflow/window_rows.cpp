@@ -1,0 +1,77 @@
+// TensorFlow's pooling that tells places, and grey dilation; with their gradients.
+#include "frontends/reshape.h"
+#include "frontends/tensorflow/image.h"
+#include "frontends/tensorflow/training.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+Attributes window_attributes(const Image& image) {
+  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
+  image.set_padding(attributes);
+  return attributes;
+}
+
+Value* flat(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
+
+/// The number of elements of one image of x, as a scalar.
+Formula elements_of_image(OpContext& c, Value* x) {
+  Value* sizes = folded(c.b.add("shape_of", {x}), c.b);
+  Value* product = c.b.add("reduce_prod", {part_of(sizes, 1, 4, c.b)}, {{"axes", std::vector<int64_t>{0}}});
+  return Formula(c, folded(product, c.b));
+}
+
+void max_pool_with_places(OpContext& c) {
+  c.expect_inputs(1);
+  const Image image(c);
+  if (image.channels_first()) c.refuse("data_format NCHW is not supported");
+  Value* x = c.in[0];
+  Value* at = c.b.add("max_pool2d_indices", {x}, window_attributes(image));
+  Value* y = c.b.add("gather", {flat(c, x), at}, {{"axis", int64_t{0}}});
+  const DType dtype = c.dtype("Targmax", kDtInt64);
+  if (!c.boolean("include_batch_in_index", false)) at = Formula(c, at).with("mod", elements_of_image(c, x)).value();
+  c.out = {y, cast_to(at, dtype, c.b)};
+}
+
+/// image, dy, places: each element of dy is added at its place.
+void max_pool_gradient_by_places(OpContext& c) {
+  c.expect_inputs(3);
+  for (size_t i : {0, 1, 2})
+    if (c.rank(i) != 4) fail(ErrorKind::invalid_model, "", "input {} has {} dims, expected 4", i, c.rank(i));
+  Value *x = c.in[0], *at = cast_to(c.in[2], kI64, c.b);
+  if (!c.boolean("include_batch_in_index", false)) {
+    Value* images = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
+    Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
+    Value* number = expand_dims(c.b.add("iota", {zero, images, one}, {{"dtype", kI64}}), {1, 2, 3}, c.b);
+    at = (Formula(c, at) + Formula(c, number) * elements_of_image(c, x)).value();
+  }
+  Value* count = folded(c.b.add("size_of", {x}), c.b);
+  Value* sums = c.b.add("segment_reduce", {flat(c, c.in[1]), flat(c, at), count},
+                        {{"mode", std::string("sum")}, {"empty_is_zero", true}});
+  std::vector<NewDim> dims;
+  for (const Dim& dim : x->type.shape.dims) dims.push_back({dim.known() ? dim.size : -1, -1});
+  const bool known = x->type.is_static();
+  c.out = {known ? reshape_to(sums, dims, c.b) : reshape_by(sums, folded(c.b.add("shape_of", {x}), c.b), c.b)};
+}
+
+void dilation(OpContext& c) {
+  c.expect_inputs(op_named(c.target).inputs.size());
+  const Image image(c);
+  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("rates")}};
+  image.set_padding(attributes);
+  c.out = {c.b.add(c.target, c.in, attributes)};
+}
+
+constexpr Row kWindowRows[] = {
+    {"Dilation2D", dilation, "dilation2d"},
+    {"Dilation2DBackpropFilter", dilation, "dilation2d_kernel_gradient"},
+    {"Dilation2DBackpropInput", dilation, "dilation2d_input_gradient"},
+    {"MaxPoolGradWithArgmax", max_pool_gradient_by_places},
+    {"MaxPoolWithArgmax", max_pool_with_places},
+};
+
+}  // namespace
+
+std::span<const Row> window_rows() { return kWindowRows; }
+
+}  // namespace cairn::tensorflow
