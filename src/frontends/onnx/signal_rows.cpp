@@ -120,15 +120,20 @@ void same(OpContext& c) {
   c.out = {c.b.add(c.target, c.in)};
 }
 
-/// Distances beyond the width give 0 here.
+/// Distances below 0 or beyond the width leave nothing but, on the way down, the sign.
 void bit_shift(OpContext& c) {
   c.expect_inputs(2, 2);
   const std::string direction = c.text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     fail(ErrorKind::invalid_model, "", "direction '{}' is unknown", printable(direction));
-  Value* moved = c.b.add(direction == "LEFT" ? "shift_left" : "shift_right", c.in);
-  Value* inside = c.b.add("less", {c.in[1], scalar_like(c.in[1], c.in[1]->type.dtype.bits, c.b)});
-  c.out = {c.b.add("select", {inside, moved, scalar_like(c.in[0], 0, c.b)})};
+  const DType dtype = c.in[0]->type.dtype;
+  Value* zero = scalar_like(c.in[0], 0, c.b);
+  Value* inside = c.b.add("and", {c.b.add("greater_equal", {c.in[1], zero}),
+                                  c.b.add("less", {c.in[1], scalar_like(c.in[1], dtype.bits, c.b)})});
+  Value* rest = zero;
+  if (direction == "RIGHT" && dtype.kind == DType::Kind::signed_int)
+    rest = c.b.add("shift_right", {c.in[0], scalar_like(c.in[0], dtype.bits - 1, c.b)});
+  c.out = {c.b.add("select", {inside, c.b.add(direction == "LEFT" ? "shift_left" : "shift_right", c.in), rest})};
 }
 
 constexpr Row kSignalRows[] = {
