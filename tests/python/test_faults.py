@@ -177,3 +177,31 @@ def test_a_tensorflow_session_in_a_child_is_refused_in_a_sentence(tmp_path):
     done = tensorflow_adapter.run_python([tmp_path / "train.py"], "cairn", timeout=120)
     assert "forked after its parent had opened a session" in done.stdout, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "7 512.0"
+
+
+SMALL_MEMORY = """
+import resource
+import sys
+import numpy as np
+import cairn
+model = cairn.load(sys.argv[1], threads=2)
+x = np.ones((200000, 64), np.float32)
+model.run({"x": x[:8]})
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+for more in (1, 20, 60, 90, 110, 150):
+    resource.setrlimit(resource.RLIMIT_AS, (used + (more << 20), resource.RLIM_INFINITY))
+    try:
+        model.run({"x": x})
+    except (cairn.Error, MemoryError) as error:
+        print(getattr(error, "kind", "MemoryError"))
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(round(float(model.run({"x": x})["y"][0].sum())))
+"""
+
+
+def test_a_run_without_memory_is_an_error_and_the_next_works(model, tmp_path):
+    (tmp_path / "run.py").write_text(SMALL_MEMORY)
+    done = tensorflow_adapter.run_python([tmp_path / "run.py", tmp_path / "m.cairn"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    *refused, last = done.stdout.split()
+    assert refused and set(refused) <= {"out_of_memory", "MemoryError"} and last == "1", done.stdout

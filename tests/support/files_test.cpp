@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/fault.h"
+#include "support/part_file.h"
 #include "support/report.h"
 
 namespace cairn {
@@ -202,6 +203,20 @@ TEST_F(Files, PartsOfDeadWritersGoAndThoseOfLivingOnesStay) {
   });
   EXPECT_EQ(read_file(folder_ / "b"), "half and half");
   EXPECT_EQ(entries(), 5u);  // b, c and the user's
+}
+
+TEST_F(Files, ASignalHandlerRemovesWhatIsBeingWritten) {
+  write_file(folder_ / "b", "old");
+  {
+    PartFile a(folder_ / "a"), b(folder_ / "b");
+    a.write("half");
+    EXPECT_EQ(entries(), 3u);
+    EXPECT_EQ(remove_part_files(), 2u);
+    EXPECT_EQ(remove_part_files(), 0u);
+    EXPECT_THROW(b.commit(), Error);
+  }
+  EXPECT_EQ(read_file(folder_ / "b"), "old");
+  EXPECT_EQ(entries(), 1u);
 }
 
 TEST_F(Files, AFullDiskLeavesTheOldFile) {

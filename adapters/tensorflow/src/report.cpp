@@ -1,11 +1,13 @@
 #include "report.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 namespace cairn_tf {
 
@@ -62,11 +64,20 @@ namespace {
 struct File {
   std::mutex mutex;
   Json graphs = Json::array(), stock = Json::array();
+  bool told = false;  // that the report cannot be written
 
-  void write() const {
-    std::ofstream(std::getenv("CAIRN_REPORT"), std::ios::trunc)
-        << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace)
+  /// Replaces the report as a whole; a step goes on where it cannot be written.
+  void write() {
+    const std::string path = std::getenv("CAIRN_REPORT");
+    const bool device = path.rfind("/dev/", 0) == 0;
+    const std::string part = device ? path : path + ".part";
+    std::ofstream out(part, std::ios::trunc);
+    out << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace)
         << '\n';
+    out.close();
+    if (out && (device || std::rename(part.c_str(), path.c_str()) == 0)) return;
+    if (!std::exchange(told, true)) std::fprintf(stderr, "CAIRN_REPORT: %s cannot be written\n", path.c_str());
+    if (!device) std::remove(part.c_str());
   }
 };
 File& file() {

@@ -50,8 +50,8 @@ def main(words=None):
         if options.truth:
             return truth.main(runs)
         result, rows = diff(runs)
-    (options.output / "difference.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(diff_page.page(result, rows, FACTOR, result["least"]))
+    ending.write_text(options.output / "difference.json", json.dumps(result, indent=1))
+    ending.write_text(options.output / "index.html", diff_page.page(result, rows, FACTOR, result["least"]))
     if options.json:
         print(json.dumps(result, indent=1))
     else:

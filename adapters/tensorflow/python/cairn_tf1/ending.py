@@ -13,6 +13,16 @@ def tell(sentence):
         pass
 
 
+def write_text(path, text):
+    """Replaces a file as a whole."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def end_with(name, main, failure):
     """Ends the process with the status of main(), or with `failure`."""
     try:

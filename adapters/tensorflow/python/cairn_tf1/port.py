@@ -77,8 +77,8 @@ def main(words=None):
         result["next"] = shlex.join(words) + " names the first operator that computes something else"
     if not result["clusters"].get("on_engine"):
         return refuse("nothing of the script ran on the engine: there is nothing to compare", 3)
-    (options.output / "port.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(port_page.page(result, FACTOR, LEAST, MOST))
+    ending.write_text(options.output / "port.json", json.dumps(result, indent=1))
+    ending.write_text(options.output / "index.html", port_page.page(result, FACTOR, LEAST, MOST))
     if options.json:
         print(json.dumps(result, indent=1))
     else:
