@@ -52,7 +52,7 @@ constexpr Row kCommands[] = {
     {"cairn run m.om"},
     {"cairn run m.om -o results"},
     {"cairn bench m.om --seconds 0 --runs 3"},
-    {"cairn verify m.om --against m.cairn", 3},
+    {"cairn verify m.om --against m.cairn", 1},
     {"cairn diff m.om m.cairn"},
     {"cairn why m.om dense/MatMul"},
     {"cairn check m.om"},
