@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "arrays.h"
@@ -42,7 +43,10 @@ Module open(const ModelArguments& arguments) {
   options.out_nodes = arguments.outputs;
   options.signature = arguments.signature;
   options.replace = replacements(arguments);
-  options.note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
+  options.note = [](const std::string& sentence) {
+    static std::set<std::string> told;  // a command may open a model several times
+    if (told.insert(sentence).second) fmt::print(stderr, "note: {}\n", sentence);
+  };
   if (arguments.shapes.empty() || kind_of(path) != FileKind::foreign) return open_model(path, options);
   std::vector<std::string> repairs;
   options.input_shapes = shapes_of(parse_input_shapes(arguments.shapes, repairs));
