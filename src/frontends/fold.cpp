@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/denormals.h"
+
 namespace cairn {
 namespace {
 
@@ -28,6 +30,7 @@ Value* folded(Value* value, Builder& builder) {
   }
   std::vector<HostValue> results(1);
   results[0].tensor = Tensor::zeros(value->type.dtype, value->type.shape.sizes());
+  FlushDenormals flush;
   KernelContext context(*node->op, node->attributes, inputs, results);
   node->op->reference(context);
   return builder.constant(results[0].tensor, value->name);

@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kMostDepth = 1024;
+constexpr int64_t kMostDepth = 1024, kMostPadding = 1 << 20;
 
 /// A padded volume, cut into the slices that each tap of the window meets.
 class Slices {
@@ -17,7 +17,8 @@ class Slices {
       : b_(builder), batch_(x->type.shape.dims[0]), depth_(depth) {
     if (depth.size < 1 || depth.size > kMostDepth)
       fail(ErrorKind::unsupported, "", "a window of depth {} is not supported", depth.size);
-    if (depth.stride < 1 || depth.dilation < 1 || depth.before < 0 || depth.after < 0)
+    if (depth.stride < 1 || depth.dilation < 1 || depth.before < 0 || depth.after < 0 || depth.before > kMostPadding ||
+        depth.after > kMostPadding)
       fail(ErrorKind::invalid_model, "", "the window's stride, dilation or padding along the depth is out of range");
     const int64_t all = x->type.shape.dims[1].size + depth.before + depth.after;
     if (all < depth.reach())

@@ -12,7 +12,7 @@ namespace {
 Given::Value given(const LayerContext& c, const char* name, size_t place) {
   if (place < c.in.size()) {
     if (c.literals[place] != nullptr && !c.literals[place]->is_null()) c.refuse("{} is a constant", name);
-    return {c.in[place], c.masks[place], nullptr};
+    return {c.in.given(place) ? c.in[place] : nullptr, c.masks[place], nullptr};
   }
   auto found = c.named.find(name);
   if (found == c.named.end()) return {};

@@ -21,7 +21,7 @@ void LayerContext::expect_inputs(size_t count) const {
 }
 
 size_t LayerContext::rank() const {
-  if (in.empty() || in[0] == nullptr || !in[0]->type.is_tensor() || !in[0]->type.shape.ranked)
+  if (!in.given(0) || !in[0]->type.is_tensor() || !in[0]->type.shape.ranked)
     refuse("the rank of the input is not known; declare the shapes of the model's inputs");
   return in[0]->type.shape.rank();
 }

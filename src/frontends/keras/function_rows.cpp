@@ -55,8 +55,8 @@ class Arguments {
   }
   /// The first two: a literal takes the type of the other.
   std::pair<Value*, Value*> two(const char* second) const {
-    Value* x = c_.in.empty() ? nullptr : c_.in[0];
-    Value* y = c_.in.size() > 1 ? c_.in[1] : tensor(second);
+    Value* x = c_.in.given(0) ? c_.in[0] : nullptr;
+    Value* y = c_.in.given(1) ? c_.in[1] : c_.in.size() > 1 ? nullptr : tensor(second);
     if (x == nullptr && y != nullptr && !c_.literals.empty() && c_.literals[0] != nullptr)
       x = constant(*c_.literals[0], y->type.dtype);
     if (y == nullptr && x != nullptr) y = value(second, x);
@@ -64,12 +64,12 @@ class Arguments {
     return {x, y};
   }
   Value* first() const {
-    if (c_.in.empty() || c_.in[0] == nullptr) c_.refuse("it is called on a constant");
+    if (!c_.in.given(0)) c_.refuse("it is called on a constant");
     return c_.in[0];
   }
   std::vector<Value*> all() const {
-    for (const Value* x : c_.in)
-      if (x == nullptr) c_.refuse("it is called on a constant");
+    for (size_t i = 0; i < c_.in.size(); ++i)
+      if (!c_.in.given(i)) c_.refuse("it is called on a constant");
     return c_.in;
   }
   std::vector<int64_t> integers(const char* name) const {
@@ -394,10 +394,8 @@ void slicing(LayerContext& c) {
 void mask_operator(LayerContext& c) {
   const Arguments a(c);
   if (c.in.size() != 2) fail(ErrorKind::invalid_model, "", "has {} inputs, expected 2", c.in.size());
-  auto other = [&](size_t i) {
-    return c.in[i] != nullptr ? c.in[i] : a.constant(*c.literals[i], c.in[1 - i]->type.dtype);
-  };
-  if (c.in[0] == nullptr && c.in[1] == nullptr) c.refuse("it is called on constants");
+  auto other = [&](size_t i) { return c.in.given(i) ? c.in[i] : a.constant(*c.literals[i], c.in[1 - i]->type.dtype); };
+  if (!c.in.given(0) && !c.in.given(1)) c.refuse("it is called on constants");
   c.out = {c.b.add(c.target, {other(0), other(1)})};
 }
 

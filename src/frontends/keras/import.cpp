@@ -216,7 +216,7 @@ class Importer {
         return build(*row, layer, whole, given, weights, level);
       }
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::out_of_memory) throw;
+      if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
       problems_.refused(clean(kind), clean(whole), error);
     } catch (const Json::exception&) {
       problems_.refused(clean(kind), clean(whole), Error(ErrorKind::invalid_model, "", "its configuration is damaged"));
@@ -375,7 +375,7 @@ Type input_type(const Json& layer, InputTypes& types, const std::string& name) {
   return types.type({name}, dtype_named(named ? dtype->get<std::string>() : "float32"), shape);
 }
 
-Module import(const Saved& saved, const ImportOptions& options) {
+Module import_sound(const Saved& saved, const ImportOptions& options) {
   if (!options.out_nodes.empty())
     fail(ErrorKind::unsupported, saved.model->name(), "outputs inside a saved Keras model cannot be named");
   const std::string kind = text_of(saved.architecture, "class_name");
@@ -411,6 +411,18 @@ Module import(const Saved& saved, const ImportOptions& options) {
 
 }  // namespace
 
+Module import(const Saved& saved, const ImportOptions& options) {
+  const std::string& file = saved.model->name();
+  try {
+    return import_sound(saved, options);
+  } catch (const nlohmann::json::exception&) {
+    fail(ErrorKind::invalid_model, file, "the architecture is damaged");
+  } catch (const Error& error) {
+    if (!error.where().empty() || dynamic_cast<const ReportError*>(&error) != nullptr) throw;
+    fail(error.kind(), file, "{}", error.what());
+  }
+}
+
 static std::array<std::span<const Row>, 6> families() {
   return {layer_rows(), image_rows(), volume_rows(), recurrent_rows(), attention_rows(), function_rows()};
 }
@@ -433,15 +445,7 @@ std::vector<std::string_view> supported_layers() {
 }  // namespace keras
 
 Module import_keras(const std::string& path, const ImportOptions& options) {
-  const keras::Saved saved = keras::read(path);
-  try {
-    return keras::import(saved, options);
-  } catch (const nlohmann::json::exception&) {
-    fail(ErrorKind::invalid_model, path, "the architecture is damaged");
-  } catch (const Error& error) {
-    if (!error.where().empty() || dynamic_cast<const ReportError*>(&error) != nullptr) throw;
-    fail(error.kind(), path, "{}", error.what());
-  }
+  return keras::import(keras::read(path), options);
 }
 
 }  // namespace cairn

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "frontends/import.h"
 #include "frontends/keras/saved.h"
+#include "frontends/operands.h"
 #include "frontends/problems.h"
 #include "ir/module.h"
 
@@ -32,7 +34,7 @@ class LayerContext {
       : b(builder), in(std::move(inputs)), config(config), weights(std::move(weights)) {}
 
   Builder& b;
-  std::vector<Value*> in;
+  Operands in;  // null where a literal stands
   std::vector<Value*> out;
   std::vector<Value*> masks;                               // of the inputs: bool, null where all steps count
   std::vector<const Json*> literals;                       // in place of inputs that are null
@@ -76,6 +78,8 @@ struct Row {
 };
 const Row* find_row(std::string_view layer);
 std::vector<std::string_view> supported_layers();
+/// Throws Error, and ReportError with every layer that cannot be taken.
+Module import(const Saved& saved, const ImportOptions& options = {});
 
 std::span<const Row> layer_rows();
 std::span<const Row> image_rows();

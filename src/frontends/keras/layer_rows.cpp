@@ -96,7 +96,7 @@ void normalization(LayerContext& c) {
 
 void rescaling(LayerContext& c) {
   c.expect_inputs(1);
-  c.in[0] = cast_to(c.in[0], kF32, c.b);
+  c.in = std::vector<Value*>{cast_to(c.in[0], kF32, c.b)};
   c.out = {c.b.add("add", {c.b.add("mul", {c.in[0], real(c, c.number("scale", 1))}), real(c, c.number("offset", 0))})};
 }
 
@@ -222,8 +222,9 @@ void dot(LayerContext& c) {
   if (axes.size() == 1) axes.push_back(axes[0]);
   if (axes.size() != 2) fail(ErrorKind::invalid_model, "", "has {} axes, expected 2", axes.size());
   std::vector<int64_t> added;
+  std::vector<Value*> in = c.in;
   for (size_t i : {0, 1}) {
-    Value*& x = c.in[i];
+    Value*& x = in[i];
     if (!x->type.shape.ranked || x->type.shape.rank() < 2 || x->type.shape.rank() > 3)
       c.refuse("an input has other dims than two or three");
     const int64_t axis = normal_axis(axes[i], x->type.shape.rank());
@@ -237,7 +238,7 @@ void dot(LayerContext& c) {
     }
   }
   if (added.size() == 2) added.pop_back();  // two vectors give a column
-  c.out = {squeeze(c.b.add("matmul", c.in, {{"transpose_b", true}}), added, c.b)};
+  c.out = {squeeze(c.b.add("matmul", in, {{"transpose_b", true}}), added, c.b)};
 }
 
 void thresholded_relu(LayerContext& c) {

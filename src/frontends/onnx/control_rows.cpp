@@ -82,7 +82,7 @@ class Loop {
            body_.inputs.size(), body_.outputs.size(), values_);
     start_ = {c.b.constant(Tensor::scalar_i64(0)), given_condition()};
     for (size_t i = 0; i < values_; ++i) {
-      if (c.in[i + 2] == nullptr) fail(ErrorKind::invalid_model, "", "value {} is left out", i);
+      if (!c.in.given(i + 2)) fail(ErrorKind::invalid_model, "", "value {} is left out", i);
       start_.push_back(c.in[i + 2]);
     }
     for (const Value* value : start_) types_.push_back(value->type);

@@ -67,7 +67,7 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
     try {
       names.values[tensor.name] = names.builder->constant(read_tensor(tensor, model_, ""), clean(tensor.name));
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::out_of_memory) throw;
+      if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
       problems_.refused("initializer", clean(tensor.name), error);
       names.values[tensor.name] = unknowns_.add(std::nullopt, Shape::unranked());
     }
@@ -148,7 +148,9 @@ void Importer::import_node(const Node& node, Names& names) {
   bool unknown = false;
   try {
     std::vector<Value*> inputs;
-    for (std::string_view input : node.inputs) {
+    size_t given = node.inputs.size();
+    while (given > 0 && node.inputs[given - 1].empty()) --given;  // those left out at the end are as if not there
+    for (std::string_view input : std::span(node.inputs).first(given)) {
       auto found = names.values.find(input);
       if (found == names.values.end() && !input.empty())
         fail(ErrorKind::invalid_model, "", "input '{}' is not made before it", printable(input));
@@ -169,7 +171,7 @@ void Importer::import_node(const Node& node, Names& names) {
       return;
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::out_of_memory) throw;
+    if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
     problems_.refused(op, name, error);
   }
   for (const std::string& cut : cuts)
@@ -278,8 +280,7 @@ void OpContext::expect_inputs(size_t least, size_t most) const {
   if (in.size() < least || in.size() > most)
     fail(ErrorKind::invalid_model, "", "has {} inputs, expected {}{}", in.size(), least,
          least == most ? "" : fmt::format(" to {}", most));
-  for (size_t i = 0; i < least; ++i)
-    if (in[i] == nullptr) fail(ErrorKind::invalid_model, "", "input {} is left out", i);
+  for (size_t i = 0; i < least; ++i) in[i];  // refuses one that is left out
 }
 
 size_t OpContext::rank(size_t input) const {

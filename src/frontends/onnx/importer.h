@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontends/onnx/model.h"
+#include "frontends/operands.h"
 #include "frontends/problems.h"
 #include "frontends/unknowns.h"
 #include "ir/module.h"
@@ -44,7 +45,7 @@ class OpContext {
         name_(std::move(name)), names_(names) {}
 
   Builder& b;
-  std::vector<Value*> in;  // null: left out
+  Operands in;
   std::vector<Value*> out;
   int64_t opset;  // version of the operator set that the node is from
   const char* target = nullptr;
@@ -56,7 +57,7 @@ class OpContext {
 
   /// Refuses other numbers of inputs, and the first `least` being left out.
   void expect_inputs(size_t least, size_t most) const;
-  bool given(size_t input) const { return input < in.size() && in[input] != nullptr; }
+  bool given(size_t input) const { return in.given(input); }
   size_t rank(size_t input) const;
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
   int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = {}) const;

@@ -9,12 +9,12 @@ namespace {
 
 /// The result of another op's row on these inputs, with the attributes of the fused node.
 Value* by_row(OpContext& c, std::string_view op, std::vector<Value*> inputs) {
-  std::swap(c.in, inputs);
+  Operands before = std::exchange(c.in, std::move(inputs));
   const Row& row = *find_row(op);
   const char* target = std::exchange(c.target, row.target);
   row.build(c);
   c.target = target;
-  c.in = std::move(inputs);
+  c.in = std::move(before);
   std::vector<Value*> out = std::exchange(c.out, {});
   if (out.empty()) c.refuse("is composed of {}, which has no result", printable(op));
   return out[0];
@@ -92,7 +92,7 @@ void instance_norm(OpContext& c) {
 void fused_batch_norm(OpContext& c) {
   c.expect_inputs(5, 6);
   const std::vector<Value*> in = c.in;
-  c.in.resize(5);
+  c.in = std::vector<Value*>(in.begin(), in.begin() + 5);
   find_row("FusedBatchNormV3")->build(c);
   std::vector<Value*> out = std::exchange(c.out, {});
   if (in.size() == 6) out[0] = c.b.add("add", {out[0], in[5]});

@@ -31,9 +31,9 @@ struct Importer::Scope {
   Builder& builder;
   std::unordered_map<std::string_view, Value*> given;  // arguments, or values in place of nodes
 
-  enum class State : uint8_t { untouched, open, done };
+  enum class State : uint8_t { untouched, open, done, imported };  // done: it could not be imported
   std::vector<State> states;
-  std::vector<std::vector<Value*>> results;  // empty: could not be imported
+  std::vector<std::vector<Value*>> results;
   std::map<std::pair<size_t, int>, Value*> stand_ins;
 };
 
@@ -46,7 +46,7 @@ Value* Importer::value(Scope& scope, const TensorName& name) {
   if (auto given = scope.given.find(name.node); given != scope.given.end()) return given->second;
   const size_t index = scope.index.at(name.node);
   const std::vector<Value*>& results = scope.results[index];
-  if (results.empty()) return effects_ ? nullptr : stand_in(scope, index, name.index);
+  if (scope.states[index] != Scope::State::imported) return effects_ ? nullptr : stand_in(scope, index, name.index);
   if (static_cast<size_t>(name.index) >= results.size())
     fail(ErrorKind::invalid_model, "", "{}:{} does not exist: the node has {} results", printable(name.node),
          name.index, results.size());
@@ -97,7 +97,7 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
         continue;
       }
       stack.pop_back();
-      if (scope.states[index] == Scope::State::done) continue;
+      if (scope.states[index] != Scope::State::open) continue;
       scope.states[index] = Scope::State::done;
       import_node(scope, index);
     }
@@ -139,7 +139,7 @@ void Importer::import_node(Scope& scope, size_t index) {
     problems_.unsupported(op, name, cuts);
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::out_of_memory) throw;
+    if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
     problems_.refused(op, name, error);
   }
   if (scope.level == 0) failed_.push_back(node.name);
@@ -153,7 +153,9 @@ void Importer::import_known(Scope& scope, size_t index, const Row& row, std::vec
   try {
     const bool unknown = std::any_of(inputs.begin(), inputs.end(), [&](const Value* v) { return is_unknown(v); });
     auto results = unknown ? unknowns_.results(inputs, !called_by(node).empty(), made) : made(std::move(inputs));
-    if (guessed == guessed_calls_) scope.results[index] = std::move(results);
+    if (guessed != guessed_calls_) return;
+    scope.results[index] = std::move(results);
+    scope.states[index] = Scope::State::imported;
   } catch (const AlreadyReported&) {
     if (effects_) throw;
     look_through(node, name, scope.level + 1);
@@ -207,10 +209,10 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
     ids.push_back(source(name, node.op));
   SourcesGuard guard(scope.builder, ids);
   size_t before = scope.builder.block().nodes.size();
+  // An Identity of a reference shows the variable as its users find it, as in TensorFlow, where both share memory.
+  if (node.op != "Identity") read_references(inputs, row, scope.builder);
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
   context.target = row.target;
-  // An Identity of a reference shows the variable as its users find it, as in TensorFlow, where both share memory.
-  if (node.op != "Identity") read_references(context.in, row, scope.builder);
   row.build(context);
   for (Value*& result : context.out) result = folded(result, scope.builder);
   const auto& nodes = scope.builder.block().nodes;

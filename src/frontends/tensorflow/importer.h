@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontends/operands.h"
 #include "frontends/problems.h"
 #include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/saved_model.h"
@@ -32,7 +33,7 @@ class OpContext {
       : b(builder), in(std::move(inputs)), importer_(importer), node_(node), name_(std::move(name)), level_(level) {}
 
   Builder& b;
-  std::vector<Value*> in;        // data inputs
+  Operands in;                   // data inputs
   std::vector<Value*> out;       // results, in order
   const char* target = nullptr;  // the row's op name
 

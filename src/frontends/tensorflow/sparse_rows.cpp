@@ -116,7 +116,8 @@ void sparse_segments_gradient(OpContext& c) {
   Value *dy = c.in[0], *segments = c.in[2];
   const std::string_view mode = c.target;
   if (mode != "sum") {
-    const Dim& picks = segments->type.shape.ranked ? segments->type.shape.dims.at(0) : Dim();
+    const Dim& picks =
+        segments->type.shape.ranked && segments->type.shape.rank() > 0 ? segments->type.shape.dims[0] : Dim();
     c.rank(0);
     Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
     Value* ones = c.b.add("broadcast_to", {number_like(c, dy, 1), size});

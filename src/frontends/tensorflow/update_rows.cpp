@@ -19,7 +19,9 @@ class Update {
     if (!sparse) return;
     // Equal rows would be updated one after the other; TensorFlow's optimizers add up their gradients first.
     rows_ = c.b.add("require_distinct", {c.in[gradient + 1]});
-    c.in.erase(c.in.begin() + static_cast<int64_t>(gradient) + 1);
+    std::vector<Value*> dense = c.in;
+    dense.erase(dense.begin() + static_cast<int64_t>(gradient) + 1);
+    c.in = std::move(dense);
   }
 
   /// The content of a variable; of a sparse update its rows that the indices name.
