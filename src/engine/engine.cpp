@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <unordered_set>
 
+#include "support/memory.h"
+
 namespace cairn {
 
 Uses::Uses(const Block& block) {
@@ -55,6 +57,7 @@ class HostMemory final : public MemorySpace {
  public:
   const char* name() const override { return "host"; }
   void* allocate(size_t bytes) override {
+    require_memory(bytes);
     void* data = std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) / 64 * 64);
     if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
     return data;

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "support/memory.h"
+
 namespace cairn {
 
 namespace {
 
 std::shared_ptr<void> allocate(DType dtype, int64_t count, bool zero) {
   if (dtype.kind == DType::Kind::string) {
+    require_memory(static_cast<size_t>(count) > SIZE_MAX / sizeof(std::string) ? SIZE_MAX
+                                                                               : count * sizeof(std::string));
     auto strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count > 0 ? count : 1));
     return {strings, strings->data()};
   }
   size_t bytes = (storage_bytes(dtype, count) + 63) / 64 * 64;
+  require_memory(bytes);
   void* data = std::aligned_alloc(64, bytes ? bytes : 64);
   if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
   if (zero) std::memset(data, 0, bytes);

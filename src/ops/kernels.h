@@ -9,6 +9,7 @@
 
 #include "ir/op_def.h"
 #include "ops/shapes.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -129,7 +130,9 @@ void walk(const Dims& dims, const std::array<Dims, N>& strides, Visit&& visit) {
   const int64_t count = count_of(dims);
   std::array<int64_t, N> offsets{};
   Dims index(dims.size(), 0);
+  StopPoints stop_points;
   for (int64_t n = 0; n < count; ++n) {
+    stop_points.pass();
     visit(n, offsets);
     for (size_t d = dims.size(); d-- > 0;) {
       for (size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];

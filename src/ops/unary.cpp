@@ -105,7 +105,7 @@ OpDef decomposed(OpDef row, std::vector<Value*> (*decompose)(Builder&, const Nod
   return row;
 }
 
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
 double softplus(double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 double gelu_erf(double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
@@ -244,8 +244,8 @@ std::vector<OpDef> make_unary_rows() {
                  map_numbers<[](double x) { return std::abs(x); },
                              [](auto x) { return x < 0 ? wrapped(decltype(x)(0), x, std::minus<>()) : x; }>,
                  {"np.abs(x)"}),
-      of_numbers("sign", "-1, 0 or 1; NaN stays NaN", map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>,
-                 {"np.sign(x)"}),
+      of_numbers("sign", "-1, 0 or 1, of both zeros 0; NaN stays NaN",
+                 map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>, {"np.sign(x)"}),
       decomposed(
           of_numbers(
               "square", "x * x; integers wrap",

@@ -1,5 +1,8 @@
 #include "passes/evaluate.h"
 
+#include "support/denormals.h"
+#include "support/stop.h"
+
 namespace cairn {
 
 namespace {
@@ -46,6 +49,7 @@ class Evaluator {
     std::vector<HostValue> values(inputs.begin(), inputs.end());
     const auto carried = static_cast<size_t>(node.attr().integer("carried"));
     while (truth(block(*node.regions[0], values)[0])) {
+      stop_point();
       auto next = block(*node.regions[1], values);
       for (size_t i = 0; i < carried; ++i) values[i] = std::move(next[i]);
     }
@@ -74,6 +78,7 @@ class Evaluator {
         fail(ErrorKind::out_of_memory, node.op->name, "a result of type {} is too large", to_string(type));
       results[i].tensor = Tensor::zeros(type.dtype, std::move(dims));
     }
+    FlushDenormals flush;
     KernelContext run(*node.op, node.attributes, inputs, results);
     node.op->reference(run);
     return results;

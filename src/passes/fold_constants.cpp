@@ -5,6 +5,7 @@
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -88,6 +89,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     Node& node = *owned;
     nodes.push_back(std::move(owned));
     ++visits;
+    stop_point();
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
     infer_node(node, module);
     const std::vector<Value*> inputs = node.inputs;
@@ -134,7 +136,8 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
     }
     become_constants(node, std::move(values), place);
     return true;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::cancelled) throw;
     return false;  // said at run time, with the name of the node, if the node is run at all
   }
 }

@@ -8,6 +8,7 @@
 #include "passes/passes.h"
 #include "passes/provenance.h"
 #include "passes/rules.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -124,6 +125,7 @@ class Pipeline {
  private:
   size_t step(const Pass& pass) {
     if (off_.count(pass.name)) return 0;
+    stop_point();
     run_.effects.clear();
     const size_t before = visits;
     auto start = std::chrono::steady_clock::now();

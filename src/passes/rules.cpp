@@ -7,6 +7,7 @@
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -125,6 +126,7 @@ class RuleEngine {
   size_t run() {
     size_t inner = 0;
     size_t changes = rewriter_.run([&](Node& node) -> std::optional<std::vector<Value*>> {
+      stop_point();
       for (auto& region : node.regions) inner += simplify(*region, module_, options_, effects_);
       try {
         infer_node(node);

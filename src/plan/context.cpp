@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/fork.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -20,6 +21,7 @@ void* make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return space.allocate(bytes);
   const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
   void* data = nullptr;
+  require_memory(size);
   if (posix_memalign(&data, size >= kHugePage ? kHugePage : 64, size) != 0)
     fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
   if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
@@ -72,6 +74,12 @@ Context::~Context() {
   }
 }
 
+size_t Context::bytes() const {
+  size_t bytes = objects_.size() * sizeof(HostValue) + (pointers_.size() + arguments_.size()) * sizeof(void*);
+  for (const auto& [space, arena] : plan_.arena_bytes) bytes += arena;
+  return bytes;
+}
+
 void Context::bind(Binding& binding, void* data) {
   if (binding.buffer == SIZE_MAX) return;
   pointers_[binding.buffer] = data;
@@ -83,6 +91,16 @@ uint32_t ContextPool::next_serial() {
   return ++last;
 }
 
+ContextPool::ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes)
+    : budget_(std::move(budget)), plan_bytes_(plan_bytes) {
+  budget_->take(plan_bytes_);
+}
+
+ContextPool::~ContextPool() {
+  drop_idle(0);
+  budget_->give_back(plan_bytes_);
+}
+
 std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
   {
     const ShieldedLock lock(mutex_);
@@ -92,12 +110,29 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
       return context;
     }
   }
-  return std::make_unique<Context>(plan);
+  auto context = std::make_unique<Context>(plan);
+  budget_->take(context->bytes());
+  return context;
 }
 
 void ContextPool::release(std::unique_ptr<Context> context) {
+  {
+    const ShieldedLock lock(mutex_);
+    if (std::exchange(runs_again_, true))
+      idle_.push_back(std::move(context));
+    else
+      budget_->give_back(context->bytes());
+  }
+  if (budget_->used() > budget_->most()) budget_->make_room();
+}
+
+void ContextPool::drop_idle(size_t left) {
+  std::vector<std::unique_ptr<Context>> gone;  // freed without the lock
   const ShieldedLock lock(mutex_);
-  if (std::exchange(runs_again_, true)) idle_.push_back(std::move(context));
+  for (; idle_.size() > left; idle_.pop_back()) {
+    budget_->give_back(idle_.back()->bytes());
+    gone.push_back(std::move(idle_.back()));
+  }
 }
 
 }  // namespace cairn

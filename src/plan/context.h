@@ -2,6 +2,7 @@
 // per plan; a run borrows one, so that concurrent runs never share memory.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,6 +24,8 @@ class Context {
   /// Where buffer i is: memory of its space, or a HostValue*.
   void* buffer(size_t i) const { return pointers_[i]; }
   void* const* buffers() const { return pointers_.data(); }
+  /// About, of all that it holds.
+  size_t bytes() const;
 
  private:
   struct Binding {
@@ -41,16 +44,27 @@ class Context {
 
 class ContextPool {
  public:
+  /// `plan_bytes` count with the contexts' against the budget.
+  ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes);
+  ~ContextPool();
   /// An idle context, or a new one; give it back with release(). That of the first run is not kept: what runs once, like
   /// the initialisation of variables, holds no memory afterwards.
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
+  /// Frees idle contexts until so many are left.
+  void drop_idle(size_t left);
+  /// Notes a use of the plan; the number of the last one.
+  void touch() { last_use_.store(budget_->now(), std::memory_order_relaxed); }
+  uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
   /// A number that no other plan of this process has.
   uint32_t serial() const { return serial_; }
 
  private:
   static uint32_t next_serial();
   const uint32_t serial_ = next_serial();
+  const std::shared_ptr<PlanBudget> budget_;
+  const size_t plan_bytes_;
+  std::atomic<uint64_t> last_use_{0};
   std::mutex mutex_;
   bool runs_again_ = false;
   std::vector<std::unique_ptr<Context>> idle_;

@@ -8,6 +8,8 @@
 #include "plan/items.h"
 #include "plan/memory.h"
 #include "plan/reference_steps.h"
+#include "support/code_memory.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -67,6 +69,7 @@ class Planner {
   }
 
   std::shared_ptr<const Plan> make() {
+    const size_t code_before = code_made_on_this_thread();
     auto rest = cut_rest(*plan_->function);
     body_ = &plan_->function->body;
     uses_.emplace(*body_);
@@ -76,15 +79,30 @@ class Planner {
     find_roots();
     make_outputs();
     start_in_outputs();
-    for (Item& item : items_.list) make_step(item);
+    for (Item& item : items_.list) {
+      stop_point();
+      make_step(item);
+    }
     finish_outputs();
     place_buffers();
     number_arguments();
-    plan_->contexts = std::make_unique<ContextPool>();
+    for (const PlannedStep& step : plan_->steps) plan_->flops += step.cost.flops;
+    plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
+    plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes);
     return std::move(plan_);
   }
 
  private:
+  // About: what nodes and steps take on average, and elements that were computed for these dims.
+  size_t own_bytes() const {
+    constexpr size_t kNode = 1024, kStep = 1024, kBuffer = 256;
+    size_t bytes = body_->nodes.size() * kNode + plan_->steps.size() * kStep + plan_->buffers.size() * kBuffer;
+    for (const auto& node : body_->nodes)
+      if (const Tensor* constant = node->results.size() == 1 ? constant_of(node->result()) : nullptr)
+        if (node->sources.empty()) bytes += constant->bytes();
+    return bytes;
+  }
+
   const Value* root(const Value* value) const {
     auto found = root_.find(value);
     return found == root_.end() ? value : found->second;

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "ir/module.h"
+#include "plan/budget.h"
 
 namespace cairn {
 
@@ -23,6 +24,7 @@ struct PlanOptions {
   std::vector<const Engine*> engines;
   int threads = 1;
   bool reuse_memory = true;
+  std::shared_ptr<PlanBudget> budget = std::make_shared<PlanBudget>(SIZE_MAX);
 };
 
 struct Buffer {
@@ -64,6 +66,8 @@ struct Plan {
   std::map<MemorySpace*, size_t> arena_bytes;
   size_t live_bytes = 0;  // largest sum of host buffers needed at one step: the lower bound of the host arena
   size_t objects = 0;     // HostValues of a context
+  double flops = 0;       // of all steps, loops and branches left out
+  size_t own_bytes = 0;   // about, of the plan itself and the code generated for it
   std::unique_ptr<class ContextPool> contexts;
   /// Hash of all kernels and types: same id, same bits.
   std::string id() const;
@@ -82,13 +86,21 @@ class Program {
   const Function& function() const { return *function_; }
   const Module& module() const { return *module_; }
 
+  /// For the budget. When the plans were used last: the latest; the earliest of those that nobody runs, if any.
+  uint64_t last_use() const;
+  std::optional<uint64_t> oldest_use() const;
+  /// Of the plan used at `last` all but one.
+  void drop_idle_contexts(uint64_t last) const;
+  /// The plan that was used last then is kept no longer; null when it has been used since.
+  std::shared_ptr<const Plan> forget(uint64_t use) const;
+
  private:
   std::shared_ptr<const Module> module_;  // for called functions and sources
   std::unique_ptr<Function> function_;
   PlanOptions options_;
   Packer* packer_;
   mutable std::shared_mutex mutex_;
-  mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // newest first, bounded
+  mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // newest first
 };
 
 /// Plans one function whose params are static (or host objects). `function` becomes the plan's.

@@ -9,7 +9,8 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kMostPlans = 64;  // per program; the least recently made one goes first
+constexpr size_t kMostPlans =
+    64;  // per program, which looks through all of them; the least recently used one goes first
 
 }  // namespace
 
@@ -30,14 +31,19 @@ std::string Plan::id() const {
 
 Program::Program(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
                  Packer& packer)
-    : module_(std::move(module)), function_(std::move(function)), options_(options), packer_(&packer) {}
+    : module_(std::move(module)), function_(std::move(function)), options_(options), packer_(&packer) {
+  options_.budget->add(this);
+}
 
-Program::~Program() = default;
+Program::~Program() { options_.budget->remove(this); }
 
 std::shared_ptr<const Plan> Program::find(FunctionRef<bool(const std::vector<Dims>&)> same) const {
   const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
-  for (const auto& [dims, plan] : plans_)
-    if (same(dims)) return plan;
+  for (const auto& [dims, plan] : plans_) {
+    if (!same(dims)) continue;
+    plan->contexts->touch();
+    return plan;
+  }
   return nullptr;
 }
 
@@ -47,12 +53,54 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
   };
   if (auto plan = find(same)) return plan;
   auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_);
-  const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
-  for (const auto& [key, other] : plans_)
-    if (same(key)) return other;  // made meanwhile by another thread
-  plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
-  if (plans_.size() > kMostPlans) plans_.pop_back();
+  std::shared_ptr<const Plan> gone;  // outlives the lock
+  {
+    const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
+    for (const auto& [key, other] : plans_)
+      if (same(key)) return other;  // made meanwhile by another thread
+    plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
+    plan->contexts->touch();
+    if (plans_.size() > kMostPlans) {
+      auto oldest = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
+        return a.second->contexts->last_use() < b.second->contexts->last_use();
+      });
+      gone = std::move(oldest->second);
+      plans_.erase(oldest);
+    }
+  }
+  if (options_.budget->used() > options_.budget->most()) options_.budget->make_room();
   return plan;
+}
+
+uint64_t Program::last_use() const {
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
+  uint64_t last = 0;
+  for (const auto& [dims, plan] : plans_) last = std::max(last, plan->contexts->last_use());
+  return last;
+}
+
+std::optional<uint64_t> Program::oldest_use() const {
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
+  std::optional<uint64_t> oldest;
+  for (const auto& [dims, plan] : plans_)
+    if (plan.use_count() == 1) oldest = std::min(oldest.value_or(UINT64_MAX), plan->contexts->last_use());
+  return oldest;
+}
+
+void Program::drop_idle_contexts(uint64_t last) const {
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
+  for (const auto& [dims, plan] : plans_) plan->contexts->drop_idle(plan->contexts->last_use() == last ? 1 : 0);
+}
+
+std::shared_ptr<const Plan> Program::forget(uint64_t use) const {
+  const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
+  for (auto entry = plans_.begin(); entry != plans_.end(); ++entry) {
+    if (entry->second->contexts->last_use() != use) continue;
+    std::shared_ptr<const Plan> plan = std::move(entry->second);
+    plans_.erase(entry);
+    return plan;
+  }
+  return nullptr;
 }
 
 }  // namespace cairn

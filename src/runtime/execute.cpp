@@ -2,6 +2,7 @@
 
 #include "passes/evaluate.h"
 #include "plan/context.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -42,14 +43,10 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
     CHECK(false, "copy from {} to {}", from.space->name(), to.space->name());
 }
 
-void check_cancelled(const RunOptions& options) {
-  if (options.cancel && options.cancel->load(std::memory_order_relaxed)) fail(ErrorKind::cancelled, "", "cancelled");
-}
-
 std::vector<HostValue> run_while(const PlannedStep& step, std::vector<HostValue> values, const RunOptions& options) {
   const auto carried = static_cast<size_t>(step.control->attr().integer("carried"));
   while (truth(run_program(*step.programs[0], values, options)[0])) {
-    check_cancelled(options);
+    stop_point();
     auto results = run_program(*step.programs[1], values, options);
     for (size_t i = 0; i < carried; ++i) values[i] = std::move(results[i]);
   }
@@ -143,7 +140,7 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
   if (observer) observer->plan_begins(plan);
   if (observer && !observer->watches_steps()) observer = nullptr;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    check_cancelled(options);
+    stop_point();
     if (observer) observer->step_begins(plan, i, context.buffers());
     try {
       run_step(plan, plan.steps[i], context, executor, options);

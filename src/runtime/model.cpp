@@ -13,9 +13,11 @@
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
+#include "support/denormals.h"
 #include "support/fork.h"
 #include "support/options.h"
 #include "support/pages.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -26,24 +28,34 @@ class PackedConstants final : public Packer {
   std::shared_ptr<const void> packed(const Tensor& constant, const std::string& layout, size_t bytes,
                                      FunctionRef<void(void* to)> fill) override {
     const ShieldedLock lock(mutex_);
-    auto key = std::make_pair(constant.data(), layout);
-    auto found = entries_.find(key);
-    if (found != entries_.end()) return found->second.data;
-    Tensor memory = Tensor::uninitialized(kU8, {static_cast<int64_t>(bytes)});
-    fill(memory.mutable_data());
+    auto& entry = entries_[{constant.data(), layout}];
+    if (auto data = entry.lock()) return data;
+    auto packed = std::make_shared<Packed>(constant, Tensor::uninitialized(kU8, {static_cast<int64_t>(bytes)}));
+    fill(packed->memory.mutable_data());
     release_pages(constant.data(), constant.bytes());  // most are never read again
-    std::shared_ptr<const void> data(memory.owner(), memory.data());
-    entries_[key] = {constant, data};
+    std::shared_ptr<const void> data(packed, packed->memory.data());
+    entry = data;
+    forget_expired();
     return data;
   }
 
  private:
-  struct Entry {
+  /// Kept by the plans that use it: many constants are of one plan alone.
+  struct Packed {
+    Packed(Tensor constant, Tensor memory) : constant(std::move(constant)), memory(std::move(memory)) {}
     Tensor constant;  // keeps the address from being used again for another constant
-    std::shared_ptr<const void> data;
+    Tensor memory;
   };
+
+  void forget_expired() {
+    if (entries_.size() < forget_at_) return;
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.expired(); });
+    forget_at_ = 2 * entries_.size() + 64;
+  }
+
   std::mutex mutex_;
-  std::map<std::pair<const void*, std::string>, Entry> entries_;
+  std::map<std::pair<const void*, std::string>, std::weak_ptr<const void>> entries_;
+  size_t forget_at_ = 64;
 };
 
 std::vector<const Engine*> engines_of(const ModelOptions& options) {
@@ -161,6 +173,14 @@ void hold(const TensorRef& input, bool is_random, HostValue& object) {
   random::write_state({numbers[0], numbers[1], numbers[2]}, object.tensor);
 }
 
+// No processor does so many operations in the time that the run was given.
+void check_estimate(const Plan& plan, double seconds) {
+  constexpr double kFastest = 2e13;  // operations a second
+  if (plan.flops > seconds * kFastest)
+    fail(ErrorKind::cancelled, "", "the run takes about {:.0e} operations, more than the {:.3g} seconds left allow",
+         plan.flops, seconds);
+}
+
 }  // namespace
 
 struct Model::Impl {
@@ -251,7 +271,9 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   impl->limits = InputLimits::of(*impl->module);
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
   bool reuse_memory = options.reuse_memory && !impl->module->metadata.contains("keep_memory");
-  impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory};
+  const size_t plan_bytes = options.plan_bytes > 0 ? options.plan_bytes : PlanBudget::default_bytes();
+  impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory,
+                        std::make_shared<PlanBudget>(plan_bytes)};
   impl->program =
       std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
@@ -313,6 +335,8 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
   for (size_t i = 0; i < impl.state.size(); ++i)
     if (!impl.values[i].tensor.defined())
       fail(ErrorKind::invalid_argument, impl.state[i].name, "variable has no value yet");
+  StopScope stop({.cancel = options.cancel});
+  FlushDenormals flush;
   const size_t count = impl.input_of.size();
   auto plan = impl.program->find([&](const std::vector<Dims>& known) {
     for (size_t i = 0; i < count; ++i) {
@@ -332,6 +356,7 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     impl.check_sizes(sizes);
     plan = impl.program->plan(dims);
   }
+  check_estimate(*plan, stop.seconds_left());
   Scratch<const void*> scratch(count);
   const void** pointers = scratch.data();
   const auto& params = plan->function->body.params;
@@ -374,6 +399,9 @@ std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs, const RunOptio
       options);
   return outputs;
 }
+
+size_t Model::plan_bytes() const { return impl_->plan_options.budget->used(); }
+size_t Model::most_plan_bytes() const { return impl_->plan_options.budget->most(); }
 
 const Engine* find_engine(const std::string& name) {
   if (name == "cpu") return &cpu_engine();

@@ -22,6 +22,7 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Executor> pool;  // shared with others; null: a pool of the model's own
   bool bind_state = false;         // the caller keeps the state and hands it in as inputs, which run() updates in place
+  size_t plan_bytes = 0;           // that plans and their runs' memory may keep; 0: PlanBudget::default_bytes()
 };
 
 /// A tensor of the caller's: row-major elements that stay valid during the call.
@@ -52,7 +53,7 @@ class Observer {
 struct RunOptions {
   Executor* executor = nullptr;  // null: the model's own pool
   Observer* observer = nullptr;
-  const std::atomic<bool>* cancel = nullptr;  // asked between steps
+  const std::atomic<bool>* cancel = nullptr;  // asked between steps, and within large ones
 };
 
 struct Port {
@@ -83,6 +84,10 @@ class Model {
   /// Throws Error invalid_argument when dtype or dims do not fit.
   void set_state(size_t i, const Tensor& value) const;
   int threads() const;
+  /// About, of the plans made so far and of what their runs keep.
+  size_t plan_bytes() const;
+  /// The bound on them.
+  size_t most_plan_bytes() const;
   /// Makes (or finds) the plan for these input dims.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
   /// Runs once. Inputs in the order of inputs(); dtypes and dims are checked against them. Throws Error.

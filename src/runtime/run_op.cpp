@@ -1,5 +1,7 @@
 // One op on the caller's tensors: a module of one node, kept by op, types and attributes.
+#include <list>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 
 #include "ir/text.h"
@@ -71,24 +73,66 @@ std::shared_ptr<const Model> make_model(const OpDef& op, const Attributes& attri
   return Model::make(std::move(module), options);
 }
 
+std::vector<Dims> dims_of(const OpDef& op, std::span<const TensorRef> inputs) {
+  std::vector<Dims> dims;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!is_embedded(op, i)) dims.emplace_back(inputs[i].dims.begin(), inputs[i].dims.end());
+  return dims;
+}
+
+/// Models of single ops, up to as many bytes as the plans of one model may take; the least recently used goes first.
+class OpModels {
+ public:
+  std::shared_ptr<const Model> find(const std::string& key) {
+    const ShieldedLock lock(mutex_);
+    auto found = places_.find(key);
+    if (found == places_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->model;
+  }
+
+  void add(std::string key, std::shared_ptr<const Model> model, size_t bytes) {
+    constexpr size_t kModel = 16 << 10;  // about, without its plan
+    std::list<Entry> gone;               // freed without the lock
+    const ShieldedLock lock(mutex_);
+    if (places_.contains(key)) return;
+    bytes += kModel + 2 * key.size();
+    entries_.push_front({std::move(key), std::move(model), bytes});
+    places_[entries_.front().key] = entries_.begin();
+    bytes_ += bytes;
+    while (bytes_ > most_ && entries_.size() > 1) {
+      bytes_ -= entries_.back().bytes;
+      places_.erase(entries_.back().key);
+      gone.splice(gone.end(), entries_, std::prev(entries_.end()));
+    }
+  }
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const Model> model;
+    size_t bytes;
+  };
+  const size_t most_ = PlanBudget::default_bytes();
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // used last first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;
+  size_t bytes_ = 0;
+};
+
 }  // namespace
 
 void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
             const ModelOptions& options) {
-  static std::mutex mutex;
-  static std::unordered_map<std::string, std::shared_ptr<const Model>> models;
-  constexpr size_t kMostModels = 4096;
+  static auto& models = *new OpModels;  // outlives threads that still run
   std::string key = key_of(op, attributes, inputs, options);
-  std::shared_ptr<const Model> model;
-  {
-    const ShieldedLock lock(mutex);
-    if (auto found = models.find(key); found != models.end()) model = found->second;
-  }
+  std::shared_ptr<const Model> model = models.find(key);
   if (!model) {
     model = make_model(op, attributes, inputs, options);
-    const ShieldedLock lock(mutex);
-    if (models.size() >= kMostModels) models.clear();
-    models.emplace(std::move(key), model);
+    auto plan = model->plan(dims_of(op, inputs));
+    size_t bytes = model->plan_bytes();
+    for (const auto& [space, arena] : plan->arena_bytes) bytes += arena;
+    models.add(std::move(key), model, bytes);
   }
   std::vector<TensorRef> plain;
   for (size_t i = 0; i < inputs.size(); ++i)

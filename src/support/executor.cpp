@@ -15,13 +15,11 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
+#include "support/denormals.h"
 #include "support/error.h"
 #include "support/fault.h"
 #include "support/fork.h"
+#include "support/stop.h"
 
 namespace cairn {
 namespace {
@@ -51,25 +49,6 @@ bool spin_until(Done done, std::chrono::microseconds time) {
   return done();
 }
 
-/// Denormals cost a hundred cycles each and no result of ours depends on them; the host's own setting comes back.
-class FlushDenormals {
- public:
-#if defined(__SSE2__)
-  FlushDenormals() : before_(_mm_getcsr()) {
-    if ((before_ & kBits) != kBits) _mm_setcsr(before_ | kBits);
-  }
-  ~FlushDenormals() {
-    if ((before_ & kBits) != kBits) _mm_setcsr(before_);
-  }
-
- private:
-  static constexpr unsigned kBits = 0x8040;
-  unsigned before_;
-#else
-  FlushDenormals() {}
-#endif
-};
-
 /// The executor whose chunk this thread is running, innermost last.
 struct Inside {
   const Executor* executor = nullptr;
@@ -84,15 +63,20 @@ class Enter {
 
  private:
   Inside before_;
+  NoStopping no_stopping_;  // what a chunk runs may not throw
 };
 
 using Body = FunctionRef<void(int chunk, int worker)>;
 
 void run_serially(const Executor* executor, int chunks, Body body) {
   const int worker = t_inside.executor == executor ? t_inside.worker : 0;
+  StopScope* stop = StopScope::current();
   FlushDenormals flush;
   Enter enter(executor, worker);
-  for (int chunk = 0; chunk < chunks; ++chunk) body(chunk, worker);
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    if (stop) stop->check();
+    body(chunk, worker);
+  }
 }
 
 /// One worker's chunks [begin, end) of one job in one word, so that a claim is one compare-and-swap and a worker that
@@ -152,12 +136,16 @@ class Crew : public Executor {
 
   void run(int chunks, Body body) override {
     if (chunks <= 1 || width() == 1 || t_inside.executor) return run_serially(this, chunks, body);
-    const std::lock_guard turn(turn_);
-    if (is_of_parent()) start_again();
-    FlushDenormals flush;
-    Enter enter(this, 0);
-    for (int first = 0; first < chunks; first += kMostChunksAtOnce)
-      run_job({&body, first, std::min(chunks - first, kMostChunksAtOnce)});
+    StopScope* stop = StopScope::current();
+    {
+      const std::lock_guard turn(turn_);
+      if (is_of_parent()) start_again();
+      FlushDenormals flush;
+      Enter enter(this, 0);
+      for (int first = 0; first < chunks; first += kMostChunksAtOnce)
+        run_job({&body, first, std::min(chunks - first, kMostChunksAtOnce), stop});
+    }
+    if (stop) stop->check();  // chunks may have been left out
   }
 
  protected:
@@ -176,7 +164,8 @@ class Crew : public Executor {
     drain(ranges_.data(), width(), worker, [&](int chunk) {
       const Job job = job_;  // cannot change while the chunk that we claimed is not done
       try {
-        (*job.body)(job.first + chunk, worker);
+        const bool stopped = job.stop && (worker == 0 ? job.stop->poll() : job.stop->stopped());
+        if (!stopped) (*job.body)(job.first + chunk, worker);
       } catch (...) {
         if (!failed_.exchange(true)) fault_ = std::current_exception();
       }
@@ -191,6 +180,7 @@ class Crew : public Executor {
     const Body* body = nullptr;
     int first = 0;
     int chunks = 0;
+    StopScope* stop = nullptr;
   };
 
   void start_again() {

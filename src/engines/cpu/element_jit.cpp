@@ -3,12 +3,10 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <string>
 
 #include "engines/cpu/element_registers.h"
-#include "support/fork.h"
+#include "engines/cpu/kernel_store.h"
 
 namespace cairn {
 
@@ -307,16 +305,9 @@ std::string key_of(Isa isa, const ElementSpec& spec) {
 }  // namespace
 
 std::shared_ptr<const ElementKernel> ElementKernel::make(Isa isa, const ElementSpec& spec) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const ElementKernel>> kernels;
+  static auto& store = *new KernelStore<ElementKernel>;  // outlives every kernel
   if (isa == Isa::none || !can_record(spec)) return nullptr;
-  const std::string key = key_of(isa, spec);
-  const ShieldedLock lock(mutex);
-  auto& entry = kernels[key];
-  if (auto kernel = entry.lock()) return kernel;
-  auto kernel = std::make_shared<Code>(isa, spec);
-  entry = kernel;
-  return kernel;
+  return store.get(key_of(isa, spec), [&] { return std::make_unique<Code>(isa, spec); });
 }
 
 }  // namespace cairn

@@ -3,12 +3,10 @@
 #include <xbyak/xbyak.h>
 
 #include <bit>
-#include <map>
-#include <mutex>
 #include <string>
 
+#include "engines/cpu/kernel_store.h"
 #include "support/error.h"
-#include "support/fork.h"
 
 namespace cairn {
 
@@ -286,15 +284,8 @@ int most_pixels(Isa isa, int vectors) {
 }
 
 std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const TileKernel>> kernels;
-  std::string key = key_of(spec);
-  const ShieldedLock lock(mutex);
-  auto& entry = kernels[key];
-  if (auto kernel = entry.lock()) return kernel;
-  auto kernel = std::make_shared<Code>(spec);
-  entry = kernel;
-  return kernel;
+  static auto& store = *new KernelStore<TileKernel>;  // outlives every kernel
+  return store.get(key_of(spec), [&] { return std::make_unique<Code>(spec); });
 }
 
 }  // namespace cairn

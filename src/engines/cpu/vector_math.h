@@ -152,7 +152,7 @@ CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Float
     case ElementOp::softplus: return softplus_of(x);
     case ElementOp::gelu: return gelu_of(x);
     case ElementOp::gelu_by_tanh: return gelu_by_tanh_of(x);
-    case ElementOp::sign: return choose(x > 0.f, one, choose(x < 0.f, -one, x));
+    case ElementOp::sign: return choose(x > 0.f, one, choose(x < 0.f, -one, choose(x != x, x, spread(0.f))));
     case ElementOp::elu: return choose(x > 0.f, x, expm1_of(x) * low);
     default: return x;  // vector_loops_body.h and element_recorder.cpp have their own ways
   }
