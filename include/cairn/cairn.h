@@ -156,6 +156,9 @@ typedef struct CairnModelOptions {
   const char* keep_types; /* nodes that keep their types in every mode: JSON list of the source's names; or NULL */
   /* Types of single operators, a line each: "conv1::InputDtype:float16,OutputDtype:float32"; or NULL. */
   const char* custom_types;
+  /* Bytes that the plans of a model (one for each set of input shapes), the memory of their runs and the code generated for
+   * them may keep; what was used longest ago goes first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else 1 GiB. */
+  uint64_t plan_memory;
 } CairnModelOptions;
 
 /* Optimises a copy of the module and makes it ready; `options` may be NULL. */
@@ -186,6 +189,9 @@ CAIRN_API int32_t cairn_model_input_use(const CairnModel* model, size_t index);
 /* What the random state of that name is before the first run; CAIRN_NOT_FOUND when the model's maker set no seed. */
 CAIRN_API CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index, uint64_t state[3]);
 CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
+/* About how many bytes the model's plans, their runs' memory and the code generated for them keep now, its graph included
+ * and its weights not. `most`: NULL, or receives the bound that plan_memory set. */
+CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
 
 /* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:
  * plan id, memory, and each step with kernel, source nodes, FLOPs and bytes. */
@@ -222,7 +228,7 @@ typedef struct CairnRunOptions {
   int32_t width;        /* threads that work at a time, the caller's included */
   CairnObserve observe; /* NULL: none */
   void* observe_user;
-  const CairnCancel* cancel; /* NULL: none; asked between steps */
+  const CairnCancel* cancel; /* NULL: none; asked between steps, and within large ones */
   int64_t
       step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
 } CairnRunOptions;
@@ -251,6 +257,14 @@ CAIRN_API CairnStatus cairn_aipp_parameters(const char* config, int64_t images, 
 CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
 CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
 CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
+
+/* What the calling thread has the library do from now on (open, prepare, save, run) fails with CAIRN_CANCELLED once it has
+ * taken so many seconds (0: any time), `cancel` (or NULL) is set, or `interrupted` (or NULL), which is asked some twenty
+ * times a second on this thread, returns other than 0. A run that cannot be done in the time is refused before it starts.
+ * Limits nest; each ends with a call of cairn_limit_end on the same thread. */
+CAIRN_API CairnStatus cairn_limit_begin(double max_seconds, const CairnCancel* cancel,
+                                        int32_t (*interrupted)(void* user), void* user);
+CAIRN_API void cairn_limit_end(void);
 
 /* ---- Profiles ----------------------------------------------------------------------------------------------------- */
 

@@ -14,24 +14,26 @@ from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
 __all__ = ["Dump", "Error", "Model", "Port", "Profiler", "Range", "aipp_parameters", "convert", "load", "ops", "run_op", "text"]
 
 
-def load(path, threads=0, engines=None, **options):
+def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):
     """A model from an .om, .onnx or .pb file, a SavedModel folder, or text.
 
-    threads: 0 for all that the process may use. engines: names, best first. options: as for convert().
+    threads: 0 for all that the process may use. engines: names, best first. max_seconds: for reading and optimising, 0 for
+    any time. plan_memory: bytes that the plans for the input shapes seen and the memory of their runs may keep, 0 for
+    CAIRN_PLAN_MEMORY or 1 GiB. options: as for convert().
     """
-    return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options))
+    return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options), max_seconds, plan_memory)
 
 
-def convert(source, output, **options):
+def convert(source, output, max_seconds=0, **options):
     """Writes `source` as one .om file and returns its path.
 
     options: input_shapes {name: shape}, -1 or None for an open size; outputs: tensors to end at; signature and tags of a
-    SavedModel.
+    SavedModel. max_seconds: 0 for any time.
     """
     output = os.fspath(output)
     if not output.endswith(".om"):
         output += ".om"
-    _cairn._convert(os.fspath(source), output, _options(**options))
+    _cairn._convert(os.fspath(source), output, _options(**options), max_seconds)
     return output
 
 

@@ -280,6 +280,28 @@ struct FreeModule {
 struct FreeModel {
   void operator()(CairnModel* model) const { cairn_model_free(model); }
 };
+/// While it lives, calls of this thread end after so many seconds (0: any time), and when Python has a signal to handle:
+/// Ctrl-C raises KeyboardInterrupt. To be made where the interpreter's lock is held.
+class Limit {
+ public:
+  explicit Limit(double max_seconds) { check(cairn_limit_begin(max_seconds, nullptr, signalled, nullptr)); }
+  ~Limit() { cairn_limit_end(); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+  /// Instead of check(), for what was done under the limit.
+  static void check_status(CairnStatus status) {
+    if (PyErr_Occurred()) throw nb::python_error();
+    check(status);
+  }
+
+ private:
+  static int32_t signalled(void*) {
+    nb::gil_scoped_acquire acquire;
+    return PyErr_CheckSignals() != 0;
+  }
+};
+
 struct FreeOp {
   void operator()(CairnOp* op) const { cairn_op_free(op); }
 };
@@ -297,22 +319,28 @@ std::unique_ptr<CairnModule, FreeModule> open_module(const std::string& path, co
     nb::gil_scoped_release release;
     status = cairn_module_open(path.c_str(), options.c_str(), &module);
   }
-  check(status);
+  Limit::check_status(status);
   return std::unique_ptr<CairnModule, FreeModule>(module);
 }
 
 class Model {
  public:
-  Model(const std::string& path, int threads, const std::string& engines, const std::string& options) {
+  Model(const std::string& path, int threads, const std::string& engines, const std::string& options,
+        double max_seconds, uint64_t plan_memory) {
+    Limit limit(max_seconds);
     auto module = open_module(path, options);
-    CairnModelOptions given{sizeof given, threads, engines.empty() ? nullptr : engines.c_str(), 0};
+    CairnModelOptions given{};
+    given.struct_size = sizeof given;
+    given.threads = threads;
+    given.engines = engines.empty() ? nullptr : engines.c_str();
+    given.plan_memory = plan_memory;
     CairnModel* model = nullptr;
     CairnStatus status;
     {
       nb::gil_scoped_release release;
       status = cairn_model_prepare(module.get(), &given, &model);
     }
-    check(status);
+    Limit::check_status(status);
     model_.reset(model);
     CairnPort port{};
     port.struct_size = sizeof port;
@@ -326,7 +354,8 @@ class Model {
     }
   }
 
-  nb::dict run(nb::args arguments) const {
+  nb::dict run(nb::args arguments, double max_seconds) const {
+    Limit limit(max_seconds);
     Inputs inputs = read(arguments);
     std::vector<Output> outputs(outputs_.size());
     CairnStatus status;
@@ -334,7 +363,7 @@ class Model {
       nb::gil_scoped_release release;
       status = cairn_model_run(model_.get(), inputs.data(), inputs.size(), allocate_output, &outputs, nullptr);
     }
-    check(status);
+    Limit::check_status(status);
     nb::dict result;
     for (size_t i = 0; i < outputs.size(); ++i) result[outputs_[i].name.c_str()] = outputs[i].array();
     return result;
@@ -399,12 +428,13 @@ nb::object run_op(const std::string& name, nb::list values, const std::map<std::
   for (nb::handle value : values) inputs.add(value, name, "float32");
   std::vector<Output> outputs;
   CairnModelOptions options{sizeof options, threads, engines.empty() ? nullptr : engines.c_str(), 0};
+  Limit limit(0);
   CairnStatus status;
   {
     nb::gil_scoped_release release;
     status = cairn_op_run(op.get(), inputs.data(), inputs.size(), allocate_output, &outputs, &options);
   }
-  check(status);
+  Limit::check_status(status);
   if (outputs.size() == 1) return outputs[0].array();
   nb::list results;
   for (Output& output : outputs) results.append(output.array());
@@ -426,24 +456,27 @@ NB_MODULE(_cairn, module) {
       .def("__repr__", &Port::text);
 
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
-      .def(nb::init<const std::string&, int, const std::string&, const std::string&>())
-      .def("run", &Model::run,
+      .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t>())
+      .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
-           "or lists of bytes or str go in, arrays of bytes objects come out.")
+           "or lists of bytes or str go in, arrays of bytes objects come out. A run that takes longer than max_seconds "
+           "(0: any time) raises cairn.Error of kind cancelled.")
       .def("plan", &Model::plan, "What a run on these inputs would do, as JSON.")
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("threads", &Model::threads);
 
-  module.def("_convert", [](const std::string& source, const std::string& output, const std::string& options) {
-    auto made = open_module(source, options);
-    CairnStatus status;
-    {
-      nb::gil_scoped_release release;
-      status = cairn_module_save(made.get(), output.c_str());
-    }
-    check(status);
-  });
+  module.def("_convert",
+             [](const std::string& source, const std::string& output, const std::string& options, double max_seconds) {
+               Limit limit(max_seconds);
+               auto made = open_module(source, options);
+               CairnStatus status;
+               {
+                 nb::gil_scoped_release release;
+                 status = cairn_module_save(made.get(), output.c_str());
+               }
+               Limit::check_status(status);
+             });
   module.def("_text", [](const std::string& source, const std::string& options) {
     auto made = open_module(source, options);
     char* text = nullptr;

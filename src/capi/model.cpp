@@ -10,6 +10,7 @@
 #include "ir/result_marks.h"
 #include "observe/dump.h"
 #include "observe/recorder.h"
+#include "support/stop.h"
 
 using namespace cairn;
 using namespace cairn::capi;
@@ -191,6 +192,15 @@ CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index
 
 int32_t cairn_model_threads(const CairnModel* model) { return model ? model->model->threads() : 0; }
 
+size_t cairn_model_memory(const CairnModel* model, size_t* most) {
+  if (!model) return 0;
+  constexpr size_t kNode = 1024;  // about
+  size_t bytes = model->model->plan_bytes();
+  for (const auto& function : model->model->module().functions) bytes += function->body.nodes.size() * kNode;
+  if (most) *most = model->model->most_plan_bytes();
+  return bytes;
+}
+
 CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port) {
   return model ? port_at(model->inputs, index, port) : guarded([] { require(nullptr, "model"); });
 }
@@ -260,3 +270,40 @@ void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled) {
   if (cancel) cancel->flag.store(cancelled != 0, std::memory_order_relaxed);
 }
 void cairn_cancel_free(CairnCancel* cancel) { delete cancel; }
+
+namespace {
+
+/// Begun by this thread and not ended yet.
+struct Limit {
+  int32_t (*interrupted)(void* user);
+  void* user;
+  std::optional<StopScope> scope = std::nullopt;
+};
+std::vector<std::unique_ptr<Limit>>& limits() {
+  thread_local std::vector<std::unique_ptr<Limit>> begun;
+  return begun;
+}
+
+}  // namespace
+
+CairnStatus cairn_limit_begin(double max_seconds, const CairnCancel* cancel, int32_t (*interrupted)(void* user),
+                              void* user) {
+  return guarded([&] {
+    if (!(max_seconds >= 0)) fail(ErrorKind::invalid_argument, "max_seconds", "is {}, expected 0 or more", max_seconds);
+    Limit& limit = *limits().emplace_back(new Limit{interrupted, user});
+    StopRequest request;
+    request.max_seconds = max_seconds;
+    if (cancel) request.cancel = &cancel->flag;
+    request.user = &limit;
+    if (interrupted)
+      request.interrupted = [](void* data) {
+        const auto& asked = *static_cast<Limit*>(data);
+        return asked.interrupted(asked.user) != 0;
+      };
+    limit.scope.emplace(request);
+  });
+}
+
+void cairn_limit_end(void) {
+  if (!limits().empty()) limits().pop_back();
+}

@@ -6,12 +6,13 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <tuple>
 
 namespace cairn_tf {
 
 namespace {
 
-constexpr size_t kMostShapes = 24;    // compiled sets of shapes of one program
+constexpr size_t kMostShapes = 64;    // compiled sets of shapes of one program, which are searched one by one
 constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like the last one
 
 template <class Function>
@@ -52,7 +53,7 @@ bool load(Library& found, std::string& why) {
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
          one("cairn_model_input_use", found.model_input_use) &&
          one("cairn_model_first_random_state", found.model_first_random_state) &&
-         one("cairn_model_run", found.model_run);
+         one("cairn_model_memory", found.model_memory) && one("cairn_model_run", found.model_run);
 }
 
 bool same_shapes(const std::vector<int64_t>& shapes, const CairnTensor* arguments, size_t count) {
@@ -160,6 +161,7 @@ bool Program::find(const CairnTensor* arguments, size_t count, int threads, std:
     if (entry->threads != threads || !same_shapes(entry->shapes, arguments, count) ||
         !same_values(entry->values, arguments))
       continue;
+    entry->used->store(++uses_, std::memory_order_relaxed);
     code = entry->code;
     if (!code) failure = entry->failure;
     return true;
@@ -183,11 +185,25 @@ std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, 
     if (is_fixed(arguments[i]))
       for (int64_t k = 0; k < count_of(arguments[i]); ++k) entry.values.push_back(value_at(arguments[i], k));
   std::unique_lock lock(mutex_);
+  entry.used->store(++uses_, std::memory_order_relaxed);
   entries_.push_back(std::move(entry));
-  if (entries_.size() > kMostShapes) entries_.erase(entries_.begin());
+  make_room();
   return code;
 }
 
+// All codes of a program together may keep what the engine allows one model; the one used longest ago goes first.
+void Program::make_room() {
+  const auto bytes_and_most = [&] {
+    std::pair<size_t, size_t> sum{0, SIZE_MAX};
+    for (const Entry& entry : entries_)
+      if (entry.code) sum.first += entry.code->bytes(sum.second);
+    return sum;
+  };
+  for (auto [bytes, most] = bytes_and_most(); entries_.size() > 1 && (bytes > most || entries_.size() > kMostShapes);
+       std::tie(bytes, most) = bytes_and_most())
+    entries_.erase(std::min_element(entries_.begin(), entries_.end() - 1,
+                                    [](const Entry& a, const Entry& b) { return *a.used < *b.used; }));
+}
 std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, size_t count, int threads,
                                                  Failure& failure) const {
   CairnModule* module = nullptr;

@@ -4,6 +4,7 @@
 
 #include <cairn/cairn.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -28,6 +29,7 @@ struct Library {
   decltype(&::cairn_model_input) model_input = nullptr;
   decltype(&::cairn_model_input_use) model_input_use = nullptr;
   decltype(&::cairn_model_first_random_state) model_first_random_state = nullptr;
+  decltype(&::cairn_model_memory) model_memory = nullptr;
   decltype(&::cairn_model_run) model_run = nullptr;
 };
 
@@ -57,6 +59,8 @@ class Compiled {
     uint64_t first[3];
   };
   CairnModel* model() const { return model_; }
+  /// That it keeps, and the bound that the engine has for one model.
+  size_t bytes(size_t& most) const { return library_.model_memory(model_, &most); }
   /// Inputs after the cluster's arguments: random states.
   const std::vector<Random>& random() const { return random_; }
 
@@ -95,7 +99,9 @@ class Program {
     int threads;
     std::shared_ptr<const Compiled> code;  // null: refused
     Failure failure;
+    std::shared_ptr<std::atomic<uint64_t>> used = std::make_shared<std::atomic<uint64_t>>(0);  // when, last
   };
+  void make_room();
   bool same_values(const std::vector<int64_t>& values, const CairnTensor* arguments) const;
   std::string import_options(const CairnTensor* arguments, size_t count) const;
   bool find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
@@ -108,7 +114,8 @@ class Program {
   Source source_;
   std::mutex compiling_;
   mutable std::shared_mutex mutex_;
-  std::vector<Entry> entries_;  // oldest first, bounded
+  mutable std::atomic<uint64_t> uses_{0};
+  std::vector<Entry> entries_;  // oldest first; the bytes that they keep are bounded
 };
 
 /// The process' program of this source; it lives as long as anybody holds it, the latest ones longer. One that holds
