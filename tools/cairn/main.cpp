@@ -7,6 +7,7 @@
 #include "profile.h"
 #include "support/fault.h"
 #include "support/report.h"
+#include "support/stop.h"
 #include "verbs.h"
 #ifdef CAIRN_MIGRATE
 #include "migrate.h"
@@ -102,6 +103,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   std::string verb = app.verb();
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
+    StopScope limit({.max_seconds = time_limit()});
     return run();
   } catch (const ReportError& error) {
     return report_error(error, verb, json);

@@ -65,9 +65,22 @@ void write_outputs(const std::vector<Port>& ports, const std::vector<Tensor>& ou
     write_array(outputs[i], (std::filesystem::path(path) / (file_name(ports[i].name) + ".npy")).string());
 }
 
+/// What a run on these inputs takes is known before it starts, loops and what depends on values left out.
+void say_estimate(const Model& model, const std::vector<Tensor>& inputs) {
+  constexpr double kUsual = 5e10, kLong = 60;  // operations a second, seconds
+  std::vector<Dims> dims;
+  for (const Tensor& input : inputs) dims.push_back(input.dims());
+  const double flops = model.plan(dims)->flops;
+  if (flops > kUsual * kLong && time_limit() == 0)
+    fmt::print(stderr,
+               "note: the run takes about {:.0e} operations, some {:.0f} minutes; --max-seconds=60 would end it\n",
+               flops, flops / kUsual / 60);
+}
+
 int run_once(const RunOnce& once) {
   auto model = prepare(once.model);
   std::vector<Tensor> inputs = read_inputs(*model, once.model, once.inputs, once.zeros);
+  if (model->state().empty()) say_estimate(*model, inputs);
   if (!once.zeros && once.inputs.size() < inputs.size())
     fmt::print(stderr, "note: what --input does not give is made\n");
   std::vector<Tensor> outputs = run_model(once, *model, inputs);

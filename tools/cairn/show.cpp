@@ -251,6 +251,12 @@ int show_model(const Show& show) {
 
 }  // namespace
 
+namespace {
+double max_seconds = 0;  // the options of all verbs are bound here: one of them is chosen
+}  // namespace
+
+double time_limit() { return max_seconds; }
+
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("model", arguments.path,
                   "SavedModel folder, checkpoint prefix, .pb, .onnx, .h5, .keras, .om or text form")
@@ -264,6 +270,8 @@ void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("--replace", arguments.replace, "go on past what is not supported: NODE=identity, zeros or input")
       .delimiter(';');
   verb.add_option("--cut", arguments.cut, "nodes whose results become inputs of the model").delimiter(';');
+  verb.add_option("--max-seconds,--max_seconds", max_seconds, "stop when it takes longer; 0: any time")
+      .within(0.0, 1e9);
   verb.add_flag("--json", json, "print JSON");
 }
 

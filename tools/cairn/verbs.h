@@ -10,8 +10,11 @@ namespace cairn::cli {
 
 using Run = std::function<int()>;
 
-/// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature and --json.
+/// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature, --max-seconds and --json.
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json);
+
+/// --max-seconds of the command, which is one of the model options; 0: any time.
+double time_limit();
 
 void add_show(Verb& app, Run& run);
 void add_freeze(Verb& app, Run& run);
