@@ -26,8 +26,19 @@ Value* part_of(Value* vector, int64_t begin, int64_t end, Builder& builder) {
   return folded(builder.add("slice", {vector, builder.ints({begin}), builder.ints({end})}), builder);
 }
 
+namespace {
+
+const Dim& dim_at(const Value* x, size_t axis) {
+  const Shape& shape = x->type.shape;
+  if (!shape.ranked) fail(ErrorKind::unsupported, "", "the rank of an input is not known");
+  if (axis >= shape.rank()) fail(ErrorKind::invalid_model, "", "an input has {} dims, more are needed", shape.rank());
+  return shape.dims[axis];
+}
+
+}  // namespace
+
 Value* dim_of(Value* x, size_t axis, Builder& builder) {
-  const Dim& dim = x->type.shape.dims[axis];
+  const Dim& dim = dim_at(x, axis);
   if (dim.known()) return builder.ints({dim.size});
   return part_of(builder.add("shape_of", {x}), static_cast<int64_t>(axis), static_cast<int64_t>(axis) + 1, builder);
 }
@@ -49,7 +60,7 @@ Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, b
   std::vector<Dim> known;
   int64_t unknown = 0;
   for (const NewDim& dim : dims) {
-    known.push_back(dim.from < 0 ? Dim(dim.size) : x->type.shape.dims[static_cast<size_t>(dim.from)]);
+    known.push_back(dim.from < 0 ? Dim(dim.size) : dim_at(x, static_cast<size_t>(dim.from)));
     numbers.push_back(known.back().known() ? known.back().size : -1);
     unknown += !known.back().known();
   }

@@ -165,6 +165,9 @@ Refusal refuses_axis_copy(const Group& group) {
   if (!named) return "is another operation";
   const Node& node = group.last();
   if (auto reason = refuses_elements(node.result()->type)) return reason;
+  constexpr int64_t kLongest = 1 << 24;  // a step keeps a number for each position along an axis
+  for (int64_t size : sizes(node.result()))
+    if (size > kLongest) return fmt::format("an axis is longer than {}", kLongest);
   if (node.is("pad") || node.is("slice"))
     for (size_t i = 1; i < node.inputs.size(); ++i)
       if (!constant_of(node.inputs[i])) return "bounds are no constants";

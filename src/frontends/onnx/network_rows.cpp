@@ -146,6 +146,7 @@ void global_pool(OpContext& c) {
 
 /// Vectors along dim 1, as NCHW values broadcast them.
 Value* per_channel(OpContext& c, Value* vector) {
+  if (c.rank(0) < 2) fail(ErrorKind::invalid_model, "", "input 0 has {} dims, expected 2 or more", c.rank(0));
   std::vector<int64_t> shape(c.rank(0) - 1, 1);
   shape[0] = -1;
   return c.b.add("reshape", {vector, c.b.ints(shape)});
