@@ -11,7 +11,9 @@ namespace cairn {
 
 namespace {
 
-constexpr double kMostFlops = 1e9;  // the reference kernels are plain loops
+// The reference kernels are plain loops: so much for one node, and for all that one call folds.
+constexpr double kMostFlops = 1e9, kMostFlopsInAll = 2e10;
+thread_local double flops_left = kMostFlopsInAll;
 
 bool of_constants(const Node& node) {
   const OpDef& op = *node.op;
@@ -54,7 +56,10 @@ bool too_costly(const Node& node) {
   }
   InferContext context(*node.op, node.attributes, std::move(types), std::move(constants), {});
   node.op->infer(context);
-  return !(node.op->flops(context) <= kMostFlops);
+  const double flops = node.op->flops(context);
+  if (!(flops <= std::min(kMostFlops, flops_left))) return true;
+  flops_left -= flops;
+  return false;
 }
 
 std::unique_ptr<Node> detached_constant(std::unique_ptr<Value> value, Tensor tensor,
@@ -143,6 +148,7 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
 }
 
 size_t fold_constants(Block& block, Module* module, size_t largest_bytes) {
+  flops_left = kMostFlopsInAll;
   return fold_block(block, module, largest_bytes);
 }
 

@@ -18,7 +18,9 @@
 #include <thread>
 #include <vector>
 
+#include "support/error.h"
 #include "support/executor_limits.h"
+#include "support/stop.h"
 
 namespace cairn {
 namespace {
@@ -200,6 +202,29 @@ TEST(Executor, flushes_denormals_inside_chunks_only) {
     executor->run(64, [&](int, int) { kept += tiny * 1.5f != 0.0f; });
     EXPECT_EQ(kept, 0);
     EXPECT_NE(tiny * 1.5f, 0.0f);
+  }
+}
+
+TEST(Executor, leaves_out_the_chunks_of_work_that_was_ended) {
+  const auto pool = make_pool(3);
+  Host host;
+  const auto lent = make_lent_executor(&host, Host::schedule, 3);
+  for (Executor* executor : {pool.get(), lent.get(), &serial_executor()}) {
+    constexpr int kChunks = 100000;
+    std::atomic<bool> cancel = false;
+    std::atomic<int> ran = 0;
+    const auto chunk = [&](int, int) {
+      if (++ran == 10) cancel = true;
+      EXPECT_NO_THROW(stop_point());  // no exception leaves a chunk
+    };
+    {
+      StopScope scope({.cancel = &cancel});
+      EXPECT_THROW(executor->run(kChunks, chunk), Error);
+    }
+    EXPECT_LT(ran, kChunks / 2);
+    ran = 100;
+    executor->run(kChunks, chunk);  // without a scope nothing ends it
+    EXPECT_EQ(ran, 100 + kChunks);
   }
 }
 

@@ -8,13 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <sstream>
+#include <thread>
 
 #include "support/fault.h"
+#include "support/stop.h"
 
 extern char** environ;
 
@@ -75,6 +79,28 @@ std::string find_python(const std::string& asked) {
   return !none && fs::exists(beside) ? beside.string() : "python3";
 }
 
+namespace {
+
+/// A program that is still at work when the command's time is over is ended.
+void wait_within_limit(pid_t child, int& status) {
+  StopScope* limit = StopScope::current();
+  const bool limited = limit != nullptr && std::isfinite(limit->seconds_left());
+  for (pid_t done = 0; done != child;) {
+    done = ::waitpid(child, &status, limited ? WNOHANG : 0);
+    if (done < 0 && errno != EINTR) return;
+    if (done != 0) continue;
+    if (!limit->poll()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      continue;
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    limit->check();
+  }
+}
+
+}  // namespace
+
 int run_program(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -88,8 +114,7 @@ int run_program(const std::vector<std::string>& words, const std::string& log) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed) return 127;
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  wait_within_limit(child, status);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 

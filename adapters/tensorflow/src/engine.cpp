@@ -12,7 +12,7 @@ namespace cairn_tf {
 
 namespace {
 
-constexpr size_t kMostShapes = 64;    // compiled sets of shapes of one program, which are searched one by one
+constexpr size_t kMostShapes = 24;    // compiled sets of shapes of one program, if their bytes allow
 constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like the last one
 
 template <class Function>
