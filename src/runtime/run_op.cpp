@@ -93,14 +93,15 @@ class OpModels {
 
   void add(std::string key, std::shared_ptr<const Model> model, size_t bytes) {
     constexpr size_t kModel = 16 << 10;  // about, without its plan
-    std::list<Entry> gone;               // freed without the lock
+    const size_t most = PlanBudget::default_bytes();
+    std::list<Entry> gone;  // freed without the lock
     const ShieldedLock lock(mutex_);
     if (places_.contains(key)) return;
     bytes += kModel + 2 * key.size();
     entries_.push_front({std::move(key), std::move(model), bytes});
     places_[entries_.front().key] = entries_.begin();
     bytes_ += bytes;
-    while (bytes_ > most_ && entries_.size() > 1) {
+    while (bytes_ > most && entries_.size() > 1) {
       bytes_ -= entries_.back().bytes;
       places_.erase(entries_.back().key);
       gone.splice(gone.end(), entries_, std::prev(entries_.end()));
@@ -113,7 +114,6 @@ class OpModels {
     std::shared_ptr<const Model> model;
     size_t bytes;
   };
-  const size_t most_ = PlanBudget::default_bytes();
   std::mutex mutex_;
   std::list<Entry> entries_;  // used last first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;

@@ -101,7 +101,12 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
       scope.states[index] = Scope::State::done;
       import_node(scope, index);
     }
-    values.push_back(value(scope, resolve(scope, root)));
+    const TensorName name = resolve(scope, root);
+    auto made = scope.index.find(name.node);
+    // What runs for its effect alone has no result to give.
+    const bool nothing = effects_ && made != scope.index.end() && !scope.given.contains(name.node) &&
+                         scope.states[made->second] == Scope::State::imported && scope.results[made->second].empty();
+    values.push_back(nothing ? nullptr : value(scope, name));
   }
   return values;
 }
