@@ -40,7 +40,7 @@ GREEDY = {
     "counts": """%a = constant {value = i64[] (0)} : i64[]
     %b = constant {value = i64[] (4611686018427387904)} : i64[]
     %c = constant {value = i64[] (1)} : i64[]
-    %i = iota %a, %b, %c : i64[?n]
+    %i = iota %a, %b, %c {dtype = i64} : i64[?n]
     %y = cast %i {dtype = f32} : f32[?n]""",
     "windows": """%s = constant {value = i64[4] (1, 1, 1, 1)} : i64[4]
     %i = reshape %x, %s : f32[1, 1, 1, 1]
