@@ -1,6 +1,8 @@
 // The operands of a foreign node or layer, checked where they are read, so that no row has to ask first.
 #pragma once
 
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "ir/module.h"
@@ -13,6 +15,7 @@ class Operands {
  public:
   Operands() = default;
   Operands(std::vector<Value*> values) : values_(std::move(values)) {}  // NOLINT: implicit on purpose
+  Operands(std::initializer_list<Value*> values) : values_(values) {}   // NOLINT
 
   size_t size() const { return values_.size(); }
   bool empty() const { return values_.empty(); }

@@ -128,7 +128,7 @@ void by_parts(OpContext& c) {
   const Parts z = parts_of(c, c.in[0]);
   c.target = row.target;
   auto of = [&](const Formula& part) {
-    c.in[0] = part.value();
+    c.in = {part.value(), c.in[1]};
     row.build(c);
     return Formula(c, std::exchange(c.out, {}).at(0));
   };
