@@ -107,6 +107,15 @@ def test_what_is_open_is_told(command, tmp_path):
     assert "open" not in shown([2, 4])
 
 
+def test_the_shape_of_an_input_that_is_cut_off_is_told_by_all_commands(command, tmp_path):
+    (tmp_path / "m.pbtxt").write_text(graph(("a", [-1, 4]), ("b", [2])))
+    for words in (["cairn", "show", "m.pbtxt"], ["cairn", "check", "m.pbtxt"], ["cairn", "convert", "m.pbtxt", "-o", "m.om"]):
+        done = command(*words, "--out_nodes", "y:0", "--input-shape", "a:0:3,4;b:2")
+        assert done.returncode == 0 and "note: the shape of input 'b' has no effect" in done.stderr, done.stderr
+        done = command(*words, "--input-shape", "a:3,4;c:2")
+        assert done.returncode == 1 and "has no input 'c'; it has a, b" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("options, code, said", [
     (["--output_type=FP99"], "E10001", "'FP99' is not FP32, FP16, UINT8 or INT8"),
     (["--output_type=y:0:FP99"], "E10001", "'FP99' is not"),

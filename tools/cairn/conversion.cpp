@@ -14,16 +14,10 @@ namespace cairn::cli {
 
 namespace {
 
-/// The names that people use for one input: as it is, as a tensor, and as the node of a SavedModel.
-bool is_named(const Value& input, const std::string& name) {
-  return name == input.name || name == input.name + ":0" || name + ":0" == input.name ||
-         name == "serving_default_" + input.name || name == "serving_default_" + input.name + ":0";
-}
-
 /// What was given for an input, by name or position.
 const NamedDims* given_for(const std::vector<NamedDims>& shapes, const Value& input, size_t position) {
   for (const NamedDims& shape : shapes)
-    if (is_named(input, shape.name)) return &shape;
+    if (is_named(input.name, shape.name)) return &shape;
   bool positional = position < shapes.size() && shapes[position].name.empty();
   return positional ? &shapes[position] : nullptr;
 }
@@ -99,7 +93,7 @@ void preprocess(const Conversion& conversion, Module& module, std::vector<InputL
     size_t i = 0;
     while (params[i]->name != input.name) ++i;
     for (const std::string& half : conversion.fp16_inputs)
-      if (is_named(*params[i], half))
+      if (is_named(params[i]->name, half))
         stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", half));
     const size_t row = channels_first ? 2 : 1;
     for (auto& alternative : alternatives) {
@@ -132,7 +126,8 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
 void check_fp16_inputs(const Conversion& conversion, const Function& main) {
   for (const std::string& name : conversion.fp16_inputs) {
     const auto& params = main.body.params;
-    auto found = std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(*param, name); });
+    auto found =
+        std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(param->name, name); });
     if (found == params.end())
       stop("E10016", "--input_fp16_nodes",
            fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name),

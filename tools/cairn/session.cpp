@@ -61,6 +61,12 @@ std::shared_ptr<const Model> prepare(const ModelArguments& arguments) {
   return Model::make(open(arguments), options);
 }
 
+bool is_named(const std::string& input, const std::string& name) {
+  const std::string plain = name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
+  const std::string own = input.ends_with(":0") ? input.substr(0, input.size() - 2) : input;
+  return plain == own || plain == "serving_default_" + own;
+}
+
 std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments) {
   std::vector<std::string> repairs;
   std::vector<NamedDims> given;
@@ -69,8 +75,8 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
   for (const Port& input : inputs) {
     Dims dims;
     const Shape& shape = input.type.shape;
-    auto named =
-        std::find_if(given.begin(), given.end(), [&](const NamedDims& each) { return each.name == input.name; });
+    auto named = std::find_if(given.begin(), given.end(),
+                              [&](const NamedDims& each) { return is_named(input.name, each.name); });
     if (named != given.end() && shape.ranked && named->dims.size() != shape.rank())
       fail(ErrorKind::invalid_argument, input.name, "has {} dimensions in --input-shape, the model has {}",
            named->dims.size(), to_string(shape));
@@ -84,8 +90,10 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
     }
     all.push_back(std::move(dims));
   }
+  const bool cut = !arguments.outputs.empty() || !arguments.cut.empty() || !arguments.replace.empty();
   for (const NamedDims& each : given)
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const Port& input) { return input.name == each.name; }))
+    if (!cut &&
+        std::none_of(inputs.begin(), inputs.end(), [&](auto& input) { return is_named(input.name, each.name); }))
       fail(ErrorKind::invalid_argument, each.name, "is no input of the model");
   return all;
 }

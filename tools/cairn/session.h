@@ -36,6 +36,9 @@ std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs);
 Module open(const ModelArguments& arguments);
 std::shared_ptr<const Model> prepare(const ModelArguments& arguments);
 
+/// Whether people call the input so: as it is, as a tensor, or as the node of a SavedModel.
+bool is_named(const std::string& input, const std::string& name);
+
 /// Dims for every input: as declared, from --input-shape, and --batch for what is left open (1 behind the first).
 /// Throws Error invalid_argument for a name or size that does not fit.
 std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments);
