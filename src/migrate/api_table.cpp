@@ -93,6 +93,11 @@ bool api_exists(std::string_view name, int compat) {
   return compat == 0 || (compat == 1 ? found->second.v1 : found->second.v2);
 }
 
+std::string_view listed_part(std::string_view name) {
+  while (!api_exists(name) && name.find('.') != name.npos) name = name.substr(0, name.rfind('.'));
+  return name;
+}
+
 char api_kind(std::string_view name) {
   auto found = apis().find(without_tf(name));
   return found == apis().end() ? 0 : found->second.kind;

@@ -43,6 +43,8 @@ std::string_view here_title(ApiSupport::Here here);
 
 /// Whether TensorFlow's public interface has this canonical name ("tf.nn.relu"), in `compat` 1, 2 or either (0).
 bool api_exists(std::string_view name, int compat = 0);
+/// The name, or the part of it that the list holds (tf.Session of tf.Session.reset); "tf" when it holds none.
+std::string_view listed_part(std::string_view name);
 /// Its kind: m, c, f, v; 0 when it does not exist.
 char api_kind(std::string_view name);
 

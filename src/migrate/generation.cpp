@@ -97,7 +97,8 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
     (name == "tf.enable_v2_behavior" ? found.v2_behavior : found.eager) = true;
     return;
   }
-  const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(name, 1), exists2 = api_exists(name, 2);
+  const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed_part(name), 1),
+             exists2 = api_exists(listed_part(name), 2);
   const bool v1 = contrib || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
   const bool v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
                                        name == "tf.config.run_functions_eagerly")) ||

@@ -112,7 +112,8 @@ void note_references(Context& file) {
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
     // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
     int generation = name.compat ? name.compat : file.own.tf;
-    if (support.in_tensorflow() && api_exists(name.name) && !api_exists(name.name, generation)) {
+    if (std::string_view listed = listed_part(name.name);
+        support.in_tensorflow() && api_exists(listed) && !api_exists(listed, generation)) {
       reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
       reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
     }
