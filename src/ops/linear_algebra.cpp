@@ -12,13 +12,13 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-int64_t rows_of(const Tensor& x) { return x.dims()[x.rank() - 2]; }
-int64_t columns_of(const Tensor& x) { return x.dims()[x.rank() - 1]; }
+int64_t height_of(const Tensor& x) { return x.dims()[x.rank() - 2]; }
+int64_t width_of(const Tensor& x) { return x.dims()[x.rank() - 1]; }
 /// The dims before those of the matrices.
 Dims batch_of(const Tensor& x) { return {x.dims().begin(), x.dims().end() - 2}; }
 
 Matrix read_matrix(const Tensor& x, int64_t number) {
-  Matrix matrix(rows_of(x), columns_of(x));
+  Matrix matrix(height_of(x), width_of(x));
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const T* from = data<T>(x) + number * matrix.size();
@@ -127,7 +127,7 @@ void triangular_solve(KernelContext& context) {
 
 void qr(KernelContext& context) {
   for_each_matrix(context, 2, [&](int64_t n, const Matrix& a) {
-    const int64_t inner = columns_of(context.output(0));
+    const int64_t inner = width_of(context.output(0));
     Matrix q = Matrix::Identity(a.rows(), inner), r = Matrix::Zero(inner, a.cols());
     if (a.size() > 0) {
       const Eigen::HouseholderQR<Matrix> made(a);
@@ -144,8 +144,8 @@ void svd(KernelContext& context) {
   const bool full = context.attr.boolean("full");
   for_each_matrix(context, 3, [&](int64_t n, const Matrix& a) {
     const int64_t inner = std::min(a.rows(), a.cols());
-    Matrix s = Matrix::Constant(inner, 1, NAN), u = Matrix::Constant(a.rows(), columns_of(context.output(1)), NAN),
-           v = Matrix::Constant(a.cols(), columns_of(context.output(2)), NAN);
+    Matrix s = Matrix::Constant(inner, 1, NAN), u = Matrix::Constant(a.rows(), width_of(context.output(1)), NAN),
+           v = Matrix::Constant(a.cols(), width_of(context.output(2)), NAN);
     if (a.size() == 0) {
       u.setIdentity(), v.setIdentity();
     } else if (a.allFinite()) {

@@ -104,6 +104,8 @@ DIAGONALS = {
     "SplitVOpen": (lambda x: tf.split(x, [1, -1], 0)[1], [f(3, 2)]),
     "TensorStridedSliceUpdate": (lambda x, v: raw.TensorStridedSliceUpdate(input=x, begin=[0, 1], end=[2, 4], strides=[1, 2], value=v), [f(3, 5), f(2, 2)]),
     "TensorStridedSliceUpdateMasks": (lambda x, v: raw.TensorStridedSliceUpdate(input=x, begin=[1, 0], end=[0, 0], strides=[1, -1], value=v, end_mask=2, begin_mask=2, shrink_axis_mask=1), [f(3, 5), f(5)]),
+    "InplaceAdd": (lambda x, v: raw.InplaceAdd(x=x + 0, i=[2, 0], v=v), [f(3, 5), f(2, 5)]), "InplaceUpdate": (lambda x, v: raw.InplaceUpdate(x=x + 0, i=[2, 0], v=v), [f(3, 5), f(2, 5)]),
+    "InplaceSub": (lambda x, v: raw.InplaceSub(x=x + 0, i=[1], v=v), [f(3, 5), f(1, 5)]),
     "UnravelIndex": (lambda n: tf.unravel_index(n, [3, 4, 5]), [np.int32([0, 59, 17])]),
 }
 
@@ -113,7 +115,7 @@ SPECIAL = {
     "Lgamma": (tf.math.lgamma, [np.append(GAMMA, np.float32([-0.5, -2.3, 0, -1, np.nan, np.inf]))]), "LgammaDouble": (tf.math.lgamma, [GAMMA.astype(np.float64)]),
     "LgammaGradient": (gradient(tf.math.lgamma), [GAMMA]), "Digamma": (tf.math.digamma, [np.append(GAMMA, np.float32([-0.5, -2.3]))]),
     "Erfinv": (tf.math.erfinv, [np.float32([-1, -0.9, 0, 0.3, 0.99, 1])]), "Ndtri": (tf.math.ndtri, [np.float32([0, 0.01, 0.3, 0.5, 0.99, 1])]),
-    "BesselI0e": (tf.math.bessel_i0e, [3 * f(9)]), "BesselI1e": (tf.math.bessel_i1e, [3 * f(9)]),
+    "BesselI0": (tf.math.bessel_i0, [3 * f(9)]), "BesselI1": (tf.math.bessel_i1, [3 * f(9)]), "BesselI0e": (tf.math.bessel_i0e, [3 * f(9)]), "BesselI1e": (tf.math.bessel_i1e, [3 * f(9)]),
     "Igamma": (tf.math.igamma, [GAMMA, GAMMA[::-1].copy()]), "Igammac": (tf.math.igammac, [GAMMA, GAMMA[::-1].copy()]),
     "Betainc": (tf.math.betainc, [GAMMA[:6], GAMMA[:6][::-1].copy(), np.float32([0, 0.1, 0.5, 0.7, 0.99, 1])]),
     "Zeta": (tf.math.zeta, [np.float32([1.5, 2, 3, 8]), np.float32([1, 0.5, 4, 2])]), "Polygamma": (tf.math.polygamma, [np.float32([0, 1, 2, 3]), np.float32([1, 0.5, 4, 2])]),
@@ -195,6 +197,7 @@ WINDOWS = {
     **{f"MaxPoolWithArgmax{padding}{batch}": (lambda x, p=padding, b=batch: flat(*raw.MaxPoolWithArgmax(input=x, padding=p, include_batch_in_index=b, **POOL)), [IMAGE])
        for padding in ("SAME", "VALID") for batch in (False, True)},
     "MaxPoolWithArgmaxTies": (lambda x: raw.MaxPoolWithArgmax(input=x, padding="SAME", **POOL)[1], [np.round(np.maximum(IMAGE, 0))]),
+    "MaxPoolV2": (lambda x: raw.MaxPoolV2(input=x, ksize=[1, 3, 2, 1], strides=[1, 2, 1, 1], padding="SAME"), [IMAGE]),
     **{f"MaxPoolGradWithArgmax{batch}": (lambda x, d, b=batch: raw.MaxPoolGradWithArgmax(
         input=x, grad=d, argmax=raw.MaxPoolWithArgmax(input=x, padding="SAME", include_batch_in_index=b, **POOL)[1], padding="SAME", include_batch_in_index=b, **POOL), [IMAGE, f(2, 5, 4, 4)])
        for batch in (False, True)},
@@ -261,5 +264,5 @@ CASES = {**BLOCKS, **QUANTISED, **LINEAR, **DIAGONALS, **SPECIAL, **FOURIER, **C
 # Inputs whose first dim is no batch.
 FIXED = {
     **{name: (0, 1) for name in CASES if name.startswith("CTC")}, **{name: (1,) for name in CASES if name.startswith("Dilation2D")},
-    "SplitVComputed": (1,), "TensorStridedSliceUpdate": (1,), "TensorStridedSliceUpdateMasks": (1,), "MatrixTriangularSolveBroadcast": (1,), "MatrixSetDiagBand": (0, 1), "MatrixSetDiagGradient": (0, 1),
+    "SplitVComputed": (1,), "TensorStridedSliceUpdate": (1,), "TensorStridedSliceUpdateMasks": (1,), "InplaceAdd": (1,), "InplaceUpdate": (1,), "InplaceSub": (1,), "MatrixTriangularSolveBroadcast": (1,), "MatrixSetDiagBand": (0, 1), "MatrixSetDiagGradient": (0, 1),
 }

@@ -12,7 +12,7 @@ namespace {
 using Values = std::vector<Value*>;
 
 /// Elements begin .. end-1 along an axis.
-Value* cut(Builder& b, Value* x, size_t axis, int64_t begin, int64_t end) {
+Value* cut_axis(Builder& b, Value* x, size_t axis, int64_t begin, int64_t end) {
   std::vector<int64_t> first(x->type.shape.rank(), 0), last(x->type.shape.rank(), kToTheEnd);
   first[axis] = begin, last[axis] = end;
   return folded(b.add("slice", {x, b.ints(first), b.ints(last)}), b);
@@ -119,7 +119,7 @@ struct Lstm {
 
   Value* gate(Builder& b, Value* all, Gate gate) const {
     const int64_t begin = place[gate] * hidden;
-    return cut(b, all, all->type.shape.rank() - 1, begin, begin + hidden);
+    return cut_axis(b, all, all->type.shape.rank() - 1, begin, begin + hidden);
   }
   Value* gates(Builder& b, const std::array<Value*, 4>& apart) const {
     Values ordered(4);
@@ -206,7 +206,7 @@ void lstm_cell_gradient(OpContext& c) {
 Value* before_each(OpContext& c, Value* first, Value* sequence) {
   const Shape shape = sequence->type.shape;
   Value* all = c.b.add("concat", {expand_dims(first, {0}, c.b), sequence}, {{"axis", int64_t{0}}});
-  Value* part = cut(c.b, all, 0, 0, -1);
+  Value* part = cut_axis(c.b, all, 0, 0, -1);
   return c.b.add_node(op_named("identity"), {part}, {}, {}, {Type::tensor(sequence->type.dtype, shape)})->result();
 }
 
@@ -219,7 +219,7 @@ void block_lstm(OpContext& c) {
   Value *x = c.in[1], *weights = c.in[4];
   const int64_t inputs = known_size(c, x, 2, "the inputs");
   const Values peeps{c.in[5], c.in[6], c.in[7]};
-  Value *of_x = cut(c.b, weights, 0, 0, inputs), *of_h = cut(c.b, weights, 0, inputs, kToTheEnd);
+  Value *of_x = cut_axis(c.b, weights, 0, 0, inputs), *of_h = cut_axis(c.b, weights, 0, inputs, kToTheEnd);
   Value* from_x = add(c.b, c.b.add("matmul", {x, of_x}), c.in[8]);
   Scan scan{{c.in[2], c.in[3]}, {from_x}, {of_h, peeps[0], peeps[1], peeps[2]}};
   scan.step = [&](Builder& b, const Values& states, const Values& elements, const Values& constants) {
@@ -253,7 +253,7 @@ void block_lstm_gradient(OpContext& c) {
   // Gates i, cs, f, o, ci, co, then what was before and the two gradients.
   Scan scan{{c.in[2], c.in[3]},
             {c.in[9], c.in[10], c.in[11], c.in[12], c.in[13], c.in[14], cells, c.in[16], c.in[17]},
-            {cut(c.b, weights, 0, inputs, kToTheEnd), c.in[5], c.in[6], c.in[7]},
+            {cut_axis(c.b, weights, 0, inputs, kToTheEnd), c.in[5], c.in[6], c.in[7]},
             true};
   for (Value*& state : scan.states) {
     Value* shape = folded(c.b.add("shape_of", {state}), c.b);
@@ -274,7 +274,7 @@ void block_lstm_gradient(OpContext& c) {
   auto rows = [&](Value* sequence, int64_t size) { return c.b.add("reshape", {sequence, c.b.ints({-1, size})}); };
   Value* xh = beside(c.b, {rows(x, inputs), rows(hs, lstm.hidden)});
   Value* by_weights = c.b.add("matmul", {xh, rows(all, 4 * lstm.hidden)}, {{"transpose_a", true}});
-  Value* by_x = c.b.add("matmul", {all, cut(c.b, weights, 0, 0, inputs)}, {{"transpose_b", true}});
+  Value* by_x = c.b.add("matmul", {all, cut_axis(c.b, weights, 0, 0, inputs)}, {{"transpose_b", true}});
   c.out = {by_x, found.last[0], found.last[1], by_weights};
   const Gate gates[] = {kInput, kForget, kOutput};
   for (size_t i = 0; i < 3; ++i)
@@ -293,7 +293,7 @@ void gru_cell(OpContext& c) {
     return add(c.b, c.b.add("matmul", {beside(c.b, {x, state}), c.in[weights]}), c.in[weights + 2]);
   };
   Value* both = c.b.add("sigmoid", {layer(h, 2)});
-  Value *reset = cut(c.b, both, 1, 0, hidden), *update = cut(c.b, both, 1, hidden, kToTheEnd);
+  Value *reset = cut_axis(c.b, both, 1, 0, hidden), *update = cut_axis(c.b, both, 1, hidden, kToTheEnd);
   Value* fresh = c.b.add("tanh", {layer(mul(c.b, h, reset), 3)});
   Value* next = add(c.b, mul(c.b, update, h), mul(c.b, sub_from_one(c.b, update), fresh));
   c.out = {reset, update, fresh, next};
@@ -307,7 +307,7 @@ void gru_cell_gradient(OpContext& c) {
   Value *h = c.in[1], *reset = c.in[6], *update = c.in[7], *fresh = c.in[8], *dh = c.in[9];
   auto back = [&](Value* gradient, size_t weights) {
     Value* both = c.b.add("matmul", {gradient, c.in[weights]}, {{"transpose_b", true}});
-    return std::pair(cut(c.b, both, 1, 0, inputs), cut(c.b, both, 1, inputs, kToTheEnd));
+    return std::pair(cut_axis(c.b, both, 1, 0, inputs), cut_axis(c.b, both, 1, inputs, kToTheEnd));
   };
   Value* by_update = mul(c.b, mul(c.b, dh, c.b.add("sub", {h, fresh})), sigmoid_slope(c.b, update));
   Value* by_fresh = mul(c.b, mul(c.b, dh, sub_from_one(c.b, update)), tanh_slope(c.b, fresh));

@@ -92,7 +92,7 @@ void of_two(OpContext& c) {
   c.out = {joined_parts(c, kFormula(parts_of(c, c.in[0]), parts_of(c, c.in[1])))};
 }
 
-Parts square(const Parts& z) { return product(z, z); }
+Parts complex_square(const Parts& z) { return product(z, z); }
 Parts inverse(const Parts& z) { return quotient({z.re.number(1), z.re.number(0)}, z); }
 Parts exponential(const Parts& z) {
   const Formula size = z.re.of("exp");
@@ -137,7 +137,7 @@ void by_parts(OpContext& c) {
 }
 
 template <bool kEqual>
-void compare(OpContext& c) {
+void compare_complex(OpContext& c) {
   c.expect_inputs(2);
   const char* op = kEqual ? "equal" : "not_equal";
   Value* each = c.b.add(op, {pairs_of(c, c.in[0]), pairs_of(c, c.in[1])});
@@ -152,7 +152,7 @@ Value* contracted(OpContext& c, const Parts& x, const Parts& y, Multiply&& multi
 }
 
 /// adj_ conjugates as well, transpose_ does not.
-void matmul(OpContext& c) {
+void complex_matmul(OpContext& c) {
   c.expect_inputs(2);
   const bool batch = c.node().op.starts_with("Batch");
   const bool first = c.boolean(batch ? "adj_x" : "transpose_a", false),
@@ -165,7 +165,7 @@ void matmul(OpContext& c) {
   })};
 }
 
-void einsum_row(OpContext& c) {
+void complex_einsum(OpContext& c) {
   const std::string equation = c.text("equation", "");
   if (c.in.size() == 1) {
     const Parts z = parts_of(c, c.in[0]);
@@ -179,14 +179,14 @@ void einsum_row(OpContext& c) {
   })};
 }
 
-void like(OpContext& c) {
+void complex_like(OpContext& c) {
   c.expect_inputs(1);
   const Formula zero = parts_of(c, c.in[0]).re * 0.0;  // of finite numbers; others are replaced
   const Formula clean = zero.with("equal", 0).choose(zero, zero.number(0));
   c.out = {joined_parts(c, {c.node().op == "OnesLike" ? clean + 1.0 : clean, clean})};
 }
 
-void pad(OpContext& c) {
+void complex_pad(OpContext& c) {
   c.expect_inputs(2);
   std::vector<int64_t> pads = c.constant_integers(1, "the paddings");
   pads.insert(pads.end(), {0, 0});
@@ -195,7 +195,7 @@ void pad(OpContext& c) {
   c.out = {from_pairs(c, c.b.add("pad", {pairs_of(c, c.in[0]), table}))};
 }
 
-void choose(OpContext& c) {
+void choose_complex(OpContext& c) {
   c.expect_inputs(3);
   Value* condition = c.in[0];
   const size_t rank = c.rank(0);
@@ -210,35 +210,35 @@ constexpr Row kComplexRows[] = {
     {"Add", on_pairs, "add"},
     {"AddN", on_pairs, "add"},
     {"AddV2", on_pairs, "add"},
-    {"BatchMatMul", matmul},
-    {"BatchMatMulV2", matmul},
-    {"BatchMatMulV3", matmul},
+    {"BatchMatMul", complex_matmul},
+    {"BatchMatMulV2", complex_matmul},
+    {"BatchMatMulV3", complex_matmul},
     {"Cast", cast_complex},
     {"Cumsum", by_parts},
     {"Div", of_two<quotient>},
     {"DivNoNan", of_two<quotient_or_zero>},
-    {"Einsum", einsum_row},
-    {"Equal", compare<true>},
+    {"Einsum", complex_einsum},
+    {"Equal", compare_complex<true>},
     {"Exp", of_one<exponential>},
     {"Inv", of_one<inverse>},
     {"Log", of_one<logarithm>},
-    {"MatMul", matmul},
+    {"MatMul", complex_matmul},
     {"Mean", by_parts},
     {"Mul", of_two<product>},
     {"Neg", on_pairs, "neg"},
-    {"NotEqual", compare<false>},
-    {"OnesLike", like},
-    {"Pad", pad},
+    {"NotEqual", compare_complex<false>},
+    {"OnesLike", complex_like},
+    {"Pad", complex_pad},
     {"RealDiv", of_two<quotient>},
     {"Reciprocal", of_one<inverse>},
-    {"Select", choose},
-    {"SelectV2", choose},
+    {"Select", choose_complex},
+    {"SelectV2", choose_complex},
     {"Sqrt", of_one<square_root>},
-    {"Square", of_one<square>},
+    {"Square", of_one<complex_square>},
     {"SquaredDifference", of_two<squared_distance>},
     {"Sub", on_pairs, "sub"},
     {"Sum", by_parts},
-    {"ZerosLike", like},
+    {"ZerosLike", complex_like},
 };
 
 }  // namespace

@@ -139,7 +139,7 @@ Value* before(OpContext& c, Value* x, size_t axis, int64_t step, double fill) {
   return c.b.add("pad", {part, c.b.constant(table)}, {{"value", fill}});
 }
 
-Value* times(OpContext& c, Value* x, Value* y) { return c.b.add("mul", {x, y}); }
+Value* product_of(OpContext& c, Value* x, Value* y) { return c.b.add("mul", {x, y}); }
 
 /// log(exp(x) + exp(y)) without overflow.
 Value* log_sum(OpContext& c, Value* x, Value* y) {
@@ -152,7 +152,7 @@ Value* log_sum(OpContext& c, Value* x, Value* y) {
 /// What all elements up to each give, combined in as many steps as the length has binary digits.
 template <Value* (*kCombine)(OpContext&, Value*, Value*)>
 void cumulative(OpContext& c) {
-  const double neutral = kCombine == times ? 1 : -std::numeric_limits<double>::infinity();
+  const double neutral = kCombine == product_of ? 1 : -std::numeric_limits<double>::infinity();
   c.expect_inputs(2);
   const int64_t axis = normal_axis(c.constant_integer(1, "the axis"), c.rank(0));
   const auto at = static_cast<size_t>(axis);
@@ -217,7 +217,7 @@ constexpr Row kCountingRows[] = {
     {"Bincount", bincount},
     {"Bucketize", bucketize},
     {"Cross", cross},
-    {"Cumprod", cumulative<times>},
+    {"Cumprod", cumulative<product_of>},
     {"CumulativeLogsumexp", cumulative<log_sum>},
     {"DenseBincount", bincount},
     {"DynamicPartition", dynamic_partition},

@@ -5,12 +5,12 @@
 namespace cairn::tensorflow {
 namespace {
 
-Value* number(OpContext& c, int64_t value) { return c.b.constant(Tensor::scalar_i64(value)); }
+Value* whole_number(OpContext& c, int64_t value) { return c.b.constant(Tensor::scalar_i64(value)); }
 
 /// 0, 1, ... along dim `axis` of x.
-Value* places(OpContext& c, Value* x, size_t axis) {
+Value* steps_of(OpContext& c, Value* x, size_t axis) {
   Value* size = folded(c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})}), c.b);
-  return folded(c.b.add("iota", {number(c, 0), size, number(c, 1)}, {{"dtype", kI64}}), c.b);
+  return folded(c.b.add("iota", {whole_number(c, 0), size, whole_number(c, 1)}, {{"dtype", kI64}}), c.b);
 }
 
 /// Where step t of sequence b lies before its end: [batch, steps]. Lengths above the number of steps stop the run.
@@ -27,10 +27,10 @@ std::vector<Value*> sparse_rows_of(OpContext& c, Value* labels, Value* kept) {
   Value* counts = c.b.add("cumsum", {cast_to(kept, kI64, c.b)}, {{"axis", int64_t{1}}});
   Value* from = c.b.add("non_zero", {kept});
   Value* row = c.b.add("slice", {from, c.b.ints({0, 0}), c.b.ints({kToTheEnd, 1})});
-  Value* place = c.b.add("sub", {c.b.add("gather_nd", {counts, from}), number(c, 1)});
+  Value* place = c.b.add("sub", {c.b.add("gather_nd", {counts, from}), whole_number(c, 1)});
   Value* indices = c.b.add("concat", {row, expand_dims(place, {1}, c.b)}, {{"axis", int64_t{1}}});
   const Attributes everything{{"axes", std::vector<int64_t>{0, 1}}};
-  Value* longest = c.b.add("maximum", {c.b.add("reduce_max", {counts}, everything), number(c, 0)});
+  Value* longest = c.b.add("maximum", {c.b.add("reduce_max", {counts}, everything), whole_number(c, 0)});
   return {indices, c.b.add("gather_nd", {labels, from}), joined({dim_of(labels, 0, c.b), longest}, c.b)};
 }
 
@@ -50,9 +50,9 @@ void greedy_decoder(OpContext& c) {
   const std::vector<int64_t> swap{1, 0};
   Value* best = c.b.add("transpose", {c.b.add("arg_max", {logits}, classes)}, {{"permutation", swap}});
   Value* count = folded(c.b.add("reshape", {dim_of(logits, 0, c.b), c.b.ints({})}), c.b);
-  Value* within = steps_within(c, lengths, places(c, logits, 0), count);
+  Value* within = steps_within(c, lengths, steps_of(c, logits, 0), count);
   const int64_t index = c.integer("blank_index", -1);
-  Value* blank = number(c, index);
+  Value* blank = whole_number(c, index);
   if (index < 0)
     blank = c.b.add("add", {blank, folded(c.b.add("reshape", {dim_of(logits, 2, c.b), c.b.ints({})}), c.b)});
   Value* kept = c.b.add("and", {within, c.b.add("not_equal", {best, blank})});
@@ -79,9 +79,9 @@ void beam_search_decoder(OpContext& c) {
                              {"merge_repeated", c.boolean("merge_repeated", true)}});
   std::vector<Value*> parts[3];
   for (int64_t path = 0; path < paths; ++path) {
-    Value* labels = c.b.add("gather", {made->result(0), number(c, path)}, {{"axis", int64_t{0}}});
-    Value* found = c.b.add("gather", {made->result(1), number(c, path)}, {{"axis", int64_t{0}}});
-    Value* kept = c.b.add("less", {places(c, labels, 1), expand_dims(found, {1}, c.b)});
+    Value* labels = c.b.add("gather", {made->result(0), whole_number(c, path)}, {{"axis", int64_t{0}}});
+    Value* found = c.b.add("gather", {made->result(1), whole_number(c, path)}, {{"axis", int64_t{0}}});
+    Value* kept = c.b.add("less", {steps_of(c, labels, 1), expand_dims(found, {1}, c.b)});
     const std::vector<Value*> sparse = sparse_rows_of(c, labels, kept);
     for (size_t i = 0; i < 3; ++i) parts[i].push_back(sparse[i]);
   }

@@ -14,7 +14,7 @@ Formula size_of_dim(OpContext& c, Value* x, size_t axis) {
 }
 
 /// 0, 1, ... along dim `axis` of x, as i64.
-Value* places(OpContext& c, Value* x, size_t axis) {
+Value* places_along(OpContext& c, Value* x, size_t axis) {
   const std::vector<Type> type{Type::tensor(kI64, Shape{x->type.shape.dims[axis]})};
   Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
   Value* limit = size_of_dim(c, x, axis).value();
@@ -31,8 +31,8 @@ void matrix_band_part(OpContext& c) {
   c.expect_inputs(3);
   const size_t rank = c.rank(0);
   if (rank < 2) fail(ErrorKind::invalid_model, "", "takes matrices, found {} dims", rank);
-  Value* rows = expand_dims(places(c, c.in[0], rank - 2), {1}, c.b);
-  Value* distance = c.b.add("sub", {places(c, c.in[0], rank - 1), rows});
+  Value* rows = expand_dims(places_along(c, c.in[0], rank - 2), {1}, c.b);
+  Value* distance = c.b.add("sub", {places_along(c, c.in[0], rank - 1), rows});
   Value* zero = c.b.constant(Tensor::scalar_i64(0));
   Value *lower = cast_to(c.in[1], kI64, c.b), *upper = cast_to(c.in[2], kI64, c.b);
   auto within = [&](Value* bound, Value* beyond) {
@@ -49,7 +49,7 @@ Value* same_places(OpContext& c, Value* x, size_t half, size_t behind) {
     auto along = [&](size_t dim, size_t at) {  // of 2 * half dims
       std::vector<int64_t> ones(2 * half - 1 - at);
       std::iota(ones.begin(), ones.end(), 1);
-      return expand_dims(places(c, x, dim), ones, c.b);
+      return expand_dims(places_along(c, x, dim), ones, c.b);
     };
     Value* equal = c.b.add("equal", {along(i, i), along(behind + i, half + i)});
     same = same ? c.b.add("and", {same, equal}) : equal;
@@ -172,7 +172,7 @@ void matrix_diag(OpContext& c) {
   Value* padding = plain ? scalar_like(x, 0, c.b) : c.in[4];
   const Formula longest = size_of_dim(c, x, rank - 1);
   if (band.main() && rows < 0 && columns < 0) {  // sizes stay what they are called
-    const Formula at(c, places(c, x, rank - 1));
+    const Formula at(c, places_along(c, x, rank - 1));
     c.out = {band.spread(x, longest, longest, at, at, padding)};
     return;
   }
@@ -202,7 +202,7 @@ void matrix_diag_part(OpContext& c) {
   const Formula longest = (rows + double(std::min<int64_t>(band.upper(), 0)))
                               .with("minimum", columns + double(-std::max<int64_t>(band.lower(), 0)))
                               .folded();
-  const Formula n = band.main() && square ? Formula(c, places(c, x, rank - 1)) : counted_to(c, longest);
+  const Formula n = band.main() && square ? Formula(c, places_along(c, x, rank - 1)) : counted_to(c, longest);
   Formula d = longest.number(double(band.upper()));
   if (band.several())
     d = (double(band.upper()) - as_column(c, counted_to(c, longest.number(double(band.count()))))).folded();
@@ -230,7 +230,7 @@ void matrix_set_diag(OpContext& c) {
   if (rank < 2 || c.rank(1) + (band.several() ? 0 : 1) != rank)
     fail(ErrorKind::invalid_model, "", "takes matrices and their diagonals");
   const Formula rows = size_of_dim(c, c.in[0], rank - 2), columns = size_of_dim(c, c.in[0], rank - 1);
-  const Formula i(c, places(c, c.in[0], rank - 2)), j(c, places(c, c.in[0], rank - 1));
+  const Formula i(c, places_along(c, c.in[0], rank - 2)), j(c, places_along(c, c.in[0], rank - 1));
   c.out = {band.spread(c.in[1], rows, columns, i, j, c.in[0])};
 }
 

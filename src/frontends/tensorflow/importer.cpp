@@ -351,7 +351,7 @@ std::vector<std::span<const Row>> row_families() {
           math_rows(),     more_math_rows(), network_rows(), volume_rows(),   volume_gradient_rows(), training_rows(),
           gradient_rows(), fused_rows(),     update_rows(),  sparse_rows(),   quantisation_rows(),    random_rows(),
           colour_rows(),   counting_rows(),  ctc_rows(),     diagonal_rows(), linear_algebra_rows(),  signal_rows(),
-          window_rows()};
+          slicing_rows(),  window_rows()};
 }
 
 }  // namespace

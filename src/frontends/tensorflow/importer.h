@@ -127,6 +127,7 @@ std::span<const Row> volume_rows();
 std::span<const Row> quantisation_rows();
 std::span<const Row> random_rows();
 std::span<const Row> signal_rows();
+std::span<const Row> slicing_rows();
 std::span<const Row> window_rows();
 
 /// A stack or TensorArray, as far as the nodes read so far tell.

@@ -40,6 +40,13 @@ void add_n(OpContext& c) {
   c.out = {sum};
 }
 
+/// The functions scaled by exp(-|x|), without the scale.
+void bessel(OpContext& c) {
+  c.expect_inputs(1);
+  Value* scale = c.b.add("exp", {c.b.add("abs", c.in)});
+  c.out = {c.b.add("mul", {c.b.add(c.target, c.in), scale})};
+}
+
 void betainc(OpContext& c) {
   c.expect_inputs(3);
   c.out = {c.b.add("incomplete_beta", c.in)};
@@ -161,7 +168,9 @@ constexpr Row kMathRows[] = {
     {"Any", reduce, "reduce_any"},
     {"ArgMax", arg_reduce, "arg_max"},
     {"ArgMin", arg_reduce, "arg_min"},
+    {"BesselI0", bessel, "bessel_i0e"},
     {"BesselI0e", unary, "bessel_i0e"},
+    {"BesselI1", bessel, "bessel_i1e"},
     {"BesselI1e", unary, "bessel_i1e"},
     {"Betainc", betainc},
     {"BiasAdd", bias_add},

@@ -48,6 +48,17 @@ void scatter(OpContext& c) {
     write(c, c.b.add("scatter_reduce", {content, c.in[1], updates}, {{"mode", std::string(c.target)}}));
 }
 
+/// Rows of a tensor, without a variable.
+void inplace(OpContext& c) {
+  c.expect_inputs(3);
+  Value *rows = c.in[1], *updates = c.in[2];
+  if (c.rank(1) == 0) rows = expand_dims(rows, {0}, c.b), updates = expand_dims(updates, {0}, c.b);
+  if (c.target == nullptr)
+    c.out = {c.b.add("scatter_update", {c.in[0], vectors(c, rows, 1), updates})};
+  else
+    c.out = {c.b.add("scatter_reduce", {c.in[0], rows, updates}, {{"mode", std::string(c.target)}})};
+}
+
 void scatter_nd(OpContext& c) {
   c.expect_inputs(3);
   Value* content = content_of(c);
@@ -183,6 +194,9 @@ void check_numerics(OpContext& c) {
 constexpr Row kSparseRows[] = {
     {"CheckNumerics", check_numerics},
     {"CheckNumericsV2", check_numerics},
+    {"InplaceAdd", inplace, "add"},
+    {"InplaceSub", inplace, "sub"},
+    {"InplaceUpdate", inplace},
     {"ResourceGather", resource_gather, nullptr, 1},
     {"ResourceGatherNd", resource_gather_nd, nullptr, 1},
     {"ResourceScatterAdd", scatter, "add", 1},

@@ -12,7 +12,7 @@ Attributes window_attributes(const Image& image) {
   return attributes;
 }
 
-Value* flat(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
+Value* as_vector(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
 
 /// The number of elements of one image of x, as a scalar.
 Formula elements_of_image(OpContext& c, Value* x) {
@@ -27,7 +27,7 @@ void max_pool_with_places(OpContext& c) {
   if (image.channels_first()) c.refuse("data_format NCHW is not supported");
   Value* x = c.in[0];
   Value* at = c.b.add("max_pool2d_indices", {x}, window_attributes(image));
-  Value* y = c.b.add("gather", {flat(c, x), at}, {{"axis", int64_t{0}}});
+  Value* y = c.b.add("gather", {as_vector(c, x), at}, {{"axis", int64_t{0}}});
   const DType dtype = c.dtype("Targmax", kDtInt64);
   if (!c.boolean("include_batch_in_index", false)) at = Formula(c, at).with("mod", elements_of_image(c, x)).value();
   c.out = {y, cast_to(at, dtype, c.b)};
@@ -46,12 +46,22 @@ void max_pool_gradient_by_places(OpContext& c) {
     at = (Formula(c, at) + Formula(c, number) * elements_of_image(c, x)).value();
   }
   Value* count = folded(c.b.add("size_of", {x}), c.b);
-  Value* sums = c.b.add("segment_reduce", {flat(c, c.in[1]), flat(c, at), count},
+  Value* sums = c.b.add("segment_reduce", {as_vector(c, c.in[1]), as_vector(c, at), count},
                         {{"mode", std::string("sum")}, {"empty_is_zero", true}});
   std::vector<NewDim> dims;
   for (const Dim& dim : x->type.shape.dims) dims.push_back({dim.known() ? dim.size : -1, -1});
   const bool known = x->type.is_static();
   c.out = {known ? reshape_to(sums, dims, c.b) : reshape_by(sums, folded(c.b.add("shape_of", {x}), c.b), c.b)};
+}
+
+/// Window and strides are inputs.
+void max_pool_by_inputs(OpContext& c) {
+  c.expect_inputs(3);
+  const Image image(c);
+  Attributes attributes{{"window", image.spatial(c.constant_integers(1, "the window"), "ksize")},
+                        {"strides", image.spatial(c.constant_integers(2, "the strides"), "strides")}};
+  image.set_padding(attributes);
+  c.out = {image.out(c.b.add("max_pool2d", {image.in(c.in[0])}, attributes))};
 }
 
 void dilation(OpContext& c) {
@@ -67,6 +77,7 @@ constexpr Row kWindowRows[] = {
     {"Dilation2DBackpropFilter", dilation, "dilation2d_kernel_gradient"},
     {"Dilation2DBackpropInput", dilation, "dilation2d_input_gradient"},
     {"MaxPoolGradWithArgmax", max_pool_gradient_by_places},
+    {"MaxPoolV2", max_pool_by_inputs},
     {"MaxPoolWithArgmax", max_pool_with_places},
 };
 
