@@ -173,6 +173,9 @@ void Importer::import_node(const Node& node, Names& names) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
     problems_.refused(op, name, error);
+  } catch (const std::logic_error&) {  // of the standard library: out_of_range, length_error
+    problems_.refused(op, name,
+                      Error(ErrorKind::invalid_model, "", "an operand or attribute has a size that cannot be"));
   }
   for (const std::string& cut : cuts)
     if (std::find(ends_.begin(), ends_.end(), cut) == ends_.end()) ends_.push_back(cut);

@@ -233,7 +233,7 @@ void block_lstm(OpContext& c) {
   c.out = {s.input, all[0], s.forget, s.output, s.fresh, c.b.add("tanh", {all[0]}), all[1]};
   const Dim steps = x->type.shape.dims[0];
   const Tensor* told = constant_of(c.in[0]);
-  if (told != nullptr && steps.known() && told->as_i64()[0] >= steps.size) return;
+  if (told != nullptr && told->count() == 1 && steps.known() && told->as_i64()[0] >= steps.size) return;
   Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
   Value* count = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
   Value* number = c.b.add("iota", {zero, count, one}, {{"dtype", kI64}});

@@ -146,6 +146,9 @@ void Importer::import_node(Scope& scope, size_t index) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
     problems_.refused(op, name, error);
+  } catch (const std::logic_error&) {  // of the standard library: out_of_range, length_error
+    problems_.refused(op, name,
+                      Error(ErrorKind::invalid_model, "", "an operand or attribute has a size that cannot be"));
   }
   if (scope.level == 0) failed_.push_back(node.name);
 }
