@@ -118,6 +118,7 @@ TEST(Fork, AChildOfAChildRunsAsWell) {
     });
     const pid_t process = ::fork();
     if (process == 0) {
+      ::alarm(60);
       run(*model, 256);
       ::_exit(0);
     }
