@@ -8,6 +8,7 @@
 #include "frontends/keras/saved.h"
 #include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/importer.h"
+#include "frontends/tensorflow/lookup_tables.h"
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "ir/text.h"
@@ -87,7 +88,7 @@ std::vector<std::string> graph_ends(const tensorflow::GraphDef& graph, const Imp
       }
   std::vector<std::string> ends, others;
   for (const tensorflow::Node& node : graph.nodes) {
-    if (is_placeholder(node) || node.op.find("Summary") != std::string_view::npos ||
+    if (is_placeholder(node) || tensorflow::fills_table(node.op) || node.op.find("Summary") != std::string_view::npos ||
         is_one_of(node.op, {"NoOp", "Const", "Assert", "Print", "PrintV2", "SaveV2", "RestoreV2", "Switch", "Enter",
                             "NextIteration", "LoopCond", "TensorArrayCloseV3"}))
       continue;
@@ -335,7 +336,11 @@ Module import_model(const std::string& path, const ImportOptions& options) {
   switch (format) {
     case ModelFormat::checkpoint:
     case ModelFormat::saved_model: return import_trained(tensorflow::read_trained(path), options, true);
-    case ModelFormat::graph_def: return import_tensorflow(tensorflow::read_graph_def(path), options);
+    case ModelFormat::graph_def: {
+      tensorflow::GraphDef graph = tensorflow::read_graph_def(path);
+      tensorflow::read_table_files(graph);
+      return import_tensorflow(graph, options);
+    }
     case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
     case ModelFormat::keras: return import_keras(path, options);
   }

@@ -52,14 +52,29 @@ void broadcast_axes(KernelContext& context) {
 }
 
 void infer_unique(InferContext& context) {
-  DType dtype = number_type(context, 0);
+  const DType dtype =
+      context.dtype(0) == kString || context.dtype(0) == kBool ? context.dtype(0) : number_type(context, 0);
   ranked(context, 0, 1);
   context.result(dtype, Shape{Dim()});
   context.result(kI64, context.shape(0).ranked ? context.shape(0) : Shape{Dim()});
 }
 
+void unique_texts(KernelContext& context) {
+  const Tensor& x = context.input(0);
+  std::unordered_map<std::string_view, int64_t> places;
+  std::vector<std::string_view> values;
+  int64_t* index = data<int64_t>(context.allocate(1, kI64, x.dims()));
+  for (const std::string& text : x.values<std::string>()) {
+    const auto [place, fresh] = places.emplace(text, std::ssize(values));
+    if (fresh) values.push_back(text);
+    *index++ = place->second;
+  }
+  std::copy(values.begin(), values.end(), data<std::string>(context.allocate(0, kString, {std::ssize(values)})));
+}
+
 void unique(KernelContext& context) {
   const Tensor& x = context.input(0);
+  if (x.dtype() == kString) return unique_texts(context);
   Tensor& index = context.allocate(1, kI64, x.dims());
   with_numbers_or_bool(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -128,7 +143,7 @@ std::vector<OpDef> make_dynamic_rows() {
       {.name = "unique",
        .summary = "the different elements of a vector in order of first appearance, and for each element its place "
                   "among them; every NaN is different",
-       .inputs = {{"x", Accepts::number_or_bool}},
+       .inputs = {{"x"}},
        .results = {"values", "index"},
        .traits = kDynamicResult,
        .infer = infer_unique,

@@ -33,5 +33,11 @@ std::span<const OpDef> list_ops();
 std::span<const OpDef> state_ops();
 std::span<const OpDef> random_ops();
 std::span<const OpDef> host_ops();
+std::span<const OpDef> text_ops();
+std::span<const OpDef> text_part_ops();
+std::span<const OpDef> lookup_ops();
+std::span<const OpDef> sparse_ops();
+std::span<const OpDef> ragged_ops();
+std::span<const OpDef> example_ops();
 
 }  // namespace cairn

@@ -129,13 +129,35 @@ void like(OpContext& c) {
   c.out = {folded(c.b.add_node(op_named("broadcast_to"), {scalar, shape}, {}, {}, type)->result(), c.b)};
 }
 
+/// Texts are put among as many of the padding's as the result has.
+Value* padded_text(OpContext& c, const Tensor& value) {
+  const auto pads = c.constant_integers(1, "the padding of text");
+  const size_t rank = c.rank(0);
+  if (pads.size() != 2 * rank) fail(ErrorKind::invalid_model, "", "pads {} sides of {} dims", pads.size(), rank);
+  Value* y = c.in[0];
+  for (size_t axis = 0; axis < rank; ++axis) {
+    auto side = [&](int64_t count) {
+      std::vector<Value*> sizes;
+      for (size_t d = 0; d < rank; ++d) sizes.push_back(d == axis ? c.b.ints({count}) : dim_of(y, d, c.b));
+      return c.b.add("broadcast_to", {c.b.constant(value.reshaped({})), joined(sizes, c.b)});
+    };
+    if (pads[2 * axis] < 0 || pads[2 * axis + 1] < 0) fail(ErrorKind::invalid_model, "", "a padding is negative");
+    if (pads[2 * axis] == 0 && pads[2 * axis + 1] == 0) continue;
+    y = c.b.add("concat", {side(pads[2 * axis]), y, side(pads[2 * axis + 1])}, {{"axis", static_cast<int64_t>(axis)}});
+  }
+  return y;
+}
+
 void pad(OpContext& c) {
   c.expect_inputs(2, 3);
   Attributes attributes;
   if (c.in.size() == 3) {
     Tensor value = c.constant(2, "the padding value");
     if (value.count() != 1) fail(ErrorKind::invalid_model, "", "the padding value must be one number");
-    if (value.dtype() == kString) c.refuse("text cannot be padded");
+    if (value.dtype() == kString) {
+      c.out = {padded_text(c, value)};
+      return;
+    }
     attributes.set("value", real_numbers(value)[0]);
   }
   c.out = {c.b.add("pad", {c.in[0], c.in[1]}, attributes)};

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/lookup_tables.h"
 #include "frontends/tensorflow/tensor_bundle.h"
 #include "frontends/tensorflow/variables.h"
 
@@ -18,14 +19,13 @@ struct StoredAt {
 };
 using StoredVariables = std::map<std::string, StoredAt, std::less<>>;
 
-std::string data_input(const Node& node, size_t number) {
-  for (std::string_view input : node.inputs)
-    if (!input.starts_with('^') && number-- == 0) return std::string(input);
-  fail(ErrorKind::invalid_model, printable(node.name), "{} has too few inputs", printable(node.op));
-}
+/// What the checkpoint has of each variable, by the name of its node, and the keys and values of each table.
+struct Stored {
+  StoredVariables variables, keys, values;
+};
 
-/// Reads the graph that restores variables: which tensor of the checkpoint each Assign gets. The object graph of TF2 and
-/// the saver of TF1 both end here, so one reading serves both.
+/// Reads the graph that restores variables and tables: which tensor of the checkpoint each gets. The object graph of TF2
+/// and the saver of TF1 both end here, so one reading serves both.
 class RestoreGraph {
  public:
   explicit RestoreGraph(const MetaGraph& meta) : graph_(meta.graph) {
@@ -34,39 +34,33 @@ class RestoreGraph {
     index_ = index_nodes(graph_.nodes, graph_.model->name());
   }
 
-  StoredVariables run() {
-    StoredVariables stored;
+  Stored run() {
+    Stored stored;
     for (const Node& node : graph_.nodes) {
-      if (node.op != "Assign" && node.op != "AssignVariableOp") continue;
-      auto [variable, ignored] = source(data_input(node, 0));
-      auto [restore, number] = source(data_input(node, 1));
-      if (!is_variable(*variable) || restore->op != "RestoreV2") continue;
-      stored[std::string(variable->name)] = {text(data_input(*restore, 1), number, *restore),
-                                             text(data_input(*restore, 2), number, *restore)};
+      if (fills_table(node.op)) {
+        read(node, 1, stored.keys);
+        read(node, 2, stored.values);
+      } else if (node.op == "Assign" || node.op == "AssignVariableOp") {
+        if (is_variable(*source(data_input(node, 0)).first)) read(node, 1, stored.variables);
+      }
     }
     return stored;
   }
 
  private:
-  /// The node behind identities, and which of its results.
-  std::pair<const Node*, int> source(std::string input) {
-    for (size_t steps = 0; steps <= graph_.nodes.size(); ++steps) {
-      TensorName name = parse_tensor_name(input, "restore graph");
-      auto found = index_.find(name.node);
-      if (found == index_.end())
-        fail(ErrorKind::invalid_model, graph_.model->name(), "input '{}' does not exist", printable(input));
-      const Node& node = graph_.nodes[found->second];
-      if (node.op == "Identity")
-        input = data_input(node, 0);
-      else if (node.op == "IdentityN")
-        input = data_input(node, static_cast<size_t>(name.index));
-      else
-        return {&node, name.index};
-    }
-    fail(ErrorKind::invalid_model, graph_.model->name(), "the restore graph goes in a circle");
+  std::pair<const Node*, int> source(std::string_view input) const {
+    return origin(input, graph_.nodes, index_, graph_.model->name());
   }
 
-  std::string text(const std::string& input, int number, const Node& restore) {
+  /// The tensor of the checkpoint that a data input of a node is, under the name of what the node writes.
+  void read(const Node& node, size_t input, StoredVariables& stored) {
+    auto [restore, number] = source(data_input(node, input));
+    if (restore->op != "RestoreV2") return;
+    stored[std::string(source(data_input(node, 0)).first->name)] = {text(data_input(*restore, 1), number, *restore),
+                                                                    text(data_input(*restore, 2), number, *restore)};
+  }
+
+  std::string text(std::string_view input, int number, const Node& restore) {
     auto [node, ignored] = source(input);
     auto [known, fresh] = texts_.try_emplace(node->name);
     if (fresh) {
@@ -92,12 +86,9 @@ class Checkpoint {
   Checkpoint(const SavedModel& model, const MetaGraph& meta) : model_(model), meta_(meta) {}
 
   Tensor value(const Node& variable) {
-    if (!bundle_) {
-      bundle_.emplace(model_.variables_prefix());
-      if (!meta_.restore_op.empty()) stored_ = RestoreGraph(meta_).run();
-    }
-    auto found = stored_.find(variable.name);
-    if (found != stored_.end()) return bundle_->read(found->second.tensor, found->second.slice);
+    open();
+    auto found = stored_.variables.find(variable.name);
+    if (found != stored_.variables.end()) return bundle_->read(found->second.tensor, found->second.slice);
     AttrValue shared = attr_of(variable, "shared_name", AttrValue::Kind::text, *meta_.graph.model);
     for (std::string_view name : {shared.text, variable.name})
       if (!name.empty() && bundle_->find(name) != nullptr) return bundle_->read(name);
@@ -105,15 +96,42 @@ class Checkpoint {
          bundle_->prefix());
   }
 
+  /// Keys and values of a table, where the checkpoint has them.
+  std::optional<TableContent> content(const Node& table) {
+    if (meta_.restore_op.empty()) return std::nullopt;
+    open();
+    auto keys = stored_.keys.find(table.name), values = stored_.values.find(table.name);
+    if (keys == stored_.keys.end() || values == stored_.values.end()) return std::nullopt;
+    return TableContent{bundle_->read(keys->second.tensor, keys->second.slice),
+                        bundle_->read(values->second.tensor, values->second.slice)};
+  }
+
  private:
+  void open() {
+    if (bundle_) return;
+    bundle_.emplace(model_.variables_prefix());
+    if (!meta_.restore_op.empty()) stored_ = RestoreGraph(meta_).run();
+  }
+
   const SavedModel& model_;
   const MetaGraph& meta_;
   std::optional<TensorBundle> bundle_;
-  StoredVariables stored_;
+  Stored stored_;
 };
 
+constexpr std::string_view kInitialiser = "__saved_model_init_op";
+
+/// The nodes that run when the model is loaded, tables being filled by them.
+std::vector<std::string> initialisers(const MetaGraph& meta) {
+  std::vector<std::string> names;
+  if (const Signature* signature = meta.find_signature(kInitialiser))
+    for (const TensorInfo& info : signature->outputs) names.emplace_back(parse_tensor_name(info.tensor, info.key).node);
+  for (const Node& node : meta.graph.nodes)
+    if (fills_table(node.op)) names.emplace_back(node.name);
+  return names;
+}
+
 const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta, const std::string& wanted) {
-  constexpr std::string_view kInitialiser = "__saved_model_init_op";
   if (const Signature* found = meta.find_signature(wanted.empty() ? "serving_default" : wanted)) return *found;
   std::vector<const Signature*> usable;
   std::string names;
@@ -211,10 +229,12 @@ FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
       roots.emplace_back(parse_tensor_name(name, name).node);
     }
   }
-  prune(graph, roots);
+  std::vector<std::string> with_tables = roots;
+  for (std::string& name : initialisers(meta)) with_tables.push_back(std::move(name));
+  prune(graph, with_tables);
   inline_calls(graph);
-  prune(graph, roots);
   Checkpoint checkpoint(model, meta);
+  keep_tables(graph, roots, model.directory, meta.assets, [&](const Node& table) { return checkpoint.content(table); });
   freeze_variables(graph, [&](const Node& variable) { return checkpoint.value(variable); });
   drop_control_edges(graph);
   prune(graph, roots);

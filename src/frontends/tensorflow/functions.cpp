@@ -193,6 +193,30 @@ TensorName resolve_body_input(std::string_view input, const std::vector<Node>& n
   return name;
 }
 
+std::string_view data_input(const Node& node, size_t number) {
+  for (std::string_view input : node.inputs)
+    if (!input.starts_with('^') && number-- == 0) return input;
+  fail(ErrorKind::invalid_model, printable(node.name), "{} has too few inputs", printable(node.op));
+}
+
+std::pair<const Node*, int> origin(std::string_view input, const std::vector<Node>& nodes, const NodeIndex& index,
+                                   const std::string& where) {
+  for (size_t steps = 0; steps <= nodes.size(); ++steps) {
+    const TensorName name = parse_tensor_name(input, where);
+    const auto found = index.find(name.node);
+    if (found == index.end())
+      fail(ErrorKind::invalid_model, where, "input '{}' does not exist", printable(std::string(input)));
+    const Node& node = nodes[found->second];
+    if (node.op == "Identity")
+      input = data_input(node, 0);
+    else if (node.op == "IdentityN")
+      input = data_input(node, static_cast<size_t>(name.index));
+    else
+      return {&node, name.index};
+  }
+  fail(ErrorKind::invalid_model, where, "its nodes go in a circle");
+}
+
 void prune(GraphDef& graph, const std::vector<std::string>& roots) {
   NodeIndex index = index_nodes(graph.nodes, graph.model->name());
   std::vector<bool> keep(graph.nodes.size(), false);

@@ -44,6 +44,12 @@ class Library {
 TensorName resolve_body_input(std::string_view input, const std::vector<Node>& nodes, const NodeIndex& index,
                               const Library& library);
 
+/// The node of a graph that an input comes from, behind identities, and which of its results. Throws Error.
+std::pair<const Node*, int> origin(std::string_view input, const std::vector<Node>& nodes, const NodeIndex& index,
+                                   const std::string& where);
+/// Data input `number` of a node. Throws Error invalid_model.
+std::string_view data_input(const Node& node, size_t number);
+
 /// Keeps the nodes that the named ones depend on, in their order. A name that does not exist throws Error not_found.
 void prune(GraphDef& graph, const std::vector<std::string>& roots);
 

@@ -152,6 +152,9 @@ std::string attr_shapes(const std::vector<ShapeProto>& shapes);
 /// A dense tensor attribute; `content` must outlive the graph.
 Attr attr_tensor(ModelBytes& model, std::string_view name, DataType type, const std::vector<int64_t>& dims,
                  std::string_view content);
+/// The same of texts, which are copied.
+Attr attr_texts(ModelBytes& model, std::string_view name, const std::vector<int64_t>& dims,
+                const std::vector<std::string>& texts);
 /// A function name without attributes.
 std::string attr_function(std::string_view name);
 std::string attr_functions(const std::vector<std::string_view>& names);

@@ -237,4 +237,15 @@ Attr attr_tensor(ModelBytes& model, std::string_view name, DataType type, const 
   return {name, model.keep(std::move(value))};
 }
 
+Attr attr_texts(ModelBytes& model, std::string_view name, const std::vector<int64_t>& dims,
+                const std::vector<std::string>& texts) {
+  std::string tensor = message([&](pbf_writer& writer) {
+    writer.add_enum(field::tensor::dtype, kDtString);
+    writer.add_message(field::tensor::shape, shape_message({false, dims}));
+    for (const std::string& text : texts) writer.add_bytes(field::tensor::string_val, text);
+  });
+  std::string value = message([&](pbf_writer& writer) { writer.add_message(field::attr_value::tensor, tensor); });
+  return {name, model.keep(std::move(value))};
+}
+
 }  // namespace cairn::tensorflow

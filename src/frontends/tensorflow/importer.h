@@ -129,6 +129,15 @@ std::span<const Row> random_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slicing_rows();
 std::span<const Row> window_rows();
+std::span<const Row> text_rows();
+std::span<const Row> lookup_rows();
+std::span<const Row> example_rows();
+std::span<const Row> sparse_tensor_rows();
+
+/// What fills a lookup table, sorted by keys and as it is filled.
+struct LookupTable {
+  Tensor keys, values, filled_keys, filled_values;
+};
 
 /// A stack or TensorArray, as far as the nodes read so far tell.
 struct ListState {
@@ -182,6 +191,9 @@ class Importer {
   /// Nodes of the graph itself (not of its functions) that could not be imported although what is above them could.
   const std::vector<std::string_view>& failed() const { return failed_; }
   Module& module() { return module_; }
+  const GraphDef& graph() const { return graph_; }
+  /// Those read so far, by the names of their nodes.
+  std::map<std::string, LookupTable>& tables() { return tables_; }
 
  private:
   struct Scope;
@@ -214,7 +226,8 @@ class Importer {
   std::unordered_set<const Value*> references_;
   std::unordered_map<const Value*, std::shared_ptr<ListState>> lists_;
   std::unordered_map<std::string, std::string> owners_;  // of a name of its own: the name with all calls
-  std::unordered_map<std::string, SourceId> sources_;    // bodies of loops are imported several times
+  std::map<std::string, LookupTable> tables_;
+  std::unordered_map<std::string, SourceId> sources_;  // bodies of loops are imported several times
 };
 
 }  // namespace cairn::tensorflow

@@ -82,6 +82,18 @@ void read_saver(Wire wire, MetaGraph& meta) {
   }
 }
 
+void read_asset(Wire wire, MetaGraph& meta) {
+  std::string tensor, file;
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::asset_file::tensor_info: tensor = read_tensor_info(wire.message("TensorInfo"), "asset").tensor; break;
+      case field::asset_file::filename: file = wire.bytes(); break;
+      default: wire.skip();
+    }
+  }
+  if (!tensor.empty()) meta.assets[std::string(parse_tensor_name(tensor, "asset_file_def").node)] = file;
+}
+
 MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
   MetaGraph meta;
   wire.model().charge(4 * sizeof(MetaGraph));
@@ -90,6 +102,7 @@ MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
     switch (wire.field()) {
       case field::meta_graph::info: read_meta_info(wire.message("MetaInfoDef"), meta); break;
       case field::meta_graph::graph: meta.graph = read_graph_def(model, wire.bytes(), wire.depth() + 1); break;
+      case field::meta_graph::asset: read_asset(wire.message("AssetFileDef"), meta); break;
       case field::meta_graph::saver: read_saver(wire.message("SaverDef"), meta); break;
       case field::meta_graph::signature: {
         auto [key, bytes] = read_entry(wire.message("MetaGraphDef.signature_def"));

@@ -1,6 +1,7 @@
 // A SavedModel directory: its meta graphs with tags and signatures. Variables are in the tensor bundle beside it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct MetaGraph {
   std::vector<Signature> signatures;  // by key
   std::string restore_op;             // SaverDef: the node that restores all variables; empty without variables
   std::string filename_tensor;
+  std::map<std::string, std::string> assets;  // file in the folder "assets", by the node that gives its path
   GraphDef graph;
 
   const Signature* find_signature(std::string_view key) const;

@@ -168,12 +168,15 @@ constexpr TextMessage kSignature{"SignatureDef", kSignatureFields};
 constexpr TextField kSignatureEntryFields[] = {{"key", field::map_entry::key, text},
                                                {"value", field::map_entry::value, message, &kSignature}};
 constexpr TextMessage kSignatureEntry{"map entry", kSignatureEntryFields};
+constexpr TextField kAssetFields[] = {{"tensor_info", field::asset_file::tensor_info, message, &kTensorInfo},
+                                      {"filename", field::asset_file::filename, text}};
+constexpr TextMessage kAsset{"AssetFileDef", kAssetFields};
 constexpr TextField kMetaGraphFields[] = {{"meta_info_def", field::meta_graph::info, message, &kMetaInfo},
                                           {"graph_def", field::meta_graph::graph, message, &kGraphDefText},
                                           {"saver_def", field::meta_graph::saver, message, &kSaver},
                                           {"collection_def", field::meta_graph::collection, ignored},
                                           {"signature_def", field::meta_graph::signature, message, &kSignatureEntry},
-                                          {"asset_file_def", field::meta_graph::asset, ignored},
+                                          {"asset_file_def", field::meta_graph::asset, message, &kAsset},
                                           {"object_graph_def", field::meta_graph::object_graph, ignored}};
 constexpr TextMessage kMetaGraph{"MetaGraphDef", kMetaGraphFields};
 constexpr TextField kSavedModelFields[] = {{"saved_model_schema_version", field::saved_model::schema_version, integer},

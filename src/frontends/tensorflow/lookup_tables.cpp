@@ -1,0 +1,244 @@
+#include "frontends/tensorflow/lookup_tables.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "frontends/tensorflow/functions.h"
+
+namespace cairn::tensorflow {
+namespace {
+
+using Kind = AttrValue::Kind;
+
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+/// A column of a vocabulary file, as an initialiser names it.
+constexpr int64_t kWholeLine = -2, kLineNumber = -1;
+
+template <class T>
+void append_number(std::string_view text, std::vector<T>& to, const std::string& where) {
+  T value{};
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size())
+    fail(ErrorKind::invalid_model, where, "'{}' is no number", printable(text.substr(0, 80)));
+  to.push_back(value);
+}
+
+/// What the initialiser takes from one line for keys or values.
+class Column {
+ public:
+  Column(int64_t index, DType dtype, std::string_view delimiter)
+      : index_(index), dtype_(dtype), delimiter_(delimiter) {}
+
+  void add(std::string_view line, int64_t number, const std::string& where) {
+    if (index_ == kLineNumber) return integers_.push_back(number);
+    std::string_view part = line;
+    for (int64_t i = 0; index_ >= 0 && i <= index_; ++i) {
+      const size_t end = delimiter_.empty() ? std::string_view::npos : line.find(delimiter_);
+      if (end == std::string_view::npos && i < index_)
+        fail(ErrorKind::invalid_model, where, "has no column {}", index_);
+      part = line.substr(0, end);
+      line.remove_prefix(end == std::string_view::npos ? line.size() : end + delimiter_.size());
+    }
+    if (dtype_ == kString)
+      texts_.emplace_back(part);
+    else if (dtype_.is_float())
+      append_number(part, reals_, where);
+    else
+      append_number(part, integers_, where);
+  }
+
+  Tensor tensor(const std::string& where) const {
+    const auto count = static_cast<int64_t>(texts_.size() + reals_.size() + integers_.size());
+    if (dtype_ == kString && index_ != kLineNumber) return Tensor::of(kString, {count}, texts_);
+    if (dtype_ == kI64) return Tensor::of(kI64, {count}, integers_);
+    if (dtype_ == kF64) return Tensor::of(kF64, {count}, reals_);
+    if (dtype_ == kF32) return Tensor::of(kF32, {count}, std::vector<float>(reals_.begin(), reals_.end()));
+    if (dtype_ == kI32) return Tensor::of(kI32, {count}, std::vector<int32_t>(integers_.begin(), integers_.end()));
+    fail(ErrorKind::unsupported, where, "a table of {} from a file is not supported", to_string(dtype_));
+  }
+
+ private:
+  int64_t index_;
+  DType dtype_;
+  std::string_view delimiter_;
+  std::vector<std::string> texts_;
+  std::vector<int64_t> integers_;
+  std::vector<double> reals_;
+};
+
+class TableKeeper {
+ public:
+  TableKeeper(GraphDef& graph, const std::string& directory, const std::map<std::string, std::string>& assets)
+      : graph_(graph), model_(*graph.model), index_(index_nodes(graph.nodes, model_.name())), directory_(directory),
+        assets_(assets) {}
+
+  const Node* table_of(const Node& filler) const { return source(data_input(filler, 0)); }
+
+  /// A node that fills the table with constants.
+  Node import_of(const Node& table, std::string_view name, const TableContent& content) {
+    Node node;
+    node.name = name;
+    node.op = table.op.ends_with("V2") ? "LookupTableImportV2" : "LookupTableImport";
+    node.inputs = {table.name, constant(fmt::format("{}/keys", name), content.keys),
+                   constant(fmt::format("{}/values", name), content.values)};
+    for (auto [from, to] : {std::pair{"key_dtype", "Tin"}, std::pair{"value_dtype", "Tout"}})
+      if (const Attr* type = table.find(from)) node.attrs.push_back({to, type->value});
+    return node;
+  }
+
+  TableContent read_file(const Node& table, const Node& filler) {
+    const std::string path = path_of(filler);
+    auto number = [&](const char* name, int64_t fallback) {
+      const AttrValue value = attr_of(filler, name, Kind::integer, model_);
+      return value.kind == Kind::none ? fallback : value.integer;
+    };
+    const AttrValue given = attr_of(filler, "delimiter", Kind::text, model_);
+    const std::string_view delimiter = given.kind == Kind::none ? "\t" : given.text;
+    Column keys(number("key_index", kWholeLine), type_of(table, "key_dtype"), delimiter);
+    Column values(number("value_index", kLineNumber), type_of(table, "value_dtype"), delimiter);
+    const int64_t most = number("vocab_size", -1), offset = number("offset", 0);
+    const auto file = ModelBytes::open(path);
+    std::string_view rest = file->bytes();
+    int64_t line = 0;
+    for (; !rest.empty() && (most < 0 || line < most); ++line) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      std::string text(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      std::erase(text, '\r');  // as TensorFlow reads lines
+      model_.charge(4 * text.size() + 128);
+      const std::string where = fmt::format("{}:{}", path, line + 1);
+      keys.add(text, line + offset, where);
+      values.add(text, line + offset, where);
+    }
+    if (line < most) fail(ErrorKind::invalid_model, path, "has {} lines, the table takes {}", line, most);
+    return {keys.tensor(path), values.tensor(path)};
+  }
+
+  std::vector<Node> take_constants() { return std::move(constants_); }
+
+ private:
+  const Node* source(std::string_view input) const { return origin(input, graph_.nodes, index_, model_.name()).first; }
+
+  DType type_of(const Node& table, const char* attr) const {
+    const AttrValue value = attr_of(table, attr, Kind::type, model_);
+    const auto dtype = dtype_of(static_cast<DataType>(value.integer));
+    if (!dtype) fail(ErrorKind::unsupported, printable(table.name), "attribute {} is no type of a table", attr);
+    return *dtype;
+  }
+
+  std::string path_of(const Node& filler) const {
+    const Node* path = source(data_input(filler, 1));
+    if (auto asset = assets_.find(std::string(path->name)); asset != assets_.end())
+      return fmt::format("{}/assets/{}", directory_, asset->second);
+    const AttrValue value = attr_of(*path, "value", Kind::tensor, model_);
+    if (path->op != "Const" || value.kind == Kind::none)
+      fail(ErrorKind::unsupported, printable(filler.name), "the path of its file is computed, expected a constant");
+    const Tensor text = read_tensor(value, graph_.model, printable(path->name));
+    if (text.dtype() != kString || text.count() != 1)
+      fail(ErrorKind::invalid_model, printable(filler.name), "the path of its file must be one string");
+    return text.values<std::string>()[0];
+  }
+
+  std::string_view constant(const std::string& wanted, const Tensor& value) {
+    std::string name = wanted;
+    while (index_.contains(name)) name += "_";
+    Node node;
+    node.name = model_.keep(std::move(name));
+    node.op = "Const";
+    const DType dtype = value.dtype();
+    const DataType type = dtype == kString ? kDtString
+                          : dtype == kI64  ? kDtInt64
+                          : dtype == kI32  ? kDtInt32
+                          : dtype == kF64  ? kDtDouble
+                          : dtype == kBool ? kDtBool
+                                           : kDtFloat;
+    node.attrs = {{"dtype", model_.keep(attr_type(type))}};
+    if (dtype == kString) {
+      const auto texts = value.values<std::string>();
+      node.attrs.push_back(attr_texts(model_, "value", value.dims(), {texts.begin(), texts.end()}));
+    } else {
+      if (dtype_of(type) != dtype)
+        fail(ErrorKind::unsupported, printable(wanted), "a table of {} is not supported", to_string(dtype));
+      const std::string_view content = model_.keep(std::string(static_cast<const char*>(value.data()), value.bytes()));
+      node.attrs.push_back(attr_tensor(model_, "value", type, value.dims(), content));
+    }
+    constants_.push_back(node);
+    return constants_.back().name;
+  }
+
+  GraphDef& graph_;
+  ModelBytes& model_;
+  NodeIndex index_;
+  const std::string& directory_;
+  const std::map<std::string, std::string>& assets_;
+  std::vector<Node> constants_;
+};
+
+}  // namespace
+
+bool makes_table(std::string_view op) {
+  return is_one_of(op, {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2",
+                        "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"});
+}
+
+bool fills_table(std::string_view op) {
+  return is_one_of(op, {"InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile",
+                        "InitializeTableFromTextFileV2", "LookupTableImport", "LookupTableImportV2"});
+}
+
+void read_table_files(GraphDef& graph) {
+  std::vector<std::string> all;
+  bool files = false;
+  for (const Node& node : graph.nodes) {
+    all.emplace_back(node.name);
+    files |= node.op.starts_with("InitializeTableFromTextFile");
+  }
+  if (files) keep_tables(graph, all, "", {}, [](const Node&) { return std::nullopt; });
+}
+
+void keep_tables(GraphDef& graph, std::vector<std::string>& roots, const std::string& directory,
+                 const std::map<std::string, std::string>& assets,
+                 const std::function<std::optional<TableContent>(const Node& table)>& stored) {
+  GraphDef needed = graph;
+  prune(needed, roots);
+  std::set<std::string_view> used;
+  for (const Node& node : needed.nodes)
+    if (makes_table(node.op)) used.insert(node.name);
+  if (!used.empty()) {
+    TableKeeper keeper(graph, directory, assets);
+    std::vector<Node> made;
+    for (const Node& node : graph.nodes) {  // a table that grows is what the checkpoint has of it
+      if (!used.contains(node.name)) continue;
+      const auto content = stored(node);
+      if (!content) continue;
+      made.push_back(keeper.import_of(node, graph.model->keep(fmt::format("{}/restored", node.name)), *content));
+      used.erase(node.name);
+    }
+    std::vector<std::pair<size_t, Node>> fillers;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      if (!fills_table(node.op)) continue;
+      const Node* table = keeper.table_of(node);
+      if (!used.contains(table->name)) continue;
+      const bool file = node.op.starts_with("InitializeTableFromTextFile");
+      fillers.emplace_back(i, file ? keeper.import_of(*table, node.name, keeper.read_file(*table, node)) : node);
+      std::erase_if(fillers.back().second.inputs, [](std::string_view input) { return input.starts_with('^'); });
+    }
+    for (auto& [place, node] : fillers) {
+      roots.emplace_back(node.name);
+      graph.nodes[place] = std::move(node);
+    }
+    for (Node& node : made) {
+      roots.emplace_back(node.name);
+      graph.nodes.push_back(std::move(node));
+    }
+    for (Node& node : keeper.take_constants()) graph.nodes.push_back(std::move(node));
+  }
+  prune(graph, roots);
+}
+
+}  // namespace cairn::tensorflow

@@ -1,0 +1,86 @@
+"""Whole recommenders, from records, words and tables to scores, convert and answer as TensorFlow does."""
+
+import numpy as np
+import pytest
+
+import cairn
+
+# Inputs of each signature: known and unknown words, empty rows, words in several batches.
+FEEDS = {
+    "esmm": [
+        {"user": [["u1"], ["u9"], [""]], "tags": [["red", "zebra"], ["", ""], ["größer", "blue"]], "price": [[1.0], [-2.0], [0.5]], "item": [[3], [-1], [29]]},
+        {"user": [["u2"]], "tags": [["green"]], "price": [[3.0]], "item": [[7]]},
+    ],
+    "two_towers": [
+        {"user": ["ann", "zoe", "eve"], "age": [[20.0], [55.5], [30.0]], "country": [["de"], ["fr"], [""]], "item": [7, 4, 11], "title": [["The RED, car"], [""], ["blue blue unknown car a the"]]},
+        {"user": ["bob"], "age": [[18.0]], "country": [["xy"]], "item": [3], "title": [["car!"]]},
+    ],
+}  # fmt: skip
+
+
+def arrays(feed):
+    kinds = {"item": np.int64, "price": np.float32, "age": np.float32}
+    return {name: np.array(value, kinds.get(name, object)) for name, value in feed.items()}
+
+
+@pytest.fixture(scope="module", params=("wide_and_deep", "esmm", "two_towers"))
+def recommender(request, tmp_path_factory):
+    """The folder, its signature, and pairs of inputs and what TensorFlow makes of them."""
+    import recommenders
+    import tensorflow as tf
+
+    folder = tmp_path_factory.mktemp(request.param)
+    path = getattr(recommenders, request.param)(folder)
+    (folder / "words.txt").unlink(missing_ok=True)  # the export has its own
+    records = recommenders.EXAMPLES
+    wide = [{"examples": np.array(some, object)} for some in (records, records[1:2], records[2:] + records[:1])]
+    feeds = wide if request.param == "wide_and_deep" else [arrays(feed) for feed in FEEDS[request.param]]
+    loaded = tf.saved_model.load(path)
+    signature = "predict" if request.param == "wide_and_deep" else "serving_default"
+    run = loaded.signatures[signature]
+    pairs = [(feed, {name: value.numpy() for name, value in run(**{k: tf.constant(v) for k, v in feed.items()}).items()}) for feed in feeds]
+    return path, signature, pairs
+
+
+def check(model, pairs):
+    for feed, expected in pairs:
+        found = model.run(feed)
+        assert set(found) == set(expected)
+        for name, want in expected.items():
+            assert found[name].shape == want.shape and found[name].dtype == want.dtype, name
+            same = np.array_equal(found[name], want) if want.dtype == object else np.allclose(found[name], want, 1e-5, 1e-6)
+            assert same, f"{name}: {found[name]} {want}"
+
+
+def test_a_recommender_converts_whole(recommender, command, tmp_path):
+    path, signature, pairs = recommender
+    check(cairn.load(path, signature=signature), pairs)
+    done = command("cairn", "convert", path, "--signature", signature, "-o", "whole.om")
+    assert done.returncode == 0, done.stderr
+    check(cairn.load(str(tmp_path / "whole.om")), pairs)
+
+
+def test_a_frozen_recommender_keeps_its_tables(recommender, command, tmp_path):
+    path, signature, pairs = recommender
+    done = command("cairn", "freeze", path, "--signature", signature, "-o", "frozen.pb")
+    assert done.returncode == 0, done.stderr
+    outputs = sorted(pairs[0][1])
+    model = cairn.load(str(tmp_path / "frozen.pb"))
+    assert len(model.outputs) == len(outputs)
+    for i, (feed, _) in enumerate(pairs[:1]):
+        for name, value in feed.items():
+            np.save(tmp_path / f"{i}_{name}.npy", np.char.encode(value.astype("U"), "utf-8") if value.dtype == object and isinstance(value.flat[0], str) else value.astype("S") if value.dtype == object else value)
+
+
+def test_records_that_are_none_are_refused(recommender):
+    path, signature, pairs = recommender
+    if "examples" not in pairs[0][0]:
+        pytest.skip("takes no records")
+    import recommenders
+
+    model = cairn.load(path, signature=signature)
+    for record, match in ((b"no record", "record 1 is no tf.train.Example"),
+                          (recommenders.example(item=[1.5]), "feature 'item' of record 1 is f32, expected i64"),
+                          (recommenders.example(price=[1.0]), "feature 'price' of record 1 has 1 values, expected 2")):  # fmt: skip
+        with pytest.raises(cairn.Error, match=match):
+            model.run({"examples": np.array([recommenders.EXAMPLES[0], record], object)})
