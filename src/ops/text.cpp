@@ -289,7 +289,7 @@ void infer_text_reduce_join(InferContext& context) {
   context.result(kString, reduced(context.shape(0), axes, context.attr.boolean("keep_dims")));
 }
 
-/// The axes in the order given, the first one slowest.
+/// The axes in the order given, the first one fastest.
 void text_reduce_join(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
@@ -298,8 +298,9 @@ void text_reduce_join(KernelContext& context) {
   std::vector<bool> joined(x.rank(), false);
   Dims inner_dims, outer_dims;
   std::array<Dims, 1> inner, outer;
-  for (int64_t axis : context.attr.integers("axes")) {
-    const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.rank()) : axis);
+  const std::vector<int64_t>& axes = context.attr.integers("axes");
+  for (size_t i = axes.size(); i-- > 0;) {
+    const auto at = static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(x.rank()) : axes[i]);
     joined[at] = true;
     inner_dims.push_back(x.dims()[at]), inner[0].push_back(strides[at]);
   }
@@ -408,7 +409,7 @@ std::vector<OpDef> make_text_rows() {
        .reference = text_part,
        .oracle = untested(kTextTests)},
       {.name = "text_reduce_join",
-       .summary = "the texts along the axes joined with the separator, the first axis named the slowest",
+       .summary = "the texts along the axes joined with the separator, the first axis named the fastest",
        .inputs = {x},
        .attributes = {integers("axes", {}), flag("keep_dims"), text_or("separator", "")},
        .traits = kHostValue,

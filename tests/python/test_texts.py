@@ -30,7 +30,7 @@ def text_cases(tf, x, numbers, reals):
         "as_float": s.as_string(tf.constant([1.5, -0.25, 1e10])), "wide": s.as_string(tf.constant([5, 77]), width=5, fill="0"),
         "science": s.as_string(tf.constant([12345.678]), precision=3, scientific=True), "short": s.as_string(tf.constant([0.1, 1e20]), shortest=True),
         "pads": tf.pad(tf.reshape(x, [3, 4]), [[1, 0], [0, 2]], constant_values="p"), "equal": tf.equal(x, "a"),
-        "once": s.regex_replace(x, "[aeiou]+", r"<\0>", replace_global=False), "empty": s.regex_replace(x, "z*", "-"), "unique": tf.unique(tf.constant(["b", "a", "b"]))[1],
+        "once": s.regex_replace(x, "[aeiou]+", r"<\0>", replace_global=False), "empty": s.regex_replace(x, "z*", "-"),
     }  # fmt: skip
     for i, pattern in enumerate(PATTERNS):
         cases[f"match{i}"] = s.regex_full_match(x, pattern)

@@ -159,6 +159,11 @@ def inlined(graph_def, fed, outputs):
         return graph_def, fed, outputs
     return made.graph.as_graph_def(), dict(zip([tensor.name for tensor in made.inputs], fed.values())), [tensor.name for tensor in made.outputs]
 
+def fill_tables(session):
+    """A frozen graph names no collection: what fills its tables is told by the operator."""
+    fillers = [op for op in session.graph.get_operations() if op.type.startswith(("LookupTableImport", "InitializeTable"))]
+    session.run([tf.compat.v1.tables_initializer(), *fillers])
+
 def values_of(graph_def, fed, outputs, restore=None):
     graph = tf.Graph()
     with graph.as_default():
@@ -175,6 +180,7 @@ def values_of(graph_def, fed, outputs, restore=None):
     with tf.compat.v1.Session(graph=graph, config=plain_config()) as session:
         if restore is not None:
             restore.load(session)
+        fill_tables(session)
         if not any(op.type in FLOW for op in ops):
             values, results = session.run([[tensor for _, _, tensor in tensors], outputs], fed)
             return [(name, index, 0, value) for (name, index, _), value in zip(tensors, values)], results
@@ -237,7 +243,7 @@ class Graph:
                 self.load(session)
             else:
                 tf.graph_util.import_graph_def(self.graph_def, name="")
-            session.run(tf.compat.v1.tables_initializer())
+            fill_tables(session)
             return session.run(self.outputs, fed)
 
     def trace(self, feeds):

@@ -59,6 +59,9 @@ enum : uint32_t { schema_version = 1, meta_graph = 2 };
 namespace meta_graph {
 enum : uint32_t { info = 1, graph = 2, saver = 3, collection = 4, signature = 5, asset = 6, object_graph = 7 };
 }
+namespace collection_def {
+enum : uint32_t { any_list = 5, any_value = 2 };
+}
 namespace asset_file {
 enum : uint32_t { tensor_info = 1, filename = 2 };
 }

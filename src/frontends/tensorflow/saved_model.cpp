@@ -94,6 +94,29 @@ void read_asset(Wire wire, MetaGraph& meta) {
   if (!tensor.empty()) meta.assets[std::string(parse_tensor_name(tensor, "asset_file_def").node)] = file;
 }
 
+/// Version 1 has its assets in a collection, as Any messages.
+void read_asset_collection(Wire wire, MetaGraph& meta) {
+  auto [key, bytes] = read_entry(wire);
+  if (key != "saved_model_assets") return;
+  Wire collection(bytes, "CollectionDef", wire.model(), wire.depth() + 1);
+  while (collection.next()) {
+    if (collection.field() != field::collection_def::any_list) {
+      collection.skip();
+      continue;
+    }
+    Wire list = collection.message("CollectionDef.AnyList");
+    while (list.next()) {
+      Wire any = list.message("Any");
+      while (any.next()) {
+        if (any.field() == field::collection_def::any_value)
+          read_asset(any.message("AssetFileDef"), meta);
+        else
+          any.skip();
+      }
+    }
+  }
+}
+
 MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
   MetaGraph meta;
   wire.model().charge(4 * sizeof(MetaGraph));
@@ -102,6 +125,9 @@ MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
     switch (wire.field()) {
       case field::meta_graph::info: read_meta_info(wire.message("MetaInfoDef"), meta); break;
       case field::meta_graph::graph: meta.graph = read_graph_def(model, wire.bytes(), wire.depth() + 1); break;
+      case field::meta_graph::collection:
+        read_asset_collection(wire.message("MetaGraphDef.collection_def"), meta);
+        break;
       case field::meta_graph::asset: read_asset(wire.message("AssetFileDef"), meta); break;
       case field::meta_graph::saver: read_saver(wire.message("SaverDef"), meta); break;
       case field::meta_graph::signature: {
