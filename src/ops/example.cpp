@@ -1,4 +1,4 @@
-// tf.train.Example records become tensors: dense features of a fixed or padded size, sparse and ragged ones; lines of CSV.
+// tf.train.Example records become tensors: dense features of a fixed or padded size, sparse and ragged ones.
 #include <protozero/pbf_reader.hpp>
 
 #include <map>
@@ -6,14 +6,13 @@
 #include "ir/text.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
-#include "ops/rows.h"
+#include "ops/text.h"
 
 namespace cairn {
 
 namespace {
 
-constexpr const char* kExampleTests =
-    "works on texts: tests/python/test_examples_parsed.py compares it with TensorFlow";
+constexpr const char* kExampleTests = "works on texts: tests/python/test_records.py compares it with TensorFlow";
 
 const std::vector<std::string>& names_in(const AttributeView& attr, const char* name) {
   return std::get<std::vector<std::string>>(attr.get(name));
@@ -125,6 +124,14 @@ Type dense_type(const InferContext& context, const std::string& text) {
   return type;
 }
 
+/// Element type of the row splits of a ragged feature.
+DType named_splits(const InferContext& context, size_t feature) {
+  const std::vector<std::string>& list = names_in(context.attr, "splits");
+  const auto dtype = feature < list.size() ? parse_dtype(list[feature]) : std::nullopt;
+  if (dtype != kI32 && dtype != kI64) context.fail("row splits of ragged feature {} must be i32 or i64", feature);
+  return *dtype;
+}
+
 void infer_parse_example(InferContext& context) {
   const AttributeView& attr = context.attr;
   const Shape& records = context.shape(0);
@@ -153,9 +160,9 @@ void infer_parse_example(InferContext& context) {
   const auto& ragged = names_in(attr, "ragged_types");
   for (const std::string& type : ragged) context.result(named_type(context, type), Shape{Dim()});
   for (size_t i = 0; i < ragged.size(); ++i)
-    context.result(attr.dtype("splits"), Shape{rank == 0                 ? Dim(int64_t{0})
-                                               : records.dims[0].known() ? Dim(records.dims[0].size + 1)
-                                                                         : Dim()});
+    context.result(named_splits(context, i), Shape{rank == 0                 ? Dim(int64_t{0})
+                                                   : records.dims[0].known() ? Dim(records.dims[0].size + 1)
+                                                                             : Dim()});
 }
 
 class ExampleParser {
@@ -309,18 +316,14 @@ std::vector<OpDef> make_example_rows() {
            "behind), of the ragged ones values and row splits; a dense feature that is not there is its default, "
            "or an error where that is empty",
        .inputs = {{"records", Accepts::text}, {"defaults", Accepts::any_tensor, InputDef::Arity::variadic}},
-       .attributes = {list_of("sparse"),
-                      list_of("sparse_types"),
-                      list_of("dense"),
-                      list_of("dense_types"),
-                      list_of("ragged"),
-                      list_of("ragged_types"),
-                      {"splits", AttrKind::dtype, Attribute(kI64)}},
+       .attributes = {list_of("sparse"), list_of("sparse_types"), list_of("dense"), list_of("dense_types"),
+                      list_of("ragged"), list_of("ragged_types"), list_of("splits")},
        .results = {},
        .traits = kHostValue | kDynamicResult,
        .infer = infer_parse_example,
        .reference = parse_example,
        .oracle = untested(kExampleTests)},
+      csv_row(),
   };
 }
 

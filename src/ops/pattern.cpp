@@ -11,7 +11,7 @@ namespace cairn {
 namespace {
 
 using Step = Pattern::Step;
-using Range = Pattern::Range;
+using Chars = Pattern::Range;
 using Op = Pattern::Op;
 using Check = Pattern::Check;
 
@@ -28,11 +28,11 @@ std::pair<uint32_t, size_t> character(std::string_view text) {
   return {value, size};
 }
 
-std::vector<Range> inverted(std::vector<Range> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.low < b.low; });
-  std::vector<Range> result;
+std::vector<Chars> inverted(std::vector<Chars> ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const Chars& a, const Chars& b) { return a.low < b.low; });
+  std::vector<Chars> result;
   uint32_t next = 0;
-  for (const Range& range : ranges) {
+  for (const Chars& range : ranges) {
     if (range.low > next) result.push_back({next, range.low - 1});
     next = std::max(next, range.high + 1);
   }
@@ -41,7 +41,7 @@ std::vector<Range> inverted(std::vector<Range> ranges) {
 }
 
 /// Both cases of every ASCII letter of the ranges.
-void add_cases(std::vector<Range>& ranges) {
+void add_cases(std::vector<Chars>& ranges) {
   const size_t count = ranges.size();
   for (size_t i = 0; i < count; ++i)
     for (auto [first, shift] : {std::pair{'a', -32}, std::pair{'A', 32}}) {
@@ -55,10 +55,10 @@ void add_cases(std::vector<Range>& ranges) {
 
 struct NamedSet {
   std::string_view name;
-  std::vector<Range> ranges;
+  std::vector<Chars> ranges;
 };
 
-const std::vector<Range>* named_set(std::string_view name) {
+const std::vector<Chars>* named_set(std::string_view name) {
   static const std::vector<NamedSet> kSets = {
       {"d", {{'0', '9'}}},
       {"w", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
@@ -113,7 +113,7 @@ class Parser {
     return here() - 1;
   }
   void save(int place) { add({.op = Op::save, .to = static_cast<uint32_t>(place)}); }
-  void add_set(std::vector<Range> ranges) {
+  void add_set(std::vector<Chars> ranges) {
     if (flags_.fold) add_cases(ranges);
     add({.op = Op::set, .ranges = std::move(ranges)});
   }
@@ -303,14 +303,14 @@ class Parser {
   }
 
   /// What \d and its like, in a bracket or not, stand for; nothing where the letter is no class.
-  std::optional<std::vector<Range>> perl_class() {
+  std::optional<std::vector<Chars>> perl_class() {
     if (text_.empty()) fail("it ends with a backslash");
     const char letter = text_[0];
     if (letter == 'p' || letter == 'P') fail("Unicode classes are not supported");
     const char low = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
     if (low != 'd' && low != 'w' && low != 's') return std::nullopt;
     text_.remove_prefix(1);
-    std::vector<Range> set = *named_set(std::string_view(&low, 1));
+    std::vector<Chars> set = *named_set(std::string_view(&low, 1));
     return letter == low ? set : inverted(set);
   }
 
@@ -374,7 +374,7 @@ class Parser {
 
   void bracket() {
     const bool negative = eat("^");
-    std::vector<Range> set;
+    std::vector<Chars> set;
     for (bool first = true; first || !text_.starts_with(']'); first = false) {
       if (text_.empty()) fail("'[' has no ']'");
       if (eat("[:")) {
@@ -383,7 +383,7 @@ class Parser {
         const auto* named = end == std::string_view::npos ? nullptr : named_set(text_.substr(0, end - inverse));
         if (named == nullptr) fail("a class has no such name");
         text_.remove_prefix(end - inverse + 2);
-        const std::vector<Range> ranges = inverse ? inverted(*named) : *named;
+        const std::vector<Chars> ranges = inverse ? inverted(*named) : *named;
         set.insert(set.end(), ranges.begin(), ranges.end());
         continue;
       }
@@ -393,7 +393,7 @@ class Parser {
           set.insert(set.end(), ranges->begin(), ranges->end());
           continue;
         }
-      Range range{backslash ? escaped() : next(), 0};
+      Chars range{backslash ? escaped() : next(), 0};
       range.high = range.low;
       if (text_.size() > 1 && text_[0] == '-' && text_[1] != ']') {
         eat("-");
@@ -486,7 +486,7 @@ std::optional<Pattern::Places> Pattern::search(std::string_view text, size_t fro
       }
       const bool fits = at < text.size() &&
                         std::any_of(step.ranges.begin(), step.ranges.end(),
-                                    [v = value](const Range& range) { return v >= range.low && v <= range.high; });
+                                    [v = value](const Chars& range) { return v >= range.low && v <= range.high; });
       if (fits) follow(next, number + 1, text, at + size, std::move(places));
     }
     std::swap(now, next);

@@ -7,7 +7,7 @@ namespace cairn {
 
 namespace {
 
-constexpr const char* kRaggedTests = "its rows are compared with TensorFlow by tests/python/test_sparse.py";
+constexpr const char* kRaggedTests = "its rows are compared with TensorFlow by tests/python/test_texts.py";
 
 /// Row splits that go from 0 to `count`, never back.
 Dims checked_splits(const KernelContext& context, const Tensor& tensor, int64_t count) {

@@ -11,7 +11,7 @@ namespace cairn {
 
 namespace {
 
-constexpr const char* kSparseTests = "tests/python/test_sparse.py compares it with TensorFlow";
+constexpr const char* kSparseTests = "tests/python/test_texts.py compares it with TensorFlow";
 
 const InputDef kIndices{"indices", Accepts::shape_integers}, kShape{"shape", Accepts::shape_integers};
 

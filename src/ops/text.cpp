@@ -1,10 +1,8 @@
 // Ops on texts, which are bytes: hashed, measured, compared with patterns, split, joined and read as numbers.
-#include <charconv>
-
+#include "ops/text.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/pattern.h"
-#include "ops/text.h"
 #include "ops/text_hash.h"
 
 namespace cairn {
@@ -22,12 +20,6 @@ void map_texts(KernelContext& context, DType dtype, Make&& make) {
 template <DType dtype>
 void infer_like_text(InferContext& context) {
   context.result(dtype, context.shape(0));
-}
-
-std::string_view stripped(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -105,27 +97,6 @@ void infer_text_bucket(InferContext& context) {
   if (context.attr.integers("key").size() != 2)
     context.fail("the key has {} numbers, expected 2", context.attr.integers("key").size());
   context.result(kI64, context.shape(0));
-}
-
-/// A number as TensorFlow reads it: nothing but blanks around it, no locale.
-template <class T>
-bool read_number(std::string_view text, T& value) {
-  text = stripped(text);
-  if constexpr (std::is_floating_point_v<T>) {
-    constexpr size_t kLongest = 32;  // TensorFlow's buffer
-    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-    const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-    const bool letters = !digits.empty() && std::isalpha(static_cast<uint8_t>(digits[0])) != 0;
-    if (text.size() >= kLongest || (letters && digits.size() != 3)) return false;
-  }
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || end != text.data() + text.size()) return false;
-  if constexpr (std::is_floating_point_v<T>)
-    if (fault == std::errc::result_out_of_range) {  // an infinity or zero, as strtod has it
-      value = static_cast<T>(std::strtod(std::string(text).c_str(), nullptr));
-      return true;
-    }
-  return fault == std::errc();
 }
 
 void text_to_number(KernelContext& context) {

@@ -1,6 +1,7 @@
 // What the ops on texts share.
 #pragma once
 
+#include <charconv>
 #include <span>
 #include <string>
 
@@ -14,8 +15,38 @@ inline std::span<const std::string> texts(const Tensor& tensor) { return tensor.
 
 inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+inline std::string_view stripped(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// A number as TensorFlow reads it: nothing but blanks around it, no locale.
+template <class T>
+bool read_number(std::string_view text, T& value) {
+  text = stripped(text);
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr size_t kLongest = 32;  // TensorFlow's buffer
+    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+    const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+    const bool letters = !digits.empty() && std::isalpha(static_cast<uint8_t>(digits[0])) != 0;
+    if (text.size() >= kLongest || (letters && digits.size() != 3)) return false;
+  }
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || end != text.data() + text.size()) return false;
+  if constexpr (std::is_floating_point_v<T>)
+    if (fault == std::errc::result_out_of_range) {  // an infinity or zero, as strtod has it
+      value = static_cast<T>(std::strtod(std::string(text).c_str(), nullptr));
+      return true;
+    }
+  return fault == std::errc();
+}
+
 inline AttrDef text_or(const char* name, const char* fallback) {
   return {name, AttrKind::text, Attribute(std::string(fallback))};
 }
+
+/// The row of decode_csv, one of example_ops().
+OpDef csv_row();
 
 }  // namespace cairn

@@ -15,7 +15,7 @@ void split_at_bytes(std::string_view text, std::string_view separators, bool ski
     for (size_t i = 0; i < text.size(); ++i) parts.push_back(text.substr(i, 1));
     return;
   }
-  for (size_t begin = 0; begin <= text.size();) {
+  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
     const size_t end = std::min(text.find_first_of(separators, begin), text.size());
     if (!skip_empty || end > begin) parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;

@@ -173,8 +173,8 @@ TEST(Problems, BothBranchesAndWhatIsBelowThemAreLookedAt) {
   EXPECT_EQ(problems_of(with("r")), (Texts{"First: f", "Last: y", "Second: s"}));
   EXPECT_EQ(problems_of(R"(node { name: "u" op: "Above" input: "r" } )" + with("u")),
             (Texts{"Above: u", "First: f", "Last: y", "Second: s"}));
-  EXPECT_EQ(problems_of(R"(node { name: "u" op: "HashTableV2" } )" + with("u")),
-            (Texts{"First: f", "HashTableV2: u", "Last: y", "Second: s"}));
+  EXPECT_EQ(problems_of(R"(node { name: "u" op: "IteratorV2" } )" + with("u")),
+            (Texts{"First: f", "IteratorV2: u", "Last: y", "Second: s"}));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ def test_a_frozen_recommender_keeps_its_tables(recommender, command, tmp_path):
     model = cairn.load(str(tmp_path / "frozen.om"))
     inputs = []
     for port in model.inputs:
-        value = pairs[0][0][port.name.removeprefix("serving_default_").replace("input_example_tensor", "examples")]
+        value = pairs[1][0][port.name.removeprefix("serving_default_").replace("input_example_tensor", "examples")]
         np.save(tmp_path / f"{port.name}.npy", as_bytes(value))
         inputs += ["--input", f"{port.name}={port.name}.npy"]
     done = command("cairn", "verify", "frozen.om", "--against", "frozen.pb", *inputs)

@@ -1,4 +1,4 @@
-// TensorFlow's ops that read records: tf.train.Example.
+// TensorFlow's ops that read records: tf.train.Example and lines of CSV.
 #include "frontends/fold.h"
 #include "frontends/tensorflow/importer.h"
 
@@ -81,15 +81,23 @@ void parse_example(OpContext& c) {
   Attributes attributes{{"sparse", found.sparse}, {"sparse_types", written(types(c, "sparse_types"))},
                         {"dense", found.dense},   {"dense_types", dense_types(c)},
                         {"ragged", found.ragged}, {"ragged_types", written(types(c, "ragged_value_types"))}};
-  const std::vector<DType> splits = types(c, "ragged_split_types");
-  for (DType dtype : splits)
-    if (dtype != splits[0]) c.refuse("row splits of different types are not supported");
-  if (!splits.empty()) attributes.set("splits", splits[0]);
+  attributes.set("splits", written(types(c, "ragged_split_types")));
   auto* made = c.b.add_node(op_named("parse_example"), operands, attributes);
   for (const auto& result : made->results) c.out.push_back(result.get());
 }
 
+void decode_csv(OpContext& c) {
+  c.expect_inputs(1, c.in.size());
+  auto* made = c.b.add_node(op_named("decode_csv"), c.in,
+                            {{"delimiter", c.text("field_delim", ",")},
+                             {"quotes", c.boolean("use_quote_delim", true)},
+                             {"missing", c.text("na_value", "")},
+                             {"columns", c.integers("select_cols")}});
+  for (const auto& result : made->results) c.out.push_back(result.get());
+}
+
 constexpr Row kExampleRows[] = {
+    {"DecodeCSV", decode_csv},
     {"ParseExample", parse_example},
     {"ParseExampleV2", parse_example},
     {"ParseSingleExample", parse_example},

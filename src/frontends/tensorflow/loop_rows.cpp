@@ -181,6 +181,9 @@ constexpr std::string_view kHostOps[] = {
 
 const Row* find_cluster_row(std::string_view op) {
   if (std::find(std::begin(kHostOps), std::end(kHostOps), op) != std::end(kHostOps)) return nullptr;
+  for (auto family : {text_rows, lookup_rows, example_rows, sparse_tensor_rows})  // would be planned anew in every step
+    for (const Row& row : family())
+      if (row.op == op) return nullptr;
   for (const Row& row : kLoopRows)
     if (row.op == op) return row.build == nullptr ? nullptr : &row;
   return find_row(op);
