@@ -40,7 +40,7 @@ def recommender(request, tmp_path_factory):
     path = getattr(recommenders, request.param)(folder)
     (folder / "words.txt").unlink(missing_ok=True)  # the export has its own
     records = recommenders.EXAMPLES
-    wide = [{"examples": np.array(some, object)} for some in (records, records[1:2], records[2:] + records[:1])]
+    wide = [{"examples": np.array(some, object)} for some in (records, records[:2], records[2:] + records[:1])]
     feeds = wide if request.param == "wide_and_deep" else [arrays(feed) for feed in FEEDS[request.param]]
     loaded = tf.saved_model.load(path)
     signature = "predict" if request.param == "wide_and_deep" else "serving_default"
@@ -74,9 +74,9 @@ def test_a_frozen_recommender_keeps_its_tables(recommender, command, tmp_path):
     done = command("cairn", "convert", "frozen.pb", "-o", "frozen.om")
     assert done.returncode == 0, done.stderr
     model = cairn.load(str(tmp_path / "frozen.om"))
-    inputs = []
+    feed, inputs = pairs[1 if "examples" in pairs[0][0] else 0][0], []  # NumPy's files drop zeros at the end of a text
     for port in model.inputs:
-        value = pairs[1][0][port.name.removeprefix("serving_default_").replace("input_example_tensor", "examples")]
+        value = feed[port.name.removeprefix("serving_default_").replace("input_example_tensor", "examples")]
         np.save(tmp_path / f"{port.name}.npy", as_bytes(value))
         inputs += ["--input", f"{port.name}={port.name}.npy"]
     done = command("cairn", "verify", "frozen.om", "--against", "frozen.pb", *inputs)
