@@ -64,20 +64,21 @@ void sparse_cross(OpContext& c) {
   const bool joined_texts = c.node().op == "SparseCrossV2";
   if (count < 0 || static_cast<int64_t>(c.in.size()) < 3 * count + joined_texts)
     fail(ErrorKind::invalid_model, "", "has {} inputs for {} sparse tensors", c.in.size(), count);
+  std::vector<Value*> operands(c.in.begin(), c.in.end());
   Attributes attributes{{"sparse", count}};
   if (joined_texts) {
     const Tensor separator = c.constant(c.in.size() - 1, "the separator");
     if (separator.dtype() != kString || separator.count() != 1)
       fail(ErrorKind::invalid_model, "", "the separator must be one string");
     attributes.set("separator", separator.values<std::string>()[0]);
-    c.in.pop_back();
+    operands.pop_back();
   } else {
     attributes.set("hashed", c.boolean("hashed_output", false));
     attributes.set("buckets", c.integer("num_buckets"));
     attributes.set("key", c.integer("hash_key"));
   }
-  for (size_t i = 0; i < c.in.size(); ++i) c.in[i] = as_features(c, c.in[i]);
-  results_of(c, c.b.add_node(op_named("sparse_cross"), c.in, attributes));
+  for (Value*& operand : operands) operand = as_features(c, operand);
+  results_of(c, c.b.add_node(op_named("sparse_cross"), operands, attributes));
 }
 
 /// shape, values, default, rows of each dim.
