@@ -199,7 +199,7 @@ std::vector<AttrDef> window_attributes(std::vector<AttrDef> more) {
   return all;
 }
 
-std::vector<OpDef> make_pooling_rows() {
+std::vector<OpDef> pooling_rows() {
   return {
       {.name = "max_pool2d",
        .summary = "largest element of each window, NaN when one is NaN; padding never wins: a window all in padding "
@@ -257,6 +257,11 @@ std::vector<OpDef> make_pooling_rows() {
        .cases = {"f32[1, 4, 4, 1] {window = [2, 2], strides = [2, 2]}",
                  "f32[2, 7, 8, 5] {window = [3, 3], strides = [2, 2], padding = same}",
                  "i32[1, 4, 4, 3] {window = [2, 2]}", "f32[1, 3, 3, 1]=[1, 1, 1, 1, 1, 1, 1, 1, 1] {window = [2, 2]}"}},
+  };
+}
+
+std::vector<OpDef> pooling_gradient_rows() {
+  return {
       {.name = "max_pool2d_gradient",
        .summary = "gradient of max_pool2d by its image x: each element of dy goes to the first largest element of its "
                   "window in row-major order (a NaN only when it comes first); a window all in padding gives nothing",
@@ -307,7 +312,11 @@ std::vector<OpDef> make_pooling_rows() {
 }  // namespace
 
 std::span<const OpDef> pooling_ops() {
-  static const std::vector<OpDef> rows = make_pooling_rows();
+  static const std::vector<OpDef> rows = [] {
+    std::vector<OpDef> all = pooling_rows(), gradients = pooling_gradient_rows();
+    all.insert(all.end(), gradients.begin(), gradients.end());
+    return all;
+  }();
   return rows;
 }
 

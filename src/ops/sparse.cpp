@@ -554,6 +554,11 @@ std::vector<OpDef> make_sparse_rows() {
        .reference = sparse_softmax,
        .oracle = {"tf.raw_ops.SparseSoftmax(sp_indices=indices, sp_values=values, sp_shape=shape)", kTensorFlow},
        .cases = {"i64[4, 2]=[0, 0, 0, 3, 1, 2, 1, 5], f32[4], i64[2]=[3, 6]"}},
+  };
+}
+
+std::vector<OpDef> make_cross_rows() {
+  return {
       {.name = "sparse_cross",
        .summary =
            "all choices of one feature from each input of a row, hashed to a bucket (by fingerprints, beginning with "
@@ -575,7 +580,11 @@ std::vector<OpDef> make_sparse_rows() {
 }  // namespace
 
 std::span<const OpDef> sparse_ops() {
-  static const std::vector<OpDef> rows = make_sparse_rows();
+  static const std::vector<OpDef> rows = [] {
+    std::vector<OpDef> all = make_sparse_rows(), crosses = make_cross_rows();
+    all.insert(all.end(), crosses.begin(), crosses.end());
+    return all;
+  }();
   return rows;
 }
 
