@@ -8,6 +8,12 @@
 namespace cairn::onnx {
 namespace {
 
+int64_t one_integer(OpContext& c, size_t input, const char* what) {
+  const std::vector<int64_t> values = c.constant_integers(input, what);
+  if (values.size() != 1) fail(ErrorKind::invalid_model, "", "{} must be one integer, found {}", what, values.size());
+  return values[0];
+}
+
 /// Real numbers (a last dim of 1) get an imaginary part of 0.
 Value* as_pairs(OpContext& c, Value* x) {
   const size_t rank = c.rank(0);
@@ -36,13 +42,14 @@ void dft(OpContext& c) {
   c.expect_inputs(1, 3);
   const auto rank = static_cast<int64_t>(c.rank(0));
   int64_t axis = c.opset < 20 ? c.integer("axis", 1) : -2;
-  if (c.given(2)) axis = c.constant_integers(2, "the axis").at(0);
+  if (c.given(2)) axis = one_integer(c, 2, "the axis");
   axis = normal_axis(axis, static_cast<size_t>(rank));
   if (axis == rank - 1) fail(ErrorKind::invalid_model, "", "axis {} is that of the complex parts", axis);
   const bool inverse = c.integer("inverse", 0) != 0, onesided = c.integer("onesided", 0) != 0;
   std::optional<int64_t> length;
-  if (c.given(1)) length = c.constant_integers(1, "the length").at(0);
-  if (length && *length < 1) fail(ErrorKind::invalid_model, "", "the length is {}", *length);
+  if (c.given(1)) length = one_integer(c, 1, "the length");
+  if (length && (*length < 1 || *length > (int64_t{1} << 40)))
+    fail(ErrorKind::invalid_model, "", "the length is {}", *length);
   Value* x = as_pairs(c, c.in[0]);
   const Dim size = x->type.shape.dims[static_cast<size_t>(axis)];
   if (onesided && inverse) {
@@ -66,15 +73,15 @@ void stft(OpContext& c) {
   c.expect_inputs(2, 4);
   if (c.rank(0) != 3) fail(ErrorKind::invalid_model, "", "the signal has {} dims, expected 3", c.rank(0));
   const Dim size = c.in[0]->type.shape.dims[1];
-  const int64_t step = c.constant_integers(1, "the step").at(0);
+  const int64_t step = one_integer(c, 1, "the step");
   int64_t length = 0;
-  if (c.given(3)) length = c.constant_integers(3, "the length of a frame").at(0);
+  if (c.given(3)) length = one_integer(c, 3, "the length of a frame");
   if (!c.given(3) && c.given(2) && c.rank(2) == 1) length = c.in[2]->type.shape.dims[0].size;
   if (!size.known() || length < 1 || step < 1 || length > size.size)
     c.refuse("the sizes of signal and frames are not known, or do not fit");
   const int64_t frames = 1 + (size.size - length) / step;
   const auto count = element_count({frames, length});
-  if (!count || *count > (1 << 26)) c.refuse("{} frames of {} elements are too many", frames, length);
+  if (!count || *count > (1 << 22)) c.refuse("{} frames of {} elements are too many", frames, length);
   std::vector<int64_t> at;
   for (int64_t frame = 0; frame < frames; ++frame)
     for (int64_t i = 0; i < length; ++i) at.push_back(frame * step + i);
@@ -96,8 +103,8 @@ void stft(OpContext& c) {
 /// Sums of cosines: Hann's, Hamming's and Blackman's windows.
 void window(OpContext& c) {
   c.expect_inputs(1, 1);
-  const int64_t size = c.constant_integers(0, "the size").at(0);
-  if (size < 0 || size > (1 << 26)) fail(ErrorKind::invalid_model, "", "the size is {}", size);
+  const int64_t size = one_integer(c, 0, "the size");
+  if (size < 0 || size > (1 << 22)) fail(ErrorKind::invalid_model, "", "the size is {}", size);
   const std::string_view name = c.target;
   const double first = name == "hann"      ? 0.5
                        : name == "hamming" ? 25.0 / 46

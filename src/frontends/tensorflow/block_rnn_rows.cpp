@@ -29,8 +29,13 @@ Value* beside(Builder& b, const Values& parts) { return b.add("concat", parts, {
 int64_t known_size(OpContext& c, const Value* x, size_t axis, const char* what) {
   const Shape& shape = x->type.shape;
   if (!shape.ranked || axis >= shape.rank()) fail(ErrorKind::invalid_model, "", "{} are {}", what, to_string(x->type));
-  if (!shape.dims[axis].known()) c.refuse("the size of {} is not known", what);
+  if (!shape.dims[axis].known() || shape.dims[axis].size > (1 << 28))
+    c.refuse("the size of {} is {}", what, to_string(shape.dims[axis]));
   return shape.dims[axis].size;
+}
+
+Value* zeros(OpContext& c, const Value* like, int64_t size) {
+  return c.b.add("broadcast_to", {scalar_like(like, 0, c.b), c.b.ints({size})});
 }
 
 /// A loop over the first dim of `sequences`.
@@ -199,7 +204,7 @@ void lstm_cell_gradient(OpContext& c) {
   const auto d = lstm.slopes(c.b, s, c.in[1], c.in[14], c.in[15], {c.in[4], c.in[5], c.in[6]});
   c.out = {d.before, d.all, shared(c, d.input, c.in[1]), shared(c, d.forget, c.in[1]), shared(c, d.output, c.in[9])};
   if (!lstm.peephole)
-    for (size_t i : {2, 3, 4}) c.out[i] = c.b.constant(Tensor::zeros(c.in[0]->type.dtype, {lstm.hidden}));
+    for (size_t i : {2, 3, 4}) c.out[i] = zeros(c, c.in[0], lstm.hidden);
 }
 
 /// What stood before each step: `first`, then all of the sequence but its last.
@@ -233,7 +238,9 @@ void block_lstm(OpContext& c) {
   c.out = {s.input, all[0], s.forget, s.output, s.fresh, c.b.add("tanh", {all[0]}), all[1]};
   const Dim steps = x->type.shape.dims[0];
   const Tensor* told = constant_of(c.in[0]);
-  if (told != nullptr && told->count() == 1 && steps.known() && told->as_i64()[0] >= steps.size) return;
+  if (told != nullptr && told->count() == 1 && told->dtype().is_integer() && steps.known() &&
+      told->as_i64()[0] >= steps.size)
+    return;
   Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
   Value* count = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
   Value* number = c.b.add("iota", {zero, count, one}, {{"dtype", kI64}});
@@ -279,7 +286,7 @@ void block_lstm_gradient(OpContext& c) {
   const Gate gates[] = {kInput, kForget, kOutput};
   for (size_t i = 0; i < 3; ++i)
     c.out.push_back(lstm.peephole ? shared(c, lstm.gate(c.b, all, gates[i]), i == 2 ? c.in[10] : cells)
-                                  : c.b.constant(Tensor::zeros(x->type.dtype, {lstm.hidden})));
+                                  : zeros(c, x, lstm.hidden));
   c.out.push_back(shared(c, all, nullptr));
 }
 

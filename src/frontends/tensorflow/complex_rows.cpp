@@ -8,6 +8,7 @@
 namespace cairn::tensorflow {
 
 Value* pairs_of(OpContext& c, Value* z) {
+  if (!is_complex(z)) fail(ErrorKind::invalid_model, "", "takes complex numbers, found {}", to_string(z->type));
   return c.b.add("bitcast", {z}, {{"dtype", z->type.dtype == kC64 ? kF32 : kF64}});
 }
 

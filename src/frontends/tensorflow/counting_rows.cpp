@@ -196,7 +196,8 @@ void nth_element(OpContext& c) {
 void unravel_index(OpContext& c) {
   c.expect_inputs(2);
   auto sizes = sizes_in(c.in[1]);
-  if (!sizes) c.refuse("the number of dims is not known");
+  if (!sizes || sizes->size() > 64) c.refuse("the number of dims is not known, or above 64");
+  if (sizes->empty()) fail(ErrorKind::invalid_model, "", "there are no dims");
   const DType dtype = c.in[0]->type.dtype;
   Value* rest = cast_to(c.in[0], kI64, c.b);
   std::vector<Value*> coordinates(sizes->size());

@@ -73,6 +73,7 @@ void greedy_decoder(OpContext& c) {
 void beam_search_decoder(OpContext& c) {
   Value *logits = c.in[0], *lengths = checked_lengths(c);
   const int64_t paths = c.integer("top_paths");
+  if (paths > 1000) c.refuse("{} paths are not supported", paths);
   auto* made = c.b.add_node(op_named("ctc_beam_search"), {logits, lengths},
                             {{"beam_width", c.integer("beam_width")},
                              {"top_paths", paths},

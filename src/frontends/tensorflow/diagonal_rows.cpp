@@ -96,7 +96,7 @@ class Band {
     std::vector<int64_t> k = operand ? c.constant_integers(*operand, "the diagonals") : std::vector<int64_t>{0};
     if (k.empty() || k.size() > 2) fail(ErrorKind::invalid_model, "", "names {} diagonals, expected 1 or 2", k.size());
     lower_ = k[0], upper_ = k.back();
-    if (lower_ > upper_ || std::max(std::abs(lower_), std::abs(upper_)) > INT32_MAX)
+    if (lower_ > upper_ || lower_ < -INT32_MAX || upper_ > INT32_MAX)
       fail(ErrorKind::invalid_model, "", "the diagonals {} to {} are out of range", lower_, upper_);
     const std::string align = c.text("align", c.node().op.ends_with("V3") ? "RIGHT_LEFT" : "LEFT_LEFT");
     const size_t middle = align.find('_');
@@ -140,7 +140,7 @@ class Band {
       std::vector<NewDim> dims;
       for (int n = 0; n + 2 < rank; ++n) dims.push_back({-1, n});
       const Dim size = diagonals->type.shape.dims.back();
-      dims.push_back({size.known() ? size.size * count() : -1, -1});
+      dims.push_back({size.known() ? element_count({size.size, count()}).value_or(-1) : -1, -1});
       flat = reshape_to(diagonals, dims, c_.b);
     }
     const Formula safe = inside.choose(at, at * 0.0).folded();

@@ -27,7 +27,9 @@ void fft(OpContext& c) {
 Value* fitted(OpContext& c, Value* x, size_t axis, Value* length) {
   const size_t rank = x->type.shape.rank();
   const Dim size = x->type.shape.dims[axis];
-  if (const Tensor* told = constant_of(length); told && size.known() && told->as_i64()[0] == size.size) return x;
+  if (const Tensor* told = constant_of(length);
+      told && size.known() && told->count() == 1 && told->as_i64()[0] == size.size)
+    return x;
   std::vector<Value*> begins(rank, c.b.ints({0})), ends(rank, c.b.ints({kToTheEnd})), pads(2 * rank, c.b.ints({0}));
   ends[axis] = length;
   const Formula missing = (Formula(c, length) - Formula(c, dim_of(x, axis, c.b))).with("maximum", 0).folded();
@@ -39,7 +41,11 @@ Value* fitted(OpContext& c, Value* x, size_t axis, Value* length) {
 
 /// Operand 1 is the lengths of the transformed dims.
 Value* length_of(OpContext& c, int64_t axis) {
-  return folded(part_of(cast_to(c.in[1], kI64, c.b), axis, axis + 1, c.b), c.b);
+  Value* length = folded(part_of(cast_to(c.in[1], kI64, c.b), axis, axis + 1, c.b), c.b);
+  const Tensor* told = constant_of(length);
+  if (told != nullptr && (told->count() != 1 || told->as_i64()[0] < 0))
+    fail(ErrorKind::invalid_model, "", "the length of transformed dim {} is missing or negative", axis);
+  return length;
 }
 Value* as_scalar(OpContext& c, Value* vector) { return folded(c.b.add("reshape", {vector, c.b.ints({})}), c.b); }
 
@@ -119,7 +125,7 @@ void audio_spectrogram(OpContext& c) {
   c.expect_inputs(1);
   const int64_t window = c.integer("window_size"), stride = c.integer("stride");
   if (c.rank(0) != 2) fail(ErrorKind::invalid_model, "", "the sound has {} dims, expected 2", c.rank(0));
-  if (window < 2 || window > (1 << 24) || stride < 1)
+  if (window < 2 || window > (1 << 20) || stride < 1)
     fail(ErrorKind::invalid_model, "", "window_size is {}, stride {}", window, stride);
   int64_t length = 1;
   while (length < window) length *= 2;
@@ -178,7 +184,7 @@ void mfcc(OpContext& c) {
   const Dim bins = c.in[0]->type.shape.dims[2];
   if (!bins.known()) c.refuse("the number of frequencies is not known");
   if (channels < 1 || coefficients < 1 || bins.size < 2 || !element_count({bins.size, channels}) ||
-      *element_count({bins.size, channels}) > (1 << 26) || coefficients > channels)
+      *element_count({bins.size, channels}) > (1 << 22) || coefficients > channels)
     fail(ErrorKind::invalid_model, "", "makes {} coefficients from {} channels of {} bins", coefficients, channels,
          bins.size);
   std::vector<double> cosines(static_cast<size_t>(channels * coefficients));

@@ -63,7 +63,9 @@ void split(OpContext& c) {
 /// SplitV whose sizes, or the size of whose rest, only the run tells.
 void split_computed(OpContext& c, int64_t axis) {
   const auto count = static_cast<int64_t>(c.integer("num_split"));
-  if (count < 1 || count > kMostParts) fail(ErrorKind::invalid_model, "", "splits into {} parts", count);
+  const auto told = sizes_in(c.in[1]);
+  if (count < 1 || count > kMostParts || (told && static_cast<int64_t>(told->size()) != count))
+    fail(ErrorKind::invalid_model, "", "splits into {} parts of {} sizes", count, told ? told->size() : 0);
   const Attributes first{{"axes", std::vector<int64_t>{0}}, {"keep_dims", true}};
   Value *total = dim_of(c.in[0], static_cast<size_t>(axis), c.b), *sizes = cast_to(c.in[1], kI64, c.b);
   Value* given = c.b.add("sub", {total, c.b.add("add", {c.b.add("reduce_sum", {sizes}, first), c.b.ints({1})})});
