@@ -8,7 +8,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-struct Parts {
+struct TensorFields {
   DataType dtype = kDtInvalid;
   ShapeProto shape;
   std::string_view content;
@@ -18,8 +18,8 @@ struct Parts {
   std::vector<std::string_view> texts;
 };
 
-Parts read_parts(std::string_view bytes, ModelBytes& model) {
-  Parts parts;
+TensorFields read_fields(std::string_view bytes, ModelBytes& model) {
+  TensorFields parts;
   Wire wire(bytes, "TensorProto", model);
   while (wire.next()) {
     switch (wire.field()) {
@@ -56,7 +56,7 @@ void splat(Tensor& tensor, size_t filled) {
     std::memcpy(data + i * size, data + (filled - 1) * size, size);
 }
 
-Tensor read_texts(const Parts& parts, ModelBytes& model, int64_t count, const std::string& where) {
+Tensor read_texts(const TensorFields& parts, ModelBytes& model, int64_t count, const std::string& where) {
   if (parts.texts.size() > static_cast<uint64_t>(count) || !parts.content.empty())
     fail(ErrorKind::invalid_model, where, "string tensor has {} values for {} elements", parts.texts.size(), count);
   uint64_t bytes = static_cast<uint64_t>(count) * sizeof(std::string);
@@ -75,7 +75,7 @@ Tensor read_texts(const Parts& parts, ModelBytes& model, int64_t count, const st
   return tensor;
 }
 
-Tensor read_values(const Parts& parts, DType dtype, const std::string& where) {
+Tensor read_values(const TensorFields& parts, DType dtype, const std::string& where) {
   Tensor tensor = Tensor::zeros(dtype, parts.shape.dims);
   size_t size = dtype.size();
   size_t given = parts.fixed.empty() ? parts.integers.size() : parts.fixed.size() / size;
@@ -99,7 +99,7 @@ Tensor read_values(const Parts& parts, DType dtype, const std::string& where) {
 }  // namespace
 
 Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& model, const std::string& where) {
-  Parts parts = read_parts(value.tensor, *model);
+  TensorFields parts = read_fields(value.tensor, *model);
   if (!value.payload.empty()) parts.content = value.payload;
   std::optional<DType> dtype = dtype_of(parts.dtype);
   if (!dtype) fail(ErrorKind::unsupported, where, "tensors of {} are not supported", to_string(parts.dtype));
