@@ -37,9 +37,7 @@ class Step {
   /// The state's part of `count` gates from `first` on.
   Value* of_state(Value* h, int64_t first, int64_t count) {
     const int64_t begin = first * layer_.hidden, end = begin + count * layer_.hidden;
-    Value* part = cut(b, layer_.kernel, begin, end);
-    Value* y =
-        layer_.convolves ? b.add("conv2d", {h, part}, {{"padding", std::string("same")}}) : b.add("matmul", {h, part});
+    Value* y = layer_.product(h, cut(b, layer_.kernel, begin, end), b);
     return layer_.bias == nullptr ? y : sum(b, y, cut(b, layer_.bias, begin, end));
   }
   Value* gate(Value* all, size_t number) {

@@ -26,7 +26,10 @@ struct Recurrence {
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
   bool backwards = false;
 
-  bool convolves = false;  // LSTM: states are images, hidden channels each, and the kernel is one of a convolution
+  /// The state's part of gates, by their part of the kernel. States of an LSTM may be images of `hidden` channels.
+  std::function<Value*(Value* state, Value* kernel, Builder& b)> product = [](Value* state, Value* kernel, Builder& b) {
+    return b.add("matmul", {state, kernel});
+  };
 
   Value* input = nullptr;      // [steps, batch, gates * hidden]: the inputs' part of every gate, with its bias
   Value* kernel = nullptr;     // [hidden, gates * hidden], for the state

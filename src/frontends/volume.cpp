@@ -64,6 +64,15 @@ class Slices {
 
 }  // namespace
 
+DepthWindow depth_window(int64_t in, int64_t size, int64_t stride, int64_t dilation, bool same) {
+  DepthWindow window{size, stride, dilation};
+  if (!same) return window;
+  const int64_t out = (in + stride - 1) / stride;
+  const int64_t missing = std::max<int64_t>(0, (out - 1) * stride + window.reach() - in);
+  window.before = missing / 2, window.after = missing - missing / 2;
+  return window;
+}
+
 void check_volume(const Value* x) {
   const auto& dims = x->type.shape.dims;
   if (dims.size() != 5) fail(ErrorKind::invalid_model, "", "the volume has {} dims, expected 5", dims.size());
@@ -86,6 +95,42 @@ Value* conv3d(Value* x, Value* kernel, const DepthWindow& depth, const Attribute
     sum = sum == nullptr ? part : builder.add("add", {sum, part});
   }
   return slices.volume(sum);
+}
+
+Value* conv3d_transpose(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane,
+                        const std::vector<int64_t>& sizes, Builder& b) {
+  check_volume(x);
+  const auto& dims = x->type.shape.dims;
+  const std::vector<int64_t> kernels = kernel->type.shape.sizes();
+  if (depth.size < 1 || depth.size > kMostDepth)
+    fail(ErrorKind::unsupported, "", "a window of depth {} is not supported", depth.size);
+  const int64_t slices = dims[1].size, out = kernels[3];
+  Value* images = reshape_to(x, {{-1}, {dims[2].size}, {dims[3].size}, {dims[4].size}}, b);
+  const Shape image{images->type.shape.dims[0], Dim(sizes[1]), Dim(sizes[2]), Dim(out)};
+  Value* image_sizes = joined({dim_of(images, 0, b), b.ints({sizes[1], sizes[2], out})}, b);
+  Value* sum = nullptr;
+  for (int64_t tap = 0; tap < depth.size; ++tap) {
+    Value* taken = b.add(
+        "slice", {kernel, b.ints({tap, 0, 0, 0, 0}), b.ints({tap + 1, kToTheEnd, kToTheEnd, kToTheEnd, kToTheEnd})});
+    Value* flat = reshape_to(taken, {{kernels[1]}, {kernels[2]}, {kernels[3]}, {kernels[4]}}, b);
+    Value* part = b.add_node(op_named("conv2d_input_gradient"), {images, flat, image_sizes}, plane, {},
+                             {Type::tensor(x->type.dtype, image)})
+                      ->result();
+    // Slice i lies at i * stride + tap * dilation: zeros between the slices, before and behind them.
+    part = reshape_to(part, {{-1}, {slices}, {1}, {sizes[1] * sizes[2]}, {out}}, b);
+    auto padded = [&](std::vector<int64_t> pads) {
+      return b.add("pad", {part, b.constant(Tensor::of<int64_t>(kI64, {int64_t(pads.size()) / 2, 2}, pads))});
+    };
+    if (depth.stride > 1) part = padded({0, 0, 0, 0, 0, depth.stride - 1, 0, 0, 0, 0});
+    part = reshape_to(part, {{-1}, {slices * depth.stride}, {sizes[1]}, {sizes[2]}, {out}}, b);
+    const int64_t before = tap * depth.dilation;
+    const int64_t after = std::max<int64_t>(0, depth.before + sizes[0] - before - slices * depth.stride);
+    if (before > 0 || after > 0) part = padded({0, 0, before, after, 0, 0, 0, 0, 0, 0});
+    part = b.add("slice", {part, b.ints({0, depth.before, 0, 0, 0}),
+                           b.ints({kToTheEnd, depth.before + sizes[0], kToTheEnd, kToTheEnd, kToTheEnd})});
+    sum = sum == nullptr ? part : b.add("add", {sum, part});
+  }
+  return sum;
 }
 
 Value* pool3d(Value* x, Pooling pooling, const DepthWindow& depth, Attributes plane, Builder& builder) {

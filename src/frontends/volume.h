@@ -15,6 +15,9 @@ struct DepthWindow {
   int64_t reach() const { return (size - 1) * dilation + 1; }
 };
 
+/// The window over `in` slices; under "same" padding it shares what is missing out to both sides, the rest behind.
+DepthWindow depth_window(int64_t in, int64_t size, int64_t stride, int64_t dilation, bool same);
+
 enum class Pooling : uint8_t { largest, mean, mean_with_padding };
 
 /// Refuses volumes whose depth, height, width or channels are not known. Throws Error.
@@ -22,6 +25,10 @@ void check_volume(const Value* x);
 /// x [n, d, h, w, c] with a kernel [kd, kh, kw, c / groups, out]; `plane` has the attributes of conv2d for height and
 /// width. Throws Error invalid_model where no window fits.
 Value* conv3d(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane, Builder& builder);
+/// The volume [n, depth, h, w, out] whose convolution x is, with a kernel [kd, kh, kw, out, c]: `depth` and `plane` tell
+/// how that slides, `sizes` its depth, height and width.
+Value* conv3d_transpose(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane,
+                        const std::vector<int64_t>& sizes, Builder& builder);
 /// `plane` has the attributes of the 2-D pooling.
 Value* pool3d(Value* x, Pooling pooling, const DepthWindow& depth, Attributes plane, Builder& builder);
 

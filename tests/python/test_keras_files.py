@@ -269,6 +269,78 @@ def habits(tf):
     yield "inner", tf.keras.Model(row, [inner(row), limits]), {"row": random.normal(size=(4, 8)).astype(np.float32)}
 
 
+def cells(tf):
+    """Layers over cells, layers with states that stay, with the steps first, and LSTMs that convolve rows and volumes."""
+    L = tf.keras.layers
+    random = np.random.default_rng(15)
+    steps, words = tf.keras.Input((7, 6), name="steps"), tf.keras.Input((7,), name="words")
+    x = {"steps": random.normal(size=(3, 7, 6)).astype(np.float32)}
+    alone = [L.RNN(cell)(steps) for cell in (L.LSTMCell(4), L.GRUCell(3), L.SimpleRNNCell(2, activation="relu"), L.GRUCell(3, reset_after=False))]
+    yield "alone", tf.keras.Model(steps, [*alone, *L.RNN(L.LSTMCell(3), return_state=True, return_sequences=True, go_backwards=True)(steps)]), x
+    stack = lambda: [L.LSTMCell(3), L.GRUCell(2), L.LSTMCell(6)]  # noqa: E731
+    both = L.Bidirectional(L.RNN(stack(), return_sequences=True))(steps)
+    turned = L.RNN(L.StackedRNNCells(stack()), return_sequences=True, go_backwards=True)(steps)
+    last, *states = L.RNN(stack(), return_state=True)(steps)
+    yield "stacked", tf.keras.Model(steps, [last, *states, both, turned, L.Bidirectional(L.RNN(L.GRUCell(3)))(steps)]), x
+    embedded = L.Embedding(30, 6, mask_zero=True)(words)
+    masked = [L.RNN(stack(), return_sequences=True)(embedded), L.RNN(stack(), go_backwards=True)(embedded), L.Bidirectional(L.RNN(stack()))(embedded)]
+    yield "masked", tf.keras.Model(words, masked), {"words": ids(random, (4, 7))}
+    first = [L.LSTM(4, time_major=True, return_sequences=True)(steps), L.GRU(3, time_major=True, go_backwards=True, return_sequences=True)(steps),
+             L.RNN(stack(), time_major=True)(steps)]  # fmt: skip
+    yield "steps first", tf.keras.Model(steps, first), x
+    fixed = tf.keras.Input(batch_shape=(3, 7, 6), name="fixed")
+    stays = [L.LSTM(4, stateful=True)(fixed), L.RNN(stack(), stateful=True)(fixed), L.Bidirectional(L.GRU(3, stateful=True))(fixed)]
+    yield "stateful", tf.keras.Model(fixed, stays), {"fixed": x["steps"]}
+    rows, volumes = tf.keras.Input((3, 8, 2), name="rows"), tf.keras.Input((3, 4, 5, 6, 2), name="volumes")
+    moving = [L.ConvLSTM1D(3, 3, padding="same", return_sequences=True)(rows), *L.ConvLSTM1D(2, 2, strides=2, go_backwards=True, return_state=True)(rows)]
+    yield "rows", tf.keras.Model(rows, moving), {"rows": random.normal(size=(2, 3, 8, 2)).astype(np.float32)}
+    moving = [L.ConvLSTM3D(2, (2, 3, 3), padding="same", return_sequences=True)(volumes), L.ConvLSTM3D(2, 2, strides=2, go_backwards=True)(volumes)]
+    yield "volumes", tf.keras.Model(volumes, moving), {"volumes": random.normal(size=(2, 3, 4, 5, 6, 2)).astype(np.float32)}
+
+
+def documents(tf):
+    """Words in sentences in documents: masks made and used inside TimeDistributed."""
+    L = tf.keras.layers
+    x = tf.keras.Input((3, 7), name="x")
+    words = np.stack([ids(np.random.default_rng(seed), (4, 7)) for seed in range(3)], 1)
+    words[0, 2] = words[3, 1] = 0  # sentences without words
+    embedded = L.TimeDistributed(L.Embedding(30, 6, mask_zero=True))(x)
+    sentences = L.TimeDistributed(L.LSTM(4))(L.TimeDistributed(L.Dropout(0.1))(embedded))
+    yield "sentences", tf.keras.Model(x, [L.GRU(3)(sentences), sentences]), {"x": words}
+    made = L.TimeDistributed(L.Masking())(L.Reshape((3, 7, 1))(x))
+    yield "masking", tf.keras.Model(x, L.GRU(2)(L.TimeDistributed(L.GRU(3, return_sequences=False))(made))), {"x": words}
+
+
+def products(tf):
+    L = tf.keras.layers
+    random = np.random.default_rng(16)
+    x = tf.keras.Input((5, 6), name="x")
+    image = tf.keras.Input((4, 5, 6), name="image")
+    rest = [
+        L.EinsumDense("abc,cd->abd", (None, 7), bias_axes="d", activation="relu")(x), L.EinsumDense("...x,xy->...y", 3)(x),
+        L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de")(x), L.EinsumDense("abc,bd->adc", (4, 6), bias_axes="dc")(x),
+        L.EinsumDense("ab...,bc->ac...", (7, None), bias_axes="c")(x), L.EinsumDense("abcd,cde->abe", (None, 4), bias_axes="be")(image),
+        L.EinsumDense("...x,xy->...y", 3, bias_axes="y")(image),
+    ]  # fmt: skip
+    inputs = {"x": random.normal(size=(3, 5, 6)).astype(np.float32), "image": random.normal(size=(3, 4, 5, 6)).astype(np.float32)}
+    yield "products", tf.keras.Model([x, image], rest), inputs
+
+
+def transposed(tf):
+    L = tf.keras.layers
+    x, image, row = tf.keras.Input((3, 4, 5, 2), name="x"), tf.keras.Input((4, 5, 2), name="image"), tf.keras.Input((6, 2), name="row")
+    random = np.random.default_rng(17)
+    inputs = {"x": random.normal(size=(2, 3, 4, 5, 2)), "image": random.normal(size=(2, 4, 5, 2)), "row": random.normal(size=(2, 6, 2))}
+    rest = [
+        L.Conv3DTranspose(3, 3)(x), L.Conv3DTranspose(3, 3, strides=2, padding="same", activation="relu")(x),
+        L.Conv3DTranspose(2, (2, 3, 1), strides=(3, 1, 2), use_bias=False)(x), L.Conv3DTranspose(2, 3, strides=2, padding="same", output_padding=1)(x),
+        L.Conv3DTranspose(2, (4, 2, 3), strides=(3, 2, 2), output_padding=(1, 0, 1))(x), L.Conv3DTranspose(2, (4, 2, 2), strides=2, padding="same")(x),
+        L.Conv2DTranspose(2, 3, strides=2, padding="same", output_padding=1)(image), L.Conv2DTranspose(2, (4, 3), strides=2, output_padding=(0, 1))(image),
+        L.Conv1DTranspose(2, 3, strides=2, output_padding=1)(row),
+    ]  # fmt: skip
+    yield "transposed", tf.keras.Model([x, image, row], rest), {name: value.astype(np.float32) for name, value in inputs.items()}
+
+
 def functions(tf):
     L = tf.keras.layers
     x, z = tf.keras.Input((6, 4), name="x"), tf.keras.Input((6, 4), name="z")
@@ -292,7 +364,7 @@ def functions(tf):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("suffix", ("h5", "keras"))
-@pytest.mark.parametrize("family", (masked, attending, around, more_layers, volumes, habits, functions))
+@pytest.mark.parametrize("family", (masked, attending, around, more_layers, volumes, habits, cells, documents, products, transposed, functions))
 def test_models_with(family, suffix, tmp_path):
     import tensorflow as tf
 
@@ -302,6 +374,63 @@ def test_models_with(family, suffix, tmp_path):
             check(model, inputs, tmp_path / f"model.{suffix}")
         except (AssertionError, cairn.Error) as fault:
             raise AssertionError(f"{name}: {fault}") from fault
+
+
+def of_channels(tf, L, data_format):
+    """Layers that know where the channels stand, as functions of rows, images and volumes."""
+    at = {"data_format": data_format}
+    rows = [L.Conv1D(4, 3, strides=2, **at), L.Conv1D(4, 2, dilation_rate=2, **at), L.MaxPooling1D(2, **at), L.AveragePooling1D(3, 2, "same", **at),
+            L.GlobalMaxPooling1D(**at), L.GlobalAveragePooling1D(keepdims=True, **at), L.Conv1DTranspose(3, 3, strides=2, **at),
+            L.SeparableConv1D(4, 3, **at), L.DepthwiseConv1D(3, depth_multiplier=2, **at)]  # fmt: skip
+    images = [L.Conv2D(4, 3, padding="same", activation="relu", **at), L.Conv2D(6, 3, strides=2, groups=2, **at), L.DepthwiseConv2D(3, **at),
+              L.SeparableConv2D(4, 3, **at), L.Conv2DTranspose(3, 3, strides=2, padding="same", **at), L.MaxPooling2D(**at),
+              L.AveragePooling2D(2, padding="same", **at), L.GlobalAveragePooling2D(**at), L.GlobalMaxPooling2D(keepdims=True, **at),
+              L.UpSampling2D((2, 3), **at), L.ZeroPadding2D((1, 2), **at), L.Cropping2D(((1, 0), (0, 2)), **at), L.Flatten(**at),
+              L.BatchNormalization(axis=1 if data_format == "channels_first" else -1), L.SpatialDropout2D(0.5, **at)]  # fmt: skip
+    volumes = [L.Conv3D(4, 2, **at), L.Conv3DTranspose(3, 2, strides=2, **at), L.MaxPooling3D(**at), L.AveragePooling3D(2, padding="same", **at),
+               L.GlobalAveragePooling3D(**at), L.GlobalMaxPooling3D(keepdims=True, **at), L.UpSampling3D((1, 2, 1), **at), L.ZeroPadding3D(1, **at),
+               L.Cropping3D(1, **at), L.Flatten(**at)]  # fmt: skip
+    frames = [L.ConvLSTM2D(3, 3, padding="same", return_sequences=True, **at), L.ConvLSTM2D(3, 2, **at), L.TimeDistributed(L.Conv2D(3, 2, **at))]
+    return {(8, 4): rows, (6, 7, 4): images, (4, 5, 6, 2): volumes, (3, 5, 6, 2): frames}
+
+
+@pytest.mark.parametrize("suffix", ("h5", "keras"))
+def test_layers_with_channels_first(suffix, tmp_path):
+    """Keras itself runs many of them on GPUs alone: it gives what the same weights give with the channels last."""
+    import tensorflow as tf
+
+    L = tf.keras.layers
+    random = np.random.default_rng(18)
+    firsts, lasts = of_channels(tf, L, "channels_first"), of_channels(tf, L, "channels_last")
+    for number, (dims, layers) in enumerate(firsts.items()):
+        steps = 2 if number == 3 else 1  # dims before those of the image
+        first, last = (lambda x: np.moveaxis(x, -1, steps)), (lambda x: np.moveaxis(x, steps, -1))  # noqa: E731
+        x = random.normal(size=(2, *dims)).astype(np.float32)
+        a, b = tf.keras.Input(first(x).shape[1:], name="x"), tf.keras.Input(dims, name="x")
+        model = tf.keras.Model(a, [layer(a) for layer in layers])
+        other = tf.keras.Model(b, [layer(b) for layer in list(lasts.values())[number]])
+        some_weights(model)
+        other.set_weights(model.get_weights())
+        model.save(tmp_path / f"model.{suffix}")
+        loaded = cairn.load(str(tmp_path / f"model.{suffix}"))
+        found = loaded.run({"x": first(x)})
+        for entry, value, layer in zip(loaded.outputs, expected_of(other, x), layers):
+            gone = x.ndim - value.ndim
+            value = value if value.ndim < 3 else np.moveaxis(value, -1, steps - gone)
+            assert found[entry.name].shape == value.shape, layer.name
+            assert spread_error(found[entry.name], value) <= 1e-4, layer.name
+
+
+def test_stateful_layers_are_told_once(tmp_path):
+    import tensorflow as tf
+
+    L = tf.keras.layers
+    x = tf.keras.Input(batch_shape=(2, 5, 4))
+    tf.keras.Model(x, L.GRU(3, stateful=True, name="b")(L.LSTM(3, stateful=True, return_sequences=True, name="a")(x))).save(tmp_path / "model.h5")
+    done = subprocess.run([sys.executable, "-m", "cairn", "convert", tmp_path / "model.h5", "-o", tmp_path / "model.om"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in (done.stdout + done.stderr).splitlines() if "reset_states" in line]
+    assert len(told) == 1 and "start from zeros in every run" in told[0] and told[0].endswith("a, b")
 
 
 def places(json, path=()):
@@ -361,7 +490,6 @@ def test_what_a_call_gives_is_taken_or_refused(tmp_path):
     for reason, y in {
         "function tf.math.lgamma": tf.math.lgamma(x),
         "a tensor x or y": tf.where(x > 0),
-        "a mask made inside it": L.TimeDistributed(L.Masking())(L.Reshape((5, 2, 2))(x)),
         "argument 'training' of its call": L.Dropout(0.5)(x, training=True),
     }.items():
         path = tmp_path / "model.h5"

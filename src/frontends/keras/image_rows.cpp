@@ -16,7 +16,6 @@ class Image {
   explicit Image(LayerContext& c) : c_(c), flat_(c.rank() == 3) {
     c.expect_inputs(1);
     if (c.rank() != 3 && c.rank() != 4) c.refuse("images of {} dims are not supported, only 3 and 4", c.rank());
-    if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
   }
   size_t dims() const { return flat_ ? 1 : 2; }
   Value* in(Value* x) const { return flat_ ? expand_dims(x, {1}, c_.b) : x; }
@@ -95,20 +94,37 @@ void separable_conv(LayerContext& c) {
   finish(c, image, y, filters);
 }
 
+}  // namespace
+
+int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
+                         int64_t dilation) {
+  const std::string padding = c.text("padding", "valid");
+  if (padding != "same" && padding != "valid") c.refuse("padding '{}' is not supported", printable(padding));
+  const int64_t reach = (kernel - 1) * dilation + 1;
+  if (c.find("output_padding") == nullptr) return padding == "same" ? 0 : std::max<int64_t>(reach - stride, 0);
+  std::vector<int64_t> added = c.integers("output_padding");
+  if (added.size() == 1) added.assign(dims, added[0]);
+  if (added.size() != dims || added[i] < 0 || added[i] >= stride)
+    fail(ErrorKind::invalid_model, "", "output_padding does not fit the strides");
+  return (padding == "same" ? reach % 2 : reach) - stride + added[i];
+}
+
+namespace {
+
 void conv_transpose(LayerContext& c) {
   Image image(c);
   const int64_t filters = c.integer("filters", -1);
-  if (c.find("output_padding") != nullptr) c.refuse("output_padding is not supported");
   Value* x = image.in(c.in[0]);
   Value* kernel = image.kernel(c.weight("kernel", image.kernel_dims(filters, c.last_dim())));
   const Attributes attributes = image.convolution(1);
   const std::vector<int64_t> strides = image.sizes("strides", 1), dilations = image.sizes("dilation_rate", 1);
-  const bool same = c.text("padding", "valid") == "same";
   std::vector<Value*> sizes{dim_of(x, 0, c.b)};
   std::vector<Dim> dims{x->type.shape.dims[0]};
   for (size_t i : {0, 1}) {
-    const int64_t reach = (kernel->type.shape.sizes()[i] - 1) * dilations[i] + 1;
-    const int64_t added = same ? 0 : std::max<int64_t>(reach - strides[i], 0);
+    const bool made = image.dims() == 1 && i == 0;  // the height of rows
+    const int64_t added = made ? 0
+                               : transposed_extra(c, i + image.dims() - 2, image.dims(), kernel->type.shape.sizes()[i],
+                                                  strides[i], dilations[i]);
     Value* scaled = folded(c.b.add("mul", {dim_of(x, 1 + i, c.b), c.b.ints({strides[i]})}), c.b);
     sizes.push_back(folded(c.b.add("add", {scaled, c.b.ints({added})}), c.b));
     const Dim in = x->type.shape.dims[1 + i];
@@ -176,7 +192,6 @@ std::vector<int64_t> borders(LayerContext& c, const char* key, size_t dims) {
 size_t inner_dims(LayerContext& c) {
   c.expect_inputs(1);
   if (c.rank() < 3 || c.rank() > 5) c.refuse("an input of {} dims is not supported", c.rank());
-  if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
   return c.rank() - 2;
 }
 
@@ -213,31 +228,33 @@ void up_sampling(LayerContext& c) {
       c.b.add("resize2d", {x, joined(sizes, c.b)}, {{"mode", mode}, {"coordinates", std::string("half_pixel")}}))};
 }
 
+constexpr auto kImageMasks = Row::Masks::end;
+
 constexpr Row kImageRows[] = {
-    {"AveragePooling1D", pool, "avg_pool2d"},
-    {"AveragePooling2D", pool, "avg_pool2d"},
-    {"Conv1D", conv},
-    {"Conv1DTranspose", conv_transpose},
-    {"Conv2D", conv},
-    {"Conv2DTranspose", conv_transpose},
-    {"Cropping1D", cropping},
-    {"Cropping2D", cropping},
-    {"Cropping3D", cropping},
-    {"DepthwiseConv1D", depthwise_conv},
-    {"DepthwiseConv2D", depthwise_conv},
-    {"GlobalAveragePooling1D", global_pool, "reduce_mean"},
-    {"GlobalAveragePooling2D", global_pool, "reduce_mean"},
-    {"GlobalMaxPooling1D", global_pool, "reduce_max"},
-    {"GlobalMaxPooling2D", global_pool, "reduce_max"},
-    {"MaxPooling1D", pool, "max_pool2d"},
-    {"MaxPooling2D", pool, "max_pool2d"},
-    {"SeparableConv1D", separable_conv},
-    {"SeparableConv2D", separable_conv},
-    {"UpSampling1D", up_sampling},
-    {"UpSampling2D", up_sampling},
-    {"ZeroPadding1D", zero_padding},
-    {"ZeroPadding2D", zero_padding},
-    {"ZeroPadding3D", zero_padding},
+    {"AveragePooling1D", pool, "avg_pool2d", kImageMasks, false, 1},
+    {"AveragePooling2D", pool, "avg_pool2d", kImageMasks, false, 1},
+    {"Conv1D", conv, nullptr, kImageMasks, false, 1},
+    {"Conv1DTranspose", conv_transpose, nullptr, kImageMasks, false, 1},
+    {"Conv2D", conv, nullptr, kImageMasks, false, 1},
+    {"Conv2DTranspose", conv_transpose, nullptr, kImageMasks, false, 1},
+    {"Cropping1D", cropping, nullptr, kImageMasks, false, 1},
+    {"Cropping2D", cropping, nullptr, kImageMasks, false, 1},
+    {"Cropping3D", cropping, nullptr, kImageMasks, false, 1},
+    {"DepthwiseConv1D", depthwise_conv, nullptr, kImageMasks, false, 1},
+    {"DepthwiseConv2D", depthwise_conv, nullptr, kImageMasks, false, 1},
+    {"GlobalAveragePooling1D", global_pool, "reduce_mean", kImageMasks, false, 1},
+    {"GlobalAveragePooling2D", global_pool, "reduce_mean", kImageMasks, false, 1},
+    {"GlobalMaxPooling1D", global_pool, "reduce_max", kImageMasks, false, 1},
+    {"GlobalMaxPooling2D", global_pool, "reduce_max", kImageMasks, false, 1},
+    {"MaxPooling1D", pool, "max_pool2d", kImageMasks, false, 1},
+    {"MaxPooling2D", pool, "max_pool2d", kImageMasks, false, 1},
+    {"SeparableConv1D", separable_conv, nullptr, kImageMasks, false, 1},
+    {"SeparableConv2D", separable_conv, nullptr, kImageMasks, false, 1},
+    {"UpSampling1D", up_sampling, nullptr, kImageMasks, false, 1},
+    {"UpSampling2D", up_sampling, nullptr, kImageMasks, false, 1},
+    {"ZeroPadding1D", zero_padding, nullptr, kImageMasks, false, 1},
+    {"ZeroPadding2D", zero_padding, nullptr, kImageMasks, false, 1},
+    {"ZeroPadding3D", zero_padding, nullptr, kImageMasks, false, 1},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The door for models that Keras saved: their layers in the order of their calls.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -18,20 +19,6 @@ namespace {
 
 constexpr size_t kMostLayers = 1 << 16;
 
-/// "BatchNormalization" as archives name the place of such a layer: "batch_normalization".
-std::string snake_case(std::string_view name) {
-  std::string text;
-  auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])) != 0; };
-  auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])) != 0; };
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (std::isalnum(static_cast<unsigned char>(name[i])) == 0 && name[i] != '_') continue;
-    const bool starts = upper(i) && i > 0 && (lower(i - 1) || lower(i + 1));
-    if (starts && !text.empty() && text.back() != '_') text += '_';
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
-  }
-  return text;
-}
-
 bool is_model(std::string_view kind) { return kind == "Functional" || kind == "Model" || kind == "Sequential"; }
 
 const Json& member(const Json& object, const char* key, Json::value_t type) {
@@ -49,6 +36,8 @@ class Importer {
   Importer(const Saved& saved, Module& module, Builder& builder) : saved_(saved), module_(module), b_(builder) {}
 
   Problems& problems() { return problems_; }
+  /// Layers whose states would go on from call to call.
+  const std::vector<std::string>& stateful() const { return stateful_; }
 
   struct Scope {
     std::string prefix;              // of source names
@@ -73,9 +62,8 @@ class Importer {
     std::map<std::string, int> used;
     Layers layers;
     for (const Json& layer : all) {
-      std::string place = snake_case(text_of(layer, "class_name"));
-      const int number = used[place]++;
-      layers.emplace_back(&layer, number == 0 ? place : fmt::format("{}_{}", place, number));
+      std::string place = next_place(text_of(layer, "class_name"), used);
+      layers.emplace_back(&layer, std::move(place));
     }
     return layers;
   }
@@ -229,12 +217,18 @@ class Importer {
     const SourceId id = module_.add_source({"keras", clean(whole), clean(text_of(layer, "class_name")), ""});
     b_.sources = {id};
     const size_t before = b_.block().nodes.size();
-    LayerContext context(b_, member(layer, "config", Json::value_t::object), values_of(given), weights);
+    const Json& config = member(layer, "config", Json::value_t::object);
+    const bool first = row.channels > 0 && config.value("data_format", Json()) == "channels_first";
+    LayerContext context(b_, config, values_of(given), weights);
     context.target = row.target;
     context.keras3 = saved_.keras3;
     check_dtype(context);
     hand_over(given, row, context);
+    const size_t rank = first ? context.rank() : 0;
+    if (first) context.in = channels_moved(context.in, row.channels, rank, true);
     row.build != nullptr ? row.build(context) : distribute(context, whole, level);
+    if (first) context.out = channels_moved(context.out, row.channels, rank, false);
+    if (context.stateful) stateful_.push_back(clean(whole));
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
     mark_results(
         context.out, clean(text_of(layer, "class_name")),
@@ -244,6 +238,22 @@ class Importer {
         });
     name_results(context, clean(whole));
     return context.out;
+  }
+
+  /// Between channels first and last. `channels` and `rank` are those of the first input; states and last results lack
+  /// its steps, and what has no more dims than batch and channels stays.
+  std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last) {
+    for (Value*& value : values) {
+      if (value == nullptr || !value->type.is_tensor() || !value->type.shape.ranked) continue;
+      const size_t dims = value->type.shape.rank(), gone = rank - std::min(rank, dims);
+      if (dims < 3 || gone >= channels) continue;
+      std::vector<int64_t> order(dims);
+      std::iota(order.begin(), order.end(), 0);
+      const auto at = order.begin() + static_cast<int64_t>(channels - gone);
+      to_last ? std::rotate(at, at + 1, order.end()) : std::rotate(at, order.end() - 1, order.end());
+      value = b_.add("transpose", {value}, {{"permutation", order}});
+    }
+    return values;
   }
 
   static std::vector<Value*> values_of(const Given& given) {
@@ -284,22 +294,45 @@ class Importer {
     if (c.rank() < 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3 or more", c.rank());
     const Json& layer = member(c.config, "layer", Json::value_t::object);
     const std::vector<SourceId> sources = b_.sources;
-    std::vector<Value*> sizes{b_.ints({-1})};
-    for (size_t axis = 2; axis < c.rank(); ++axis) sizes.push_back(dim_of(c.in[0], axis, b_));
-    Value* x = reshape_by(c.in[0], joined(sizes, b_), b_);
+    Value* x = steps_joined(c.in[0]);
+    // A mask over dims within the steps is the layer's own; one over the steps passes it by.
+    Value* outer = c.masks[0];
+    const bool within = outer != nullptr && outer->type.shape.ranked && outer->type.shape.rank() > 2;
+    Value* inner = within ? steps_joined(outer) : nullptr;
     const auto results =
-        apply(layer, whole + "/" + name_of(layer), {{{x}}, {}}, c.weights.part("", "layer"), level + 1);
+        apply(layer, whole + "/" + name_of(layer), {{{x, inner, nullptr}}, {}}, c.weights.part("", "layer"), level + 1);
     b_.sources = sources;
     for (Value* y : results) {
       if (unknowns_.is_stand_in(y)) {
         c.out.push_back(unknowns_.add(std::nullopt, Shape::unranked()));
         continue;
       }
-      if (masks_.contains(y)) c.refuse("a mask made inside it is not supported");
-      sizes = {dim_of(c.in[0], 0, b_), dim_of(c.in[0], 1, b_)};
-      for (size_t axis = 1; axis < y->type.shape.rank(); ++axis) sizes.push_back(dim_of(y, axis, b_));
-      c.out.push_back(reshape_by(y, joined(sizes, b_), b_));
+      if (c.out.empty()) {
+        if (auto made = masks_.find(y); made != masks_.end())
+          c.mask = steps_apart(made->second, c.in[0]);
+        else if (within)
+          c.mask = b_.add("reduce_any", {outer}, {{"axes", axes_from(2, outer->type.shape.rank())}});
+      }
+      c.out.push_back(steps_apart(y, c.in[0]));
     }
+  }
+
+  static std::vector<int64_t> axes_from(size_t first, size_t rank) {
+    std::vector<int64_t> axes(rank - first);
+    std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
+    return axes;
+  }
+  /// [batch, steps, ...] as [batch * steps, ...].
+  Value* steps_joined(Value* x) {
+    std::vector<Value*> sizes{b_.ints({-1})};
+    for (size_t axis = 2; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
+    return reshape_by(x, joined(sizes, b_), b_);
+  }
+  /// And back, as many as `like` has.
+  Value* steps_apart(Value* x, Value* like) {
+    std::vector<Value*> sizes{dim_of(like, 0, b_), dim_of(like, 1, b_)};
+    for (size_t axis = 1; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
+    return reshape_by(x, joined(sizes, b_), b_);
   }
 
   /// Masks and arguments beside the inputs, as far as the layer knows them.
@@ -341,6 +374,7 @@ class Importer {
   Builder& b_;
   Problems problems_;
   Unknowns unknowns_;
+  std::vector<std::string> stateful_;
   std::map<const Value*, Value*> masks_;  // which steps of a value count, where a layer said so
 };
 
@@ -399,6 +433,9 @@ Module import_sound(const Saved& saved, const ImportOptions& options) {
   Importer importer(saved, module, builder);
   main.body.results = importer.model(saved.architecture, inputs, {});
   importer.problems().raise(saved.model->name());
+  if (!importer.stateful().empty())
+    options.tell("stateful layers start from zeros in every run, as after reset_states(): {}",
+                 fmt::join(importer.stateful(), ", "));
   for (const Value* result : main.body.results) {
     std::string name = result->name.empty() ? "output" : result->name;
     while (std::find(main.result_names.begin(), main.result_names.end(), name) != main.result_names.end()) name += "_";

@@ -44,6 +44,7 @@ class LayerContext {
   Weights weights;
   const char* target = nullptr;  // the row's op name
   bool keras3 = false;           // saved by Keras 3, whose layers differ here and there
+  bool stateful = false;         // set by a row whose states would go on from call to call
 
   void expect_inputs(size_t count) const;
   size_t rank() const;  // of the first input, refusing an unknown one
@@ -75,6 +76,9 @@ struct Row {
   const char* target = nullptr;
   Masks masks = Masks::end;
   bool named = false;  // takes literals, and arguments by name
+  /// Where the channels stand under data_format "channels_first", of layers that have one: the importer puts them last
+  /// before the row builds, and back behind it.
+  size_t channels = 0;
 };
 const Row* find_row(std::string_view layer);
 std::vector<std::string_view> supported_layers();
@@ -93,6 +97,10 @@ DType dtype_named(const std::string& name);
 
 /// x through the activation of that name. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, bool keras3, Builder& builder);
+
+/// What a transposed convolution adds to `stride` times its size along image dim i of `dims`. Throws Error.
+int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
+                         int64_t dilation);
 
 /// x over its length along the axes, the square of which counts as `least` at least.
 Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& builder);

@@ -1,6 +1,7 @@
 // Layers of Keras without images or time: dense, normalisation, activations, merging, shapes.
 #include <algorithm>
 
+#include "frontends/einsum.h"
 #include "frontends/fold.h"
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
@@ -19,6 +20,32 @@ void dense(LayerContext& c) {
   const int64_t units = c.integer("units", -1);
   Value* y = c.b.add("matmul", {c.in[0], c.weight("kernel", {c.last_dim(), units})});
   if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {units})});
+  c.out = {c.activated(y)};
+}
+
+/// An ellipsis, which stands for the dims that are not named, becomes letters of its own.
+void einsum_dense(LayerContext& c) {
+  c.expect_inputs(1);
+  const std::string equation = c.text("equation", ""), axes = c.text("bias_axes", "");
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
+    fail(ErrorKind::invalid_model, "", "equation '{}' is none of two operands", printable(equation));
+  std::string in = equation.substr(0, comma), kernel = equation.substr(comma + 1, arrow - comma - 1),
+              out = equation.substr(arrow + 2), hidden;
+  const bool open = in.find("...") != std::string::npos;
+  const size_t named = in.size() - (open ? 3 : 0);
+  for (char letter = 'A'; open && hidden.size() + named < c.rank() && letter <= 'Z'; ++letter)
+    if (equation.find(letter) == std::string::npos) hidden += letter;
+  if (hidden.size() + named != c.rank() || open != (out.find("...") != std::string::npos))
+    fail(ErrorKind::invalid_model, "", "equation '{}' does not fit an input of {} dims", printable(equation), c.rank());
+  if (open) in.replace(in.find("..."), 3, hidden), out.replace(out.find("..."), 3, hidden);
+  Value* y = einsum(in + "," + kernel + "->" + out,
+                    {c.in[0], c.weight("kernel", std::vector<int64_t>(kernel.size(), -1))}, c.b);
+  if (!axes.empty()) {  // dims from the first one of these on
+    const size_t from = out.find_first_of(axes);
+    if (from == std::string::npos) fail(ErrorKind::invalid_model, "", "bias_axes '{}' are no dims", printable(axes));
+    y = c.b.add("add", {y, c.weight("bias", std::vector<int64_t>(out.size() - from, -1))});
+  }
   c.out = {c.activated(y)};
 }
 
@@ -249,7 +276,6 @@ void thresholded_relu(LayerContext& c) {
 
 void flatten(LayerContext& c) {
   c.expect_inputs(1);
-  if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
   int64_t count = 1;
   for (size_t i = 1; i < c.rank(); ++i) {
     const Dim dim = c.in[0]->type.shape.dims[i];
@@ -308,8 +334,9 @@ constexpr Row kLayerRows[] = {
     {"Dot", dot},
     {"Dropout", identity, nullptr, kPass},
     {"ELU", elu, nullptr, kPass},
+    {"EinsumDense", einsum_dense, nullptr, kPass},
     {"Embedding", embedding, nullptr, kOwn},
-    {"Flatten", flatten},
+    {"Flatten", flatten, nullptr, Row::Masks::end, false, 1},
     {"GaussianDropout", identity, nullptr, kPass},
     {"GaussianNoise", identity, nullptr, kPass},
     {"GroupNormalization", group_normalization, nullptr, kPass},

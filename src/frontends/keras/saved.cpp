@@ -61,7 +61,27 @@ bool has_part(std::string_view path, std::string_view part) {
   return false;
 }
 
+/// "BatchNormalization" as archives name the place of such a layer: "batch_normalization".
+std::string snake_case(std::string_view name) {
+  std::string text;
+  auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])) != 0; };
+  auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])) != 0; };
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (std::isalnum(static_cast<unsigned char>(name[i])) == 0 && name[i] != '_') continue;
+    const bool starts = upper(i) && i > 0 && (lower(i - 1) || lower(i + 1));
+    if (starts && !text.empty() && text.back() != '_') text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string next_place(std::string_view class_name, std::map<std::string, int>& used) {
+  std::string place = snake_case(class_name);
+  const int number = used[place]++;
+  return number == 0 ? place : fmt::format("{}_{}", place, number);
+}
 
 Weights Weights::part(const std::string& name, const std::string& path) const {
   Weights inner = *this;

@@ -1,6 +1,7 @@
 // What model.save() of Keras writes: an HDF5 file, or a .keras archive of JSON and HDF5.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,6 +37,9 @@ class Weights {
   std::vector<std::string> within_;  // parts that the variable's name must have
   int taken_ = 0;
 };
+
+/// Where an archive keeps the next of several members, of that class: "dense", "dense_1".
+std::string next_place(std::string_view class_name, std::map<std::string, int>& used);
 
 struct Saved {
   std::shared_ptr<ModelBytes> model;

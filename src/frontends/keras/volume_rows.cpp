@@ -12,23 +12,16 @@ namespace {
 Value* volume(LayerContext& c) {
   c.expect_inputs(1);
   if (c.rank() != 5) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 5", c.rank());
-  if (c.text("data_format", "channels_last") != "channels_last") c.refuse("channels_first is not supported");
   check_volume(c.in[0]);
   return c.in[0];
 }
 
 std::vector<int64_t> plane(const std::vector<int64_t>& sizes) { return {sizes[1], sizes[2]}; }
 
-/// Of windows of these sizes; "same" shares what is missing out to both sides, the rest behind.
 DepthWindow depth(LayerContext& c, int64_t size, int64_t stride, int64_t dilation) {
-  DepthWindow window{size, stride, dilation};
   const std::string padding = c.text("padding", "valid");
   if (padding != "same" && padding != "valid") c.refuse("padding '{}' is not supported", printable(padding));
-  if (padding == "valid") return window;
-  const int64_t in = c.in[0]->type.shape.dims[1].size, out = (in + stride - 1) / stride;
-  const int64_t missing = std::max<int64_t>(0, (out - 1) * stride + window.reach() - in);
-  window.before = missing / 2, window.after = missing - missing / 2;
-  return window;
+  return depth_window(c.in[0]->type.shape.dims[1].size, size, stride, dilation, padding == "same");
 }
 
 void conv(LayerContext& c) {
@@ -44,6 +37,25 @@ void conv(LayerContext& c) {
                               {"padding", c.text("padding", "valid")},
                               {"groups", groups}};
   Value* y = conv3d(x, c.weight("kernel", sizes), window, attributes, c.b);
+  if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {filters})});
+  c.out = {c.activated(y)};
+}
+
+void conv_transpose(LayerContext& c) {
+  Value* x = volume(c);
+  const int64_t filters = c.integer("filters", -1);
+  const std::vector<int64_t> strides = c.sizes("strides", 3, 1), dilations = c.sizes("dilation_rate", 3, 1);
+  std::vector<int64_t> kernel = c.sizes("kernel_size", 3, 1), sizes;
+  for (size_t i = 0; i < 3; ++i)
+    sizes.push_back(x->type.shape.dims[1 + i].size * strides[i] +
+                    transposed_extra(c, i, 3, kernel[i], strides[i], dilations[i]));
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1)
+    fail(ErrorKind::invalid_model, "", "its result has no elements");
+  kernel.insert(kernel.end(), {filters, c.last_dim()});
+  const std::string padding = c.text("padding", "valid");
+  const DepthWindow window = depth_window(sizes[0], kernel[0], strides[0], dilations[0], padding == "same");
+  const Attributes attributes{{"strides", plane(strides)}, {"dilations", plane(dilations)}, {"padding", padding}};
+  Value* y = conv3d_transpose(x, c.weight("kernel", kernel), window, attributes, sizes, c.b);
   if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {filters})});
   c.out = {c.activated(y)};
 }
@@ -79,13 +91,16 @@ void up_sampling(LayerContext& c) {
   c.out = {reshape_to(c.b.add("tile", {reshape_to(x, apart, c.b), c.b.ints(repeats)}), together, c.b)};
 }
 
+constexpr auto kVolumeMasks = Row::Masks::end;
+
 constexpr Row kVolumeRows[] = {
-    {"AveragePooling3D", pool<Pooling::mean>},
-    {"Conv3D", conv},
-    {"GlobalAveragePooling3D", global_pool, "reduce_mean"},
-    {"GlobalMaxPooling3D", global_pool, "reduce_max"},
-    {"MaxPooling3D", pool<Pooling::largest>},
-    {"UpSampling3D", up_sampling},
+    {"AveragePooling3D", pool<Pooling::mean>, nullptr, kVolumeMasks, false, 1},
+    {"Conv3D", conv, nullptr, kVolumeMasks, false, 1},
+    {"Conv3DTranspose", conv_transpose, nullptr, kVolumeMasks, false, 1},
+    {"GlobalAveragePooling3D", global_pool, "reduce_mean", kVolumeMasks, false, 1},
+    {"GlobalMaxPooling3D", global_pool, "reduce_max", kVolumeMasks, false, 1},
+    {"MaxPooling3D", pool<Pooling::largest>, nullptr, kVolumeMasks, false, 1},
+    {"UpSampling3D", up_sampling, nullptr, kVolumeMasks, false, 1},
 };
 
 }  // namespace
