@@ -549,6 +549,14 @@ TEST(EveryRow, OfKerasAnswersAnyOperandsAndAttributes) {
     Module module = keras::import(saved);
     optimise(module);
   });
+  expect_answers(keras::supported_operations(), [&](std::string_view row, Random& random) {
+    keras::Saved saved = sound;
+    saved.architecture = keras_model(random, sources.of("TFOpLambda"), row);
+    saved.architecture["config"]["layers"].back()["module"] = "keras.src.ops.numpy";
+    saved.keras3 = true;
+    Module module = keras::import(saved);
+    optimise(module);
+  });
 }
 
 }  // namespace

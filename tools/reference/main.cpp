@@ -111,11 +111,15 @@ std::string options_page() {
   return text;
 }
 
-std::string frontend_page(const char* framework, const std::vector<std::string_view>& ops,
-                          const char* what = "operators") {
-  std::string text = fmt::format("# {} {} that are read\n\n{}\n{} {}:\n", framework, what, kMade, ops.size(), what);
+std::string list_of(const std::vector<std::string_view>& ops, const char* what) {
+  std::string text = fmt::format("\n{} {}:\n", ops.size(), what);
   for (const std::string_view& op : ops) text += fmt::format("{}`{}`", &op == &ops.front() ? "\n" : ", ", op);
   return text + "\n";
+}
+
+std::string frontend_page(const char* framework, const std::vector<std::string_view>& ops,
+                          const char* what = "operators") {
+  return fmt::format("# {} {} that are read\n\n{}", framework, what, kMade) + list_of(ops, what);
 }
 
 void write_pages(const std::string& folder) {
@@ -123,7 +127,8 @@ void write_pages(const std::string& folder) {
   write_file(folder + "/options.md", options_page());
   write_file(folder + "/tensorflow.md", frontend_page("TensorFlow", tensorflow::supported_ops()));
   write_file(folder + "/onnx.md", frontend_page("ONNX", onnx::supported_ops()));
-  write_file(folder + "/keras.md", frontend_page("Keras", keras::supported_layers(), "layers"));
+  write_file(folder + "/keras.md", frontend_page("Keras", keras::supported_layers(), "layers") +
+                                       list_of(keras::supported_operations(), "functions of keras.ops"));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "frontends/keras/calls.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 
 namespace cairn::keras {
@@ -20,12 +22,19 @@ std::optional<ResultName> result_name(const Json& value) {
   return ResultName{value[0].get<std::string>(), value[1].get<uint64_t>(), value[2].get<uint64_t>()};
 }
 
+/// Lists without one are constants.
+bool holds_result(const Json& value, int depth) {
+  return result_name(value).has_value() ||
+         (value.is_array() && depth < kMostLevels &&
+          std::any_of(value.begin(), value.end(), [&](const Json& part) { return holds_result(part, depth + 1); }));
+}
+
 class Reader {
  public:
   Call read(const Json& node) {
     if (node.is_object() && node.contains("args")) {
       for (const Json& argument : node["args"])
-        if (argument.is_array() || result_name(argument))
+        if (holds_result(argument, 0))
           read_input(argument, 0);
         else
           add({std::nullopt, &argument});

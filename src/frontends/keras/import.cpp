@@ -31,6 +31,17 @@ std::string text_of(const Json& object, const char* key) {
   return member(object, key, Json::value_t::string).get<std::string>();
 }
 
+/// Functions of Keras 3 have it beside their configuration.
+std::string name_of(const Json& layer) {
+  const Json& config = member(layer, "config", Json::value_t::object);
+  return text_of(config.contains("name") ? config : layer, "name");
+}
+/// Whether it is a function of keras.ops, some of which are called as layers are.
+bool is_operation(const Json& layer) {
+  const auto module = layer.find("module");
+  return module != layer.end() && module->is_string() && module->get<std::string>().starts_with("keras.src.ops");
+}
+
 class Importer {
  public:
   Importer(const Saved& saved, Module& module, Builder& builder) : saved_(saved), module_(module), b_(builder) {}
@@ -69,10 +80,6 @@ class Importer {
   }
 
  private:
-  static std::string name_of(const Json& layer) {
-    return text_of(member(layer, "config", Json::value_t::object), "name");
-  }
-
   std::vector<Value*> sequential(const Layers& layers, std::vector<Value*> values, const Scope& scope) {
     for (const auto& [layer, place] : layers)
       if (text_of(*layer, "class_name") != "InputLayer") values = call(*layer, place, with_masks(values), scope);
@@ -187,7 +194,7 @@ class Importer {
     const std::string kind = text_of(layer, "class_name");
     if (is_model(kind)) return inner_model(layer, whole, given, weights, level);
     saved_.model->charge(1024);
-    const Row* row = find_row(kind);
+    const Row* row = find_row(is_operation(layer) ? kOperation : kind);
     if (row == nullptr) {
       problems_.unsupported(clean(kind), clean(whole), {});
       return {unknowns_.add(std::nullopt, Shape::unranked())};
@@ -221,6 +228,7 @@ class Importer {
     const bool first = row.channels > 0 && config.value("data_format", Json()) == "channels_first";
     LayerContext context(b_, config, values_of(given), weights);
     context.target = row.target;
+    context.kind = text_of(layer, "class_name");
     context.keras3 = saved_.keras3;
     check_dtype(context);
     hand_over(given, row, context);
@@ -390,7 +398,7 @@ std::vector<const Json*> input_layers(const Json& architecture) {
   }
   for (const ResultName& entry : results_in(member(config, "input_layers", Json::value_t::array)))
     for (const auto& [layer, place] : layers)
-      if (text_of(member(*layer, "config", Json::value_t::object), "name") == entry.layer) inputs.push_back(layer);
+      if (name_of(*layer) == entry.layer) inputs.push_back(layer);
   return inputs;
 }
 
@@ -460,8 +468,9 @@ Module import(const Saved& saved, const ImportOptions& options) {
   }
 }
 
-static std::array<std::span<const Row>, 6> families() {
-  return {layer_rows(), image_rows(), volume_rows(), recurrent_rows(), attention_rows(), function_rows()};
+static std::array<std::span<const Row>, 7> families() {
+  return {layer_rows(),     image_rows(),    volume_rows(),   recurrent_rows(),
+          attention_rows(), function_rows(), operation_rows()};
 }
 
 const Row* find_row(std::string_view layer) {
@@ -474,7 +483,8 @@ const Row* find_row(std::string_view layer) {
 std::vector<std::string_view> supported_layers() {
   std::vector<std::string_view> layers;
   for (std::span<const Row> family : families())
-    for (const Row& row : family) layers.push_back(row.layer);
+    for (const Row& row : family)
+      if (row.layer != kOperation) layers.push_back(row.layer);
   std::sort(layers.begin(), layers.end());
   return layers;
 }

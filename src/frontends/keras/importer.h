@@ -43,6 +43,7 @@ class LayerContext {
   const Json& config;
   Weights weights;
   const char* target = nullptr;  // the row's op name
+  std::string kind;              // the layer's class
   bool keras3 = false;           // saved by Keras 3, whose layers differ here and there
   bool stateful = false;         // set by a row whose states would go on from call to call
 
@@ -91,6 +92,10 @@ std::span<const Row> recurrent_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> volume_rows();
 std::span<const Row> function_rows();
+std::span<const Row> operation_rows();
+/// The row of all functions of keras.ops, and which they are.
+inline constexpr std::string_view kOperation = "Operation";
+std::vector<std::string_view> supported_operations();
 
 /// "float32". Throws Error unsupported.
 DType dtype_named(const std::string& name);
