@@ -193,6 +193,10 @@ class Importer {
                             int level) {
     const std::string kind = text_of(layer, "class_name");
     if (is_model(kind)) return inner_model(layer, whole, given, weights, level);
+    if (kind == "SpectralNormalization" && level < kMostLevels) {  // the saved kernel is the normalised one
+      const Json& inner = member(member(layer, "config", Json::value_t::object), "layer", Json::value_t::object);
+      return apply(inner, whole, given, weights.part("", "layer"), level + 1);
+    }
     saved_.model->charge(1024);
     const Row* row = find_row(is_operation(layer) ? kOperation : kind);
     if (row == nullptr) {
@@ -468,9 +472,9 @@ Module import(const Saved& saved, const ImportOptions& options) {
   }
 }
 
-static std::array<std::span<const Row>, 7> families() {
-  return {layer_rows(),     image_rows(),    volume_rows(),   recurrent_rows(),
-          attention_rows(), function_rows(), operation_rows()};
+static std::array<std::span<const Row>, 8> families() {
+  return {layer_rows(),     image_rows(),    volume_rows(),    recurrent_rows(),
+          attention_rows(), function_rows(), operation_rows(), preprocessing_rows()};
 }
 
 const Row* find_row(std::string_view layer) {

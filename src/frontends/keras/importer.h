@@ -93,6 +93,7 @@ std::span<const Row> attention_rows();
 std::span<const Row> volume_rows();
 std::span<const Row> function_rows();
 std::span<const Row> operation_rows();
+std::span<const Row> preprocessing_rows();
 /// The row of all functions of keras.ops, and which they are.
 inline constexpr std::string_view kOperation = "Operation";
 std::vector<std::string_view> supported_operations();

@@ -109,18 +109,6 @@ Value* real(LayerContext& c, double value) {
   return cast_to(c.b.constant(Tensor::scalar_f32(static_cast<float>(value))), c.in[0]->type.dtype, c.b);
 }
 
-/// (x - mean) / sqrt(variance), the statistics being variables or numbers of the configuration.
-void normalization(LayerContext& c) {
-  c.expect_inputs(1);
-  if (c.find("mean") != nullptr || c.boolean("invert", false)) c.refuse("statistics given by hand are not supported");
-  const std::vector<int64_t> axes = c.integers("axis");
-  if (axes.size() != 1 || normal_axis(axes[0], c.rank()) + 1 != static_cast<int64_t>(c.rank()))
-    c.refuse("only the last axis is supported");
-  Value *mean = c.weight("mean", {c.last_dim()}), *variance = c.weight("variance", {c.last_dim()});
-  Value* deviation = c.b.add("maximum", {c.b.add("sqrt", {variance}), real(c, 1e-7)});
-  c.out = {c.b.add("div", {c.b.add("sub", {c.in[0], mean}), deviation})};
-}
-
 void rescaling(LayerContext& c) {
   c.expect_inputs(1);
   c.in = std::vector<Value*>{cast_to(c.in[0], kF32, c.b)};
@@ -340,13 +328,13 @@ constexpr Row kLayerRows[] = {
     {"GaussianDropout", identity, nullptr, kPass},
     {"GaussianNoise", identity, nullptr, kPass},
     {"GroupNormalization", group_normalization, nullptr, kPass},
+    {"Identity", identity, nullptr, kPass},
     {"LayerNormalization", layer_normalization, nullptr, kPass},
     {"LeakyReLU", leaky_relu, nullptr, kPass},
     {"Masking", masking, nullptr, kOwn},
     {"Maximum", merge, "maximum", kPass},
     {"Minimum", merge, "minimum", kPass},
     {"Multiply", merge, "mul", kPass},
-    {"Normalization", normalization},
     {"PReLU", prelu, nullptr, kPass},
     {"Permute", permute},
     {"RandomBrightness", identity, nullptr, kPass},
@@ -364,6 +352,7 @@ constexpr Row kLayerRows[] = {
     {"SpatialDropout2D", identity, nullptr, kPass},
     {"SpatialDropout3D", identity, nullptr, kPass},
     {"Subtract", merge, "sub", kPass},
+    {"SyncBatchNormalization", batch_normalization, nullptr, kPass},
     {"ThresholdedReLU", thresholded_relu, nullptr, kPass},
     {"TimeDistributed", nullptr, nullptr, kPass},  // the importer's own work: it holds a layer
     {"UnitNormalization", unit_normalization, nullptr, kPass},
