@@ -104,14 +104,14 @@ double last_place(const Tensor& mine, const Tensor& golden) {
   return 2 * compare::unit_roundoff(compare::coarser(mine.dtype(), golden.dtype())) * most;
 }
 
-const Tensor* find(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name) {
+}  // namespace
+
+const Tensor* find_output(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name) {
   for (const std::string& each : {name, name + ":0", name.substr(0, name.rfind(':'))})
     for (const auto& [key, tensor] : list)
       if (key == each) return &tensor;
   return nullptr;
 }
-
-}  // namespace
 
 std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like) {
   std::vector<Tensor> forms;
@@ -205,7 +205,7 @@ std::vector<Row> Judge::outputs(const Trace& trace, const Measured& measured) co
   std::vector<Row> rows;
   for (size_t i = 0; i < trace.outputs.size(); ++i) {
     const auto& [name, tensor] = trace.outputs[i];
-    const Tensor* golden = find(golden_.outputs, name);
+    const Tensor* golden = find_output(golden_.outputs, name);
     if (!golden) fail(ErrorKind::not_found, name, "is no output of {}", golden_.maker);
     if (!is_compared(tensor.dtype()) && tensor.dtype() != kString) continue;
     Row row;

@@ -93,6 +93,9 @@ struct Options {
 Result find_difference(const Subject& subject, const Golden& golden, const std::vector<Tensor>& inputs,
                        const Options& options = {});
 
+/// The output called `name`, with or without the number of a result; null: there is none.
+const Tensor* find_output(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name);
+
 /// All that `golden` may be in the dims of `like`; dims can be equal by chance, with the channels elsewhere.
 std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
 /// How far two right results of an output may be apart: `factor` times what moved when every operator of the model, done

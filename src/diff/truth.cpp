@@ -56,13 +56,6 @@ void judge(TruthRow& row, const Tensor& truth) {
     row.larger = Larger::theirs;
 }
 
-const Tensor* find(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name) {
-  for (const std::string& each : {name, name + ":0", name.substr(0, name.rfind(':'))})
-    for (const auto& [key, tensor] : list)
-      if (key == each) return &tensor;
-  return nullptr;
-}
-
 /// Where ours is first the larger one: not so in what a value was made from, through values without counterpart.
 void find_first(const Trace& trace, const std::vector<TruthRow*>& rows) {
   std::vector<bool> tainted(trace.values.size(), false);
@@ -133,7 +126,7 @@ TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& input
   const Trace exact = trace_run(*exact_model, exact_inputs);
   add_rows(result, trace, theirs, exact);
   for (const auto& [name, tensor] : trace.outputs) {
-    const Tensor *other = find(theirs.outputs, name), *right = find(exact.outputs, name);
+    const Tensor *other = find_output(theirs.outputs, name), *right = find_output(exact.outputs, name);
     if (!other) fail(ErrorKind::not_found, name, "is no output of {}", theirs.maker);
     if (!right) fail(ErrorKind::not_found, name, "is no output of the graph in float64");
     if (!tensor.dtype().is_float()) continue;

@@ -28,48 +28,48 @@ size_t character_size(std::string_view text, size_t at) {
 }
 
 // Objects and lists are opened and closed by hand; commas come by themselves.
-class JsonText {
+class JsonWriter {
  public:
   std::string text;
 
-  JsonText& open(char bracket) {
+  JsonWriter& open(char bracket) {
     comma();
     text += bracket;
     fresh_ = true;
     return *this;
   }
-  JsonText& close(char bracket) {
+  JsonWriter& close(char bracket) {
     text += bracket;
     fresh_ = false;
     return *this;
   }
-  JsonText& key(std::string_view name) {
+  JsonWriter& key(std::string_view name) {
     comma();
     quote(name);
     text += ": ";
     fresh_ = true;
     return *this;
   }
-  JsonText& value(std::string_view content) {
+  JsonWriter& value(std::string_view content) {
     comma();
     quote(content);
     return *this;
   }
-  JsonText& value(const char* content) { return value(std::string_view(content)); }
-  JsonText& value(const std::string& content) { return value(std::string_view(content)); }
-  JsonText& value(bool content) {
+  JsonWriter& value(const char* content) { return value(std::string_view(content)); }
+  JsonWriter& value(const std::string& content) { return value(std::string_view(content)); }
+  JsonWriter& value(bool content) {
     comma();
     text += content ? "true" : "false";
     return *this;
   }
   template <std::integral Number>
-  JsonText& value(Number content) {
+  JsonWriter& value(Number content) {
     comma();
     fmt::format_to(std::back_inserter(text), "{}", content);
     return *this;
   }
   template <class Content>
-  JsonText& member(std::string_view name, const Content& content) {
+  JsonWriter& member(std::string_view name, const Content& content) {
     return key(name).value(content);
   }
   void line() { text += '\n'; }
@@ -121,7 +121,7 @@ std::string_view state_name(FileState state) {
   return "copied";
 }
 
-void write_findings(JsonText& json, const std::vector<Finding>& findings) {
+void write_findings(JsonWriter& json, const std::vector<Finding>& findings) {
   json.key("findings").open('[');
   for (const Finding& finding : findings)
     json.open('{')
@@ -135,7 +135,7 @@ void write_findings(JsonText& json, const std::vector<Finding>& findings) {
   json.close(']');
 }
 
-void write_file_result(JsonText& json, const FileResult& file) {
+void write_file_result(JsonWriter& json, const FileResult& file) {
   json.open('{')
       .member("path", file.path)
       .member("state", state_name(file.state))
@@ -178,7 +178,7 @@ class Utf16 {
  public:
   explicit Utf16(std::string_view text) : text_(text), lines_(text) {}
 
-  void write_region(JsonText& json, uint32_t begin, uint32_t end) {
+  void write_region(JsonWriter& json, uint32_t begin, uint32_t end) {
     Position from = at(begin), to = at(end);
     json.open('{')
         .member("startLine", from.line)
@@ -206,13 +206,13 @@ class Utf16 {
   uint32_t line_ = 0, offset_ = 0, column_ = 1;
 };
 
-void open_location(JsonText& json, const std::string& path) {
+void open_location(JsonWriter& json, const std::string& path) {
   json.key("locations").open('[').open('{').key("physicalLocation").open('{');
   json.key("artifactLocation").open('{').member("uri", path).close('}').key("region");
 }
-void close_location(JsonText& json) { json.close('}').close('}').close(']'); }
+void close_location(JsonWriter& json) { json.close('}').close('}').close(']'); }
 
-void write_change(JsonText& json, const FileResult& file, const Change& change, Utf16& positions) {
+void write_change(JsonWriter& json, const FileResult& file, const Change& change, Utf16& positions) {
   json.open('{')
       .member("ruleId", change.rule)
       .member("level", change.tier == Tier::safe ? "note" : "warning")
@@ -234,7 +234,7 @@ void write_change(JsonText& json, const FileResult& file, const Change& change, 
   json.close(']').close('}').close(']').close('}').close(']').close('}').line();
 }
 
-void write_finding(JsonText& json, const Finding& finding) {
+void write_finding(JsonWriter& json, const Finding& finding) {
   json.open('{').member("ruleId", finding.rule).member("level", to_string(finding.severity)).key("message").open('{');
   json.member("text", finding.advice.empty() ? finding.message : finding.message + "; " + finding.advice).close('}');
   if (!finding.path.empty()) {
@@ -248,7 +248,7 @@ void write_finding(JsonText& json, const Finding& finding) {
 }  // namespace
 
 std::string json_report(const Result& result) {
-  JsonText json;
+  JsonWriter json;
   json.open('{')
       .member("version", 1)
       .member("tf", result.tf)
@@ -268,7 +268,7 @@ std::string json_report(const Result& result) {
 }
 
 std::string sarif_report(const Result& result) {
-  JsonText json;
+  JsonWriter json;
   json.open('{').member("$schema", "https://json.schemastore.org/sarif-2.1.0.json").member("version", "2.1.0");
   json.key("runs").open('[').open('{').key("tool").open('{').key("driver").open('{').member("name", "cairn migrate");
   json.key("rules").open('[');

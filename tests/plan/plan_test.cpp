@@ -202,7 +202,7 @@ TEST(Plan, TheFirstRunKeepsNoMemory) {
   Plan plan;
   plan.function = std::make_unique<Function>();
   plan.arena_bytes[&space] = 64;
-  ContextPool pool;
+  ContextPool pool(std::make_shared<PlanBudget>(SIZE_MAX), 0);
   for (int kept : {0, 1, 1}) {
     pool.release(pool.take(plan));
     EXPECT_EQ(space.live, kept);
