@@ -1,5 +1,6 @@
 // Layers of Keras on images and rows of pixels, channels last.
 #include <algorithm>
+#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/keras/importer.h"
@@ -95,6 +96,20 @@ void separable_conv(LayerContext& c) {
 }
 
 }  // namespace
+
+std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last, Builder& b) {
+  for (Value*& value : values) {
+    if (value == nullptr || !value->type.is_tensor() || !value->type.shape.ranked) continue;
+    const size_t dims = value->type.shape.rank(), gone = rank - std::min(rank, dims);
+    if (dims < 3 || gone >= channels || channels - gone >= dims) continue;
+    std::vector<int64_t> order(dims);
+    std::iota(order.begin(), order.end(), 0);
+    const auto at = order.begin() + static_cast<int64_t>(channels - gone);
+    to_last ? std::rotate(at, at + 1, order.end()) : std::rotate(at, order.end() - 1, order.end());
+    value = b.add("transpose", {value}, {{"permutation", order}});
+  }
+  return values;
+}
 
 int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
                          int64_t dilation) {

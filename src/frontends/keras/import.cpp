@@ -237,9 +237,9 @@ class Importer {
     check_dtype(context);
     hand_over(given, row, context);
     const size_t rank = first ? context.rank() : 0;
-    if (first) context.in = channels_moved(context.in, row.channels, rank, true);
+    if (first) context.in = channels_moved(context.in, row.channels, rank, true, b_);
     row.build != nullptr ? row.build(context) : distribute(context, whole, level);
-    if (first) context.out = channels_moved(context.out, row.channels, rank, false);
+    if (first) context.out = channels_moved(context.out, row.channels, rank, false, b_);
     if (context.stateful) stateful_.push_back(clean(whole));
     if (b_.block().nodes.size() == before) module_.removed.emplace(id, Removal::identity);
     mark_results(
@@ -250,22 +250,6 @@ class Importer {
         });
     name_results(context, clean(whole));
     return context.out;
-  }
-
-  /// Between channels first and last. `channels` and `rank` are those of the first input; states and last results lack
-  /// its steps, and what has no more dims than batch and channels stays.
-  std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last) {
-    for (Value*& value : values) {
-      if (value == nullptr || !value->type.is_tensor() || !value->type.shape.ranked) continue;
-      const size_t dims = value->type.shape.rank(), gone = rank - std::min(rank, dims);
-      if (dims < 3 || gone >= channels) continue;
-      std::vector<int64_t> order(dims);
-      std::iota(order.begin(), order.end(), 0);
-      const auto at = order.begin() + static_cast<int64_t>(channels - gone);
-      to_last ? std::rotate(at, at + 1, order.end()) : std::rotate(at, order.end() - 1, order.end());
-      value = b_.add("transpose", {value}, {{"permutation", order}});
-    }
-    return values;
   }
 
   static std::vector<Value*> values_of(const Given& given) {

@@ -104,6 +104,9 @@ DType dtype_named(const std::string& name);
 /// x through the activation of that name. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, bool keras3, Builder& builder);
 
+/// Between channels first and last. `channels` and `rank` are those of the first input; states and last results lack its
+/// steps, and what has no more dims than batch and channels stays.
+std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last, Builder& b);
 /// What a transposed convolution adds to `stride` times its size along image dim i of `dims`. Throws Error.
 int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
                          int64_t dilation);
