@@ -197,6 +197,17 @@ OpDef arithmetic(const char* name, const char* summary, uint32_t traits, Kernel 
           .oracle = oracle,
           .cases = joined(kFloatCases, kIntegerCases)};
 }
+/// Of f32 a quotient that is denormal counts, whether or not this thread flushes it to 0.
+template <class T>
+T floor_of_quotient(T x, T y) {
+  if constexpr (std::is_same_v<T, float>) {
+    const double quotient = static_cast<double>(x) / static_cast<double>(y);
+    const auto rounded = static_cast<float>(quotient);
+    return rounded == 0 && quotient < -0x1p-150 ? -1.f : std::floor(rounded);
+  }
+  return std::floor(x / y);
+}
+
 OpDef division(const char* name, const char* summary, Kernel reference, Oracle oracle) {
   OpDef row = arithmetic(name, summary, 0, reference, oracle);
   row.cases = joined(kFloatCases, kDivisionCases);
@@ -242,7 +253,7 @@ std::vector<OpDef> make_binary_rows() {
       division("floor_div",
                "floor(x / y), the quotient rounded to the element type first; an integer divided by 0 is an error, "
                "integers wrap",
-               divide<binary<[](auto x, auto y) { return std::floor(x / y); },
+               divide<binary<[](auto x, auto y) { return floor_of_quotient(x, y); },
                              [](auto x, auto y) { return floored_quotient(x, y); }>>,
                {"np.floor(x / y) if x.dtype.kind == 'f' else x // y"}),
       division("truncate_div",
