@@ -71,8 +71,8 @@ def test_a_graph_frozen_by_cairn_gives_equal_outputs_in_tensorflow(models, name,
     with tf.Graph().as_default() as imported, tf.compat.v1.Session() as session:
         tf.import_graph_def(graph, name="")
         listed = cairn.load(tmp_path / "frozen.pb")
-        feeds = {entry.name: imported.get_tensor_by_name(entry.name + ":0") for entry in listed.inputs}
-        fetches = [imported.get_tensor_by_name(entry.name + ":0") for entry in listed.outputs]
+        feeds = {entry.name: imported.get_tensor_by_name(entry.name if ":" in entry.name else entry.name + ":0") for entry in listed.inputs}
+        fetches = [imported.get_tensor_by_name(entry.name if ":" in entry.name else entry.name + ":0") for entry in listed.outputs]
         for inputs, expected in model.cases():
             fed = {tensor: next(v for k, v in inputs.items() if name.endswith(k)) for name, tensor in feeds.items()}
             for found, key in zip(session.run(fetches, fed), sorted(expected)):

@@ -32,7 +32,7 @@ RULES = [
     ("arg_max", [(F, [NAN, NAN])], {"axis": 0}, 0, "tf.argmax(a)"),
     ("arg_min", [(F, [NAN, 1, 0])], {"axis": 0}, 2, "tf.argmin(a)"),
     ("unique", [(F, [NAN, NAN, 0.0, -0.0])], {}, ([NAN, NAN, 0], [0, 1, 2, 2]), "tf.unique(a)"),
-    ("non_zero", [(F, [NAN, 0.0, 1.0])], {}, [[2]], None),
+    ("non_zero", [(F, [NAN, 0.0, 1.0])], {}, [[0], [2]], None),
     ("round", [(F, [0.5, 1.5, -0.5, 2.5])], {}, [0, 2, -0.0, 2], "tf.round(a)"),
     ("cast", [(F, [NAN, INF, -INF, 1e20, 1.9, -1.9])], {"dtype": "i32"}, [0, 2**31 - 1, LEAST, 2**31 - 1, 1, -1], None),
     ("cast", [(F, [NAN, 300, -1])], {"dtype": "u8"}, [0, 255, 0], None),
@@ -102,11 +102,8 @@ def _cases():
             yield op, [(dtype, elements * times) for dtype, elements in operands], attributes, expected * times
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
-@pytest.mark.parametrize("isa", ["avx512", "avx2", "none"])
+@pytest.mark.parametrize("engine, isa", [("cpu", "avx512"), ("cpu", "avx2"), ("cpu", "none"), ("reference", "none")])
 def test_rules_hold_on_every_engine(engine, isa):
-    if engine == "reference" and isa != "none":
-        pytest.skip("the reference engine has no instruction sets")
     cases = list(_cases())
     sent = json.dumps([case[:3] for case in cases])
     child = subprocess.run([sys.executable, "-c", CHILD, engine], input=sent, capture_output=True, text=True,
@@ -130,7 +127,7 @@ def test_rules_are_tensorflows():
         try:
             got = eval(expression, {"tf": tf, **names})
             got = [np.asarray(each).astype(float) for each in (got if isinstance(got, tuple) else [got])]
-        except tf.errors.InvalidArgumentError:
+        except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
             got = "error"
         if not _same(got, expected if expected == "error" else _as_lists(expected)):
             wrong.append((op, operands, got))

@@ -12,7 +12,7 @@ USAGE = "python -m cairn_tf1 [--anyway | --tf2] script.py [arguments of the scri
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="cairn tf1", usage=USAGE, description="runs a TensorFlow 1 script on 2.15")
+    parser = ending.Parser(prog="cairn tf1", usage=USAGE, description="runs a TensorFlow 1 script on 2.15")
     parser.add_argument("--anyway", action="store_true", help="run although names are missing")
     parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2: nothing is supplied or looked for")
     parser.add_argument("script")

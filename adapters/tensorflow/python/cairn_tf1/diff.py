@@ -25,7 +25,7 @@ ONE_THREAD = {"CAIRN_RECORD_NUDGE": "1", "TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM
 
 
 def parse(words):
-    parser = argparse.ArgumentParser(prog="cairn diff --script", description=__doc__.split("\n\n")[0].split(": ", 1)[1])
+    parser = ending.Parser(prog="cairn diff --script", description=__doc__.split("\n\n")[0].split(": ", 1)[1])
     parser.add_argument("--script", type=Path, required=True, help="a training script, migrated or of TensorFlow 1")
     parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2")
     parser.add_argument("--steps", type=int, help="training runs to compare (default 20; with --truth the one to judge, default 1)")

@@ -1,8 +1,19 @@
 """How the commands in Python end: standard output that is lost is an error with a sentence (without one where its reader went
 away), lost notes are none, and what the system refuses is told in a sentence."""
 
+import argparse
 import os
 import sys
+
+
+class Parser(argparse.ArgumentParser):
+    """Its help is output; argparse would not tell that it could not be written."""
+
+    def _print_message(self, message, file=None):
+        if message and file is not None and file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
 
 
 def tell(sentence):

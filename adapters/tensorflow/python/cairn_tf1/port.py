@@ -5,7 +5,6 @@ Stock TensorFlow also runs against itself, with one thread and with its other ke
 Cairn may differ by, times FACTOR. Where TensorFlow does not repeat its own numbers, nothing can be proven. Exit 0: equal; 1: not
 equal; 2: wrong use; 3: the script cannot run here; 4: TensorFlow itself does not repeat what differs."""
 
-import argparse
 import json
 import os
 import re
@@ -34,7 +33,7 @@ EXIT = {EQUAL: 0, NOT_EQUAL: 1, NOT_REPRODUCIBLE: 4}
 def parse(arguments):
     words = sys.argv[1:] if arguments is None else [str(word) for word in arguments]
     own, script_words = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    parser = argparse.ArgumentParser(
+    parser = ending.Parser(
         prog="cairn port",
         usage="%(prog)s PATH [options] [-- arguments of the script]",
         description=__doc__.split("\n\n")[0].split(": ", 1)[1],
