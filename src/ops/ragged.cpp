@@ -320,7 +320,9 @@ std::vector<OpDef> make_ragged_rows() {
        .traits = kDynamicResult,
        .infer = infer_ragged_range,
        .reference = ragged_range,
-       .oracle = {"tuple(tf.raw_ops.RaggedRange(starts=start, limits=limit, deltas=step))", kTensorFlow},
+       .oracle = {"tuple(tf.raw_ops.RaggedRange(starts=tf.constant(start), limits=tf.constant(limit), "
+                  "deltas=tf.constant(step)))",
+                  kTensorFlow},
        .cases = {"i64[3]=[0, 5, 8], i64[3]=[4, 5, 2], i64[3]=[1, 1, -3]", "i32[]=[0], i32[2]=[3, 1], i32[]=[2]",
                  "f32[1]=[0.5], f32[1]=[2], f32[]=[0.5]"}},
       {.name = "ragged_gather",
