@@ -234,7 +234,7 @@ def test_options_of_the_platforms_command_without_effect_are_told(words, said, c
         "module @m {\n  func @main(%x: f32[2]) -> (%y: f32[2]) {\n    %y = neg %x : f32[2]\n    return %y\n  }\n}\n")
     run = [BIN / "cairn", "run", "m.cairn", "--output", "out"]
     done = command("msprof", f"--output={tmp_path}", *words, *run, env={**os.environ, "HOME": str(tmp_path)})
-    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: --")]
     assert done.returncode == 0 and len(notes) == len(said), done.stderr
     for text in said:
         assert text in done.stderr

@@ -105,6 +105,8 @@ class Faults : public testing::Test {
       if (::chdir(folder_.c_str()) != 0) ::_exit(99);
       open_as(STDOUT_FILENO, ".out");
       open_as(STDERR_FILENO, ".errors");
+      for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE})
+        ::signal(number, SIG_DFL);  // whoever started the tests
       if (change) change();
       ::execl("/bin/sh", "sh", "-c", words.c_str(), nullptr);
       ::_exit(99);
