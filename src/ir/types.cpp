@@ -19,10 +19,12 @@ struct NamedDType {
 };
 
 constexpr NamedDType kDTypes[] = {
-    {"bool", kBool}, {"i4", kI4},   {"i8", kI8},     {"i16", kI16}, {"i32", kI32},    {"i64", kI64},
-    {"u4", kU4},     {"u8", kU8},   {"u16", kU16},   {"u32", kU32}, {"u64", kU64},    {"f16", kF16},
-    {"f32", kF32},   {"f64", kF64}, {"bf16", kBF16}, {"c64", kC64}, {"str", kString},
-    {"c128", DType{DType::Kind::complex_float, 128}},
+    {"bool", kBool}, {"i4", kI4},      {"i8", kI8},
+    {"i16", kI16},   {"i32", kI32},    {"i64", kI64},
+    {"u4", kU4},     {"u8", kU8},      {"u16", kU16},
+    {"u32", kU32},   {"u64", kU64},    {"f16", kF16},
+    {"f32", kF32},   {"f64", kF64},    {"bf16", kBF16},
+    {"c64", kC64},   {"str", kString}, {"c128", DType{DType::Kind::complex_float, 128}},
 };
 
 }  // namespace

@@ -161,7 +161,8 @@ TEST(Analysis, AdviceNamesTheStepsFarBelowTheirRoofline) {
   ASSERT_EQ(advice.size(), 1u);
   EXPECT_EQ(advice[0].text,
             "One step runs far below what the machine can do; at the roofline 44.8 % of the steps' time would go.");
-  EXPECT_EQ(advice[0].evidence.find("slow (Conv2D, train.py:4): 49.8 % of the steps' time at 10.0 % of the roofline"), 0u);
+  EXPECT_EQ(advice[0].evidence.find("slow (Conv2D, train.py:4): 49.8 % of the steps' time at 10.0 % of the roofline"),
+            0u);
   EXPECT_EQ(advice[0].evidence.find("small"), std::string::npos);
 }
 
