@@ -105,6 +105,15 @@ def test_options_stand_before_and_after_the_path_and_the_scripts_own_after_two_d
     assert port.parse(["--steps", "3", "project"]).arguments == []
 
 
+def test_a_folder_of_the_users_is_not_replaced(tmp_path, capfd):
+    (tmp_path / "migrated").mkdir()
+    (tmp_path / "migrated" / "train.py").write_text("mine")
+    (tmp_path / "train.py").write_text("import tensorflow")
+    assert port.main([tmp_path / "train.py", "-o", tmp_path]) == 2
+    assert "name another work folder with -o" in capfd.readouterr().err
+    assert (tmp_path / "migrated" / "train.py").read_text() == "mine"
+
+
 def test_words_of_the_script_without_two_dashes_are_told(capsys):
     with pytest.raises(SystemExit):
         port.parse(["project", "--epochs", "1"])

@@ -23,6 +23,7 @@ FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
 MOST = 0.1  # of the largest element: where TensorFlow differs from itself by more, times FACTOR, no bound proves anything
 NOTHING = 1e-10  # no difference, whatever the size of the elements
+MARK = ".cairn_port"  # in a work folder: what lies there is ours to replace
 REPEATS = 2  # further runs of stock TensorFlow before a difference is called one
 OTHERWISE = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
 RUNS = {"stock": ("tensorflow", {}), "again": ("tensorflow", OTHERWISE), "cairn": ("cairn", {})}
@@ -57,14 +58,18 @@ def main(words=None):
     if not options.path.exists():
         return refuse(f"there is no {options.path}")
     options.output.mkdir(parents=True, exist_ok=True)
-    migrated = options.output.resolve() / "migrated"
+    migrated, mark = options.output.resolve() / "migrated", options.output / MARK
+    if migrated.exists() and not mark.exists():
+        return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another work folder with -o")
+    mark.touch()
     migration = migrate(options, migrated)
     script = migrated / entry(options, migration)
     runs = {name: run(name, name, script, options, migration) for name in RUNS}
-    result = compare(runs, races_of(options))
+    races = races_of(options)
+    result = compare(runs, races)
     for count in range(REPEATS if result["verdict"] != EQUAL else 0):
         runs[f"repeat{count}"] = run("stock", f"repeat{count}", script, options, migration)
-        result = compare(runs, races_of(options))
+        result = compare(runs, races)
     result |= {"script": str(script.relative_to(migrated)), "arguments": options.arguments}
     result["clusters"] = clusters(options.output / "cairn.report.json")
     result["aliases"] = json_of(options.output / "stock.aliases.json")

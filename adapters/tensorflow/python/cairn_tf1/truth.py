@@ -12,7 +12,7 @@ import shlex
 
 import numpy as np
 
-from cairn_tf1 import diff_page, port_page
+from cairn_tf1 import diff_page, ending, port_page
 
 LARGER = 1.5  # an error is larger when it is more than this times the other
 FAR = 8.0  # of one operator alone
@@ -23,8 +23,8 @@ def main(runs):
     """The exit code."""
     options = runs.options
     result = judged_run(runs)
-    (options.output / "truth.json").write_text(json.dumps(result, indent=1))
-    (options.output / "index.html").write_text(page(result))
+    ending.write_text(options.output / "truth.json", json.dumps(result, indent=1))
+    ending.write_text(options.output / "index.html", page(result))
     if options.json:
         print(json.dumps(result, indent=1))
     else:
