@@ -181,12 +181,10 @@ CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index
     require(model, "model");
     require(state, "state");
     if (index >= model->inputs.size()) fail(ErrorKind::invalid_argument, "index", "is {}", index);
-    const auto& metadata = model->model->module().metadata;
-    auto found = metadata.find("random:" + model->inputs[index].name);
-    if (found == metadata.end()) fail(ErrorKind::not_found, model->inputs[index].name, "has no seed");
-    std::istringstream text(found->second);
-    if (!(text >> state[0] >> state[1] >> state[2]))
-      fail(ErrorKind::invalid_model, model->inputs[index].name, "has the seed '{}'", found->second);
+    const auto& states = model->model->module().random_states;
+    auto found = states.find(model->inputs[index].name);
+    if (found == states.end()) fail(ErrorKind::not_found, model->inputs[index].name, "has no seed");
+    std::copy(found->second.begin(), found->second.end(), state);
   });
 }
 

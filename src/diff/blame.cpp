@@ -279,7 +279,7 @@ void Judge::attribute(Culprit& culprit, const Measured& measured) {
   auto without_from = [&](size_t first) {
     return std::vector<std::string>(names.begin() + static_cast<ptrdiff_t>(first), names.end());
   };
-  if (subject_.load().metadata.contains("optimised") && subject_.further_passes.empty()) return;
+  if (!subject_.load().optimised_by.empty() && subject_.further_passes.empty()) return;
   if (is_wrong(without_from(0), measured)) return narrow(culprit, names);
   size_t right = 0, wrong = names.size();
   while (wrong - right > 1) {

@@ -136,7 +136,7 @@ Module Subject::module(const std::vector<std::string>& without) const {
   off.insert(off.end(), without.begin(), without.end());
   Module made = load();
   if (before_passes) before_passes(made);
-  if (!made.metadata.contains("optimised")) optimise(made, {.disabled = off});
+  if (made.optimised_by.empty()) optimise(made, {.disabled = off});
   if (behind_passes) behind_passes(made, off);
   return made;
 }

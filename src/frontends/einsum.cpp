@@ -137,7 +137,7 @@ class Equation {
     Value* at = places(x, axis);
     Value* same = folded(b_.add("equal", {at, expand_dims(at, {1}, b_)}), b_);
     Value* spread = expand_dims(x, {static_cast<int64_t>(axis) + 1}, b_);
-    return {b_.add("select", {same, spread, scalar_like(x, 0, b_)}), rest + last + label};
+    return {b_.add("select", {same, spread, b_.scalar_like(x, 0)}), rest + last + label};
   }
 
   /// Without "->": dims of the ellipsis, then the labels that occur once in their order.

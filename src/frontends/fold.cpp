@@ -41,8 +41,4 @@ Value* cast_to(Value* value, DType dtype, Builder& builder) {
   return folded(builder.add("cast", {value}, {{"dtype", dtype}}), builder);
 }
 
-Value* scalar_like(const Value* like, double value, Builder& builder) {
-  return cast_to(builder.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, builder);
-}
-
 }  // namespace cairn

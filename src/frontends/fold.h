@@ -2,7 +2,7 @@
 // constants must be numbers before the ops that need them can be made.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn {
 
@@ -11,7 +11,5 @@ Value* folded(Value* value, Builder& builder);
 
 /// `value` with elements of `dtype`, as a constant where it is a small one.
 Value* cast_to(Value* value, DType dtype, Builder& builder);
-/// A scalar constant of the element type of `like`.
-Value* scalar_like(const Value* like, double value, Builder& builder);
 
 }  // namespace cairn

@@ -11,6 +11,7 @@
 #include "frontends/tensorflow/lookup_tables.h"
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "support/nearest.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn {
 

@@ -4,28 +4,6 @@
 
 namespace cairn {
 
-std::vector<Value*> Captures::inputs() const {
-  std::vector<Value*> inputs;
-  for (Value* value : values_)
-    if (constant_of(value) == nullptr) inputs.push_back(value);
-  return inputs;
-}
-
-std::unique_ptr<Block> Captures::open(std::vector<Value*>& inside) const {
-  auto block = std::make_unique<Block>();
-  inside.clear();
-  enter(*block, inside);
-  return block;
-}
-
-void Captures::enter(Block& block, std::vector<Value*>& inside) const {
-  Builder builder(block);
-  for (Value* value : values_) {
-    const Tensor* constant = constant_of(value);
-    inside.push_back(constant ? builder.constant(*constant, value->name) : block.add_param(value->type, value->name));
-  }
-}
-
 Value* truth(Value* value, Builder& builder) {
   if (!value->type.is_tensor() || (value->type.shape.ranked && value->type.shape.rank() != 0))
     fail(ErrorKind::unsupported, "", "the condition is {}, expected a scalar", to_string(value->type));

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn {
 

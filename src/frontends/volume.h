@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn {
 

@@ -107,6 +107,10 @@ Module clone(const Module& module) {
   copy.sources = module.sources;
   copy.removed = module.removed;
   copy.metadata = module.metadata;
+  copy.random_states = module.random_states;
+  copy.optimised_by = module.optimised_by;
+  copy.disabled_passes = module.disabled_passes;
+  copy.keep_memory = module.keep_memory;
   for (const auto& function : module.functions) copy.functions.push_back(clone(*function));
   return copy;
 }
@@ -123,35 +127,6 @@ std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std:
     inferred[i] = meet(inferred[i], known[i]);
   }
   return inferred;
-}
-
-Node* Builder::add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes,
-                        std::vector<std::unique_ptr<Block>> regions, const std::vector<Type>& known, std::string name) {
-  std::vector<Type> types = refine(op, infer_types(op, inputs, attributes, regions), known);
-  auto node = std::make_unique<Node>();
-  node->op = &op;
-  node->inputs = std::move(inputs);
-  node->attributes = std::move(attributes);
-  node->regions = std::move(regions);
-  node->sources = sources;
-  for (size_t i = 0; i < types.size(); ++i) {
-    auto value = std::make_unique<Value>();
-    value->type = std::move(types[i]);
-    value->producer = node.get();
-    value->index = static_cast<uint32_t>(i);
-    value->name = name;
-    node->results.push_back(std::move(value));
-  }
-  block_->nodes.push_back(std::move(node));
-  return block_->nodes.back().get();
-}
-
-Value* Builder::add(std::string_view op, std::vector<Value*> inputs, Attributes attributes, std::string name) {
-  return add_node(op_named(op), std::move(inputs), std::move(attributes), {}, {}, std::move(name))->result();
-}
-
-Value* Builder::constant(Tensor value, std::string name) {
-  return add("constant", {}, {{"value", Attribute(std::move(value))}}, std::move(name));
 }
 
 }  // namespace cairn

@@ -2,6 +2,7 @@
 // their own parameters alone (captures are explicit inputs). Every node knows the source nodes it came from.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -79,7 +80,13 @@ struct Module {
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<Source> sources;
   std::map<SourceId, Removal> removed;          // filled by passes for sources without a node
-  std::map<std::string, std::string> metadata;  // producer, signature, options
+  std::map<std::string, std::string> metadata;  // for people and tools: producer, format, signature, options
+  /// Where the random state of that name starts: key and counter of Philox.
+  std::map<std::string, std::array<uint64_t, 3>> random_states;
+  /// What a converted model was prepared with.
+  std::string optimised_by;                  // the version whose passes made it what it is; "": not optimised
+  std::vector<std::string> disabled_passes;  // left out when it is optimised again
+  bool keep_memory = false;                  // no buffer is used twice
 
   Function* find(std::string_view function_name) const;
   Function& main() const;
@@ -103,27 +110,6 @@ std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs
 /// What is known of an op's results when both inference and a declaration speak; a called function's are as declared.
 /// Throws Error invalid_model when they disagree.
 std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known);
-
-/// Appends nodes to a block, inferring types; sources set on the builder go to every node it makes.
-class Builder {
- public:
-  explicit Builder(Block& block) : block_(&block) {}
-  /// The node's first result. Throws Error invalid_model when the op refuses the inputs.
-  Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}, std::string name = {});
-  /// `types`: what is known about the results beyond inference (all there is for ops without a shape rule, like call).
-  Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
-                 std::vector<std::unique_ptr<Block>> regions = {}, const std::vector<Type>& types = {},
-                 std::string name = {});
-  Value* constant(Tensor value, std::string name = {});
-  Value* scalar(float value) { return constant(Tensor::scalar_f32(value)); }
-  Value* ints(const std::vector<int64_t>& values) { return constant(Tensor::of_i64(values)); }
-
-  Block& block() { return *block_; }
-  std::vector<SourceId> sources;
-
- private:
-  Block* block_;
-};
 
 /// Calls visit(block) for the block and every region block below it, outer first.
 template <class Visit>

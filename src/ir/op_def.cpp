@@ -12,6 +12,10 @@ const AttrDef* OpDef::find_attribute(std::string_view attribute) const {
   return nullptr;
 }
 
+bool OpDef::has_role(Role wanted) const {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const InputDef& input) { return input.role == wanted; });
+}
+
 const Attribute& AttributeView::get(std::string_view name) const {
   if (const Attribute* value = given_->find(name)) return *value;
   const AttrDef* def = op_->find_attribute(name);
@@ -77,7 +81,7 @@ bool accepts(Accepts accepts, const Type& type) {
     case Accepts::integers: return type.dtype.is_integer();
     case Accepts::boolean: return kind == Kind::boolean;
     case Accepts::number_or_bool: return kind != Kind::string;
-    case Accepts::shape_integers: return type.dtype == kI64 || type.dtype == kI32;
+    case Accepts::i32_or_i64: return type.dtype == kI64 || type.dtype == kI32;
     case Accepts::text: return kind == Kind::string;
     default: return true;
   }

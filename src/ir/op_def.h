@@ -19,8 +19,8 @@ struct Block;
 struct Node;
 struct OpDef;
 struct Value;
-class GradientContext;  // src/autodiff
 class Builder;
+class GradientContext;  // ir/gradient.h
 
 /// Facts that passes and engines may ask for instead of an op's name.
 enum Trait : uint32_t {
@@ -30,7 +30,6 @@ enum Trait : uint32_t {
   kInPlace = 1 << 3,        // result 0 may overwrite input 0 when both have the same bytes
   kControl = 1 << 4,        // has regions or calls a function: the runtime runs it, engines do not
   kDynamicResult = 1 << 5,  // result dims depend on element values: ends a segment
-  kShapeOperands = 1 << 6,  // inputs after the first are shape-like: dims depend on their values
   kHostValue = 1 << 7,      // works on lists, optionals or strings: host objects, never device buffers
   kReadsState = 1 << 8,     // may not be moved over a node that writes state
   kWritesState = 1 << 9,    // is never dead
@@ -48,7 +47,7 @@ enum class Accepts : uint8_t {
   integers,
   boolean,
   number_or_bool,
-  shape_integers,
+  i32_or_i64,
   text,
   list,
   resource,
@@ -57,11 +56,31 @@ enum class Accepts : uint8_t {
   any_tensor
 };
 
+/// What an op does with an input.
+enum class Role : uint8_t {
+  data,   // its elements flow into the results; only float data has a gradient
+  shape,  // the dims of results depend on its elements, which are part of a prepared single operator
+  index,  // its integers choose elements of another input or places in a result
+  state,  // a variable, a random state or a token: the op reads or replaces what it stands for
+};
+
 struct InputDef {
   const char* name;
   Accepts accepts = Accepts::any_tensor;
   enum class Arity : uint8_t { one, optional, variadic } arity = Arity::one;  // optional and variadic stand last
+  Role role = Role::data;
 };
+/// "shape", "size", "count": whose elements say how large a result is.
+inline InputDef shape_operand(const char* name, Accepts accepts = Accepts::i32_or_i64) {
+  return {name, accepts, InputDef::Arity::one, Role::shape};
+}
+inline InputDef index_operand(const char* name, Accepts accepts = Accepts::i32_or_i64,
+                              InputDef::Arity arity = InputDef::Arity::one) {
+  return {name, accepts, arity, Role::index};
+}
+inline InputDef state_operand(const char* name, Accepts accepts) {
+  return {name, accepts, InputDef::Arity::one, Role::state};
+}
 
 struct AttrDef {
   const char* name;
@@ -100,6 +119,7 @@ class InferContext {
   }
 
   AttributeView attr;
+  const OpDef& op() const { return op_; }
   size_t input_count() const { return inputs_.size(); }
   const Type& input(size_t i) const { return inputs_[i]; }
   const Shape& shape(size_t i) const { return inputs_[i].shape; }
@@ -141,6 +161,7 @@ class KernelContext {
       : attr(op, attributes), op_(op), attributes_(attributes), inputs_(inputs), results_(results) {}
 
   AttributeView attr;
+  const OpDef& op() const { return op_; }
   size_t input_count() const { return inputs_.size(); }
   const Tensor& input(size_t i) const { return inputs_[i].tensor; }
   const HostValue& value(size_t i) const { return inputs_[i]; }
@@ -189,14 +210,23 @@ struct OpDef {
   void (*infer)(InferContext&) = nullptr;
   /// Floating-point operations for one run with these static types; elementwise ops need none (one per element).
   double (*flops)(const InferContext&) = nullptr;
-  std::vector<Value*> (*gradient)(GradientContext&) = nullptr;
+  /// Appends what the gradients of the inputs are, by rows. A differentiable op (a float result from float data) without
+  /// a rule says in `no_gradient` why.
+  void (*gradient)(GradientContext&) = nullptr;
+  const char* no_gradient = nullptr;
   /// The same result by simpler ops; an engine without the op uses it.
   std::vector<Value*> (*decompose)(Builder&, const Node&) = nullptr;
   void (*reference)(KernelContext&) = nullptr;
   Oracle oracle = {};
   /// Inputs worth testing: "f32[2, 3], f32[3] {axis = 1}"; a literal fixes a value: "f32[6], i64[2]=[2, 3]".
   std::vector<const char*> cases = {};
+  /// Of operators from users: what their shape rule, kernel and gradient find behind op().user.
+  const void* user = nullptr;
 
+  /// Input i of a node; the last InputDef stands for all inputs from there on when it is variadic.
+  const InputDef& input(size_t i) const { return inputs[i < inputs.size() ? i : inputs.size() - 1]; }
+  Role role(size_t i) const { return input(i).role; }
+  bool has_role(Role wanted) const;
   bool has(uint32_t trait) const { return (traits & trait) != 0; }
   bool pure() const { return !has(kReadsState | kWritesState); }
   const AttrDef* find_attribute(std::string_view attribute) const;
@@ -206,7 +236,11 @@ struct OpDef {
 const OpDef* find_op(std::string_view name);
 /// find_op that CHECKs; for names written in our own code.
 const OpDef& op_named(std::string_view name);
-/// All rows, by family.
+/// All rows of the product, by family.
 std::span<const OpDef* const> all_ops();
+/// Makes a row of a user's operator known for the life of the process. Throws Error invalid_argument when the name is taken
+/// or the row is incomplete. Rows of users are found by find_op; user_ops() lists them in the order of their names.
+const OpDef& register_op(OpDef row);
+std::vector<const OpDef*> user_ops();
 
 }  // namespace cairn

@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -28,6 +29,16 @@ class Parser {
         std::string key = word();
         expect("=");
         module.metadata[key] = quoted();
+      } else if (accept("optimised_by")) {
+        module.optimised_by = quoted();
+      } else if (accept("disabled_pass")) {
+        module.disabled_passes.push_back(quoted());
+      } else if (accept("keep_memory")) {
+        module.keep_memory = true;
+      } else if (accept("random")) {
+        auto& state = module.random_states[quoted()];
+        expect("=");
+        for (uint64_t& number : state) number = parsed<uint64_t>(word());
       } else if (accept("source")) {
         if (static_cast<size_t>(integer()) != module.sources.size()) error("sources must be numbered in order");
         expect("=");

@@ -1,4 +1,5 @@
 #include "model/adapt.h"
+#include "ir/builder.h"
 
 #include <algorithm>
 

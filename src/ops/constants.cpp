@@ -86,9 +86,9 @@ std::vector<OpDef> make_constants_rows() {
        .summary = "start, start + step, ... below (with a negative step above) limit; element i of floats is start + i "
                   "* step rounded once; a step of "
                   "0 is an error",
-       .inputs = {{"start", Accepts::numbers}, {"limit", Accepts::numbers}, {"step", Accepts::numbers}},
+       .inputs = {shape_operand("start", Accepts::numbers), shape_operand("limit", Accepts::numbers),
+                  shape_operand("step", Accepts::numbers)},
        .attributes = {{"dtype", AttrKind::dtype}},
-       .traits = kShapeOperands,
        .precision = Precision::rounded,
        .infer = infer_iota,
        .reference = iota,

@@ -174,7 +174,7 @@ std::vector<OpDef> make_ctc_decoding_rows() {
            "connectionist temporal classification, found by a search that keeps beam_width prefixes: labels with -1 "
            "behind them, their numbers, and logarithms of the probabilities; merge_repeated leaves one of equal "
            "neighbours",
-       .inputs = {{"logits", Accepts::floats}, {"lengths", Accepts::shape_integers}},
+       .inputs = {{"logits", Accepts::floats}, index_operand("lengths")},
        .attributes = {integer("beam_width", 100), integer("top_paths", 1), flag("merge_repeated")},
        .results = {"paths", "lengths", "log_probability"},
        .traits = kReduction,

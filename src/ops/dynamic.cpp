@@ -123,7 +123,7 @@ std::vector<OpDef> make_dynamic_rows() {
        .summary =
            "the axes along which a broadcast of two shapes to each other may repeat the first, and the second: those "
            "that it lacks, and those of size 1",
-       .inputs = {{"a", Accepts::shape_integers}, {"b", Accepts::shape_integers}},
+       .inputs = {{"a", Accepts::i32_or_i64}, {"b", Accepts::i32_or_i64}},
        .results = {"a_axes", "b_axes"},
        .traits = kDynamicResult,
        .infer = infer_broadcast_axes,
@@ -154,7 +154,7 @@ std::vector<OpDef> make_dynamic_rows() {
        .summary =
            "the different elements of a vector in order of first appearance and then -1 as often as elements are "
            "there again, and for each element its place among them; a negative element is an error",
-       .inputs = {{"x", Accepts::shape_integers}},
+       .inputs = {{"x", Accepts::i32_or_i64}},
        .results = {"values", "index"},
        .infer = infer_unique_padded,
        .reference = unique_padded,

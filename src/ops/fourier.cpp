@@ -245,8 +245,8 @@ OpDef fourier_row(const char* name, const char* summary, void (*infer)(InferCont
                   void (*reference)(KernelContext&), Oracle oracle, std::vector<const char*> cases) {
   return {.name = name,
           .summary = summary,
-          .inputs = {{"x", Accepts::floats}, {"length", Accepts::shape_integers}},
-          .traits = kReduction | kShapeOperands,
+          .inputs = {{"x", Accepts::floats}, shape_operand("length")},
+          .traits = kReduction,
           .precision = Precision::accumulate_f32,
           .infer = infer,
           .flops = fourier_flops,

@@ -345,19 +345,18 @@ void combined_non_max_suppression(KernelContext& context) {
 }
 
 std::vector<OpDef> make_image_rows() {
-  const InputDef scalar_size = {"most", Accepts::shape_integers};
+  const InputDef scalar_size = shape_operand("most");
   return {
       {.name = "resize2d",
        .summary =
            "NHWC images resampled to size (height, width); a pixel's place is i * in / out, half pixels shifted, or "
            "corner on corner; cubic is Keys' parameter; exclude_outside leaves taps outside the image out, steps "
            "rounds distances to 1/1024; half_down rounds halves down, half_up away from 0",
-       .inputs = {{"x", Accepts::numbers}, {"size", Accepts::shape_integers}},
+       .inputs = {{"x", Accepts::numbers}, shape_operand("size")},
        .attributes = {word("mode", "nearest", {"nearest", "bilinear", "bicubic"}),
                       word("coordinates", "asymmetric", {"asymmetric", "half_pixel", "align_corners"}),
                       word("rounding", "floor", {"floor", "half_up", "half_down", "ceil"}), number("cubic", -0.75),
                       flag("exclude_outside"), flag("steps")},
-       .traits = kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_resize,
        .reference = resize,
@@ -375,12 +374,9 @@ std::vector<OpDef> make_image_rows() {
        .summary =
            "for each box (y1, x1, y2, x2; 0 to 1 from first to last pixel) that part of the image with its index, "
            "resampled to size; places outside the image give `outside`",
-       .inputs = {{"image", Accepts::numbers},
-                  {"boxes", Accepts::floats},
-                  {"index", Accepts::shape_integers},
-                  {"size", Accepts::shape_integers}},
+       .inputs =
+           {{"image", Accepts::numbers}, {"boxes", Accepts::floats}, index_operand("index"), shape_operand("size")},
        .attributes = {word("mode", "bilinear", {"nearest", "bilinear"}), number("outside", 0)},
-       .traits = kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_crop,
        .reference = crop_and_resize,
@@ -420,12 +416,11 @@ std::vector<OpDef> make_image_rows() {
        .inputs = {{"boxes", Accepts::floats},
                   {"scores", Accepts::floats},
                   scalar_size,
-                  {"total", Accepts::shape_integers},
+                  shape_operand("total"),
                   {"iou", Accepts::floats},
                   {"least_score", Accepts::floats}},
        .attributes = {flag("pad_per_class"), flag("clip_boxes", true)},
        .results = {"boxes", "scores", "classes", "count"},
-       .traits = kShapeOperands,
        .infer = infer_combined,
        .reference = combined_non_max_suppression,
        .oracle = {"tuple(tf.image.combined_non_max_suppression(boxes, scores, int(most), int(total), float(iou), "

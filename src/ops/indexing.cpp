@@ -237,7 +237,7 @@ void one_hot(KernelContext& context) {
 }
 
 std::vector<OpDef> make_indexing_rows() {
-  const InputDef x = {"x"}, indices = {"indices", Accepts::shape_integers};
+  const InputDef x = {"x"}, indices = index_operand("indices");
   return {
       {.name = "gather",
        .summary = "parts of x along the axis by index; result dims are x's with the axis replaced by the dims of the "
@@ -269,9 +269,8 @@ std::vector<OpDef> make_indexing_rows() {
        .summary = "zeros of the given shape with updates added at index vectors (the last dim of the indices), in "
                   "their order; "
                   "negative ones as in gather",
-       .inputs = {indices, {"updates", Accepts::numbers}, {"shape", Accepts::shape_integers}},
+       .inputs = {indices, {"updates", Accepts::numbers}, shape_operand("shape")},
        .attributes = {flag("from_start")},
-       .traits = kShapeOperands,
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_nd,
        .reference = scatter_nd,
@@ -297,12 +296,8 @@ std::vector<OpDef> make_indexing_rows() {
       {.name = "one_hot",
        .summary = "a new axis of size depth: `on` at each index, `off` elsewhere; an index out of range, or negative, "
                   "gives `off` everywhere",
-       .inputs = {indices,
-                  {"depth", Accepts::shape_integers},
-                  {"on", Accepts::number_or_bool},
-                  {"off", Accepts::number_or_bool}},
+       .inputs = {indices, shape_operand("depth"), {"on", Accepts::number_or_bool}, {"off", Accepts::number_or_bool}},
        .attributes = {integer("axis", -1)},
-       .traits = kShapeOperands,
        .infer = infer_one_hot,
        .reference = one_hot,
        .oracle = {"tf.one_hot(indices, int(depth), on, off, axis)", kTensorFlow},

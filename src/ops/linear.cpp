@@ -274,9 +274,9 @@ std::vector<OpDef> make_linear_rows() {
        .summary =
            "gradient of conv2d by its image of the given shape (NHWC), for the gradient dy of its result and with "
            "its attributes; also the transposed convolution of dy",
-       .inputs = {{"dy", Accepts::floats}, {"kernel", Accepts::floats}, {"shape", Accepts::shape_integers}},
+       .inputs = {{"dy", Accepts::floats}, {"kernel", Accepts::floats}, shape_operand("shape")},
        .attributes = conv2d_attributes(),
-       .traits = kContraction | kShapeOperands,
+       .traits = kContraction,
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d_gradient<false>,
        .flops = conv2d_input_gradient_flops,
@@ -302,9 +302,9 @@ std::vector<OpDef> make_linear_rows() {
        .summary =
            "gradient of conv2d by its kernel of the given shape, for the gradient dy of its result on the image x "
            "and with its attributes",
-       .inputs = {{"x", Accepts::floats}, {"dy", Accepts::floats}, {"shape", Accepts::shape_integers}},
+       .inputs = {{"x", Accepts::floats}, {"dy", Accepts::floats}, shape_operand("shape")},
        .attributes = conv2d_attributes(),
-       .traits = kContraction | kShapeOperands,
+       .traits = kContraction,
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d_gradient<true>,
        .flops = [](const InferContext& context) { return conv2d_kernel_gradient_flops(context); },

@@ -311,12 +311,12 @@ OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inpu
 }
 
 std::vector<OpDef> make_list_rows() {
-  const InputDef list = {"list", Accepts::list}, index = {"index", Accepts::shape_integers}, x = {"x"};
+  const InputDef list = {"list", Accepts::list}, index = index_operand("index"), x = {"x"};
   std::vector<OpDef> rows = {
       list_row("list_make",
                "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else "
                "an error",
-               {{"size", Accepts::shape_integers}}, infer_make, make),
+               {{"size", Accepts::i32_or_i64}}, infer_make, make),
       list_row("list_get", "element `index`; out of range is an error, with `grow` behind the last an unset one",
                {list, index}, infer_get, get),
       list_row("list_set",

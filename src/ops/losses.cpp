@@ -275,7 +275,7 @@ std::vector<OpDef> make_losses_rows() {
                  "f16[2, 9], f16[2, 9]"}},
       {.name = "sparse_softmax_cross_entropy",
        .summary = "softmax_cross_entropy where each row's label is one class; a label that is no class is an error",
-       .inputs = {{"logits", Accepts::floats}, {"labels", Accepts::shape_integers}},
+       .inputs = {{"logits", Accepts::floats}, index_operand("labels")},
        .results = {"loss", "gradient"},
        .traits = kReduction,
        .precision = Precision::accumulate_f32,
@@ -296,10 +296,8 @@ std::vector<OpDef> make_losses_rows() {
            "are "
            "one label; collapse_repeated: those of the labels are one; ignore_longer: a sequence with more labels than "
            "steps gives 0, else it is an error; no possible path gives inf and the softmax as gradient",
-       .inputs = {{"logits", Accepts::floats},
-                  {"places", Accepts::shape_integers},
-                  {"labels", Accepts::shape_integers},
-                  {"lengths", Accepts::shape_integers}},
+       .inputs =
+           {{"logits", Accepts::floats}, index_operand("places"), index_operand("labels"), index_operand("lengths")},
        .attributes = {flag("merge_repeated", true), flag("collapse_repeated"), flag("ignore_longer")},
        .results = {"loss", "gradient"},
        .traits = kReduction,

@@ -154,7 +154,7 @@ std::vector<Value*> batch_norm_by_mul(Builder& b, const Node& node) {
     if (column.size() > 1) values[i] = b.add("reshape", {values[i], b.ints(column)});
   }
   auto [x, scale, offset, mean, variance] = values;
-  Value* deviation = b.add("sqrt", {b.add("add", {variance, scalar_like(b, variance, node.attr().number("epsilon"))})});
+  Value* deviation = b.add("sqrt", {b.add("add", {variance, b.scalar_like(variance, node.attr().number("epsilon"))})});
   return {b.add("add", {b.add("mul", {b.add("div", {b.add("sub", {x, mean}), deviation}), scale}), offset})};
 }
 
@@ -234,8 +234,8 @@ class Channels {
   Value* add(Value* a, Value* b) { return b_.add("add", {a, b}); }
   /// 1 / deviation.
   Value* factor(Value* variance) {
-    Value* one = scalar_like(b_, variance, 1);
-    return b_.add("div", {one, b_.add("sqrt", {add(variance, scalar_like(b_, variance, epsilon_))})});
+    Value* one = b_.scalar_like(variance, 1);
+    return b_.add("div", {one, b_.add("sqrt", {add(variance, b_.scalar_like(variance, epsilon_))})});
   }
 
  private:
@@ -325,7 +325,7 @@ std::vector<Value*> layer_norm_by_mean(Builder& b, const Node& node) {
   const Attributes along = {{"axes", axes}, {"keep_dims", true}};
   Value* difference = b.add("sub", {x, b.add("reduce_mean", {x}, along)});
   Value* variance = b.add("reduce_mean", {b.add("mul", {difference, difference})}, along);
-  Value* deviation = b.add("sqrt", {b.add("add", {variance, scalar_like(b, x, node.attr().number("epsilon"))})});
+  Value* deviation = b.add("sqrt", {b.add("add", {variance, b.scalar_like(x, node.attr().number("epsilon"))})});
   return {b.add("add", {b.add("mul", {b.add("div", {difference, deviation}), node.inputs[1]}), node.inputs[2]})};
 }
 

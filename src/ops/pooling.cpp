@@ -286,9 +286,9 @@ std::vector<OpDef> pooling_gradient_rows() {
       {.name = "avg_pool2d_gradient",
        .summary = "gradient of avg_pool2d by its image of the given shape: each element of dy in equal parts to the "
                   "elements of its window inside the image",
-       .inputs = {{"dy", Accepts::floats}, {"shape", Accepts::shape_integers}},
+       .inputs = {{"dy", Accepts::floats}, shape_operand("shape")},
        .attributes = window_attributes({flag("count_padding")}),
-       .traits = kReduction | kShapeOperands,
+       .traits = kReduction,
        .precision = Precision::accumulate_f32,
        .infer = infer_avg_pool_gradient,
        .flops = [](const InferContext& context) { return window_flops(context, context.shape(0)); },

@@ -296,17 +296,17 @@ void ragged_to_sparse(KernelContext& context) {
 }
 
 std::vector<OpDef> make_ragged_rows() {
-  const InputDef splits{"splits", Accepts::shape_integers, InputDef::Arity::variadic};
+  const InputDef splits = index_operand("splits", Accepts::i32_or_i64, InputDef::Arity::variadic);
   return {
       {.name = "ragged_to_dense",
        .summary =
            "the rows in a dense tensor of the shape, cut off or with the default behind them; -1 in the shape, or for "
            "all of it, is as large as needed; kinds tell what each further input holds of a dim: ROW_SPLITS, "
            "VALUE_ROWIDS, or in the first place FIRST_DIM_SIZE",
-       .inputs = {{"shape", Accepts::shape_integers},
+       .inputs = {{"shape", Accepts::i32_or_i64},
                   {"values"},
                   {"default"},
-                  {"rows", Accepts::shape_integers, InputDef::Arity::variadic}},
+                  index_operand("rows", Accepts::i32_or_i64, InputDef::Arity::variadic)},
        .attributes = {{"kinds", AttrKind::texts}},
        .traits = kDynamicResult,
        .infer = infer_ragged_to_dense,
@@ -327,7 +327,7 @@ std::vector<OpDef> make_ragged_rows() {
                  "f32[1]=[0.5], f32[1]=[2], f32[]=[0.5]"}},
       {.name = "ragged_gather",
        .summary = "the rows that the indices name: row splits of each dim, then the values",
-       .inputs = {{"indices", Accepts::shape_integers}, {"values"}, splits},
+       .inputs = {index_operand("indices"), {"values"}, splits},
        .results = {},
        .traits = kDynamicResult,
        .infer = infer_ragged_gather,

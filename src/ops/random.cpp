@@ -202,10 +202,10 @@ void state(KernelContext& context) {
   context.result(0).tensor = as_tensor({*data<uint64_t>(context.input(0)), counter[0], counter[1]});
 }
 
-constexpr uint32_t kDraws = kNotFoldable | kShapeOperands | kHostValue;
+constexpr uint32_t kDraws = kNotFoldable | kHostValue;
 
 std::vector<OpDef> rows_of_floats() {
-  const std::vector<InputDef> inputs = {{"rng", Accepts::rng}, {"shape", Accepts::shape_integers}};
+  const std::vector<InputDef> inputs = {state_operand("rng", Accepts::rng), shape_operand("shape")};
   const std::vector<const char*> cases = {"rng=[1, 0, 0], i64[2]=[3, 5] {dtype = f32}",
                                           "rng=[81985529216486895, 18446744073709551615, 7], i32[1]=[66] {dtype = f32}",
                                           "rng=[5, 6, 7], i64[1]=[9] {dtype = f64}",
@@ -250,8 +250,8 @@ std::vector<OpDef> other_rows() {
       {.name = "random_integers",
        .summary = "low + word modulo (high - low), of i64 from two words, and the advanced state; low must be less "
                   "than high",
-       .inputs = {{"rng", Accepts::rng},
-                  {"shape", Accepts::shape_integers},
+       .inputs = {state_operand("rng", Accepts::rng),
+                  shape_operand("shape"),
                   {"low", Accepts::integers},
                   {"high", Accepts::integers}},
        .attributes = {integer("reserve", 0)},
@@ -269,7 +269,7 @@ std::vector<OpDef> other_rows() {
       {.name = "random_shuffle",
        .summary = "the rows of x in random order: row i changes place with row i + word modulo what is left; and the "
                   "advanced state",
-       .inputs = {{"rng", Accepts::rng}, {"x"}},
+       .inputs = {state_operand("rng", Accepts::rng), {"x"}},
        .results = {"next", "y"},
        .traits = kNotFoldable | kHostValue,
        .infer = infer_shuffle,
@@ -281,7 +281,7 @@ std::vector<OpDef> other_rows() {
        .summary =
            "for each row of logits `count` classes drawn with probability softmax(logits), where a class that is "
            "not finite is never drawn, and the advanced state",
-       .inputs = {{"rng", Accepts::rng}, {"logits", Accepts::floats}, {"count", Accepts::shape_integers}},
+       .inputs = {state_operand("rng", Accepts::rng), {"logits", Accepts::floats}, shape_operand("count")},
        .attributes = {dtype_or(kI64)},
        .results = {"next", "y"},
        .traits = kDraws,
@@ -294,7 +294,7 @@ std::vector<OpDef> other_rows() {
        .summary =
            "the key and the counter that two numbers give: they are counted with a fixed key, and what comes out "
            "is the key and the high half of the counter",
-       .inputs = {{"seed", Accepts::shape_integers}},
+       .inputs = {{"seed", Accepts::i32_or_i64}},
        .results = {"key", "counter"},
        .infer = infer_seed,
        .reference = seed,

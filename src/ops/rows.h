@@ -1,7 +1,7 @@
 // Shorthand that keeps rows short: attributes with defaults, common shape rules, oracles.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/builder.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -23,8 +23,5 @@ inline Oracle untested(const char* reason) { return {nullptr, Oracle::Framework:
 
 /// Shape rule: the result is like input 0.
 inline void infer_same(InferContext& context) { context.result(number_type(context, 0), context.shape(0)); }
-
-/// A scalar constant of the element type of `like`, for decompositions.
-Value* scalar_like(Builder& builder, const Value* like, double value);
 
 }  // namespace cairn

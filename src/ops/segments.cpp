@@ -161,10 +161,10 @@ std::vector<OpDef> make_segments_rows() {
            "lowest finite number, of min the largest, all 0 with empty_is_zero; with sorted a segment that is negative "
            "or "
            "less than the one before is an error",
-       .inputs = {{"x", Accepts::numbers}, {"segments", Accepts::shape_integers}, {"count", Accepts::shape_integers}},
+       .inputs = {{"x", Accepts::numbers}, index_operand("segments"), shape_operand("count")},
        .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n", "prod", "max", "min"}), flag("empty_is_zero"),
                       flag("sorted")},
-       .traits = kReduction | kShapeOperands,
+       .traits = kReduction,
        .precision = Precision::accumulate_f32,
        .infer = infer_segment_reduce,
        .flops = count_flops,
@@ -183,7 +183,7 @@ std::vector<OpDef> make_segments_rows() {
        .summary =
            "x with each row of updates combined into the row of x that its index names, in their order; an index "
            "that is no row is an error, but with padded a negative one leaves its row out; integers wrap",
-       .inputs = {{"x", Accepts::numbers}, {"indices", Accepts::shape_integers}, {"updates", Accepts::numbers}},
+       .inputs = {{"x", Accepts::numbers}, index_operand("indices"), {"updates", Accepts::numbers}},
        .attributes = {word("mode", "add", {"add", "sub", "mul", "div", "min", "max"}), flag("padded")},
        .traits = kInPlace,
        .precision = Precision::accumulate_f32,
@@ -198,7 +198,7 @@ std::vector<OpDef> make_segments_rows() {
                  "f32[5, 3], i64[4]=[4, -1, 0, -1], f32[4, 3] {padded = true}"}},
       {.name = "require_distinct",
        .summary = "x itself; an error when a number is there twice",
-       .inputs = {{"x", Accepts::shape_integers}},
+       .inputs = {{"x", Accepts::i32_or_i64}},
        .infer = [](InferContext& context) { context.result(context.dtype(0), context.shape(0)); },
        .reference = require_distinct,
        .oracle = {"x"},

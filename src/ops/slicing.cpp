@@ -164,9 +164,8 @@ std::vector<OpDef> make_slicing_rows() {
            "the largest integer as end means "
            "to the end, the least with a negative step past the first; steps of 1 when none are given; with within, "
            "what would be counted from the end or clamped is an error",
-       .inputs = {{"x"}, {"begin", Accepts::shape_integers}, {"end", Accepts::shape_integers}},
+       .inputs = {{"x"}, shape_operand("begin"), shape_operand("end")},
        .attributes = {integers("steps", {}), flag("within")},
-       .traits = kShapeOperands,
        .infer = infer_slice,
        .reference = slice,
        .oracle = {"x[tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps or [1] * x.ndim))]"},
@@ -192,9 +191,8 @@ std::vector<OpDef> make_slicing_rows() {
        .summary = "x with pads[i] = (before, after) elements added along each axis: a value, or x mirrored without "
                   "(reflect) or with (symmetric) its "
                   "edge, or the edge repeated; negative pads are refused",
-       .inputs = {{"x"}, {"pads", Accepts::shape_integers}},
+       .inputs = {{"x"}, shape_operand("pads")},
        .attributes = {word("mode", "constant", {"constant", "reflect", "symmetric", "edge"}), number("value", 0)},
-       .traits = kShapeOperands,
        .infer = infer_pad,
        .reference = pad,
        .oracle = {"x if x.ndim == 0 else np.pad(x, pads, mode, **({'constant_values': value} if mode == 'constant' "

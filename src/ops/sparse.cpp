@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kSparseTests = "tests/python/test_texts.py compares it with TensorFlow";
 
-const InputDef kIndices{"indices", Accepts::shape_integers}, kShape{"shape", Accepts::shape_integers};
+const InputDef kIndices = index_operand("indices"), kShape = {"shape", Accepts::i32_or_i64};
 
 /// Refuses unless operands at `first` are index vectors, values and a shape that can go together.
 void check_sparse(InferContext& context, size_t first) {
@@ -464,7 +464,7 @@ std::vector<OpDef> make_sparse_rows() {
   return {
       {.name = "sparse_reshape",
        .summary = "index vectors of the same elements under another shape, of which one size may be -1, and that shape",
-       .inputs = {kIndices, kShape, {"new_shape", Accepts::shape_integers}},
+       .inputs = {kIndices, kShape, {"new_shape", Accepts::i32_or_i64}},
        .results = {"indices", "shape"},
        .infer = infer_sparse_reshape,
        .reference = sparse_reshape,
@@ -500,7 +500,7 @@ std::vector<OpDef> make_sparse_rows() {
       {.name = "sparse_slice",
        .summary =
            "the elements inside a box of that start and size, cut off at the shape, with indices from its start on",
-       .inputs = {kIndices, values, kShape, {"start", Accepts::shape_integers}, {"size", Accepts::shape_integers}},
+       .inputs = {kIndices, values, kShape, {"start", Accepts::i32_or_i64}, {"size", Accepts::i32_or_i64}},
        .results = {"indices", "values", "shape"},
        .traits = kDynamicResult,
        .infer = infer_sparse_slice,
@@ -512,12 +512,12 @@ std::vector<OpDef> make_sparse_rows() {
       {.name = "sparse_add",
        .summary =
            "the sum of two sparse tensors in row-major order, without elements whose size is below the threshold",
-       .inputs = {{"a_indices", Accepts::shape_integers},
+       .inputs = {index_operand("a_indices"),
                   {"a_values", Accepts::numbers},
-                  {"a_shape", Accepts::shape_integers},
-                  {"b_indices", Accepts::shape_integers},
+                  {"a_shape", Accepts::i32_or_i64},
+                  index_operand("b_indices"),
                   {"b_values", Accepts::numbers},
-                  {"b_shape", Accepts::shape_integers},
+                  {"b_shape", Accepts::i32_or_i64},
                   {"threshold", Accepts::numbers}},
        .results = {"indices", "values", "shape"},
        .traits = kDynamicResult,

@@ -1,4 +1,8 @@
 // The one list of op families, and the index by name over their rows.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
 
 #include "ops/families.h"
@@ -31,13 +35,53 @@ const Table& table() {
   return table;
 }
 
+// Rows of operators from users; they live as long as the process.
+struct UserTable {
+  std::shared_mutex mutex;
+  std::map<std::string_view, std::unique_ptr<const OpDef>> rows;
+  std::atomic<bool> any = false;
+};
+
+UserTable& user_table() {
+  static auto& table = *new UserTable;
+  return table;
+}
+
 }  // namespace
 
 const OpDef* find_op(std::string_view name) {
   auto found = table().index.find(name);
-  return found == table().index.end() ? nullptr : found->second;
+  if (found != table().index.end()) return found->second;
+  UserTable& users = user_table();
+  if (!users.any.load(std::memory_order_acquire)) return nullptr;
+  const std::shared_lock lock(users.mutex);
+  auto row = users.rows.find(name);
+  return row == users.rows.end() ? nullptr : row->second.get();
 }
 
 std::span<const OpDef* const> all_ops() { return table().rows; }
+
+const OpDef& register_op(OpDef row) {
+  const std::string_view name = row.name;
+  if (!row.infer) fail(ErrorKind::invalid_argument, row.name, "has no shape rule");
+  if (!row.reference && !row.decompose)
+    fail(ErrorKind::invalid_argument, row.name, "has neither kernel nor decomposition");
+  UserTable& users = user_table();
+  const std::unique_lock lock(users.mutex);
+  if (table().index.contains(name) || users.rows.contains(name))
+    fail(ErrorKind::invalid_argument, row.name, "is the name of another operator");
+  auto& place = users.rows[name];
+  place = std::make_unique<const OpDef>(std::move(row));
+  users.any.store(true, std::memory_order_release);
+  return *place;
+}
+
+std::vector<const OpDef*> user_ops() {
+  UserTable& users = user_table();
+  const std::shared_lock lock(users.mutex);
+  std::vector<const OpDef*> rows;
+  for (const auto& [name, row] : users.rows) rows.push_back(row.get());
+  return rows;
+}
 
 }  // namespace cairn

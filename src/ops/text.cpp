@@ -373,7 +373,7 @@ std::vector<OpDef> make_text_rows() {
       {.name = "text_part",
        .summary = "the part of each text from a position on (from the end where negative) that has the length, or less "
                   "where the text ends; a position outside of the text is an error",
-       .inputs = {x, {"position", Accepts::shape_integers}, {"length", Accepts::shape_integers}},
+       .inputs = {x, index_operand("position"), {"length", Accepts::i32_or_i64}},
        .attributes = {unit},
        .traits = kHostValue,
        .infer = infer_text_part,

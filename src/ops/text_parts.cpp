@@ -245,7 +245,7 @@ std::vector<OpDef> make_text_part_rows() {
        .summary =
            "the runs of words of each row, as long as each of the widths tells, with up to pad_width pads before and "
            "behind (width - 1 where negative), joined; with keep_short a row too short for any gives all it has",
-       .inputs = {x, {"splits", Accepts::shape_integers}},
+       .inputs = {x, index_operand("splits")},
        .attributes = {text_or("separator", " "),
                       {"widths", AttrKind::integers},
                       text_or("left_pad", ""),

@@ -167,30 +167,30 @@ std::vector<Value*> square_by_mul(Builder& b, const Node& node) {
   return {b.add("mul", {node.inputs[0], node.inputs[0]})};
 }
 std::vector<Value*> reciprocal_by_div(Builder& b, const Node& node) {
-  return {b.add("div", {scalar_like(b, node.inputs[0], 1), node.inputs[0]})};
+  return {b.add("div", {b.scalar_like(node.inputs[0], 1), node.inputs[0]})};
 }
 std::vector<Value*> relu_by_maximum(Builder& b, const Node& node) {
-  return {b.add("maximum", {node.inputs[0], scalar_like(b, node.inputs[0], 0)})};
+  return {b.add("maximum", {node.inputs[0], b.scalar_like(node.inputs[0], 0)})};
 }
 std::vector<Value*> softplus_by_log1p(Builder& b, const Node& node) {
   Value* x = node.inputs[0];
   Value* tail = b.add("log1p", {b.add("exp", {b.add("neg", {b.add("abs", {x})})})});
-  return {b.add("add", {tail, b.add("maximum", {x, scalar_like(b, x, 0)})})};
+  return {b.add("add", {tail, b.add("maximum", {x, b.scalar_like(x, 0)})})};
 }
 std::vector<Value*> gelu_by_erf(Builder& b, const Node& node) {
-  Value *x = node.inputs[0], *half = b.add("mul", {x, scalar_like(b, x, 0.5)}), *bend;
+  Value *x = node.inputs[0], *half = b.add("mul", {x, b.scalar_like(x, 0.5)}), *bend;
   if (node.attr().boolean("approximate")) {
-    Value* cube = b.add("mul", {b.add("mul", {x, x}), b.add("mul", {x, scalar_like(b, x, 0.044715)})});
-    bend = b.add("tanh", {b.add("mul", {b.add("add", {x, cube}), scalar_like(b, x, std::sqrt(2 / M_PI))})});
+    Value* cube = b.add("mul", {b.add("mul", {x, x}), b.add("mul", {x, b.scalar_like(x, 0.044715)})});
+    bend = b.add("tanh", {b.add("mul", {b.add("add", {x, cube}), b.scalar_like(x, std::sqrt(2 / M_PI))})});
   } else {
-    bend = b.add("erf", {b.add("mul", {x, scalar_like(b, x, M_SQRT1_2)})});
+    bend = b.add("erf", {b.add("mul", {x, b.scalar_like(x, M_SQRT1_2)})});
   }
-  return {b.add("mul", {half, b.add("add", {bend, scalar_like(b, x, 1)})})};
+  return {b.add("mul", {half, b.add("add", {bend, b.scalar_like(x, 1)})})};
 }
 std::vector<Value*> elu_by_expm1(Builder& b, const Node& node) {
-  Value *x = node.inputs[0], *zero = scalar_like(b, x, 0);
+  Value *x = node.inputs[0], *zero = b.scalar_like(x, 0);
   Value* below =
-      b.add("mul", {b.add("expm1", {b.add("minimum", {x, zero})}), scalar_like(b, x, node.attr().number("alpha"))});
+      b.add("mul", {b.add("expm1", {b.add("minimum", {x, zero})}), b.scalar_like(x, node.attr().number("alpha"))});
   return {b.add("select", {b.add("greater", {x, zero}), x, below})};
 }
 

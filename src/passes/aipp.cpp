@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "ir/builder.h"
 #include "ops/aipp.h"
 
 namespace cairn {

@@ -27,7 +27,7 @@ bool of_constants(const Node& node) {
 bool repeats(const Node& node) {
   constexpr int64_t kMuch = 1 << 20, kTimes = 16;  // bytes
   const Type& y = node.result()->type;
-  if (!node.op->has(kShapeOperands) || !of_constants(node) || !y.is_static()) return false;
+  if (!node.op->has_role(Role::shape) || !of_constants(node) || !y.is_static()) return false;
   const std::optional<int64_t> count = element_count(y.shape.sizes());
   if (!count || *count > INT64_MAX / 64) return false;
   const auto bytes = static_cast<int64_t>(storage_bytes(y.dtype, *count));

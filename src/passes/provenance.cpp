@@ -94,7 +94,7 @@ void SourceGraph::add_block(const Block& block) {
       entry.shape_only = entry.shape_only && node->op->has(kShapeOnly);
       for (size_t i = 0; i < node->inputs.size(); ++i) {
         if (!node->inputs[i]->producer) continue;
-        bool operand = i > 0 && node->op->has(kShapeOperands);
+        bool operand = node->op->role(i) == Role::shape;
         for (SourceId from : node->inputs[i]->producer->sources) {
           if (from == id) continue;
           if (operand)

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn {
 

@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "ir/builder.h"
 #include "passes/pipeline.h"
 
 namespace cairn {

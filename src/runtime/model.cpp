@@ -73,16 +73,13 @@ std::vector<const Engine*> engines_of(const ModelOptions& options) {
 // What the caller leaves out, and what was left out when the model was converted.
 std::vector<std::string> disabled_passes(const Module& module, const ModelOptions& options) {
   std::vector<std::string> disabled = options.disabled_passes;
-  auto found = module.metadata.find("disabled_passes");
-  if (found == module.metadata.end()) return disabled;
-  for (std::string& name : split_list(found->second, ',')) disabled.push_back(std::move(name));
+  disabled.insert(disabled.end(), module.disabled_passes.begin(), module.disabled_passes.end());
   return disabled;
 }
 
 // A converted model holds what the passes of this version made of it; of another version it is optimised again.
 bool is_optimised(const Module& module, const ModelOptions& options) {
-  auto found = module.metadata.find("optimised");
-  return found != module.metadata.end() && found->second == kProducer && options.disabled_passes.empty();
+  return module.optimised_by == kProducer && options.disabled_passes.empty();
 }
 
 void copy_elements(const Tensor& from, void* to) {
@@ -196,11 +193,8 @@ struct Model::Impl {
   /// Where the module says that the stream starts, else zero.
   Tensor first_random_state(const std::string& name) const {
     std::vector<uint64_t> numbers(3, 0);
-    if (auto found = module->metadata.find("random:" + name); found != module->metadata.end()) {
-      std::istringstream text(found->second);
-      if (!(text >> numbers[0] >> numbers[1] >> numbers[2]))
-        fail(ErrorKind::invalid_model, name, "has the seed '{}'", found->second);
-    }
+    if (auto found = module->random_states.find(name); found != module->random_states.end())
+      numbers.assign(found->second.begin(), found->second.end());
     return Tensor::of(kU64, {3}, numbers);
   }
 
@@ -270,7 +264,7 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   impl->read_signature(options.bind_state);
   impl->limits = InputLimits::of(*impl->module);
   impl->pool = options.pool ? options.pool : make_pool(options.threads > 0 ? options.threads : available_threads());
-  bool reuse_memory = options.reuse_memory && !impl->module->metadata.contains("keep_memory");
+  bool reuse_memory = options.reuse_memory && !impl->module->keep_memory;
   const size_t plan_bytes = options.plan_bytes > 0 ? options.plan_bytes : PlanBudget::default_bytes();
   impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory,
                         std::make_shared<PlanBudget>(plan_bytes)};

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "runtime/model.h"
 #include "support/fork.h"
@@ -18,7 +19,7 @@ void append(std::string& key, const T& value) {
 }
 
 // Inputs whose values decide the result's dims are part of the op here, as constants.
-bool is_embedded(const OpDef& op, size_t input) { return op.has(kShapeOperands) && input > 0; }
+bool is_embedded(const OpDef& op, size_t input) { return op.role(input) == Role::shape; }
 
 std::string key_of(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs,
                    const ModelOptions& options) {

@@ -1,6 +1,7 @@
 // Shape rules and reference kernels on random, also absurd, inputs: an Error in words or a result, never a crash.
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "ops/cases.h"
 

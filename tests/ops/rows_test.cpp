@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "ops/cases.h"
 #include "passes/evaluate.h"

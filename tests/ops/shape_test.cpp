@@ -1,6 +1,7 @@
 // Shape rules on symbols and unknown dims, and what they refuse.
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 
 namespace cairn {

@@ -1,5 +1,6 @@
 // The runner: switches, prints, reports, and the page that lists passes.
 #include "passes/pipeline.h"
+#include "ir/builder.h"
 
 #include <gtest/gtest.h>
 

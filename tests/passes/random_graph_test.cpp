@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "passes/provenance.h"
 #include "passes/support.h"

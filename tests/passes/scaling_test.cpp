@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "allocations.h"
+#include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "passes/support.h"
 

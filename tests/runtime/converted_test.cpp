@@ -50,9 +50,9 @@ TEST(Converted, WhatWasSwitchedOffStaysOff) {
     return Model::make(parse(model_text(metadata, "2, 3")))->module().main().body.nodes.size();
   };
   EXPECT_EQ(steps(""), 1u);  // relu of relu
-  EXPECT_EQ(steps("  metadata disabled_passes = \"ALL\"\n"), 2u);
-  EXPECT_EQ(steps(std::string("  metadata optimised = \"") + kProducer + "\"\n"), 2u);  // taken as it is
-  EXPECT_EQ(steps("  metadata optimised = \"cairn 0.0.1\"\n"), 1u);                     // of another version: again
+  EXPECT_EQ(steps("  disabled_pass \"ALL\"\n"), 2u);
+  EXPECT_EQ(steps(std::string("  optimised_by \"") + kProducer + "\"\n"), 2u);  // taken as it is
+  EXPECT_EQ(steps("  optimised_by \"cairn 0.0.1\"\n"), 1u);                     // of another version: again
 }
 
 constexpr const char* kF32Text = R"(module @m {

@@ -255,9 +255,8 @@ Converted convert(const Conversion& given) {
   set_input_types(module, conversion.fp16_inputs, kF16);
   lower(conversion, module, converted);
   set_output_types(module, conversion.output_types);
-  if (!conversion.disabled_passes.empty())
-    module.metadata["disabled_passes"] = fmt::format("{}", fmt::join(conversion.disabled_passes, ","));
-  if (conversion.keep_memory) module.metadata["keep_memory"] = "true";
+  module.disabled_passes = conversion.disabled_passes;
+  module.keep_memory = conversion.keep_memory;
   verify(module);
 
   Module optimised = clone(module);
@@ -266,7 +265,7 @@ Converted convert(const Conversion& given) {
   plan_all(optimised, limits, converted);
   if (conversion.output.empty()) return converted;
   bool ready = loads_faster(module, optimised);
-  if (ready) optimised.metadata["optimised"] = kProducer;
+  if (ready) optimised.optimised_by = kProducer;
   write_om(ready ? optimised : module, origin, conversion.output, conversion.external_weights);
   std::error_code stream;  // a pipe has no size
   const auto bytes = std::filesystem::file_size(conversion.output, stream);

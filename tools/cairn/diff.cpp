@@ -46,7 +46,7 @@ diff::Subject subject_of(const Diff& diff) {
       options.mode = PrecisionMode::force_low;
       options.low = low;
       set_precision(module, options);
-      module.metadata.erase("optimised");
+      module.optimised_by.clear();
     };
   }
   return subject;
@@ -144,7 +144,7 @@ void ask_source(const Diff& diff, const diff::Subject& subject, const diff::Gold
   std::string path = expand_home(diff.golden);
   if (result.culprits.empty() || path.ends_with(".npz") || kind_of(path) != FileKind::foreign) return;
   diff::Culprit& culprit = result.culprits[0];
-  if (culprit.kernel || !culprit.pass.empty() || !subject.load().metadata.contains("optimised")) return;
+  if (culprit.kernel || !culprit.pass.empty() || subject.load().optimised_by.empty()) return;
   diff::Subject source = subject;
   ModelArguments arguments = diff.model;
   arguments.path = diff.golden;

@@ -26,7 +26,7 @@ const char* accepts_text(Accepts accepts) {
     case Accepts::integers: return "integers";
     case Accepts::boolean: return "bool";
     case Accepts::number_or_bool: return "numbers, bool";
-    case Accepts::shape_integers: return "i32, i64";
+    case Accepts::i32_or_i64: return "i32, i64";
     case Accepts::text: return "text";
     case Accepts::list: return "list";
     case Accepts::resource: return "resource";

@@ -41,8 +41,8 @@ Value* causal(Value* query, Value* value, Builder& b) {
 Value* shares(Value* scores, Value* mask, Builder& b) {
   if (mask != nullptr) {
     constexpr double kFarBelow = -1e9;  // what Keras adds to the scores of steps that do not count
-    Value* left_out = b.add("sub", {scalar_like(scores, 1, b), cast_to(mask, scores->type.dtype, b)});
-    scores = b.add("add", {scores, b.add("mul", {left_out, scalar_like(scores, kFarBelow, b)})});
+    Value* left_out = b.add("sub", {b.scalar_like(scores, 1), cast_to(mask, scores->type.dtype, b)});
+    scores = b.add("add", {scores, b.add("mul", {left_out, b.scalar_like(scores, kFarBelow)})});
   }
   return b.add("softmax", {scores}, {{"axis", int64_t{-1}}});
 }
@@ -69,7 +69,7 @@ class MultiHeadAttention {
     Value* q = projected(query.value, "query", depth_);
     Value* k = projected(key.value, "key", depth_);
     Value* v = projected(value.value, "value", width_);
-    q = b.add("mul", {q, scalar_like(q, 1 / std::sqrt(static_cast<double>(depth_)), b)});
+    q = b.add("mul", {q, b.scalar_like(q, 1 / std::sqrt(static_cast<double>(depth_)))});
     Value* scores = b.add("matmul", {q, k}, {{"transpose_b", true}});
     scores = shares(scores, whole_mask(query, key, value), b);
     Value* y = b.add("transpose", {b.add("matmul", {scores, v})}, {{"permutation", kHeadsLast}});

@@ -112,8 +112,8 @@ Value* activation(Value* x, const std::string& name, bool keras3, Builder& b) {
   if (name == "leaky_relu") return b.add("leaky_relu", {x}, {{"alpha", 0.2}});
   if (name == "mish") return b.add("mul", {x, b.add("tanh", {b.add("softplus", {x})})});
   if (name == "hard_sigmoid" && keras3) {  // relu6(x + 3) / 6
-    Value* sum = b.add("add", {x, scalar_like(x, 3, b)});
-    return b.add("mul", {activation(sum, "relu6", keras3, b), scalar_like(x, 1.0 / 6, b)});
+    Value* sum = b.add("add", {x, b.scalar_like(x, 3)});
+    return b.add("mul", {activation(sum, "relu6", keras3, b), b.scalar_like(x, 1.0 / 6)});
   }
   if (name == "hard_sigmoid")
     return b.add("clip", {b.add("add", {b.add("mul", {x, constant(0.2f)}), constant(0.5f)})},
@@ -127,7 +127,7 @@ Value* activation(Value* x, const std::string& name, bool keras3, Builder& b) {
 
 Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& b) {
   Value* squares = b.add("reduce_sum", {b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
-  return b.add("mul", {x, b.add("rsqrt", {b.add("maximum", {squares, scalar_like(x, least, b)})})});
+  return b.add("mul", {x, b.add("rsqrt", {b.add("maximum", {squares, b.scalar_like(x, least)})})});
 }
 
 }  // namespace cairn::keras

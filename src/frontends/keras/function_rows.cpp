@@ -165,7 +165,7 @@ void shape(LayerContext& c, const Arguments& a) {
 }
 
 void like(LayerContext& c, const Arguments& a) {
-  Value* one = scalar_like(a.first(), std::string_view(c.target) == "1" ? 1 : 0, c.b);
+  Value* one = c.b.scalar_like(a.first(), std::string_view(c.target) == "1" ? 1 : 0);
   Value* sizes = c.b.add("shape_of", {a.first()});
   c.out = {c.b.add_node(op_named("broadcast_to"), {one, sizes}, {}, {}, {a.first()->type})->result()};
 }

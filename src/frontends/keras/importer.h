@@ -12,7 +12,7 @@
 #include "frontends/keras/saved.h"
 #include "frontends/operands.h"
 #include "frontends/problems.h"
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn::keras {
 

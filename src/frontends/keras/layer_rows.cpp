@@ -51,7 +51,7 @@ void einsum_dense(LayerContext& c) {
 
 void embedding(LayerContext& c) {
   c.expect_inputs(1);
-  if (c.boolean("mask_zero", false)) c.mask = c.b.add("not_equal", {c.in[0], scalar_like(c.in[0], 0, c.b)});
+  if (c.boolean("mask_zero", false)) c.mask = c.b.add("not_equal", {c.in[0], c.b.scalar_like(c.in[0], 0)});
   Value* table = c.weight("embeddings", {c.integer("input_dim", -1), c.integer("output_dim", -1)});
   c.out = {c.b.add("gather", {table, cast_to(c.in[0], kI64, c.b)}, {{"axis", int64_t{0}}})};
 }
@@ -59,7 +59,7 @@ void embedding(LayerContext& c) {
 /// Steps whose elements all have the value count for nothing, and become 0.
 void masking(LayerContext& c) {
   c.expect_inputs(1);
-  Value* differs = c.b.add("not_equal", {c.in[0], scalar_like(c.in[0], c.number("mask_value", 0), c.b)});
+  Value* differs = c.b.add("not_equal", {c.in[0], c.b.scalar_like(c.in[0], c.number("mask_value", 0))});
   const std::vector<int64_t> last{static_cast<int64_t>(c.rank()) - 1};
   Value* kept = c.b.add("reduce_any", {differs}, {{"axes", last}, {"keep_dims", true}});
   c.out = {c.b.add("mul", {c.in[0], cast_to(kept, c.in[0]->type.dtype, c.b)})};
@@ -223,7 +223,7 @@ void group_normalization(LayerContext& c) {
   x = c.b.add("sub", {x, c.b.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", true}})});
   Value* variance = c.b.add("reduce_mean", {c.b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
   x = c.b.add("mul",
-              {x, c.b.add("rsqrt", {c.b.add("add", {variance, scalar_like(x, c.number("epsilon", 1e-3), c.b)})})});
+              {x, c.b.add("rsqrt", {c.b.add("add", {variance, c.b.scalar_like(x, c.number("epsilon", 1e-3))})})});
   Value* y = reshape_to(x, whole, c.b);
   if (c.boolean("scale", true)) y = c.b.add("mul", {y, c.weight("gamma", {channels})});
   if (c.boolean("center", true)) y = c.b.add("add", {y, c.weight("beta", {channels})});

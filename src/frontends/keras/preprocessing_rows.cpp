@@ -40,7 +40,7 @@ void normalization(LayerContext& c) {
   if (!std::is_sorted(axes.begin(), axes.end())) c.refuse("axes out of order are not supported");
   Value* x = cast_to(c.in[0], kF32, c.b);
   Value *mean = statistic(c, "mean", axes), *variance = statistic(c, "variance", axes);
-  Value* deviation = c.b.add("maximum", {c.b.add("sqrt", {variance}), scalar_like(x, 1e-7, c.b)});
+  Value* deviation = c.b.add("maximum", {c.b.add("sqrt", {variance}), c.b.scalar_like(x, 1e-7)});
   if (c.boolean("invert", false))
     c.out = {c.b.add("add", {c.b.add("mul", {x, deviation}), mean})};
   else

@@ -276,7 +276,7 @@ void conv_lstm(LayerContext& c) {
   if (given.empty()) {
     Value* all = joined({dim_of(x, 1, b), b.ints(sizes)}, b);
     const Type type = Type::tensor(x->type.dtype, state);
-    layer.states.assign(2, b.add_node(op_named("broadcast_to"), {scalar_like(x, 0, b), all}, {}, {}, {type})->result());
+    layer.states.assign(2, b.add_node(op_named("broadcast_to"), {b.scalar_like(x, 0), all}, {}, {}, {type})->result());
   }
   const Sequence sequence = recur(layer, b);
   Value* all = b.add("transpose", {sequence.all}, {{"permutation", order}});

@@ -379,7 +379,7 @@ void scatter_nd(OpContext& c) {
   Value* indices = cast_to(c.in[1], kI64, c.b);
   Value* sizes = c.b.ints({whole.begin(), whole.begin() + told});
   indices = c.b.add(
-      "select", {c.b.add("less", {indices, scalar_like(indices, 0, c.b)}), c.b.add("add", {indices, sizes}), indices});
+      "select", {c.b.add("less", {indices, c.b.scalar_like(indices, 0)}), c.b.add("add", {indices, sizes}), indices});
   indices = c.b.add("reduce_sum", {c.b.add("mul", {indices, c.b.ints(steps)})},
                     {{"axes", std::vector<int64_t>{static_cast<int64_t>(c.rank(1)) - 1}}, {"keep_dims", false}});
   rows.insert(rows.end(), whole.begin() + told, whole.end());

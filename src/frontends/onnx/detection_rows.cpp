@@ -35,9 +35,9 @@ void scatter_elements(OpContext& c) {
   const int64_t step =
       std::accumulate(whole.begin() + static_cast<int64_t>(axis) + 1, whole.end(), int64_t{1}, std::multiplies<>());
   Value* at = cast_to(c.in[1], kI64, c.b);
-  Value* size = scalar_like(at, static_cast<double>(whole[axis]), c.b);
-  at = c.b.add("select", {c.b.add("less", {at, scalar_like(at, 0, c.b)}), c.b.add("add", {at, size}), at});
-  at = c.b.add("add", {c.b.add("mul", {at, scalar_like(at, static_cast<double>(step), c.b)}),
+  Value* size = c.b.scalar_like(at, static_cast<double>(whole[axis]));
+  at = c.b.add("select", {c.b.add("less", {at, c.b.scalar_like(at, 0)}), c.b.add("add", {at, size}), at});
+  at = c.b.add("add", {c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(step))}),
                        c.b.constant(offsets_beside(dims, whole, axis))});
   Value* x = c.b.add("reshape", {c.in[0], c.b.ints({-1})});
   Value* updates = c.b.add("reshape", {c.in[2], c.b.ints({-1})});
@@ -56,7 +56,7 @@ Value* corners(Value* boxes, Builder& b) {
   auto columns = [&](int64_t first) {
     return b.add("slice", {boxes, b.ints({0, first}), b.ints({kToTheEnd, first + 2})});
   };
-  Value* half = b.add("mul", {columns(2), scalar_like(boxes, 0.5, b)});
+  Value* half = b.add("mul", {columns(2), b.scalar_like(boxes, 0.5)});
   return b.add("concat", {b.add("sub", {columns(0), half}), b.add("add", {columns(0), half})}, {{"axis", int64_t{1}}});
 }
 
@@ -70,7 +70,7 @@ void non_max_suppression(OpContext& c) {
   if (!images.known() || !classes.known()) c.refuse("images and classes must be known");
   if (images.size * classes.size > kMost) c.refuse("has more than {} classes", kMost);
   auto scalar = [&](size_t input, double fallback) {
-    if (!c.given(input)) return scalar_like(c.in[0], fallback, c.b);
+    if (!c.given(input)) return c.b.scalar_like(c.in[0], fallback);
     return cast_to(c.b.add("reshape", {c.in[input], c.b.ints({})}), c.in[0]->type.dtype, c.b);
   };
   Value* most = c.given(2) ? c.b.add("reshape", {c.in[2], c.b.ints({})}) : c.b.constant(Tensor::scalar_i64(0));
@@ -130,14 +130,14 @@ class GridAxis {
   }
 
  private:
-  Value* plus(Value* x, double y) { return y == 0 ? x : b_.add("add", {x, scalar_like(x, y, b_)}); }
-  Value* times(Value* x, double y) { return b_.add("mul", {x, scalar_like(x, y, b_)}); }
+  Value* plus(Value* x, double y) { return y == 0 ? x : b_.add("add", {x, b_.scalar_like(x, y)}); }
+  Value* times(Value* x, double y) { return b_.add("mul", {x, b_.scalar_like(x, y)}); }
   Value* inside(Value* x) { return b_.add("clip", {x}, {{"low", 0.0}, {"high", size_ - 1}}); }
 
   /// Back and forth between low and low + range.
   Value* reflected(Value* x, double low, double range) {
     if (range == 0) return times(x, 0);
-    Value* way = b_.add("mod", {b_.add("abs", {plus(x, -low)}), scalar_like(x, 2 * range, b_)});
+    Value* way = b_.add("mod", {b_.add("abs", {plus(x, -low)}), b_.scalar_like(x, 2 * range)});
     return plus(times(b_.add("abs", {plus(way, -range)}), -1), low + range);
   }
 
@@ -188,7 +188,7 @@ void grid_sample(OpContext& c) {
     for (size_t i = 0; i < dims; ++i) {
       const GridAxis::Tap& tap = axes[i].taps()[corner >> i & 1];
       Value* place = cast_to(tap.at, kI64, c.b);
-      if (at) at = c.b.add("mul", {at, scalar_like(at, static_cast<double>(sizes[i]), c.b)});
+      if (at) at = c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(sizes[i]))});
       at = at ? c.b.add("add", {at, place}) : place;
       weight = GridAxis::product(weight, tap.weight, c.b);
     }

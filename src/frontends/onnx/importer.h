@@ -14,7 +14,7 @@
 #include "frontends/operands.h"
 #include "frontends/problems.h"
 #include "frontends/unknowns.h"
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn::onnx {
 

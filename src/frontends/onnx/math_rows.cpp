@@ -30,7 +30,7 @@ void variadic(OpContext& c) {
 
 void mean(OpContext& c) {
   variadic(c);
-  c.out[0] = c.b.add("div", {c.out[0], scalar_like(c.out[0], static_cast<double>(c.in.size()), c.b)});
+  c.out[0] = c.b.add("div", {c.out[0], c.b.scalar_like(c.out[0], static_cast<double>(c.in.size()))});
 }
 
 void div(OpContext& c) {
@@ -99,18 +99,18 @@ void elu(OpContext& c) {
 void selu(OpContext& c) {
   c.expect_inputs(1, 1);
   Value* bent = c.b.add("elu", c.in, {{"alpha", c.real("alpha", 1.67326319217681884765625)}});
-  c.out = {c.b.add("mul", {bent, scalar_like(bent, c.real("gamma", 1.05070102214813232421875), c.b)})};
+  c.out = {c.b.add("mul", {bent, c.b.scalar_like(bent, c.real("gamma", 1.05070102214813232421875))})};
 }
 
 void prelu(OpContext& c) {
   c.expect_inputs(2, 2);
-  Value* zero = scalar_like(c.in[0], 0, c.b);
+  Value* zero = c.b.scalar_like(c.in[0], 0);
   Value* positive = c.b.add("less", {zero, c.in[0]});
   c.out = {c.b.add("select", {positive, c.in[0], c.b.add("mul", c.in)})};
 }
 
 Value* hard_sigmoid_of(OpContext& c, Value* x, double alpha, double beta) {
-  Value* line = c.b.add("add", {c.b.add("mul", {x, scalar_like(x, alpha, c.b)}), scalar_like(x, beta, c.b)});
+  Value* line = c.b.add("add", {c.b.add("mul", {x, c.b.scalar_like(x, alpha)}), c.b.scalar_like(x, beta)});
   return c.b.add("clip", {line}, {{"low", 0.0}, {"high", 1.0}});
 }
 
@@ -132,14 +132,14 @@ void gelu(OpContext& c) {
 void swish(OpContext& c) {
   c.expect_inputs(1, 1);
   double alpha = c.real("alpha", 1);
-  Value* bent = alpha == 1 ? c.in[0] : c.b.add("mul", {c.in[0], scalar_like(c.in[0], alpha, c.b)});
+  Value* bent = alpha == 1 ? c.in[0] : c.b.add("mul", {c.in[0], c.b.scalar_like(c.in[0], alpha)});
   c.out = {c.b.add("mul", {c.in[0], c.b.add("sigmoid", {bent})})};
 }
 
 void thresholded_relu(OpContext& c) {
   c.expect_inputs(1, 1);
-  Value* above = c.b.add("greater", {c.in[0], scalar_like(c.in[0], c.real("alpha", 1), c.b)});
-  c.out = {c.b.add("select", {above, c.in[0], scalar_like(c.in[0], 0, c.b)})};
+  Value* above = c.b.add("greater", {c.in[0], c.b.scalar_like(c.in[0], c.real("alpha", 1))});
+  c.out = {c.b.add("select", {above, c.in[0], c.b.scalar_like(c.in[0], 0)})};
 }
 
 void tan(OpContext& c) {
@@ -152,7 +152,7 @@ void is_inf(OpContext& c) {
   bool negative = c.integer("detect_negative", 1) != 0, positive = c.integer("detect_positive", 1) != 0;
   Value* infinite = c.b.add("is_inf", c.in);
   if (!negative || !positive) {
-    Value* zero = scalar_like(c.in[0], 0, c.b);
+    Value* zero = c.b.scalar_like(c.in[0], 0);
     Value* sign = positive ? c.b.add("greater", {c.in[0], zero}) : c.b.add("less", {c.in[0], zero});
     if (!positive && !negative) sign = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {0}));
     infinite = c.b.add("and", {infinite, sign});
@@ -162,7 +162,7 @@ void is_inf(OpContext& c) {
 
 void softsign(OpContext& c) {
   c.expect_inputs(1, 1);
-  Value* one = scalar_like(c.in[0], 1, c.b);
+  Value* one = c.b.scalar_like(c.in[0], 1);
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
 }
 
@@ -224,7 +224,7 @@ void reduce_log_sum_exp(OpContext& c) {
   Builder& b = c.b;
   Value* x = c.in[0];
   Value* most = b.add("reduce_max", {x}, {{"axes", axes}, {"keep_dims", true}});
-  most = b.add("select", {b.add("is_finite", {most}), most, scalar_like(x, 0, b)});
+  most = b.add("select", {b.add("is_finite", {most}), most, b.scalar_like(x, 0)});
   const Attributes over{{"axes", axes}, {"keep_dims", true}};
   Value* sum = b.add("reduce_sum", {b.add("exp", {b.add("sub", {x, most})})}, over);
   Value* y = b.add("add", {b.add("log", {sum}), most});

@@ -169,12 +169,12 @@ void trilu(OpContext& c) {
   Value* first = c.b.add("add", {expand_dims(count_up(c.in[0], rank - 2, c.b), {1}, c.b), diagonal});
   Value* kept =
       c.b.add(c.integer("upper", 1) != 0 ? "greater_equal" : "less_equal", {count_up(c.in[0], rank - 1, c.b), first});
-  c.out = {c.b.add("select", {kept, c.in[0], scalar_like(c.in[0], 0, c.b)})};
+  c.out = {c.b.add("select", {kept, c.in[0], c.b.scalar_like(c.in[0], 0)})};
 }
 
 void celu(OpContext& c) {
   c.expect_inputs(1, 1);
-  Value *alpha = scalar_like(c.in[0], c.real("alpha", 1), c.b), *zero = scalar_like(c.in[0], 0, c.b);
+  Value *alpha = c.b.scalar_like(c.in[0], c.real("alpha", 1)), *zero = c.b.scalar_like(c.in[0], 0);
   Value* bent = c.b.add("mul", {alpha, c.b.add("expm1", {c.b.add("div", {c.in[0], alpha})})});
   c.out = {c.b.add("add", {c.b.add("maximum", {c.in[0], zero}), c.b.add("minimum", {zero, bent})})};
 }
@@ -182,7 +182,7 @@ void celu(OpContext& c) {
 void shrink(OpContext& c) {
   c.expect_inputs(1, 1);
   Value* x = c.in[0];
-  auto like = [&](double value) { return scalar_like(x, value, c.b); };
+  auto like = [&](double value) { return c.b.scalar_like(x, value); };
   const double bias = c.real("bias", 0), edge = c.real("lambd", 0.5);
   Value* above = c.b.add("select", {c.b.add("greater", {x, like(edge)}), c.b.add("sub", {x, like(bias)}), like(0)});
   c.out = {c.b.add("select", {c.b.add("less", {x, like(-edge)}), c.b.add("add", {x, like(bias)}), above})};

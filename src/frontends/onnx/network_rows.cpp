@@ -163,7 +163,7 @@ void batch_normalization(OpContext& c) {
 /// x over the root of the mean of its squares along the axes.
 Value* of_mean_square_one(Value* x, const std::vector<int64_t>& axes, double epsilon, Builder& b) {
   Value* mean = b.add("reduce_mean", {b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
-  return b.add("mul", {x, b.add("rsqrt", {b.add("add", {mean, scalar_like(x, epsilon, b)})})});
+  return b.add("mul", {x, b.add("rsqrt", {b.add("add", {mean, b.scalar_like(x, epsilon)})})});
 }
 
 /// With mean 0 and variance 1 along the axes.
@@ -234,8 +234,8 @@ void local_response(OpContext& c) {
   }
   const double alpha = c.real("alpha", 1e-4f) / static_cast<double>(size);
   Value* level =
-      c.b.add("add", {c.b.add("mul", {sum, scalar_like(sum, alpha, c.b)}), scalar_like(sum, c.real("bias", 1), c.b)});
-  c.out = {c.b.add("mul", {c.in[0], c.b.add("pow", {level, scalar_like(sum, -c.real("beta", 0.75), c.b)})})};
+      c.b.add("add", {c.b.add("mul", {sum, c.b.scalar_like(sum, alpha)}), c.b.scalar_like(sum, c.real("bias", 1))});
+  c.out = {c.b.add("mul", {c.in[0], c.b.add("pow", {level, c.b.scalar_like(sum, -c.real("beta", 0.75))})})};
 }
 
 /// 1 at the first largest element along an axis; up to operator set 12 the dims from the axis on are one.
@@ -247,7 +247,7 @@ void hardmax(OpContext& c) {
   if (!size.known() || (c.opset < 13 && axis != rank - 1))
     c.refuse("over several dims, or unknown ones, is not supported");
   Value* first = c.b.add("arg_max", {c.in[0]}, {{"axis", axis}, {"keep_dims", false}});
-  auto number = [&](double value) { return scalar_like(c.in[0], value, c.b); };
+  auto number = [&](double value) { return c.b.scalar_like(c.in[0], value); };
   Value* depth = c.b.constant(Tensor::scalar_i64(size.size));
   c.out = {c.b.add("one_hot", {first, depth, number(1), number(0)}, {{"axis", axis}})};
 }
@@ -261,7 +261,7 @@ void length_normalization(OpContext& c) {
                         {"keep_dims", true}};
   Value* length = c.b.add("reduce_sum", {c.b.add(p == 1 ? "abs" : "square", {c.in[0]})}, over);
   if (p == 2) length = c.b.add("sqrt", {length});
-  Value* none = c.b.add("equal", {length, scalar_like(length, 0, c.b)});
+  Value* none = c.b.add("equal", {length, c.b.scalar_like(length, 0)});
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {length, cast_to(none, length->type.dtype, c.b)})})};
 }
 

@@ -134,12 +134,12 @@ void bit_shift(OpContext& c) {
   if (direction != "LEFT" && direction != "RIGHT")
     fail(ErrorKind::invalid_model, "", "direction '{}' is unknown", printable(direction));
   const DType dtype = c.in[0]->type.dtype;
-  Value* zero = scalar_like(c.in[0], 0, c.b);
+  Value* zero = c.b.scalar_like(c.in[0], 0);
   Value* inside = c.b.add("and", {c.b.add("greater_equal", {c.in[1], zero}),
-                                  c.b.add("less", {c.in[1], scalar_like(c.in[1], dtype.bits, c.b)})});
+                                  c.b.add("less", {c.in[1], c.b.scalar_like(c.in[1], dtype.bits)})});
   Value* rest = zero;
   if (direction == "RIGHT" && dtype.kind == DType::Kind::signed_int)
-    rest = c.b.add("shift_right", {c.in[0], scalar_like(c.in[0], dtype.bits - 1, c.b)});
+    rest = c.b.add("shift_right", {c.in[0], c.b.scalar_like(c.in[0], dtype.bits - 1)});
   c.out = {c.b.add("select", {inside, c.b.add(direction == "LEFT" ? "shift_left" : "shift_right", c.in), rest})};
 }
 

@@ -19,7 +19,7 @@ Value* cut_axis(Builder& b, Value* x, size_t axis, int64_t begin, int64_t end) {
 }
 Value* add(Builder& b, Value* x, Value* y) { return b.add("add", {x, y}); }
 Value* mul(Builder& b, Value* x, Value* y) { return b.add("mul", {x, y}); }
-Value* sub_from_one(Builder& b, Value* x) { return b.add("sub", {scalar_like(x, 1, b), x}); }
+Value* sub_from_one(Builder& b, Value* x) { return b.add("sub", {b.scalar_like(x, 1), x}); }
 /// The derivatives of sigmoid and tanh by their results.
 Value* sigmoid_slope(Builder& b, Value* y) { return mul(b, y, sub_from_one(b, y)); }
 Value* tanh_slope(Builder& b, Value* y) { return sub_from_one(b, mul(b, y, y)); }
@@ -35,7 +35,7 @@ int64_t known_size(OpContext& c, const Value* x, size_t axis, const char* what) 
 }
 
 Value* zeros(OpContext& c, const Value* like, int64_t size) {
-  return c.b.add("broadcast_to", {scalar_like(like, 0, c.b), c.b.ints({size})});
+  return c.b.add("broadcast_to", {c.b.scalar_like(like, 0), c.b.ints({size})});
 }
 
 /// A loop over the first dim of `sequences`.
@@ -139,7 +139,7 @@ struct Lstm {
   Step step(Builder& b, Value* all, Value* before, const Values& peeps) const {
     auto opened = [&](Gate which, Value* cell, size_t peep, double bias) {
       Value* sum = gate(b, all, which);
-      if (bias != 0) sum = add(b, sum, scalar_like(sum, bias, b));
+      if (bias != 0) sum = add(b, sum, b.scalar_like(sum, bias));
       return b.add("sigmoid", {peephole ? add(b, sum, mul(b, cell, peeps[peep])) : sum});
     };
     Step s;
@@ -245,7 +245,7 @@ void block_lstm(OpContext& c) {
   Value* count = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
   Value* number = c.b.add("iota", {zero, count, one}, {{"dtype", kI64}});
   Value* within = c.b.add("less", {expand_dims(number, {1, 2}, c.b), cast_to(c.in[0], kI64, c.b)});
-  for (Value*& result : c.out) result = c.b.add("select", {within, result, scalar_like(result, 0, c.b)});
+  for (Value*& result : c.out) result = c.b.add("select", {within, result, c.b.scalar_like(result, 0)});
 }
 
 /// As block_lstm, then its seven results, the gradients by cell and h.
@@ -264,8 +264,7 @@ void block_lstm_gradient(OpContext& c) {
             true};
   for (Value*& state : scan.states) {
     Value* shape = folded(c.b.add("shape_of", {state}), c.b);
-    state =
-        c.b.add_node(op_named("broadcast_to"), {scalar_like(state, 0, c.b), shape}, {}, {}, {state->type})->result();
+    state = c.b.add_node(op_named("broadcast_to"), {c.b.scalar_like(state, 0), shape}, {}, {}, {state->type})->result();
   }
   scan.step = [&](Builder& b, const Values& states, const Values& e, const Values& constants) {
     const Lstm::Step s{e[0], e[1], e[2], e[3], e[4], e[5], nullptr};

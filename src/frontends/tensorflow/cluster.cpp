@@ -11,6 +11,7 @@
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/raise.h"
+#include "ir/builder.h"
 #include "ir/text.h"
 
 namespace cairn {

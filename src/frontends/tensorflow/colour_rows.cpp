@@ -9,8 +9,8 @@
 namespace cairn::tensorflow {
 namespace {
 
-Value* plus(OpContext& c, Value* x, double number) { return c.b.add("add", {x, scalar_like(x, number, c.b)}); }
-Value* times(OpContext& c, Value* x, double number) { return c.b.add("mul", {x, scalar_like(x, number, c.b)}); }
+Value* plus(OpContext& c, Value* x, double number) { return c.b.add("add", {x, c.b.scalar_like(x, number)}); }
+Value* times(OpContext& c, Value* x, double number) { return c.b.add("mul", {x, c.b.scalar_like(x, number)}); }
 Value* clipped(OpContext& c, Value* x) { return c.b.add("clip", {x}, {{"low", 0.0}, {"high", 1.0}}); }
 
 struct Colours {
@@ -37,7 +37,7 @@ Colours hsv(OpContext& c, const Colours& rgb) {
   auto [red, green, blue] = rgb;
   Value* most = b.add("maximum", {b.add("maximum", {red, green}), blue});
   Value* range = b.add("sub", {most, b.add("minimum", {b.add("minimum", {red, green}), blue})});
-  Value* zero = scalar_like(most, 0, b);
+  Value* zero = b.scalar_like(most, 0);
   Value* saturation = b.add("select", {b.add("greater", {most, zero}), b.add("div", {range, most}), zero});
   Value* scale = b.add("reciprocal", {times(c, range, 6)});
   auto part = [&](Value* x, Value* y) { return b.add("mul", {scale, b.add("sub", {x, y})}); };
@@ -52,7 +52,7 @@ Colours hsv(OpContext& c, const Colours& rgb) {
 Colours rgb(OpContext& c, const Colours& hsv) {
   Builder& b = c.b;
   Value* place = times(c, hsv.first, 6);
-  Value* white = b.add("sub", {scalar_like(place, 1, b), hsv.second});
+  Value* white = b.add("sub", {b.scalar_like(place, 1), hsv.second});
   auto one = [&](double middle, double sign, double offset) {
     Value* distance = b.add("abs", {plus(c, place, -middle)});
     Value* share = clipped(c, plus(c, times(c, distance, sign), offset));
@@ -75,7 +75,7 @@ void adjust_hue(OpContext& c) {
   c.expect_inputs(2);
   Colours colours = hsv(c, channels(c, c.in[0]));
   Value* delta = cast_to(c.in[1], c.in[0]->type.dtype, c.b);
-  colours.first = c.b.add("mod", {c.b.add("add", {colours.first, delta}), scalar_like(colours.first, 1, c.b)});
+  colours.first = c.b.add("mod", {c.b.add("add", {colours.first, delta}), c.b.scalar_like(colours.first, 1)});
   c.out = {together(c, rgb(c, colours))};
 }
 

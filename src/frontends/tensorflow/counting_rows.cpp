@@ -30,7 +30,7 @@ void bincount(OpContext& c) {
   if (!rows && c.rank(0) > 1 && c.node().op == "DenseBincount") c.refuse("{} dims are not supported", c.rank(0));
   Value *numbers = cast_to(c.in[0], kI64, c.b), *size = scalar_of(c, cast_to(c.in[1], kI64, c.b));
   const bool counts = c.in[2]->type.shape.known() && element_count(c.in[2]->type.shape.sizes()) == 0;
-  Value* weights = counts ? in_shape_of(c, scalar_like(c.in[2], 1, c.b), numbers) : c.in[2];
+  Value* weights = counts ? in_shape_of(c, c.b.scalar_like(c.in[2], 1), numbers) : c.in[2];
   Value *places = numbers, *total = size, *count = nullptr;
   if (rows) {
     count = scalar_of(c, dim_of(numbers, 0, c.b));
@@ -40,7 +40,7 @@ void bincount(OpContext& c) {
   }
   places = c.b.add("select", {c.b.add("less", {numbers, size}), places, whole(c, -1)});
   Value* y = counted(c, flat(c, places), total, flat(c, weights));
-  if (c.boolean("binary_output", false)) y = c.b.add("minimum", {y, scalar_like(y, 1, c.b)});
+  if (c.boolean("binary_output", false)) y = c.b.add("minimum", {y, c.b.scalar_like(y, 1)});
   if (rows) y = reshape_by(y, joined({count, size}, c.b), c.b);
   c.out = {y};
 }
@@ -100,7 +100,7 @@ void dynamic_partition(OpContext& c) {
   const size_t rank = c.rank(1);
   if (rank > c.rank(0)) fail(ErrorKind::invalid_model, "", "the partitions have more dims than the data");
   for (int64_t i = 0; i < count; ++i) {
-    Value* mine = c.b.add("equal", {c.in[1], scalar_like(c.in[1], static_cast<double>(i), c.b)});
+    Value* mine = c.b.add("equal", {c.in[1], c.b.scalar_like(c.in[1], static_cast<double>(i))});
     c.out.push_back(c.b.add("gather_nd", {c.in[0], c.b.add("non_zero", {mine})}));
   }
 }

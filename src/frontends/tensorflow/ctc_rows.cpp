@@ -65,7 +65,7 @@ void greedy_decoder(OpContext& c) {
   c.out = sparse_rows_of(c, best, kept);
   Value* scores = c.b.add("transpose", {c.b.add("reduce_max", {logits}, {{"axes", std::vector<int64_t>{2}}})},
                           {{"permutation", swap}});
-  Value* counted = c.b.add("select", {within, scores, scalar_like(scores, 0, c.b)});
+  Value* counted = c.b.add("select", {within, scores, c.b.scalar_like(scores, 0)});
   Value* sum = c.b.add("reduce_sum", {counted}, {{"axes", std::vector<int64_t>{1}}, {"keep_dims", true}});
   c.out.push_back(c.b.add("neg", {sum}));
 }

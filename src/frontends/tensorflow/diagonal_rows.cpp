@@ -39,7 +39,7 @@ void matrix_band_part(OpContext& c) {
     return c.b.add("or", {c.b.add("less", {bound, zero}), c.b.add("less_equal", {beyond, bound})});
   };
   Value* inside = c.b.add("and", {within(lower, c.b.add("neg", {distance})), within(upper, distance)});
-  c.out = {c.b.add("select", {inside, c.in[0], scalar_like(c.in[0], 0, c.b)})};
+  c.out = {c.b.add("select", {inside, c.in[0], c.b.scalar_like(c.in[0], 0)})};
 }
 
 /// Of 2 * half dims, where the first half names the same place as the second: dims 0, ... and `behind`, ... of x.
@@ -64,8 +64,8 @@ void diag(OpContext& c) {
   if (rank < 1) fail(ErrorKind::invalid_model, "", "takes a vector, found a scalar");
   std::vector<int64_t> behind(rank);
   std::iota(behind.begin(), behind.end(), static_cast<int64_t>(rank));
-  c.out = {c.b.add(
-      "select", {same_places(c, c.in[0], rank, 0), expand_dims(c.in[0], behind, c.b), scalar_like(c.in[0], 0, c.b)})};
+  c.out = {c.b.add("select",
+                   {same_places(c, c.in[0], rank, 0), expand_dims(c.in[0], behind, c.b), c.b.scalar_like(c.in[0], 0)})};
 }
 
 void diag_part(OpContext& c) {
@@ -84,7 +84,7 @@ void diag_part(OpContext& c) {
     c.b.add_node(op_named("assert"), {c.b.add("reduce_all", {equal}, {{"axes", std::vector<int64_t>{0}}})},
                  {{"message", message}});
   }
-  Value* kept = c.b.add("select", {same_places(c, x, half, half), x, scalar_like(x, 0, c.b)});
+  Value* kept = c.b.add("select", {same_places(c, x, half, half), x, c.b.scalar_like(x, 0)});
   c.out = {c.b.add("reduce_sum", {kept}, {{"axes", behind}})};
 }
 
@@ -169,7 +169,7 @@ void matrix_diag(OpContext& c) {
          band.count());
   const int64_t rows = plain ? -1 : c.constant_integer(2, "the number of rows"),
                 columns = plain ? -1 : c.constant_integer(3, "the number of columns");
-  Value* padding = plain ? scalar_like(x, 0, c.b) : c.in[4];
+  Value* padding = plain ? c.b.scalar_like(x, 0) : c.in[4];
   const Formula longest = size_of_dim(c, x, rank - 1);
   if (band.main() && rows < 0 && columns < 0) {  // sizes stay what they are called
     const Formula at(c, places_along(c, x, rank - 1));
@@ -217,7 +217,7 @@ void matrix_diag_part(OpContext& c) {
   dims.push_back({count.value_or(-1), -1});
   Value* taken =
       c.b.add("gather", {reshape_to(x, dims, c.b), flat_at.value()}, {{"axis", static_cast<int64_t>(rank) - 2}});
-  Value* padding = plain ? scalar_like(x, 0, c.b) : c.in[2];
+  Value* padding = plain ? c.b.scalar_like(x, 0) : c.in[2];
   c.out = {band.main() ? taken : c.b.add("select", {inside.folded().value(), taken, padding})};
 }
 

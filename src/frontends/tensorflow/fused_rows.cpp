@@ -81,7 +81,7 @@ void instance_norm(OpContext& c) {
   const Attributes over{{"axes", axes}, {"keep_dims", true}};
   Value* centred = c.b.add("sub", {c.in[0], c.b.add("reduce_mean", {c.in[0]}, over)});
   Value* variance = c.b.add("reduce_mean", {c.b.add("mul", {centred, centred})}, over);
-  Value* epsilon = scalar_like(c.in[0], c.real("epsilon", 0.0001), c.b);
+  Value* epsilon = c.b.scalar_like(c.in[0], c.real("epsilon", 0.0001));
   Value* normal = c.b.add("mul", {centred, c.b.add("rsqrt", {c.b.add("add", {variance, epsilon})})});
   Value* x = c.b.add("add", {c.b.add("mul", {normal, c.in[1]}), c.in[2]});
   for (const std::string& op : c.texts("fused_ops")) x = with_activation(c, op, x);

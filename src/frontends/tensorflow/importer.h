@@ -15,7 +15,7 @@
 #include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/saved_model.h"
 #include "frontends/unknowns.h"
-#include "ir/module.h"
+#include "ir/builder.h"
 
 namespace cairn::tensorflow {
 

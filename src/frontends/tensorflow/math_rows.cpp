@@ -27,7 +27,7 @@ void div(OpContext& c) {
 
 void div_no_nan(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar_like(c.in[1], 0, c.b);
+  Value* zero = c.b.scalar_like(c.in[1], 0);
   Value* safe = c.b.add("div", c.in);
   c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, safe})};
 }
@@ -65,12 +65,12 @@ void leaky_relu(OpContext& c) {
 void selu(OpContext& c) {
   c.expect_inputs(1);
   Value* bent = c.b.add("elu", c.in, {{"alpha", 1.6732632423543772}});
-  c.out = {c.b.add("mul", {bent, scalar_like(bent, 1.0507009873554805, c.b)})};
+  c.out = {c.b.add("mul", {bent, c.b.scalar_like(bent, 1.0507009873554805)})};
 }
 
 void softsign(OpContext& c) {
   c.expect_inputs(1);
-  Value* one = scalar_like(c.in[0], 1, c.b);
+  Value* one = c.b.scalar_like(c.in[0], 1);
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
 }
 

@@ -16,7 +16,7 @@ void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.
 /// 0 where the first is 0, even if the second is not finite.
 void zero_times(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar_like(c.in[0], 0, c.b);
+  Value* zero = c.b.scalar_like(c.in[0], 0);
   Value* second = c.in[1];
   if (c.node().op == "Xlogy") second = c.b.add("log", {second});
   if (c.node().op == "Xlog1py") second = c.b.add("log1p", {second});
@@ -26,14 +26,14 @@ void zero_times(OpContext& c) {
 
 void multiply_no_nan(OpContext& c) {
   c.expect_inputs(2);
-  Value* zero = scalar_like(c.in[1], 0, c.b);
+  Value* zero = c.b.scalar_like(c.in[1], 0);
   c.out = {c.b.add("select", {c.b.add("equal", {c.in[1], zero}), zero, c.b.add("mul", c.in)})};
 }
 
 void approximate_equal(OpContext& c) {
   c.expect_inputs(2);
   Value* distance = c.b.add("abs", {c.b.add("sub", c.in)});
-  c.out = {c.b.add("less", {distance, scalar_like(distance, c.real("tolerance", 1e-5), c.b)})};
+  c.out = {c.b.add("less", {distance, c.b.scalar_like(distance, c.real("tolerance", 1e-5))})};
 }
 
 void euclidean_norm(OpContext& c) {

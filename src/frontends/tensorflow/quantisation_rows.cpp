@@ -18,12 +18,12 @@ struct Steps {
 Steps steps_between(OpContext& c, Value* low, Value* high) {
   const int64_t bits = c.integer("num_bits", 8);
   if (bits < 2 || bits > 16) fail(ErrorKind::invalid_model, "", "has {} bits", bits);
-  Value* least = scalar_like(low, c.boolean("narrow_range", false) ? 1 : 0, c.b);
-  Value* most = scalar_like(low, std::ldexp(1.0, static_cast<int>(bits)) - 1, c.b);
+  Value* least = c.b.scalar_like(low, c.boolean("narrow_range", false) ? 1 : 0);
+  Value* most = c.b.scalar_like(low, std::ldexp(1.0, static_cast<int>(bits)) - 1);
   Value* scale = c.b.add("div", {c.b.add("sub", {high, low}), c.b.add("sub", {most, least})});
   Value* offset = c.b.add("sub", {least, c.b.add("div", {low, scale})});
   // Halves up, as std::round does for what is not negative.
-  Value* half = scalar_like(low, 0.5, c.b);
+  Value* half = c.b.scalar_like(low, 0.5);
   Value* zero =
       c.b.add("minimum", {c.b.add("maximum", {c.b.add("floor", {c.b.add("add", {offset, half})}), least}), most});
   return {c.b.add("mul", {c.b.add("sub", {least, zero}), scale}), c.b.add("mul", {c.b.add("sub", {most, zero}), scale}),
@@ -32,7 +32,7 @@ Steps steps_between(OpContext& c, Value* low, Value* high) {
 
 Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
   const auto [bottom, top, size] = steps_between(c, low, high);
-  Value* half = scalar_like(x, 0.5, c.b);
+  Value* half = c.b.scalar_like(x, 0.5);
   Value* inside = c.b.add("sub", {c.b.add("minimum", {c.b.add("maximum", {x, bottom}), top}), bottom});
   Value* step = c.b.add("floor", {c.b.add("add", {c.b.add("mul", {inside, c.b.add("reciprocal", {size})}), half})});
   return c.b.add("add", {c.b.add("mul", {step, size}), bottom});
@@ -41,20 +41,20 @@ Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
 /// dy where x lies within the bounds.
 Value* passed_on(OpContext& c, Value* dy, Value* x, const Steps& steps) {
   Value* inside = c.b.add("and", {c.b.add("greater_equal", {x, steps.bottom}), c.b.add("less_equal", {x, steps.top})});
-  return c.b.add("select", {inside, dy, scalar_like(dy, 0, c.b)});
+  return c.b.add("select", {inside, dy, c.b.scalar_like(dy, 0)});
 }
 
 void fake_quant_args_gradient(OpContext& c) {
   c.expect_inputs(2);
   const Steps steps =
-      steps_between(c, scalar_like(c.in[1], c.real("min", -6), c.b), scalar_like(c.in[1], c.real("max", 6), c.b));
+      steps_between(c, c.b.scalar_like(c.in[1], c.real("min", -6)), c.b.scalar_like(c.in[1], c.real("max", 6)));
   c.out = {passed_on(c, c.in[0], c.in[1], steps)};
 }
 
 /// dy, x, bounds: the gradients by x and, of what lies beyond a bound, by that bound. Bounds that are both 0 have none.
 void fake_quant_vars_gradient(OpContext& c) {
   c.expect_inputs(4);
-  Value *dy = c.in[0], *x = c.in[1], *zero = scalar_like(dy, 0, c.b);
+  Value *dy = c.in[0], *x = c.in[1], *zero = c.b.scalar_like(dy, 0);
   const Steps steps = steps_between(c, c.in[2], c.in[3]);
   Value* empty = c.b.add("and", {c.b.add("equal", {c.in[2], zero}), c.b.add("equal", {c.in[3], zero})});
   std::vector<int64_t> axes(c.rank(1) - std::min(c.rank(2), c.rank(1)));
@@ -70,7 +70,7 @@ void fake_quant_vars_gradient(OpContext& c) {
 void fake_quant_args(OpContext& c) {
   c.expect_inputs(1);
   c.out = {
-      quantised(c, c.in[0], scalar_like(c.in[0], c.real("min", -6), c.b), scalar_like(c.in[0], c.real("max", 6), c.b))};
+      quantised(c, c.in[0], c.b.scalar_like(c.in[0], c.real("min", -6)), c.b.scalar_like(c.in[0], c.real("max", 6)))};
 }
 
 void fake_quant_vars(OpContext& c) {
@@ -100,7 +100,7 @@ void quantize_and_dequantize(OpContext& c) {
     if (c.rank(1) != 1 || c.rank(2) != 1) fail(ErrorKind::invalid_model, "", "the range must be vectors");
     for (Value** bound : {&low, &high}) *bound = expand_dims(*bound, others, c.b);
   }
-  auto number = [&](double value) { return scalar_like(x, value, c.b); };
+  auto number = [&](double value) { return c.b.scalar_like(x, value); };
   auto steps = [&](double edge, Value* bound) {
     Value* usable = c.b.add("greater", {c.b.add("mul", {number(edge), bound}), number(0)});
     return c.b.add("select",

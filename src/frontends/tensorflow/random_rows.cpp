@@ -1,6 +1,5 @@
 // TensorFlow's random numbers. A stateful op keeps its generator in a variable of its own, named as the node, so that
-// each run continues the stream; the module's metadata "random:<name>" says where the stream starts (key and counter),
-// and is absent when the op asks for any seed.
+// each run continues the stream; the module's random_states say where it starts, unless the op asks for any seed.
 #include <algorithm>
 
 #include "frontends/tensorflow/training.h"
@@ -15,8 +14,7 @@ constexpr int64_t kReserve = 256;
 /// A draw from the node's own stream: `inputs` follow the state.
 Value* from_stream(OpContext& c, const char* op, std::vector<Value*> inputs, Attributes attributes) {
   const auto seed = static_cast<uint64_t>(c.integer("seed", 0)), second = static_cast<uint64_t>(c.integer("seed2", 0));
-  if (seed != 0 || second != 0)
-    c.importer().module().metadata["random:" + c.name()] = fmt::format("{} 0 {}", seed, second);
+  if (seed != 0 || second != 0) c.importer().module().random_states[c.name()] = {seed, 0, second};
   Value* variable = c.b.add("variable", {}, {{"name", c.name()}, {"type", Type::rng()}});
   inputs.insert(inputs.begin(), c.b.add("read_variable", {variable}));
   auto* made = c.b.add_node(op_named(op), std::move(inputs), std::move(attributes));

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "ops/kernels.h"
 
