@@ -19,9 +19,9 @@ void renumber(Block& region) {
   for (size_t i = 0; i < region.params.size(); ++i) region.params[i]->index = static_cast<uint32_t>(i);
 }
 
-class Captures {
+class CaptureRules {
  public:
-  explicit Captures(Node& node) : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
+  explicit CaptureRules(Node& node) : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
     carried_ = loop_ ? static_cast<size_t>(node.attr().integer("carried")) : 0;
   }
 
@@ -156,7 +156,7 @@ size_t simplify_captures(Block& block, Module& module) {
   Rewriter rewriter(block, &module);
   size_t changes = rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
     if (node.regions.size() != 2) return {};
-    Captures captures(node);
+    CaptureRules captures(node);
     auto unchanged = captures.stop_carrying();
     inner += captures.move_constants() + captures.drop_unused(rewriter);
     for (auto& region : node.regions) inner += simplify_captures(*region, module);
