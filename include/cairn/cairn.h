@@ -99,6 +99,71 @@ typedef struct CairnTensor {
   uint64_t byte_offset;
 } CairnTensor;
 
+/* ---- Types and attributes ----------------------------------------------------------------------------------------- */
+
+typedef enum CairnTypeKind {
+  CAIRN_TYPE_TENSOR = 0,
+  CAIRN_TYPE_LIST = 1, /* of one element type, as are optionals and resources */
+  CAIRN_TYPE_OPTIONAL = 2,
+  CAIRN_TYPE_TUPLE = 3,
+  CAIRN_TYPE_RESOURCE = 4, /* a variable */
+  CAIRN_TYPE_RNG = 5,      /* a random state */
+  CAIRN_TYPE_TOKEN = 6
+} CairnTypeKind;
+
+typedef struct CairnType {
+  int32_t kind;               /* a CairnTypeKind */
+  CairnDType dtype;           /* of a tensor, as what follows */
+  int32_t ndim;               /* -1: any */
+  const int64_t* dims;        /* -1: any size */
+  const char* const* symbols; /* NULL, or for each dim NULL or the name of its size: equal names are equal sizes */
+  const struct CairnType* elements;
+  size_t element_count;
+} CairnType;
+
+/* Which member of a CairnAttribute holds its value. */
+typedef enum CairnAttributeKind {
+  CAIRN_ATTRIBUTE_BOOLEAN = 0,
+  CAIRN_ATTRIBUTE_INTEGER = 1,
+  CAIRN_ATTRIBUTE_NUMBER = 2,
+  CAIRN_ATTRIBUTE_TEXT = 3,
+  CAIRN_ATTRIBUTE_INTEGERS = 4,
+  CAIRN_ATTRIBUTE_NUMBERS = 5,
+  CAIRN_ATTRIBUTE_TEXTS = 6,
+  CAIRN_ATTRIBUTE_DTYPE = 7,
+  CAIRN_ATTRIBUTE_TYPE = 8,
+  CAIRN_ATTRIBUTE_TENSOR = 9,
+  CAIRN_ATTRIBUTE_FUNCTION = 10 /* the name of a function of the same module, as `text` */
+} CairnAttributeKind;
+
+/* Where an operator declares a number, an integer is taken as well; where it declares an element type, its name; where it
+ * declares a list, an empty list of any kind. */
+typedef struct CairnAttribute {
+  const char* name;
+  int32_t kind; /* a CairnAttributeKind */
+  union CairnAttributeValue {
+    int32_t boolean;
+    int64_t integer;
+    double number;
+    CairnText text;
+    struct CairnIntegers {
+      const int64_t* data;
+      size_t count;
+    } integers;
+    struct CairnNumbers {
+      const double* data;
+      size_t count;
+    } numbers;
+    struct CairnTexts {
+      const CairnText* data;
+      size_t count;
+    } texts;
+    CairnDType dtype;
+    const CairnType* type;
+    const CairnTensor* tensor; /* its elements are copied */
+  } value;
+} CairnAttribute;
+
 /* ---- Modules ------------------------------------------------------------------------------------------------------ */
 
 typedef enum CairnFormat {
@@ -294,11 +359,6 @@ CAIRN_API CairnStatus cairn_dump_stop(char** folder);
 CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, size_t count);
 
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
-
-typedef struct CairnAttribute {
-  const char* name;
-  const char* value; /* as in the text form: 1, [1, 2], same, f32 */
-} CairnAttribute;
 
 CAIRN_API CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, size_t count, CairnOp** op);
 CAIRN_API void cairn_op_free(CairnOp* op);

@@ -49,8 +49,7 @@ def ops():
 
 def run_op(name, inputs, *, threads=0, engines=None, **attributes):
     """Runs one operator on arrays: run_op("add", [a, b]). Returns its result, or a tuple of them."""
-    values = {key: _attribute(value) for key, value in attributes.items()}
-    return _cairn._run_op(name, list(inputs), values, threads, ",".join(engines or ()))
+    return _cairn._run_op(name, list(inputs), attributes, threads, ",".join(engines or ()))
 
 
 def aipp_parameters(config, images=1):
@@ -143,16 +142,3 @@ def _options(input_shapes=None, outputs=None, signature=None, tags=None):
     if tags:
         options["tags"] = list(tags)
     return json.dumps(options) if options else ""
-
-
-def _attribute(value):
-    """The attribute in text form."""
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_attribute(item) for item in value) + "]"
-    if hasattr(value, "dtype") and hasattr(value, "item"):  # a NumPy scalar
-        return _attribute(value.item())
-    return repr(value)

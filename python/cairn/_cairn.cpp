@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "cairn/cairn.h"
 
 namespace nb = nanobind;
@@ -417,10 +418,9 @@ class Model {
   std::vector<Port> inputs_, outputs_;
 };
 
-nb::object run_op(const std::string& name, nb::list values, const std::map<std::string, std::string>& attributes,
-                  int threads, const std::string& engines) {
-  std::vector<CairnAttribute> list;
-  for (const auto& [key, value] : attributes) list.push_back({key.c_str(), value.c_str()});
+nb::object run_op(const std::string& name, nb::list values, const nb::dict& attributes, int threads,
+                  const std::string& engines) {
+  const cairn_python::Attributes list(attributes);
   CairnOp* made = nullptr;
   check(cairn_op_create(name.c_str(), list.data(), list.size(), &made));
   std::unique_ptr<CairnOp, FreeOp> op(made);

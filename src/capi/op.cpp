@@ -1,7 +1,7 @@
 // Single operators at the C interface, and the descriptions of all operators and passes.
 #include <nlohmann/json.hpp>
 
-#include "capi/handles.h"
+#include "capi/attributes.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 
@@ -11,19 +11,14 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const char* kind_name(AttrKind kind) {
-  constexpr const char* kNames[] = {"boolean", "integer", "number", "text",   "integers", "numbers",
-                                    "texts",   "dtype",   "type",   "tensor", "function"};
-  return kNames[static_cast<int>(kind)];
-}
-
 Json describe(const OpDef& op) {
   constexpr const char* kArity[] = {"one", "optional", "variadic"};
   Json inputs = Json::array(), attributes = Json::array(), results = Json::array();
   for (const InputDef& input : op.inputs)
     inputs.push_back({{"name", input.name}, {"arity", kArity[static_cast<int>(input.arity)]}});
   for (const AttrDef& attribute : op.attributes) {
-    Json entry = {{"name", attribute.name}, {"kind", kind_name(attribute.kind)}, {"required", !attribute.fallback}};
+    Json entry = {
+        {"name", attribute.name}, {"kind", attribute_kind_name(attribute.kind)}, {"required", !attribute.fallback}};
     if (attribute.fallback) entry["default"] = to_string(*attribute.fallback);
     if (!attribute.words.empty()) entry["words"] = attribute.words;
     attributes.push_back(std::move(entry));
@@ -40,19 +35,10 @@ CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, 
     require(name, "name");
     require(op, "op");
     *op = nullptr;
-    if (count) require(attributes, "attributes");
     const OpDef* def = find_op(name);
     if (!def) fail(ErrorKind::not_found, name, "is no operator");
     if (def->has(kControl)) fail(ErrorKind::unsupported, name, "has regions and cannot be run alone");
-    auto made = std::make_unique<CairnOp>(CairnOp{def, {}});
-    for (size_t i = 0; i < count; ++i) {
-      require(attributes[i].name, "attribute name");
-      require(attributes[i].value, "attribute value");
-      const AttrDef* attribute = def->find_attribute(attributes[i].name);
-      if (!attribute) fail(ErrorKind::invalid_argument, name, "has no attribute {}", attributes[i].name);
-      made->attributes.set(attributes[i].name, parse_attribute(attributes[i].value, attribute->kind));
-    }
-    *op = made.release();
+    *op = new CairnOp{def, attributes_from_c(*def, attributes, count)};
   });
 }
 

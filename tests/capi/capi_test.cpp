@@ -224,7 +224,8 @@ TEST(CApi, APlanIsDescribed) {
 }
 
 TEST(CApi, OneOperatorRunsAlone) {
-  CairnAttribute attributes[] = {{"axes", "[1]"}};
+  const int64_t axes[] = {1};
+  CairnAttribute attributes[] = {{"axes", CAIRN_ATTRIBUTE_INTEGERS, {.integers = {axes, 1}}}};
   CairnOp* made = nullptr;
   ASSERT_EQ(cairn_op_create("reduce_sum", attributes, 1, &made), CAIRN_OK) << last_error().message;
   Handle<CairnOp> op(made);
@@ -235,8 +236,11 @@ TEST(CApi, OneOperatorRunsAlone) {
     EXPECT_EQ(output.values, (std::vector<float>{4, 6}));
   }
   EXPECT_EQ(cairn_op_create("no_such", nullptr, 0, &made), CAIRN_NOT_FOUND);
-  CairnAttribute wrong[] = {{"axes", "[x]"}};
-  EXPECT_EQ(cairn_op_create("reduce_sum", wrong, 1, &made), CAIRN_INVALID_MODEL);
+  CairnAttribute wrong[] = {{"axes", CAIRN_ATTRIBUTE_TEXT, {.text = {"[1]", 3}}}};
+  EXPECT_EQ(cairn_op_create("reduce_sum", wrong, 1, &made), CAIRN_INVALID_ARGUMENT);
+  EXPECT_STREQ(last_error().message, "attribute axes is of kind text, expected integers");
+  CairnAttribute twice[] = {attributes[0], attributes[0]};
+  EXPECT_EQ(cairn_op_create("reduce_sum", twice, 2, &made), CAIRN_INVALID_ARGUMENT);
 }
 
 TEST(CApi, OperatorsAreDescribed) {
