@@ -140,6 +140,7 @@ endfunction()
 cairn_folder(support)
 cairn_folder(ir)
 cairn_folder(ops)
+cairn_folder(autodiff)
 cairn_folder(formats)
 target_link_libraries(cairn_ir PUBLIC cairn_ops)  # op_def.h declares the table of rows that ops/table.cpp defines
 cairn_folder(frontends snappy)
@@ -157,7 +158,7 @@ cairn_folder(observe)
 cairn_folder(capi)
 
 cairn_tests(support cairn_support)
-foreach(folder ir ops frontends passes plan engines model runtime capi)
+foreach(folder ir ops autodiff frontends passes plan engines model runtime capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

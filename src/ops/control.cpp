@@ -95,9 +95,15 @@ std::vector<OpDef> make_control_rows() {
        .infer = infer_while,
        .oracle = untested(tests)},
       {.name = "call",
-       .summary = "the results of a function of the module; their types are the function's",
+       .summary =
+           "the results of a function of the module; their types are the function's. A gradient computes the "
+           "callee again with `recompute` instead of keeping its values, and with `backward` calls that function: "
+           "it takes the inputs, the results and the gradients of the float results, and yields those of the "
+           "float inputs",
        .inputs = {{"inputs", Accepts::any, kVariadic}},
-       .attributes = {{"callee", AttrKind::function}},
+       .attributes = {{"callee", AttrKind::function},
+                      {"recompute", AttrKind::boolean, Attribute(false)},
+                      {"backward", AttrKind::function, Attribute(FunctionName{})}},
        .results = {},
        .traits = kControl,
        .infer = [](InferContext&) {},

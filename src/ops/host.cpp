@@ -1,6 +1,7 @@
 // Ops without arithmetic of their own.
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -91,6 +92,24 @@ std::vector<OpDef> make_host_rows() {
        .reference = identity,
        .oracle = {"x"},
        .cases = {"f32[2, 3]", "i64[]", "bool[0, 2]", "f16[5]"}},
+      {.name = "stop_gradient",
+       .summary = "x itself, through which no gradient flows",
+       .inputs = {{"x", Accepts::any}},
+       .traits = kView | kInPlace,
+       .infer = [](InferContext& context) { context.result(context.input(0)); },
+       .gradient = [](GradientContext&) {},
+       .reference = identity,
+       .oracle = {"x"},
+       .cases = {"f32[2, 3]", "i64[]", "f64[0, 2]"}},
+      {.name = "after",
+       .summary = "x itself, once the others are computed: what is made from it is not one with what is made from x",
+       .inputs = {{"x", Accepts::any}, {"others", Accepts::any, InputDef::Arity::variadic}},
+       .traits = kView | kNotFoldable,
+       .infer = [](InferContext& context) { context.result(context.input(0)); },
+       .gradient = [](GradientContext& c) { c.set(0, c.dy()); },
+       .reference = identity,
+       .oracle = {"x"},
+       .cases = {"f32[2, 3], f32[2]", "f32[4]", "i64[], f32[0, 2], bool[]"}},
       {.name = "assert",
        .summary = "stops the run unless every element of the condition holds, with the message and a list of texts and "
                   "of values, whose places in the list are given, each with so many elements",

@@ -1,5 +1,6 @@
 // Lists of tensors (TensorArray, TensorList, sequence). A list is a value: changing one makes a new one, which shares
 // the elements with the old.
+#include "ir/gradient.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -70,7 +71,8 @@ void make(KernelContext& context) {
 
 void infer_get(InferContext& context) {
   require_scalar(context, 1);
-  context.result(element_type(context));
+  if (context.input_count() > 2) check_element(context, 2);
+  context.result(context.input_count() > 2 ? meet(element_type(context), context.input(2)) : element_type(context));
 }
 
 void get(KernelContext& context) {
@@ -80,7 +82,8 @@ void get(KernelContext& context) {
   const size_t index = behind ? static_cast<size_t>(place) : index_of(context, list);
   const ListElements::Shared element = behind ? nullptr : list.elements[index];
   if (element) return copy_elements(*element, context.allocate(0, element->dtype(), element->dims()));
-  Tensor zeros = Tensor::zeros(list.element.dtype, unset_dims(context, list, index));
+  Tensor zeros = context.input_count() > 2 ? Tensor::zeros(context.input(2).dtype(), context.input(2).dims())
+                                           : Tensor::zeros(list.element.dtype, unset_dims(context, list, index));
   copy_elements(zeros, context.allocate(0, zeros.dtype(), zeros.dims()));
 }
 
@@ -144,14 +147,15 @@ void add(KernelContext& context) {
   const List& a = list_of(context);
   if (!context.value(1).list) context.fail("the list is undefined");
   const List& b = *context.value(1).list;
-  if (a.elements.size() != b.elements.size())
+  if (a.elements.size() != b.elements.size() && !context.attr.boolean("grow"))
     context.fail("lists of {} and {} elements cannot be added", a.elements.size(), b.elements.size());
   auto result = std::make_shared<List>(a);
-  for (size_t i = 0; i < a.elements.size(); ++i)
-    if (!a.elements[i])
+  if (b.elements.size() > a.elements.size()) result->elements.resize(b.elements.size());
+  for (size_t i = 0; i < b.elements.size(); ++i)
+    if (!result->elements[i])
       result->elements.set(i, b.elements[i]);
     else if (b.elements[i])
-      result->elements.set(i, sum(context, *a.elements[i], *b.elements[i]));
+      result->elements.set(i, sum(context, *result->elements[i], *b.elements[i]));
   context.result(0).list = std::move(result);
 }
 
@@ -299,48 +303,187 @@ void concat(KernelContext& context) {
   append(parts, context.allocate(0, list.element.dtype, dims));
 }
 
+void infer_resize(InferContext& context) {
+  require_scalar(context, 1);
+  context.result(context.input(0));
+}
+
+void resize(KernelContext& context) {
+  const int64_t size = context.input(1).as_i64()[0];
+  check_length(context, size);
+  auto copy = std::make_shared<List>(list_of(context));
+  copy->elements.resize(static_cast<size_t>(size));
+  context.result(0).list = std::move(copy);
+}
+
+void unset(KernelContext& context) {
+  auto copy = std::make_shared<List>(list_of(context));
+  const int64_t index = context.input(1).as_i64()[0];
+  if (index < 0) context.fail("index {} is out of range for {} elements", index, copy->elements.size());
+  if (static_cast<size_t>(index) < copy->elements.size()) copy->elements.set(static_cast<size_t>(index), nullptr);
+  context.result(0).list = std::move(copy);
+}
+
+void lengths(KernelContext& context) {
+  const std::vector<Tensor> parts = whole_elements(context, list_of(context));
+  Tensor& y = context.allocate(0, kI64, {static_cast<int64_t>(parts.size())});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].rank() == 0) context.fail("scalars have no axis to join along");
+    data<int64_t>(y)[i] = parts[i].dims()[0];
+  }
+}
+
+void infer_split(InferContext& context) {
+  Shape rows = context.shape(0);
+  if (rows.ranked && rows.rank() == 0) context.fail("a scalar cannot be taken apart");
+  if (rows.ranked) rows.dims[0] = Dim();
+  context.result(Type::list(Type::tensor(moved_type(context, 0), std::move(rows))));
+}
+
+void split(KernelContext& context) {
+  const Tensor& x = context.input(0);
+  auto list = std::make_shared<List>();
+  Shape rows = Shape::of(x.dims());
+  rows.dims[0] = Dim();
+  list->element = Type::tensor(x.dtype(), std::move(rows));
+  Dims dims = x.dims();
+  const int64_t all = dims[0];
+  int64_t begin = 0;
+  with_elements(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* from = data<T>(x);
+    for (const int64_t size : context.input(1).as_i64()) {
+      if (size < 0 || size > all - begin)
+        context.fail("a part of {} rows is asked for, {} are left", size, all - begin);
+      dims[0] = size;
+      begin += size;
+      Tensor part = Tensor::uninitialized(x.dtype(), dims);
+      std::copy_n(from, part.count(), data<T>(part));
+      from += part.count();
+      list->elements.push_back(std::move(part));
+    }
+  });
+  if (begin != all) context.fail("the parts have {} rows, x has {}", begin, all);
+  context.result(0).list = std::move(list);
+}
+
+// The gradient of a list is a list, in which an element that is unset or missing is zero.
+
+Var no_gradients(const GradientContext& c, Var list) {
+  Value* none = c.b.constant(Tensor::scalar_i64(0));
+  return {c.b, c.b.add("list_make", {none}, {{"element", list.type().elements[0]}})};
+}
+
+Var add_at(Var gradients, Var index, Var dy) {
+  return gradients.apply("list_set", {index, dy}, {{"grow", true}, {"add", true}});
+}
+
+// Of x, which is element `index`.
+Var gradient_at(Var gradients, Var index, Var x) {
+  return gradients.apply("list_get", {index, zeros_like(x)}, {{"grow", true}});
+}
+
+Var add_lists(Var a, Var b) { return a.apply("list_add", {b}, {{"grow", true}}); }
+
+void get_gradient(GradientContext& c) { c.set(0, add_at(no_gradients(c, c.x(0)), c.x(1), c.dy())); }
+
+void set_gradient(GradientContext& c) {
+  c.set(0, c.attr.boolean("add") ? c.dy() : c.dy().apply("list_unset", {c.x(1)}));
+  if (c.wanted(2)) c.set(2, gradient_at(c.dy(), c.x(1), c.x(2)));
+}
+
+void push_gradient(GradientContext& c) {
+  const Var size = c.x(0).apply("list_size");
+  c.set(0, c.dy().apply("list_resize", {size}));
+  if (c.wanted(1)) c.set(1, gradient_at(c.dy(), size, c.x(1)));
+}
+
+void pop_gradient(GradientContext& c) {
+  const Var rest = c.has_dy(0) ? c.dy(0) : no_gradients(c, c.y(0));
+  c.set(0, c.has_dy(1) ? add_at(rest, c.y(0).apply("list_size"), c.dy(1)) : rest);
+}
+
+void add_gradient(GradientContext& c) {
+  c.set(0, c.dy());
+  c.set(1, c.dy());
+}
+
+void stack_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_unstack")); }
+
+void unstack_gradient(GradientContext& c) {
+  c.set(0, add_lists(zeros_like(c.x(0)).apply("list_unstack"), c.dy()).apply("list_stack"));
+}
+
+void concat_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_split", {c.x(0).apply("list_lengths")})); }
+
+void split_gradient(GradientContext& c) {
+  c.set(0, add_lists(zeros_like(c.x(0)).apply("list_split", {c.x(1)}), c.dy()).apply("list_concat"));
+}
+
+void resize_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_resize", {c.x(0).apply("list_size")})); }
+void unset_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_unset", {c.x(1)})); }
+void zero_gradient(GradientContext&) {}
+
 OpDef list_row(const char* name, const char* summary, std::vector<InputDef> inputs, void (*infer)(InferContext&),
-               void (*reference)(KernelContext&)) {
+               void (*reference)(KernelContext&), void (*gradient)(GradientContext&)) {
   return {.name = name,
           .summary = summary,
           .inputs = std::move(inputs),
           .traits = kHostValue,
           .infer = infer,
+          .gradient = gradient,
           .reference = reference,
           .oracle = untested("works on lists: tests/ops/list_test.cpp")};
 }
 
 std::vector<OpDef> make_list_rows() {
   const InputDef list = {"list", Accepts::list}, index = index_operand("index"), x = {"x"};
+  const InputDef like = {"like", Accepts::any_tensor, InputDef::Arity::optional};
   std::vector<OpDef> rows = {
       list_row("list_make",
                "a list of `size` unset elements; reading one gives zeros where the element type has all its dims, else "
                "an error",
-               {{"size", Accepts::i32_or_i64}}, infer_make, make),
-      list_row("list_get", "element `index`; out of range is an error, with `grow` behind the last an unset one",
-               {list, index}, infer_get, get),
+               {{"size", Accepts::i32_or_i64}}, infer_make, make, nullptr),
+      list_row("list_get",
+               "element `index`, zeros like `like` where it is unset; out of range is an error, with `grow` behind the "
+               "last an unset one",
+               {list, index, like}, infer_get, get, get_gradient),
       list_row("list_set",
                "the list with x in place of element `index`; out of range is an error, or with `grow` behind the last "
                "makes the list longer by unset elements; with `add` an element that is set gets x added",
-               {list, index, x}, infer_set, set),
-      list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push),
+               {list, index, x}, infer_set, set, set_gradient),
+      list_row("list_push", "the list with x behind its last element", {list, x}, infer_push, push, push_gradient),
       list_row("list_pop", "the list without its last element, and that element; an empty list is an error", {list},
-               infer_pop, pop),
-      list_row("list_add", "the sums of the elements of two lists of the same length; unset ones add nothing",
-               {list, {"other", Accepts::list}}, infer_add, add),
+               infer_pop, pop, pop_gradient),
+      list_row("list_add",
+               "the sums of the elements of two lists of the same length; unset ones add nothing; with `grow` the "
+               "shorter list counts as filled up by unset elements",
+               {list, {"other", Accepts::list}}, infer_add, add, add_gradient),
       list_row(
           "list_size", "number of elements, set or not", {list},
-          [](InferContext& context) { context.result(kI64, Shape()); }, size),
-      list_row("list_zeros", "zeros in place of the elements that are set", {list}, infer_zeros, zeros),
+          [](InferContext& context) { context.result(kI64, Shape()); }, size, nullptr),
+      list_row("list_zeros", "zeros in place of the elements that are set", {list}, infer_zeros, zeros, zero_gradient),
       list_row("list_stack", "all elements along a new first dim; unset ones are zeros like the others", {list},
-               infer_stack, stack),
-      list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack),
-      list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat),
+               infer_stack, stack, stack_gradient),
+      list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack,
+               unstack_gradient),
+      list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat,
+               concat_gradient),
+      list_row("list_split", "a list of the parts of x along its first dim that have these lengths, which add up to it",
+               {x, shape_operand("lengths")}, infer_split, split, split_gradient),
+      list_row(
+          "list_lengths", "first dim of each element", {list},
+          [](InferContext& context) { context.result(kI64, Shape{Dim()}); }, lengths, nullptr),
+      list_row("list_resize", "the list with `size` elements: later ones go, new ones are unset",
+               {list, shape_operand("size")}, infer_resize, resize, resize_gradient),
+      list_row("list_unset", "the list with element `index` unset; behind the last one nothing changes", {list, index},
+               infer_resize, unset, unset_gradient),
   };
   rows[0].attributes = {{"element", AttrKind::type}};
   rows[1].attributes = {flag("grow")};
   rows[2].attributes = {flag("grow"), flag("add")};
   rows[4].results = {"list", "y"};
+  rows[5].attributes = {flag("grow")};
   for (OpDef& row : rows) row.traits |= kNotFoldable;
   return rows;
 }

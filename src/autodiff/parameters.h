@@ -1,0 +1,28 @@
+// Weights that a model holds as constants become params of its function, so that they can be trained.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn {
+
+struct LiftOptions {
+  /// Names of the constants; empty: every float constant that has a name, a dim at least and `min_elements` elements.
+  std::vector<std::string> names;
+  int64_t min_elements = 2;
+};
+
+/// A constant that became a param.
+struct Parameter {
+  std::string name;  // of the param, as the constant was called
+  size_t param;      // index among the function's params
+  Tensor value;
+};
+
+/// Appends a param for each constant chosen, those in regions as well: constants of one name and equal elements share one.
+/// Functions that are called keep theirs: inline calls first. Throws Error not_found for a name that no float constant has.
+std::vector<Parameter> lift_constants(Function& function, const LiftOptions& options = {});
+
+}  // namespace cairn
