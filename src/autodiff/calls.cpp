@@ -1,5 +1,6 @@
 #include "autodiff/calls.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "autodiff/attributes.h"
@@ -71,6 +72,14 @@ std::string unused_name(const Module& module, const std::string& name) {
   std::string unused = name;
   for (int i = 2; module.find(unused); ++i) unused = fmt::format("{}_{}", name, i);
   return unused;
+}
+
+Value* append_named_param(Block& block, const Type& type, const std::string& name) {
+  std::string unused = name;
+  const auto taken = [&](const auto& param) { return param->name == unused; };
+  for (int i = 2; std::any_of(block.params.begin(), block.params.end(), taken); ++i)
+    unused = fmt::format("{}_{}", name, i);
+  return block.add_param(type, unused);
 }
 
 Function& append_copy(Module& module, const Function& function, const std::string& name) {

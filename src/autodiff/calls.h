@@ -14,6 +14,8 @@ Function* callee_of(const Module& module, const Node& node);
 void inline_plain_calls(const Module& module, Block& block);
 /// A name that no function of the module has: `name`, or name_2, name_3, ...
 std::string unused_name(const Module& module, const std::string& name);
+/// Appends a param under a name that no other has: `name`, or name_2, name_3, ...
+Value* append_named_param(Block& block, const Type& type, const std::string& name);
 /// A copy of the function under an unused name, appended to the module.
 Function& append_copy(Module& module, const Function& function, const std::string& name);
 

@@ -277,7 +277,7 @@ const Differentiator::Pair& Differentiator::pair_of(const Key& key) {
   open(sweep, forward, backward);
   for (size_t i = 0; i < key.given.size(); ++i) {
     if (!key.given[i]) continue;
-    Value* cotangent = backward.add_param(forward.results[i]->type, fmt::format("gradient_{}", i));
+    Value* cotangent = append_named_param(backward, forward.results[i]->type, "gradient");
     seed(sweep, forward.results[i], cotangent);
   }
   run(sweep);
@@ -300,7 +300,7 @@ const std::string& Differentiator::recomputing(const Key& key) {
   for (size_t i = 0; i < key.given.size(); ++i) {
     if (!key.given[i]) continue;
     results.push_back(body.results[i]);
-    cotangents.push_back(body.add_param(results.back()->type, fmt::format("gradient_{}", i)));
+    cotangents.push_back(append_named_param(body, results.back()->type, "gradient"));
   }
   function.result_names.clear();
   for (size_t i = 0; i < key.wanted.size(); ++i) {

@@ -113,7 +113,7 @@ Function& append_vjp(Module& module, const Function& function, const std::vector
   std::vector<Value*> results, cotangents;
   for (const size_t i : float_results(made)) {
     results.push_back(made.body.results[i]);
-    cotangents.push_back(made.body.add_param(results.back()->type, gradient_name(made.result_names[i])));
+    cotangents.push_back(append_named_param(made.body, results.back()->type, gradient_name(made.result_names[i])));
   }
   const std::vector<Value*> gradients = append_gradients(module, made, results, cotangents, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -139,7 +139,8 @@ Function& append_jvp(Module& module, const Function& function, const std::vector
     zeros.push_back(builder.add("after", {zeros_like({builder, results.back()}).value}));
   }
   const std::vector<Value*> gradients = append_gradients(module, made, results, zeros, inputs);
-  for (const Value* input : inputs) directions.push_back(made.body.add_param(input->type, "direction/" + input->name));
+  for (const Value* input : inputs)
+    directions.push_back(append_named_param(made.body, input->type, "direction/" + input->name));
   const std::vector<Value*> changes = append_gradients(module, made, gradients, directions, zeros);
   for (size_t i = 0; i < which.size(); ++i) {
     made.body.results.push_back(changes[i]);

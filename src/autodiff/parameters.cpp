@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/builder.h"
 #include "support/nearest.h"
 
 namespace cairn {
@@ -104,6 +105,32 @@ class ConstantLifter {
 
 std::vector<Parameter> lift_constants(Function& function, const LiftOptions& options) {
   return ConstantLifter(function, options).run();
+}
+
+void lower_parameters(Function& function, const std::vector<Parameter>& parameters) {
+  Block& body = function.body;
+  Block start;
+  Builder builder(start);
+  std::unordered_map<const Value*, Value*> constants;
+  std::vector<std::unique_ptr<Value>> gone;
+  for (const Parameter& parameter : parameters) {
+    auto& param = body.params[parameter.param];
+    constants[param.get()] = builder.constant(parameter.value, parameter.name);
+    gone.push_back(std::move(param));
+  }
+  auto replace = [&](Value*& value) {
+    if (auto found = constants.find(value); found != constants.end()) value = found->second;
+  };
+  for (auto& node : body.nodes) std::for_each(node->inputs.begin(), node->inputs.end(), replace);
+  std::for_each(body.results.begin(), body.results.end(), replace);
+  std::vector<size_t> place;  // of each param, once the others are gone
+  size_t kept = 0;
+  for (const auto& param : body.params) place.push_back(param ? kept++ : kept);
+  for (auto& [result, param] : function.updates) param = place[param];
+  std::erase(body.params, nullptr);
+  for (size_t i = 0; i < body.params.size(); ++i) body.params[i]->index = static_cast<uint32_t>(i);
+  body.nodes.insert(body.nodes.begin(), std::make_move_iterator(start.nodes.begin()),
+                    std::make_move_iterator(start.nodes.end()));
 }
 
 }  // namespace cairn

@@ -25,4 +25,7 @@ struct Parameter {
 /// Functions that are called keep theirs: inline calls first. Throws Error not_found for a name that no float constant has.
 std::vector<Parameter> lift_constants(Function& function, const LiftOptions& options = {});
 
+/// The reverse: the params are constants of the function again.
+void lower_parameters(Function& function, const std::vector<Parameter>& parameters);
+
 }  // namespace cairn

@@ -33,7 +33,11 @@ std::vector<Value*> Differentiator::differentiate(Function& function, const std:
     seed(sweep, results[i], cotangents[i] ? cotangents[i] : ones_like({builder, results[i]}).value);
   run(sweep);
   std::vector<Value*> gradients;
-  for (Value* value : wanted) gradients.push_back(gradient_or_zeros(sweep, value));
+  for (Value* value : wanted) {
+    Value* gradient = gradient_or_zeros(sweep, value);
+    if (!value->type.is_tensor()) gradient = builder.add("list_resize", {gradient, builder.add("list_size", {value})});
+    gradients.push_back(gradient);
+  }
   close(sweep);
   return gradients;
 }

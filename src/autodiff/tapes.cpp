@@ -1,6 +1,7 @@
 #include "autodiff/tapes.h"
 
 #include "autodiff/attributes.h"
+#include "autodiff/calls.h"
 #include "ir/builder.h"
 
 namespace cairn {
@@ -56,11 +57,11 @@ class TapeThreader {
     for (auto& [name, part] : parts_) {
       Block& body = part.first->body;
       Current current;
-      for (const size_t tape : part.second) current[tape] = body.add_param(type(tape), fmt::format("tape_{}", tape));
+      for (const size_t tape : part.second) current[tape] = append_named_param(body, type(tape), "tape");
       thread(body, current);
       for (const size_t tape : part.second) {
         body.results.push_back(current[tape]);
-        part.first->result_names.push_back(fmt::format("tape_{}", tape));
+        part.first->result_names.push_back("tape");
       }
     }
   }

@@ -367,7 +367,8 @@ void split(KernelContext& context) {
   context.result(0).list = std::move(list);
 }
 
-// The gradient of a list is a list, in which an element that is unset or missing is zero.
+// The gradient of a list is a list, in which an element that is unset or missing is zero. It may have more elements than the
+// list, which mean nothing: whoever counts them makes it shorter first.
 
 Var no_gradients(const GradientContext& c, Var list) {
   Value* none = c.b.constant(Tensor::scalar_i64(0));
@@ -399,8 +400,8 @@ void push_gradient(GradientContext& c) {
 }
 
 void pop_gradient(GradientContext& c) {
-  const Var rest = c.has_dy(0) ? c.dy(0) : no_gradients(c, c.y(0));
-  c.set(0, c.has_dy(1) ? add_at(rest, c.y(0).apply("list_size"), c.dy(1)) : rest);
+  const Var rest = c.has_dy(0) ? c.dy(0) : no_gradients(c, c.y(0)), size = c.y(0).apply("list_size");
+  c.set(0, c.has_dy(1) ? add_at(rest.apply("list_resize", {size}), size, c.dy(1)) : rest);
 }
 
 void add_gradient(GradientContext& c) {
@@ -410,17 +411,25 @@ void add_gradient(GradientContext& c) {
 
 void stack_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_unstack")); }
 
+// The gradients of all elements, zeros among them.
+Var all_gradients(const GradientContext& c, Var zeros) {
+  return add_lists(zeros, c.dy()).apply("list_resize", {c.y().apply("list_size")});
+}
+
 void unstack_gradient(GradientContext& c) {
-  c.set(0, add_lists(zeros_like(c.x(0)).apply("list_unstack"), c.dy()).apply("list_stack"));
+  c.set(0, all_gradients(c, zeros_like(c.x(0)).apply("list_unstack")).apply("list_stack"));
 }
 
 void concat_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_split", {c.x(0).apply("list_lengths")})); }
 
 void split_gradient(GradientContext& c) {
-  c.set(0, add_lists(zeros_like(c.x(0)).apply("list_split", {c.x(1)}), c.dy()).apply("list_concat"));
+  c.set(0, all_gradients(c, zeros_like(c.x(0)).apply("list_split", {c.x(1)})).apply("list_concat"));
 }
 
-void resize_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_resize", {c.x(0).apply("list_size")})); }
+void resize_gradient(GradientContext& c) {
+  c.set(0, c.dy().apply("list_resize", {c.x(1)}).apply("list_resize", {c.x(0).apply("list_size")}));
+}
+
 void unset_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_unset", {c.x(1)})); }
 void zero_gradient(GradientContext&) {}
 
