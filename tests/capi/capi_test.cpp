@@ -396,6 +396,7 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_module_set_locations",
                            "cairn_module_save",
                            "cairn_module_text",
+                           "cairn_module_grad",
                            "cairn_model_prepare",
                            "cairn_model_free",
                            "cairn_model_input_count",
