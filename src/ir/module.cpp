@@ -1,5 +1,7 @@
 #include "ir/module.h"
 
+#include "ir/control.h"
+
 namespace cairn {
 
 const char* to_string(Removal removal) {
@@ -116,7 +118,7 @@ Module clone(const Module& module) {
 }
 
 std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known) {
-  if (op.find_attribute("callee")) return known;
+  if (op.has(kCall)) return known;
   if (known.empty()) return inferred;
   if (known.size() != inferred.size())
     fail(ErrorKind::invalid_model, op.name, "has {} results, {} types are given", inferred.size(), known.size());

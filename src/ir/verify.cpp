@@ -1,6 +1,7 @@
 // The rules of valid modules.
 #include <unordered_set>
 
+#include "ir/control.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -64,8 +65,7 @@ class Verifier {
     } catch (const Error& fault) {
       error(&node, "{}", fault.what());
     }
-    if (const Attribute* callee = node.attributes.find("callee"))
-      types = result_types(node, std::get<FunctionName>(*callee));
+    if (is_call(node)) types = result_types(node, callee_name(node));
     if (types.size() != node.results.size())
       error(&node, "{}: {} results, expected {}", node.op->name, node.results.size(), types.size());
     for (size_t i = 0; i < types.size(); ++i)
@@ -74,11 +74,11 @@ class Verifier {
               to_string(types[i]));
   }
 
-  std::vector<Type> result_types(const Node& node, const FunctionName& callee) const {
-    const Function* function = module_.find(callee.name);
-    if (!function) error(&node, "{}: no function @{}", node.op->name, callee.name);
+  std::vector<Type> result_types(const Node& node, const std::string& callee) const {
+    const Function* function = module_.find(callee);
+    if (!function) error(&node, "{}: no function @{}", node.op->name, callee);
     if (function->body.params.size() != node.inputs.size())
-      error(&node, "{}: @{} takes {} inputs, found {}", node.op->name, callee.name, function->body.params.size(),
+      error(&node, "{}: @{} takes {} inputs, found {}", node.op->name, callee, function->body.params.size(),
             node.inputs.size());
     std::vector<Type> types;
     for (const Value* result : function->body.results) types.push_back(result->type);

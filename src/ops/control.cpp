@@ -1,4 +1,5 @@
 // Control flow: the runtime runs these nodes, so they have shape rules alone.
+#include "ir/control.h"
 #include "ops/families.h"
 #include "ops/rows.h"
 
@@ -91,7 +92,7 @@ std::vector<OpDef> make_control_rows() {
        .inputs = {{"values", Accepts::any, kVariadic}},
        .attributes = {{"carried", AttrKind::integer}},
        .results = {},
-       .traits = kControl,
+       .traits = kControl | kLoop,
        .infer = infer_while,
        .oracle = untested(tests)},
       {.name = "call",
@@ -105,7 +106,7 @@ std::vector<OpDef> make_control_rows() {
                       {"recompute", AttrKind::boolean, Attribute(false)},
                       {"backward", AttrKind::function, Attribute(FunctionName{})}},
        .results = {},
-       .traits = kControl,
+       .traits = kControl | kCall,
        .infer = [](InferContext&) {},
        .oracle = untested(tests)},
   };

@@ -1,5 +1,6 @@
 #include "passes/evaluate.h"
 
+#include "ir/control.h"
 #include "support/denormals.h"
 #include "support/stop.h"
 
@@ -33,13 +34,12 @@ class Evaluator {
   std::vector<HostValue> node(const Node& node, std::span<const HostValue> inputs, size_t largest_bytes) {
     if (const Tensor* value = node.results.size() == 1 ? constant_of(node.result()) : nullptr)
       return {{*value, nullptr}};
-    if (const Attribute* callee = node.attributes.find("callee")) {
-      const Function* function = module_ ? module_->find(std::get<FunctionName>(*callee).name) : nullptr;
-      if (!function)
-        fail(ErrorKind::invalid_model, node.op->name, "no function @{}", std::get<FunctionName>(*callee).name);
+    if (is_call(node)) {
+      const Function* function = module_ ? module_->find(callee_name(node)) : nullptr;
+      if (!function) fail(ErrorKind::invalid_model, node.op->name, "no function @{}", callee_name(node));
       return block(function->body, inputs);
     }
-    if (node.op->find_attribute("carried")) return loop(node, inputs);
+    if (is_loop(node)) return loop(node, inputs);
     if (!node.regions.empty()) return block(*node.regions[truth(inputs[0]) ? 0 : 1], inputs.subspan(1));
     return kernel(node, inputs, largest_bytes);
   }
@@ -47,7 +47,7 @@ class Evaluator {
  private:
   std::vector<HostValue> loop(const Node& node, std::span<const HostValue> inputs) {
     std::vector<HostValue> values(inputs.begin(), inputs.end());
-    const auto carried = static_cast<size_t>(node.attr().integer("carried"));
+    const auto carried = carried_count(node);
     while (truth(block(*node.regions[0], values)[0])) {
       stop_point();
       auto next = block(*node.regions[1], values);

@@ -1,4 +1,5 @@
 // Types again by the shape rules, in program order, into regions and out of them.
+#include "ir/control.h"
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
@@ -47,7 +48,7 @@ bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
 }
 
 void infer_loop(Node& node, const Module* module, int depth) {
-  const auto carried = static_cast<size_t>(node.attr().integer("carried"));
+  const auto carried = carried_count(node);
   std::vector<Type> entering;
   bool gains = false;
   for (size_t i = 0; i < carried; ++i) {
@@ -74,7 +75,7 @@ void infer_nodes(Block& block, const Module* module, int depth) {
   for (auto& node : block.nodes) {
     ++visits;
     if (!node->regions.empty())
-      node->op->find_attribute("carried") ? infer_loop(*node, module, depth) : infer_branches(*node, module, depth);
+      is_loop(*node) ? infer_loop(*node, module, depth) : infer_branches(*node, module, depth);
     infer_node(*node, module);
   }
 }

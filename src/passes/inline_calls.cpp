@@ -1,5 +1,6 @@
 // Puts the bodies of called functions in place of calls, unless a function calls itself, and drops functions that nothing
 // calls any more.
+#include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"
 
@@ -72,9 +73,8 @@ class Inliner {
   }
 
   Function* callee_of(const Node& node) {
-    const Attribute* callee = node.attributes.find("callee");
-    if (!callee) return nullptr;
-    auto found = by_name_.find(std::get<FunctionName>(*callee).name);
+    if (!is_call(node)) return nullptr;
+    auto found = by_name_.find(callee_name(node));
     return found == by_name_.end() ? nullptr : found->second;
   }
 

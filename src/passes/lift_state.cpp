@@ -6,6 +6,8 @@
 
 #include "passes/passes.h"
 
+#include "ir/control.h"
+
 namespace cairn {
 
 namespace {
@@ -107,7 +109,7 @@ class Lifter {
         if (is_local(*inner)) touched.made.insert(handles_.at(inner->result()));
         if (inner->op->has(kReadsState | kWritesState) && !inner->inputs.empty() && handles_.count(inner->inputs[0]))
           (inner->op->has(kWritesState) ? touched.written : touched.read).insert(handles_.at(inner->inputs[0]));
-        if (!inner->regions.empty()) enter(*inner, inner->op->find_attribute("carried") ? 0 : 1, touched);
+        if (!inner->regions.empty()) enter(*inner, first_region_input(*inner), touched);
       }
     }
   }
@@ -159,9 +161,8 @@ class Lifter {
 
   // Handles leave the node's values; contents of touched variables enter, those written come out.
   void regions(Node& node, Contents& contents) {
-    const bool loop = node.op->find_attribute("carried");
-    const size_t first = loop ? 0 : 1;
-    const size_t carried = loop ? static_cast<size_t>(node.attr().integer("carried")) : 0;
+    const bool loop = is_loop(node);
+    const size_t first = first_region_input(node), carried = carried_count(node);
     Touched touched;
     enter(node, first, touched);
     for (Index i : touched.made) {

@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "ir/control.h"
+
 namespace cairn {
 
 namespace {
@@ -19,7 +21,7 @@ class Liveness {
 
  private:
   static bool effects(const Node& node) {
-    if (node.op->has(kWritesState) || node.attributes.find("callee")) return true;
+    if (node.op->has(kWritesState | kCall)) return true;
     for (const auto& region : node.regions)
       for (const auto& each : region->nodes)
         if (effects(*each)) return true;
@@ -36,7 +38,7 @@ class Liveness {
       nodes_.insert(&node);
       used.insert(node.inputs.begin(), node.inputs.end());
       for (const auto& region : node.regions) this->block(*region);
-      if (const Attribute* callee = node.attributes.find("callee")) function(std::get<FunctionName>(*callee).name);
+      if (is_call(node)) function(callee_name(node));
     }
   }
 

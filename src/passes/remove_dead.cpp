@@ -1,6 +1,7 @@
 // Removes nodes that no result or effect depends on.
 #include <unordered_set>
 
+#include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 
@@ -17,8 +18,7 @@ class Effects {
     if (node.op->has(kWritesState)) return true;
     for (const auto& region : node.regions)
       if (of(*region)) return true;
-    const Attribute* callee = node.attributes.find("callee");
-    return callee && of_function(std::get<FunctionName>(*callee).name);
+    return is_call(node) && of_function(callee_name(node));
   }
 
  private:

@@ -2,6 +2,7 @@
 // captures that no region uses are dropped.
 #include <algorithm>
 
+#include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"
 
@@ -21,8 +22,8 @@ void renumber(Block& region) {
 
 class CaptureRules {
  public:
-  explicit CaptureRules(Node& node) : node_(node), loop_(node.op->find_attribute("carried")), first_(loop_ ? 0 : 1) {
-    carried_ = loop_ ? static_cast<size_t>(node.attr().integer("carried")) : 0;
+  explicit CaptureRules(Node& node) : node_(node), loop_(is_loop(node)), first_(first_region_input(node)) {
+    carried_ = carried_count(node);
   }
 
   // Results of the node that are its inputs, by index.

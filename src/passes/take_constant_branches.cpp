@@ -1,4 +1,5 @@
 // An `if` whose condition is known becomes the chosen region; a `while` whose condition never holds hands its values on.
+#include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"
 
@@ -20,7 +21,7 @@ size_t take_constant_branches(Block& block, Module& module) {
   size_t changes = rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
     for (auto& region : node.regions) inner += take_constant_branches(*region, module);
     if (node.regions.size() != 2) return {};
-    bool loop = node.op->find_attribute("carried");
+    bool loop = is_loop(node);
     auto condition = known_condition(loop ? node.regions[0]->results[0] : node.inputs[0]);
     if (!condition || (loop && *condition)) return {};
     rewriter.note(node, Removal::identity);

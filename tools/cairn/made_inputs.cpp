@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "engine/engine.h"
+#include "ir/control.h"
 
 namespace cairn::cli {
 namespace {
@@ -93,12 +94,11 @@ class Expectations {
 
   /// Into the regions of a loop or branch, and into functions.
   void enter(const Node& node, size_t operand, int level) {
-    const size_t first = node.is("if") ? 1 : 0;
+    const size_t first = first_region_input(node);
     for (const auto& region : node.regions)
       if (operand >= first && operand - first < region->params.size())
         follow(*region, region->params[operand - first].get(), level + 1);
-    const Attribute* callee = node.attributes.find("callee");
-    const Function* function = callee ? module_.find(std::get<FunctionName>(*callee).name) : nullptr;
+    const Function* function = is_call(node) ? module_.find(callee_name(node)) : nullptr;
     if (function && operand < function->body.params.size())
       follow(function->body, function->body.params[operand].get(), level + 1);
   }

@@ -22,6 +22,9 @@ struct Contraction {
 
 /// Position among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
+inline bool is_pooling(const Group& group) {
+  return group.nodes.size() == 1 && (group.last().is("max_pool2d") || group.last().is("avg_pool2d"));
+}
 inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);

@@ -146,7 +146,7 @@ std::unique_ptr<Step> make_concat(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_transpose(const Group& group) {
-  if (group.nodes.size() != 1 || !group.last().op->find_attribute("permutation")) return "is another operation";
+  if (group.nodes.size() != 1 || !group.last().is("transpose")) return "is another operation";
   return refuses_elements(group.last().result()->type);
 }
 

@@ -90,10 +90,6 @@ void pool_row(const SlideSpec& s, int64_t image, int64_t row, const float* x, fl
   }
 }
 
-bool is_pooling(const Group& group) {
-  return group.nodes.size() == 1 && group.last().op->find_attribute("window") && group.last().inputs.size() == 1;
-}
-
 }  // namespace
 
 Refusal refuses_resize(const Group& group) {
@@ -136,7 +132,7 @@ std::unique_ptr<Step> make_large_pool(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const auto& window = node.attr().integers("window");
   SlideSpec spec = slide_of(node, window[0], window[1]);
-  const bool mean = node.op->find_attribute("count_padding") != nullptr;
+  const bool mean = node.is("avg_pool2d");
   spec.work = mean ? WindowWork::mean : WindowWork::maximum;
   spec.count_padding = mean && node.attr().boolean("count_padding");
   return call(mean ? "average_pool of large windows" : "max_pool of large windows", [=](const StepArgs& args) {

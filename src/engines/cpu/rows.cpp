@@ -43,8 +43,7 @@ std::vector<bool> reduced_axes(const Node& node) {
 }
 
 bool is_reduction(const Group& group) {
-  return group.nodes.size() == 1 && group.last().op->find_attribute("keep_dims") &&
-         group.last().op->find_attribute("axes");
+  return group.nodes.size() == 1 && std::string_view(group.last().op->name).starts_with("reduce_");
 }
 
 std::variant<Middle, std::string> read_reduction(const Group& group) {

@@ -82,7 +82,8 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   if (auto reason = not_f32(group)) return reason;
   problem.contraction = *contraction;
   if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
-  const bool product = contraction->node->op->find_attribute("transpose_b") != nullptr;
+  const bool product = contraction->node->is("matmul");
+  if (!product && !contraction->node->is("conv2d")) return "is another contraction";
   if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
@@ -260,7 +261,7 @@ class SlideStep final : public Step {
 
 Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {
   const auto found = as_contraction(group);
-  if (!found || !found->node->op->find_attribute("groups")) return "is no convolution";
+  if (!found || !found->node->is("conv2d")) return "is no convolution";
   if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   const Node& node = *contraction.node;
@@ -274,13 +275,12 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
 }
 
 Refusal read_pool(const Group& group, SlideSpec& spec) {
-  if (group.nodes.size() != 1 || !group.last().op->find_attribute("window") || group.last().inputs.size() != 1)
-    return "is no pooling";
+  if (!is_pooling(group)) return "is no pooling";
   if (auto reason = not_f32(group)) return reason;
   const Node& node = group.last();
   const auto& window = node.attr().integers("window");
   spec = slide_of(node, window[0], window[1]);
-  const bool mean = node.op->find_attribute("count_padding") != nullptr;
+  const bool mean = node.is("avg_pool2d");
   spec.work = mean ? WindowWork::mean : WindowWork::maximum;
   spec.count_padding = mean && node.attr().boolean("count_padding");
   return Slide::refuses(spec, machine_isa());
