@@ -1,4 +1,5 @@
 // Element-wise ops of one input. Floats are computed in f64 and rounded once (16-bit floats by way of f32).
+#include "ir/gradient.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -194,6 +195,25 @@ std::vector<Value*> elu_by_expm1(Builder& b, const Node& node) {
   return {b.add("select", {b.add("greater", {x, zero}), x, below})};
 }
 
+double mish(double x) { return x * std::tanh(softplus(x)); }
+std::vector<Value*> mish_by_softplus(Builder& b, const Node& node) {
+  const Var x(b, node.inputs[0]);
+  return {(x * x.apply("softplus").apply("tanh")).value};
+}
+void mish_gradient(GradientContext& c) {
+  const Var x = c.x(0), bend = x.apply("softplus").apply("tanh");
+  c.set(0, c.dy() * (bend + x * (1 - square(bend)) * x.apply("sigmoid")));
+}
+
+// The engines' fast code for it is that of its parts, as one program.
+OpDef mish_row() {
+  OpDef row = decomposed(rounded("mish", "x * tanh(softplus(x))", map_floats<mish>,
+                                 {"x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))"}),
+                         mish_by_softplus);
+  row.gradient = mish_gradient;
+  return row;
+}
+
 OpDef logical_not_row() {
   return {.name = "not",
           .summary = "true where x is false",
@@ -323,6 +343,7 @@ std::vector<OpDef> make_unary_rows() {
       cast_row(),
       rounded("erfc", "1 - erf(x), accurate where erf(x) is near 1; NaN stays NaN",
               map_floats<[](double x) { return std::erfc(x); }>, {"tf.math.erfc(x)", kTensorFlow}),
+      mish_row(),
   };
 }
 

@@ -128,6 +128,12 @@ Floats floats_of(Ints bits) { return {bits.recorder, bits.id}; }
 Ints minus(Ints a, Ints b) { return a - b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
+Floats root_of(Floats x) { return {x.recorder, x.recorder->append(Kind::sqrt, x.id)}; }
+// Modes of vroundps that raise nothing.
+Floats rounded(Floats x, uint32_t mode) { return {x.recorder, x.recorder->append(Kind::round, x.id, -1, -1, mode)}; }
+Floats floor_of(Floats x) { return rounded(x, 9); }
+Floats ceil_of(Floats x) { return rounded(x, 10); }
+Floats round_of(Floats x) { return rounded(x, 12); }
 
 #include "engines/cpu/vector_math.h"
 
@@ -139,17 +145,7 @@ int Recorder::apply(const ElementInstruction& code) {
     if (index < static_cast<int>(spec_.single.size())) return recorded::Floats(this, operand(index));
     return recorded::Floats(this, values_[static_cast<size_t>(index)]);
   };
-  const recorded::Floats x = source(0);
-  const auto root = [&] { return append(Kind::sqrt, x.id); };
-  const auto rounded = [&](uint32_t mode) { return append(Kind::round, x.id, -1, -1, mode); };
-  switch (code.op) {
-    case ElementOp::sqrt: return root();
-    case ElementOp::rsqrt: return (1.f / recorded::Floats(this, root())).id;
-    case ElementOp::floor: return rounded(9);
-    case ElementOp::ceil: return rounded(10);
-    case ElementOp::round: return rounded(12);
-    default: return recorded::element(code.op, code.low, code.high, x, source(1), source(2)).id;
-  }
+  return recorded::element(code.op, code.low, code.high, source(0), source(1), source(2)).id;
 }
 
 // As the compiler does it for the loops: a product that is nothing but a term of sums becomes part of them.

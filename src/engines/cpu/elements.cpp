@@ -250,32 +250,10 @@ struct FloatFunction {
   double (*apply)(double x);
 };
 constexpr FloatFunction kFloatFunctions[] = {
-    {"sqrt", [](double x) { return std::sqrt(x); }},
-    {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
-    {"reciprocal", [](double x) { return 1 / x; }},
-    {"exp", [](double x) { return std::exp(x); }},
-    {"log", [](double x) { return std::log(x); }},
-    {"log1p", [](double x) { return std::log1p(x); }},
-    {"expm1", [](double x) { return std::expm1(x); }},
-    {"softplus", [](double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }},
-    {"sin", [](double x) { return std::sin(x); }},
-    {"cos", [](double x) { return std::cos(x); }},
-    {"tan", [](double x) { return std::tan(x); }},
-    {"asin", [](double x) { return std::asin(x); }},
-    {"acos", [](double x) { return std::acos(x); }},
-    {"atan", [](double x) { return std::atan(x); }},
-    {"sinh", [](double x) { return std::sinh(x); }},
-    {"cosh", [](double x) { return std::cosh(x); }},
-    {"asinh", [](double x) { return std::asinh(x); }},
-    {"acosh", [](double x) { return std::acosh(x); }},
-    {"atanh", [](double x) { return std::atanh(x); }},
-    {"tanh", [](double x) { return std::tanh(x); }},
-    {"erf", [](double x) { return std::erf(x); }},
-    {"erfc", [](double x) { return std::erfc(x); }},
-    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {"floor", [](double x) { return std::floor(x); }},
-    {"ceil", [](double x) { return std::ceil(x); }},
-    {"round", [](double x) { return std::nearbyint(x); }},
+#define CAIRN_FUNCTION(name, instruction, f32, wide) {name, [](double x) -> double { return wide; }},
+#define CAIRN_SCALAR(name, instruction, formula) {name, [](double x) -> double { return formula; }},
+#define CAIRN_WIDE(name, wide) {name, [](double x) -> double { return wide; }},
+#include "engines/cpu/element_table.h"
 };
 
 template <class T>

@@ -15,59 +15,35 @@ constexpr int64_t kShortRow = 32;
 }  // namespace
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
-    {"add", Op::add},
-    {"sub", Op::sub},
-    {"mul", Op::mul},
-    {"div", Op::div},
-    {"maximum", Op::maximum},
-    {"minimum", Op::minimum},
-    {"squared_difference", Op::squared_difference},
-    {"equal", Op::equal},
-    {"not_equal", Op::not_equal},
-    {"less", Op::less},
-    {"less_equal", Op::less_equal},
-    {"greater", Op::greater},
-    {"greater_equal", Op::greater_equal},
-    {"and", Op::logical_and},
-    {"or", Op::logical_or},
-    {"xor", Op::logical_xor},
-    {"not", Op::logical_not},
-    {"select", Op::select},
-    {"neg", Op::neg},
-    {"abs", Op::abs},
-    {"square", Op::square},
-    {"sqrt", Op::sqrt},
-    {"rsqrt", Op::rsqrt},
-    {"reciprocal", Op::reciprocal},
-    {"exp", Op::exp},
-    {"tanh", Op::tanh},
-    {"sigmoid", Op::sigmoid},
-    {"relu", Op::relu},
-    {"clip", Op::clip},
-    {"leaky_relu", Op::leaky_relu},
-    {"floor", Op::floor},
-    {"ceil", Op::ceil},
-    {"identity", Op::copy},
-    {"erf", Op::erf},
-    {"log", Op::log},
-    {"log1p", Op::log1p},
-    {"expm1", Op::expm1},
-    {"softplus", Op::softplus},
-    {"gelu", Op::gelu},
-    {"sign", Op::sign},
-    {"round", Op::round},
-    {"elu", Op::elu},
-    {"sin", Op::sin},
-    {"cos", Op::cos},
-    {"pow", Op::pow},
-    {"mod", Op::mod},
-    {"truncate_mod", Op::truncate_mod},
-    {"floor_div", Op::floor_div},
+#define CAIRN_VECTOR(name, instruction, f32) {name, Op::instruction},
+#define CAIRN_VECTOR_WITH(name, instruction, low, high, f32) {name, Op::instruction, low, high},
+#define CAIRN_SCALAR(name, instruction, formula) {name, Op::instruction},
+#define CAIRN_SCALAR_PAIR(name, instruction, f32) {name, Op::instruction},
+#include "engines/cpu/element_table.h"
 };
 
 namespace {
 
 bool is_number_or_bool(const Type& type) { return type.is_static() && (type.dtype == kF32 || type.dtype == kBool); }
+
+// A number or a flag.
+float number_of(const Node& node, const char* attribute) {
+  const Attribute& value = node.attr().get(attribute);
+  const bool* flag = std::get_if<bool>(&value);
+  return flag ? static_cast<float>(*flag) : static_cast<float>(std::get<double>(value));
+}
+
+// Rest and quotient of a division whose quotient is rounded down. A quotient that is denormal counts, though workers flush it
+// to 0.
+float rest_below(float x, float y) {
+  const float rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+float quotient_below(float x, float y) {
+  const double quotient = static_cast<double>(x) / static_cast<double>(y);
+  const auto rounded = static_cast<float>(quotient);
+  return rounded == 0 && quotient < -0x1p-150 ? -1.f : std::floor(rounded);
+}
 
 }  // namespace
 
@@ -130,16 +106,11 @@ ElementwiseProgram::ElementwiseProgram(const Group& group) {
   }
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
-    ElementInstruction code{.op = find(*node)->op};
+    const Row& row = *find(*node);
+    ElementInstruction code{.op = row.op};
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
-    if (code.op == Op::clip) {
-      code.low = static_cast<float>(node->attr().number("low"));
-      code.high = static_cast<float>(node->attr().number("high"));
-    } else if (code.op == Op::gelu && node->attr().boolean("approximate")) {
-      code.op = Op::gelu_by_tanh;
-    } else if (code.op == Op::leaky_relu || code.op == Op::elu) {
-      code.low = static_cast<float>(node->attr().number("alpha"));
-    }
+    if (row.low) code.low = number_of(*node, row.low);
+    if (row.high) code.high = number_of(*node, row.high);
     registers.emplace(node->result(), next++);
     code_.push_back(code);
   }
@@ -225,21 +196,16 @@ void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* 
   const auto each = [&](auto f) {
     for (int64_t i = 0; i < kTile; ++i) to[i] = f(a[i], b[i]);
   };
-  if (op == Op::sin) each([](float x, float) { return std::sin(x); });
-  if (op == Op::cos) each([](float x, float) { return std::cos(x); });
-  if (op == Op::pow) each([](float x, float y) { return std::pow(x, y); });
-  if (op == Op::truncate_mod) each([](float x, float y) { return std::fmod(x, y); });
-  if (op == Op::floor_div)
-    each([](float x, float y) {  // a quotient that is denormal counts, though workers flush it to 0
-      const double quotient = static_cast<double>(x) / static_cast<double>(y);
-      const auto rounded = static_cast<float>(quotient);
-      return rounded == 0 && quotient < -0x1p-150 ? -1.f : std::floor(rounded);
-    });
-  if (op == Op::mod)
-    each([](float x, float y) {
-      const float rest = std::fmod(x, y);
-      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-    });
+  // clang-format off
+  switch (op) {
+#define CAIRN_SCALAR(name, instruction, formula) \
+  case Op::instruction: return each([](float x, float) { return formula; });
+#define CAIRN_SCALAR_PAIR(name, instruction, f32) \
+  case Op::instruction: return each([](float x, float y) { return f32; });
+#include "engines/cpu/element_table.h"
+    default: CHECK(false, "instruction {}", static_cast<int>(op));
+  }
+  // clang-format on
 }
 
 void ElementwiseProgram::load_singles(const void* const* inputs, float* registers) const {

@@ -33,6 +33,7 @@ class ElementwiseProgram {
   struct Row {
     const char* name;
     Op op;
+    const char *low = nullptr, *high = nullptr;  // attributes with the numbers of the formula
   };
   static const Row kRows[];
   static const Row* find(const Node& node);

@@ -9,15 +9,16 @@ namespace cairn {
 inline constexpr int kLanes = 16;
 inline constexpr int64_t kElementTile = 256;
 
-// clang-format off
+/// Instructions of element-wise programs; those from first_one_by_one on are calls of the C library.
 enum class ElementOp : uint8_t {
-  add, sub, mul, div, maximum, minimum, squared_difference,
-  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, logical_not,
-  select, neg, abs, square, sqrt, rsqrt, reciprocal, exp, tanh, sigmoid, relu, clip, leaky_relu, floor, ceil, copy,
-  erf, log, log1p, expm1, softplus, gelu, gelu_by_tanh, sign, round, elu,
-  first_one_by_one, sin = first_one_by_one, cos, pow, mod, truncate_mod, floor_div,
+#define CAIRN_VECTOR(name, instruction, f32) instruction,
+#include "engines/cpu/element_table.h"
+  first_one_by_one,
+  last_of_vectors = first_one_by_one - 1,
+#define CAIRN_SCALAR(name, instruction, formula) instruction,
+#define CAIRN_SCALAR_PAIR(name, instruction, f32) instruction,
+#include "engines/cpu/element_table.h"
 };
-// clang-format on
 
 struct VectorLoops {
   /// Every operation before first_one_by_one on a whole tile; positions beyond its count hold whatever was there.

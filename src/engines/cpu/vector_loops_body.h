@@ -6,38 +6,15 @@
 
 // Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
 void execute(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to) {
-#define CAIRN_EACH(name)                                                                         \
-  case ElementOp::name:                                                                          \
-    for (int64_t i = 0; i < kElementTile; i += kFloats)                                          \
-      store(to + i, element(ElementOp::name, low, high, load(a + i), load(b + i), load(c + i))); \
-    break;
   switch (op) {
-    // clang-format off
-    CAIRN_EACH(add) CAIRN_EACH(sub) CAIRN_EACH(mul) CAIRN_EACH(div) CAIRN_EACH(maximum) CAIRN_EACH(minimum)
-    CAIRN_EACH(squared_difference) CAIRN_EACH(equal) CAIRN_EACH(not_equal) CAIRN_EACH(less) CAIRN_EACH(less_equal)
-    CAIRN_EACH(greater) CAIRN_EACH(greater_equal) CAIRN_EACH(logical_and) CAIRN_EACH(logical_or)
-    CAIRN_EACH(logical_xor) CAIRN_EACH(logical_not) CAIRN_EACH(select) CAIRN_EACH(neg) CAIRN_EACH(abs)
-    CAIRN_EACH(square) CAIRN_EACH(reciprocal) CAIRN_EACH(exp) CAIRN_EACH(tanh) CAIRN_EACH(sigmoid) CAIRN_EACH(relu)
-    CAIRN_EACH(clip) CAIRN_EACH(leaky_relu) CAIRN_EACH(copy) CAIRN_EACH(erf) CAIRN_EACH(log) CAIRN_EACH(log1p)
-    CAIRN_EACH(expm1) CAIRN_EACH(softplus) CAIRN_EACH(gelu) CAIRN_EACH(gelu_by_tanh) CAIRN_EACH(sign) CAIRN_EACH(elu)
-        // clang-format on
-        case ElementOp::sqrt : for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::sqrt(a[i]);
+#define CAIRN_VECTOR(name, instruction, f32)                                                            \
+  case ElementOp::instruction:                                                                          \
+    for (int64_t i = 0; i < kElementTile; i += kFloats)                                                 \
+      store(to + i, element(ElementOp::instruction, low, high, load(a + i), load(b + i), load(c + i))); \
     break;
-    case ElementOp::rsqrt:
-      for (int64_t i = 0; i < kElementTile; ++i) to[i] = 1.f / std::sqrt(a[i]);
-      break;
-    case ElementOp::floor:
-      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::floor(a[i]);
-      break;
-    case ElementOp::ceil:
-      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::ceil(a[i]);
-      break;
-    case ElementOp::round:
-      for (int64_t i = 0; i < kElementTile; ++i) to[i] = std::nearbyint(a[i]);
-      break;
+#include "engines/cpu/element_table.h"
     default: break;  // one by one
   }
-#undef CAIRN_EACH
 }
 
 // Channels [first, last) of one outer index; four partial sums in a fixed order.

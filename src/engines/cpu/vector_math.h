@@ -112,48 +112,13 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
 }
 
-/// The operations that are arithmetic, comparisons and choices alone; bools are 0 and 1.
+/// What the table says that an instruction makes of vectors.
 CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
   const Floats one = spread(1.f), zero = spread(0.f);
   switch (op) {
-    case ElementOp::add: return x + y;
-    case ElementOp::sub: return x - y;
-    case ElementOp::mul: return x * y;
-    case ElementOp::div: return x / y;
-    case ElementOp::maximum: return larger(x, y);
-    case ElementOp::minimum: return smaller(x, y);
-    case ElementOp::squared_difference: return (x - y) * (x - y);
-    case ElementOp::equal: return choose(x == y, one, zero);
-    case ElementOp::not_equal: return choose(x != y, one, zero);
-    case ElementOp::less: return choose(x < y, one, zero);
-    case ElementOp::less_equal: return choose(x <= y, one, zero);
-    case ElementOp::greater: return choose(x > y, one, zero);
-    case ElementOp::greater_equal: return choose(x >= y, one, zero);
-    case ElementOp::logical_and: return x * y;
-    case ElementOp::logical_or: return choose(x + y > 0.f, one, zero);
-    case ElementOp::logical_xor: return choose(x != y, one, zero);
-    case ElementOp::logical_not: return one - x;
-    case ElementOp::select: return choose(x != 0.f, y, z);
-    case ElementOp::neg: return -x;
-    case ElementOp::abs: return floats_of(bits_of(x) & 0x7fffffff);
-    case ElementOp::square: return x * x;
-    case ElementOp::reciprocal: return one / x;
-    case ElementOp::exp: return exp_of(x);
-    case ElementOp::tanh: return tanh_of(x);
-    case ElementOp::sigmoid: return sigmoid_of(x);
-    case ElementOp::relu: return larger(x, zero);
-    case ElementOp::clip: return smaller(larger(x, spread(low)), spread(high));
-    case ElementOp::leaky_relu: return choose(x < 0.f, x * low, x);
-    case ElementOp::copy: return x;
-    case ElementOp::erf: return erf_of(x);
-    case ElementOp::log: return log_of(x);
-    case ElementOp::log1p: return log1p_of(x);
-    case ElementOp::expm1: return expm1_of(x);
-    case ElementOp::softplus: return softplus_of(x);
-    case ElementOp::gelu: return gelu_of(x);
-    case ElementOp::gelu_by_tanh: return gelu_by_tanh_of(x);
-    case ElementOp::sign: return choose(x > 0.f, one, choose(x < 0.f, -one, choose(x != x, x, spread(0.f))));
-    case ElementOp::elu: return choose(x > 0.f, x, expm1_of(x) * low);
-    default: return x;  // vector_loops_body.h and element_recorder.cpp have their own ways
+#define CAIRN_VECTOR(name, instruction, f32) \
+  case ElementOp::instruction: return f32;
+#include "engines/cpu/element_table.h"
+    default: return x;  // one by one
   }
 }

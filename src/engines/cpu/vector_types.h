@@ -18,6 +18,19 @@ CAIRN_INLINE Ints minus(Ints a, Ints b) {
 }
 CAIRN_INLINE Ints minus(Ints a, int32_t b) { return minus(a, Ints{} + b); }
 CAIRN_INLINE Floats floats_of(Ints bits) { return reinterpret_cast<Floats>(bits); }
+/// Functions that the compiler has an instruction for, lane by lane.
+#define CAIRN_LANES(name, function)                       \
+  CAIRN_INLINE Floats name(Floats x) {                    \
+    float lanes[kFloats];                                 \
+    store(lanes, x);                                      \
+    for (float& lane : lanes) lane = std::function(lane); \
+    return load(lanes);                                   \
+  }
+CAIRN_LANES(root_of, sqrt)
+CAIRN_LANES(floor_of, floor)
+CAIRN_LANES(ceil_of, ceil)
+CAIRN_LANES(round_of, nearbyint)
+#undef CAIRN_LANES
 /// The numbers rounded toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }

@@ -166,11 +166,6 @@ void softsign(OpContext& c) {
   c.out = {c.b.add("div", {c.in[0], c.b.add("add", {one, c.b.add("abs", c.in)})})};
 }
 
-void mish(OpContext& c) {
-  c.expect_inputs(1, 1);
-  c.out = {c.b.add("mul", {c.in[0], c.b.add("tanh", {c.b.add("softplus", c.in)})})};
-}
-
 /// The axes of a reduction: an attribute in old operator sets, an input in new ones, all axes when left out.
 std::vector<int64_t> reduction_axes(OpContext& c, bool& nothing) {
   auto axes = c.integers_of("axes", 1);
@@ -286,7 +281,7 @@ constexpr Row kMathRows[] = {
     {"Max", variadic, "maximum"},
     {"Mean", mean, "add"},
     {"Min", variadic, "minimum"},
-    {"Mish", mish},
+    {"Mish", unary, "mish"},
     {"Mod", mod},
     {"Mul", binary, "mul"},
     {"Neg", unary, "neg"},

@@ -64,7 +64,7 @@ void swish(OpContext& c) {
 
 void mish(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {c.b.add("mul", {c.in[0], by_row(c, "Tanh", {by_row(c, "Softplus", c.in)})})};
+  c.out = {c.b.add("mish", c.in)};
 }
 
 void layer_norm(OpContext& c) {

@@ -1,0 +1,100 @@
+// The element-wise operations of the CPU engine, a row each: the op's name, its instruction, and its formulas. Included where a
+// part of it is needed, after a definition of the macros that are wanted; see the end.
+//
+// CAIRN_VECTOR(name, instruction, f32)                 on vectors x, y, z of f32, bools being 0 and 1: generated code and loops
+// CAIRN_VECTOR_WITH(name, instruction, low, high, f32) the same with the node's attributes of these names as numbers low, high
+// CAIRN_FUNCTION(name, instruction, f32, wide)         of one float; other widths than f32 by a formula of a double x
+// CAIRN_SCALAR(name, instruction, formula)             of one float, by the C library in every width
+// CAIRN_SCALAR_PAIR(name, instruction, f32)            of two floats x, y, by the C library
+// CAIRN_WIDE(name, wide)                               of one float, by a formula of a double x in every width
+// Functions of vectors are those of vector_math.h. An op that others express needs no row: its decomposition becomes one program.
+
+#ifndef CAIRN_VECTOR
+#define CAIRN_VECTOR(...)
+#endif
+#ifndef CAIRN_VECTOR_WITH
+#define CAIRN_VECTOR_WITH(name, instruction, low, high, f32) CAIRN_VECTOR(name, instruction, f32)
+#endif
+#ifndef CAIRN_FUNCTION
+#define CAIRN_FUNCTION(name, instruction, f32, wide) CAIRN_VECTOR(name, instruction, f32)
+#endif
+#ifndef CAIRN_SCALAR
+#define CAIRN_SCALAR(...)
+#endif
+#ifndef CAIRN_SCALAR_PAIR
+#define CAIRN_SCALAR_PAIR(...)
+#endif
+#ifndef CAIRN_WIDE
+#define CAIRN_WIDE(...)
+#endif
+
+CAIRN_VECTOR("identity", copy, x)
+CAIRN_VECTOR("add", add, x + y)
+CAIRN_VECTOR("sub", sub, x - y)
+CAIRN_VECTOR("mul", mul, x * y)
+CAIRN_VECTOR("div", div, x / y)
+CAIRN_VECTOR("neg", neg, -x)
+CAIRN_VECTOR("abs", abs, floats_of(bits_of(x) & 0x7fffffff))
+CAIRN_VECTOR("square", square, x * x)
+CAIRN_VECTOR("squared_difference", squared_difference, (x - y) * (x - y))
+CAIRN_VECTOR("maximum", maximum, larger(x, y))
+CAIRN_VECTOR("minimum", minimum, smaller(x, y))
+CAIRN_VECTOR("sign", sign, choose(x > 0.f, one, choose(x < 0.f, -one, choose(x != x, x, spread(0.f)))))
+
+CAIRN_VECTOR("equal", equal, choose(x == y, one, zero))
+CAIRN_VECTOR("not_equal", not_equal, choose(x != y, one, zero))
+CAIRN_VECTOR("less", less, choose(x < y, one, zero))
+CAIRN_VECTOR("less_equal", less_equal, choose(x <= y, one, zero))
+CAIRN_VECTOR("greater", greater, choose(x > y, one, zero))
+CAIRN_VECTOR("greater_equal", greater_equal, choose(x >= y, one, zero))
+CAIRN_VECTOR("and", logical_and, x * y)
+CAIRN_VECTOR("or", logical_or, choose(x + y > 0.f, one, zero))
+CAIRN_VECTOR("xor", logical_xor, choose(x != y, one, zero))
+CAIRN_VECTOR("not", logical_not, one - x)
+CAIRN_VECTOR("select", select, choose(x != 0.f, y, z))
+
+CAIRN_VECTOR("relu", relu, larger(x, zero))
+CAIRN_VECTOR_WITH("clip", clip, "low", "high", smaller(larger(x, spread(low)), spread(high)))
+CAIRN_VECTOR_WITH("leaky_relu", leaky_relu, "alpha", nullptr, choose(x < 0.f, x * low, x))
+CAIRN_VECTOR_WITH("elu", elu, "alpha", nullptr, choose(x > 0.f, x, expm1_of(x) * low))
+CAIRN_VECTOR_WITH("gelu", gelu, "approximate", nullptr, low != 0 ? gelu_by_tanh_of(x) : gelu_of(x))
+
+CAIRN_FUNCTION("reciprocal", reciprocal, one / x, 1 / x)
+CAIRN_FUNCTION("sqrt", sqrt, root_of(x), std::sqrt(x))
+CAIRN_FUNCTION("rsqrt", rsqrt, one / root_of(x), 1 / std::sqrt(x))
+CAIRN_FUNCTION("floor", floor, floor_of(x), std::floor(x))
+CAIRN_FUNCTION("ceil", ceil, ceil_of(x), std::ceil(x))
+CAIRN_FUNCTION("round", round, round_of(x), std::nearbyint(x))
+CAIRN_FUNCTION("exp", exp, exp_of(x), std::exp(x))
+CAIRN_FUNCTION("expm1", expm1, expm1_of(x), std::expm1(x))
+CAIRN_FUNCTION("log", log, log_of(x), std::log(x))
+CAIRN_FUNCTION("log1p", log1p, log1p_of(x), std::log1p(x))
+CAIRN_FUNCTION("tanh", tanh, tanh_of(x), std::tanh(x))
+CAIRN_FUNCTION("sigmoid", sigmoid, sigmoid_of(x), 1 / (1 + std::exp(-x)))
+CAIRN_FUNCTION("softplus", softplus, softplus_of(x), std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0))
+CAIRN_FUNCTION("erf", erf, erf_of(x), std::erf(x))
+
+CAIRN_SCALAR("sin", sin, std::sin(x))
+CAIRN_SCALAR("cos", cos, std::cos(x))
+CAIRN_SCALAR_PAIR("pow", pow, std::pow(x, y))
+CAIRN_SCALAR_PAIR("truncate_mod", truncate_mod, std::fmod(x, y))
+CAIRN_SCALAR_PAIR("mod", mod, rest_below(x, y))
+CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
+
+CAIRN_WIDE("tan", std::tan(x))
+CAIRN_WIDE("asin", std::asin(x))
+CAIRN_WIDE("acos", std::acos(x))
+CAIRN_WIDE("atan", std::atan(x))
+CAIRN_WIDE("sinh", std::sinh(x))
+CAIRN_WIDE("cosh", std::cosh(x))
+CAIRN_WIDE("asinh", std::asinh(x))
+CAIRN_WIDE("acosh", std::acosh(x))
+CAIRN_WIDE("atanh", std::atanh(x))
+CAIRN_WIDE("erfc", std::erfc(x))
+
+#undef CAIRN_VECTOR
+#undef CAIRN_VECTOR_WITH
+#undef CAIRN_FUNCTION
+#undef CAIRN_SCALAR
+#undef CAIRN_SCALAR_PAIR
+#undef CAIRN_WIDE
