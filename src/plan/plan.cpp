@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "plan/context.h"
+#include "plan/decompose.h"
 #include "plan/items.h"
 #include "plan/memory.h"
 #include "plan/reference_steps.h"
@@ -453,6 +454,7 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer) {
+  decompose(*module, *function, options);
   auto plan = Planner(module, std::move(function), options, packer).make();
   tell_reference_steps(*plan, *module, options);
   return plan;

@@ -1,0 +1,150 @@
+#include "plan/decompose.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/builder.h"
+#include "passes/pipeline.h"
+#include "plan/items.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int kDeepest = 4;  // decompositions inside decompositions
+
+bool is_narrow(const Type& type) { return type.is_tensor() && type.dtype.is_float() && type.dtype.bits < 32; }
+
+/// Whether the op has the same meaning on f32 elements in place of narrower floats.
+bool can_widen(const Node& node) {
+  const bool narrow =
+      std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return is_narrow(x->type); });
+  const bool typed = std::any_of(node.op->attributes.begin(), node.op->attributes.end(), [](const AttrDef& attribute) {
+    return attribute.kind == AttrKind::dtype || attribute.kind == AttrKind::type || attribute.kind == AttrKind::tensor;
+  });
+  return narrow && !typed && node.op->pure() && !node.op->has(kControl | kHostValue | kNotFoldable);
+}
+
+std::vector<Value*> widen(Builder& builder, const Node& node) {
+  std::vector<Value*> inputs = node.inputs, results;
+  for (Value*& input : inputs)
+    if (is_narrow(input->type)) input = builder.add("cast", {input}, {{"dtype", kF32}});
+  const Node* wide = builder.add_node(*node.op, std::move(inputs), node.attributes);
+  for (const auto& result : node.results) {
+    Value* made = wide->result(result->index);
+    results.push_back(is_narrow(result->type) ? builder.add("cast", {made}, {{"dtype", result->type.dtype}}) : made);
+  }
+  return results;
+}
+
+/// What stands for a node: the op on f32 for narrower floats, so that nothing is rounded between, else its decomposition.
+/// `block.results` are the results of the node.
+Block parts_of(const Module& module, const Node& node) {
+  Block block;
+  Builder builder(block);
+  builder.sources = node.sources;
+  block.results = can_widen(node) ? widen(builder, node) : node.op->decompose(builder, node);
+  bool same = block.results.size() == node.results.size();
+  for (size_t i = 0; same && i < node.results.size(); ++i) same = block.results[i]->type == node.result(i)->type;
+  if (!same)
+    fail(ErrorKind::invalid_model, where(module, node), "the decomposition of {} makes other types than the op",
+         node.op->name);
+  return block;
+}
+
+bool has_parts(const Node& node) { return node.op->decompose || can_widen(node); }
+
+bool all_static(const Node& node) {
+  return std::none_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return is_host_object(x->type); }) &&
+         std::none_of(node.results.begin(), node.results.end(), [](const auto& y) { return is_host_object(y->type); });
+}
+
+class Decomposer {
+ public:
+  Decomposer(const Module& module, Block& block, const PlanOptions& options)
+      : module_(module), block_(block), fast_(options.engines.begin(), options.engines.end() - 1),
+        last_(*options.engines.back()) {}
+
+  size_t run() {
+    find_refused();
+    if (refused_.empty()) return 0;
+    std::vector<std::unique_ptr<Node>> nodes;
+    for (auto& node : block_.nodes) {
+      for (Value*& input : node->inputs) input = current(input);
+      const auto refused = refused_.find(node.get());
+      if (refused == refused_.end() || !(refused->second || pays(*node, 0))) {
+        nodes.push_back(std::move(node));
+        continue;
+      }
+      Block parts = parts_of(module_, *node);
+      for (size_t i = 0; i < node->results.size(); ++i) {
+        if (parts.results[i]->producer && parts.results[i]->name.empty())
+          parts.results[i]->name = node->result(i)->name;
+        replaced_[node->result(i)] = parts.results[i];
+      }
+      std::move(parts.nodes.begin(), parts.nodes.end(), std::back_inserter(nodes));
+      gone_.push_back(std::move(node));
+    }
+    block_.nodes = std::move(nodes);
+    for (Value*& result : block_.results) result = current(result);
+    return gone_.size();
+  }
+
+ private:
+  void find_refused() {
+    const Uses uses(block_);
+    for (const auto& node : block_.nodes)
+      if (has_parts(*node) && !taken(*node, uses))
+        refused_.emplace(node.get(), last_.refuses(make_group({node.get()}, uses)).has_value());
+    if (refused_.empty()) return;
+    for (const Engine* engine : fast_)
+      for (const Group& group : engine->propose(block_, uses))
+        for (const Node* node : group.nodes) refused_.erase(node);
+  }
+
+  bool taken(const Node& node, const Uses& uses) const {
+    const Group group = make_group({&node}, uses);
+    return std::any_of(fast_.begin(), fast_.end(), [&](const Engine* engine) { return !engine->refuses(group); });
+  }
+
+  /// Whether the fast engines take all that the node is decomposed into.
+  bool pays(const Node& node, int depth) const {
+    if (fast_.empty() || depth == kDeepest || !all_static(node)) return false;
+    const Block parts = parts_of(module_, node);
+    const Uses uses(parts);
+    return std::all_of(parts.nodes.begin(), parts.nodes.end(), [&](const auto& part) {
+      const bool free = part->op->inputs.empty() || is_view(*part);
+      return free || taken(*part, uses) || (has_parts(*part) && pays(*part, depth + 1));
+    });
+  }
+
+  Value* current(Value* value) const {
+    const auto found = replaced_.find(value);
+    return found == replaced_.end() ? value : found->second;
+  }
+
+  const Module& module_;
+  Block& block_;
+  const std::vector<const Engine*> fast_;
+  const Engine& last_;
+  std::unordered_map<const Node*, bool> refused_;  // by the fast engines; by the last one as well?
+  std::unordered_map<const Value*, Value*> replaced_;
+  std::vector<std::unique_ptr<Node>> gone_;
+};
+
+}  // namespace
+
+size_t decompose(const Module& module, Function& function, const PlanOptions& options) {
+  size_t replaced = 0;
+  for (int round = 0; round < kDeepest; ++round) {
+    const size_t now = Decomposer(module, function.body, options).run();
+    replaced += now;
+    if (now == 0) break;
+  }
+  if (replaced == 0) return 0;
+  fold_constants(function.body, nullptr);
+  remove_dead(function.body, nullptr);
+  return replaced;
+}
+
+}  // namespace cairn
