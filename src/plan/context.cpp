@@ -31,14 +31,16 @@ void* make_arena(MemorySpace& space, size_t bytes) {
 
 }  // namespace
 
-Context::Context(const Plan& plan) : plan_(plan), objects_(plan.objects), pointers_(plan.buffers.size(), nullptr) {
-  for (auto [space, bytes] : plan.arena_bytes) arenas_.emplace_back(space, make_arena(*space, bytes));
+Context::Context(const Plan& plan, void* arena)
+    : plan_(plan), objects_(plan.objects), pointers_(plan.buffers.size(), nullptr) {
+  if (!arena)
+    for (auto [space, bytes] : plan.arena_bytes) arenas_.emplace_back(space, make_arena(*space, bytes));
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.kind == Buffer::Kind::arena) {
-      auto arena =
-          std::find_if(arenas_.begin(), arenas_.end(), [&](const auto& entry) { return entry.first == buffer.space; });
-      pointers_[i] = reinterpret_cast<char*>(arena->second) + buffer.offset;
+      const auto is_home = [&](const auto& entry) { return entry.first == buffer.space; };
+      void* home = arena ? arena : std::find_if(arenas_.begin(), arenas_.end(), is_home)->second;
+      pointers_[i] = reinterpret_cast<char*>(home) + buffer.offset;
     } else if (buffer.kind == Buffer::Kind::constant) {
       pointers_[i] = const_cast<void*>(buffer.constant.data());
     } else if (buffer.kind == Buffer::Kind::object) {
@@ -60,6 +62,7 @@ Context::Context(const Plan& plan) : plan_(plan), objects_(plan.objects), pointe
     CHECK(step.first_argument == arguments_.size(), "step {}", step.kernel);
     std::for_each(step.inputs.begin(), step.inputs.end(), argument);
     std::for_each(step.outputs.begin(), step.outputs.end(), argument);
+    for (const auto& body : step.bodies) inner_.push_back(std::make_unique<Context>(*body, pointers_[*step.workspace]));
   }
   inputs_.resize(plan.function->body.params.size());
   outputs_.resize(std::max(plan.outputs.size(), outputs_.size()));
@@ -76,7 +79,8 @@ Context::~Context() {
 
 size_t Context::bytes() const {
   size_t bytes = objects_.size() * sizeof(HostValue) + (pointers_.size() + arguments_.size()) * sizeof(void*);
-  for (const auto& [space, arena] : plan_.arena_bytes) bytes += arena;
+  for (const auto& [space, data] : arenas_) bytes += plan_.arena_bytes.at(space);
+  for (const auto& inner : inner_) bytes += inner->bytes();
   return bytes;
 }
 

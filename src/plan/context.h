@@ -13,7 +13,8 @@ namespace cairn {
 
 class Context {
  public:
-  explicit Context(const Plan& plan);
+  /// `arena`: memory of the plan around this one, where it runs; else the context allocates its own.
+  explicit Context(const Plan& plan, void* arena = nullptr);
   ~Context();
   Context(const Context&) = delete;
 
@@ -24,6 +25,8 @@ class Context {
   /// Where buffer i is: memory of its space, or a HostValue*.
   void* buffer(size_t i) const { return pointers_[i]; }
   void* const* buffers() const { return pointers_.data(); }
+  /// Of body `i` of the step.
+  Context& inner(const PlannedStep& step, size_t i) const { return *inner_[step.first_inner + i]; }
   /// About, of all that it holds.
   size_t bytes() const;
 
@@ -35,11 +38,12 @@ class Context {
   void bind(Binding& binding, void* data);
 
   const Plan& plan_;
-  std::vector<std::pair<MemorySpace*, void*>> arenas_;
+  std::vector<std::pair<MemorySpace*, void*>> arenas_;  // its own
   std::vector<HostValue> objects_;
   std::vector<void*> pointers_;   // per buffer
   std::vector<void*> arguments_;  // per step: inputs, then outputs
   std::vector<Binding> inputs_, outputs_;
+  std::vector<std::unique_ptr<Context>> inner_;
 };
 
 class ContextPool {

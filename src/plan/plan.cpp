@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/control.h"
 #include "plan/context.h"
 #include "plan/decompose.h"
 #include "plan/items.h"
@@ -288,14 +289,39 @@ class Planner {
       for (const auto& output : step.control->results) step.outputs.push_back(output_buffer(output.get(), space));
     }
     for (size_t buffer : step.outputs) touch(buffer);
-    if (step.step && step.step->workspace()) {
-      Buffer buffer;
-      buffer.bytes = step.step->workspace();
-      buffer.first = buffer.last = plan_->steps.size();
-      step.workspace = add_buffer(std::move(buffer));
-    }
+    if (!step.bodies.empty()) make_room_for_bodies(step);
+    if (step.step && step.step->workspace()) step.workspace = scratch_buffer(step.step->workspace());
     step.group = std::move(item.group);
     plan_->steps.push_back(std::move(step));
+  }
+
+  // Needed during this step alone.
+  size_t scratch_buffer(size_t bytes) {
+    Buffer buffer;
+    buffer.bytes = bytes;
+    buffer.first = buffer.last = plan_->steps.size();
+    return add_buffer(std::move(buffer));
+  }
+
+  // The regions of a step run one after the other, so that they share one arena. Carried values change between the step's
+  // results and their spare buffers.
+  void make_room_for_bodies(PlannedStep& step) {
+    size_t bytes = 0;
+    for (const auto& body : step.bodies)
+      for (const auto& [space, arena] : body->arena_bytes) bytes = std::max(bytes, arena);
+    step.workspace = scratch_buffer(bytes);
+    if (!is_loop(*step.control)) return;
+    for (const auto& result : step.control->results) {
+      if (!is_host_object(result->type)) {
+        step.spare.push_back(scratch_buffer(bytes_of(result->type)));
+        continue;
+      }
+      Buffer buffer;
+      buffer.kind = Buffer::Kind::object;
+      buffer.index = plan_->objects++;
+      step.spare.push_back(add_buffer(std::move(buffer)));
+    }
+    step.spare.push_back(scratch_buffer(1));
   }
 
   // Constants that the step has packed need no plain bytes.
@@ -321,11 +347,57 @@ class Planner {
       function->result_names.assign(function->body.results.size(), "");
       step.programs.push_back(std::make_unique<Program>(module_, std::move(function), options_, packer_));
     }
-    if (const Attribute* callee = step.control->attributes.find("callee")) {
-      const Function* function = module_->find(std::get<FunctionName>(*callee).name);
+    if (is_call(*step.control)) {
+      const Function* function = module_->find(callee_name(*step.control));
       CHECK(function, "callee");
       step.programs.push_back(std::make_unique<Program>(module_, clone(*function), options_, packer_));
+    } else {
+      plan_bodies(step);
     }
+  }
+
+  // Where the types of a region depend on the run, it is planned then. So is one that cannot be planned: it may never run.
+  void plan_bodies(PlannedStep& step) const {
+    const Node& node = *step.control;
+    const size_t first = first_region_input(node);
+    std::vector<Dims> dims;
+    for (size_t i = first; i < node.inputs.size(); ++i) {
+      const Type& type = node.inputs[i]->type;
+      if (has_dynamic_dims(type)) return;
+      dims.push_back(type.is_tensor() ? type.shape.sizes() : Dims());
+    }
+    if (first > 0 && is_host_object(node.inputs[0]->type)) return;
+    std::vector<std::shared_ptr<const Plan>> bodies;
+    try {
+      for (const auto& program : step.programs) bodies.push_back(program->plan(dims));
+    } catch (const Error& fault) {
+      if (fault.kind() == ErrorKind::cancelled) throw;
+      return;
+    }
+    for (const auto& body : bodies) {
+      const bool condition = is_loop(node) && body == bodies.front();
+      if (!runs_inside(*body, condition ? std::vector<Type>{Type::tensor(kBool, Shape())} : types_of(node.results)))
+        return;
+    }
+    step.bodies = std::move(bodies);
+  }
+
+  static std::vector<Type> types_of(const std::vector<std::unique_ptr<Value>>& values) {
+    std::vector<Type> types;
+    for (const auto& value : values) types.push_back(value->type);
+    return types;
+  }
+
+  // Whether the plan needs host memory alone and makes values of exactly these types, none of dims born from data.
+  static bool runs_inside(const Plan& body, const std::vector<Type>& types) {
+    if (body.rest) return false;
+    for (const auto& [space, bytes] : body.arena_bytes)
+      if (!space->is_host()) return false;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Type& made = body.function->body.results[i]->type;
+      if (has_dynamic_dims(made) || (made.is_tensor() ? made != types[i] : made.kind != types[i].kind)) return false;
+    }
+    return true;
   }
 
   bool needed_later(const Value* value, const Group& group) const {
@@ -426,10 +498,12 @@ class Planner {
   }
 
   void number_arguments() {
-    size_t next = 0;
+    size_t next = 0, inner = 0;
     for (PlannedStep& step : plan_->steps) {
       step.first_argument = next;
+      step.first_inner = inner;
       next += step.inputs.size() + step.outputs.size();
+      inner += step.bodies.size();
     }
   }
 

@@ -40,6 +40,7 @@ struct Buffer {
 };
 
 class Program;
+struct Plan;
 
 /// A step of an engine, a control node that runs programs, or (neither set) a copy of inputs[0] to outputs[0].
 struct PlannedStep {
@@ -47,12 +48,16 @@ struct PlannedStep {
   std::unique_ptr<Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // control: one per region, or the callee
+  /// `if`, `while` with static types: the plans of the regions, which run in this step's workspace. Else empty: planned at run time.
+  std::vector<std::shared_ptr<const Plan>> bodies;
+  std::vector<size_t> spare;  // `while` with bodies: a second buffer for each carried value, then one for the condition
   Group group;
   std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (control: the node's) values
   std::optional<size_t> workspace;      // buffer
   std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
   Cost cost;
   size_t first_argument = 0;  // of inputs, then outputs, in the context's argument list
+  size_t first_inner = 0;     // of the bodies, in the context's list of inner contexts
 };
 
 struct Plan {

@@ -1,5 +1,6 @@
 #include "runtime/execute.h"
 
+#include "ir/control.h"
 #include "passes/evaluate.h"
 #include "plan/context.h"
 #include "support/stop.h"
@@ -43,8 +44,71 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
     CHECK(false, "copy from {} to {}", from.space->name(), to.space->name());
 }
 
+void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options);
+
+// Results that are objects wait in the plan's context until the run is over: into `targets`, one per result.
+void hand_over(const Plan& plan, const Context& context, FunctionRef<void*(size_t)> target) {
+  const auto& results = plan.function->body.results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!is_host_object(results[i]->type)) continue;
+    const auto& value = *static_cast<const HostValue*>(context.buffer(plan.outputs[i]));
+    *static_cast<HostValue*>(target(i)) = {value.tensor.owned(), value.list};
+  }
+}
+
+void run_body(const PlannedStep& step, size_t body, Context& context, const Module& module, const RunOptions& options,
+              FunctionRef<void*(size_t)> target) {
+  const Plan& plan = *step.bodies[body];
+  Context& inner = context.inner(step, body);
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    if (plan.buffers[plan.outputs[i]].kind == Buffer::Kind::output) inner.bind_output(i, target(i));
+  run_steps(plan, inner, module, options);
+  hand_over(plan, inner, target);
+}
+
+// Turn t reads the carried values where turn t - 1 left them: the step's inputs, then its results and the spare buffers by
+// turns. What stays the same in all turns is bound once.
+void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const Module& module,
+              const RunOptions& options) {
+  void* const* arguments = context.arguments(step);
+  const auto& results = step.control->results;
+  Context &condition = context.inner(step, 0), &body = context.inner(step, 1);
+  for (size_t i = results.size(); i < step.inputs.size(); ++i) {
+    condition.bind_input(i, arguments[i]);
+    body.bind_input(i, arguments[i]);
+  }
+  size_t turn = 0;
+  const auto made = [&](size_t i) { return arguments[step.inputs.size() + i]; };
+  const auto value = [&](size_t i, size_t t) {
+    return t == 0 ? arguments[i] : t % 2 ? made(i) : context.buffer(step.spare[i]);
+  };
+  void* goes_on = context.buffer(step.spare.back());
+  for (;; ++turn) {
+    for (size_t i = 0; i < results.size(); ++i) condition.bind_input(i, value(i, turn));
+    run_body(step, 0, context, module, options, [&](size_t) { return goes_on; });
+    if (!*static_cast<const uint8_t*>(goes_on)) break;
+    stop_point();
+    for (size_t i = 0; i < results.size(); ++i) body.bind_input(i, value(i, turn));
+    run_body(step, 1, context, module, options, [&](size_t i) { return value(i, turn + 1); });
+  }
+  if (turn % 2) return;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_host_object(results[i]->type))
+      *static_cast<HostValue*>(made(i)) = *static_cast<const HostValue*>(value(i, turn));
+    else
+      std::memcpy(made(i), value(i, turn), plan.buffers[step.outputs[i]].bytes);
+  }
+}
+
+void run_branch(const PlannedStep& step, Context& context, const Module& module, const RunOptions& options) {
+  void* const* arguments = context.arguments(step);
+  const size_t branch = *static_cast<const uint8_t*>(arguments[0]) ? 0 : 1;
+  for (size_t i = 1; i < step.inputs.size(); ++i) context.inner(step, branch).bind_input(i - 1, arguments[i]);
+  run_body(step, branch, context, module, options, [&](size_t i) { return arguments[step.inputs.size() + i]; });
+}
+
 std::vector<HostValue> run_while(const PlannedStep& step, std::vector<HostValue> values, const RunOptions& options) {
-  const auto carried = static_cast<size_t>(step.control->attr().integer("carried"));
+  const size_t carried = carried_count(*step.control);
   while (truth(run_program(*step.programs[0], values, options)[0])) {
     stop_point();
     auto results = run_program(*step.programs[1], values, options);
@@ -54,14 +118,15 @@ std::vector<HostValue> run_while(const PlannedStep& step, std::vector<HostValue>
   return values;
 }
 
-void run_control(const PlannedStep& step, void* const* arguments, const RunOptions& options) {
+// Regions and functions whose types the run tells.
+void run_late(const PlannedStep& step, void* const* arguments, const RunOptions& options) {
   const Node& node = *step.control;
   std::vector<HostValue> values;
   for (size_t i = 0; i < node.inputs.size(); ++i) values.push_back(view(node.inputs[i]->type, arguments[i]));
   std::vector<HostValue> results;
-  if (step.programs.size() == 1) {
+  if (is_call(node)) {
     results = run_program(*step.programs[0], values, options);
-  } else if (node.op->find_attribute("carried")) {
+  } else if (is_loop(node)) {
     results = run_while(step, std::move(values), options);
   } else {
     bool condition = truth(values[0]);
@@ -71,14 +136,19 @@ void run_control(const PlannedStep& step, void* const* arguments, const RunOptio
     store(node.result(i)->type, results[i], arguments[node.inputs.size() + i]);
 }
 
-void run_step(const Plan& plan, const PlannedStep& step, Context& context, Executor& executor,
+void run_step(const Plan& plan, const PlannedStep& step, Context& context, Executor& executor, const Module& module,
               const RunOptions& options) {
   void* const* arguments = context.arguments(step);
   if (step.step) {
     void* workspace = step.workspace ? context.buffer(*step.workspace) : nullptr;
     step.step->run({arguments, arguments + step.inputs.size(), workspace, executor});
+  } else if (!step.bodies.empty()) {
+    if (is_loop(*step.control))
+      run_loop(plan, step, context, module, options);
+    else
+      run_branch(step, context, module, options);
   } else if (step.control) {
-    run_control(step, arguments, options);
+    run_late(step, arguments, options);
   } else {
     copy_buffer(plan.buffers[step.inputs[0]], arguments[0], plan.buffers[step.outputs[0]], arguments[1]);
   }
@@ -92,6 +162,24 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
   const bool told = step.control && !fault.where().empty() && !find_op(fault.where());
   if (place.empty() || told || fault.kind() == ErrorKind::cancelled) throw fault;
   throw Error(fault.kind(), place, fault.what());
+}
+
+void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options) {
+  Executor& executor = options.executor ? *options.executor : serial_executor();
+  Observer* observer = options.observer;
+  if (observer) observer->plan_begins(plan);
+  if (observer && !observer->watches_steps()) observer = nullptr;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    stop_point();
+    if (observer) observer->step_begins(plan, i, context.buffers());
+    try {
+      run_step(plan, plan.steps[i], context, executor, module, options);
+    } catch (const Error& fault) {
+      if (observer && !plan.steps[i].control) observer->step_fails(plan, i, fault);
+      rethrow(fault, module, plan.steps[i]);
+    }
+    if (observer) observer->step_ends(plan, i, context.buffers());
+  }
 }
 
 void run_rest(const Plan& plan, Context& context, ResultSink& sink, const Module& module, const RunOptions& options) {
@@ -135,21 +223,7 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
     for (size_t i = 0; i < results.size(); ++i)
       if (const Buffer& buffer = plan.buffers[plan.outputs[i]]; buffer.kind == Buffer::Kind::output)
         context.bind_output(i, sink.allocate(i, results[i]->type.dtype, plan.output_dims[i]));
-  Executor& executor = options.executor ? *options.executor : serial_executor();
-  Observer* observer = options.observer;
-  if (observer) observer->plan_begins(plan);
-  if (observer && !observer->watches_steps()) observer = nullptr;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    stop_point();
-    if (observer) observer->step_begins(plan, i, context.buffers());
-    try {
-      run_step(plan, plan.steps[i], context, executor, options);
-    } catch (const Error& fault) {
-      if (observer && !plan.steps[i].control) observer->step_fails(plan, i, fault);
-      rethrow(fault, module, plan.steps[i]);
-    }
-    if (observer) observer->step_ends(plan, i, context.buffers());
-  }
+  run_steps(plan, context, module, options);
   if (plan.rest) return run_rest(plan, context, sink, module, options);
   for (size_t i = 0; i < results.size(); ++i)
     if (is_host_object(results[i]->type)) sink.take(i, *static_cast<const HostValue*>(context.buffer(plan.outputs[i])));

@@ -93,6 +93,51 @@ TEST(Steady, AllocatesNothingAndMeetsNoPageFault) {
   EXPECT_FLOAT_EQ(y[0], 0.1f);
 }
 
+// A loop of `turns` turns with a loop inside: a product, element-wise work, a branch.
+const char* kLoop = R"(module @m {
+  func @main(%x: f32[4, 16], %w: f32[16, 16], %n: i64[]) -> (%y: f32[4, 16]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %i, %y = while %zero, %x, %w, %n {carried = 2} : i64[], f32[4, 16]
+      region(%i1: i64[], %y1: f32[4, 16], %w1: f32[16, 16], %n1: i64[]) {
+        %more = less %i1, %n1 : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %y2: f32[4, 16], %w2: f32[16, 16], %n2: i64[]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %m = matmul %y2, %w2 : f32[4, 16]
+        %t = tanh %m : f32[4, 16]
+        %last = equal %next, %n2 : bool[]
+        %r = if %last, %t : f32[4, 16]
+          region(%a: f32[4, 16]) {
+            %f = neg %a : f32[4, 16]
+            yield %f
+          }
+          region(%b: f32[4, 16]) {
+            %g = square %b : f32[4, 16]
+            yield %g
+          }
+        yield %next, %r
+      }
+    return %y
+  }
+})";
+
+TEST(Steady, TurnsOfALoopAllocateNothing) {
+  auto model = Model::make(parse(kLoop), {.threads = 2});
+  const Tensor x = Tensor::zeros(kF32, {4, 16}), w = Tensor::zeros(kF32, {16, 16});
+  std::vector<float> y(64);
+  for (int64_t turns : {1, 2, 1000, 1001}) {
+    const Tensor n = Tensor::scalar_i64(turns);
+    const TensorRef refs[] = {{kF32, x.dims(), x.data()}, {kF32, w.dims(), w.data()}, {kI64, n.dims(), n.data()}};
+    const auto run = [&] { model->run(refs, [&](size_t, DType, std::span<const int64_t>) { return y.data(); }); };
+    for (int i = 0; i < 3; ++i) run();
+    const long before = g_allocations;
+    run();
+    EXPECT_EQ(g_allocations - before, 0) << turns << " turns";
+  }
+}
+
 // A second thread of a host, which is busy elsewhere until some point.
 class LateThread {
  public:
