@@ -6,6 +6,8 @@
 #include <mutex>
 #include <set>
 
+#include "plan/decompose.h"
+#include "plan/items.h"
 #include "support/fault.h"
 #include "support/fork.h"
 
@@ -21,8 +23,8 @@ double seconds_of(const Cost& cost, const Cost& rate) {
   return kStepSeconds + cost.flops / rate.flops + cost.bytes / rate.bytes;
 }
 
-bool is_reference_step(const PlannedStep& step, const PlanOptions& options) {
-  return options.engines.size() > 1 && step.engine == options.engines.back() && !step.group.nodes.empty();
+bool is_reference(const Engine* engine, const PlanOptions& options) {
+  return options.engines.size() > 1 && engine == options.engines.back();
 }
 
 /// What kernels of this kind of operator say; without one, that there is none.
@@ -37,14 +39,64 @@ std::string reason_of(const Engine& engine, const Group& group) {
   return text.empty() ? fmt::format("{} has no kernel of it", engine.name()) : text;
 }
 
-std::string line_of(const std::vector<ReferenceStep>& steps, double share) {
-  std::string text =
-      fmt::format("cairn: about {:.0f} % of a run is on the reference engine, which is slow:", 100 * share);
-  for (const ReferenceStep& step : steps)
-    text += fmt::format("{} {} of {} at {} ({})", &step == steps.data() ? "" : ",", step.op, step.types, step.node,
-                        step.reason);
-  return text;
+std::string shares_of(const ReferenceShare& share) {
+  return fmt::format("about {:.0f} % of a run's time and {:.3g} % of its FLOPs", 100 * share.of_seconds,
+                     100 * share.of_flops);
 }
+
+std::string line_of(const ReferenceStep& step) {
+  return fmt::format("{} of {} at {} ({})", step.op, step.types, step.node, step.reason);
+}
+
+/// Counts FLOPs and seconds of all steps, and adds those of the last engine with their types and reasons.
+class Shares {
+ public:
+  Shares(const Module& module, const PlanOptions& options) : module_(module), options_(options) {}
+
+  void add(const Plan& plan) {
+    for (const PlannedStep& step : plan.steps) {
+      for (const auto& body : step.bodies) add(*body);
+      if (!step.group.nodes.empty()) add(step.engine, step.group, step.cost);
+    }
+  }
+
+  void add(const Engine* engine, const Group& group, const Cost& cost) {
+    const bool fallen = is_reference(engine, options_);
+    const double seconds = seconds_of(cost, fallen ? kPlain : kFast);
+    flops_ += cost.flops, seconds_ += seconds;
+    if (!fallen) return;
+    share_.of_flops += cost.flops, share_.of_seconds += seconds;
+    note_step(group, seconds);
+  }
+
+  ReferenceShare result() && {
+    if (flops_ > 0) share_.of_flops /= flops_;
+    if (seconds_ > 0) share_.of_seconds /= seconds_;
+    std::stable_sort(share_.steps.begin(), share_.steps.end(),
+                     [](const ReferenceStep& a, const ReferenceStep& b) { return a.seconds > b.seconds; });
+    return std::move(share_);
+  }
+
+ private:
+  void note_step(const Group& group, double seconds) {
+    const Node& node = group.last();
+    ReferenceStep fallen{node.op->name, {}, printable(where(module_, node)), {}, seconds};
+    for (const Value* input : node.inputs) fallen.types += (fallen.types.empty() ? "" : ", ") + to_string(input->type);
+    fallen.reason = reason_of(*options_.engines.front(), group);
+    for (ReferenceStep& known : share_.steps)
+      if (known.op == fallen.op && known.types == fallen.types && known.reason == fallen.reason) {
+        known.seconds += seconds;
+        ++known.count;
+        return;
+      }
+    share_.steps.push_back(std::move(fallen));
+  }
+
+  const Module& module_;
+  const PlanOptions& options_;
+  ReferenceShare share_;
+  double flops_ = 0, seconds_ = 0;
+};
 
 void add_to_file(const char* path, const std::vector<ReferenceStep>& steps) {
   std::string text;
@@ -58,23 +110,45 @@ void add_to_file(const char* path, const std::vector<ReferenceStep>& steps) {
 
 }  // namespace
 
-std::vector<ReferenceStep> reference_steps(const Plan& plan, const Module& module, const PlanOptions& options) {
-  std::vector<ReferenceStep> list;
-  for (const PlannedStep& step : plan.steps) {
-    if (!is_reference_step(step, options)) continue;
-    const Node& node = step.group.last();
-    ReferenceStep fallen{node.op->name, {}, printable(where(module, node)), {}, seconds_of(step.cost, kPlain)};
-    for (const Value* input : node.inputs) fallen.types += (fallen.types.empty() ? "" : ", ") + to_string(input->type);
-    fallen.reason = reason_of(*options.engines.front(), step.group);
-    list.push_back(std::move(fallen));
+ReferenceShare reference_share(const Plan& plan, const Module& module, const PlanOptions& options) {
+  Shares shares(module, options);
+  shares.add(plan);
+  return std::move(shares).result();
+}
+
+ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options) {
+  auto function = specialise(module.main(), dims);
+  decompose(module, *function, options);
+  const Uses uses(function->body);
+  Shares shares(module, options);
+  for (const Item& item : make_items(module, *function, uses, options).list) {
+    const auto is_open = [](const Value* value) { return value->type.is_tensor() && !value->type.shape.known(); };
+    const Group& group = item.group;
+    if (item.engine && std::none_of(group.inputs.begin(), group.inputs.end(), is_open) &&
+        std::none_of(group.outputs.begin(), group.outputs.end(), is_open))
+      shares.add(item.engine, group, cost_of(group));
   }
-  return list;
+  return std::move(shares).result();
+}
+
+std::vector<std::string> describe(const ReferenceShare& share) {
+  constexpr size_t kMost = 5;
+  if (share.steps.empty()) return {};
+  std::vector<std::string> lines{fmt::format("the reference engine, which is slow, takes {}:", shares_of(share))};
+  for (const ReferenceStep& step : share.steps) {
+    if (lines.size() > kMost) {
+      lines.push_back(fmt::format("  and {} more", share.steps.size() - kMost));
+      break;
+    }
+    lines.push_back(fmt::format("  {}{}", step.count > 1 ? fmt::format("{} times ", step.count) : "", line_of(step)));
+  }
+  return lines;
 }
 
 void tell_reference_steps(const Plan& plan, const Module& module, const PlanOptions& options) {
   double slow = 0, all = 0;
   for (const PlannedStep& step : plan.steps) {
-    const bool fallen = is_reference_step(step, options);
+    const bool fallen = !step.group.nodes.empty() && is_reference(step.engine, options);
     const double seconds = seconds_of(step.cost, fallen ? kPlain : kFast);
     all += seconds;
     if (fallen) slow += seconds;
@@ -83,16 +157,18 @@ void tell_reference_steps(const Plan& plan, const Module& module, const PlanOpti
   const char* file = std::getenv("CAIRN_REFERENCE_STEPS");
   const bool worth = slow > kWorthALine && slow > kShare * all;
   if (!worth && !(file && *file)) return;
-  std::vector<ReferenceStep> steps = reference_steps(plan, module, options);
+  ReferenceShare share = reference_share(plan, module, options);
   static std::mutex mutex;
   static std::set<std::string> told;
   const ShieldedLock lock(mutex);
-  if (file && *file) add_to_file(file, steps);
+  if (file && *file) add_to_file(file, share.steps);
   if (!worth) return;
   // Those that count, each operator once.
-  std::erase_if(steps, [&](const ReferenceStep& step) { return step.seconds < 0.1 * slow; });
-  std::erase_if(steps, [&](const ReferenceStep& step) { return !told.insert(step.op).second; });
-  if (!steps.empty()) note(line_of(steps, slow / all));
+  std::string text;
+  for (const ReferenceStep& step : share.steps)
+    if (step.seconds >= 0.1 * slow && told.insert(step.op).second) text += (text.empty() ? " " : ", ") + line_of(step);
+  if (!text.empty())
+    note(fmt::format("cairn: {} are on the reference engine, which is slow:{}", shares_of(share), text));
 }
 
 }  // namespace cairn

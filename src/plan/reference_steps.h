@@ -13,10 +13,22 @@ struct ReferenceStep {
   std::string node;       // "patches/Conv2D (vit.py:12)"
   std::string reason;     // of the kernels that are of this kind of operator, or of all
   double seconds = 0;     // estimated from FLOPs and bytes
+  size_t count = 1;       // of the same operator, types and reason
+};
+
+/// What of a plan, with the bodies of its loops and branches once, falls to the last engine.
+struct ReferenceShare {
+  std::vector<ReferenceStep> steps;     // most time first
+  double of_flops = 0, of_seconds = 0;  // shares of the plan's, 0 to 1
 };
 
 /// None where the plan has one engine alone, as asked for by the caller.
-std::vector<ReferenceStep> reference_steps(const Plan& plan, const Module& module, const PlanOptions& options);
+ReferenceShare reference_share(const Plan& plan, const Module& module, const PlanOptions& options);
+/// The same of the plan that @main would have for these dims, without making its steps. Loops and branches, and what has dims
+/// born from data, are left out.
+ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options);
+/// For people: a sentence with the shares, then a line each for the steps that take most time. Empty without such steps.
+std::vector<std::string> describe(const ReferenceShare& share);
 
 /// Says on standard error, once for each operator in a process, that such steps take more than a twentieth of the plan's
 /// estimated time. CAIRN_REFERENCE_STEPS names a file to which all of them are added, a line each: operator, types, node and

@@ -247,6 +247,25 @@ struct Model::Impl {
   }
 
   InputLimits limits;
+  /// Of all params of @main: of the inputs as given, and of the state.
+  std::vector<Dims> with_state(std::span<const Dims> dims) const {
+    if (dims.size() != inputs.size())
+      fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", inputs.size(), dims.size());
+    check_sizes(dims);
+    std::vector<Dims> all;
+    for (size_t i = 0; i < input_of.size(); ++i) {
+      if (!module->main().body.params[i]->type.is_tensor()) {
+        all.emplace_back();
+      } else if (input_of[i] != kNone) {
+        all.push_back(dims[input_of[i]]);
+      } else {
+        auto state = dims_of(i, {});
+        all.emplace_back(state.begin(), state.end());
+      }
+    }
+    return all;
+  }
+
   PlanOptions plan_options;
   PackedConstants packer;
   std::unique_ptr<Program> program;
@@ -298,22 +317,8 @@ void Model::set_state(size_t i, const Tensor& value) const {
 int Model::threads() const { return impl_->pool->width(); }
 
 std::shared_ptr<const Plan> Model::plan(std::span<const Dims> dims) const {
-  if (dims.size() != impl_->inputs.size())
-    fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", impl_->inputs.size(), dims.size());
-  impl_->check_sizes(dims);
   std::lock_guard lock(impl_->state_mutex);
-  std::vector<Dims> all;
-  for (size_t i = 0; i < impl_->input_of.size(); ++i) {
-    if (!impl_->module->main().body.params[i]->type.is_tensor()) {
-      all.emplace_back();
-    } else if (impl_->input_of[i] != kNone) {
-      all.push_back(dims[impl_->input_of[i]]);
-    } else {
-      auto state = impl_->dims_of(i, {});
-      all.emplace_back(state.begin(), state.end());
-    }
-  }
-  return impl_->program->plan(all);
+  return impl_->program->plan(impl_->with_state(dims));
 }
 
 void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, const RunOptions& options) const {
@@ -392,6 +397,15 @@ std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs, const RunOptio
       },
       options);
   return outputs;
+}
+
+ReferenceShare Model::reference_share(const Plan& plan) const {
+  return cairn::reference_share(plan, *impl_->module, impl_->plan_options);
+}
+
+ReferenceShare Model::expected_share(std::span<const Dims> dims) const {
+  std::lock_guard lock(impl_->state_mutex);
+  return cairn::expected_share(*impl_->module, impl_->with_state(dims), impl_->plan_options);
 }
 
 size_t Model::plan_bytes() const { return impl_->plan_options.budget->used(); }

@@ -10,6 +10,7 @@
 
 #include "ir/module.h"
 #include "plan/plan.h"
+#include "plan/reference_steps.h"
 #include "support/executor.h"
 
 namespace cairn {
@@ -90,6 +91,10 @@ class Model {
   size_t most_plan_bytes() const;
   /// Makes (or finds) the plan for these input dims.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
+  /// What of such a plan runs on the reference engine, and why.
+  ReferenceShare reference_share(const Plan& plan) const;
+  /// The same before there is a plan for these dims.
+  ReferenceShare expected_share(std::span<const Dims> dims) const;
   /// Runs once. Inputs in the order of inputs(); dtypes and dims are checked against them. Throws Error.
   void run(std::span<const TensorRef> inputs, OutputAllocator allocate, const RunOptions& options = {}) const;
   /// run() with tensors of our own, for tests and tools.

@@ -218,7 +218,8 @@ int bench_model(const Bench& bench) {
                  {"flops", totals.flops},
                  {"arena_bytes", totals.arena},
                  {"peak_mb", peak_memory()},
-                 {"plan", plan->id()}};
+                 {"plan", plan->id()},
+                 {"reference", reference_json(runner.model().reference_share(*plan))}};
     if (bench.per_op) per_op(runner, bench.seconds / 2, &(json["steps"] = Json::array()));
     print_json(json);
     return 0;
@@ -235,6 +236,7 @@ int bench_model(const Bench& bench) {
   fmt::print("\n{}, arena {}, process {}\nthroughput {} items/s\n",
              count_text(totals.flops / statistics.median, "FLOP/s"), bytes_text(double(totals.arena)),
              bytes_text(peak_memory() * 1048576), count_text(batch / statistics.median));
+  for (const std::string& line : describe(runner.model().reference_share(*plan))) fmt::print("{}\n", line);
   if (bench.per_op) per_op(runner, bench.seconds / 2, nullptr);
   if (!bench.profile.empty()) record(bench, runner);
   return 0;

@@ -173,6 +173,22 @@ bool loads_faster(const Module& module, const Module& optimised) {
   return optimised.main().updates.empty() && constant_bytes(optimised) <= kMostGrowth * constant_bytes(module) + 4096;
 }
 
+/// With 1 for each open size; nothing where the model does not run so.
+ReferenceShare smallest_share(const Model& model) {
+  std::vector<Dims> dims;
+  for (const Port& input : model.inputs()) {
+    dims.emplace_back();
+    if (!input.type.is_tensor()) continue;
+    if (!input.type.shape.ranked) return {};
+    for (const Dim& dim : input.type.shape.dims) dims.back().push_back(dim.known() ? dim.size : 1);
+  }
+  try {
+    return model.expected_share(dims);
+  } catch (const Error&) {
+    return {};  // sizes that depend on each other
+  }
+}
+
 /// Makes every shape rule and kernel choice of the model happen once, so that what is written is known to run.
 void plan_all(const Module& module, const InputLimits& limits, Converted& converted) {
   auto model = Model::make(clone(module), {.threads = 1, .optimise = false});
@@ -181,7 +197,10 @@ void plan_all(const Module& module, const InputLimits& limits, Converted& conver
   auto plan = [&](const std::vector<Dims>& dims) {
     auto made = model->plan(dims);
     PlanTotals totals = totals_of(*made);
-    if (converted.totals.steps == 0 || totals.arena > converted.totals.arena) converted.totals = totals;
+    if (converted.totals.steps == 0 || totals.arena > converted.totals.arena) {
+      converted.totals = totals;
+      converted.reference = model->reference_share(*made);
+    }
     converted.groups.clear();
     for (const PlannedStep& step : made->steps)
       if (step.group.nodes.size() > 1) ++converted.groups[step.kernel.substr(0, step.kernel.find(' '))];
@@ -202,6 +221,7 @@ void plan_all(const Module& module, const InputLimits& limits, Converted& conver
     }
     if (fixed) plan(dims);
   }
+  if (converted.totals.steps == 0) converted.reference = smallest_share(*model);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct Converted {
   std::vector<std::pair<std::string, size_t>> operators;  // of the source, by number
   std::vector<Source> sources;                            // of the source, in its order
   double parameters = 0;
-  PlanTotals totals;  // of the largest profile; steps is 0 when an input's size is open: planned when it runs
+  PlanTotals totals;         // of the largest profile; steps is 0 when an input's size is open: planned when it runs
+  ReferenceShare reference;  // of the same, or where sizes are open of a run with 1 for each, if there can be one
   std::vector<PassRecord> passes;
   std::map<std::string, size_t> groups;  // kernels of more than one node, by name
   PrecisionReport precision;

@@ -52,6 +52,7 @@ int convert_model(const Convert& convert) {
                  {"nodes", nodes},
                  {"parameters", converted.parameters}};
     if (planned) json["flops"] = converted.totals.flops, json["peak_bytes"] = converted.totals.arena;
+    json["reference"] = reference_json(converted.reference);
     print_json(json);
     return 0;
   }
@@ -63,7 +64,9 @@ int convert_model(const Convert& convert) {
   if (planned)
     fmt::print(", {}, {} working memory", count_text(converted.totals.flops, "FLOPs"),
                bytes_text(double(converted.totals.arena)));
-  fmt::print("\nwrote {} ({})\n", conversion.output, bytes_text(double(converted.bytes)));
+  fmt::print("\n");
+  for (const std::string& line : describe(converted.reference)) fmt::print("{}\n", line);
+  fmt::print("wrote {} ({})\n", conversion.output, bytes_text(double(converted.bytes)));
   return 0;
 }
 

@@ -169,6 +169,18 @@ PlanTotals totals_of(const Plan& plan) {
   return totals;
 }
 
+Json reference_json(const ReferenceShare& share) {
+  Json steps = Json::array();
+  for (const ReferenceStep& step : share.steps)
+    steps.push_back({{"op", step.op},
+                     {"types", step.types},
+                     {"node", step.node},
+                     {"reason", step.reason},
+                     {"seconds", step.seconds},
+                     {"count", step.count}});
+  return {{"of_flops", share.of_flops}, {"of_seconds", share.of_seconds}, {"steps", steps}};
+}
+
 std::string step_sources(const Module& module, const PlannedStep& step) {
   std::vector<SourceId> sources;
   auto add = [&](const Node& node) {

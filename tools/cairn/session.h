@@ -57,6 +57,8 @@ struct PlanTotals {
   bool complete = true;  // false: a part is planned only when it runs
 };
 PlanTotals totals_of(const Plan& plan);
+/// {"of_flops": 0.1, "of_seconds": 0.4, "steps": [{"op": ..., "types": ..., "node": ..., "reason": ..., "count": 2}]}
+Json reference_json(const ReferenceShare& share);
 /// "conv1/Conv2D (train.py:41)" and how many other source nodes the step has.
 std::string step_sources(const Module& module, const PlannedStep& step);
 /// What all names start with, up to a '/'; of fewer than two names nothing.

@@ -94,6 +94,7 @@ struct Facts {
   std::vector<Dims> dims;
   std::vector<OpenSize> open;
   PlanTotals totals;
+  ReferenceShare reference;
 };
 
 Facts facts_of(const Show& show, Module module) {
@@ -108,7 +109,9 @@ Facts facts_of(const Show& show, Module module) {
   facts.outputs = model->outputs();
   facts.open = open_sizes(model->module());
   facts.dims = choose_dims(facts.inputs, show.model);
-  facts.totals = totals_of(*model->plan(facts.dims));
+  const auto plan = model->plan(facts.dims);
+  facts.totals = totals_of(*plan);
+  facts.reference = model->reference_share(*plan);
   return facts;
 }
 
@@ -134,6 +137,7 @@ void print_facts(const Facts& facts) {
       "unsupported  none\n",
       count_text(facts.parameters), at_least, count_text(facts.totals.flops), dims_text(facts), at_least,
       bytes_text(static_cast<double>(facts.totals.arena)));
+  for (const std::string& line : describe(facts.reference)) fmt::print("{}\n", line);
 }
 
 int show_foreign(const Show& show) {
@@ -237,6 +241,7 @@ int show_model(const Show& show) {
     json["flops"] = facts.totals.flops;
     json["peak_bytes"] = facts.totals.arena;
     json["complete"] = facts.totals.complete;
+    json["reference"] = reference_json(facts.reference);
     json["unsupported"] = Json::array();
   } catch (const ReportError& error) {
     if (!show.json) {
