@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/provenance.h"
+#include "passes/refusals.h"
 #include "passes/rules.h"
 #include "support/stop.h"
 
@@ -131,7 +132,7 @@ class Pipeline {
     auto start = std::chrono::steady_clock::now();
     size_t changes = pass.run(run_);
     std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-    records_.push_back({pass.name, spent.count(), changes, visits - before, run_.effects});
+    records_.push_back({pass.name, spent.count(), changes, visits - before, run_.effects, take_refusals()});
     if (options_.print && (options_.print_after == "all" || options_.print_after == pass.name))
       options_.print(pass.name, print(run_.module).text);
     if (options_.verify && changes > 0) check(pass);

@@ -24,6 +24,7 @@ struct PassRecord {
   size_t changes = 0;                   // nodes rewritten or removed
   size_t visits = 0;                    // nodes and edges looked at
   std::map<std::string, size_t> rules;  // how often each rule took effect
+  std::vector<std::string> refused;     // replacements that an op refused: faults of ours (refusals.h)
 };
 
 /// Optimises the module in place: inlining, state lifting, canonical forms, folding, fusion-friendly rewrites, layout.

@@ -4,6 +4,7 @@
 
 #include "ir/result_marks.h"
 #include "passes/passes.h"
+#include "passes/refusals.h"
 
 namespace cairn {
 
@@ -96,7 +97,12 @@ bool Rewriter::replace(Node& node, const std::vector<Value*>& values) {
         node.op->name);
   for (size_t i = 0; i < values.size(); ++i) {
     const Type& known = node.result(i)->type;
-    if (!compatible(values[i]->type, known)) return false;
+    if (!compatible(values[i]->type, known)) {
+      note_refusal(
+          "rewriter", node,
+          Error(ErrorKind::invalid_model, "", fmt::format("{} for {}", to_string(values[i]->type), to_string(known))));
+      return false;
+    }
     if (!values[i]->producer && meet(values[i]->type, known) != values[i]->type)
       return false;  // params keep their type
   }

@@ -7,6 +7,7 @@
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/refusals.h"
 #include "support/stop.h"
 
 namespace cairn {
@@ -190,11 +191,11 @@ class RuleEngine {
     return value;
   }
 
-  // A replacement that the op refuses is a rule that does not apply: shapes may contradict each other.
   static Value* attempt(const Rule& rule, Match& match) {
     try {
       return rule.replace(match);
-    } catch (const Error&) {
+    } catch (const Error& fault) {
+      note_refusal(rule.name, match.root(), fault);
       return nullptr;
     }
   }

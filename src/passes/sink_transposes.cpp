@@ -8,6 +8,7 @@
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/refusals.h"
 #include "passes/rewriter.h"
 
 namespace cairn {
@@ -352,8 +353,9 @@ size_t sink_transposes(Block& block, Module& module) {
     if (found == chosen.end()) return {};
     try {
       return std::vector<Value*>{relayout.rebuild(node, moves, found->second)};
-    } catch (const Error&) {
-      return {};  // shapes that contradict each other stay as they are
+    } catch (const Error& fault) {
+      note_refusal("sink_transposes", node, fault);
+      return {};
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/cases.h"
+#include "passes/pipeline.h"
 #include "runtime/model.h"
 
 namespace cairn {
@@ -139,6 +140,8 @@ TEST(ConformanceOfPasses, OptimisedModulesEqualTheReferenceKernels) {
     auto inputs = random_inputs(op_case, 11);
     if (!is_testable(op_case, inputs)) continue;
     expect_same(op_case, expected_of(op_case, inputs), through_module(op_case, inputs, {.threads = 1}), "optimised");
+    Module module = module_of(op_case);
+    for (const PassRecord& pass : optimise(module)) EXPECT_EQ(pass.refused, std::vector<std::string>{}) << op_case.text;
   }
 }
 

@@ -1,6 +1,7 @@
 // The runner: switches, prints, reports, and the page that lists passes.
 #include "passes/pipeline.h"
 #include "ir/builder.h"
+#include "passes/refusals.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <sstream>
 
 #include "passes/provenance.h"
+#include "passes/refusals.h"
 #include "passes/support.h"
 
 namespace cairn::test {
@@ -116,6 +118,16 @@ TEST(Provenance, IsNotDeceived) {
   Module after = clone(before);
   after.removed[1] = Removal::identity;
   EXPECT_EQ(check_provenance(before, after).size(), 1u) << "present and removed";
+}
+
+TEST(Refusals, AreKeptWithTheirRuleAndACancelledRunIsNone) {
+  Module module = parse("module @m { func @main(%x: f32[2]) -> (%y: f32[2]) { %y = neg %x : f32[2] return %y } }");
+  const Node& node = *module.main().body.nodes.front();
+  note_refusal("some_rule", node, Error(ErrorKind::invalid_model, "add", "f32[2] for f32[3]"));
+  EXPECT_EQ(take_refusals(), std::vector<std::string>{"some_rule: neg: add: f32[2] for f32[3]"});
+  EXPECT_EQ(take_refusals(), std::vector<std::string>{});
+  std::remove(std::getenv("CAIRN_REFUSED_REPLACEMENTS"));  // no refusal of the test's own
+  EXPECT_THROW(note_refusal("some_rule", node, Error(ErrorKind::cancelled, "", "enough")), Error);
 }
 
 }  // namespace

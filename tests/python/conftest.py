@@ -53,13 +53,30 @@ WATCHED = ("test_networks", "test_equality", "test_kernels", "test_tensorflow_do
            "test_npu_optimizers")  # fmt: skip
 
 
+WATCHED_FILES = ("CAIRN_REFERENCE_STEPS", "CAIRN_REFUSED_REPLACEMENTS")
+
+
 def pytest_configure(config):
-    handle, os.environ["CAIRN_REFERENCE_STEPS"] = tempfile.mkstemp(prefix="cairn_reference_steps_")
-    os.close(handle)
+    for name in WATCHED_FILES:
+        handle, os.environ[name] = tempfile.mkstemp(prefix=name.lower() + "_")
+        os.close(handle)
 
 
 def pytest_unconfigure(config):
-    Path(os.environ.pop("CAIRN_REFERENCE_STEPS")).unlink(missing_ok=True)
+    for name in WATCHED_FILES:
+        Path(os.environ.pop(name)).unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def no_replacement_is_refused():
+    """A rule or pass whose replacement an op refuses is at fault."""
+    file = Path(os.environ["CAIRN_REFUSED_REPLACEMENTS"])
+    before = file.stat().st_size
+    yield
+    with file.open() as refused:
+        refused.seek(before)
+        refused = sorted(set(refused))
+    assert not refused, "replacements that an op refused (rule, op, why):\n" + "".join(refused)
 
 
 @pytest.fixture(autouse=True)
