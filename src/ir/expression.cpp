@@ -23,13 +23,20 @@ bool surely_same(const Shape& a, const Shape& b) {
 Var zeros_like(Var a) { return filled_like(a, 0); }
 Var ones_like(Var a) { return filled_like(a, 1); }
 
-Var sum_to_like(Var a, Var like) {
-  return surely_same(a.shape(), like.shape()) ? a : a.apply("sum_to", {dims_of(like)});
+namespace {
+
+// The result has the shape of `like`, also where its sizes are operands of the run.
+Var shaped_like(std::string_view op, Var a, Var like) {
+  if (surely_same(a.shape(), like.shape())) return a;
+  const Type type = Type::tensor(a.dtype(), like.shape());
+  return {*a.builder, a.builder->add_node(op_named(op), {a.value, dims_of(like).value}, {}, {}, {type})->result()};
 }
 
-Var broadcast_to_like(Var a, Var like) {
-  return surely_same(a.shape(), like.shape()) ? a : a.apply("broadcast_to", {dims_of(like)});
-}
+}  // namespace
+
+Var sum_to_like(Var a, Var like) { return shaped_like("sum_to", a, like); }
+Var broadcast_to_like(Var a, Var like) { return shaped_like("broadcast_to", a, like); }
+Var reshape_like(Var a, Var like) { return shaped_like("reshape", a, like); }
 
 Var reduce_sum(Var a, std::vector<int64_t> axes, bool keep_dims) {
   return a.apply("reduce_sum", {}, {{"axes", std::move(axes)}, {"keep_dims", keep_dims}});

@@ -59,6 +59,8 @@ Var ones_like(Var a);
 Var sum_to_like(Var a, Var like);
 /// Repeats to the shape of `like`, by NumPy's rules.
 Var broadcast_to_like(Var a, Var like);
+/// The same elements in the shape of `like`.
+Var reshape_like(Var a, Var like);
 /// Over these axes.
 Var reduce_sum(Var a, std::vector<int64_t> axes, bool keep_dims = false);
 Var reduce_mean(Var a, std::vector<int64_t> axes, bool keep_dims = false);

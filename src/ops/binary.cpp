@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -168,6 +169,59 @@ void select(KernelContext& context) {
   });
 }
 
+// Sets the gradients of both inputs, which have the shape of the result, summed over what broadcasting repeats.
+void set_both(GradientContext& g, Var dx, Var dy) {
+  g.set(0, sum_to_like(dx, g.x(0)));
+  g.set(1, sum_to_like(dy, g.x(1)));
+}
+// dy goes to the input that the mask names.
+void set_chosen(GradientContext& g, size_t first, Var mask) {
+  const Var zero = g.dy().number(0);
+  g.set(first, sum_to_like(select(mask, g.dy(), zero), g.x(first)));
+  g.set(first + 1, sum_to_like(select(mask, zero, g.dy()), g.x(first + 1)));
+}
+
+void add_rule(GradientContext& g) { set_both(g, g.dy(), g.dy()); }
+void sub_rule(GradientContext& g) {
+  g.set(0, sum_to_like(g.dy(), g.x(0)));
+  if (g.wanted(1)) g.set(1, -sum_to_like(g.dy(), g.x(1)));
+}
+void mul_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, sum_to_like(g.dy() * g.x(1), g.x(0)));
+  if (g.wanted(1)) g.set(1, sum_to_like(g.dy() * g.x(0), g.x(1)));
+}
+void div_rule(GradientContext& g) {
+  const Var share = g.dy() / g.x(1);
+  g.set(0, sum_to_like(share, g.x(0)));
+  if (g.wanted(1)) g.set(1, sum_to_like(-share * g.y(), g.x(1)));
+}
+// The quotient is piecewise constant.
+void remainder_rule(GradientContext& g) {
+  g.set(0, sum_to_like(g.dy(), g.x(0)));
+  if (g.wanted(1)) g.set(1, sum_to_like(-g.dy() * ((g.x(0) - g.y()) / g.x(1)).apply("round"), g.x(1)));
+}
+// Of a power of 0 the exponent changes nothing: its logarithm counts as 0.
+void pow_rule(GradientContext& g) {
+  const Var x = g.x(0), exponent = g.x(1);
+  if (g.wanted(0)) {
+    const Var slope = exponent * x.apply("pow", {exponent - 1});
+    const Var none = exponent.apply("equal", {exponent.number(0)});
+    g.set(0, sum_to_like(g.dy() * select(none, x.number(0), slope), x));
+  }
+  if (!g.wanted(1)) return;
+  const Var positive = x > 0, logarithm = log(select(positive, x, x.number(1)));
+  g.set(1, sum_to_like(g.dy() * g.y() * logarithm, exponent));
+}
+void atan2_rule(GradientContext& g) {
+  const Var share = g.dy() / (square(g.x(0)) + square(g.x(1)));
+  set_both(g, share * g.x(1), -share * g.x(0));
+}
+void squared_difference_rule(GradientContext& g) {
+  const Var slope = g.dy() * (g.x(0) - g.x(1)) * 2;
+  g.set(0, sum_to_like(slope, g.x(0)));
+  if (g.wanted(1)) g.set(1, -sum_to_like(slope, g.x(1)));
+}
+
 using Kernel = void (*)(KernelContext&);
 
 const std::vector<const char*> kFloatCases = {"f32[2, 3], f32[2, 3]",    "f32[2, 3], f32[3]",
@@ -187,12 +241,16 @@ std::vector<const char*> joined(std::vector<const char*> a, const std::vector<co
   return a;
 }
 
-OpDef arithmetic(const char* name, const char* summary, uint32_t traits, Kernel reference, Oracle oracle) {
+using Rule = void (*)(GradientContext&);
+
+OpDef arithmetic(const char* name, const char* summary, uint32_t traits, Kernel reference, Oracle oracle,
+                 Rule gradient = nullptr) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::numbers}, {"y", Accepts::numbers}},
           .traits = kElementwise | kInPlace | traits,
           .infer = infer_binary,
+          .gradient = gradient,
           .reference = reference,
           .oracle = oracle,
           .cases = joined(kFloatCases, kIntegerCases)};
@@ -208,8 +266,8 @@ T floor_of_quotient(T x, T y) {
   return std::floor(x / y);
 }
 
-OpDef division(const char* name, const char* summary, Kernel reference, Oracle oracle) {
-  OpDef row = arithmetic(name, summary, 0, reference, oracle);
+OpDef division(const char* name, const char* summary, Kernel reference, Oracle oracle, Rule gradient = nullptr) {
+  OpDef row = arithmetic(name, summary, 0, reference, oracle, gradient);
   row.cases = joined(kFloatCases, kDivisionCases);
   return row;
 }
@@ -241,21 +299,22 @@ std::vector<Value*> square_of_sub(Builder& b, const Node& node) {
 std::vector<OpDef> make_binary_rows() {
   std::vector<OpDef> rows = {
       arithmetic("add", "x + y; integers wrap", kCommutative,
-                 binary<std::plus<>{}, [](auto x, auto y) { return wrapped(x, y, std::plus<>()); }>, {"np.add(x, y)"}),
+                 binary<std::plus<>{}, [](auto x, auto y) { return wrapped(x, y, std::plus<>()); }>, {"np.add(x, y)"},
+                 add_rule),
       arithmetic("sub", "x - y; integers wrap", 0,
                  binary<std::minus<>{}, [](auto x, auto y) { return wrapped(x, y, std::minus<>()); }>,
-                 {"np.subtract(x, y)"}),
+                 {"np.subtract(x, y)"}, sub_rule),
       arithmetic("mul", "x * y; integers wrap", kCommutative,
                  binary<std::multiplies<>{}, [](auto x, auto y) { return wrapped(x, y, std::multiplies<>()); }>,
-                 {"np.multiply(x, y)"}),
+                 {"np.multiply(x, y)"}, mul_rule),
       division("div", "x / y of floats, correctly rounded; x / 0 is infinite, 0 / 0 NaN",
-               binary_floats<std::divides<>{}>, {"np.divide(x, y)"}),
+               binary_floats<std::divides<>{}>, {"np.divide(x, y)"}, div_rule),
       division("floor_div",
                "floor(x / y), the quotient rounded to the element type first; an integer divided by 0 is an error, "
                "integers wrap",
                divide<binary<[](auto x, auto y) { return floor_of_quotient(x, y); },
                              [](auto x, auto y) { return floored_quotient(x, y); }>>,
-               {"np.floor(x / y) if x.dtype.kind == 'f' else x // y"}),
+               {"np.floor(x / y) if x.dtype.kind == 'f' else x // y"}, no_slope),
       division("truncate_div",
                "integer quotient rounded towards 0; division by 0 is an error, the least integer by -1 wraps",
                divide<binary_integers<[](auto x, auto y) { return truncated_quotient(x, y); }>>,
@@ -263,30 +322,32 @@ std::vector<OpDef> make_binary_rows() {
       division("mod", "remainder with the sign of y; an integer modulo 0 is an error",
                divide<binary<[](auto x, auto y) { return float_remainder(x, y); },
                              [](auto x, auto y) { return floored_remainder(x, y); }>>,
-               {"np.mod(x, y)"}),
+               {"np.mod(x, y)"}, remainder_rule),
       division("truncate_mod", "remainder with the sign of x; an integer modulo 0 is an error",
                divide<binary<[](auto x, auto y) { return std::fmod(x, y); },
                              [](auto x, auto y) { return remainder_of(x, y); }>>,
-               {"np.fmod(x, y)"}),
+               {"np.fmod(x, y)"}, remainder_rule),
       arithmetic("pow", "x to the power y; a negative integer exponent is an error, integers wrap", 0,
                  raise<binary<[](auto x, auto y) { return std::pow(static_cast<double>(x), static_cast<double>(y)); },
                               [](auto x, auto y) { return integer_power(x, y); }>>,
-                 {"np.power(x, y)"}),
+                 {"np.power(x, y)"}, pow_rule),
       arithmetic("atan2", "angle of the point with height x and width y, between -pi and pi", 0,
-                 binary_floats<[](auto x, auto y) { return std::atan2(x, y); }>, {"np.arctan2(x, y)"}),
+                 binary_floats<[](auto x, auto y) { return std::atan2(x, y); }>, {"np.arctan2(x, y)"}, atan2_rule),
       arithmetic("maximum", "larger of x and y; NaN when either is NaN", kCommutative,
                  binary<[](auto x, auto y) { return maximum(x, y); }, [](auto x, auto y) { return maximum(x, y); }>,
-                 {"np.maximum(x, y)"}),
+                 {"np.maximum(x, y)"},
+                 [](GradientContext& g) { set_chosen(g, 0, g.x(0).apply("greater_equal", {g.x(1)})); }),
       arithmetic("minimum", "smaller of x and y; NaN when either is NaN", kCommutative,
                  binary<[](auto x, auto y) { return minimum(x, y); }, [](auto x, auto y) { return minimum(x, y); }>,
-                 {"np.minimum(x, y)"}),
+                 {"np.minimum(x, y)"},
+                 [](GradientContext& g) { set_chosen(g, 0, g.x(0).apply("less_equal", {g.x(1)})); }),
       arithmetic("squared_difference", "(x - y) * (x - y); integers wrap", kCommutative,
                  binary<[](auto x, auto y) { return (x - y) * (x - y); },
                         [](auto x, auto y) {
                           auto difference = wrapped(x, y, std::minus<>());
                           return wrapped(difference, difference, std::multiplies<>());
                         }>,
-                 {"np.square(x - y)"}),
+                 {"np.square(x - y)"}, squared_difference_rule),
       equality("equal", "x == y; NaN equals nothing", compare<std::equal_to<>{}>, {"np.equal(x, y)"}),
       equality("not_equal", "x != y; NaN differs from everything", compare<std::not_equal_to<>{}>,
                {"np.not_equal(x, y)"}),
@@ -303,6 +364,7 @@ std::vector<OpDef> make_binary_rows() {
        .inputs = {{"condition", Accepts::boolean}, {"x"}, {"y"}},
        .traits = kElementwise,
        .infer = infer_select,
+       .gradient = [](GradientContext& g) { set_chosen(g, 1, g.x(0)); },
        .reference = select,
        .oracle = {"np.where(condition, x, y)"},
        .cases = {"bool[2, 3], f32[2, 3], f32[2, 3]", "bool[], f32[3], f32[3]", "bool[3], f32[], f32[2, 1]",

@@ -138,6 +138,7 @@ std::vector<OpDef> make_bit_rows() {
        .attributes = {{"dtype", AttrKind::dtype}},
        .traits = kView,
        .infer = infer_bitcast,
+       .no_gradient = "the bytes are read as another type",
        .reference = bitcast,
        .oracle = {"tf.bitcast(x, dtype)", kTensorFlow},
        .cases = {"f32[2, 3] {dtype = i32}", "i64[5] {dtype = i32}", "u8[3, 4] {dtype = f32}", "i32[0, 2] {dtype = f64}",

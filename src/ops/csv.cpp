@@ -128,6 +128,7 @@ OpDef csv_row() {
       .results = {},
       .traits = kHostValue,
       .infer = infer_decode_csv,
+      .no_gradient = "it reads texts",
       .reference = decode_csv,
       .oracle = untested("works on texts: tests/python/test_records.py compares it with TensorFlow")};
 }

@@ -185,6 +185,7 @@ std::vector<OpDef> make_ctc_decoding_rows() {
              return 10 * static_cast<double>(known_count(context.shape(0)).value_or(0)) *
                     static_cast<double>(context.attr.integer("beam_width"));
            },
+       .no_gradient = "which paths are best is piecewise constant; ctc_loss is differentiable",
        .reference = ctc_beam_search,
        .oracle = {"ctc_beam_search(logits, lengths, beam_width, top_paths, merge_repeated)"},
        .cases = {"f32[5, 2, 4], i32[2]=[5, 3] {beam_width = 10, top_paths = 2}",

@@ -147,6 +147,7 @@ std::vector<OpDef> make_dynamic_rows() {
        .results = {"values", "index"},
        .traits = kDynamicResult,
        .infer = infer_unique,
+       .no_gradient = "equal elements of x become one: at them the result has no slope",
        .reference = unique,
        .oracle = {"tuple(tf.unique(x, tf.int64))", kTensorFlow},
        .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "f32[5]=[0.5, -1, 0.5, 2, -1]", "i64[0]", "i64[40]"}},

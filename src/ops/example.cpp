@@ -321,6 +321,7 @@ std::vector<OpDef> make_example_rows() {
        .results = {},
        .traits = kHostValue | kDynamicResult,
        .infer = infer_parse_example,
+       .no_gradient = "it reads texts",
        .reference = parse_example,
        .oracle = untested(kExampleTests)},
       csv_row(),

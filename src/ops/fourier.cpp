@@ -2,6 +2,7 @@
 // in f64: lengths of small prime factors by a mixed-radix transform, others by Bluestein's algorithm (IEEE Trans. Audio
 // Electroacoustics 18, 1970).
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -241,8 +242,68 @@ double fourier_flops(const InferContext& context) {
   return count < 2 ? count : 5 * count * std::log2(count);
 }
 
+// The adjoint of a transform is the inverse one without its division by the length.
+void dft_rule(GradientContext& g) {
+  const bool inverse = g.attr.boolean("inverse");
+  const Sizes sizes = sizes_of(g, g.x(0));
+  const Var length = sizes[axis_from_start(g.attr.integer("axis"), sizes.size())].as(g.dy().dtype());
+  const Var back = g.dy().apply("dft", {}, {{"axis", g.attr.integer("axis")}, {"inverse", !inverse}});
+  g.set(0, inverse ? back / length : back * length);
+}
+
+// The first `size` elements along an axis, zeros where there are fewer.
+Var resized(Var x, size_t axis, const Size& from, const Size& to) {
+  const size_t rank = x.shape().rank();
+  Builder& b = *x.builder;
+  const bool known = from.dim().known() && to.dim().known();
+  if (known && from.dim().size == to.dim().size) return x;
+  if (!known || from.dim().size < to.dim().size) {  // as many zeros as the larger size is sure to fit in
+    Sizes pads(2 * rank, Size(b, 0));
+    pads[2 * axis + 1] = known ? to - from : to;
+    x = x.apply("pad", {reshape(as_vector(b, pads), {Size(b, static_cast<int64_t>(rank)), Size(b, 2)})});
+  }
+  Sizes begin(rank, Size(b, 0)), end(rank, Size(b, std::numeric_limits<int64_t>::max()));
+  end[axis] = to;
+  Shape shape = x.shape();
+  shape.dims[axis] = to.dim();
+  const std::vector<Value*> operands = {x.value, as_vector(b, begin).value, as_vector(b, end).value};
+  return {b, b.add_node(op_named("slice"), operands, {}, {}, {Type::tensor(x.dtype(), shape)})->result()};
+}
+
+// The real part of the adjoint transform of as many numbers as were transformed.
+void real_dft_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0)), bins = sizes_of(g, g.dy());
+  const Size length = Size::element(reshape(g.x(1), {Size(g.b, 1)}), 0);
+  const size_t axis = sizes.size() - 1;
+  const Var full = resized(g.dy(), axis, bins[axis], length)
+                       .apply("dft", {}, {{"axis", static_cast<int64_t>(axis)}, {"inverse", true}});
+  const Var real = gather_rows(transpose(full,
+                                         [&] {
+                                           std::vector<int64_t> order(axis + 2);
+                                           for (size_t i = 0; i < order.size(); ++i)
+                                             order[i] = static_cast<int64_t>(i == 0 ? axis + 1 : i - 1);
+                                           return order;
+                                         }()),
+                               g.x(1).number(0));
+  g.set(0, resized(real * length.as(real.dtype()), axis, length, sizes[axis]));
+}
+
+// All numbers but the first, and of even lengths the last, stand for themselves and their mirror image.
+void inverse_real_dft_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0));
+  const size_t axis = sizes.size() - 2;
+  const Size length = Size::element(reshape(g.x(1), {Size(g.b, 1)}), 0);
+  const Var bins = g.dy().apply("real_dft", {g.x(1)});
+  const Var number = counting(Size(bins, axis)), twice = number * 2;
+  const Var single = number.apply("equal", {number.number(0)}).apply("or", {twice.apply("equal", {length.scalar()})});
+  const Var weight = select(single, g.dy().number(1), g.dy().number(2)) / length.as(g.dy().dtype());
+  const Var weighted = bins * reshape(weight, {Size(bins, axis), Size(g.b, 1)});
+  g.set(0, resized(weighted, axis, Size(bins, axis), sizes[axis]));
+}
+
 OpDef fourier_row(const char* name, const char* summary, void (*infer)(InferContext&),
-                  void (*reference)(KernelContext&), Oracle oracle, std::vector<const char*> cases) {
+                  void (*reference)(KernelContext&), void (*gradient)(GradientContext&), Oracle oracle,
+                  std::vector<const char*> cases) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::floats}, shape_operand("length")},
@@ -250,6 +311,7 @@ OpDef fourier_row(const char* name, const char* summary, void (*infer)(InferCont
           .precision = Precision::accumulate_f32,
           .infer = infer,
           .flops = fourier_flops,
+          .gradient = gradient,
           .reference = reference,
           .oracle = oracle,
           .cases = std::move(cases)};
@@ -260,7 +322,7 @@ std::vector<OpDef> make_fourier_rows() {
       "dft",
       "discrete Fourier transform along one axis of complex numbers, which are pairs along the last dim; the inverse "
       "divides by the length",
-      infer_dft, dft,
+      infer_dft, dft, dft_rule,
       {"(lambda z: np.stack([z.real, z.imag], -1).astype(x.dtype))((np.fft.ifft if inverse else np.fft.fft)(x[..., 0] "
        "+ "
        "1j * x[..., 1], axis=axis if axis >= 0 else axis + 1))"},
@@ -275,7 +337,7 @@ std::vector<OpDef> make_fourier_rows() {
       fourier_row("real_dft",
                   "the first length / 2 + 1 numbers, as pairs along a new last dim, of the discrete Fourier transform "
                   "along the last axis, which is cut or filled with zeros to `length`",
-                  infer_real_dft, real_dft,
+                  infer_real_dft, real_dft, real_dft_rule,
                   {"(lambda z: np.stack([z.real, z.imag], -1).astype(x.dtype))(np.fft.rfft(x, int(length)))"},
                   {"f32[2, 8], i64[]=[8]", "f32[3, 7], i64[]=[12]", "f64[9], i32[]=[5]", "f32[2, 37], i64[]=[37]",
                    "f32[0, 4], i64[]=[4]", "f32[3], i64[]=[1]"}),
@@ -284,7 +346,7 @@ std::vector<OpDef> make_fourier_rows() {
           "the `length` real numbers whose discrete Fourier transform along the last axis begins with the "
           "length / 2 + 1 given pairs; more are ignored, missing ones are 0, as are imaginary parts that no real "
           "numbers give",
-          infer_inverse_real_dft, inverse_real_dft,
+          infer_inverse_real_dft, inverse_real_dft, inverse_real_dft_rule,
           {"np.fft.irfft(x[..., 0] + 1j * x[..., 1], int(length)).astype(x.dtype)"},
           {"f32[2, 5, 2], i64[]=[8]", "f32[3, 5, 2], i64[]=[9]", "f32[3, 7, 2], i64[]=[6]", "f64[3, 2], i32[]=[11]",
            "f32[0, 3, 2], i64[]=[4]", "f32[2, 1, 2], i64[]=[1]"}),

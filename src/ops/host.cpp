@@ -3,6 +3,7 @@
 
 #include "ir/gradient.h"
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 

@@ -2,6 +2,7 @@
 #include <queue>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/image.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
@@ -59,6 +60,15 @@ std::array<float, 4> cubic(float fraction, float a, bool steps) {
 }
 
 }  // namespace
+
+std::vector<AttrDef> resize_attributes() {
+  return {word("mode", "nearest", {"nearest", "bilinear", "bicubic"}),
+          word("coordinates", "asymmetric", {"asymmetric", "half_pixel", "align_corners"}),
+          word("rounding", "floor", {"floor", "half_up", "half_down", "ceil"}),
+          number("cubic", -0.75),
+          flag("exclude_outside"),
+          flag("steps")};
+}
 
 Sampling resize_sampling(const AttributeView& attr, int64_t in, int64_t out) {
   const std::string &mode = attr.text("mode"), &coordinates = attr.text("coordinates");
@@ -353,12 +363,10 @@ std::vector<OpDef> make_image_rows() {
            "corner on corner; cubic is Keys' parameter; exclude_outside leaves taps outside the image out, steps "
            "rounds distances to 1/1024; half_down rounds halves down, half_up away from 0",
        .inputs = {{"x", Accepts::numbers}, shape_operand("size")},
-       .attributes = {word("mode", "nearest", {"nearest", "bilinear", "bicubic"}),
-                      word("coordinates", "asymmetric", {"asymmetric", "half_pixel", "align_corners"}),
-                      word("rounding", "floor", {"floor", "half_up", "half_down", "ceil"}), number("cubic", -0.75),
-                      flag("exclude_outside"), flag("steps")},
+       .attributes = resize_attributes(),
        .precision = Precision::accumulate_f32,
        .infer = infer_resize,
+       .gradient = resize2d_rule,
        .reference = resize,
        .oracle = {"resize2d(x, size, mode, coordinates)", kTensorFlow},
        .cases = {"f32[1, 4, 5, 3], i32[2]=[7, 3]", "i32[2, 3, 3, 1], i32[2]=[6, 6] {coordinates = half_pixel}",
@@ -379,6 +387,7 @@ std::vector<OpDef> make_image_rows() {
        .attributes = {word("mode", "bilinear", {"nearest", "bilinear"}), number("outside", 0)},
        .precision = Precision::accumulate_f32,
        .infer = infer_crop,
+       .gradient = crop_and_resize_rule,
        .reference = crop_and_resize,
        .oracle =
            {"tf.image.crop_and_resize(image, boxes, tf.cast(index, tf.int32), tf.cast(size, tf.int32), mode, outside)",
@@ -401,6 +410,7 @@ std::vector<OpDef> make_image_rows() {
        .results = {"indices", "scores", "count"},
        .traits = kDynamicResult,
        .infer = infer_suppression,
+       .no_gradient = "which boxes stay is piecewise constant; gather the scores by the indices",
        .reference = non_max_suppression,
        .oracle = {"non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad)", kTensorFlow},
        .cases =
@@ -422,6 +432,7 @@ std::vector<OpDef> make_image_rows() {
        .attributes = {flag("pad_per_class"), flag("clip_boxes", true)},
        .results = {"boxes", "scores", "classes", "count"},
        .infer = infer_combined,
+       .no_gradient = "which boxes stay is piecewise constant",
        .reference = combined_non_max_suppression,
        .oracle = {"tuple(tf.image.combined_non_max_suppression(boxes, scores, int(most), int(total), float(iou), "
                   "float(least_score), pad_per_class, clip_boxes))",

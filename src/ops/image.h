@@ -13,7 +13,9 @@ struct Sampling {
   std::vector<std::array<float, 4>> weights;
   size_t count = 1;  // taps that count
 };
-/// By the attributes of resize2d.
+/// Those of resize2d and of its gradient.
+std::vector<AttrDef> resize_attributes();
+/// By these attributes.
 Sampling resize_sampling(const AttributeView& attr, int64_t in, int64_t out);
 
 }  // namespace cairn

@@ -1,6 +1,7 @@
 // Ops that read or write at positions given as data. A negative index counts from the end, where all are not from the start;
 // out of range is an error.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -236,6 +237,59 @@ void one_hot(KernelContext& context) {
   });
 }
 
+// The rows of dy summed where they came from, for x as [batch, middle, size, width] and dy as [batch, middle, picks, width].
+void gather_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0)), index_sizes = sizes_of(g, g.x(1));
+  const auto batch = static_cast<size_t>(g.attr.integer("batch_dims"));
+  const size_t axis = axis_from_start(g.attr.integer("axis"), sizes.size());
+  const Size outer = product_of(g.b, sizes, 0, batch), middle = product_of(g.b, sizes, batch, axis),
+             &size = sizes[axis], width = product_of(g.b, sizes, axis + 1, sizes.size()),
+             picks = product_of(g.b, index_sizes, batch, index_sizes.size());
+  Var places = reshape(counted_from_start(g.x(1), size.scalar()), {outer, picks});
+  if (!outer.is(1)) places = places + reshape(counting(outer) * size.scalar(), {outer, Size(g.b, 1)});
+  Var rows = reshape(g.dy(), {outer, middle, picks, width});
+  if (!middle.is(1)) rows = transpose(rows, {0, 2, 1, 3});
+  const Size lines = outer * size, long_width = middle * width;
+  Var sums = sum_rows(reshape(rows, {outer * picks, long_width}), reshape(places, {outer * picks}), lines);
+  if (!middle.is(1)) sums = transpose(reshape(sums, {outer, size, middle, width}), {0, 2, 1, 3});
+  g.set(0, reshape_like(sums, g.x(0)));
+}
+
+void gather_nd_rule(GradientContext& g) {
+  const auto batch = static_cast<size_t>(g.attr.integer("batch_dims"));
+  const RowNumbers at = row_numbers(g, g.x(1), sizes_of(g, g.x(0)), batch, false);
+  g.set(0, reshape_like(sum_rows(reshape(g.dy(), {at.count, at.width}), at.numbers, at.rows), g.x(0)));
+}
+
+void scatter_nd_rule(GradientContext& g) {
+  const RowNumbers at = row_numbers(g, g.x(0), sizes_of(g, g.dy()), 0, false);
+  g.set(1, reshape_like(gather_rows(reshape(g.dy(), {at.rows, at.width}), at.numbers), g.x(1)));
+}
+
+// An update has the gradient of its place unless a later one took that.
+void scatter_update_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, apply_again(g, {g.dy(), g.x(1), zeros_like(g.x(2))})[0]);
+  if (!g.wanted(2)) return;
+  const RowNumbers at = row_numbers(g, g.x(1), sizes_of(g, g.x(0)), 0, g.attr.boolean("padded"));
+  Var parts = gather_rows_or_zeros(reshape(g.dy(), {at.rows, at.width}), at.numbers);
+  if (!at.count.is(1)) {
+    const Size one(g.b, 1);
+    const Var order = counting(at.count), nobody = order.number(-1);
+    const Var last = broadcast_to_like(nobody, counting(at.rows))
+                         .apply("scatter_update", {reshape(at.numbers, {at.count, one}), order}, {{"padded", true}});
+    const Var stays = gather_rows_or_zeros(last, at.numbers).apply("equal", {order});
+    parts = keep_where(reshape(stays, {at.count, one}), parts);
+  }
+  g.set(2, reshape_like(parts, g.x(2)));
+}
+
+void one_hot_rule(GradientContext& g) {
+  const Var on = g.x(2).number(1), off = g.x(2).number(0);
+  const Var chosen = sum_to_like(g.dy() * apply_again(g, {g.x(0), g.x(1), on, off})[0], on);
+  g.set(2, chosen);
+  if (g.wanted(3)) g.set(3, sum_to_like(g.dy(), off) - chosen);
+}
+
 std::vector<OpDef> make_indexing_rows() {
   const InputDef x = {"x"}, indices = index_operand("indices");
   return {
@@ -246,6 +300,7 @@ std::vector<OpDef> make_indexing_rows() {
        .inputs = {x, indices},
        .attributes = {integer("axis", 0), integer("batch_dims", 0), flag("from_start")},
        .infer = infer_gather,
+       .gradient = gather_rule,
        .reference = gather,
        .oracle = {"tf.gather(x, indices, axis=axis, batch_dims=batch_dims)", kTensorFlow},
        .cases = {"f32[5, 3], i64[2]=[4, 0]", "f32[2, 5], i32[2, 2]=[0, 4, 1, 1] {axis = 1}", "f32[5], i64[]=[2]",
@@ -260,6 +315,7 @@ std::vector<OpDef> make_indexing_rows() {
        .inputs = {x, indices},
        .attributes = {integer("batch_dims", 0), flag("from_start")},
        .infer = infer_gather_nd,
+       .gradient = gather_nd_rule,
        .reference = gather_nd,
        .oracle = {"tf.gather_nd(x, indices, batch_dims)", kTensorFlow},
        .cases = {"f32[3, 4], i64[2, 2]=[0, 1, 2, 3]", "f32[3, 4], i32[2, 1]=[2, 0]",
@@ -273,6 +329,7 @@ std::vector<OpDef> make_indexing_rows() {
        .attributes = {flag("from_start")},
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_nd,
+       .gradient = scatter_nd_rule,
        .reference = scatter_nd,
        .oracle = {"tf.scatter_nd(tf.cast(indices, tf.int64), updates, tf.cast(shape, tf.int64))", kTensorFlow},
        .cases = {"i64[3, 1]=[1, 4, 1], f32[3], i64[1]=[6]", "i32[2, 1]=[2, 0], f32[2, 3], i32[2]=[4, 3]",
@@ -286,6 +343,7 @@ std::vector<OpDef> make_indexing_rows() {
        .attributes = {flag("padded"), flag("from_start")},
        .traits = kInPlace,
        .infer = infer_scatter_update,
+       .gradient = scatter_update_rule,
        .reference = scatter_update,
        .oracle = {"(lambda kept: tf.tensor_scatter_nd_update(x, tf.cast(indices[kept], tf.int64), updates[kept]))("
                   "(indices >= 0).all(-1) if padded else ...)",
@@ -299,6 +357,7 @@ std::vector<OpDef> make_indexing_rows() {
        .inputs = {indices, shape_operand("depth"), {"on", Accepts::number_or_bool}, {"off", Accepts::number_or_bool}},
        .attributes = {integer("axis", -1)},
        .infer = infer_one_hot,
+       .gradient = one_hot_rule,
        .reference = one_hot,
        .oracle = {"tf.one_hot(indices, int(depth), on, off, axis)", kTensorFlow},
        .cases = {"i64[3]=[0, 2, 1], i64[]=[3], f32[]=[1], f32[]=[0]",

@@ -1,6 +1,7 @@
 // Matrix products and convolutions, with the gradients of convolutions. Sums of floats are kept in f64 and rounded once;
 // integers wrap.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -221,6 +222,56 @@ void conv2d(KernelContext& context) {
   });
 }
 
+// One matrix b for all matrices a: the sum over the batch is part of one product of their rows.
+Var of_shared_factor(GradientContext& g, bool transpose_b) {
+  const Sizes rows_of_a = sizes_of(g, g.x(0)), rows_of_dy = sizes_of(g, g.dy());
+  const size_t last = rows_of_a.size() - 1;
+  const Size rows = product_of(g.b, rows_of_a, 0, last);
+  const Var a = reshape(g.x(0), {rows, rows_of_a[last]}), dy = reshape(g.dy(), {rows, rows_of_dy[last]});
+  return transpose_b ? matmul(dy, a, true) : matmul(a, dy, true);
+}
+
+void matmul_rule(GradientContext& g) {
+  const bool ta = g.attr.boolean("transpose_a"), tb = g.attr.boolean("transpose_b");
+  const Var a = g.x(0), b = g.x(1), dy = g.dy();
+  if (g.wanted(0)) g.set(0, sum_to_like(ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb), a));
+  if (!g.wanted(1)) return;
+  const bool shared = a.shape().ranked && b.shape().ranked && dy.shape().ranked && b.shape().rank() == 2;
+  if (shared && a.shape().rank() > 2 && !ta) return g.set(1, of_shared_factor(g, tb));
+  g.set(1, sum_to_like(tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false), b));
+}
+
+// With the attributes of the node, on sizes that an operand tells where the row takes one.
+Var convolution(const GradientContext& g, const char* op, Var a, Var b) {
+  return {g.b, g.b.add(op, {a.value, b.value}, g.node().attributes)};
+}
+Var convolution_gradient(const GradientContext& g, const char* op, Var a, Var b, Var like) {
+  const Type type = Type::tensor(a.dtype(), like.shape());
+  return {
+      g.b,
+      g.b.add_node(op_named(op), {a.value, b.value, dims_of(like).value}, g.node().attributes, {}, {type})->result()};
+}
+Var by_image(const GradientContext& g, Var dy, Var kernel, Var like) {
+  return convolution_gradient(g, "conv2d_input_gradient", dy, kernel, like);
+}
+Var by_kernel(const GradientContext& g, Var x, Var dy, Var like) {
+  return convolution_gradient(g, "conv2d_kernel_gradient", x, dy, like);
+}
+
+void conv2d_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, by_image(g, g.dy(), g.x(1), g.x(0)));
+  if (g.wanted(1)) g.set(1, by_kernel(g, g.x(0), g.dy(), g.x(1)));
+}
+// Of a convolution's three tensors x, kernel and dy each is linear in both others.
+void conv2d_input_gradient_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, convolution(g, "conv2d", g.dy(), g.x(1)));
+  if (g.wanted(1)) g.set(1, by_kernel(g, g.dy(), g.x(0), g.x(1)));
+}
+void conv2d_kernel_gradient_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, by_image(g, g.x(1), g.dy(), g.x(0)));
+  if (g.wanted(1)) g.set(1, convolution(g, "conv2d", g.x(0), g.dy()));
+}
+
 std::vector<AttrDef> conv2d_attributes() {
   return {integers("strides", {1, 1}), integers("dilations", {1, 1}),
           word("padding", "valid", {"valid", "same", "same_lower", "explicit"}), integers("pads", {0, 0, 0, 0}),
@@ -239,6 +290,7 @@ std::vector<OpDef> make_linear_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_matmul,
        .flops = [](const InferContext& context) { return matmul_flops(context); },
+       .gradient = matmul_rule,
        .reference = matmul,
        .oracle =
            {"np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)"},
@@ -258,6 +310,7 @@ std::vector<OpDef> make_linear_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d,
        .flops = [](const InferContext& context) { return conv2d_flops(context); },
+       .gradient = conv2d_rule,
        .reference = conv2d<Wanted::y>,
        .oracle = {"conv2d(x, kernel, strides, dilations, padding, pads, groups)", kTensorFlow},
        .cases = {"f32[1, 5, 5, 1], f32[3, 3, 1, 1]", "f32[2, 8, 9, 3], f32[3, 3, 3, 16] {padding = same}",
@@ -280,6 +333,7 @@ std::vector<OpDef> make_linear_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d_gradient<false>,
        .flops = conv2d_input_gradient_flops,
+       .gradient = conv2d_input_gradient_rule,
        .reference = conv2d<Wanted::x>,
        .oracle =
            {"conv2d_gradients(np.zeros(shape, dy.dtype), kernel, dy, strides, dilations, padding, pads, groups)[0]"},
@@ -308,6 +362,7 @@ std::vector<OpDef> make_linear_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_conv2d_gradient<true>,
        .flops = [](const InferContext& context) { return conv2d_kernel_gradient_flops(context); },
+       .gradient = conv2d_kernel_gradient_rule,
        .reference = conv2d<Wanted::kernel>,
        .oracle = {"conv2d_gradients(x, np.zeros(shape, x.dtype), dy, strides, dilations, padding, pads, groups)[1]"},
        .cases = {"f32[1, 5, 5, 1], f32[1, 3, 3, 1], i64[4]=[3, 3, 1, 1]",

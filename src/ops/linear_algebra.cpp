@@ -3,6 +3,7 @@
 #include <eigen3/Eigen/Dense>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -263,6 +264,10 @@ OpDef of_matrices(const char* name, const char* summary, void (*infer)(InferCont
           .oracle = oracle,
           .cases = std::move(cases)};
 }
+OpDef with_rule(OpDef row, void (*gradient)(GradientContext&)) {
+  row.gradient = gradient;
+  return row;
+}
 OpDef with_results(OpDef row, std::vector<const char*> results, std::vector<AttrDef> attributes = {}) {
   row.results = std::move(results), row.attributes = std::move(attributes);
   return row;
@@ -282,63 +287,81 @@ std::vector<OpDef> make_linear_algebra_rows() {
   inverse.attributes = {flag("adjoint")};
   inverse.cases.push_back("f32[2, 2]=[2, 5, 1, 3] {adjoint = true}");
   return {
-      inverse,
-      of_matrices("determinant", "determinant of square matrices, 1 of empty ones", infer_determinant<1>, determinant,
-                  {"np.linalg.det(x)"}, kSquareCases),
-      with_results(of_matrices("log_determinant",
-                               "sign of the determinant of square matrices, 0 of a singular one, and the logarithm of "
-                               "its magnitude",
-                               infer_determinant<2>, log_determinant, {"tuple(np.linalg.slogdet(x))"}, kSquareCases),
-                   {"sign", "log"}),
-      of_matrices("cholesky",
-                  "lower triangular L with x = L L^T, of which the lower triangle alone is read; a matrix that is not "
-                  "positive definite is an error",
-                  infer_square, cholesky, {"np.linalg.cholesky(x)"},
-                  {"f32[2, 2]=[4, 2, 2, 3]", "f64[2, 2, 2]=[4, 2, 2, 3, 9, 0, 0, 1]", "f32[0, 3, 3]", "f32[1, 1]=[4]",
-                   "f32[3, 3]=[4, 2, 1, 2, 5, 3, 1, 3, 6]"}),
-      solver("matrix_solve",
-             "y with a y = b, or with a^T y = b when adjoint; leading dims broadcast, a singular matrix is an error",
-             {flag("adjoint")}, matrix_solve, {"np.linalg.solve(np.swapaxes(a, -1, -2) if adjoint else a, b)"},
-             {"f32[2, 2]=[2, 1, 1, 3], f32[2, 3]", "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2], f64[2, 2, 1]",
-              "f32[2, 2]=[2, 5, 1, 3], f32[2, 1] {adjoint = true}", "f32[0, 2, 2], f32[0, 2, 1]",
-              "f32[2, 2]=[2, 1, 1, 3], f32[3, 2, 2]"}),
-      solver("triangular_solve",
-             "y with t y = b, or with t^T y = b when adjoint, for the lower or upper triangle t of a; leading dims "
-             "broadcast, a 0 on the diagonal is an error",
-             {flag("lower", true), flag("adjoint")}, triangular_solve,
-             {"(lambda t: np.linalg.solve(np.swapaxes(t, -1, -2) if adjoint else t, b))((np.tril if lower else "
-              "np.triu)(a))"},
-             {"f32[2, 2]=[2, 1, 1, 3], f32[2, 3]", "f32[2, 2]=[2, 1, 1, 3], f32[2, 3] {lower = false}",
-              "f32[2, 2]=[2, 1, 1, 3], f32[2, 3] {adjoint = true}",
-              "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2], f64[2, 2, 1] {lower = false, adjoint = true}",
-              "f32[2, 2]=[2, 1, 1, 3], f32[3, 2, 2]", "f32[0, 2, 2], f32[0, 2, 1]"}),
+      with_rule(inverse, matrix_inverse_rule),
+      with_rule(of_matrices("determinant", "determinant of square matrices, 1 of empty ones", infer_determinant<1>,
+                            determinant, {"np.linalg.det(x)"}, kSquareCases),
+                determinant_rule),
       with_results(
+          with_rule(of_matrices("log_determinant",
+                                "sign of the determinant of square matrices, 0 of a singular one, and the logarithm of "
+                                "its magnitude",
+                                infer_determinant<2>, log_determinant, {"tuple(np.linalg.slogdet(x))"}, kSquareCases),
+                    log_determinant_rule),
+          {"sign", "log"}),
+      with_rule(
           of_matrices(
-              "qr",
-              "x = q r with orthonormal columns of q (Householder reflections; a diagonal element of r "
-              "has the opposite sign of what it reflects) and an upper triangular r; full: q is square",
-              infer_qr, qr, {"tuple(np.linalg.qr(x, 'complete' if full else 'reduced'))"},
-              {"f32[2, 2]=[2, 1, 1, 3]", "f32[3, 2]=[0, 2, 1, 1, 0, 4] {full = true}", "f32[3, 2]=[1, 2, 1, 1, 0, 4]",
-               "f32[2, 3]=[1, 2, 1, 1, 0, 4]", "f64[2, 2, 1]=[1, 2, 3, 4]", "f32[0, 2, 2]"}),
-          {"q", "r"}, {flag("full")}),
-      with_results(of_matrices("svd",
-                               "x = u diag(s) v^T with falling singular values s >= 0 and orthonormal columns of u and "
-                               "v, whose common signs are not told; full: u and v are square; NaN of a matrix with NaN",
-                               infer_svd, svd,
-                               untested("signs are free: linear_algebra_test.cpp multiplies the factors, and "
-                                        "make_ops.py compares with TensorFlow's"),
-                               {"f32[2, 2]=[2, 1, 1, 3]", "f32[3, 2]=[0, 2, 1, 1, 0, 4] {full = true}",
-                                "f64[2, 2, 3]=[0, 2, 1, 1, 0, 4, 3, 3, 3, 1, 1, 1]", "f32[2, 0, 3]"}),
-                   {"s", "u", "v"}, {flag("full")}),
+              "cholesky",
+              "lower triangular L with x = L L^T, of which the lower triangle alone is read; a matrix that is not "
+              "positive definite is an error",
+              infer_square, cholesky, {"np.linalg.cholesky(x)"},
+              {"f32[2, 2]=[4, 2, 2, 3]", "f64[2, 2, 2]=[4, 2, 2, 3, 9, 0, 0, 1]", "f32[0, 3, 3]", "f32[1, 1]=[4]",
+               "f32[3, 3]=[4, 2, 1, 2, 5, 3, 1, 3, 6]"}),
+          cholesky_rule),
+      with_rule(
+          solver(
+              "matrix_solve",
+              "y with a y = b, or with a^T y = b when adjoint; leading dims broadcast, a singular matrix is an error",
+              {flag("adjoint")}, matrix_solve, {"np.linalg.solve(np.swapaxes(a, -1, -2) if adjoint else a, b)"},
+              {"f32[2, 2]=[2, 1, 1, 3], f32[2, 3]", "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2], f64[2, 2, 1]",
+               "f32[2, 2]=[2, 5, 1, 3], f32[2, 1] {adjoint = true}", "f32[0, 2, 2], f32[0, 2, 1]",
+               "f32[2, 2]=[2, 1, 1, 3], f32[3, 2, 2]"}),
+          matrix_solve_rule),
+      with_rule(
+          solver("triangular_solve",
+                 "y with t y = b, or with t^T y = b when adjoint, for the lower or upper triangle t of a; leading dims "
+                 "broadcast, a 0 on the diagonal is an error",
+                 {flag("lower", true), flag("adjoint")}, triangular_solve,
+                 {"(lambda t: np.linalg.solve(np.swapaxes(t, -1, -2) if adjoint else t, b))((np.tril if lower else "
+                  "np.triu)(a))"},
+                 {"f32[2, 2]=[2, 1, 1, 3], f32[2, 3]", "f32[2, 2]=[2, 1, 1, 3], f32[2, 3] {lower = false}",
+                  "f32[2, 2]=[2, 1, 1, 3], f32[2, 3] {adjoint = true}",
+                  "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2], f64[2, 2, 1] {lower = false, adjoint = true}",
+                  "f32[2, 2]=[2, 1, 1, 3], f32[3, 2, 2]", "f32[0, 2, 2], f32[0, 2, 1]"}),
+          triangular_solve_rule),
       with_results(
-          of_matrices("self_adjoint_eig",
-                      "rising eigenvalues of symmetric matrices, of which the lower triangle alone is read, and "
-                      "their eigenvectors of length 1 as columns, whose signs are not told; NaN of a matrix "
-                      "with NaN",
-                      infer_eig, self_adjoint_eig,
-                      untested("signs are free: linear_algebra_test.cpp multiplies the factors, and "
-                               "make_ops.py compares with TensorFlow's"),
-                      {"f32[2, 2]=[2, 1, 1, 3]", "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2]", "f32[0, 3, 3]"}),
+          with_rule(
+              of_matrices("qr",
+                          "x = q r with orthonormal columns of q (Householder reflections; a diagonal element of r "
+                          "has the opposite sign of what it reflects) and an upper triangular r; full: q is square",
+                          infer_qr, qr, {"tuple(np.linalg.qr(x, 'complete' if full else 'reduced'))"},
+                          {"f32[2, 2]=[2, 1, 1, 3]", "f32[3, 2]=[0, 2, 1, 1, 0, 4] {full = true}",
+                           "f32[3, 2]=[1, 2, 1, 1, 0, 4]", "f32[2, 3]=[1, 2, 1, 1, 0, 4]", "f64[2, 2, 1]=[1, 2, 3, 4]",
+                           "f32[0, 2, 2]"}),
+              qr_rule),
+          {"q", "r"}, {flag("full")}),
+      with_results(
+          with_rule(
+              of_matrices("svd",
+                          "x = u diag(s) v^T with falling singular values s >= 0 and orthonormal columns of u and "
+                          "v, whose common signs are not told; full: u and v are square; NaN of a matrix with NaN",
+                          infer_svd, svd,
+                          untested("signs are free: linear_algebra_test.cpp multiplies the factors, and "
+                                   "make_ops.py compares with TensorFlow's"),
+                          {"f32[2, 2]=[2, 1, 1, 3]", "f32[3, 2]=[0, 2, 1, 1, 0, 4] {full = true}",
+                           "f64[2, 2, 3]=[0, 2, 1, 1, 0, 4, 3, 3, 3, 1, 1, 1]", "f32[2, 0, 3]"}),
+              svd_rule),
+          {"s", "u", "v"}, {flag("full")}),
+      with_results(
+          with_rule(
+              of_matrices("self_adjoint_eig",
+                          "rising eigenvalues of symmetric matrices, of which the lower triangle alone is read, and "
+                          "their eigenvectors of length 1 as columns, whose signs are not told; NaN of a matrix "
+                          "with NaN",
+                          infer_eig, self_adjoint_eig,
+                          untested("signs are free: linear_algebra_test.cpp multiplies the factors, and "
+                                   "make_ops.py compares with TensorFlow's"),
+                          {"f32[2, 2]=[2, 1, 1, 3]", "f64[2, 2, 2]=[4, 1, 1, 3, 1, 0.5, 0.5, 2]", "f32[0, 3, 3]"}),
+              self_adjoint_eig_rule),
           {"values", "vectors"}),
   };
 }

@@ -493,7 +493,10 @@ std::vector<OpDef> make_list_rows() {
   rows[2].attributes = {flag("grow"), flag("add")};
   rows[4].results = {"list", "y"};
   rows[5].attributes = {flag("grow")};
-  for (OpDef& row : rows) row.traits |= kNotFoldable;
+  for (OpDef& row : rows) {
+    row.traits |= kNotFoldable;
+    if (!row.gradient) row.no_gradient = "only the number of elements counts, or their lengths";
+  }
   return rows;
 }
 

@@ -1,5 +1,6 @@
 // Lookup tables whose content is known: two vectors.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -46,6 +47,15 @@ void find_key(KernelContext& context) {
   look_up(int32_t());
 }
 
+// Each element looks up which value it is; those that find none have the default.
+void find_key_rule(GradientContext& g) {
+  const Var numbers = counting(Size(g.x(1), 0)), nobody = numbers.number(-1);
+  const Var place = apply_again(g, {g.x(0), numbers, g.x(2), nobody})[0];
+  g.set(1, sum_elements(g.dy(), place, g.x(1)));
+  const Var rest = keep_where(place < 0, g.dy());
+  if (g.wanted(3)) g.set(3, reshape_like(count_of(g.x(3)).is(1) ? reduce_sum(flattened(rest), {0}) : rest, g.x(3)));
+}
+
 std::vector<OpDef> make_lookup_rows() {
   return {
       {.name = "find_key",
@@ -54,6 +64,7 @@ std::vector<OpDef> make_lookup_rows() {
            "are sorted, and differ",
        .inputs = {{"keys"}, {"values"}, {"x"}, {"default"}},
        .infer = infer_find_key,
+       .gradient = find_key_rule,
        .reference = find_key,
        .oracle = {"np.array([dict(zip(keys.tolist(), values)).get(int(key), default.flat[min(i, default.size - 1)]) "
                   "for i, key in "

@@ -1,5 +1,6 @@
 // Losses that come with their gradient, because both share the exponentials. Sums are kept in f64.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -98,6 +99,46 @@ std::vector<Value*> cross_entropy_by_exp(Builder& b, const Node& node) {
   Value* sum = b.add("reduce_sum", {powers}, keep);
   Value* terms = b.add("mul", {labels, b.add("sub", {b.add("log", {sum}), centred})});
   return {b.add("reduce_sum", {terms}, drop), b.add("sub", {b.add("div", {powers, sum}), labels})};
+}
+
+// x along a new last dim.
+Var with_classes(const GradientContext& g, Var x) {
+  Sizes sizes = sizes_of(g, x);
+  sizes.emplace_back(g.b, 1);
+  return reshape(x, sizes);
+}
+// dx of softmax(x) = y for dy.
+Var of_softmax(Var y, Var dy) { return y * (dy - reduce_sum(dy * y, {-1}, true)); }
+
+// Result 1, softmax - labels, is the slope where labels add up to 1; else the softmax counts as often as they do.
+void softmax_cross_entropy_rule(GradientContext& g) {
+  const Var labels = g.x(1), soft = g.y(1) + labels;
+  std::optional<Var> dx, dlabels;
+  if (g.has_dy(0)) {
+    const Var dloss = with_classes(g, g.dy(0));
+    dx = dloss * (soft * reduce_sum(labels, {-1}, true) - labels);
+    if (g.wanted(1)) dlabels = -dloss * g.x(0).apply("log_softmax");
+  }
+  if (g.has_dy(1)) {
+    const Var more = of_softmax(soft, g.dy(1));
+    dx = dx ? *dx + more : more;
+    dlabels = dlabels ? *dlabels - g.dy(1) : -g.dy(1);
+  }
+  if (dx) g.set(0, *dx);
+  if (dlabels) g.set(1, *dlabels);
+}
+void sparse_softmax_cross_entropy_rule(GradientContext& g) {
+  std::optional<Var> dx;
+  if (g.has_dy(0)) dx = with_classes(g, g.dy(0)) * g.y(1);
+  if (g.has_dy(1)) {
+    const Var more = of_softmax(g.x(0).apply("softmax"), g.dy(1));
+    dx = dx ? *dx + more : more;
+  }
+  if (dx) g.set(0, *dx);
+}
+void ctc_loss_rule(GradientContext& g) {
+  if (g.has_dy(1)) refuse_gradient(g, "its gradient cannot be differentiated again");
+  g.set(0, with_classes(g, g.dy(0)) * g.y(1));
 }
 
 void infer_ctc_loss(InferContext& context) {
@@ -266,6 +307,7 @@ std::vector<OpDef> make_losses_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_cross_entropy,
        .flops = cross_entropy_flops,
+       .gradient = softmax_cross_entropy_rule,
        .decompose = cross_entropy_by_exp,
        .reference = dense_cross_entropy,
        .oracle = {"cross_entropy(logits, labels)"},
@@ -281,6 +323,7 @@ std::vector<OpDef> make_losses_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_sparse_cross_entropy,
        .flops = cross_entropy_flops,
+       .gradient = sparse_softmax_cross_entropy_rule,
        .reference = sparse_cross_entropy,
        .oracle = {"cross_entropy(logits, np.eye(logits.shape[-1], dtype=logits.dtype)[labels])"},
        .cases = {"f32[2, 3], i64[2]=[2, 0]", "f32[4, 10], i32[4]=[9, 0, 3, 3]", "f32[3, 67], i64[3]=[66, 0, 31]",
@@ -304,6 +347,7 @@ std::vector<OpDef> make_losses_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_ctc_loss,
        .flops = ctc_flops,
+       .gradient = ctc_loss_rule,
        .reference = ctc_loss,
        .oracle = {"ctc_loss(logits, places, labels, lengths, merge_repeated, collapse_repeated, ignore_longer)",
                   kTensorFlow},

@@ -1,5 +1,6 @@
 // Grey dilation of NHWC images by one structuring function a channel, and its gradients.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -96,8 +97,44 @@ void dilation2d_gradient(KernelContext& context) {
   });
 }
 
+void infer_dilation_places(InferContext& context) {
+  const Shape shape(dilated_dims(context));
+  for (int i = 0; i < 2; ++i) context.result(kI64, shape);
+}
+
+void dilation2d_places(KernelContext& context) {
+  allocate_results(context);
+  with_floats(context.input(0).dtype(), [&](auto tag) {
+    for_each_largest<decltype(tag)>(context, context.output(0).dims(),
+                                    [&](int64_t n, auto, int64_t of_image, int64_t of_kernel) {
+                                      data<int64_t>(context.output(0))[n] = of_image;
+                                      data<int64_t>(context.output(1))[n] = of_kernel;
+                                    });
+  });
+}
+
+// A row of this family on x, the kernel and dy, with the attributes of the node.
+Var dilated(const GradientContext& g, const char* op, size_t like) {
+  const Type type = Type::tensor(g.dy().dtype(), g.x(like).shape());
+  const std::vector<Value*> operands = {g.x(0).value, g.x(1).value, g.dy().value};
+  return {g.b, g.b.add_node(op_named(op), operands, g.node().attributes, {}, {type})->result()};
+}
+void dilation2d_rule(GradientContext& g) {
+  if (g.wanted(0)) g.set(0, dilated(g, "dilation2d_input_gradient", 0));
+  if (g.wanted(1)) g.set(1, dilated(g, "dilation2d_kernel_gradient", 1));
+}
+// By dy: what stands where the windows' largest sums are. By x and the kernel: zero, as the places are piecewise constant.
+template <size_t kInput>
+void dilation2d_gradient_rule(GradientContext& g) {
+  if (!g.wanted(2)) return;
+  const Node* found = g.b.add_node(op_named("dilation2d_places"), {g.x(0).value, g.x(1).value}, g.node().attributes);
+  const Var places = {g.b, found->result(kInput)};
+  g.set(2, gather_rows_or_zeros(flattened(g.dy()), places));
+}
+
 OpDef dilation_row(const char* name, const char* summary, void (*infer)(InferContext&),
-                   void (*reference)(KernelContext&), Oracle oracle, std::vector<const char*> cases) {
+                   void (*reference)(KernelContext&), void (*gradient)(GradientContext&), Oracle oracle,
+                   std::vector<const char*> cases) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::floats}, {"kernel", Accepts::floats}},
@@ -107,6 +144,7 @@ OpDef dilation_row(const char* name, const char* summary, void (*infer)(InferCon
           .precision = Precision::accumulate_f32,
           .infer = infer,
           .flops = dilation_flops,
+          .gradient = gradient,
           .reference = reference,
           .oracle = oracle,
           .cases = std::move(cases)};
@@ -118,7 +156,7 @@ std::vector<OpDef> make_morphology_rows() {
       "largest sum of a pixel and the kernel's element over it, for each window and channel; NaN never wins, and a "
       "window "
       "without a number gives the least one",
-      infer_dilation, dilation2d,
+      infer_dilation, dilation2d, dilation2d_rule,
       {"tf.nn.dilation2d(x, kernel, [1, *strides, 1], padding.upper(), 'NHWC', [1, *dilations, 1])", kTensorFlow},
       {"f32[1, 4, 4, 1], f32[2, 2, 1]", "f32[2, 7, 8, 3], f32[3, 2, 3] {strides = [2, 1], padding = same}",
        "f32[1, 9, 9, 2], f32[2, 3, 2] {dilations = [2, 3], padding = same}", "f64[1, 5, 5, 2], f64[3, 3, 2]"});
@@ -129,7 +167,7 @@ std::vector<OpDef> make_morphology_rows() {
   OpDef by_image =
       dilation_row("dilation2d_input_gradient",
                    "gradient of dilation2d by its image: each element of dy goes to the first pixel that won",
-                   infer_dilation_gradient<0>, dilation2d_gradient<0>,
+                   infer_dilation_gradient<0>, dilation2d_gradient<0>, dilation2d_gradient_rule<0>,
                    {"tf.raw_ops.Dilation2DBackpropInput(input=x, filter=kernel, out_backprop=dy, strides=[1, *strides, "
                     "1], rates=[1, "
                     "*dilations, 1], padding=padding.upper())",
@@ -138,13 +176,21 @@ std::vector<OpDef> make_morphology_rows() {
   OpDef by_kernel =
       dilation_row("dilation2d_kernel_gradient",
                    "gradient of dilation2d by its kernel: each element of dy goes to the first tap that won",
-                   infer_dilation_gradient<1>, dilation2d_gradient<1>,
+                   infer_dilation_gradient<1>, dilation2d_gradient<1>, dilation2d_gradient_rule<1>,
                    {"tf.raw_ops.Dilation2DBackpropFilter(input=x, filter=kernel, out_backprop=dy, "
                     "strides=[1, *strides, 1], rates=[1, *dilations, 1], padding=padding.upper())",
                     kTensorFlow},
                    cases);
   for (OpDef* row : {&by_image, &by_kernel}) row->inputs.push_back({"dy", Accepts::floats});
-  return {forward, by_image, by_kernel};
+  OpDef places = dilation_row(
+      "dilation2d_places",
+      "for each window of dilation2d the places of the first largest sum in the image and in the kernel, counted in "
+      "row-major order; -1 of a window without a number",
+      infer_dilation_places, dilation2d_places, nullptr, {"dilation2d_places(x, kernel, strides, dilations, padding)"},
+      forward.cases);
+  places.results = {"of_image", "of_kernel"};
+  places.precision = Precision::exact;
+  return {forward, by_image, by_kernel, places};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Normalisations along axes, and batch normalisation's training form. Sums are kept in f64.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -342,6 +343,7 @@ std::vector<OpDef> training_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_batch_norm_training,
        .flops = [](const InferContext& context) { return element_flops(context, 6); },
+       .gradient = batch_norm_training_rule,
        .decompose = batch_norm_training_by_means,
        .reference = batch_norm_training,
        .oracle = {"batch_norm_training(x, scale, offset, epsilon, axis)"},
@@ -364,6 +366,7 @@ std::vector<OpDef> training_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_batch_norm_gradient,
        .flops = [](const InferContext& context) { return element_flops(context, 10); },
+       .gradient = by_decomposition,
        .decompose = batch_norm_gradient_by_means,
        .reference = batch_norm_gradient,
        .oracle = {"batch_norm_gradient(dy, x, scale, mean, variance, epsilon, axis)"},
@@ -395,6 +398,7 @@ std::vector<OpDef> inference_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_along_axis,
        .flops = [](const InferContext& context) { return element_flops(context, 5); },
+       .gradient = softmax_rule,
        .decompose = softmax_by_exp,
        .reference = softmax<false>,
        .oracle = {"tf.nn.softmax(x, axis)", kTensorFlow},
@@ -407,6 +411,7 @@ std::vector<OpDef> inference_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_along_axis,
        .flops = [](const InferContext& context) { return element_flops(context, 5); },
+       .gradient = log_softmax_rule,
        .decompose = log_softmax_by_exp,
        .reference = softmax<true>,
        .oracle = {"tf.nn.log_softmax(x, axis)", kTensorFlow},
@@ -424,6 +429,7 @@ std::vector<OpDef> inference_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_batch_norm,
        .flops = [](const InferContext& context) { return element_flops(context, 2); },
+       .gradient = by_decomposition,
        .decompose = batch_norm_by_mul,
        .reference = batch_norm,
        .oracle = {"np.moveaxis((np.moveaxis(x, axis, -1) - mean) / np.sqrt(variance + np.float32(epsilon)) * scale + "
@@ -443,6 +449,7 @@ std::vector<OpDef> inference_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_layer_norm,
        .flops = [](const InferContext& context) { return element_flops(context, 8); },
+       .gradient = layer_norm_rule,
        .decompose = layer_norm_by_mean,
        .reference = layer_norm,
        .oracle = {"(x - x.mean(tuple(range(axis % x.ndim, x.ndim)), keepdims=True)) / "

@@ -1,5 +1,6 @@
 // Pooling over windows of NHWC images, and its gradients.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -189,6 +190,26 @@ void avg_pool2d_gradient(KernelContext& context) {
   });
 }
 
+// A pooling op with the attributes of the node.
+Var pooled(const GradientContext& g, const char* op, std::vector<Value*> inputs, const Shape& shape) {
+  const std::vector<Type> type = {Type::tensor(inputs[0]->type.dtype, shape)};
+  return {g.b, g.b.add_node(op_named(op), inputs, g.node().attributes, {}, type)->result()};
+}
+
+void max_pool2d_rule(GradientContext& g) {
+  g.set(0, pooled(g, "max_pool2d_gradient", {g.x(0).value, g.dy().value}, g.x(0).shape()));
+}
+void avg_pool2d_rule(GradientContext& g) {
+  g.set(0, pooled(g, "avg_pool2d_gradient", {g.dy().value, dims_of(g.x(0)).value}, g.x(0).shape()));
+}
+// By dy: what stands where each window's largest element is. By x: zero, as the places are piecewise constant.
+void max_pool2d_gradient_rule(GradientContext& g) {
+  if (!g.wanted(1)) return;
+  const Var places = {g.b, g.b.add("max_pool2d_indices", {g.x(0).value}, g.node().attributes)};
+  g.set(1, gather_rows_or_zeros(flattened(g.dy()), places));
+}
+void avg_pool2d_gradient_rule(GradientContext& g) { g.set(0, pooled(g, "avg_pool2d", {g.dy().value}, g.x(0).shape())); }
+
 std::vector<AttrDef> window_attributes(std::vector<AttrDef> more) {
   std::vector<AttrDef> all = {{"window", AttrKind::integers},
                               integers("strides", {1, 1}),
@@ -210,6 +231,7 @@ std::vector<OpDef> pooling_rows() {
        .traits = kReduction,
        .infer = infer_pool,
        .flops = pool_flops,
+       .gradient = max_pool2d_rule,
        .reference = max_pool2d,
        .oracle = {"pool2d('MAX', x, window, strides, dilations, padding, pads, ceil_mode, False)", kTensorFlow},
        .cases = {"f32[1, 4, 4, 1] {window = [2, 2], strides = [2, 2]}",
@@ -228,6 +250,7 @@ std::vector<OpDef> pooling_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_pool,
        .flops = pool_flops,
+       .gradient = avg_pool2d_rule,
        .reference = avg_pool2d,
        .oracle = {"pool2d('AVG', x, window, strides, [1, 1], padding, pads, ceil_mode, count_padding)", kTensorFlow},
        .cases = {"f32[1, 4, 4, 1] {window = [2, 2], strides = [2, 2]}",
@@ -271,6 +294,7 @@ std::vector<OpDef> pooling_gradient_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_max_pool_gradient,
        .flops = [](const InferContext& context) { return window_flops(context, context.shape(1)); },
+       .gradient = max_pool2d_gradient_rule,
        .reference = max_pool2d_gradient,
        .oracle = {"pool2d_gradient('MAX', x, dy, window, strides, dilations, padding, pads, False)"},
        .cases = {"f32[1, 4, 4, 1], f32[1, 2, 2, 1] {window = [2, 2], strides = [2, 2]}",
@@ -292,6 +316,7 @@ std::vector<OpDef> pooling_gradient_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_avg_pool_gradient,
        .flops = [](const InferContext& context) { return window_flops(context, context.shape(0)); },
+       .gradient = avg_pool2d_gradient_rule,
        .reference = avg_pool2d_gradient,
        .oracle = {"pool2d_gradient('AVG', np.zeros(shape, dy.dtype), dy, window, strides, [1, 1], padding, pads, "
                   "count_padding)"},

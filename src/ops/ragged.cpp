@@ -1,5 +1,6 @@
 // Ragged tensors as flat values and, for each dim that is ragged, where its rows begin and end (row splits).
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -295,6 +296,26 @@ void ragged_to_sparse(KernelContext& context) {
   std::copy(dims.begin(), dims.end(), data<int64_t>(context.allocate(2, kI64, {std::ssize(dims)})));
 }
 
+// The dense tensor of the elements' numbers tells where each stands; the rest is the default.
+void ragged_to_dense_rule(GradientContext& g) {
+  std::vector<Var> inputs = {g.x(0), numbered(g.x(1)), broadcast_to_like(counting(Size(g.b, 1)).number(-1), g.x(2))};
+  for (size_t i = 3; i < g.input_count(); ++i) inputs.push_back(g.x(i));
+  const Var places = apply_again(g, inputs)[0];
+  g.set(1, sum_elements(g.dy(), places, g.x(1)));
+  if (g.wanted(2)) g.set(2, sum_to_like(keep_where(places < 0, g.dy()), g.x(2)));
+}
+
+// The values stand behind the row splits of the result.
+void ragged_gather_rule(GradientContext& g) {
+  const size_t last = g.node().results.size() - 1;
+  const Sizes sizes = sizes_of(g, g.x(1));
+  std::vector<Var> inputs = {g.x(0), counting(sizes[0])};
+  for (size_t i = 2; i < g.input_count(); ++i) inputs.push_back(g.x(i));
+  const Size width = product_of(g.b, sizes, 1, sizes.size());
+  const Var rows = reshape(g.dy(last), {Size(g.dy(last), 0), width});
+  g.set(1, reshape_like(sum_rows(rows, apply_again(g, inputs)[last], sizes[0]), g.x(1)));
+}
+
 std::vector<OpDef> make_ragged_rows() {
   const InputDef splits = index_operand("splits", Accepts::i32_or_i64, InputDef::Arity::variadic);
   return {
@@ -310,12 +331,14 @@ std::vector<OpDef> make_ragged_rows() {
        .attributes = {{"kinds", AttrKind::texts}},
        .traits = kDynamicResult,
        .infer = infer_ragged_to_dense,
+       .gradient = ragged_to_dense_rule,
        .reference = ragged_to_dense,
        .oracle = untested(kRaggedTests)},
       {.name = "ragged_range",
        .summary = "for each row start, start + step, ... below (with a negative step above) the limit, one row after "
                   "the other",
-       .inputs = {{"start", Accepts::numbers}, {"limit", Accepts::numbers}, {"step", Accepts::numbers}},
+       .inputs = {shape_operand("start", Accepts::numbers), shape_operand("limit", Accepts::numbers),
+                  shape_operand("step", Accepts::numbers)},
        .results = {"splits", "values"},
        .traits = kDynamicResult,
        .infer = infer_ragged_range,
@@ -331,6 +354,7 @@ std::vector<OpDef> make_ragged_rows() {
        .results = {},
        .traits = kDynamicResult,
        .infer = infer_ragged_gather,
+       .gradient = ragged_gather_rule,
        .reference = ragged_gather,
        .oracle = untested(kRaggedTests)},
       {.name = "ragged_to_sparse",
@@ -339,6 +363,7 @@ std::vector<OpDef> make_ragged_rows() {
        .results = {"indices", "values", "shape"},
        .traits = kDynamicResult,
        .infer = infer_ragged_to_sparse,
+       .gradient = [](GradientContext& g) { g.set(0, reshape_like(g.dy(1), g.x(0))); },
        .reference = ragged_to_sparse,
        .oracle = untested(kRaggedTests)},
   };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/philox.h"
 #include "ops/rows.h"
 
@@ -121,6 +122,14 @@ void shuffle(KernelContext& context) {
     for (int64_t row : order) to = std::copy_n(data<T>(x) + row * inner, inner, to);
   });
   context.result(0).tensor = as_tensor(state);
+}
+
+// The same state shuffles the numbers of the rows alike.
+void shuffle_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(1));
+  const Sizes rows = {sizes[0], product_of(g.b, sizes, 1, sizes.size())};
+  const Var places = apply_again(g, {g.x(0), counting(sizes[0])})[1];
+  g.set(1, reshape_like(sum_rows(reshape(g.dy(1), rows), places, sizes[0]), g.x(1)));
 }
 
 void infer_categorical(InferContext& context) {
@@ -273,6 +282,7 @@ std::vector<OpDef> other_rows() {
        .results = {"next", "y"},
        .traits = kNotFoldable | kHostValue,
        .infer = infer_shuffle,
+       .gradient = shuffle_rule,
        .reference = shuffle,
        .oracle = {"shuffle(rng, x)", kTensorFlow},
        .cases = {"rng=[1, 0, 5], f32[9]", "rng=[7, 0, 1], i64[6, 2]", "rng=[7, 0, 1], f32[1, 3]",

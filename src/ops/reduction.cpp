@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -256,8 +257,45 @@ void top_k(KernelContext& context) {
   });
 }
 
+// The axes of a reduction of the node.
+Var with_reduced_axes(const GradientContext& g, Var reduced) {
+  return with_axes(g, reduced, g.x(0), g.attr.integers("axes"), g.attr.boolean("keep_dims"));
+}
+
+void reduce_sum_rule(GradientContext& g) { g.set(0, broadcast_to_like(with_reduced_axes(g, g.dy()), g.x(0))); }
+void reduce_mean_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0));
+  Size count(g.b, 1);
+  for (int64_t axis : g.attr.integers("axes")) count = count * sizes[axis_from_start(axis, sizes.size())];
+  g.set(0, broadcast_to_like(with_reduced_axes(g, g.dy() / count.as(g.dy().dtype())), g.x(0)));
+}
+// In equal parts to all elements that have the extreme value.
+void reduce_extreme_rule(GradientContext& g) {
+  const Var x = g.x(0), here = x.apply("equal", {with_reduced_axes(g, g.y())});
+  const Var parts = cast(here, x.dtype()), count = reduce_sum(parts, g.attr.integers("axes"), true);
+  g.set(0, parts * (with_reduced_axes(g, g.dy()) / count));
+}
+void reduce_prod_rule(GradientContext& g) {
+  const auto product = [&](Var x) {
+    return x.apply("reduce_prod", {}, {{"axes", g.attr.integers("axes")}, {"keep_dims", true}});
+  };
+  const auto sum = [&](Var x) { return reduce_sum(x, g.attr.integers("axes"), true); };
+  g.set(0, product_of_others(g.x(0), product, sum) * with_reduced_axes(g, g.dy()));
+}
+void cumsum_rule(GradientContext& g) {
+  Attributes attributes = g.node().attributes;
+  attributes.set("reverse", !g.attr.boolean("reverse"));
+  g.set(0, g.dy().apply("cumsum", {}, attributes));
+}
+void top_k_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0)), chosen = sizes_of(g, g.y());
+  const Size &size = sizes.back(), rows = product_of(g.b, sizes, 0, sizes.size() - 1);
+  const Var offsets = reshape(counting(rows) * size.scalar(), {rows, Size(g.b, 1)});
+  g.set(0, sum_elements(g.dy(), reshape(g.y(1), {rows, chosen.back()}) + offsets, g.x(0)));
+}
+
 OpDef reduction(const char* name, const char* summary, Accepts accepts, Precision precision,
-                void (*reference)(KernelContext&), Oracle oracle) {
+                void (*reference)(KernelContext&), Oracle oracle, void (*gradient)(GradientContext&) = nullptr) {
   OpDef row = {.name = name,
                .summary = summary,
                .inputs = {{"x", accepts}},
@@ -266,6 +304,7 @@ OpDef reduction(const char* name, const char* summary, Accepts accepts, Precisio
                .precision = precision,
                .infer = infer_reduce,
                .flops = reduce_flops,
+               .gradient = gradient,
                .reference = reference,
                .oracle = oracle};
   if (accepts == Accepts::boolean)
@@ -307,13 +346,14 @@ std::vector<OpDef> make_reduction_rows() {
   const auto kSums = Precision::accumulate_f32, kExact = Precision::exact;
   return {
       reduction("reduce_sum", "sum along the axes; of no elements 0; no axes: x itself", Accepts::numbers, kSums,
-                reduce_sum, {"np.sum(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
+                reduce_sum, {"np.sum(x, tuple(axes), x.dtype, keepdims=keep_dims)"}, reduce_sum_rule),
       {.name = "sum_to",
        .summary = "x summed over what a broadcast of the given shape to that of x repeats",
        .inputs = {{"x", Accepts::numbers}, shape_operand("shape")},
        .precision = kSums,
        .infer = infer_sum_to,
        .flops = reduce_flops,
+       .gradient = [](GradientContext& g) { g.set(0, broadcast_to_like(g.dy(), g.x(0))); },
        .reference = sum_to,
        .oracle = {"np.sum(x, tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or shape[i - x.ndim + "
                   "len(shape)] == 1), x.dtype, keepdims=True).reshape(shape)"},
@@ -321,14 +361,16 @@ std::vector<OpDef> make_reduction_rows() {
                  "f32[4, 5, 3], i32[2]=[1, 3]", "f32[4, 5], i64[0]=[]", "f32[0, 3], i64[2]=[1, 3]",
                  "i32[4, 5], i64[2]=[4, 1]", "f16[3, 4], i64[1]=[4]"}},
       reduction("reduce_mean", "mean along the axes; of no elements NaN", Accepts::floats, kSums, reduce_mean,
-                {"np.mean(x, tuple(axes), keepdims=keep_dims)"}),
+                {"np.mean(x, tuple(axes), keepdims=keep_dims)"}, reduce_mean_rule),
       reduction("reduce_max", "largest along the axes, NaN when one is NaN; of no elements -inf, of integers the least",
-                Accepts::numbers, kExact, reduce_extreme<true>, {"np.max(x, tuple(axes), keepdims=keep_dims)"}),
+                Accepts::numbers, kExact, reduce_extreme<true>, {"np.max(x, tuple(axes), keepdims=keep_dims)"},
+                reduce_extreme_rule),
       reduction("reduce_min",
                 "smallest along the axes, NaN when one is NaN; of no elements inf, of integers the largest",
-                Accepts::numbers, kExact, reduce_extreme<false>, {"np.min(x, tuple(axes), keepdims=keep_dims)"}),
+                Accepts::numbers, kExact, reduce_extreme<false>, {"np.min(x, tuple(axes), keepdims=keep_dims)"},
+                reduce_extreme_rule),
       reduction("reduce_prod", "product along the axes; of no elements 1", Accepts::numbers, kSums, reduce_prod,
-                {"np.prod(x, tuple(axes), x.dtype, keepdims=keep_dims)"}),
+                {"np.prod(x, tuple(axes), x.dtype, keepdims=keep_dims)"}, reduce_prod_rule),
       reduction("reduce_all", "true where all along the axes are; of no elements true", Accepts::boolean, kExact,
                 reduce_bools<true>, {"np.all(x, tuple(axes), keepdims=keep_dims)"}),
       reduction("reduce_any", "true where one along the axes is; of no elements false", Accepts::boolean, kExact,
@@ -350,6 +392,7 @@ std::vector<OpDef> make_reduction_rows() {
        .precision = kSums,
        .infer = infer_cumsum,
        .flops = reduce_flops,
+       .gradient = cumsum_rule,
        .reference = cumsum,
        .oracle = {"tf.cumsum(x, axis, exclusive, reverse)", kTensorFlow},
        .cases = {"f32[2, 3] {axis = 1}", "f32[3, 5] {axis = 0, exclusive = true}",
@@ -364,6 +407,7 @@ std::vector<OpDef> make_reduction_rows() {
        .traits = kReduction,
        .infer = infer_top_k,
        .flops = reduce_flops,
+       .gradient = top_k_rule,
        .reference = top_k,
        .oracle = {"(lambda values, indices: (values, tf.cast(indices, tf.int64)))(*tf.math.top_k(x, int(k)))",
                   kTensorFlow},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -151,6 +152,84 @@ void require_distinct(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
 }
 
+// x of a segment_reduce or updates of a scatter_reduce as rows, and the numbers of the rows of y that they belong to.
+struct Members {
+  Members(GradientContext& g, Var parts_of, Var indices, Var whole)
+      : sizes(sizes_of(g, parts_of)), lead(indices.shape().rank()), count(product_of(g.b, sizes, 0, lead)),
+        width(product_of(g.b, sizes, lead, sizes.size())), groups(whole, 0), rows(reshape(parts_of, {count, width})),
+        numbers(reshape(cast(indices, kI64), {count})), present(reshape(numbers > -1, {count, Size(g.b, 1)})),
+        like(parts_of) {}
+  Var as_rows(Var y) const { return reshape(y, {groups, width}); }
+  // Of each row what its group has, 0 for rows that are left out.
+  Var of_group(Var y) const { return gather_rows_or_zeros(as_rows(y), numbers); }
+  Var sums(Var parts) const { return sum_rows(parts, numbers, groups); }
+  Var back(Var parts) const { return reshape_like(parts, like); }
+
+  Sizes sizes;
+  size_t lead;
+  Size count, width, groups;
+  Var rows, numbers, present, like;
+};
+
+void segment_reduce_rule(GradientContext& g) {
+  if (!g.x(1).shape().ranked) refuse_gradient(g, "the gradient needs the number of dims, which is not known");
+  const std::string& mode = g.attr.text("mode");
+  const Members of(g, g.x(0), g.x(1), g.y());
+  const Var dy = of.of_group(g.dy());
+  if (mode == "sum") return g.set(0, of.back(dy));
+  if (mode == "mean" || mode == "sqrt_n") {
+    const Var one = reshape(ones_like(reshape(cast(of.present, dy.dtype()), {of.count})), {of.count, Size(g.b, 1)});
+    const Var members = maximum(gather_rows_or_zeros(of.sums(one), of.numbers), one);
+    return g.set(0, of.back(dy / (mode == "mean" ? members : sqrt(members))));
+  }
+  const auto spread = [&](Var parts) { return gather_rows_or_zeros(parts, of.numbers); };
+  const auto sum = [&](Var parts) { return spread(of.sums(parts)); };
+  if (mode == "prod") {
+    const auto product = [&](Var parts) {
+      return spread(parts.apply("segment_reduce", {of.numbers, of.groups.scalar()}, {{"mode", std::string("prod")}}));
+    };
+    return g.set(0, of.back(dy * product_of_others(of.rows, product, sum)));
+  }
+  // In equal parts to all that have the extreme value.
+  const Var here = of.rows.apply("equal", {spread(of.as_rows(g.y()))});
+  const Var share = keep_where(of.present, cast(here, dy.dtype()));
+  g.set(0, of.back(dy * share / maximum(sum(share), share.number(1))));
+}
+
+// The result of a product of rows of updates and x: what each is multiplied by.
+void scatter_product_rule(GradientContext& g, const Members& of, bool divided) {
+  const auto combined = [&](Var parts) {
+    const Var ones = broadcast_to_like(parts.number(1), of.as_rows(g.x(0)));
+    return ones.apply("scatter_reduce", {of.numbers, parts}, {{"mode", std::string("mul")}, {"padded", true}});
+  };
+  const auto spread = [&](Var whole) { return gather_rows_or_zeros(whole, of.numbers); };
+  const Var factor = reshape_like(combined(of.rows), g.x(0));
+  g.set(0, divided ? g.dy() / factor : g.dy() * factor);
+  if (!g.wanted(2)) return;
+  if (divided) return g.set(2, of.back(-of.of_group(g.dy() * g.y()) / of.rows));
+  const Var others = product_of_others(
+      of.rows, [&](Var parts) { return spread(combined(parts)); }, [&](Var parts) { return spread(of.sums(parts)); });
+  g.set(2, of.back(of.of_group(g.dy() * g.x(0)) * others));
+}
+
+void scatter_reduce_rule(GradientContext& g) {
+  if (!g.x(1).shape().ranked) refuse_gradient(g, "the gradient needs the number of dims, which is not known");
+  const std::string& mode = g.attr.text("mode");
+  const Members of(g, g.x(2), g.x(1), g.x(0));
+  if (mode == "mul" || mode == "div") return scatter_product_rule(g, of, mode == "div");
+  if (mode == "add" || mode == "sub") {
+    g.set(0, g.dy());
+    if (g.wanted(2)) g.set(2, of.back(mode == "sub" ? -of.of_group(g.dy()) : of.of_group(g.dy())));
+    return;
+  }
+  // In equal parts to the element and the updates that have the extreme value.
+  const Var y = of.as_rows(g.y()), own = cast(of.as_rows(g.x(0)).apply("equal", {y}), y.dtype());
+  const Var chosen = keep_where(of.present, cast(of.rows.apply("equal", {of.of_group(g.y())}), y.dtype()));
+  const Var share = of.as_rows(g.dy()) / (own + of.sums(chosen));
+  g.set(0, reshape_like(own * share, g.x(0)));
+  g.set(2, of.back(chosen * of.of_group(share)));
+}
+
 std::vector<OpDef> make_segments_rows() {
   return {
       {.name = "segment_reduce",
@@ -168,6 +247,7 @@ std::vector<OpDef> make_segments_rows() {
        .precision = Precision::accumulate_f32,
        .infer = infer_segment_reduce,
        .flops = count_flops,
+       .gradient = segment_reduce_rule,
        .reference = segment_reduce,
        .oracle = {"segment_reduce(x, segments, int(count), mode, empty_is_zero)"},
        .cases = {"f32[4, 3], i64[4]=[1, 0, 1, 3], i64[]=[5]", "f32[4, 3], i32[4]=[1, -1, 1, 3], i32[]=[4] {mode = max}",
@@ -188,6 +268,7 @@ std::vector<OpDef> make_segments_rows() {
        .traits = kInPlace,
        .precision = Precision::accumulate_f32,
        .infer = infer_scatter_reduce,
+       .gradient = scatter_reduce_rule,
        .reference = scatter_reduce,
        .oracle = {"scatter_reduce(x, indices, updates, mode, padded)"},
        .cases = {"f32[6], i64[3]=[1, 4, 1], f32[3]", "f32[4, 3], i32[2]=[2, 0], f32[2, 3] {mode = sub}",

@@ -1,5 +1,6 @@
 // Ops that arrange whole tensors anew, and those that speak of shapes.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -221,6 +222,39 @@ void store_sizes(KernelContext& context, const Dims& values) {
 void shape_of(KernelContext& context) { store_sizes(context, context.input(0).dims()); }
 void size_of(KernelContext& context) { store_sizes(context, {context.input(0).count()}); }
 
+void transpose_rule(GradientContext& g) {
+  const auto& permutation = g.attr.integers("permutation");
+  std::vector<int64_t> back(permutation.size());
+  for (size_t i = 0; i < back.size(); ++i) back[axis_from_start(permutation[i], back.size())] = static_cast<int64_t>(i);
+  g.set(0, transpose(g.dy(), back));
+}
+
+void concat_rule(GradientContext& g) {
+  const size_t rank = sizes_of(g, g.x(0)).size(), axis = axis_from_start(g.attr.integer("axis"), rank);
+  Sizes begin(rank, Size(g.b, 0)), end(rank, Size(g.b, std::numeric_limits<int64_t>::max()));
+  for (size_t i = 0; i < g.input_count(); ++i) {
+    begin[axis] = i == 0 ? begin[axis] : end[axis];
+    end[axis] = begin[axis] + Size(g.x(i), axis);
+    if (!g.wanted(i)) continue;
+    const std::vector<Value*> operands = {g.dy().value, as_vector(g.b, begin).value, as_vector(g.b, end).value};
+    const Type type = Type::tensor(g.dy().dtype(), g.x(i).shape());
+    g.set(i, {g.b, g.b.add_node(op_named("slice"), operands, {}, {}, {type})->result()});
+  }
+}
+
+// dy with a dim of copies before each dim of x, summed over the copies.
+void tile_rule(GradientContext& g) {
+  const Sizes sizes = sizes_of(g, g.x(0));
+  Sizes parts;
+  std::vector<int64_t> copies;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    copies.push_back(static_cast<int64_t>(parts.size()));
+    parts.push_back(Size::element(g.x(1), i));
+    parts.push_back(sizes[i]);
+  }
+  g.set(0, reduce_sum(reshape(g.dy(), parts), copies));
+}
+
 std::vector<OpDef> make_shape_rows() {
   return {
       {.name = "reshape",
@@ -228,6 +262,7 @@ std::vector<OpDef> make_shape_rows() {
        .inputs = {{"x"}, shape_operand("shape")},
        .traits = kView,
        .infer = infer_reshape,
+       .gradient = [](GradientContext& g) { g.set(0, reshape_like(g.dy(), g.x(0))); },
        .reference = copy,
        .oracle = {"np.reshape(x, shape)"},
        .cases = {"f32[2, 6], i64[2]=[3, 4]", "f32[2, 6], i32[3]=[2, -1, 3]", "f32[1], i64[0]=[]",
@@ -238,6 +273,7 @@ std::vector<OpDef> make_shape_rows() {
        .inputs = {{"x"}},
        .attributes = {{"permutation", AttrKind::integers}},
        .infer = infer_transpose,
+       .gradient = transpose_rule,
        .reference = transpose,
        .oracle = {"np.transpose(x, permutation)"},
        .cases = {"f32[2, 3] {permutation = [1, 0]}", "f32[2, 3, 4] {permutation = [2, 0, 1]}",
@@ -249,6 +285,7 @@ std::vector<OpDef> make_shape_rows() {
        .summary = "x repeated to the given shape by NumPy's rules",
        .inputs = {{"x"}, shape_operand("shape")},
        .infer = infer_broadcast_to,
+       .gradient = [](GradientContext& g) { g.set(0, sum_to_like(g.dy(), g.x(0))); },
        .reference = broadcast_to,
        .oracle = {"np.broadcast_to(x, shape)"},
        .cases = {"f32[3], i64[2]=[2, 3]", "f32[2, 1], i32[2]=[2, 4]", "f32[], i64[2]=[2, 3]", "f32[1], i64[1]=[0]",
@@ -258,6 +295,7 @@ std::vector<OpDef> make_shape_rows() {
        .inputs = {{"inputs", Accepts::any_tensor, InputDef::Arity::variadic}},
        .attributes = {{"axis", AttrKind::integer}},
        .infer = infer_concat,
+       .gradient = concat_rule,
        .reference = concat,
        .oracle = {"np.concatenate(inputs, axis)"},
        .cases = {"f32[2, 3], f32[2, 4] {axis = 1}", "f32[2, 3], f32[1, 3], f32[4, 3] {axis = 0}",
@@ -268,6 +306,7 @@ std::vector<OpDef> make_shape_rows() {
        .summary = "x repeated multiples[i] times along each dim i",
        .inputs = {{"x"}, shape_operand("multiples")},
        .infer = infer_tile,
+       .gradient = tile_rule,
        .reference = tile,
        .oracle = {"np.tile(x, multiples)"},
        .cases = {"f32[2, 3], i64[2]=[2, 1]", "f32[2, 3], i32[2]=[3, 2]", "f32[], i64[0]=[]", "f32[2], i64[1]=[0]",

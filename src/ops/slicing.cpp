@@ -1,5 +1,6 @@
 // Ops that take part of a tensor or put borders around it, by numbers along each axis.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -156,6 +157,86 @@ void pad(KernelContext& context) {
       &fill);
 }
 
+Var padded(Var x, Var pads, Var like) {
+  const Type type = Type::tensor(x.dtype(), like.shape());
+  return {*x.builder, x.builder->add_node(op_named("pad"), {x.value, pads.value}, {}, {}, {type})->result()};
+}
+
+// The numbers before and after dy that make it as large as x again, when a slice has taken every element of its range.
+Var pads_around(GradientContext& g) {
+  const Var x = g.x(0);
+  const Tensor *begin = constant_of(g.x(1).value), *end = constant_of(g.x(2).value);
+  if (begin && end && x.type().is_static()) {
+    Dims pads;
+    const Dims dims = x.shape().sizes(), begins = begin->as_i64(), ends = end->as_i64();
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const Range range = range_of(dims[i], begins[i], ends[i], 1);
+      const int64_t before = range.count > 0 ? range.begin : 0;
+      pads.insert(pads.end(), {before, dims[i] - before - range.count});
+    }
+    return {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(dims), 2}, pads))};
+  }
+  const Var dims = dims_of(x), zero = dims.number(0);
+  const Var before = minimum(maximum(counted_from_start(g.x(1), dims), zero), dims);
+  const Var after = dims - before - dims_of(g.dy());
+  const Sizes column = {Size(dims, 0), Size(g.b, 1)};
+  return concat({reshape(before, column), reshape(after, column)}, 1);
+}
+
+// Zeros between the elements of dy where a slice has taken every `step`-th: [.., n, ..] becomes [.., (n - 1) * step + 1, ..].
+Var spread(GradientContext& g, Var dy, size_t axis, int64_t step) {
+  Sizes wide = sizes_of(g, dy), merged = wide;
+  wide.insert(wide.begin() + static_cast<int64_t>(axis) + 1, Size(g.b, 1));
+  Dims pads(2 * wide.size(), 0), begin(merged.size(), 0), end(merged.size(), std::numeric_limits<int64_t>::max());
+  pads[2 * axis + 3] = step - 1;
+  const Var table = {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(wide), 2}, pads))};
+  merged[axis] = merged[axis] * Size(g.b, step);
+  end[axis] = merged[axis].dim().size - step + 1;
+  return reshape(reshape(dy, wide).apply("pad", {table}), merged)
+      .apply("slice", {{g.b, g.b.ints(begin)}, {g.b, g.b.ints(end)}});
+}
+
+void slice_rule(GradientContext& g) {
+  const Var x = g.x(0);
+  const Dims& steps = g.attr.integers("steps");
+  if (std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }))
+    return g.set(0, padded(g.dy(), pads_around(g), x));
+  const Tensor *begin = constant_of(g.x(1).value), *end = constant_of(g.x(2).value);
+  // In the run alone: each element goes back by its number.
+  if (!begin || !end || !x.type().is_static())
+    return g.set(0, sum_elements(g.dy(), apply_again(g, {numbered(x), g.x(1), g.x(2)})[0], x));
+  const Dims dims = x.shape().sizes(), begins = begin->as_i64(), ends = end->as_i64();
+  Dims pads, turned;
+  Var dy = g.dy();
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Range range = range_of(dims[i], begins[i], ends[i], steps[i]);
+    if (range.count == 0) return g.set(0, zeros_like(x));
+    const int64_t last = range.begin + (range.count - 1) * steps[i], low = std::min(range.begin, last);
+    if (steps[i] < 0) turned.push_back(static_cast<int64_t>(i));
+    if (range.count > 1 && steps[i] != 1 && steps[i] != -1) dy = spread(g, dy, i, std::abs(steps[i]));
+    pads.insert(pads.end(), {low, dims[i] - 1 - std::max(range.begin, last)});
+  }
+  if (!turned.empty()) dy = dy.apply("reverse", {}, {{"axes", turned}});
+  g.set(0, padded(dy, {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(dims), 2}, pads))}, x));
+}
+
+// Of constant borders the part inside them; of repeated elements the sum over their copies.
+void pad_rule(GradientContext& g) {
+  const Var x = g.x(0);
+  if (g.attr.text("mode") != "constant")
+    return g.set(0, sum_elements(g.dy(), apply_again(g, {numbered(x), g.x(1)})[0], x));
+  Sizes begin, end;
+  const Sizes sizes = sizes_of(g, x);
+  const Var pads = constant_of(g.x(1).value) ? g.x(1) : flattened(g.x(1));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    begin.push_back(Size::element(pads, 2 * i));
+    end.push_back(begin[i] + sizes[i]);
+  }
+  const Type type = Type::tensor(x.dtype(), x.shape());
+  const std::vector<Value*> operands = {g.dy().value, as_vector(g.b, begin).value, as_vector(g.b, end).value};
+  g.set(0, {g.b, g.b.add_node(op_named("slice"), operands, {}, {}, {type})->result()});
+}
+
 std::vector<OpDef> make_slicing_rows() {
   return {
       {.name = "slice",
@@ -167,6 +248,7 @@ std::vector<OpDef> make_slicing_rows() {
        .inputs = {{"x"}, shape_operand("begin"), shape_operand("end")},
        .attributes = {integers("steps", {}), flag("within")},
        .infer = infer_slice,
+       .gradient = slice_rule,
        .reference = slice,
        .oracle = {"x[tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps or [1] * x.ndim))]"},
        .cases =
@@ -183,6 +265,7 @@ std::vector<OpDef> make_slicing_rows() {
        .inputs = {{"x"}},
        .attributes = {{"axes", AttrKind::integers}},
        .infer = infer_reverse,
+       .gradient = [](GradientContext& g) { g.set(0, apply_again(g, {g.dy()})[0]); },
        .reference = reverse,
        .oracle = {"np.flip(x, tuple(axes))"},
        .cases = {"f32[2, 3] {axes = [1]}", "f32[2, 3, 4] {axes = [0, -1]}", "f32[3] {axes = []}",
@@ -194,6 +277,7 @@ std::vector<OpDef> make_slicing_rows() {
        .inputs = {{"x"}, shape_operand("pads")},
        .attributes = {word("mode", "constant", {"constant", "reflect", "symmetric", "edge"}), number("value", 0)},
        .infer = infer_pad,
+       .gradient = pad_rule,
        .reference = pad,
        .oracle = {"x if x.ndim == 0 else np.pad(x, pads, mode, **({'constant_values': value} if mode == 'constant' "
                   "else {}))"},

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 #include "ops/text_hash.h"
@@ -478,6 +479,7 @@ std::vector<OpDef> make_sparse_rows() {
        .inputs = {kIndices, values, kShape},
        .results = {"indices", "values"},
        .infer = infer_sparse_reorder,
+       .gradient = sparse_reorder_rule,
        .reference = sparse_reorder,
        .oracle = {"tuple(tf.raw_ops.SparseReorder(input_indices=indices, input_values=values, input_shape=shape))",
                   kTensorFlow},
@@ -490,6 +492,7 @@ std::vector<OpDef> make_sparse_rows() {
        .results = {"indices", "values", "empty", "places"},
        .traits = kDynamicResult,
        .infer = infer_fill_empty_rows,
+       .gradient = sparse_fill_empty_rows_rule,
        .reference = fill_empty_rows,
        .oracle = {"tuple(tf.raw_ops.SparseFillEmptyRows(indices=indices, values=values, dense_shape=shape, "
                   "default_value=default))",
@@ -504,6 +507,7 @@ std::vector<OpDef> make_sparse_rows() {
        .results = {"indices", "values", "shape"},
        .traits = kDynamicResult,
        .infer = infer_sparse_slice,
+       .gradient = sparse_slice_rule,
        .reference = sparse_slice,
        .oracle = {"tuple(tf.raw_ops.SparseSlice(indices=indices, values=values, shape=shape, start=start, size=size))",
                   kTensorFlow},
@@ -522,6 +526,7 @@ std::vector<OpDef> make_sparse_rows() {
        .results = {"indices", "values", "shape"},
        .traits = kDynamicResult,
        .infer = infer_sparse_add,
+       .gradient = sparse_add_rule,
        .reference = sparse_add,
        .oracle =
            {"tuple(tf.raw_ops.SparseAdd(a_indices=a_indices, a_values=a_values, a_shape=a_shape, b_indices=b_indices, "
@@ -538,6 +543,7 @@ std::vector<OpDef> make_sparse_rows() {
        .traits = kDynamicResult,
        .precision = Precision::accumulate_f32,
        .infer = infer_sparse_reduce,
+       .gradient = sparse_reduce_rule,
        .reference = sparse_reduce,
        .oracle =
            {"getattr(tf.raw_ops, 'SparseReduceSum' if mode == 'sum' else 'SparseReduceMax')(input_indices=indices, "
@@ -551,6 +557,7 @@ std::vector<OpDef> make_sparse_rows() {
        .inputs = {kIndices, {"values", Accepts::floats}, kShape},
        .precision = Precision::rounded,
        .infer = infer_sparse_softmax,
+       .gradient = sparse_softmax_rule,
        .reference = sparse_softmax,
        .oracle = {"tf.raw_ops.SparseSoftmax(sp_indices=indices, sp_values=values, sp_shape=shape)", kTensorFlow},
        .cases = {"i64[4, 2]=[0, 0, 0, 3, 1, 2, 1, 5], f32[4], i64[2]=[3, 6]"}},
@@ -572,6 +579,7 @@ std::vector<OpDef> make_cross_rows() {
        .results = {"indices", "values", "shape"},
        .traits = kHostValue | kDynamicResult,
        .infer = infer_sparse_cross,
+       .no_gradient = "features are numbers of buckets or texts",
        .reference = sparse_cross,
        .oracle = untested(kSparseTests)},
   };

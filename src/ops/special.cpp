@@ -1,6 +1,7 @@
 // Special functions: gamma, beta, zeta, Bessel's, inverse error functions. Computed in f64, rounded once. Formulas are
 // those of Abramowitz and Stegun, "Handbook of mathematical functions" (A&S), where no other source is named.
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -97,6 +98,41 @@ double incomplete_gamma(double a, double x, bool upper) {
   return upper ? scale * h : 1 - scale * h;
 }
 
+/// A number with its derivative.
+struct Dual {
+  double value, slope = 0;
+  friend Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
+  friend Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend Dual operator/(Dual a, Dual b) {
+    const double quotient = a.value / b.value;
+    return {quotient, (a.slope - quotient * b.slope) / b.value};
+  }
+};
+
+/// The derivative of the lower one by a: of the same series and continued fraction.
+double incomplete_gamma_slope(double a, double x) {
+  if (std::isnan(x) || !(a > 0) || x < 0) return kNaN;
+  if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
+  const double log = a * std::log(x) - x - log_gamma(a);
+  const Dual scale{std::exp(log), std::exp(log) * (std::log(x) - digamma(a))};
+  if (x < a + 1) {
+    Dual term = Dual{1} / Dual{a, 1}, sum = term;
+    for (int n = 1; n < kMostTerms && std::abs(term.slope) > std::abs(sum.slope) * kEpsilon; ++n)
+      sum = sum + (term = term * (Dual{x} / Dual{a + n, 1}));
+    return (scale * sum).slope;
+  }
+  Dual b{x + 1 - a, -1}, c{1e300}, d = Dual{1} / b, h = d;
+  for (int n = 1; n < kMostTerms; ++n) {
+    const Dual an{-n * (n - a), static_cast<double>(n)};
+    b = b + Dual{2};
+    d = Dual{1} / (an * d + b), c = b + an / c;
+    const Dual factor = c * d;
+    h = h * factor;
+    if (std::abs(factor.value - 1) < kEpsilon && std::abs(factor.slope) < kEpsilon) break;
+  }
+  return -(scale * h).slope;
+}
+
 /// The regularised incomplete beta function by its continued fraction, A&S 26.5.8.
 double incomplete_beta(double a, double b, double x) {
   if (!(a > 0 && b > 0 && x >= 0 && x <= 1)) return kNaN;
@@ -183,26 +219,72 @@ void infer_several(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
+// The slope of bessel_i0e; A&S 9.6.27.
+Var bessel_i0e_slope(GradientContext& g) { return g.x(0).apply("bessel_i1e") - sign(g.x(0)) * g.y(); }
+// A&S 9.6.26; at 0, where I1(x) / x is 1/2, the slope is 1/2.
+Var bessel_i1e_slope(GradientContext& g) {
+  const Var x = g.x(0), none = x.apply("equal", {x.number(0)}), divisor = select(none, x.number(1), x);
+  const Var share = select(none, x.number(0.5), g.y() / divisor);
+  return x.apply("bessel_i0e") - sign(x) * g.y() - share;
+}
+
+void digamma_rule(GradientContext& g) { g.set(0, g.dy() * g.x(0).number(1).apply("polygamma", {g.x(0)})); }
+
+// By x: the density of the gamma distribution.
+template <int kSign>
+void incomplete_gamma_rule(GradientContext& g) {
+  const Var a = g.x(0), x = g.x(1);
+  if (g.wanted(0)) g.set(0, sum_to_like(g.dy() * a.apply("incomplete_gamma_slope", {x}) * kSign, a));
+  if (!g.wanted(1)) return;
+  const Var density = exp((a - 1) * log(x) - x - a.apply("log_gamma"));
+  g.set(1, sum_to_like(g.dy() * density * kSign, x));
+}
+void incomplete_gamma_slope_rule(GradientContext& g) {
+  if (g.wanted(0)) refuse_gradient(g, "has a gradient by x alone, not by a");
+  const Var a = g.x(0), x = g.x(1), logarithm = log(x);
+  const Var density = exp((a - 1) * logarithm - x - a.apply("log_gamma"));
+  g.set(1, sum_to_like(g.dy() * density * (logarithm - a.apply("digamma")), x));
+}
+// By x: the density of the beta distribution.
+void incomplete_beta_rule(GradientContext& g) {
+  const Var a = g.x(0), b = g.x(1), x = g.x(2);
+  if (g.wanted(0) || g.wanted(1)) refuse_gradient(g, "has a gradient by x alone, not by a and b");
+  const Var scale = (a + b).apply("log_gamma") - a.apply("log_gamma") - b.apply("log_gamma");
+  const Var density = exp((a - 1) * log(x) + (b - 1) * (-x).apply("log1p") + scale);
+  g.set(2, sum_to_like(g.dy() * density, x));
+}
+void zeta_rule(GradientContext& g) {
+  if (g.wanted(0)) refuse_gradient(g, "has a gradient by q alone, not by x");
+  g.set(1, sum_to_like(-g.dy() * g.x(0) * (g.x(0) + 1).apply("zeta", {g.x(1)}), g.x(1)));
+}
+void polygamma_rule(GradientContext& g) {
+  if (g.wanted(0)) refuse_gradient(g, "has a gradient by x alone, not by the order n");
+  g.set(1, sum_to_like(g.dy() * (g.x(0) + 1).apply("polygamma", {g.x(1)}), g.x(1)));
+}
+
 OpDef special_of_one(const char* name, const char* summary, void (*reference)(KernelContext&), const char* oracle,
-                     const char* values) {
+                     const char* values, void (*gradient)(GradientContext&)) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::floats}},
           .traits = kElementwise | kInPlace,
           .precision = Precision::rounded,
           .infer = infer_same,
+          .gradient = gradient,
           .reference = reference,
           .oracle = {oracle, kTensorFlow},
           .cases = {values, "f32[]=[0.75]", "f32[0, 4]", "f64[2]=[0.25, 0.5]"}};
 }
 OpDef special_of_several(const char* name, const char* summary, std::vector<InputDef> inputs,
-                         void (*reference)(KernelContext&), const char* oracle, std::vector<const char*> cases) {
+                         void (*reference)(KernelContext&), const char* oracle, std::vector<const char*> cases,
+                         void (*gradient)(GradientContext&)) {
   return {.name = name,
           .summary = summary,
           .inputs = std::move(inputs),
           .traits = kElementwise,
           .precision = Precision::accumulate_f32,
           .infer = infer_several,
+          .gradient = gradient,
           .reference = reference,
           .oracle = {oracle, kTensorFlow},
           .cases = std::move(cases)};
@@ -216,46 +298,60 @@ std::vector<OpDef> make_special_rows() {
   return {
       special_of_one("log_gamma", "logarithm of the magnitude of the gamma function; inf at 0, -1, -2, ...",
                      map_one<log_gamma>, "tf.cast(tf.math.lgamma(x.astype(np.float64)), x.dtype)",
-                     "f32[9]=[0.5, 1, 2.5, 10, 100, -0.5, -2.25, 0, -3]"),
+                     "f32[9]=[0.5, 1, 2.5, 10, 100, -0.5, -2.25, 0, -3]",
+                     by_slope<[](GradientContext& g) { return g.x(0).apply("digamma"); }>),
       special_of_one("digamma", "derivative of log_gamma; NaN at 0, -1, -2, ...", map_one<digamma>,
                      "tf.cast(tf.math.digamma(x.astype(np.float64)), x.dtype)",
-                     "f32[8]=[0.5, 1, 2.5, 10, 100, -0.5, -2.25, -3]"),
+                     "f32[8]=[0.5, 1, 2.5, 10, 100, -0.5, -2.25, -3]", digamma_rule),
       special_of_one("erf_inverse", "y with erf(y) = x; infinite at -1 and 1, NaN beyond", map_one<inverse_erf>,
                      "tf.cast(tf.math.erfinv(x.astype(np.float64)), x.dtype)",
-                     "f32[9]=[-1, -0.999, -0.5, -0.1, 0, 0.25, 0.75, 0.99999, 1]"),
+                     "f32[9]=[-1, -0.999, -0.5, -0.1, 0, 0.25, 0.75, 0.99999, 1]",
+                     by_slope<[](GradientContext& g) { return exp(square(g.y())) * (1 / M_2_SQRTPI); }>),
       special_of_one("normal_quantile",
                      "y below which a standard normal number is with probability x; NaN outside 0 .. 1",
                      map_one<inverse_normal>, "tf.cast(tf.math.ndtri(x.astype(np.float64)), x.dtype)",
-                     "f32[9]=[0, 1e-20, 0.001, 0.25, 0.5, 0.6, 0.9, 0.99999, 1]"),
+                     "f32[9]=[0, 1e-20, 0.001, 0.25, 0.5, 0.6, 0.9, 0.99999, 1]",
+                     by_slope<[](GradientContext& g) { return exp(square(g.y()) * 0.5) * std::sqrt(2 * M_PI); }>),
       special_of_one("bessel_i0e", "exp(-|x|) times the modified Bessel function of order 0",
                      map_one<[](double x) { return scaled_bessel(x, 0); }>,
                      "tf.cast(tf.math.bessel_i0e(x.astype(np.float64)), x.dtype)",
-                     "f32[7]=[0, 0.5, -1, 5, 25, 50, -1000]"),
+                     "f32[7]=[0, 0.5, -1, 5, 25, 50, -1000]", by_slope<bessel_i0e_slope>),
       special_of_one("bessel_i1e", "exp(-|x|) times the modified Bessel function of order 1",
                      map_one<[](double x) { return scaled_bessel(x, 1); }>,
                      "tf.cast(tf.math.bessel_i1e(x.astype(np.float64)), x.dtype)",
-                     "f32[7]=[0, 0.5, -1, 5, 25, 50, -1000]"),
+                     "f32[7]=[0, 0.5, -1, 5, 25, 50, -1000]", by_slope<bessel_i1e_slope>),
       special_of_several("incomplete_gamma",
                          "lower incomplete gamma function of x over the gamma function of a; NaN for negative numbers",
                          a_x, map_several<[](double a, double x) { return incomplete_gamma(a, x, false); }, 2>,
-                         "tf.cast(tf.math.igamma(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases),
+                         "tf.cast(tf.math.igamma(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases,
+                         incomplete_gamma_rule<1>),
       special_of_several("incomplete_gamma_upper", "1 - incomplete_gamma, accurate where that is near 1", a_x,
                          map_several<[](double a, double x) { return incomplete_gamma(a, x, true); }, 2>,
-                         "tf.cast(tf.math.igammac(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases),
+                         "tf.cast(tf.math.igammac(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases,
+                         incomplete_gamma_rule<-1>),
+      special_of_several("incomplete_gamma_slope", "derivative of incomplete_gamma by a", a_x,
+                         map_several<incomplete_gamma_slope, 2>,
+                         "tf.cast(tf.raw_ops.IgammaGradA(a=a.astype(np.float64), x=x.astype(np.float64)), x.dtype)",
+                         {"f32[2, 3]=[0.5, 1, 2, 3, 10, 50], f32[3]=[0.1, 2.5, 20]", "f64[2]=[0.5, 20], f64[]=[3]",
+                          "f32[0], f32[1]=[2]"},
+                         incomplete_gamma_slope_rule),
       special_of_several(
           "incomplete_beta", "regularised incomplete beta function; NaN unless a and b are above 0 and x in 0 .. 1",
           {{"a", Accepts::floats}, {"b", Accepts::floats}, {"x", Accepts::floats}}, map_several<incomplete_beta, 3>,
           "tf.cast(tf.math.betainc(a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)), x.dtype)",
           {"f32[3]=[0.5, 2, 10], f32[3]=[1, 3, 0.5], f32[3]=[0.1, 0.5, 0.9]",
-           "f64[2]=[0.5, 20], f64[2]=[3, 4], f64[2]=[0.25, 1]", "f32[0], f32[0], f32[0]"}),
+           "f64[2]=[0.5, 20], f64[2]=[3, 4], f64[2]=[0.25, 1]", "f32[0], f32[0], f32[0]"},
+          incomplete_beta_rule),
       special_of_several("zeta", "Hurwitz' zeta function, sum of (q + k)^-x over k = 0, 1, ...; NaN for x below 1",
                          {{"x", Accepts::floats}, {"q", Accepts::floats}}, map_several<zeta, 2>,
                          "tf.cast(tf.math.zeta(x.astype(np.float64), q.astype(np.float64)), q.dtype)",
-                         {"f32[3]=[1.5, 2, 10], f32[3]=[1, 0.5, 3]", "f64[2]=[2, 4], f64[]=[0.25]", "f32[0], f32[0]"}),
+                         {"f32[3]=[1.5, 2, 10], f32[3]=[1, 0.5, 3]", "f64[2]=[2, 4], f64[]=[0.25]", "f32[0], f32[0]"},
+                         zeta_rule),
       special_of_several("polygamma", "derivative of order n of digamma; NaN unless n is 0, 1, 2, ...",
                          {{"n", Accepts::floats}, {"x", Accepts::floats}}, map_several<polygamma, 2>,
                          "tf.cast(tf.math.polygamma(n.astype(np.float64), x.astype(np.float64)), x.dtype)",
-                         {"f32[3]=[0, 1, 3], f32[3]=[1, 0.5, 3]", "f64[2]=[1, 2], f64[]=[0.25]", "f32[0], f32[0]"}),
+                         {"f32[3]=[0, 1, 3], f32[3]=[1, 0.5, 3]", "f64[2]=[1, 2], f64[]=[0.25]", "f32[0], f32[0]"},
+                         polygamma_rule),
   };
 }
 

@@ -36,12 +36,14 @@ std::vector<OpDef> make_state_rows() {
        .results = {"variable"},
        .traits = kNotFoldable | kHostValue,
        .infer = [](InferContext& context) { context.result(Type::resource(context.input(0))); },
+       .no_gradient = "state is lifted to inputs and results before gradients are taken",
        .oracle = lifted},
       {.name = "read_variable",
        .summary = "content of a variable",
        .inputs = {state_operand("variable", Accepts::resource)},
        .traits = kReadsState | kNotFoldable | kHostValue,
        .infer = of_variable<infer_read>,
+       .no_gradient = "state is lifted to inputs and results before gradients are taken",
        .oracle = lifted},
       {.name = "assign_variable",
        .summary = "x becomes the content of a variable",
@@ -49,6 +51,7 @@ std::vector<OpDef> make_state_rows() {
        .results = {},
        .traits = kWritesState | kNotFoldable | kHostValue,
        .infer = of_variable<infer_assign>,
+       .no_gradient = "state is lifted to inputs and results before gradients are taken",
        .oracle = lifted},
   };
 }

@@ -341,6 +341,7 @@ std::vector<OpDef> make_text_rows() {
                       integer("width", 0), text_or("fill", "")},
        .traits = kHostValue,
        .infer = infer_number_to_text,
+       .no_gradient = "texts have no slope",
        .reference = number_to_text,
        .oracle = untested(kTextTests)},
       {.name = "text_match",

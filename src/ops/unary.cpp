@@ -1,6 +1,6 @@
 // Element-wise ops of one input. Floats are computed in f64 and rounded once (16-bit floats by way of f32).
-#include "ir/gradient.h"
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 
@@ -67,31 +67,35 @@ const std::vector<const char*> kFloatCases = {"f32[2, 3]",    "f32[]",  "f32[0, 
 const std::vector<const char*> kNumberCases = {"f32[2, 3]", "f32[]",  "f32[0, 4]", "f32[37]", "f64[5]", "f16[9]",
                                                "bf16[9]",   "i32[5]", "i64[3]",    "i8[6]",   "u8[6]"};
 
-OpDef of_floats(const char* name, const char* summary, Kernel reference, Oracle oracle, Precision precision) {
+using UnaryRule = void (*)(GradientContext&);
+
+OpDef of_floats(const char* name, const char* summary, Kernel reference, Oracle oracle, Precision precision,
+                UnaryRule gradient) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::floats}},
           .traits = kUnary,
           .precision = precision,
           .infer = infer_same,
+          .gradient = gradient,
           .reference = reference,
           .oracle = oracle,
           .cases = kFloatCases};
 }
-OpDef rounded(const char* name, const char* summary, Kernel reference, Oracle oracle) {
-  return of_floats(name, summary, reference, oracle, Precision::rounded);
+OpDef rounded(const char* name, const char* summary, Kernel reference, Oracle oracle, UnaryRule gradient) {
+  return of_floats(name, summary, reference, oracle, Precision::rounded, gradient);
 }
-OpDef exact(const char* name, const char* summary, Kernel reference, Oracle oracle) {
-  return of_floats(name, summary, reference, oracle, Precision::exact);
+OpDef exact(const char* name, const char* summary, Kernel reference, Oracle oracle, UnaryRule gradient) {
+  return of_floats(name, summary, reference, oracle, Precision::exact, gradient);
 }
-OpDef of_numbers(const char* name, const char* summary, Kernel reference, Oracle oracle) {
-  OpDef row = exact(name, summary, reference, oracle);
+OpDef of_numbers(const char* name, const char* summary, Kernel reference, Oracle oracle, UnaryRule gradient) {
+  OpDef row = exact(name, summary, reference, oracle, gradient);
   row.inputs = {{"x", Accepts::numbers}};
   row.cases = kNumberCases;
   return row;
 }
 OpDef of_tests(const char* name, const char* summary, Kernel reference, Oracle oracle) {
-  OpDef row = exact(name, summary, reference, oracle);
+  OpDef row = exact(name, summary, reference, oracle, nullptr);
   row.traits = kElementwise;
   row.infer = [](InferContext& context) { context.result(kBool, context.shape(0)); };
   return row;
@@ -164,6 +168,28 @@ void logical_not(KernelContext& context) {
   map_elements<uint8_t, uint8_t>(context.input(0), context.output(0), [](uint8_t x) { return x == 0; });
 }
 
+void relu_rule(GradientContext& g) { g.set(0, keep_where(g.x(0) > 0, g.dy())); }
+void leaky_relu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * g.attr.number("alpha"))); }
+// Below 0 the slope alpha * exp(x) is y + alpha.
+void elu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * (g.y() + g.attr.number("alpha")))); }
+// At a bound itself the slope is 1.
+void clip_rule(GradientContext& g) {
+  const Var x = g.x(0), above = x.apply("greater_equal", {x.number(g.attr.number("low"))});
+  const Var below = x.apply("less_equal", {x.number(g.attr.number("high"))});
+  g.set(0, keep_where(above.apply("and", {below}), g.dy()));
+}
+void cast_rule(GradientContext& g) { g.set(0, cast(g.dy(), g.x(0).dtype())); }
+Var gelu_slope(GradientContext& g) {
+  const Var x = g.x(0);
+  if (!g.attr.boolean("approximate")) {
+    const Var density = exp(square(x) * -0.5) * (0.5 * M_SQRT1_2 * M_2_SQRTPI);
+    return ((x * M_SQRT1_2).apply("erf") + 1) * 0.5 + x * density;
+  }
+  const double steep = std::sqrt(2 / M_PI), cubic = 0.044715;
+  const Var squares = square(x), bend = (x * (squares * cubic + 1) * steep).apply("tanh");
+  return (bend + 1) * 0.5 + x * (1 - square(bend)) * (squares * (3 * cubic) + 1) * (0.5 * steep);
+}
+
 std::vector<Value*> square_by_mul(Builder& b, const Node& node) {
   return {b.add("mul", {node.inputs[0], node.inputs[0]})};
 }
@@ -200,18 +226,16 @@ std::vector<Value*> mish_by_softplus(Builder& b, const Node& node) {
   const Var x(b, node.inputs[0]);
   return {(x * x.apply("softplus").apply("tanh")).value};
 }
-void mish_gradient(GradientContext& c) {
-  const Var x = c.x(0), bend = x.apply("softplus").apply("tanh");
-  c.set(0, c.dy() * (bend + x * (1 - square(bend)) * x.apply("sigmoid")));
+Var mish_slope(GradientContext& g) {
+  const Var x = g.x(0), bend = x.apply("softplus").apply("tanh");
+  return bend + x * (1 - square(bend)) * x.apply("sigmoid");
 }
 
 // The engines' fast code for it is that of its parts, as one program.
 OpDef mish_row() {
-  OpDef row = decomposed(rounded("mish", "x * tanh(softplus(x))", map_floats<mish>,
-                                 {"x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))"}),
-                         mish_by_softplus);
-  row.gradient = mish_gradient;
-  return row;
+  return decomposed(rounded("mish", "x * tanh(softplus(x))", map_floats<mish>,
+                            {"x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))"}, by_slope<mish_slope>),
+                    mish_by_softplus);
 }
 
 OpDef logical_not_row() {
@@ -234,6 +258,7 @@ OpDef cast_row() {
           .attributes = {{"dtype", AttrKind::dtype}},
           .traits = kUnary,
           .infer = infer_cast,
+          .gradient = cast_rule,
           .reference = cast,
           .oracle = {"x.astype(dtype)"},
           .cases = {"f32[2, 3] {dtype = i32}", "f32[5] {dtype = f64}", "f64[5] {dtype = f32}", "f32[40] {dtype = f16}",
@@ -246,7 +271,7 @@ OpDef clip_row() {
   OpDef row = with(
       of_numbers("clip",
                  "minimum(maximum(x, low), high); NaN stays NaN; for integers the bounds are those inside [low, high]",
-                 clip, {"np.clip(x, low, high).astype(x.dtype)"}),
+                 clip, {"np.clip(x, low, high).astype(x.dtype)"}, clip_rule),
       {number("low", -kInfinity), number("high", kInfinity)},
       {"f32[2, 3] {low = 0, high = 6}", "f32[33] {low = -1.5}", "f32[] {high = 0.25}", "f32[0] {low = 0}",
        "i32[9] {low = -2, high = 3}", "f16[5] {low = -1, high = 1}"});
@@ -259,73 +284,85 @@ std::vector<OpDef> make_unary_rows() {
       of_numbers(
           "neg", "-x; integers wrap",
           map_numbers<[](double x) { return -x; }, [](auto x) { return wrapped(decltype(x)(0), x, std::minus<>()); }>,
-          {"np.negative(x)"}),
+          {"np.negative(x)"}, [](GradientContext& g) { g.set(0, -g.dy()); }),
       of_numbers("abs", "magnitude; the least signed integer stays itself",
                  map_numbers<[](double x) { return std::abs(x); },
                              [](auto x) { return x < 0 ? wrapped(decltype(x)(0), x, std::minus<>()) : x; }>,
-                 {"np.abs(x)"}),
+                 {"np.abs(x)"}, by_slope<[](GradientContext& g) { return sign(g.x(0)); }>),
       of_numbers("sign", "-1, 0 or 1, of both zeros 0; NaN stays NaN",
-                 map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>, {"np.sign(x)"}),
+                 map_numbers<sign, [](auto x) { return (x > 0) - (x < 0); }>, {"np.sign(x)"}, no_slope),
       decomposed(
           of_numbers(
               "square", "x * x; integers wrap",
               map_numbers<[](double x) { return x * x; }, [](auto x) { return wrapped(x, x, std::multiplies<>()); }>,
-              {"np.square(x)"}),
+              {"np.square(x)"}, by_slope<[](GradientContext& g) { return g.x(0) * 2; }>),
           square_by_mul),
       decomposed(of_numbers("relu", "maximum of x and 0; NaN stays NaN",
                             map_numbers<[](double x) { return x < 0 ? 0 : x; }, [](auto x) { return x < 0 ? 0 : x; }>,
-                            {"np.maximum(x, np.zeros((), x.dtype))"}),
+                            {"np.maximum(x, np.zeros((), x.dtype))"}, relu_rule),
                  relu_by_maximum),
-      rounded("exp", "e to the power x", map_floats<[](double x) { return std::exp(x); }>, {"np.exp(x)"}),
+      rounded("exp", "e to the power x", map_floats<[](double x) { return std::exp(x); }>, {"np.exp(x)"},
+              by_slope<[](GradientContext& g) { return g.y(); }>),
       rounded("expm1", "exp(x) - 1, accurate near 0", map_floats<[](double x) { return std::expm1(x); }>,
-              {"np.expm1(x)"}),
+              {"np.expm1(x)"}, by_slope<[](GradientContext& g) { return g.y() + 1; }>),
       rounded("log", "natural logarithm; NaN below 0, -inf at 0", map_floats<[](double x) { return std::log(x); }>,
-              {"np.log(x)"}),
+              {"np.log(x)"}, [](GradientContext& g) { g.set(0, g.dy() / g.x(0)); }),
       rounded("log1p", "log(1 + x), accurate near 0", map_floats<[](double x) { return std::log1p(x); }>,
-              {"np.log1p(x)"}),
+              {"np.log1p(x)"}, [](GradientContext& g) { g.set(0, g.dy() / (g.x(0) + 1)); }),
       exact("sqrt", "square root, correctly rounded; NaN below 0", map_floats<[](double x) { return std::sqrt(x); }>,
-            {"np.sqrt(x)"}),
+            {"np.sqrt(x)"}, [](GradientContext& g) { g.set(0, g.dy() * 0.5 / g.y()); }),
       rounded("rsqrt", "1 / sqrt(x); inf at 0", map_floats<[](double x) { return 1 / std::sqrt(x); }>,
-              {"np.reciprocal(np.sqrt(x))"}),
+              {"np.reciprocal(np.sqrt(x))"},
+              [](GradientContext& g) { g.set(0, g.dy() * g.y() * square(g.y()) * -0.5); }),
       decomposed(exact("reciprocal", "1 / x, correctly rounded", map_floats<[](double x) { return 1 / x; }>,
-                       {"np.reciprocal(x)"}),
+                       {"np.reciprocal(x)"}, [](GradientContext& g) { g.set(0, -(g.dy() * square(g.y()))); }),
                  reciprocal_by_div),
-      rounded("tanh", "hyperbolic tangent", map_floats<[](double x) { return std::tanh(x); }>, {"np.tanh(x)"}),
+      rounded("tanh", "hyperbolic tangent", map_floats<[](double x) { return std::tanh(x); }>, {"np.tanh(x)"},
+              by_slope<[](GradientContext& g) { return 1 - square(g.y()); }>),
       rounded("sigmoid", "1 / (1 + exp(-x))", map_floats<[](double x) { return 1 / (1 + std::exp(-x)); }>,
-              {"tf.sigmoid(x)", kTensorFlow}),
+              {"tf.sigmoid(x)", kTensorFlow}, by_slope<[](GradientContext& g) { return g.y() * (1 - g.y()); }>),
       decomposed(rounded("softplus", "log(1 + exp(x)), without overflow", map_floats<softplus>,
-                         {"np.logaddexp(x, np.zeros((), x.dtype))"}),
+                         {"np.logaddexp(x, np.zeros((), x.dtype))"},
+                         by_slope<[](GradientContext& g) { return g.x(0).apply("sigmoid"); }>),
                  softplus_by_log1p),
       rounded("erf", "error function", map_floats<[](double x) { return std::erf(x); }>,
-              {"tf.math.erf(x)", kTensorFlow}),
+              {"tf.math.erf(x)", kTensorFlow},
+              by_slope<[](GradientContext& g) { return exp(-square(g.x(0))) * M_2_SQRTPI; }>),
       decomposed(with(rounded("gelu", "x * P(normal < x); approximate: by tanh", gelu,
-                              {"tf.nn.gelu(x, approximate=approximate)", kTensorFlow}),
+                              {"tf.nn.gelu(x, approximate=approximate)", kTensorFlow}, by_slope<gelu_slope>),
                       {flag("approximate")},
                       {"f32[2, 3]", "f32[] {approximate = true}", "f32[67] {approximate = true}", "f32[67]", "f32[0]",
                        "f16[9]"}),
                  gelu_by_erf),
-      rounded("sin", "sine of radians", map_floats<[](double x) { return std::sin(x); }>, {"np.sin(x)"}),
-      rounded("cos", "cosine of radians", map_floats<[](double x) { return std::cos(x); }>, {"np.cos(x)"}),
-      rounded("tan", "tangent of radians", map_floats<[](double x) { return std::tan(x); }>, {"np.tan(x)"}),
+      rounded("sin", "sine of radians", map_floats<[](double x) { return std::sin(x); }>, {"np.sin(x)"},
+              by_slope<[](GradientContext& g) { return g.x(0).apply("cos"); }>),
+      rounded("cos", "cosine of radians", map_floats<[](double x) { return std::cos(x); }>, {"np.cos(x)"},
+              by_slope<[](GradientContext& g) { return -g.x(0).apply("sin"); }>),
+      rounded("tan", "tangent of radians", map_floats<[](double x) { return std::tan(x); }>, {"np.tan(x)"},
+              by_slope<[](GradientContext& g) { return square(g.y()) + 1; }>),
       rounded("asin", "angle with the sine x; NaN outside -1 .. 1", map_floats<[](double x) { return std::asin(x); }>,
-              {"np.arcsin(x)"}),
+              {"np.arcsin(x)"}, by_slope<[](GradientContext& g) { return rsqrt(1 - square(g.x(0))); }>),
       rounded("acos", "angle with the cosine x; NaN outside -1 .. 1", map_floats<[](double x) { return std::acos(x); }>,
-              {"np.arccos(x)"}),
-      rounded("atan", "angle with the tangent x", map_floats<[](double x) { return std::atan(x); }>, {"np.arctan(x)"}),
-      rounded("sinh", "hyperbolic sine", map_floats<[](double x) { return std::sinh(x); }>, {"np.sinh(x)"}),
-      rounded("cosh", "hyperbolic cosine", map_floats<[](double x) { return std::cosh(x); }>, {"np.cosh(x)"}),
-      rounded("asinh", "inverse hyperbolic sine", map_floats<[](double x) { return std::asinh(x); }>,
-              {"np.arcsinh(x)"}),
+              {"np.arccos(x)"}, by_slope<[](GradientContext& g) { return -rsqrt(1 - square(g.x(0))); }>),
+      rounded("atan", "angle with the tangent x", map_floats<[](double x) { return std::atan(x); }>, {"np.arctan(x)"},
+              [](GradientContext& g) { g.set(0, g.dy() / (square(g.x(0)) + 1)); }),
+      rounded("sinh", "hyperbolic sine", map_floats<[](double x) { return std::sinh(x); }>, {"np.sinh(x)"},
+              by_slope<[](GradientContext& g) { return g.x(0).apply("cosh"); }>),
+      rounded("cosh", "hyperbolic cosine", map_floats<[](double x) { return std::cosh(x); }>, {"np.cosh(x)"},
+              by_slope<[](GradientContext& g) { return g.x(0).apply("sinh"); }>),
+      rounded("asinh", "inverse hyperbolic sine", map_floats<[](double x) { return std::asinh(x); }>, {"np.arcsinh(x)"},
+              by_slope<[](GradientContext& g) { return rsqrt(square(g.x(0)) + 1); }>),
       rounded("acosh", "inverse hyperbolic cosine; NaN below 1", map_floats<[](double x) { return std::acosh(x); }>,
-              {"np.arccosh(x)"}),
+              {"np.arccosh(x)"}, by_slope<[](GradientContext& g) { return rsqrt(g.x(0) - 1) * rsqrt(g.x(0) + 1); }>),
       rounded("atanh", "inverse hyperbolic tangent; NaN outside -1 .. 1",
-              map_floats<[](double x) { return std::atanh(x); }>, {"np.arctanh(x)"}),
+              map_floats<[](double x) { return std::atanh(x); }>, {"np.arctanh(x)"},
+              [](GradientContext& g) { g.set(0, g.dy() / (1 - square(g.x(0)))); }),
       exact("floor", "largest whole number not above x", map_floats<[](double x) { return std::floor(x); }>,
-            {"np.floor(x)"}),
+            {"np.floor(x)"}, no_slope),
       exact("ceil", "smallest whole number not below x", map_floats<[](double x) { return std::ceil(x); }>,
-            {"np.ceil(x)"}),
+            {"np.ceil(x)"}, no_slope),
       exact("round", "nearest whole number, halves to the even one",
-            map_floats<[](double x) { return std::nearbyint(x); }>, {"np.round(x)"}),
+            map_floats<[](double x) { return std::nearbyint(x); }>, {"np.round(x)"}, no_slope),
       of_tests("is_nan", "true where x is NaN", test_floats<[](double x) { return std::isnan(x); }>, {"np.isnan(x)"}),
       of_tests("is_inf", "true where x is infinite", test_floats<[](double x) { return std::isinf(x); }>,
                {"np.isinf(x)"}),
@@ -333,16 +370,18 @@ std::vector<OpDef> make_unary_rows() {
                test_floats<[](double x) { return std::isfinite(x); }>, {"np.isfinite(x)"}),
       logical_not_row(),
       clip_row(),
-      with(
-          rounded("leaky_relu", "x above 0, else alpha * x", leaky_relu, {"np.where(x > 0, x, np.float32(alpha) * x)"}),
-          {number("alpha", 0.2)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35] {alpha = 0.01}", "f32[0]", "f16[5]"}),
+      with(rounded("leaky_relu", "x above 0, else alpha * x", leaky_relu, {"np.where(x > 0, x, np.float32(alpha) * x)"},
+                   leaky_relu_rule),
+           {number("alpha", 0.2)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35] {alpha = 0.01}", "f32[0]", "f16[5]"}),
       decomposed(with(rounded("elu", "x above 0, else alpha * (exp(x) - 1)", elu,
-                              {"np.where(x > 0, x, np.float32(alpha) * np.expm1(np.minimum(x, 0))).astype(x.dtype)"}),
+                              {"np.where(x > 0, x, np.float32(alpha) * np.expm1(np.minimum(x, 0))).astype(x.dtype)"},
+                              elu_rule),
                       {number("alpha", 1)}, {"f32[2, 3]", "f32[] {alpha = 0.5}", "f32[35]", "f32[0]", "f16[5]"}),
                  elu_by_expm1),
       cast_row(),
       rounded("erfc", "1 - erf(x), accurate where erf(x) is near 1; NaN stays NaN",
-              map_floats<[](double x) { return std::erfc(x); }>, {"tf.math.erfc(x)", kTensorFlow}),
+              map_floats<[](double x) { return std::erfc(x); }>, {"tf.math.erfc(x)", kTensorFlow},
+              by_slope<[](GradientContext& g) { return exp(-square(g.x(0))) * -M_2_SQRTPI; }>),
       mish_row(),
   };
 }
