@@ -260,6 +260,45 @@ def resize2d(x, size, mode, coordinates):
     return getattr(tf.raw_ops, names[mode])(images=x, size=size, align_corners=corners, half_pixel_centers=half).numpy()
 
 
+def dilation2d_places(x, kernel, strides, dilations, padding):
+    """One window at a time."""
+    import tensorflow as tf
+
+    shape = tf.nn.dilation2d(x, kernel, [1, *strides, 1], padding.upper(), "NHWC", [1, *dilations, 1]).shape
+    axes = spatial_steps(x.shape[1:3], kernel.shape, shape[1:3], strides, dilations, padding, [0] * 4)
+    (top, _, _), (left, _, _) = axes
+    places = np.full((2, *shape), -1, np.int64)
+    for n, row, column, channel in np.ndindex(*shape):
+        most = -np.inf
+        for i, j in np.ndindex(*kernel.shape[:2]):
+            h, w = row * strides[0] - top + i * dilations[0], column * strides[1] - left + j * dilations[1]
+            if not (0 <= h < x.shape[1] and 0 <= w < x.shape[2]):
+                continue
+            total = x[n, h, w, channel] + kernel[i, j, channel]
+            if total > most:
+                most = total
+                places[:, n, row, column, channel] = (
+                    np.ravel_multi_index((n, h, w, channel), x.shape),
+                    np.ravel_multi_index((i, j, channel), kernel.shape),
+                )
+    return tuple(places)
+
+
+def resize2d_gradient(dy, shape, mode, coordinates):
+    import tensorflow as tf
+
+    if dy.size == 0:
+        return np.zeros(shape, dy.dtype)
+    names = {"nearest": "ResizeNearestNeighbor", "bilinear": "ResizeBilinear", "bicubic": "ResizeBicubic"}
+    corners, half = coordinates == "align_corners", coordinates == "half_pixel"
+    image = tf.zeros(shape, dy.dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(image)
+        y = getattr(tf.raw_ops, names[mode])(
+            images=image, size=dy.shape[1:3], align_corners=corners, half_pixel_centers=half)  # fmt: skip
+    return tape.gradient(y, image, tf.constant(dy)).numpy()
+
+
 def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
     import tensorflow as tf
 
@@ -272,7 +311,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, non_max_suppression)
+    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression)
 } | {"np": np}
 
 
