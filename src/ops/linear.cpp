@@ -323,6 +323,11 @@ std::vector<OpDef> make_linear_rows() {
                  "f32[1, 8, 8, 2], f32[4, 4, 2, 3] {padding = same_lower}", "f32[0, 5, 5, 2], f32[3, 3, 2, 4]",
                  "f32[1, 2, 2, 1], f32[3, 3, 1, 2]", "f32[1, 14, 14, 32], f32[3, 3, 32, 32] {padding = same}",
                  "f64[1, 5, 5, 2], f64[3, 3, 2, 2]", "f16[1, 5, 5, 8], f16[3, 3, 8, 4]"}},
+  };
+}
+
+std::vector<OpDef> conv2d_gradient_rows() {
+  return {
       {.name = "conv2d_input_gradient",
        .summary =
            "gradient of conv2d by its image of the given shape (NHWC), for the gradient dy of its result and with "
@@ -386,7 +391,11 @@ std::vector<OpDef> make_linear_rows() {
 }  // namespace
 
 std::span<const OpDef> linear_ops() {
-  static const std::vector<OpDef> rows = make_linear_rows();
+  static const std::vector<OpDef> rows = [] {
+    std::vector<OpDef> all = make_linear_rows(), gradients = conv2d_gradient_rows();
+    all.insert(all.end(), gradients.begin(), gradients.end());
+    return all;
+  }();
   return rows;
 }
 

@@ -535,6 +535,11 @@ std::vector<OpDef> make_sparse_rows() {
        .cases = {"i64[2, 2]=[0, 1, 1, 0], f32[2]=[1, 2], i64[2]=[2, 3], i64[2, 2]=[0, 0, 1, 0], f32[2]=[3, -2], "
                  "i64[2]=[2, 3], f32[]=[0.5]",
                  "i64[1, 1]=[2], i32[1], i64[1]=[4], i64[0, 1]=[], i32[0], i64[1]=[4], i32[]=[0]"}},
+  };
+}
+
+std::vector<OpDef> make_sparse_reduction_rows() {
+  return {
       {.name = "sparse_reduce",
        .summary =
            "sum or largest of the elements that are there along the axes, as a dense tensor; 0 where there are none",
@@ -589,8 +594,9 @@ std::vector<OpDef> make_cross_rows() {
 
 std::span<const OpDef> sparse_ops() {
   static const std::vector<OpDef> rows = [] {
-    std::vector<OpDef> all = make_sparse_rows(), crosses = make_cross_rows();
-    all.insert(all.end(), crosses.begin(), crosses.end());
+    std::vector<OpDef> all = make_sparse_rows();
+    for (auto make : {make_sparse_reduction_rows, make_cross_rows})
+      for (const OpDef& row : make()) all.push_back(row);
     return all;
   }();
   return rows;

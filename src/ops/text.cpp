@@ -294,9 +294,8 @@ std::vector<OpDef> make_text_rows() {
   const AttrDef unit = word("unit", "byte", {"byte", "character"});
   return {
       {.name = "text_map",
-       .summary =
-           "each text in lower or upper case (ASCII letters alone), without the blanks at its ends, or to or from "
-           "web-safe base64; what is no base64 is an error",
+       .summary = "each text in lower or upper case (ASCII letters alone), without the blanks at its ends, or to or "
+                  "from web-safe base64; what is no base64 is an error",
        .inputs = {x},
        .attributes = {word("mode", "lower",
                            {"lower", "upper", "strip", "encode_base64", "encode_base64_padded", "decode_base64"})},

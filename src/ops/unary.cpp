@@ -334,6 +334,11 @@ std::vector<OpDef> make_unary_rows() {
                       {"f32[2, 3]", "f32[] {approximate = true}", "f32[67] {approximate = true}", "f32[67]", "f32[0]",
                        "f16[9]"}),
                  gelu_by_erf),
+  };
+}
+
+std::vector<OpDef> angle_and_step_rows() {
+  return {
       rounded("sin", "sine of radians", map_floats<[](double x) { return std::sin(x); }>, {"np.sin(x)"},
               by_slope<[](GradientContext& g) { return g.x(0).apply("cos"); }>),
       rounded("cos", "cosine of radians", map_floats<[](double x) { return std::cos(x); }>, {"np.cos(x)"},
@@ -389,7 +394,11 @@ std::vector<OpDef> make_unary_rows() {
 }  // namespace
 
 std::span<const OpDef> unary_ops() {
-  static const std::vector<OpDef> rows = make_unary_rows();
+  static const std::vector<OpDef> rows = [] {
+    std::vector<OpDef> all = make_unary_rows(), more = angle_and_step_rows();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return rows;
 }
 

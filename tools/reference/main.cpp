@@ -9,6 +9,7 @@
 #include "frontends/tensorflow/importer.h"
 #include "ir/op_def.h"
 #include "ir/text.h"
+#include "ops/gradients.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "support/options.h"
@@ -75,17 +76,23 @@ std::string attributes_text(const OpDef& op) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+std::string gradient_text(const OpDef& op) {
+  if (op.gradient) return op.gradient == no_slope ? "zero" : "yes";
+  return op.no_gradient ? fmt::format("none: {}", cell(op.no_gradient)) : "";
+}
+
 std::string ops_page() {
   std::string text = fmt::format("# Operators\n\n{}\n{} operators. `?` marks an optional input, `...` any number.\n\n",
                                  kMade, all_ops().size());
   text +=
-      "| operator | meaning | inputs | attributes | results | accuracy | checked against "
-      "|\n|---|---|---|---|---|---|---|\n";
+      "| operator | meaning | inputs | attributes | results | accuracy | gradient | checked against "
+      "|\n|---|---|---|---|---|---|---|---|\n";
   for (const OpDef* op : all_ops()) {
     std::string oracle = op->oracle.expression ? fmt::format("`{}`", cell(op->oracle.expression))
                                                : cell(op->oracle.reason ? op->oracle.reason : "");
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", op->name, cell(op->summary), inputs_text(*op),
-                        attributes_text(*op), fmt::join(op->results, ", "), precision_text(op->precision), oracle);
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} |\n", op->name, cell(op->summary), inputs_text(*op),
+                        attributes_text(*op), fmt::join(op->results, ", "), precision_text(op->precision),
+                        gradient_text(*op), oracle);
   }
   return text;
 }
