@@ -64,10 +64,9 @@ Value* weights_of_axis(Builder& b, const AttributeView& attr, int64_t in, int64_
 // Resampling is linear along each axis, so its gradient is a product with the transposed weights along both.
 std::vector<Value*> resize_gradient_by_products(Builder& b, const Node& node) {
   const Value* dy = node.inputs[0];
-  const Tensor* known = constant_of(node.inputs[1]);
-  CHECK(known && dy->type.is_static(), "sizes are not known: {}", to_string(dy->type));
+  CHECK(node.result()->type.is_static() && dy->type.is_static(), "sizes of {} are not known", to_string(dy->type));
   const AttributeView attr = node.attr();
-  const Dims in = known->as_i64(), out = dy->type.shape.sizes();
+  const Dims in = node.result()->type.shape.sizes(), out = dy->type.shape.sizes();
   Value* flat = b.add("reshape", {node.inputs[0], b.ints({out[0], out[1], out[2] * out[3]})});
   Value* tall = weights_of_axis(b, attr, in[1], out[1], dy->type.dtype);
   Value* by_rows = b.add("matmul", {tall, flat}, {{"transpose_a", true}});
