@@ -94,9 +94,11 @@ struct WideCase {
 struct Program {
   Block block;
   std::vector<HostValue> arguments;
+  bool open = false;  // the run alone tells the sizes of all params but indices
 
-  Value* add(HostValue argument) {
-    const Type type = argument.tensor.type();
+  Value* add(HostValue argument, Role role = Role::data) {
+    Type type = argument.tensor.type();
+    if (open && role != Role::index) type.shape.dims.assign(type.shape.rank(), Dim());
     arguments.push_back(std::move(argument));
     return block.add_param(type, fmt::format("x{}", block.params.size()));
   }
@@ -123,7 +125,10 @@ std::vector<Tensor> weights_for(const std::vector<Tensor>& like) {
 // The op of a case as a function of its wanted inputs, and the same function's gradients.
 class Derivatives {
  public:
-  explicit Derivatives(const OpCase& op_case) : case_(op_case) {
+  /// By one input or of one result alone where told.
+  explicit Derivatives(const OpCase& op_case, int input = -1, int result = -1) : case_(op_case), result_(result) {
+    for (size_t i = 0; i < case_.wanted.size() && input >= 0; ++i)
+      case_.wanted[i] = case_.wanted[i] && static_cast<int>(i) == input;
     for (size_t i = 0; i < case_.inputs.size(); ++i)
       if (case_.wanted[i]) data_.push_back(case_.inputs[i].tensor);
     for (size_t i = 0; i < case_.results.size(); ++i)
@@ -142,8 +147,11 @@ class Derivatives {
   // Of the wanted inputs, then of what flows in.
   void gradients(Program& program) const {
     Builder b(program.block);
-    std::vector<Value*> data = program.add_all(data_), flows = program.add_all(flows_);
-    program.block.results = first_order(b, data, flows);
+    std::vector<Value*> data = program.add_all(data_), flows = program.add_all(flows_), others;
+    for (size_t i = 0; i < case_.inputs.size() && program.open; ++i)
+      if (!case_.wanted[i] && case_.of.types[i].is_tensor())
+        others.push_back(program.add(case_.inputs[i], case_.of.op->role(i)));
+    program.block.results = first_order(b, data, flows, others);
   }
   void second(Program& program, const std::vector<Tensor>& weights) const {
     Builder b(program.block);
@@ -156,7 +164,7 @@ class Derivatives {
     differentiate_formula(g, [&](const std::vector<Var>& in) {
       std::vector<Value*> data, dy;
       for (const Var& each : in) (data.size() < data_.size() ? data : dy).push_back(each.value);
-      return first_order(b, data, dy);
+      return first_order(b, data, dy, {});
     });
     for (size_t i = 0; i < inputs.size(); ++i)
       program.block.results.push_back(g.made(i) ? g.made(i) : zeros_like(g.x(i)).value);
@@ -166,20 +174,24 @@ class Derivatives {
   // Float results by which anything is differentiated; the gradient that ctc_loss yields is not.
   bool flows_from(size_t result) const {
     const bool end = std::string_view(case_.of.op->name) == "ctc_loss" && result == 1;
-    return case_.results[result].tensor.dtype().is_float() && !end;
+    const bool told = result_ < 0 || static_cast<int>(result) == result_;
+    return case_.results[result].tensor.dtype().is_float() && !end && told;
   }
-  Node* add_node(Builder& b, const std::vector<Value*>& data) const {
+  // The inputs that are not wanted are constants where no values are given for them.
+  Node* add_node(Builder& b, const std::vector<Value*>& data, const std::vector<Value*>& others = {}) const {
     std::vector<Value*> inputs;
-    size_t next = 0;
+    size_t next = 0, other = 0;
     for (size_t i = 0; i < case_.inputs.size(); ++i) {
       const Type& type = case_.of.types[i];
-      inputs.push_back(case_.wanted[i] ? data[next++] : b.constant(case_.inputs[i].tensor));
-      if (type.kind == Type::Kind::rng) inputs.back()->type = type;
+      const bool given = !others.empty() && type.is_tensor();
+      inputs.push_back(case_.wanted[i] ? data[next++] : given ? others[other++] : b.constant(case_.inputs[i].tensor));
+      if (!type.is_tensor()) inputs.back()->type = type;
     }
     return b.add_node(*case_.of.op, inputs, case_.of.attributes);
   }
-  std::vector<Value*> first_order(Builder& b, const std::vector<Value*>& data, const std::vector<Value*>& dy) const {
-    const Node* node = add_node(b, data);
+  std::vector<Value*> first_order(Builder& b, const std::vector<Value*>& data, const std::vector<Value*>& dy,
+                                  const std::vector<Value*>& others) const {
+    const Node* node = add_node(b, data, others);
     std::vector<Value*> results, flows;
     size_t next = 0;
     for (size_t i = 0; i < node->results.size(); ++i) {
@@ -195,6 +207,7 @@ class Derivatives {
   }
 
   WideCase case_;
+  int result_;
   std::vector<Tensor> data_, flows_;
 };
 
@@ -337,6 +350,56 @@ bool check_slopes_of_gradients(const OpCase& op_case) {
   return slopes.check(made, 3);
 }
 
+void expect_equal(const std::string& text, const HostValue& expected, const HostValue& found) {
+  const auto wrong = difference(expected.tensor, found.tensor, Precision::accumulate_f32);
+  EXPECT_FALSE(wrong) << text << ": " << *wrong;
+}
+
+// Each gradient alone is what it is among the others, and that of one result alone is its slope.
+bool check_parts(const OpCase& op_case) {
+  const Derivatives all(op_case);
+  if (!all.any() || is_undetermined(op_case)) return false;
+  Program program;
+  all.gradients(program);
+  const std::vector<HostValue> expected = evaluate(program.block, program.arguments);
+  size_t next = 0;
+  for (size_t i = 0; i < op_case.types.size(); ++i) {
+    const Derivatives one(op_case, static_cast<int>(i));
+    if (!one.any()) continue;
+    Program alone;
+    one.gradients(alone);
+    expect_equal(op_case.text, expected[next++], evaluate(alone.block, alone.arguments)[0]);
+  }
+  for (size_t i = 0; i < op_case.op->results.size() && op_case.op->results.size() > 1; ++i) {
+    const Derivatives one(op_case, -1, static_cast<int>(i));
+    if (!one.any()) continue;
+    Program forward, alone;
+    one.forward(forward);
+    one.gradients(alone);
+    Slopes slopes(forward, one.flows(), is_symmetric(op_case.op->name), op_case.text);
+    slopes.check(evaluate(alone.block, alone.arguments), 3);
+  }
+  return true;
+}
+
+// The same gradients where the run alone knows sizes and the elements of all other inputs.
+bool check_open_sizes(const OpCase& op_case) {
+  const Derivatives derivatives(op_case);
+  if (!derivatives.any() || is_undetermined(op_case)) return false;
+  Program known, open;
+  open.open = true;
+  derivatives.gradients(known);
+  if (std::string_view(op_case.op->name) == "qr" || std::string_view(op_case.op->name) == "svd") {
+    EXPECT_THROW(derivatives.gradients(open), Error);  // wide and tall matrices have different formulas
+    return false;
+  }
+  derivatives.gradients(open);
+  const std::vector<HostValue> expected = evaluate(known.block, known.arguments),
+                               found = evaluate(open.block, open.arguments);
+  for (size_t i = 0; i < expected.size(); ++i) expect_equal(op_case.text, expected[i], found[i]);
+  return true;
+}
+
 // Checks all cases; every row but those named must have one with something to compare.
 void check_all(bool (*check)(const OpCase&), const std::set<std::string_view>& without) {
   std::set<std::string_view> rows, checked;
@@ -356,6 +419,10 @@ TEST(Rules, GiveTheSlopesOfTheKernels) { check_all(check_slopes, {}); }
 TEST(Rules, GiveTheSlopesOfGradients) {
   check_all(check_slopes_of_gradients, {"ctc_loss", "incomplete_gamma", "incomplete_gamma_upper"});
 }
+
+TEST(Rules, GiveEachGradientAlone) { check_all(check_parts, {}); }
+
+TEST(Rules, NeedNoSizes) { check_all(check_open_sizes, {"qr", "svd"}); }
 
 // A float result of float data needs a rule, or a reason why there is none.
 TEST(Rules, AreThereOrSayWhyNot) {
