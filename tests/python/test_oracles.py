@@ -352,7 +352,7 @@ def scope_of(folder, case):
 
 
 def problem(expected, actual, dtype, precision):
-    """What differs, or nothing; the tolerances are those of tests/ops/cases.h."""
+    """What differs, or nothing; the tolerances are those of src/ops/cases.h."""
     if NUMPY[dtype] != expected.dtype and dtype not in ("f16", "bf16"):
         return f"dtype {dtype}, the oracle says {expected.dtype}"
     if expected.shape != actual.shape:

@@ -1,5 +1,5 @@
-// The cases of the op rows (OpDef::cases) as values: what the tests of the rows, the engines' conformance suite and the
-// Python oracles are made from. A case reads "f32[2, 3], i64[2]=[1, -1] {axis = 1}": a type an input, an optional
+// The cases of the op rows (OpDef::cases) as values: what the tests of the rows, the engines' conformance suite, the
+// Python oracles and `cairn op test` are made from. A case reads "f32[2, 3], i64[2]=[1, -1] {axis = 1}": a type an input, an optional
 // literal for its elements in row-major order ("rng=[key, low, high]" for a random state), then attributes.
 #pragma once
 
