@@ -212,6 +212,59 @@ CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
  * "result": name of the result that grad is of, else the first; "value": true for its value before the gradients. */
 CAIRN_API CairnStatus cairn_module_grad(const CairnModule* module, const char* options, CairnModule** gradient);
 
+/* ---- Building modules --------------------------------------------------------------------------------------------- */
+
+typedef struct CairnBuilder
+    CairnBuilder;                     /* makes the functions of a module, or inside a rule of an operator its nodes */
+typedef struct CairnValue CairnValue; /* a value that a builder made; lives as long as the builder or its module */
+
+CAIRN_API CairnStatus cairn_builder_create(const char* name, CairnBuilder** builder);
+CAIRN_API void cairn_builder_free(CairnBuilder* builder);
+/* Begins a function, which ends where the next begins; "main" is the model. `types`: of its results, needed where a call
+ * stands before the function is complete (recursion); NULL: none told. */
+CAIRN_API CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, const CairnType* types,
+                                             size_t type_count);
+CAIRN_API CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type,
+                                          CairnValue** value);
+/* `updates`: NULL, or the param of main that is a variable, whose new content the value is. */
+CAIRN_API CairnStatus cairn_builder_result(CairnBuilder* builder, const char* name, CairnValue* value,
+                                           const CairnValue* updates);
+/* The source node that nodes made from now on come from, told in messages, dumps and profiles; `name` NULL: none. */
+CAIRN_API CairnStatus cairn_builder_source(CairnBuilder* builder, const char* framework, const char* name,
+                                           const char* op, const char* location);
+/* The elements are copied. `name` may be NULL, here and below. */
+CAIRN_API CairnStatus cairn_builder_constant(CairnBuilder* builder, const CairnTensor* tensor, const char* name,
+                                             CairnValue** value);
+/* A scalar of that element type, the number rounded to it (integers: saturated). */
+CAIRN_API CairnStatus cairn_builder_number(CairnBuilder* builder, double number, CairnDType dtype, CairnValue** value);
+/* A node. Fills results[0 .. result_count); the operator may have more. */
+CAIRN_API CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, CairnValue* const* inputs,
+                                        size_t input_count, const CairnAttribute* attributes, size_t attribute_count,
+                                        const char* name, CairnValue** results, size_t result_count);
+CAIRN_API CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, CairnValue* const* inputs,
+                                         size_t input_count, CairnValue** results, size_t result_count);
+/* A conditional. What is added between begin_if and begin_else runs where `condition` (bool[]) is true, what is added up
+ * to end_if where it is false. Inside, values from outside stand under other handles: `inside` receives one for each of
+ * `taken`. Both branches give `count` values, for which `results` receives what stands for them outside. */
+CAIRN_API CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
+                                             size_t taken_count, CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
+                                               CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count,
+                                           CairnValue** results);
+/* A loop: begin_while, the condition, begin_body with what it gives (bool[]), the body, end_while with the carried values
+ * of the next turn. `inside` receives the carried values, then what stands for each of `taken`. */
+CAIRN_API CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
+                                                CairnValue* const* taken, size_t taken_count, CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results);
+/* What is known of a value; the type lives as long as the builder. */
+CAIRN_API CairnStatus cairn_builder_type(CairnBuilder* builder, const CairnValue* value, const CairnType** type);
+/* The elements of a value that is a constant; CAIRN_NOT_FOUND where it is none. */
+CAIRN_API CairnStatus cairn_builder_constant_of(CairnBuilder* builder, const CairnValue* value, CairnTensor* tensor);
+/* Checks the module and hands it out; the builder can only be freed afterwards. */
+CAIRN_API CairnStatus cairn_builder_finish(CairnBuilder* builder, CairnModule** module);
+
 /* ---- Models ------------------------------------------------------------------------------------------------------- */
 
 typedef struct CairnModelOptions {
@@ -372,7 +425,10 @@ CAIRN_API void cairn_op_free(CairnOp* op);
 /* Runs the operator on the caller's buffers; its plan is kept for calls with equal types. `options` may be NULL. */
 CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count,
                                    CairnAllocate allocate, void* user, const CairnModelOptions* options);
-/* JSON: every operator with summary, inputs, attributes and results. */
+/* Loads a library of operators (<cairn/op.h>): from now on models may use them. Those that the environment's
+ * CAIRN_OP_LIBRARY names, between colons, are loaded when a model is first opened or an operator first made. */
+CAIRN_API CairnStatus cairn_op_library_load(const char* path);
+/* JSON: every operator with summary, inputs, attributes and results, and for those of users their library. */
 CAIRN_API CairnStatus cairn_describe_ops(char** description);
 /* JSON: every pass in order, then every rule: name, summary, and whether it is required, so that it cannot be left out. The
  * others are left out of every model of the process that the environment's CAIRN_DISABLE names ("ALL", or names between

@@ -3,8 +3,10 @@
 #include <unordered_map>
 
 #include "capi/handles.h"
+#include "capi/user_op.h"
 #include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
+#include "passes/passes.h"
 #include "support/files.h"
 #include "support/sha256.h"
 
@@ -84,6 +86,7 @@ BytesFormat bytes_format(CairnFormat format) {
 CairnModule* module_from_bytes(BytesFormat format, const char* name, const void* data, size_t size,
                                const ImportOptions& options) {
   if (size) require(data, "data");
+  load_op_libraries_of_environment();
   std::string_view bytes(static_cast<const char*>(data), size);
   std::string title = name ? name : "model";
   Module made = open_bytes(format, title, bytes, options);
@@ -99,6 +102,7 @@ CairnStatus cairn_module_open(const char* path, const char* options, CairnModule
     require(path, "path");
     require(module, "module");
     *module = nullptr;
+    load_op_libraries_of_environment();
     std::string file = expand_home(path);
     // The checksum waits until something is written: it would be most of the time to load.
     *module = new CairnModule{open_model(file, import_options(options)), {file, "", {}}};
@@ -140,6 +144,7 @@ CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusa
     require(refusals, "refusals");
     *refusals = nullptr;
     if (size) require(graph, "graph");
+    load_op_libraries_of_environment();
     auto bytes = ModelBytes::from_memory("graph", std::string(static_cast<const char*>(graph), size));
     nlohmann::json reasons = refused_nodes(tensorflow::read_graph_def(bytes, bytes->bytes()));
     if (reasons.is_null()) reasons = nlohmann::json::object();
@@ -166,8 +171,11 @@ CairnStatus cairn_module_save(const CairnModule* module, const char* path) {
   return guarded([&] {
     require(module, "module");
     require(path, "path");
-    bool known = !module->origin.source_sha256.empty();
-    write_om(module->module, known ? module->origin : origin_of(module->origin.source), expand_home(path));
+    const bool built = module->origin.source.empty();  // by cairn_builder_finish: there is no file
+    const bool known = built || !module->origin.source_sha256.empty();
+    Module written = clone(module->module);
+    expand_user_ops(written);  // whoever opens the file need not have what is made of other operators
+    write_om(written, known ? module->origin : origin_of(module->origin.source), expand_home(path));
   });
 }
 

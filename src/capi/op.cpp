@@ -2,7 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "capi/attributes.h"
+#include "capi/user_op.h"
 #include "ir/text.h"
+#include "ir/user_ops.h"
 #include "passes/pipeline.h"
 
 using namespace cairn;
@@ -35,8 +37,9 @@ CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, 
     require(name, "name");
     require(op, "op");
     *op = nullptr;
+    load_op_libraries_of_environment();
     const OpDef* def = find_op(name);
-    if (!def) fail(ErrorKind::not_found, name, "is no operator");
+    if (!def) fail(ErrorKind::not_found, "", "{}", unknown_op(name));
     if (def->has(kControl)) fail(ErrorKind::unsupported, name, "has regions and cannot be run alone");
     *op = new CairnOp{def, attributes_from_c(*def, attributes, count)};
   });
@@ -58,8 +61,13 @@ CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t in
 CairnStatus cairn_describe_ops(char** description) {
   return guarded([&] {
     require(description, "description");
+    load_op_libraries_of_environment();
     Json list = Json::array();
     for (const OpDef* op : all_ops()) list.push_back(describe(*op));
+    for (const OpDef* op : user_ops()) {
+      list.push_back(describe(*op));
+      list.back()["library"] = library_of(*op);
+    }
     *description = copy_text(list.dump(1));
   });
 }

@@ -36,6 +36,15 @@ std::string Problems::fix(const Entry& entry, const Remedies& remedies,
   return text.empty() ? "no cut that was tried leaves a model without it" : text;
 }
 
+namespace {
+
+/// "acme::Gelu" or "Acme>Gelu": an operator of somebody's own.
+bool is_of_domain(std::string_view op) {
+  return op.find("::") != std::string_view::npos || op.find('>') != std::string_view::npos;
+}
+
+}  // namespace
+
 void Problems::raise(const std::string& file, const Remedies& remedies) const {
   if (entries_.empty()) return;
   std::map<std::pair<std::vector<std::string>, bool>, bool> tried;
@@ -61,6 +70,9 @@ void Problems::raise(const std::string& file, const Remedies& remedies) const {
     problem.message = key.second;
     for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
     if (remedies.attempt) problem.fix = fix(entry, remedies, holds);
+    if (entry.unknown && is_of_domain(key.first))
+      problem.fix = fmt::format("load the library that has it: --op-library=FILE{}{}",
+                                problem.fix.empty() ? "" : "; or ", problem.fix);
     unknown += entry.unknown;
     report.add(std::move(problem));
   }

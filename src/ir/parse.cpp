@@ -5,6 +5,7 @@
 
 #include "ir/builder.h"
 #include "ir/text.h"
+#include "ir/user_ops.h"
 
 namespace cairn {
 
@@ -404,7 +405,7 @@ class Parser {
     }
     std::string op_name = word();
     const OpDef* op = find_op(op_name);
-    if (!op) error("no operator is called {}", op_name);
+    if (!op) error("{}", unknown_op(op_name));
     std::vector<Value*> inputs;
     if (peek('%')) {
       do inputs.push_back(use(scope));

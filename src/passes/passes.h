@@ -14,6 +14,8 @@ class Rewriter;
 inline thread_local size_t visits = 0;
 
 size_t inline_calls(Module& module);
+/// Those with a kernel stay.
+size_t expand_user_ops(Module& module);
 size_t lift_state(Module& module);
 size_t take_constant_branches(Block& block, Module& module);
 size_t simplify_captures(Block& block, Module& module);

@@ -53,6 +53,8 @@ struct Pass {
 constexpr Pass kFirst[] = {
     {"inline_calls", "bodies of called functions take the place of calls",
      [](Run& run) { return inline_calls(run.module); }, "", true},
+    {"expand_user_ops", "operators of users that are written as others become these",
+     [](Run& run) { return expand_user_ops(run.module); }, "", true},
     {"lift_state", "variables and random state become inputs and results",
      [](Run& run) { return lift_state(run.module); }, "VariablePrepareOpPass", true},
     {"infer_types", "shapes as far as they are known", infer_all, "InferShapePass", true},

@@ -23,8 +23,10 @@ double seconds_of(const Cost& cost, const Cost& rate) {
   return kStepSeconds + cost.flops / rate.flops + cost.bytes / rate.bytes;
 }
 
-bool is_reference(const Engine* engine, const PlanOptions& options) {
-  return options.engines.size() > 1 && engine == options.engines.back();
+/// Operators of users are not counted: no engine has another kernel of them.
+bool is_reference(const Engine* engine, const Group& group, const PlanOptions& options) {
+  return options.engines.size() > 1 && engine == options.engines.back() && !group.nodes.empty() &&
+         !group.last().op->user;
 }
 
 /// What kernels of this kind of operator say; without one, that there is none.
@@ -61,7 +63,7 @@ class Shares {
   }
 
   void add(const Engine* engine, const Group& group, const Cost& cost) {
-    const bool fallen = is_reference(engine, options_);
+    const bool fallen = is_reference(engine, group, options_);
     const double seconds = seconds_of(cost, fallen ? kPlain : kFast);
     flops_ += cost.flops, seconds_ += seconds;
     if (!fallen) return;
@@ -148,7 +150,7 @@ std::vector<std::string> describe(const ReferenceShare& share) {
 void tell_reference_steps(const Plan& plan, const Module& module, const PlanOptions& options) {
   double slow = 0, all = 0;
   for (const PlannedStep& step : plan.steps) {
-    const bool fallen = !step.group.nodes.empty() && is_reference(step.engine, options);
+    const bool fallen = is_reference(step.engine, step.group, options);
     const double seconds = seconds_of(step.cost, fallen ? kPlain : kFast);
     all += seconds;
     if (fallen) slow += seconds;

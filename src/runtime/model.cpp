@@ -10,6 +10,7 @@
 #include "engines/reference/engine.h"
 #include "model/om_file.h"
 #include "ops/philox.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/input_limits.h"
@@ -279,6 +280,7 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   auto impl = std::make_unique<Impl>();
   if (options.optimise && !is_optimised(module, options))
     optimise(module, {.disabled = disabled_passes(module, options)});
+  expand_user_ops(module);
   impl->module = std::make_shared<const Module>(std::move(module));
   impl->read_signature(options.bind_state);
   impl->limits = InputLimits::of(*impl->module);

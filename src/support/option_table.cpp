@@ -37,6 +37,9 @@ const OptionDef kTable[] = {
     {"dynamic_dims", "Input", text, {}, "", "sizes the model takes for all -1 in order: \"1,32;1,64\"", acts},
     {"singleop", "Input", path, {}, "", "JSON file of single operators, each becomes a model in the folder --output", acts, "", kAtc},
     {"om", "Input", path, {}, "", "model of modes 1, 5 and 6", acts},
+    {"op_library", "Input", text, {}, "",
+     "shared libraries with operators of your own, or folders of them, between commas", acts, "", kAtc | kOmg,
+     {"plugin_path"}},
 
     {"output", "Output", path, {}, "", "name of the model to write; .om is added", acts},
     {"output_type", "Output", text, {}, "",
@@ -145,7 +148,6 @@ const OptionDef kTable[] = {
     {"export_compile_stat", "Debug", choice, {"0", "1", "2"}, "1", "0: do not write fusion_result.json", acts, "", kAtc},
 
     {"ddk_version", "General", text, {}, "", "version of the development kit", noted, "there is no such kit here", kOmg},
-    {"plugin_path", "Input", path, {}, "", "library of own operators", refused, "operator libraries are not loaded", kOmg},
     {"net_format", "Input", choice, {"NCHW", "NHWC", "ND"}, "", "order of the image dimensions", noted,
      "the order is the one the model was made with", kOmg},
     {"encrypt_mode", "Output", choice, {"-1", "0"}, "-1", "0: encrypt the model", refused, "models are not encrypted", kOmg},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cairn/cairn.h"
+#include "cairn/op.h"
 
 static const char kModel[] =
     "module @line {\n"

@@ -49,7 +49,10 @@ class ReferenceStep final : public Step {
     for (size_t i = 0; i < results.size(); ++i) finish(node.result(i)->type, results[i], targets[i]);
   }
 
-  std::string kernel() const override { return std::string(engine_) + "/" + group_.last().op->name; }
+  std::string kernel() const override {
+    const OpDef& op = *group_.last().op;
+    return fmt::format("{}/{}", op.user ? "user" : engine_, op.name);
+  }
 
  private:
   void* address(const void* data) const { return remote_ ? shifted(data) : const_cast<void*>(data); }

@@ -5,6 +5,7 @@
 
 #include "frontends/fold.h"
 #include "ir/result_marks.h"
+#include "ir/user_ops.h"
 
 namespace cairn::onnx {
 namespace {
@@ -268,7 +269,11 @@ const Row* find_row(std::string_view domain, std::string_view op) {
     return rows;
   }();
   auto found = table.find({domain, op});
-  return found == table.end() ? nullptr : found->second;
+  if (found != table.end()) return found->second;
+  static const Row of_user{"", make_user_op};
+  if (find_user_op(domain, op)) return &of_user;
+  const std::string_view alias = foreign_alias("onnx", domain.empty() ? op : fmt::format("{}::{}", domain, op));
+  return alias.empty() ? nullptr : find_row("", alias);
 }
 
 std::vector<std::string_view> supported_ops() {

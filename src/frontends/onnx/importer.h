@@ -96,6 +96,9 @@ struct Row {
   std::string_view domain = {};
 };
 const Row* find_row(std::string_view domain, std::string_view op);
+/// The row of a user that the node's type stands for, or null; and the node as it.
+const OpDef* find_user_op(std::string_view domain, std::string_view op);
+void make_user_op(OpContext& context);
 std::vector<std::string_view> supported_ops();
 
 std::span<const Row> array_rows();

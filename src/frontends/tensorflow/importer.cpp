@@ -7,6 +7,7 @@
 #include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/training.h"
 #include "ir/result_marks.h"
+#include "ir/user_ops.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -355,7 +356,8 @@ std::vector<std::span<const Row>> row_families() {
       math_rows(),     more_math_rows(), network_rows(), volume_rows(),   volume_gradient_rows(), training_rows(),
       gradient_rows(), fused_rows(),     update_rows(),  sparse_rows(),   quantisation_rows(),    random_rows(),
       colour_rows(),   counting_rows(),  ctc_rows(),     diagonal_rows(), linear_algebra_rows(),  signal_rows(),
-      slicing_rows(),  window_rows(),    text_rows(),    lookup_rows(),   example_rows(),         sparse_tensor_rows()};
+      slicing_rows(),  window_rows(),    text_rows(),    lookup_rows(),   example_rows(),         sparse_tensor_rows(),
+      user_rows()};
 }
 
 }  // namespace
@@ -368,7 +370,11 @@ const Row* find_row(std::string_view op) {
     return rows;
   }();
   auto found = table.find(op);
-  return found == table.end() ? nullptr : found->second;
+  if (found != table.end()) return found->second;
+  static const Row of_user{"", make_user_op};
+  if (find_foreign_op("tensorflow", op)) return &of_user;
+  const std::string_view alias = foreign_alias("tensorflow", op);
+  return alias.empty() ? nullptr : find_row(alias);
 }
 
 std::vector<std::string_view> supported_ops() {

@@ -92,6 +92,8 @@ inline constexpr int kAsTheyAre = -1;
 const Row* find_row(std::string_view op);
 /// The same in a cluster, where stacks and TensorArrays of loops are variables.
 const Row* find_cluster_row(std::string_view op);
+/// Builds a node that stands for an operator of a user.
+void make_user_op(OpContext& context);
 /// Whether the op, by itself, changes a variable; or draws from a stream of random numbers.
 bool writes_variables(std::string_view op);
 bool draws(std::string_view op);
@@ -133,6 +135,7 @@ std::span<const Row> text_rows();
 std::span<const Row> lookup_rows();
 std::span<const Row> example_rows();
 std::span<const Row> sparse_tensor_rows();
+std::span<const Row> user_rows();
 
 /// What fills a lookup table, sorted by keys and as it is filled.
 struct LookupTable {

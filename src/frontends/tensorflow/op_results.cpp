@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "frontends/tensorflow/functions.h"
+#include "ir/user_ops.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -36,6 +37,8 @@ constexpr ResultRow kResults[] = {
     {"CTCGreedyDecoder", "decoded_indices decoded_values decoded_shape log_probability"},
     {"CTCLoss", "loss gradient"},
     {"CTCLossV2", "loss gradient"},
+    {"CairnUserOp", "y*Tout"},
+    {"CairnUserOpGrad", "dx*Tout"},
     {"Case", "output*Tout"},
     {"CollectiveAssignGroupV2", "group_size group_key"},
     {"CombinedNonMaxSuppression", "nmsed_boxes nmsed_scores nmsed_classes valid_detections"},
@@ -297,7 +300,10 @@ static_assert(is_sorted());
 std::string_view multiple_results(std::string_view op) {
   const ResultRow* row = std::lower_bound(std::begin(kResults), std::end(kResults), op,
                                           [](const ResultRow& a, std::string_view name) { return a.op < name; });
-  return row != std::end(kResults) && row->op == op ? row->results : std::string_view();
+  if (row != std::end(kResults) && row->op == op) return row->results;
+  const OpDef* user = find_foreign_op("tensorflow", op);
+  return user && user->results.size() > 1 ? *intern_symbol(fmt::format("{}", fmt::join(user->results, " ")))
+                                          : std::string_view();
 }
 
 }  // namespace cairn::tensorflow

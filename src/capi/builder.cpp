@@ -1,0 +1,320 @@
+// Modules built through the C interface, node by node.
+#include "capi/builder.h"
+
+#include "capi/user_op.h"
+#include "ir/text.h"
+#include "ir/user_ops.h"
+
+using namespace cairn;
+using namespace cairn::capi;
+
+CairnBuilder::CairnBuilder(std::string name) : module(std::make_unique<Module>()), builder(nowhere) {
+  module->name = std::move(name);
+}
+
+namespace cairn::capi {
+
+std::vector<Value*> values_from_c(CairnValue* const* values, size_t count, const char* name) {
+  if (count) require(values, name);
+  std::vector<Value*> list;
+  for (size_t i = 0; i < count; ++i) {
+    require(values[i], name);
+    list.push_back(from_c(values[i]));
+  }
+  return list;
+}
+
+}  // namespace cairn::capi
+
+namespace {
+
+/// The module under construction, in one of its functions and outside of regions where `in_function`.
+Module& module_of(CairnBuilder* builder, bool in_function) {
+  require(builder, "builder");
+  if (!builder->module)
+    fail(ErrorKind::invalid_argument, "builder", "makes the nodes of a rule, or has handed out its module");
+  if (!builder->regions.empty()) fail(ErrorKind::invalid_argument, "builder", "is inside an if or while");
+  if (in_function && !builder->function) fail(ErrorKind::invalid_argument, "builder", "has begun no function");
+  return *builder->module;
+}
+
+Builder& nodes_of(CairnBuilder* builder) {
+  require(builder, "builder");
+  if (&builder->builder.block() == &builder->nowhere)
+    fail(ErrorKind::invalid_argument, "builder", "has begun no function");
+  return builder->builder;
+}
+
+void hand_out(std::span<Value* const> made, CairnValue** results, size_t count, std::string_view what) {
+  if (count) require(results, "results");
+  if (count > made.size())
+    fail(ErrorKind::invalid_argument, std::string(what), "has {} results, {} are asked for", made.size(), count);
+  for (size_t i = 0; i < count; ++i) results[i] = to_c(made[i]);
+}
+
+std::vector<Value*> results_of(const Node& node) {
+  std::vector<Value*> results;
+  for (const auto& result : node.results) results.push_back(result.get());
+  return results;
+}
+
+/// Goes on in a new block of the innermost region, whose params are the carried values and what was taken.
+void open_block(CairnBuilder* builder, CairnValue** inside) {
+  CairnBuilder::Region& region = builder->regions.back();
+  auto block = std::make_unique<Block>();
+  std::vector<Value*> made;
+  for (const Value* value : region.carried) made.push_back(block->add_param(value->type, value->name));
+  std::vector<Value*> taken;
+  region.captures.enter(*block, taken);
+  made.insert(made.end(), taken.begin(), taken.end());
+  hand_out(made, inside, made.size(), "region");
+  const std::vector<SourceId> sources = builder->builder.sources;
+  builder->builder = Builder(*block);
+  builder->builder.sources = sources;
+  region.blocks.push_back(std::move(block));
+}
+
+CairnBuilder::Region& innermost(CairnBuilder* builder, bool loop, size_t blocks) {
+  require(builder, "builder");
+  if (builder->regions.empty() || builder->regions.back().loop != loop ||
+      builder->regions.back().blocks.size() != blocks)
+    fail(ErrorKind::invalid_argument, "builder", "is not at that place of {}", loop ? "a while" : "an if");
+  return builder->regions.back();
+}
+
+/// The node of the innermost region, in the block around it.
+void close_region(CairnBuilder* builder, CairnValue** results, size_t count) {
+  CairnBuilder::Region region = std::move(builder->regions.back());
+  builder->regions.pop_back();
+  const std::vector<SourceId> sources = builder->builder.sources;
+  builder->builder = Builder(*region.outer);
+  builder->builder.sources = sources;
+  std::vector<Value*> inputs = region.carried;
+  if (!region.loop) inputs.push_back(region.condition);
+  for (Value* value : region.captures.inputs()) inputs.push_back(value);
+  Attributes attributes;
+  if (region.loop) attributes.set("carried", static_cast<int64_t>(region.carried.size()));
+  const OpDef& op = op_named(region.loop ? "while" : "if");
+  const Node* node = builder->builder.add_node(op, std::move(inputs), std::move(attributes), std::move(region.blocks));
+  hand_out(results_of(*node), results, count, op.name);
+}
+
+}  // namespace
+
+CairnStatus cairn_builder_create(const char* name, CairnBuilder** builder) {
+  return guarded([&] {
+    require(builder, "builder");
+    load_op_libraries_of_environment();
+    *builder = new CairnBuilder(name ? name : "model");
+  });
+}
+
+void cairn_builder_free(CairnBuilder* builder) { delete builder; }
+
+CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, const CairnType* types, size_t type_count) {
+  return guarded([&] {
+    Module& module = module_of(builder, false);
+    require(name, "name");
+    if (type_count) require(types, "types");
+    if (module.find(name)) fail(ErrorKind::invalid_argument, name, "is a function already");
+    if (types) {
+      std::vector<Type>& declared = builder->declared[name];
+      for (size_t i = 0; i < type_count; ++i) declared.push_back(type_from_c(types[i]));
+    }
+    module.functions.push_back(std::make_unique<Function>());
+    builder->function = module.functions.back().get();
+    builder->function->name = name;
+    builder->builder = Builder(builder->function->body);
+  });
+}
+
+CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type, CairnValue** value) {
+  return guarded([&] {
+    module_of(builder, true);
+    require(name, "name");
+    require(type, "type");
+    require(value, "value");
+    *value = to_c(builder->function->body.add_param(type_from_c(*type), name));
+  });
+}
+
+CairnStatus cairn_builder_result(CairnBuilder* builder, const char* name, CairnValue* value,
+                                 const CairnValue* updates) {
+  return guarded([&] {
+    module_of(builder, true);
+    require(name, "name");
+    require(value, "value");
+    Function& function = *builder->function;
+    if (updates) {
+      const Value* param = from_c(updates);
+      if (param->producer || param->index >= function.body.params.size() ||
+          function.body.params[param->index].get() != param)
+        fail(ErrorKind::invalid_argument, name, "updates a value that is no param of @{}", function.name);
+      function.updates.emplace_back(function.body.results.size(), param->index);
+    }
+    function.body.results.push_back(from_c(value));
+    function.result_names.push_back(name);
+  });
+}
+
+CairnStatus cairn_builder_source(CairnBuilder* builder, const char* framework, const char* name, const char* op,
+                                 const char* location) {
+  return guarded([&] {
+    require(builder, "builder");
+    if (!builder->module) fail(ErrorKind::invalid_argument, "builder", "nodes of a rule come from the node it is for");
+    builder->builder.sources.clear();
+    if (!name) return;
+    builder->builder.sources = {
+        builder->module->add_source({framework ? framework : "", name, op ? op : "", location ? location : ""})};
+  });
+}
+
+CairnStatus cairn_builder_constant(CairnBuilder* builder, const CairnTensor* tensor, const char* name,
+                                   CairnValue** value) {
+  return guarded([&] {
+    require(tensor, "tensor");
+    require(value, "value");
+    const Inputs read(tensor, 1);
+    const TensorRef& ref = read.refs()[0];
+    Tensor own = Tensor::view(ref.dtype, {ref.dims.begin(), ref.dims.end()}, ref.data, nullptr).owned();
+    *value = to_c(nodes_of(builder).constant(std::move(own), name ? name : ""));
+  });
+}
+
+CairnStatus cairn_builder_number(CairnBuilder* builder, double number, CairnDType dtype, CairnValue** value) {
+  return guarded([&] {
+    require(value, "value");
+    *value = to_c(nodes_of(builder).number(number, from_c(dtype)));
+  });
+}
+
+CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, CairnValue* const* inputs, size_t input_count,
+                              const CairnAttribute* attributes, size_t attribute_count, const char* name,
+                              CairnValue** results, size_t result_count) {
+  return guarded([&] {
+    Builder& nodes = nodes_of(builder);
+    require(op, "op");
+    const OpDef* row = find_op(op);
+    if (!row) fail(ErrorKind::not_found, "", "{}", unknown_op(op));
+    if (row->has(kControl)) fail(ErrorKind::invalid_argument, op, "has functions of its own for it in this interface");
+    const Node* node = nodes.add_node(*row, values_from_c(inputs, input_count, "inputs"),
+                                      attributes_from_c(*row, attributes, attribute_count), {}, {}, name ? name : "");
+    hand_out(results_of(*node), results, result_count, op);
+  });
+}
+
+CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, CairnValue* const* inputs,
+                               size_t input_count, CairnValue** results, size_t result_count) {
+  return guarded([&] {
+    Builder& nodes = nodes_of(builder);
+    require(function, "function");
+    if (!builder->module) fail(ErrorKind::invalid_argument, function, "cannot be called inside a rule");
+    std::vector<Type> types;
+    auto declared = builder->declared.find(function);
+    const Function* callee = builder->module->find(function);
+    if (declared != builder->declared.end())
+      types = declared->second;
+    else if (callee && callee != builder->function)
+      for (const Value* result : callee->body.results) types.push_back(result->type);
+    else
+      fail(ErrorKind::invalid_argument, function, "is called before it is complete, and declares no result types");
+    const Node* node = nodes.add_node(op_named("call"), values_from_c(inputs, input_count, "inputs"),
+                                      {{"callee", Attribute(FunctionName{function})}}, {}, types);
+    hand_out(results_of(*node), results, result_count, function);
+  });
+}
+
+CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
+                                   size_t taken_count, CairnValue** inside) {
+  return guarded([&] {
+    Builder& nodes = nodes_of(builder);
+    require(condition, "condition");
+    builder->regions.push_back(
+        {false, from_c(condition), {}, Captures(values_from_c(taken, taken_count, "taken")), {}, &nodes.block()});
+    open_block(builder, inside);
+  });
+}
+
+CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
+                                     CairnValue** inside) {
+  return guarded([&] {
+    innermost(builder, false, 1).blocks.back()->results = values_from_c(values, count, "values");
+    open_block(builder, inside);
+  });
+}
+
+CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count, CairnValue** results) {
+  return guarded([&] {
+    CairnBuilder::Region& region = innermost(builder, false, 2);
+    if (count != region.blocks.front()->results.size())
+      fail(ErrorKind::invalid_argument, "if", "gives {} values where the condition is true and {} where it is false",
+           region.blocks.front()->results.size(), count);
+    region.blocks.back()->results = values_from_c(values, count, "values");
+    close_region(builder, results, count);
+  });
+}
+
+CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
+                                      CairnValue* const* taken, size_t taken_count, CairnValue** inside) {
+  return guarded([&] {
+    Builder& nodes = nodes_of(builder);
+    builder->regions.push_back({true,
+                                nullptr,
+                                values_from_c(carried, carried_count, "carried"),
+                                Captures(values_from_c(taken, taken_count, "taken")),
+                                {},
+                                &nodes.block()});
+    open_block(builder, inside);
+  });
+}
+
+CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside) {
+  return guarded([&] {
+    require(condition, "condition");
+    innermost(builder, true, 1).blocks.back()->results = {from_c(condition)};
+    open_block(builder, inside);
+  });
+}
+
+CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results) {
+  return guarded([&] {
+    CairnBuilder::Region& region = innermost(builder, true, 2);
+    const size_t count = region.carried.size();
+    region.blocks.back()->results = values_from_c(next, count, "next");
+    close_region(builder, results, count);
+  });
+}
+
+CairnStatus cairn_builder_type(CairnBuilder* builder, const CairnValue* value, const CairnType** type) {
+  return guarded([&] {
+    require(builder, "builder");
+    require(value, "value");
+    require(type, "type");
+    *type = builder->shown.type(from_c(value)->type);
+  });
+}
+
+CairnStatus cairn_builder_constant_of(CairnBuilder* builder, const CairnValue* value, CairnTensor* tensor) {
+  return guarded([&] {
+    require(builder, "builder");
+    require(value, "value");
+    require(tensor, "tensor");
+    const Tensor* constant = constant_of(from_c(value));
+    if (!constant) fail(ErrorKind::not_found, from_c(value)->name, "is no constant");
+    *tensor = builder->shown.tensor(*constant);
+  });
+}
+
+CairnStatus cairn_builder_finish(CairnBuilder* builder, CairnModule** module) {
+  return guarded([&] {
+    Module& made = module_of(builder, false);
+    require(module, "module");
+    *module = nullptr;
+    if (!made.find("main")) fail(ErrorKind::invalid_argument, "builder", "has made no function main");
+    verify(made);
+    builder->function = nullptr;
+    builder->builder = Builder(builder->nowhere);
+    *module = new CairnModule{std::move(made), {}};
+    builder->module.reset();
+  });
+}

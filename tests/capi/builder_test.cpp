@@ -1,0 +1,174 @@
+// Modules built node by node through the C interface.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cairn/cairn.h"
+
+namespace {
+
+constexpr CairnDType kFloat{CAIRN_FLOAT, 32, 1}, kLong{CAIRN_INT, 64, 1};
+
+std::string last_message() {
+  CairnError error{};
+  error.struct_size = sizeof error;
+  cairn_last_error(&error);
+  return std::string(error.where) + ": " + error.message;
+}
+
+#define ASSERT_OK(call) ASSERT_EQ(call, CAIRN_OK) << last_message()
+
+CairnType tensor_type(CairnDType dtype, std::vector<int64_t>& dims) {
+  return {CAIRN_TYPE_TENSOR, dtype, static_cast<int32_t>(dims.size()), dims.data(), nullptr, nullptr, 0};
+}
+
+/// A builder with @main begun.
+class Build {
+ public:
+  Build() {
+    EXPECT_EQ(cairn_builder_create("built", &builder_), CAIRN_OK);
+    EXPECT_EQ(cairn_builder_function(builder_, "main", nullptr, 0), CAIRN_OK);
+  }
+  ~Build() { cairn_builder_free(builder_); }
+  operator CairnBuilder*() const { return builder_; }
+
+  CairnValue* param(const char* name, CairnDType dtype, std::vector<int64_t> dims) {
+    CairnType type = tensor_type(dtype, dims);
+    CairnValue* value = nullptr;
+    EXPECT_EQ(cairn_builder_param(builder_, name, &type, &value), CAIRN_OK) << last_message();
+    return value;
+  }
+  CairnValue* number(double number, CairnDType dtype) {
+    CairnValue* value = nullptr;
+    EXPECT_EQ(cairn_builder_number(builder_, number, dtype, &value), CAIRN_OK) << last_message();
+    return value;
+  }
+  CairnValue* add(const char* op, std::vector<CairnValue*> inputs, std::vector<CairnAttribute> attributes = {}) {
+    CairnValue* value = nullptr;
+    EXPECT_EQ(cairn_builder_add(builder_, op, inputs.data(), inputs.size(), attributes.data(), attributes.size(),
+                                nullptr, &value, 1),
+              CAIRN_OK)
+        << last_message();
+    return value;
+  }
+  CairnModule* finish() {
+    CairnModule* module = nullptr;
+    EXPECT_EQ(cairn_builder_finish(builder_, &module), CAIRN_OK) << last_message();
+    return module;
+  }
+
+ private:
+  CairnBuilder* builder_ = nullptr;
+};
+
+void* into_vector(void* user, size_t, CairnDType, int32_t ndim, const int64_t* shape) {
+  size_t count = 1;
+  for (int32_t axis = 0; axis < ndim; ++axis) count *= static_cast<size_t>(shape[axis]);
+  auto& values = *static_cast<std::vector<float>*>(user);
+  values.resize(count);
+  return values.data();
+}
+
+std::vector<float> run(CairnModule* module, std::vector<float> x, std::vector<int64_t> dims) {
+  CairnModel* model = nullptr;
+  EXPECT_EQ(cairn_model_prepare(module, nullptr, &model), CAIRN_OK) << last_message();
+  const CairnTensor input{x.data(), {1, 0}, static_cast<int32_t>(dims.size()), kFloat, dims.data(), nullptr, 0};
+  std::vector<float> y;
+  EXPECT_EQ(cairn_model_run(model, &input, 1, into_vector, &y, nullptr), CAIRN_OK) << last_message();
+  cairn_model_free(model);
+  return y;
+}
+
+TEST(CBuilder, NodesWithTypedAttributes) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {-1, 3});
+  const int64_t axes[] = {1};
+  CairnValue* sum = b.add("reduce_sum", {x}, {{"axes", CAIRN_ATTRIBUTE_INTEGERS, {.integers = {axes, 1}}}});
+  CairnValue* y = b.add("mul", {sum, b.number(0.5, kFloat)});
+  ASSERT_OK(cairn_builder_result(b, "y", y, nullptr));
+  const CairnType* type = nullptr;
+  ASSERT_OK(cairn_builder_type(b, y, &type));
+  EXPECT_EQ(type->ndim, 1);
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {1, 2, 3, 4, 5, 6}, {2, 3}), (std::vector<float>{3, 7.5}));
+  const std::string path = (std::filesystem::temp_directory_path() / "cairn_built.om").string();
+  ASSERT_OK(cairn_module_save(module, path.c_str()));
+  cairn_module_free(module);
+  ASSERT_OK(cairn_module_open(path.c_str(), nullptr, &module));
+  EXPECT_EQ(run(module, {1, 2, 3}, {1, 3}), (std::vector<float>{3}));
+  cairn_module_free(module);
+  std::filesystem::remove(path);
+}
+
+// x doubled until it is above 100, then negated where x began above 1.
+TEST(CBuilder, LoopsAndConditionals) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {});
+  CairnValue* limit = b.number(100, kFloat);
+  CairnValue* taken[] = {limit};
+  CairnValue *inside[2], *value = nullptr;
+  ASSERT_OK(cairn_builder_begin_while(b, &x, 1, taken, 1, inside));
+  ASSERT_OK(cairn_builder_begin_body(b, b.add("less", {inside[0], inside[1]}), inside));
+  CairnValue* next = b.add("add", {inside[0], inside[0]});
+  ASSERT_OK(cairn_builder_end_while(b, &next, &value));
+  ASSERT_OK(cairn_builder_begin_if(b, b.add("greater", {x, b.number(1, kFloat)}), &value, 1, inside));
+  CairnValue* minus = b.add("neg", {inside[0]});
+  ASSERT_OK(cairn_builder_begin_else(b, &minus, 1, inside));
+  ASSERT_OK(cairn_builder_end_if(b, inside, 1, &value));
+  ASSERT_OK(cairn_builder_result(b, "y", value, nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {1}, {}), (std::vector<float>{128}));
+  EXPECT_EQ(run(module, {3}, {}), (std::vector<float>{-192}));
+  cairn_module_free(module);
+}
+
+// f(x) = x below 1, else f(x / 2)
+TEST(CBuilder, AFunctionThatCallsItself) {
+  Build b;
+  std::vector<int64_t> scalar;
+  const CairnType type = tensor_type(kFloat, scalar);
+  ASSERT_OK(cairn_builder_function(b, "f", &type, 1));
+  CairnValue* x = b.param("x", kFloat, {});
+  CairnValue *inside = nullptr, *value = nullptr;
+  ASSERT_OK(cairn_builder_begin_if(b, b.add("less", {x, b.number(1, kFloat)}), &x, 1, &inside));
+  ASSERT_OK(cairn_builder_begin_else(b, &inside, 1, &inside));
+  CairnValue* half = b.add("mul", {inside, b.number(0.5, kFloat)});
+  ASSERT_OK(cairn_builder_call(b, "f", &half, 1, &value, 1));
+  ASSERT_OK(cairn_builder_end_if(b, &value, 1, &value));
+  ASSERT_OK(cairn_builder_result(b, "y", value, nullptr));
+  EXPECT_EQ(cairn_builder_function(b, "main", nullptr, 0), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(last_message(), "main: is a function already");
+}
+
+TEST(CBuilder, FaultsAreTold) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {2, 3});
+  CairnValue* n = b.param("n", kLong, {2});
+  CairnValue* inputs[] = {x, n};
+  CairnValue* made[2];
+  EXPECT_EQ(cairn_builder_add(b, "add", inputs, 2, nullptr, 0, nullptr, made, 1), CAIRN_INVALID_MODEL);
+  EXPECT_EQ(cairn_builder_add(b, "acme.none", inputs, 2, nullptr, 0, nullptr, made, 1), CAIRN_NOT_FOUND);
+  EXPECT_EQ(last_message(), 
+            ": operator acme.none comes from no library that is loaded; name the library with --op-library, "
+            "CAIRN_OP_LIBRARY or cairn.load_op_library");
+  EXPECT_EQ(cairn_builder_add(b, "neg", inputs, 1, nullptr, 0, nullptr, made, 2), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(last_message(), "neg: has 1 results, 2 are asked for");
+  EXPECT_EQ(cairn_builder_end_if(b, made, 0, made), CAIRN_INVALID_ARGUMENT);
+  CairnValue* outside = b.add("neg", {x});
+  EXPECT_EQ(cairn_builder_result(b, "y", x, outside), CAIRN_INVALID_ARGUMENT);
+  CairnValue* inside = nullptr;
+  CairnValue* condition = b.param("c", {CAIRN_BOOL, 8, 1}, {});
+  ASSERT_OK(cairn_builder_begin_if(b, condition, nullptr, 0, nullptr));
+  ASSERT_OK(cairn_builder_begin_else(b, &outside, 1, nullptr));
+  CairnModule* module = nullptr;
+  EXPECT_EQ(cairn_builder_finish(b, &module), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(last_message(), "builder: is inside an if or while");
+  ASSERT_OK(cairn_builder_end_if(b, &outside, 1, &inside));
+  ASSERT_OK(cairn_builder_result(b, "y", inside, nullptr));
+  EXPECT_EQ(cairn_builder_finish(b, &module), CAIRN_INVALID_MODEL);
+}
+
+}  // namespace
