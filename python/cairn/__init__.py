@@ -2,6 +2,7 @@
 
     model = cairn.load("resnet50.om")            # or .onnx, .pb, a SavedModel folder
     outputs = model.run({"x": images})           # {name: array} -> {name: array}
+    slope = cairn.grad("loss.onnx", wrt=["x"])   # slope({"x": images})["x"]
 """
 
 import contextlib
@@ -9,9 +10,10 @@ import json
 import os
 
 from cairn import _cairn
-from cairn._cairn import Error, Model, Port, __version__  # noqa: F401
+from cairn._cairn import Error, Model, Module, Port, __version__  # noqa: F401
+from cairn.gradients import grad, jvp, vjp
 
-__all__ = ["Dump", "Error", "Model", "Port", "Profiler", "Range", "aipp_parameters", "convert", "load", "ops", "run_op", "text"]
+__all__ = ["Dump", "Error", "Model", "Module", "Port", "Profiler", "Range", "aipp_parameters", "convert", "grad", "jvp", "load", "ops", "run_op", "text", "vjp"]
 
 
 def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):
@@ -33,13 +35,13 @@ def convert(source, output, max_seconds=0, **options):
     output = os.fspath(output)
     if not output.endswith(".om"):
         output += ".om"
-    _cairn._convert(os.fspath(source), output, _options(**options), max_seconds)
+    _cairn.Module(os.fspath(source), _options(**options), max_seconds).save(output, max_seconds)
     return output
 
 
 def text(source, **options):
     """The text form of a model. options: as for convert()."""
-    return _cairn._text(os.fspath(source), _options(**options))
+    return _cairn.Module(os.fspath(source), _options(**options)).text()
 
 
 def ops():

@@ -324,12 +324,47 @@ std::unique_ptr<CairnModule, FreeModule> open_module(const std::string& path, co
   return std::unique_ptr<CairnModule, FreeModule>(module);
 }
 
+class Module {
+ public:
+  Module(const std::string& path, const std::string& options, double max_seconds) {
+    Limit limit(max_seconds);
+    handle_ = open_module(path, options);
+  }
+  explicit Module(CairnModule* made) : handle_(made) {}
+
+  CairnModule* handle() const { return handle_.get(); }
+  std::string text() const {
+    char* text = nullptr;
+    check(cairn_module_text(handle(), &text));
+    return take_text(text);
+  }
+  void save(const std::string& path, double max_seconds) const {
+    Limit limit(max_seconds);
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = cairn_module_save(handle(), path.c_str());
+    }
+    Limit::check_status(status);
+  }
+  Module gradient(const std::string& options) const {
+    CairnModule* made = nullptr;
+    check(cairn_module_grad(handle(), options.c_str(), &made));
+    return Module(made);
+  }
+
+ private:
+  std::unique_ptr<CairnModule, FreeModule> handle_;
+};
+
 class Model {
  public:
   Model(const std::string& path, int threads, const std::string& engines, const std::string& options,
-        double max_seconds, uint64_t plan_memory) {
+        double max_seconds, uint64_t plan_memory)
+      : Model(Module(path, options, max_seconds), threads, engines, max_seconds, plan_memory) {}
+
+  Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory) {
     Limit limit(max_seconds);
-    auto module = open_module(path, options);
     CairnModelOptions given{};
     given.struct_size = sizeof given;
     given.threads = threads;
@@ -339,7 +374,7 @@ class Model {
     CairnStatus status;
     {
       nb::gil_scoped_release release;
-      status = cairn_model_prepare(module.get(), &given, &model);
+      status = cairn_model_prepare(module.handle(), &given, &model);
     }
     Limit::check_status(status);
     model_.reset(model);
@@ -455,8 +490,16 @@ NB_MODULE(_cairn, module) {
       .def_prop_ro("shape", &Port::shape_tuple)
       .def("__repr__", &Port::text);
 
+  nb::class_<Module>(module, "Module", "A program as read: Module(path, options in JSON).")
+      .def(nb::init<const std::string&, const std::string&, double>(), nb::arg("path"), nb::arg("options") = "",
+           nb::arg("max_seconds") = 0.0)
+      .def("text", &Module::text, "The text form.")
+      .def("save", &Module::save, nb::arg("path"), nb::arg("max_seconds") = 0.0, "Writes an .om file.")
+      .def("_gradient", &Module::gradient);
+
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t>())
+      .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
            "or lists of bytes or str go in, arrays of bytes objects come out. A run that takes longer than max_seconds "
@@ -466,23 +509,6 @@ NB_MODULE(_cairn, module) {
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("threads", &Model::threads);
 
-  module.def("_convert",
-             [](const std::string& source, const std::string& output, const std::string& options, double max_seconds) {
-               Limit limit(max_seconds);
-               auto made = open_module(source, options);
-               CairnStatus status;
-               {
-                 nb::gil_scoped_release release;
-                 status = cairn_module_save(made.get(), output.c_str());
-               }
-               Limit::check_status(status);
-             });
-  module.def("_text", [](const std::string& source, const std::string& options) {
-    auto made = open_module(source, options);
-    char* text = nullptr;
-    check(cairn_module_text(made.get(), &text));
-    return take_text(text);
-  });
   module.def("_profile_start", [](const std::string& options) { check(cairn_profile_start(options.c_str())); });
   module.def("_profile_stop", [] {
     char* folder = nullptr;
