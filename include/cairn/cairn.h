@@ -207,6 +207,7 @@ CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
 /* A module whose inputs are those of `module` and whose results are gradients. `options`: NULL, or JSON:
  * "kind": "grad" (of a result that is one number), "vjp" (takes a gradient for each float result, gives the results and the
  *   gradients of inputs) or "jvp" (takes a direction for each input, gives the results and their changes);
+ * "function": which function of the module, else "main";
  * "wrt": names of inputs or of weights (float constants), ["x", "conv1.weight"]; without it all float inputs;
  * "weights": true for all weights that have a name and a dim; "weights_as_inputs": true makes those inputs of the module;
  * "result": name of the result that grad is of, else the first; "value": true for its value before the gradients. */

@@ -88,7 +88,9 @@ Differentiator::Gradients Differentiator::of_branches(Sweep& sweep, Node& node, 
 namespace {
 
 // The carried values whose gradients a loop has to carry back, of those with gradients at its end.
-std::vector<bool> carried_back(const Block& body, std::vector<bool> results) {
+std::vector<bool> carried_back(const Block& body, const std::vector<Value*>& given) {
+  std::vector<bool> results;
+  for (const Value* each : given) results.push_back(each != nullptr);
   while (true) {
     const std::vector<bool> params = params_reaching(body, results);
     bool changed = false;
@@ -115,15 +117,20 @@ Value* count_turns(Block& block, Node& loop) {
   return add_result(loop, Type::tensor(kI64, Shape()));
 }
 
+// The condition of a loop whose first carried value is the number of turns left.
+void continue_while_left(Block& condition, const Block& body) {
+  for (const auto& param : body.params) append_param(condition, new_param(param->type, param->name));
+  Builder builder(condition);
+  condition.results = {builder.add("greater", {condition.params[0].get(), builder.constant(Tensor::scalar_i64(0))})};
+}
+
 }  // namespace
 
 // A loop back over the turns: it carries how many are left, the gradients of carried values, and sums over the turns for the
 // values that stay.
 Differentiator::Gradients Differentiator::of_loop(Sweep& sweep, Node& node, Gradients given) {
   Block& body = *node.regions[1];
-  std::vector<bool> back;
-  for (const Value* each : given) back.push_back(each != nullptr);
-  back = carried_back(body, std::move(back));
+  std::vector<bool> back = carried_back(body, given);
   Value* turns = count_turns(*sweep.forward, node);
   if (!sweep.in_one_block()) sweep.forward_values.insert(turns);
   const size_t carried = carried_count(node);
@@ -171,10 +178,7 @@ Differentiator::Gradients Differentiator::of_loop(Sweep& sweep, Node& node, Grad
   const auto count = static_cast<int64_t>(inputs.size());
   const std::vector<Value*> captures = append_captures(sweeps);
   inputs.insert(inputs.end(), captures.begin(), captures.end());
-  for (const auto& param : regions[1]->params) append_param(*regions[0], new_param(param->type, param->name));
-  Builder condition(*regions[0]);
-  regions[0]->results = {
-      condition.add("greater", {regions[0]->params[0].get(), condition.constant(Tensor::scalar_i64(0))})};
+  continue_while_left(*regions[0], *regions[1]);
   Builder outer(*sweep.backward);
   outer.sources = node.sources;
   const Node* made = outer.add_node(*node.op, std::move(inputs), {{kCarried, Attribute(count)}}, std::move(regions));

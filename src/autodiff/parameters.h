@@ -12,6 +12,8 @@ struct LiftOptions {
   /// Names of the constants; empty: every float constant that has a name, a dim at least and `min_elements` elements.
   std::vector<std::string> names;
   int64_t min_elements = 2;
+  /// Whose sources tell which constants nodes of an ONNX graph made: without `names` these are no weights.
+  const Module* module = nullptr;
 };
 
 /// A constant that became a param.

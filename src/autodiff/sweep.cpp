@@ -118,7 +118,11 @@ Differentiator::Gradients Differentiator::by_rule(Sweep& sweep, Node& node, cons
   Builder builder(*sweep.backward);
   builder.sources = node.sources;
   GradientContext context(builder, node, node.inputs, results_of_node(node), given, std::move(wanted));
-  node.op->gradient(context);
+  try {
+    node.op->gradient(context);
+  } catch (const Error& fault) {
+    throw Error(fault.kind(), where(module_, node), fmt::format("the gradient of {}: {}", node.op->name, fault.what()));
+  }
   Gradients made;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     made.push_back(context.made(i));

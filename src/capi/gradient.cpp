@@ -13,7 +13,7 @@ using namespace cairn::capi;
 namespace {
 
 struct GradientRequest {
-  std::string kind = "grad";
+  std::string kind = "grad", function = "main";
   GradientOptions options;
   bool weights = false;
   bool weights_as_inputs = false;
@@ -29,6 +29,8 @@ GradientRequest gradient_request(const char* text) {
         value.is_array() && std::all_of(value.begin(), value.end(), [](const auto& each) { return each.is_string(); });
     if (key == "kind" && (value == "grad" || value == "vjp" || value == "jvp"))
       request.kind = value.get<std::string>();
+    else if (key == "function" && value.is_string())
+      request.function = value.get<std::string>();
     else if (key == "wrt" && names)
       request.options.wrt = value.get<std::vector<std::string>>();
     else if (key == "result" && value.is_string())
@@ -46,7 +48,7 @@ GradientRequest gradient_request(const char* text) {
 }
 
 // The weights that are asked for become params; `wrt` names them.
-std::vector<Parameter> lift_weights(Function& function, GradientRequest& request) {
+std::vector<Parameter> lift_weights(const Module& module, Function& function, GradientRequest& request) {
   std::vector<std::string>& wrt = request.options.wrt;
   std::vector<std::string> names;
   for (const std::string& name : wrt)
@@ -54,25 +56,41 @@ std::vector<Parameter> lift_weights(Function& function, GradientRequest& request
                      [&](const auto& param) { return param->name == name; }))
       names.push_back(name);
   if (names.empty() && !request.weights) return {};
-  std::vector<Parameter> lifted =
-      lift_constants(function, {.names = request.weights ? std::vector<std::string>() : names});
+  LiftOptions lift{.names = names, .module = &module};
+  if (request.weights) lift.names.clear();
+  const std::vector<Parameter> lifted = lift_constants(function, lift);
   if (request.weights)
     for (const Parameter& parameter : lifted)
       if (std::find(wrt.begin(), wrt.end(), parameter.name) == wrt.end()) wrt.push_back(parameter.name);
   return lifted;
 }
 
+void erase(Module& module, const std::string& name) {
+  std::erase_if(module.functions, [&](const auto& function) { return function->name == name; });
+}
+
+// Another function takes the place of @main.
+void make_main(Module& module, const std::string& name) {
+  if (name == "main") return;
+  const Function* function = module.find(name);
+  if (!function) fail(ErrorKind::invalid_argument, name, "the module has no function of this name");
+  Function& copy = append_copy(module, *function, name);
+  erase(module, "main");
+  copy.name = "main";
+}
+
 Module gradient_of(const Module& module, GradientRequest request) {
   Module made = clone(module);
+  make_main(made, request.function);
   Function& main = made.main();
   inline_plain_calls(made, main.body);
   lift_state(made);
-  const std::vector<Parameter> weights = lift_weights(main, request);
+  const std::vector<Parameter> weights = lift_weights(made, main, request);
   Function& gradient = request.kind == "grad"  ? append_grad(made, main, request.options, "gradient")
                        : request.kind == "vjp" ? append_vjp(made, main, request.options.wrt, "gradient")
                                                : append_jvp(made, main, request.options.wrt, "gradient");
   if (!request.weights_as_inputs) lower_parameters(gradient, weights);
-  std::erase_if(made.functions, [](const auto& function) { return function->name == "main"; });
+  erase(made, "main");
   gradient.name = "main";
   made.optimised_by.clear();
   return made;

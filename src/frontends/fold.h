@@ -6,7 +6,8 @@
 
 namespace cairn {
 
-/// A constant in place of `value` when its node has only constant inputs and few results, else `value` itself.
+/// A constant in place of `value` when its node has only constant inputs and few results, else `value` itself. What is
+/// computed of float initializers is left to the passes: whoever trains a model wants to tell them from it.
 Value* folded(Value* value, Builder& builder);
 
 /// `value` with elements of `dtype`, as a constant where it is a small one.

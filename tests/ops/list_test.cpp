@@ -55,6 +55,33 @@ TEST(Lists, AreAddedElementByElement) {
   EXPECT_EQ(error_of("list_add", {list, make(2, "f32[2]")}), "list_add: lists of 3 and 2 elements cannot be added");
 }
 
+TEST(Lists, AreMadeShorterAndLonger) {
+  HostValue list = apply("list_unstack", {value("f32[3, 1] (1.0, 2.0, 3.0)")});
+  EXPECT_EQ(text(apply("list_stack", {apply("list_resize", {list, value("i64[] (2)")})})), "f32[2, 1] (1.0, 2.0)");
+  HostValue longer = apply("list_resize", {apply("list_resize", {list, value("i64[] (1)")}), value("i64[] (3)")});
+  EXPECT_EQ(text(apply("list_stack", {longer})), "f32[3, 1] (1.0, 0.0, 0.0)");
+  EXPECT_EQ(text(apply("list_stack", {apply("list_unset", {list, value("i64[] (1)")})})), "f32[3, 1] (1.0, 0.0, 3.0)");
+  EXPECT_EQ(text(apply("list_size", {apply("list_unset", {list, value("i64[] (7)")})})), "i64[] (3)");
+}
+
+TEST(Lists, OfPartsOfDifferentLengthsAreJoinedAndTakenApart) {
+  HostValue x = value("f32[3, 2] (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)");
+  HostValue parts = apply("list_split", {x, value("i64[3] (2, 0, 1)")});
+  EXPECT_EQ(text(apply("list_lengths", {parts})), "i64[3] (2, 0, 1)");
+  EXPECT_EQ(text(apply("list_get", {parts, value("i64[] (2)")})), "f32[1, 2] (5.0, 6.0)");
+  EXPECT_EQ(text(apply("list_concat", {parts})), text(x));
+  EXPECT_EQ(error_of("list_split", {x, value("i64[2] (2, 2)")}),
+            "list_split: a part of 2 rows is asked for, 1 are left");
+  EXPECT_EQ(error_of("list_split", {x, value("i64[1] (2)")}), "list_split: the parts have 2 rows, x has 3");
+}
+
+TEST(Lists, GiveZerosLikeAnotherForUnsetElements) {
+  HostValue list = make(1, "f32[?]");
+  const Attributes grow{{"grow", true}};
+  for (const char* index : {"i64[] (0)", "i64[] (5)"})
+    EXPECT_EQ(text(apply("list_get", {list, value(index), value("f32[2] (1.0, 2.0)")}, grow)), "f32[2] (0.0, 0.0)");
+}
+
 TEST(Lists, ThatWereCopiedStayAsTheyWereWhenTheCopyChanges) {
   HostValue list = make(0, "i64[]");
   std::vector<HostValue> before;
