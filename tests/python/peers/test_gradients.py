@@ -125,7 +125,7 @@ def test_gradients_of_networks_equal_those_of_torch(name, tmp_path):
     network = make().eval()
     with torch.no_grad():  # no two weights alike: the exporter makes one of them
         for values in [*network.parameters(), *(each for each in network.buffers() if each.is_floating_point())]:
-            values.add_(torch.rand_like(values) * 0.1)
+            values.add_(torch.randn_like(values) * 0.01)
     x = torch.randn(shape, requires_grad=True)
     exported(network, x.detach(), tmp_path / "model.onnx")
     y = network(x)
