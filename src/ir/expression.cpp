@@ -32,9 +32,29 @@ Var shaped_like(std::string_view op, Var a, Var like) {
   return {*a.builder, a.builder->add_node(op_named(op), {a.value, dims_of(like).value}, {}, {}, {type})->result()};
 }
 
+// The axes that broadcasting `like` to `a` repeats, where types tell them.
+std::optional<std::vector<int64_t>> repeated_axes(const Shape& a, const Shape& like) {
+  if (!a.ranked || !like.ranked || like.rank() > a.rank()) return std::nullopt;
+  std::vector<int64_t> axes;
+  const size_t lead = a.rank() - like.rank();
+  for (size_t i = 0; i < a.rank(); ++i) {
+    const bool one = i >= lead && like.dims[i - lead].size == 1;
+    if (i < lead || (one && a.dims[i].size != 1))
+      axes.push_back(static_cast<int64_t>(i));
+    else if (!like.dims[i - lead].known() && !a.dims[i].surely_equals(like.dims[i - lead]))
+      return std::nullopt;
+  }
+  return axes;
+}
+
 }  // namespace
 
-Var sum_to_like(Var a, Var like) { return shaped_like("sum_to", a, like); }
+Var sum_to_like(Var a, Var like) {
+  if (surely_same(a.shape(), like.shape())) return a;
+  if (const auto axes = repeated_axes(a.shape(), like.shape()))
+    return reshape_like(axes->empty() ? a : reduce_sum(a, *axes), like);
+  return shaped_like("sum_to", a, like);
+}
 Var broadcast_to_like(Var a, Var like) { return shaped_like("broadcast_to", a, like); }
 Var reshape_like(Var a, Var like) { return shaped_like("reshape", a, like); }
 

@@ -354,6 +354,10 @@ std::vector<OpDef> make_reduction_rows() {
        .infer = infer_sum_to,
        .flops = reduce_flops,
        .gradient = [](GradientContext& g) { g.set(0, broadcast_to_like(g.dy(), g.x(0))); },
+       .decompose =
+           [](Builder& b, const Node& node) {
+             return std::vector<Value*>{sum_to_like({b, node.inputs[0]}, {b, node.result()}).value};
+           },
        .reference = sum_to,
        .oracle = {"np.sum(x, tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or shape[i - x.ndim + "
                   "len(shape)] == 1), x.dtype, keepdims=True).reshape(shape)"},
