@@ -51,6 +51,38 @@ TEST(CpuSegments, updates_rows_in_the_order_of_their_indices) {
       {x, indices(kI32, 700, -50, 50), u}, Precision::exact);
 }
 
+TEST(CpuIndexVectors, name_parts_of_several_dims) {
+  std::mt19937_64 random(4);
+  const Tensor x = random_tensor(Type::tensor(kF32, {30, 50, 24}), random),
+               u = random_tensor(Type::tensor(kF32, {350, 24}), random), i = indices(kI32, 700, -30, 30);
+  const char* vectors = "%s = constant {value = i64[2] (-1, 2)} : i64[2]\n%v = reshape %i, %s : i32[350, 2]\n";
+  expect_equal(fmt::format("func @main(%x: f32[30, 50, 24], %i: i32[700]) -> (%y: f32[350, 24]) {{\n{}%y = gather_nd "
+                           "%x, %v : f32[350, 24]\nreturn %y }}",
+                           vectors),
+               {x, i}, Precision::exact);
+  expect_equal(fmt::format("func @main(%u: f32[350, 24], %i: i32[700]) -> (%y: f32[30, 50, 24]) {{\n{}%d = constant "
+                           "{{value = i64[3] (30, 50, 24)}} : i64[3]\n%y = scatter_nd %v, %u, %d : f32[30, 50, 24]\n"
+                           "return %y }}",
+                           vectors),
+               {u, i}, Precision::accumulate_f32);
+}
+
+TEST(CpuIndexVectors, count_batches_and_refuse_what_is_out_of_range) {
+  std::mt19937_64 random(5);
+  const Tensor x = random_tensor(Type::tensor(kF32, {7, 30, 50}), random);
+  const std::string text =
+      "func @main(%x: f32[7, 30, 50], %i: i64[700]) -> (%y: f32[7, 100, 50]) {\n%s = constant {value = i64[3] (7, 100, "
+      "1)} : i64[3]\n%v = reshape %i, %s : i64[7, 100, 1]\n%y = gather_nd %x, %v {batch_dims = 1} : f32[7, 100, "
+      "50]\nreturn %y }";
+  expect_equal(text, {x, indices(kI64, 700, -30, 30)}, Precision::exact);
+  for (const char* engine : {"reference", "cpu"}) try {
+      run(text, {x, indices(kI64, 700, 30, 31)}, engine, 2);
+      ADD_FAILURE() << engine;
+    } catch (const Error& fault) {
+      EXPECT_EQ(std::string(fault.what()), "gather_nd: index 30 is out of range for 30 elements") << engine;
+    }
+}
+
 TEST(CpuSegments, adds_up_rows_of_equal_index) {
   std::mt19937_64 random(2);
   const Tensor x = random_tensor(Type::tensor(kF32, {700, 40}), random);

@@ -4,6 +4,7 @@
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/elements.h"
+#include "engines/cpu/index_vectors.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/program.h"
@@ -44,6 +45,8 @@ constexpr CpuKernel kKernels[] = {
     {"transpose", refuses_transpose, make_transpose},
     {"axis_copy", refuses_axis_copy, make_axis_copy},
     {"gather", refuses_gather, make_gather},
+    {"gather_nd", refuses_gather_nd, make_gather_nd},
+    {"scatter_nd", refuses_scatter_nd, make_scatter_nd},
     {"one_hot", refuses_one_hot, make_one_hot},
     {"arg", refuses_arg, make_arg},
     {"cumsum", refuses_cumsum, make_cumsum},
