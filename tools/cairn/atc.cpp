@@ -184,7 +184,9 @@ class Tool {
     say(Level::info, "info",
         fmt::format("{} parameters, {} steps, {} working memory", count_text(converted.parameters),
                     converted.totals.steps, bytes_text(double(converted.totals.arena))));
-    for (const std::string& line : describe(converted.reference)) say(Level::info, "info", line);
+    const bool slow = converted.reference.of_seconds >= 0.05;
+    for (const std::string& line : describe(converted.reference))
+      say(slow ? Level::warning : Level::info, slow ? "note" : "info", line);
     say(Level::info, "info", fmt::format("wrote {} ({})", job.output, bytes_text(double(converted.bytes))));
     if (door_ == kAtc && options_.get("export_compile_stat") != "0") write_fusion_result(converted);
     if (options_.get("display_model_info") == "1") display(job.output);

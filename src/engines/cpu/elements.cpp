@@ -238,10 +238,15 @@ Run calculate(const Node& node, Walk walk) {
     const auto most = static_cast<Compute<T>>(saturate<T>(kIsFloat<T> ? high : std::floor(high)));
     return mapping<T>(std::move(walk), [=](auto x) { return minimum(maximum(x, least), most); });
   }
-  if constexpr (!kIsFloat<T>)
+  if constexpr (!kIsFloat<T>) {
+    if (node.is("bit_and")) return arithmetic<T>(std::move(walk), std::bit_and<>());
+    if (node.is("bit_or")) return arithmetic<T>(std::move(walk), std::bit_or<>());
+    if (node.is("bit_xor")) return arithmetic<T>(std::move(walk), std::bit_xor<>());
+    if (node.is("bit_not")) return mapping<T>(std::move(walk), std::bit_not<>());
     return integer_division<T>(node, std::move(walk));
-  else
+  } else {
     return {};
+  }
 }
 
 // Functions of one float, computed in f64 and rounded once: those of f32 that have no vector code, and all of other widths.
