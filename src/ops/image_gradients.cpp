@@ -152,7 +152,7 @@ std::span<const OpDef> image_gradient_ops() {
   static const std::vector<OpDef> rows = {
       {.name = "resize2d_gradient",
        .summary = "gradient of resize2d by its image of the given shape (NHWC), for the gradient dy of its result and "
-                  "with its attributes",
+                  "with its attributes; what is infinite in dy may make any element of its image NaN",
        .inputs = {{"dy", Accepts::floats}, shape_operand("shape")},
        .attributes = resize_attributes(),
        .precision = Precision::accumulate_f32,

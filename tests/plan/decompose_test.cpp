@@ -51,7 +51,7 @@ TEST(Decompose, SumsOfRepeatedDimsAreSums) {
   EXPECT_EQ(kernels_of(fmt::format("  func @main(%x: f32[4, 5, 3]) -> (%y: f32[1, 3]) {{\n{}    %y = sum_to %x, %s #0\n    "
                                    "return %y\n  }}",
                                    shape)),
-            "cpu/fold copy");
+            "cpu/fold");
 }
 
 /// Of users: a decomposition into one other op, or an addition.
