@@ -90,6 +90,11 @@ class Step {
   virtual std::vector<size_t> in_place() const { return {}; }
 };
 
+/// Elements apart from one another along each dim, of each input and output of a group; none: row-major.
+struct GroupStrides {
+  std::vector<std::vector<int64_t>> inputs, outputs;
+};
+
 struct MakeContext {
   Packer& packer;
   int threads = 1;
@@ -118,6 +123,11 @@ class Engine {
   virtual std::vector<Candidate> candidates(const Group& group) const = 0;
   /// Requires that refuses(group) is nothing.
   virtual std::unique_ptr<Step> make(const Group& group, MakeContext& context) const = 0;
+  /// The step for tensors that are not all row-major, or null where it would need copies of them. Requires what make()
+  /// does.
+  virtual std::unique_ptr<Step> make_strided(const Group& /*group*/, const GroupStrides& /*strides*/) const {
+    return nullptr;
+  }
   virtual MemorySpace& memory() const { return host_memory(); }
 };
 

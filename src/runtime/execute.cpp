@@ -213,6 +213,13 @@ class OwningSink final : public ResultSink {
 
 }  // namespace
 
+void check_estimate(const Plan& plan, double seconds) {
+  constexpr double kFastest = 2e13;  // operations a second
+  if (plan.flops > seconds * kFastest)
+    fail(ErrorKind::cancelled, "", "the run takes about {:.0e} operations, more than the {:.3g} seconds left allow",
+         plan.flops, seconds);
+}
+
 void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& sink, const Module& module,
              const RunOptions& options) {
   Lease lease(plan);

@@ -16,6 +16,9 @@ class ResultSink {
   virtual void take(size_t result, const HostValue& value) = 0;
 };
 
+/// Throws Error cancelled when no processor does the plan's operations in so many seconds.
+void check_estimate(const Plan& plan, double seconds);
+
 /// `inputs` hold one pointer per param of the plan's function: its elements, or a HostValue* where is_host_object.
 void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& sink, const Module& module,
              const RunOptions& options);

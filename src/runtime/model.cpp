@@ -171,14 +171,6 @@ void hold(const TensorRef& input, bool is_random, HostValue& object) {
   random::write_state({numbers[0], numbers[1], numbers[2]}, object.tensor);
 }
 
-// No processor does so many operations in the time that the run was given.
-void check_estimate(const Plan& plan, double seconds) {
-  constexpr double kFastest = 2e13;  // operations a second
-  if (plan.flops > seconds * kFastest)
-    fail(ErrorKind::cancelled, "", "the run takes about {:.0e} operations, more than the {:.3g} seconds left allow",
-         plan.flops, seconds);
-}
-
 }  // namespace
 
 struct Model::Impl {

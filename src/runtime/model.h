@@ -109,8 +109,4 @@ class Model {
 /// The engine of that name ("cpu", "reference", "null", "remote"), or null.
 const Engine* find_engine(const std::string& name);
 
-/// Runs one op on the caller's tensors; its plan is cached by op, types and attributes. Throws Error.
-void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
-            const ModelOptions& options = {});
-
 }  // namespace cairn

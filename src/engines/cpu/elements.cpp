@@ -1,6 +1,7 @@
 #include "engines/cpu/elements.h"
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "engines/cpu/groups.h"
@@ -13,17 +14,27 @@ namespace {
 constexpr int64_t kBlock = 4096;  // positions of a chunk
 constexpr size_t kMostOperands = 3;
 
-/// Operands of one node against its result: neighbouring dims that all operands walk alike are one.
+/// Strides that walk a tensor at the positions of the broadcast shape `to`; no strides of its own: row-major.
+Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
+  if (own.empty()) return broadcast_strides(from, to);
+  own.insert(own.begin(), to.size() - from.size(), 0);
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] == 1) own[to.size() - from.size() + i] = 0;
+  return own;
+}
+
+/// Operands of one node and its result: neighbouring dims that all of them walk alike are one.
 class Walk {
  public:
-  Walk(const Node& node, const Group& group) {
+  Walk(const Node& node, const Group& group, const GroupStrides* given = nullptr) {
     const Dims to = node.result()->type.shape.sizes();
     count_ = count_of(to);
     std::vector<Dims> strides;
     for (const Value* value : node.inputs) {
-      strides.push_back(broadcast_strides(value->type.shape.sizes(), to));
       inputs_.push_back(index_of(group, value));
+      strides.push_back(walked_strides(value->type.shape.sizes(), given ? given->inputs[inputs_.back()] : Dims(), to));
     }
+    strides.push_back(walked_strides(to, given ? given->outputs[0] : Dims(), to));
     steps_.resize(strides.size());
     for (size_t d = 0; d < to.size(); ++d) {
       if (to[d] == 1) continue;
@@ -38,14 +49,21 @@ class Walk {
     if (!dims_.empty()) return;
     dims_.push_back(1);
     for (Dims& steps : steps_) steps.push_back(0);
+    steps_.back().back() = 1;
   }
 
   size_t input(size_t k) const { return inputs_[k]; }
   int64_t count() const { return count_; }
+  size_t operands() const { return inputs_.size(); }
+  /// Operands that lie as the result does, which may take their place.
+  std::vector<size_t> aligned_operands() const {
+    std::vector<size_t> aligned;
+    for (size_t k = 0; k < operands(); ++k)
+      if (steps_[k] == steps_.back()) aligned.push_back(k);
+    return aligned;
+  }
 
-  size_t operands() const { return steps_.size(); }
-
-  /// run(first position, how many, offset of each operand there, its step) along the last dim, in parallel.
+  /// run(how many, offset of each operand and of the result there, its step) along the last dim, in parallel.
   template <class Run>
   void each(Executor& executor, Run&& run) const {
     const int64_t inner = dims_.back();
@@ -53,14 +71,14 @@ class Walk {
       for (int64_t at = block * kBlock; at < std::min(count_, (block + 1) * kBlock);) {
         const int64_t column = at % inner, last = std::min(count_, (block + 1) * kBlock);
         const int64_t many = std::min(inner - column, last - at);
-        std::array<int64_t, kMostOperands> offsets, steps;
-        for (size_t k = 0; k < operands(); ++k) {
+        std::array<int64_t, kMostOperands + 1> offsets, steps;
+        for (size_t k = 0; k < steps_.size(); ++k) {
           int64_t rest = at / inner;
           steps[k] = steps_[k].back();
           offsets[k] = column * steps[k];
           for (size_t d = dims_.size() - 1; d-- > 0; rest /= dims_[d]) offsets[k] += rest % dims_[d] * steps_[k][d];
         }
-        run(at, many, offsets, steps);
+        run(many, offsets, steps);
         at += many;
       }
     });
@@ -68,7 +86,7 @@ class Walk {
 
  private:
   Dims dims_;
-  std::vector<Dims> steps_;  // of each operand
+  std::vector<Dims> steps_;  // of each operand, then of the result
   std::vector<size_t> inputs_;
   int64_t count_ = 0;
 };
@@ -89,15 +107,34 @@ struct Operands {
 // A loop makes `many` elements. All that does not depend on the type of the elements is outside of it and compiled once.
 using Loop = std::function<void(int64_t many, const Operands& x, void* y)>;
 
+void scatter(const uint8_t* from, int64_t many, size_t width, int64_t step, uint8_t* to) {
+  for (int64_t i = 0; i < many; ++i, from += width, to += step * static_cast<int64_t>(width))
+    std::memcpy(to, from, width);
+}
+
 Run over(Walk walk, std::array<size_t, kMostOperands> widths, size_t width, Loop loop) {
   return [walk = std::move(walk), widths, width, loop = std::move(loop)](const StepArgs& args) {
-    uint8_t* y = output<uint8_t>(args);
     Operands begin{};
     for (size_t k = 0; k < walk.operands(); ++k) begin.at[k] = input<uint8_t>(args, walk.input(k));
-    walk.each(args.executor, [&](int64_t at, int64_t many, auto& offsets, auto& steps) {
-      Operands x{{}, steps};
-      for (size_t k = 0; k < walk.operands(); ++k) x.at[k] = begin.at[k] + offsets[k] * static_cast<int64_t>(widths[k]);
-      loop(many, x, y + at * static_cast<int64_t>(width));
+    const auto advance = [&](Operands& x, auto& steps) {
+      for (size_t k = 0; k < walk.operands(); ++k) x.at[k] += steps[k] * static_cast<int64_t>(widths[k]);
+    };
+    walk.each(args.executor, [&](int64_t many, auto& offsets, auto& steps) {
+      const size_t result = walk.operands();
+      uint8_t* y = output<uint8_t>(args) + offsets[result] * static_cast<int64_t>(width);
+      Operands x = begin;
+      advance(x, offsets);
+      std::copy_n(steps.begin(), kMostOperands, x.step.begin());
+      if (steps[result] == 1 || many == 1) return loop(many, x, y);
+      constexpr int64_t kPiece = 256;
+      alignas(16) uint8_t piece[kPiece * 16];
+      std::array<int64_t, kMostOperands + 1> further;
+      for (size_t k = 0; k <= result; ++k) further[k] = steps[k] * kPiece;
+      for (int64_t done = 0; done < many; done += kPiece, advance(x, further)) {
+        const int64_t now = std::min(kPiece, many - done);
+        loop(now, x, piece);
+        scatter(piece, now, width, steps[result], y + done * steps[result] * static_cast<int64_t>(width));
+      }
     });
   };
 }
@@ -366,10 +403,28 @@ Refusal refuses_elements(const Group& group) {
   return std::nullopt;
 }
 
+namespace {
+
+std::unique_ptr<Step> elements_step(const Node& node, const Walk& walk) {
+  CallOptions options;
+  for (size_t k : walk.aligned_operands())
+    if (node.inputs[k]->type.dtype.bits == node.result()->type.dtype.bits) options.in_place.push_back(walk.input(k));
+  return call(fmt::format("elements {}", node.op->name), run_of(node, walk), std::move(options));
+}
+
+}  // namespace
+
 std::unique_ptr<Step> make_elements(const Group& group, MakeContext&) {
+  return elements_step(group.last(), Walk(group.last(), group));
+}
+
+std::unique_ptr<Step> make_strided_elements(const Group& group, const GroupStrides& strides) {
   const Node& node = group.last();
-  const Walk walk(node, group);
-  return call(fmt::format("elements {}", node.op->name), run_of(node, walk));
+  const bool checks_divisors = node.inputs[0]->type.dtype.is_integer() &&
+                               (node.is("truncate_div") || node.is("truncate_mod") || node.is("floor_div") ||
+                                node.is("mod"));  // as one row
+  if (checks_divisors) return nullptr;
+  return elements_step(node, Walk(node, group, &strides));
 }
 
 }  // namespace cairn

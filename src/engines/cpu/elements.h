@@ -7,5 +7,6 @@ namespace cairn {
 
 Refusal refuses_elements(const Group& group);
 std::unique_ptr<Step> make_elements(const Group& group, MakeContext& context);
+std::unique_ptr<Step> make_strided_elements(const Group& group, const GroupStrides& strides);
 
 }  // namespace cairn

@@ -54,6 +54,12 @@ class CpuEngine final : public Engine {
       if (!refusal(kernel, group)) return kernel.make(group, context);
     CHECK(false, "no kernel for {}", group.last().op->name);
   }
+
+  std::unique_ptr<Step> make_strided(const Group& group, const GroupStrides& strides) const override {
+    for (const CpuKernel& kernel : cpu_kernels())
+      if (!refusal(kernel, group)) return kernel.make_strided ? kernel.make_strided(group, strides) : nullptr;
+    return nullptr;
+  }
 };
 
 }  // namespace

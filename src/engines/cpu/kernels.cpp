@@ -19,14 +19,21 @@ namespace cairn {
 
 namespace {
 
-std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
-  ElementwiseProgram program(group);
+std::unique_ptr<Step> make_program_of(ElementwiseProgram program) {
   CallOptions options{.in_place = program.aligned_inputs()};
   std::string name = fmt::format("elementwise {}", program.instructions());
   return call(
       std::move(name),
       [program = std::move(program)](const StepArgs& args) { program.run(args.executor, args.inputs, args.outputs); },
       std::move(options));
+}
+
+std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
+  return make_program_of(ElementwiseProgram(group));
+}
+
+std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStrides& strides) {
+  return make_program_of(ElementwiseProgram(group, strides));
 }
 
 constexpr CpuKernel kKernels[] = {
@@ -40,9 +47,9 @@ constexpr CpuKernel kKernels[] = {
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
     {"layer_norm", refuses_layer_norm, make_layer_norm},
-    {"elementwise", ElementwiseProgram::refuses, make_program},
+    {"elementwise", ElementwiseProgram::refuses, make_program, make_strided_program},
     {"concat", refuses_concat, make_concat},
-    {"transpose", refuses_transpose, make_transpose},
+    {"transpose", refuses_transpose, make_transpose, make_strided_transpose},
     {"axis_copy", refuses_axis_copy, make_axis_copy},
     {"gather", refuses_gather, make_gather},
     {"gather_nd", refuses_gather_nd, make_gather_nd},
@@ -63,7 +70,7 @@ constexpr CpuKernel kKernels[] = {
     {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
     {"pool_gradient", refuses_pool_gradient, make_pool_gradient},
     {"random", refuses_random, make_random},
-    {"elements", refuses_elements, make_elements},
+    {"elements", refuses_elements, make_elements, make_strided_elements},
 };
 
 }  // namespace

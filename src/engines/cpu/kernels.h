@@ -9,6 +9,8 @@ struct CpuKernel {
   const char* name;
   std::optional<std::string> (*refuses)(const Group& group);
   std::unique_ptr<Step> (*make)(const Group& group, MakeContext& context);
+  /// For tensors that are not all row-major; null, or answers null, where it would need copies of them.
+  std::unique_ptr<Step> (*make_strided)(const Group& group, const GroupStrides& strides) = nullptr;
 };
 
 /// Best first.

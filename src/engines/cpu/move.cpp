@@ -1,6 +1,7 @@
 #include "engines/cpu/move.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace cairn {
@@ -12,60 +13,104 @@ constexpr int64_t kLeastElements = 8 << 10;  // of a chunk worth handing out
 
 }  // namespace
 
-Transpose::Transpose(const std::vector<int64_t>& dims, std::vector<int64_t> permutation, size_t element_bytes)
-    : element_bytes_(element_bytes) {
-  const auto rank = static_cast<int64_t>(dims.size());
+std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims) {
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  std::vector<Axis> axes;
-  int64_t to = 1, count = 1;
+  return strides;
+}
+
+StridedCopy transpose_copy(const std::vector<int64_t>& dims, const std::vector<int64_t>& permutation,
+                           size_t element_bytes, std::vector<int64_t> strides) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  if (strides.empty()) strides = row_major_strides(dims);
+  std::vector<MovedAxis> axes(permutation.size());
+  int64_t to = 1;
   for (size_t i = permutation.size(); i-- > 0;) {
     const auto source = static_cast<size_t>(permutation[i] < 0 ? permutation[i] + rank : permutation[i]);
-    const Axis axis{dims[source], strides[source], to};
-    to *= axis.size, count *= axis.size;
+    axes[i] = {dims[source], strides[source], to};
+    to *= dims[source];
+  }
+  return StridedCopy(std::move(axes), element_bytes);
+}
+
+namespace {
+
+std::vector<MovedAxis> axes_between(const std::vector<int64_t>& dims, const std::vector<int64_t>& from,
+                                    const std::vector<int64_t>& to) {
+  const std::vector<int64_t> plain = row_major_strides(dims);
+  std::vector<MovedAxis> axes;
+  for (size_t i = 0; i < dims.size(); ++i)
+    axes.push_back({dims[i], (from.empty() ? plain : from)[i], (to.empty() ? plain : to)[i]});
+  return axes;
+}
+
+}  // namespace
+
+StridedCopy::StridedCopy(const std::vector<int64_t>& dims, const std::vector<int64_t>& from,
+                         const std::vector<int64_t>& to, size_t element_bytes)
+    : StridedCopy(axes_between(dims, from, to), element_bytes) {}
+
+StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : element_bytes_(element_bytes) {
+  std::vector<MovedAxis> axes;  // innermost first
+  int64_t count = 1;
+  for (size_t i = given.size(); i-- > 0;) {
+    const MovedAxis& axis = given[i];
+    count *= axis.size;
     if (axis.size == 1) continue;
-    if (!axes.empty() && axis.from == axes.back().size * axes.back().from)
-      axes.back().size *= axis.size;  // neighbours in both
+    const bool adjoins = !axes.empty() && axis.from == axes.back().size * axes.back().from &&
+                         axis.to == axes.back().size * axes.back().to;
+    if (adjoins)
+      axes.back().size *= axis.size;
     else
       axes.push_back(axis);
   }
   if (count == 0) return;
+  const auto take = [&](auto wanted) {
+    auto found = std::find_if(axes.begin(), axes.end(), wanted);
+    if (found == axes.end()) found = axes.begin();
+    const MovedAxis taken = *found;
+    axes.erase(found);
+    return taken;
+  };
+  if (!axes.empty()) columns_ = take([](const MovedAxis& axis) { return axis.to == 1; });
   if (!axes.empty()) {
-    columns_ = axes.front();  // consecutive in the result
-    axes.erase(axes.begin());
-  }
-  const auto consecutive = std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.from == 1; });
-  if (consecutive != axes.end()) {
-    rows_ = *consecutive;
-    axes.erase(consecutive);
+    const auto consecutive = [](const MovedAxis& axis) { return axis.from == 1; };
+    if (columns_.to != 1 || std::any_of(axes.begin(), axes.end(), consecutive)) rows_ = take(consecutive);
   }
   outer_ = std::move(axes);
   row_blocks_ = (rows_.size + kBlock - 1) / kBlock;
   blocks_ = row_blocks_;
-  for (const Axis& axis : outer_) blocks_ *= axis.size;
+  for (const MovedAxis& axis : outer_) blocks_ *= axis.size;
 }
 
 template <class T>
-void Transpose::move_block(int64_t block, const T* x, T* y) const {
+void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
   const int64_t first = block % row_blocks_ * kBlock, last = std::min(rows_.size, first + kBlock);
   int64_t rest = block / row_blocks_;
-  for (const Axis& axis : outer_) {
+  for (const MovedAxis& axis : outer_) {
     x += rest % axis.size * axis.from;
     y += rest % axis.size * axis.to;
     rest /= axis.size;
   }
-  if (columns_.from == 1) {  // whole runs keep their order
-    std::memcpy(y, x, static_cast<size_t>(columns_.size) * sizeof(T));
+  if (columns_.from == 1 && columns_.to == 1) {  // whole runs keep their order
+    for (int64_t row = first; row < last; ++row)
+      std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
     return;
   }
   for (int64_t start = 0; start < columns_.size; start += kBlock) {
     const int64_t end = std::min(columns_.size, start + kBlock);
-    for (int64_t row = first; row < last; ++row)
-      for (int64_t column = start; column < end; ++column) y[row * rows_.to + column] = x[row + column * columns_.from];
+    for (int64_t row = first; row < last; ++row) {
+      const T* from = x + row * rows_.from;
+      T* to = y + row * rows_.to;
+      if (columns_.to == 1)
+        for (int64_t column = start; column < end; ++column) to[column] = from[column * columns_.from];
+      else
+        for (int64_t column = start; column < end; ++column) to[column * columns_.to] = from[column * columns_.from];
+    }
   }
 }
 
-void Transpose::run(Executor& executor, const void* x, void* y) const {
+void StridedCopy::run(Executor& executor, const void* x, void* y) const {
   const int64_t elements = std::max<int64_t>(1, columns_.size * std::min(rows_.size, kBlock));
   const int64_t each = std::max<int64_t>({1, kLeastElements / elements, blocks_ / (executor.width() * 8)});
   executor.run(static_cast<int>((blocks_ + each - 1) / each), [&](int chunk, int) {
@@ -78,6 +123,7 @@ void Transpose::run(Executor& executor, const void* x, void* y) const {
     if (element_bytes_ == 2) move(uint16_t());
     if (element_bytes_ == 4) move(uint32_t());
     if (element_bytes_ == 8) move(uint64_t());
+    if (element_bytes_ == 16) move(std::array<uint64_t, 2>());
   });
 }
 

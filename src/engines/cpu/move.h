@@ -1,4 +1,4 @@
-// Moving elements of any type to other places: transposition of dims, and choice of positions axis by axis.
+// Moving elements of any type to other places: from one layout to another, and choice of positions axis by axis.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,38 @@
 
 namespace cairn {
 
-/// Dim i of the result is dim permutation[i] of the input; elements of 1, 2, 4 or 8 bytes.
-class Transpose {
+/// A dim of what is moved, and how many elements apart its positions are in the one place and in the other.
+struct MovedAxis {
+  int64_t size, from, to;
+};
+
+/// Copies elements of 1, 2, 4, 8 or 16 bytes from one layout to another.
+class StridedCopy {
  public:
-  Transpose(const std::vector<int64_t>& dims, std::vector<int64_t> permutation, size_t element_bytes);
+  /// Outermost axis of the result first.
+  StridedCopy(std::vector<MovedAxis> axes, size_t element_bytes);
+  /// Between tensors of equal dims; no strides: row-major.
+  StridedCopy(const std::vector<int64_t>& dims, const std::vector<int64_t>& from, const std::vector<int64_t>& to,
+              size_t element_bytes);
   void run(Executor& executor, const void* x, void* y) const;
 
  private:
-  /// A dim of the result: its strides count elements of input and result.
-  struct Axis {
-    int64_t size, from, to;
-  };
   template <class T>
   void move_block(int64_t block, const T* x, T* y) const;
 
-  std::vector<Axis> outer_;  // all but the two below
-  Axis rows_{1, 0, 0};       // consecutive in the input
-  Axis columns_{1, 0, 0};    // consecutive in the result
+  std::vector<MovedAxis> outer_;   // all but the two below
+  MovedAxis rows_{1, 0, 0};        // consecutive in the one place, if any is
+  MovedAxis columns_{1, 0, 0};     // consecutive in the other, if any is
   int64_t row_blocks_ = 1, blocks_ = 0;
   size_t element_bytes_;
 };
+
+/// Dim i of the result, which is row-major, is dim permutation[i] of the input; no strides: the input is row-major.
+StridedCopy transpose_copy(const std::vector<int64_t>& dims, const std::vector<int64_t>& permutation,
+                           size_t element_bytes, std::vector<int64_t> strides = {});
+
+/// Row-major strides in elements.
+std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims);
 
 /// y[i, j, ...] = x[sources[0][i], sources[1][j], ...], or the fill where a source is -1: slices, reversals, repetitions
 /// and borders. Elements of 1, 2, 4 or 8 bytes.

@@ -150,12 +150,27 @@ Refusal refuses_transpose(const Group& group) {
   return refuses_elements(group.last().result()->type);
 }
 
+namespace {
+
+std::unique_ptr<Step> move_step(StridedCopy copy) {
+  return call("transpose", [copy = std::move(copy)](const StepArgs& args) {
+    copy.run(args.executor, args.inputs[0], args.outputs[0]);
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<Step> make_transpose(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  return call("transpose", [mover = Transpose(sizes(node.inputs[0]), node.attr().integers("permutation"),
-                                              node.result()->type.dtype.size())](const StepArgs& args) {
-    mover.run(args.executor, args.inputs[0], args.outputs[0]);
-  });
+  return move_step(transpose_copy(sizes(node.inputs[0]), node.attr().integers("permutation"),
+                                  node.result()->type.dtype.size()));
+}
+
+std::unique_ptr<Step> make_strided_transpose(const Group& group, const GroupStrides& strides) {
+  if (!strides.outputs[0].empty()) return nullptr;
+  const Node& node = group.last();
+  return move_step(transpose_copy(sizes(node.inputs[0]), node.attr().integers("permutation"),
+                                  node.result()->type.dtype.size(), strides.inputs[0]));
 }
 
 Refusal refuses_axis_copy(const Group& group) {

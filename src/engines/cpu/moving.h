@@ -10,6 +10,7 @@ std::unique_ptr<Step> make_concat(const Group& group, MakeContext& context);
 
 Refusal refuses_transpose(const Group& group);
 std::unique_ptr<Step> make_transpose(const Group& group, MakeContext& context);
+std::unique_ptr<Step> make_strided_transpose(const Group& group, const GroupStrides& strides);
 
 /// slice, reverse, pad, broadcast_to and tile, whose bounds are constants.
 Refusal refuses_axis_copy(const Group& group);

@@ -82,28 +82,35 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   return std::nullopt;
 }
 
-ElementwiseProgram::ElementwiseProgram(const Group& group) {
+ElementwiseProgram::Operand ElementwiseProgram::operand_of(size_t buffer, const Type& type,
+                                                           const std::vector<int64_t>* given) const {
+  Operand operand;
+  operand.buffer = static_cast<int>(buffer);
+  operand.boolean = type.dtype == kBool;
+  const auto dims = type.shape.sizes();
+  const bool strided = given && !given->empty();
+  operand.full = dims == dims_ && !strided;
+  operand.single = dims != dims_ && *element_count(dims) == 1;
+  operand.strides.assign(dims_.size(), 0);
+  int64_t stride = 1;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const size_t from_end = dims.size() - 1 - d;
+    if (dims[from_end] != 1) operand.strides[dims_.size() - 1 - d] = strided ? (*given)[from_end] : stride;
+    stride *= dims[from_end];
+  }
+  return operand;
+}
+
+ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& strides) {
   dims_ = group.outputs[0]->type.shape.sizes();
   count_ = *element_count(dims_);
   std::unordered_map<const Value*, int> registers;
   for (size_t i = 0; i < group.inputs.size(); ++i) {
-    const Type& type = group.inputs[i]->type;
-    Operand operand;
-    operand.buffer = static_cast<int>(i);
-    operand.boolean = type.dtype == kBool;
-    auto dims = type.shape.sizes();
-    operand.full = dims == dims_;
-    operand.single = !operand.full && *element_count(dims) == 1;
-    operand.strides.assign(dims_.size(), 0);
-    int64_t stride = 1;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      size_t from_end = dims.size() - 1 - d;
-      if (dims[from_end] != 1) operand.strides[dims_.size() - 1 - d] = stride;
-      stride *= dims[from_end];
-    }
     registers.emplace(group.inputs[i], static_cast<int>(operands_.size()));
-    operands_.push_back(std::move(operand));
+    operands_.push_back(operand_of(i, group.inputs[i]->type, strides.inputs.empty() ? nullptr : &strides.inputs[i]));
   }
+  for (size_t i = 0; i < group.outputs.size(); ++i)
+    targets_.push_back(operand_of(i, group.outputs[i]->type, strides.outputs.empty() ? nullptr : &strides.outputs[i]));
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
     const Row& row = *find(*node);
@@ -129,9 +136,12 @@ void ElementwiseProgram::merge_dims() {
     const auto one_walk = [&](const Operand& operand) {
       return dims_[d] == 1 || dims_[d - 1] == 1 || operand.strides[d - 1] == operand.strides[d] * dims_[d];
     };
-    if (!std::all_of(operands_.begin(), operands_.end(), one_walk)) continue;
-    for (Operand& operand : operands_)
-      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(dims_[d] == 1 ? d : d - 1));
+    if (!std::all_of(operands_.begin(), operands_.end(), one_walk) ||
+        !std::all_of(targets_.begin(), targets_.end(), one_walk))
+      continue;
+    for (auto* list : {&operands_, &targets_})
+      for (Operand& operand : *list)
+        operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(dims_[d] == 1 ? d : d - 1));
     dims_[d - 1] *= dims_[d];
     dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(d));
   }
@@ -141,43 +151,68 @@ void ElementwiseProgram::make_kernel() {
   using Way = Operand::Way;
   ElementSpec spec{.single = {}, .code = code_};
   for (Operand& operand : operands_) {
+    const bool far = !operand.single && !operand.strides.empty() && operand.strides.back() != 0 &&
+                     operand.strides.back() != 1;
     if (!operand.direct())
-      operand.way = operand.boolean || (!operand.single && inner() < kShortRow) ? Way::tile : Way::row;
+      operand.way = operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile : Way::row;
     by_tiles_ |= operand.way == Way::tile && !operand.single;
     by_rows_ |= operand.way == Way::row && !operand.single;
     spec.single.push_back(operand.single || (operand.way == Way::row && operand.strides.back() == 0));
+  }
+  for (Operand& target : targets_) {
+    if (target.full) continue;
+    target.way = target.strides.back() == 1 && inner() >= kShortRow ? Way::row : Way::tile;
+    by_tiles_ |= target.way == Way::tile;
+    by_rows_ |= target.way == Way::row;
   }
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
 std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   std::vector<size_t> inputs;
-  for (const Operand& operand : operands_)
-    if (operand.direct()) inputs.push_back(static_cast<size_t>(operand.buffer));
+  for (const Operand& operand : operands_) {
+    const auto lies_so = [&](const Operand& target) {
+      return target.full ? operand.full : !operand.full && !operand.single && operand.strides == target.strides;
+    };
+    if (!operand.boolean && std::all_of(targets_.begin(), targets_.end(), lies_so))
+      inputs.push_back(static_cast<size_t>(operand.buffer));
+  }
   return inputs;
 }
 
-// Walks the result's positions in runs along the last axis.
-void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
-  const auto* floats = static_cast<const float*>(data);
-  const auto* bools = static_cast<const uint8_t*>(data);
-  const auto run = [&](int64_t at, int64_t many, int64_t stride, float* into) {
-    if (operand.boolean)
-      for (int64_t i = 0; i < many; ++i) into[i] = static_cast<float>(bools[at + i * stride] != 0);
-    else if (stride == 1)
-      std::copy_n(floats + at, many, into);
-    else if (stride == 0)
-      std::fill_n(into, many, floats[at]);
-    else
-      for (int64_t i = 0; i < many; ++i) into[i] = floats[at + i * stride];
-  };
-  if (operand.full) return run(first, count, 1, to);
+template <class Run>
+void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const {
+  if (operand.full) return run(first, count, 1);
   const int64_t stride = dims_.empty() ? 0 : operand.strides.back();
   for (int64_t done = 0; done < count;) {
     const int64_t many = std::min(count - done, inner() - (first + done) % inner());
-    run(offset(operand, first + done), many, stride, to + done);
+    run(offset(operand, first + done), many, stride);
     done += many;
   }
+}
+
+void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
+  const auto* floats = static_cast<const float*>(data);
+  const auto* bools = static_cast<const uint8_t*>(data);
+  walk(operand, first, count, [&](int64_t at, int64_t many, int64_t stride) {
+    if (operand.boolean)
+      for (int64_t i = 0; i < many; ++i) to[i] = static_cast<float>(bools[at + i * stride] != 0);
+    else if (stride == 1)
+      std::copy_n(floats + at, many, to);
+    else if (stride == 0)
+      std::fill_n(to, many, floats[at]);
+    else
+      for (int64_t i = 0; i < many; ++i) to[i] = floats[at + i * stride];
+    to += many;
+  });
+}
+
+void ElementwiseProgram::store(const Operand& target, const float* from, int64_t first, int64_t count,
+                               float* data) const {
+  walk(target, first, count, [&](int64_t at, int64_t many, int64_t stride) {
+    for (int64_t i = 0; i < many; ++i) data[at + i * stride] = from[i];
+    from += many;
+  });
 }
 
 // Of the element that is needed at a position of the result.
@@ -243,8 +278,12 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
     sources[target] = to;
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    float* target = static_cast<float*>(outputs[i]) + first;
-    if (sources[outputs_[i]] != target) std::copy_n(sources[outputs_[i]], count, target);
+    const float* made = sources[outputs_[i]];
+    auto* data = static_cast<float*>(outputs[i]);
+    if (!targets_[i].full)
+      store(targets_[i], made, first, count, data);
+    else if (made != data + first)
+      std::copy_n(made, count, data + first);
   }
 }
 
@@ -256,7 +295,7 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
     const bool last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
     const bool shared = std::any_of(operands_.begin(), operands_.end(),
                                     [&](const Operand& operand) { return inputs[operand.buffer] == outputs[i]; });
-    if (last || !shared) direct |= uint64_t{1} << i;
+    if (targets_[i].full && (last || !shared)) direct |= uint64_t{1} << i;
   }
   const auto chunk = [&](int index, int) {
     alignas(64) float registers[kMostRegisters * kTile];
@@ -285,8 +324,17 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
                 : operand.way == Operand::Way::row  ? data + offset(operand, at)
                                                     : tile;
     }
-    for (size_t i = 0; i < outputs_.size(); ++i) to[i] = static_cast<float*>(outputs[i]) + at;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Operand& target = targets_[i];
+      auto* data = static_cast<float*>(outputs[i]);
+      to[i] = target.full                          ? data + at
+              : target.way == Operand::Way::row ? data + offset(target, at)
+                                                   : tiles + static_cast<int64_t>(operands_.size() + i) * kTile;
+    }
     kernel_->function()(from, to, many);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (!targets_[i].full && targets_[i].way == Operand::Way::tile)
+        store(targets_[i], to[i], at, many, static_cast<float*>(outputs[i]));
   }
 }
 

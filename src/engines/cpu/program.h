@@ -18,7 +18,7 @@ class ElementwiseProgram {
   /// Why the interpreter does not take the group, or nothing.
   static std::optional<std::string> refuses(const Group& group);
   /// Requires refuses(group) to be nothing.
-  explicit ElementwiseProgram(const Group& group);
+  explicit ElementwiseProgram(const Group& group, const GroupStrides& strides = {});
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   size_t instructions() const { return code_.size(); }
@@ -40,7 +40,7 @@ class ElementwiseProgram {
 
   /// Where an input's elements lie: strides of dims_, 0 where broadcast.
   struct Operand {
-    int buffer = 0;  // index into the group's inputs
+    int buffer = 0;  // index into the group's inputs, or outputs
     bool boolean = false;
     bool full = false;             // same elements in the same order
     bool single = false;           // one number for all
@@ -51,9 +51,14 @@ class ElementwiseProgram {
     enum class Way : uint8_t { direct, row, tile } way = Way::direct;
   };
 
+  Operand operand_of(size_t buffer, const Type& type, const std::vector<int64_t>* given) const;
   void merge_dims();
   void make_kernel();
+  /// run(offset of the operand's elements, how many, their stride) for each row that positions [first, first + count) touch.
+  template <class Run>
+  void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
+  void store(const Operand& target, const float* from, int64_t first, int64_t count, float* data) const;
   /// Numbers that are the same on every tile.
   void load_singles(const void* const* inputs, float* registers) const;
   /// `direct`, bit by output: it shares no memory with an input, so that it may be written before the last is read.
@@ -72,6 +77,7 @@ class ElementwiseProgram {
   std::vector<Operand> operands_;         // registers 0 .. operands
   std::vector<ElementInstruction> code_;  // registers behind them
   std::vector<int> outputs_;              // register of each output
+  std::vector<Operand> targets_;          // where each output's elements go
   std::shared_ptr<const ElementKernel> kernel_;
   bool by_rows_ = false, by_tiles_ = false;  // generated code takes so much at a time
 };
