@@ -39,7 +39,8 @@ typedef enum CairnStatus {
 
 typedef struct CairnModule CairnModule; /* a program, as read */
 typedef struct CairnModel CairnModel;   /* a module made ready to run */
-typedef struct CairnOp CairnOp;         /* one operator with its attributes */
+typedef struct CairnOp CairnOp;         /* one operator, prepared for inputs of certain types */
+typedef struct CairnList CairnList;     /* a list of tensors */
 typedef struct CairnCancel CairnCancel; /* a flag that stops runs */
 
 /* "0.1.0" */
@@ -68,7 +69,8 @@ typedef enum CairnTypeCode {
   CAIRN_BFLOAT = 4,
   CAIRN_COMPLEX = 5,
   CAIRN_BOOL = 6,
-  CAIRN_TEXT = 200 /* elements are CairnText */
+  CAIRN_TEXT = 200, /* elements are CairnText */
+  CAIRN_LIST = 201  /* of single operators: data is a CairnList */
 } CairnTypeCode;
 
 /* An element of a text tensor: any bytes, which need not end in a zero. Texts of inputs are read during the call; texts of
@@ -351,7 +353,7 @@ typedef struct CairnRunOptions {
   uint32_t struct_size;
   CairnSchedule schedule; /* NULL: the model's own threads */
   void* host;
-  int32_t width;        /* threads that work at a time, the caller's included */
+  int32_t width;        /* threads that work at a time, the caller's included; without schedule: 1 for the caller's alone */
   CairnObserve observe; /* NULL: none */
   void* observe_user;
   const CairnCancel* cancel; /* NULL: none; asked between steps, and within large ones */
@@ -421,11 +423,43 @@ CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, siz
 
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
 
-CAIRN_API CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, size_t count, CairnOp** op);
-CAIRN_API void cairn_op_free(CairnOp* op);
-/* Runs the operator on the caller's buffers; its plan is kept for calls with equal types. `options` may be NULL. */
+/* An operator's row: what it is called and takes. It lives as long as the process. */
+typedef struct CairnOperator CairnOperator;
+CAIRN_API CairnStatus cairn_op_find(const char* name, const CairnOperator** found);
+
+/* The operator made ready for inputs of these types. Equal calls give the same prepared operator: only the element types,
+ * shapes and strides of the inputs count, and the elements of those that say how large a result is (a `shape`, a `begin`),
+ * which are read now. What was prepared before is found in the thread's cache, without lock or allocation. `outputs` may be
+ * NULL; their strides alone are looked at, for results to be written with strides. `options`: threads, engines and
+ * lent_threads count; may be NULL. */
+CAIRN_API CairnStatus cairn_op_prepare(const CairnOperator* found, const CairnAttribute* attributes,
+                                       size_t attribute_count, const CairnTensor* inputs, size_t input_count,
+                                       const CairnTensor* outputs, size_t output_count,
+                                       const CairnModelOptions* options, const CairnOp** op);
+CAIRN_API void cairn_op_free(const CairnOp* op);
+/* The results, without data; ndim is -1 where a run tells. They are good until this thread calls again. */
+CAIRN_API const CairnTensor* cairn_op_outputs(const CairnOp* op, size_t* count);
+/* FLOPs of one run; `bytes`: NULL, or receives how many it reads and writes. */
+CAIRN_API double cairn_op_cost(const CairnOp* op, double* bytes);
+/* JSON: the operator, its kernel, and for each input whether it is read where it lies ("direct", "strided"), copied first,
+ * or was taken over ("value"). */
+CAIRN_API CairnStatus cairn_op_describe(const CairnOp* op, char** description);
+
+/* Runs the operator; any number of threads may run one at a time. An output with data is written there, with its strides,
+ * and may be an input; results beyond output_count, and those whose data is NULL, are written to what `allocate` gives
+ * (NULL when there are none). A random state is a u64[3] that the caller keeps: the input holds it, a result is the next.
+ * Of `options`, which may be NULL, width 1 without schedule is the calling thread alone. */
 CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count,
-                                   CairnAllocate allocate, void* user, const CairnModelOptions* options);
+                                   CairnTensor* outputs, size_t output_count, CairnAllocate allocate, void* user,
+                                   const CairnRunOptions* options);
+
+/* A list of tensors, for operators that take or make one: in a CairnTensor of dtype {CAIRN_LIST, 0, 1} and ndim 0, data is
+ * the CairnList; of an output it is NULL before the run, and the caller's afterwards. Operators change no list. */
+CAIRN_API CairnStatus cairn_list_create(const CairnTensor* elements, size_t count, CairnList** list);
+CAIRN_API void cairn_list_free(CairnList* list);
+CAIRN_API size_t cairn_list_size(const CairnList* list);
+/* An element, which lives as long as the list; CAIRN_NOT_FOUND where none was set. */
+CAIRN_API CairnStatus cairn_list_element(const CairnList* list, size_t index, CairnTensor* element);
 /* Loads a library of operators (<cairn/op.h>): from now on models may use them. Those that the environment's
  * CAIRN_OP_LIBRARY names, between colons, are loaded when a model is first opened or an operator first made. */
 CAIRN_API CairnStatus cairn_op_library_load(const char* path);

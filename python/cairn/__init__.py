@@ -9,11 +9,11 @@ import contextlib
 import json
 import os
 
-from cairn import _cairn
-from cairn._cairn import Error, Model, Module, Port, __version__  # noqa: F401
+from cairn import _cairn, ops
+from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
 from cairn.gradients import grad, jvp, vjp
 
-__all__ = ["Dump", "Error", "Model", "Module", "Port", "Profiler", "Range", "aipp_parameters", "convert", "grad", "jvp", "load", "ops", "run_op", "text", "vjp"]
+__all__ = ["Dump", "Error", "List", "Model", "Module", "Port", "Profiler", "Range", "aipp_parameters", "convert", "grad", "jvp", "load", "ops", "run_op", "text", "vjp"]
 
 
 def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):
@@ -42,11 +42,6 @@ def convert(source, output, max_seconds=0, **options):
 def text(source, **options):
     """The text form of a model. options: as for convert()."""
     return _cairn.Module(os.fspath(source), _options(**options)).text()
-
-
-def ops():
-    """All operators: [{"name", "summary", "inputs", "attributes", "results"}]."""
-    return json.loads(_cairn._ops())
 
 
 def run_op(name, inputs, *, threads=0, engines=None, **attributes):

@@ -1,242 +1,23 @@
 // Python's view of the C interface: arrays go in and out without copies, the interpreter lock is free while a model runs.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <pthread.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attributes.h"
-#include "cairn/cairn.h"
+#include "arrays.h"
+#include "operators.h"
 
 namespace nb = nanobind;
+using namespace cairn_python;
 
 namespace {
-
-using Array = nb::ndarray<nb::ro, nb::device::cpu>;
-
-constexpr const char* kKinds[] = {"ok", "invalid_argument", "invalid_model", "unsupported", "not_found",
-                                  "io", "out_of_memory",    "cancelled",     "internal"};
-
-/// cairn.Error; lives as long as the module.
-PyObject* error_type = nullptr;
-
-[[noreturn]] void raise_error(const std::string& kind, const std::string& where, const std::string& message,
-                              const std::string& report = {}) {
-  nb::object text = nb::str((where.empty() ? message : where + ": " + message).c_str());
-  nb::object error = nb::borrow(error_type)(text);
-  nb::setattr(error, "kind", nb::str(kind.c_str()));
-  nb::setattr(error, "where", nb::str(where.c_str()));
-  nb::setattr(error, "report",
-              report.empty() ? nb::none() : nb::module_::import_("json").attr("loads")(report)["problems"]);
-  PyErr_SetObject(error_type, error.ptr());
-  throw nb::python_error();
-}
-
-void check(CairnStatus status) {
-  if (status == CAIRN_OK) return;
-  CairnError error{};
-  error.struct_size = sizeof error;
-  cairn_last_error(&error);
-  raise_error(status <= CAIRN_INTERNAL ? kKinds[status] : "internal", error.where, error.message, error.report);
-}
-
-class Memory;
-Memory& memory();
-
-/// Memory of outputs that were dropped, kept for the next run: fresh pages cost more than many models.
-class Memory {
- public:
-  /// The child of a fork finds the list whole and the mutex free.
-  Memory() {
-    pthread_atfork([] { memory().mutex_.lock(); }, [] { memory().mutex_.unlock(); }, [] { memory().mutex_.unlock(); });
-  }
-  void* take(size_t bytes) {
-    {
-      std::lock_guard lock(mutex_);
-      auto found = idle_.find(bytes);
-      if (found != idle_.end()) {
-        void* data = found->second;
-        idle_.erase(found);
-        idle_bytes_ -= bytes;
-        return data;
-      }
-    }
-    return std::aligned_alloc(64, bytes);
-  }
-  void give(void* data, size_t bytes) {
-    {
-      std::lock_guard lock(mutex_);
-      if (idle_bytes_ + bytes <= kMost) {
-        idle_.emplace(bytes, data);
-        idle_bytes_ += bytes;
-        return;
-      }
-    }
-    std::free(data);
-  }
-
- private:
-  static constexpr size_t kMost = size_t{256} << 20;
-  std::mutex mutex_;
-  std::multimap<size_t, void*> idle_;
-  size_t idle_bytes_ = 0;
-};
-
-Memory& memory() {
-  static Memory* instance = new Memory;  // arrays may outlive everything else at exit
-  return *instance;
-}
-
-struct Block {
-  void* data = nullptr;
-  size_t bytes = 0;
-  ~Block() {
-    if (data) memory().give(data, bytes);
-  }
-};
-
-bool is_bfloat(CairnDType dtype) { return dtype.code == CAIRN_BFLOAT && dtype.bits == 16; }
-
-struct Output {
-  std::unique_ptr<Block> block;
-  CairnDType dtype{};
-  std::vector<size_t> shape;
-
-  nb::object array() {
-    if (dtype.code == CAIRN_TEXT) return texts();
-    nb::dlpack::dtype type{dtype.code, dtype.bits, 1};
-    if (is_bfloat(dtype)) type = {CAIRN_UINT, 16, 1};  // NumPy has no such type of its own
-    void* data = block->data;
-    nb::capsule owner(block.release(), [](void* block) noexcept { delete static_cast<Block*>(block); });
-    nb::ndarray<nb::numpy> array(data, shape.size(), shape.data(), owner, nullptr, type);
-    nb::object made = nb::cast(array, nb::rv_policy::reference);
-    if (is_bfloat(dtype)) made = made.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
-    return made;
-  }
-
- private:
-  /// An array of bytes objects, as TensorFlow gives them.
-  nb::object texts() const {
-    size_t count = 1;
-    for (size_t dim : shape) count *= dim;
-    nb::list dims;
-    for (size_t dim : shape) dims.append(dim);
-    nb::module_ numpy = nb::module_::import_("numpy");
-    nb::object made = numpy.attr("empty")(count, nb::arg("dtype") = "object");
-    const auto* text = static_cast<const CairnText*>(block->data);
-    for (size_t i = 0; i < count; ++i) made[i] = nb::bytes(text[i].data, text[i].size);
-    return made.attr("reshape")(nb::tuple(dims));
-  }
-};
-
-/// Called without the interpreter lock.
-void* allocate_output(void* user, size_t index, CairnDType dtype, int32_t ndim, const int64_t* shape) {
-  auto& outputs = *static_cast<std::vector<Output>*>(user);
-  if (index >= outputs.size()) outputs.resize(index + 1);
-  Output& output = outputs[index];
-  size_t count = 1;
-  for (int32_t axis = 0; axis < ndim; ++axis) count *= static_cast<size_t>(shape[axis]);
-  size_t bytes = ((count * dtype.bits + 7) / 8 + 63) / 64 * 64;
-  output.dtype = dtype;
-  output.shape.assign(shape, shape + ndim);
-  output.block = std::make_unique<Block>();
-  output.block->bytes = bytes ? bytes : 64;
-  output.block->data = memory().take(output.block->bytes);
-  return output.block->data;
-}
-
-/// Python arrays as the C interface takes them, kept alive.
-class Inputs {
- public:
-  /// `name` is for messages; `like` makes an array of what is none (a list, a number).
-  void add(nb::handle value, const std::string& name, const std::string& like) {
-    nb::object object = nb::borrow(value);
-    bool bfloat = false;
-    if (is_text(object, like)) return add_texts(object, name);
-    if (!nb::ndarray_check(object)) {
-      try {
-        object = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = like);
-      } catch (nb::python_error& error) {
-        raise_error("invalid_argument", name, std::string("is no array: ") + error.what());
-      }
-    }
-    if (nb::hasattr(object, "dtype") && nb::hasattr(object, "view") &&
-        nb::cast<std::string>(nb::str(nb::object(object.attr("dtype")))) == "bfloat16") {
-      bfloat = true;
-      object = object.attr("view")("uint16");
-    }
-    Array array;
-    if (!nb::try_cast(object, array))
-      raise_error("invalid_argument", name, "is no array of numbers in the CPU's memory");
-    tensors_.push_back({const_cast<void*>(array.data()),
-                        {1, 0},
-                        static_cast<int32_t>(array.ndim()),
-                        {array.dtype().code, array.dtype().bits, array.dtype().lanes},
-                        const_cast<int64_t*>(array.shape_ptr()),
-                        const_cast<int64_t*>(array.stride_ptr()),
-                        0});
-    if (bfloat) tensors_.back().dtype = {CAIRN_BFLOAT, 16, 1};
-    arrays_.push_back(std::move(array));
-  }
-  const CairnTensor* data() const { return tensors_.data(); }
-  size_t size() const { return tensors_.size(); }
-
- private:
-  struct Texts {
-    std::vector<std::string> own;
-    std::vector<CairnText> shown;
-    std::vector<int64_t> shape;
-  };
-
-  static bool is_text(const nb::object& object, const std::string& like) {
-    if (!nb::hasattr(object, "dtype") || !nb::hasattr(object.attr("dtype"), "kind")) return like == "str";
-    const std::string kind = nb::cast<std::string>(nb::str(nb::object(object.attr("dtype").attr("kind"))));
-    return kind == "S" || kind == "U" || kind == "O";
-  }
-
-  /// bytes as they are, str as UTF-8.
-  void add_texts(const nb::object& object, const std::string& name) {
-    nb::object array = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("dtype") = "object");
-    auto texts = std::make_unique<Texts>();
-    for (nb::handle dim : array.attr("shape")) texts->shape.push_back(nb::cast<int64_t>(dim));
-    for (nb::handle element : array.attr("ravel")()) {
-      if (nb::isinstance<nb::bytes>(element)) {
-        auto bytes = nb::borrow<nb::bytes>(element);
-        texts->own.emplace_back(bytes.c_str(), bytes.size());
-      } else if (nb::isinstance<nb::str>(element)) {
-        texts->own.push_back(nb::cast<std::string>(element));
-      } else {
-        raise_error("invalid_argument", name,
-                    "has an element that is neither bytes nor str: " + nb::cast<std::string>(nb::repr(element)));
-      }
-    }
-    for (const std::string& text : texts->own) texts->shown.push_back({text.data(), text.size()});
-    tensors_.push_back({texts->shown.data(),
-                        {1, 0},
-                        static_cast<int32_t>(texts->shape.size()),
-                        {CAIRN_TEXT, 8 * sizeof(CairnText), 1},
-                        texts->shape.data(),
-                        nullptr,
-                        0});
-    texts_.push_back(std::move(texts));
-  }
-
-  std::vector<Array> arrays_;
-  std::vector<std::unique_ptr<Texts>> texts_;
-  std::vector<CairnTensor> tensors_;
-};
 
 std::string numpy_name(CairnDType dtype) {
   constexpr std::pair<uint8_t, const char*> kNames[] = {{CAIRN_INT, "int"},
@@ -281,32 +62,6 @@ struct FreeModule {
 struct FreeModel {
   void operator()(CairnModel* model) const { cairn_model_free(model); }
 };
-/// While it lives, calls of this thread end after so many seconds (0: any time), and when Python has a signal to handle:
-/// Ctrl-C raises KeyboardInterrupt. To be made where the interpreter's lock is held.
-class Limit {
- public:
-  explicit Limit(double max_seconds) { check(cairn_limit_begin(max_seconds, nullptr, signalled, nullptr)); }
-  ~Limit() { cairn_limit_end(); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-
-  /// Instead of check(), for what was done under the limit.
-  static void check_status(CairnStatus status) {
-    if (PyErr_Occurred()) throw nb::python_error();
-    check(status);
-  }
-
- private:
-  static int32_t signalled(void*) {
-    nb::gil_scoped_acquire acquire;
-    return PyErr_CheckSignals() != 0;
-  }
-};
-
-struct FreeOp {
-  void operator()(CairnOp* op) const { cairn_op_free(op); }
-};
-
 std::string take_text(char* text) {
   std::string copy = text;
   cairn_free_text(text);
@@ -453,29 +208,6 @@ class Model {
   std::vector<Port> inputs_, outputs_;
 };
 
-nb::object run_op(const std::string& name, nb::list values, const nb::dict& attributes, int threads,
-                  const std::string& engines) {
-  const cairn_python::Attributes list(attributes);
-  CairnOp* made = nullptr;
-  check(cairn_op_create(name.c_str(), list.data(), list.size(), &made));
-  std::unique_ptr<CairnOp, FreeOp> op(made);
-  Inputs inputs;
-  for (nb::handle value : values) inputs.add(value, name, "float32");
-  std::vector<Output> outputs;
-  CairnModelOptions options{sizeof options, threads, engines.empty() ? nullptr : engines.c_str(), 0};
-  Limit limit(0);
-  CairnStatus status;
-  {
-    nb::gil_scoped_release release;
-    status = cairn_op_run(op.get(), inputs.data(), inputs.size(), allocate_output, &outputs, &options);
-  }
-  Limit::check_status(status);
-  if (outputs.size() == 1) return outputs[0].array();
-  nb::list results;
-  for (Output& output : outputs) results.append(output.array());
-  return nb::tuple(results);
-}
-
 }  // namespace
 
 NB_MODULE(_cairn, module) {
@@ -528,7 +260,7 @@ NB_MODULE(_cairn, module) {
     check(cairn_dump_stop(&folder));
     return take_text(folder);
   });
-  module.def("_run_op", &run_op);
+  add_operators(module);
   module.def("_aipp_parameters", [](const std::string& config, int64_t images) {
     size_t size = 0;
     check(cairn_aipp_parameters(config.c_str(), images, nullptr, &size));

@@ -124,6 +124,12 @@ TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
 
 }  // namespace
 
+Tensor texts_from_c(const CairnTensor& tensor, size_t index) {
+  Tensor texts;
+  read_tensor(tensor, index, texts);
+  return texts;
+}
+
 CairnStatus remember(CairnStatus status, std::string where, std::string message, std::string report) {
   last_failure = {status, std::move(where), std::move(message), std::move(report)};
   return status;

@@ -31,9 +31,8 @@ struct CairnModel {
   std::map<size_t, cairn::Tensor> acquired;  // by variable
 };
 
-struct CairnOp {
-  const cairn::OpDef* op;
-  cairn::Attributes attributes;
+struct CairnList {
+  cairn::HostValue value;
 };
 
 struct CairnCancel {
@@ -89,6 +88,9 @@ char* copy_text(const std::string& text);
 CairnDType to_c(DType dtype);
 /// Throws Error unsupported.
 DType from_c(CairnDType dtype);
+
+/// What a tensor of texts holds, as our own. `index` is for messages. Throws Error invalid_argument.
+Tensor texts_from_c(const CairnTensor& tensor, size_t index);
 
 /// The callers' tensors as row-major elements: in place where they lie so, else copied.
 class Inputs {

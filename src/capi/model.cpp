@@ -1,12 +1,10 @@
 // Models at the C interface: prepared, planned, run, watched.
-#include <time.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <tuple>
 
 #include "capi/handles.h"
+#include "capi/run_setup.h"
 #include "ir/result_marks.h"
 #include "observe/dump.h"
 #include "observe/recorder.h"
@@ -37,86 +35,6 @@ CairnStatus port_at(const std::vector<CairnModel::Port>& ports, size_t index, Ca
              port, "port");
   });
 }
-
-int64_t now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
-
-/// Where the first source node of the step is from, as error messages say it.
-std::string place_of(const Module& module, const PlannedStep& step) {
-  if (step.control) return where(module, *step.control);
-  return step.group.nodes.empty() ? step.kernel : where(module, *step.group.nodes.front());
-}
-
-class Watcher final : public Observer {
- public:
-  Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
-  void step_begins(const Plan&, size_t, void* const*) override { begins_.push_back(now()); }
-  void step_ends(const Plan& plan, size_t index, void* const* buffers) override {
-    int64_t end = now();
-    int64_t begin = begins_.back();
-    begins_.pop_back();
-    const PlannedStep& step = plan.steps[index];
-    std::vector<CairnTensor> outputs;
-    std::vector<Dims> dims;
-    dims.reserve(step.outputs.size());
-    for (size_t buffer : step.outputs) outputs.push_back(tensor(plan.buffers[buffer], buffers[buffer], dims));
-    std::string place = place_of(module_, step);
-    CairnStep told{sizeof told, index,           step.kernel.c_str(), place.c_str(),  begin,
-                   end,         step.cost.flops, step.cost.bytes,     outputs.data(), outputs.size()};
-    observe_(user_, &told);
-  }
-
- private:
-  /// A plain host buffer; a value of another kind or place has no data.
-  static CairnTensor tensor(const Buffer& buffer, void* data, std::vector<Dims>& dims) {
-    CairnTensor out{};
-    out.device.type = 1;
-    if (!buffer.value || buffer.kind == Buffer::Kind::object || !buffer.value->type.is_static() ||
-        !buffer.space->is_host())
-      return out;
-    dims.push_back(buffer.value->type.shape.sizes());
-    out.data = data;
-    out.dtype = to_c(buffer.value->type.dtype);
-    out.ndim = static_cast<int32_t>(dims.back().size());
-    out.shape = dims.back().data();
-    return out;
-  }
-
-  const Module& module_;
-  CairnObserve observe_;
-  void* user_;
-  std::vector<int64_t> begins_;
-};
-
-// A host's threads as an executor. The thread keeps the one of its last run, so that equal runs in a row make one.
-class Lent {
- public:
-  Executor& executor(const CairnRunOptions& options) {
-    Key key{options.schedule, options.host, options.width};
-    std::swap(mine_, kept());
-    if (!mine_.executor || mine_.key != key)
-      mine_ = {key, make_lent_executor(options.host, options.schedule, options.width)};
-    return *mine_.executor;
-  }
-  ~Lent() {
-    if (mine_.executor) kept() = std::move(mine_);
-  }
-
- private:
-  using Key = std::tuple<CairnSchedule, void*, int32_t>;
-  struct Entry {
-    Key key;
-    std::unique_ptr<Executor> executor;
-  };
-  static Entry& kept() {
-    thread_local Entry last;
-    return last;
-  }
-  Entry mine_;
-};
 
 Json describe(const Module& module, const Plan& plan) {
   Json steps = Json::array();
@@ -233,27 +151,10 @@ CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, 
                             CairnAllocate allocate, void* user, const CairnRunOptions* given) {
   return guarded([&] {
     require(model, "model");
-    CairnRunOptions options = checked(given, "options");
     Inputs read(inputs, input_count);
     Outputs outputs(allocate, user);
-    RunOptions run;
-    Lent lent;
-    if (options.schedule) {
-      if (options.width < 1 || options.width > 256)
-        fail(ErrorKind::invalid_argument, "width", "is {}, expected 1 to 256", options.width);
-      run.executor = &lent.executor(options);
-    }
-    std::optional<Watcher> watcher;
-    if (options.observe) {
-      watcher.emplace(model->model->module(), options.observe, options.observe_user);
-      run.observer = &*watcher;
-    }
-    if (options.cancel) run.cancel = &options.cancel->flag;
-    std::optional<RunDumper> dumper;
-    if (dumping()) run.observer = &dumper.emplace(model->model->module(), options.step, run.observer);
-    std::optional<RunRecorder> recorder;
-    if (profiling()) run.observer = &recorder.emplace(model->model->module(), options.step, run.observer);
-    model->model->run(read.refs(), outputs, run);
+    const RunSetup setup(model->model->module(), given);
+    model->model->run(read.refs(), outputs, setup.options());
     outputs.hand_over_texts();
   });
 }

@@ -1,4 +1,4 @@
-// Single operators at the C interface, and the descriptions of all operators and passes.
+// The descriptions of all operators and passes at the C interface.
 #include <nlohmann/json.hpp>
 
 #include "capi/attributes.h"
@@ -15,9 +15,12 @@ namespace {
 
 Json describe(const OpDef& op) {
   constexpr const char* kArity[] = {"one", "optional", "variadic"};
+  constexpr const char* kRole[] = {"data", "shape", "index", "state"};
   Json inputs = Json::array(), attributes = Json::array(), results = Json::array();
   for (const InputDef& input : op.inputs)
-    inputs.push_back({{"name", input.name}, {"arity", kArity[static_cast<int>(input.arity)]}});
+    inputs.push_back({{"name", input.name},
+                      {"arity", kArity[static_cast<int>(input.arity)]},
+                      {"role", kRole[static_cast<int>(input.role)]}});
   for (const AttrDef& attribute : op.attributes) {
     Json entry = {
         {"name", attribute.name}, {"kind", attribute_kind_name(attribute.kind)}, {"required", !attribute.fallback}};
@@ -31,32 +34,6 @@ Json describe(const OpDef& op) {
 }
 
 }  // namespace
-
-CairnStatus cairn_op_create(const char* name, const CairnAttribute* attributes, size_t count, CairnOp** op) {
-  return guarded([&] {
-    require(name, "name");
-    require(op, "op");
-    *op = nullptr;
-    load_op_libraries_of_environment();
-    const OpDef* def = find_op(name);
-    if (!def) fail(ErrorKind::not_found, "", "{}", unknown_op(name));
-    if (def->has(kControl)) fail(ErrorKind::unsupported, name, "has regions and cannot be run alone");
-    *op = new CairnOp{def, attributes_from_c(*def, attributes, count)};
-  });
-}
-
-void cairn_op_free(CairnOp* op) { delete op; }
-
-CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count, CairnAllocate allocate,
-                         void* user, const CairnModelOptions* options) {
-  return guarded([&] {
-    require(op, "op");
-    Inputs read(inputs, input_count);
-    Outputs outputs(allocate, user);
-    run_op(*op->op, op->attributes, read.refs(), outputs, model_options(options));
-    outputs.hand_over_texts();
-  });
-}
 
 CairnStatus cairn_describe_ops(char** description) {
   return guarded([&] {

@@ -59,8 +59,7 @@ void add_input(OpKey& key, const OpDef& op, size_t i, const Operand& input) {
     add_strides(key, input);
 }
 
-void make_key(OpKey& key, const OpRequest& request, std::span<const Operand> inputs,
-              std::span<const Operand> outputs) {
+void make_key(OpKey& key, const OpRequest& request, std::span<const Operand> inputs, std::span<const Operand> outputs) {
   key.clear();
   key.word(reinterpret_cast<uint64_t>(&request.op));
   request.key(key);
@@ -217,10 +216,12 @@ void SingleOp::read_signature(std::span<const Operand> inputs, std::span<const O
     if (i < outputs.size()) output.strides = strides_of(outputs[i]);
     if (result.dims) output.bytes = storage_bytes(result.dtype, *element_count(*result.dims));
     if (!output.strides.empty() && (!result.dims || result.dims->size() != output.strides.size()))
-      fail(ErrorKind::invalid_argument, op_->name, "output {} has {} dims, the result has {}", i,
-           output.strides.size(), result.dims ? fmt::to_string(result.dims->size()) : "others at each run");
+      fail(ErrorKind::invalid_argument, op_->name, "output {} has {} dims, the result has {}", i, output.strides.size(),
+           result.dims ? fmt::to_string(result.dims->size()) : "others at each run");
   }
 }
+
+size_t SingleOp::input_count() const { return inputs_.size(); }
 
 std::string SingleOp::kernel() const {
   if (direct_ && direct_->step) return direct_->step->kernel();
@@ -249,11 +250,8 @@ size_t SingleOp::bytes() const {
   return bytes;
 }
 
-void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
-            const ModelOptions& options) {
-  std::vector<Operand> operands;
-  for (const TensorRef& input : inputs)
-    operands.push_back({input.dtype, input.dims, nullptr, const_cast<void*>(input.data)});
+SingleOpRef prepare_op(const OpDef& op, const Attributes& attributes, std::span<const Operand> inputs,
+                       std::span<const Operand> outputs, const ModelOptions& options) {
   const auto key = [&](OpKey& to) {
     for (const auto& [name, value] : attributes) {
       to.bytes(name.data(), name.size());
@@ -262,8 +260,15 @@ void run_op(const OpDef& op, const Attributes& attributes, std::span<const Tenso
     to.word(static_cast<uint64_t>(options.threads));
     for (const std::string& engine : options.engines) to.bytes(engine.data(), engine.size());
   };
-  SingleOp::prepare({op, key, [&] { return attributes; }, [&] { return options; }}, operands)
-      ->run(operands, {}, &allocate);
+  return SingleOp::prepare({op, key, [&] { return attributes; }, [&] { return options; }}, inputs, outputs);
+}
+
+void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
+            const ModelOptions& options) {
+  std::vector<Operand> operands;
+  for (const TensorRef& input : inputs)
+    operands.push_back({input.dtype, input.dims, nullptr, const_cast<void*>(input.data)});
+  prepare_op(op, attributes, operands, {}, options)->run(operands, {}, &allocate);
 }
 
 }  // namespace cairn

@@ -87,6 +87,7 @@ class SingleOp {
 
   const Module& module() const { return model_->module(); }
   const OpDef& op() const { return *op_; }
+  size_t input_count() const;
   const Plan& plan() const { return *plan_; }
   /// "cpu/elementwise 1".
   std::string kernel() const;
@@ -116,6 +117,7 @@ class SingleOp {
   void read_signature(std::span<const Operand> inputs, std::span<const Operand> outputs);
   void make_direct();
   bool make_step(Direct& direct);
+  bool make_copy(Direct& direct, bool strided);
   void place_memory(Direct& direct);
   bool lies_as_prepared(std::span<const Operand> inputs, std::span<const Operand> outputs) const;
   void check(std::span<const Operand> inputs, std::span<const Operand> outputs) const;
@@ -140,6 +142,9 @@ class SingleOp {
   std::unique_ptr<Direct> direct_;  // null: the plan is run step by step
 };
 
+/// SingleOp::prepare() with attributes and options as they are.
+SingleOpRef prepare_op(const OpDef& op, const Attributes& attributes, std::span<const Operand> inputs,
+                       std::span<const Operand> outputs = {}, const ModelOptions& options = {});
 /// Runs one op on row-major tensors. Throws Error.
 void run_op(const OpDef& op, const Attributes& attributes, std::span<const TensorRef> inputs, OutputAllocator allocate,
             const ModelOptions& options = {});

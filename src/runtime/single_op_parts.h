@@ -47,10 +47,10 @@ struct SingleOp::Input {
   DType dtype;
   Dims dims;
   bool is_list;
-  Tensor value = {};     // of an operand that is embedded
-  Dims strides = {};     // as prepared
-  Dims layout = {};      // as the plan's param lies, in strides of these dims
-  size_t param = 0;      // of the plan
+  Tensor value = {};  // of an operand that is embedded
+  Dims strides = {};  // as prepared
+  Dims layout = {};   // as the plan's param lies, in strides of these dims
+  size_t param = 0;   // of the plan
 };
 
 struct SingleOp::Output {

@@ -78,7 +78,8 @@ class OperandSink final : public ResultSink {
     if (!given(i)) return (*allocate_)(i, dtype, dims);
     check(i, dtype, dims);
     const Operand& output = outputs_[i];
-    const bool shared = std::any_of(inputs_.begin(), inputs_.end(), [&](const Operand& x) { return overlap(x, output); });
+    const bool shared =
+        std::any_of(inputs_.begin(), inputs_.end(), [&](const Operand& x) { return overlap(x, output); });
     if (!shared && is_row_major(output)) return output.data;
     waiting_[i] = Tensor::uninitialized(dtype, dims);
     return waiting_[i].mutable_data();
@@ -213,20 +214,12 @@ bool SingleOp::make_step(Direct& direct) {
   }
   const auto strided = [](const auto& tensor) { return !tensor.strides.empty(); };
   const bool any = std::any_of(outputs_.begin(), outputs_.end(), strided) ||
-                   std::any_of(inputs_.begin(), inputs_.end(),
-                               [](const Input& input) { return input.strides != input.layout && !input.value.defined(); });
+                   std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+                     return input.strides != input.layout && !input.value.defined();
+                   });
   direct.step = step.step.get();
   if (!direct.step) {
-    if (direct.inputs[0].kind == Kind::object) return false;
-    const bool embedded = direct.inputs[0].kind == Kind::constant;
-    const Dims from = embedded ? Dims() : inputs_[direct.inputs[0].index].strides;
-    const Dims& to = outputs_[direct.outputs[0].index].strides;
-    const Dims& dims = embedded || !to.empty() ? *results_[direct.outputs[0].index].dims
-                                               : inputs_[direct.inputs[0].index].dims;
-    if (!from.empty() && !to.empty()) return false;
-    direct.copy.emplace(dims, from, to, results_[direct.outputs[0].index].dtype.size());
-    direct.reads_strides = true;
-    return results_[direct.outputs[0].index].dtype.size() > 0;
+    return make_copy(direct, any);
   }
   if (any) {
     GroupStrides strides{std::vector<Dims>(direct.inputs.size()), std::vector<Dims>(direct.outputs.size())};
@@ -241,6 +234,31 @@ bool SingleOp::make_step(Direct& direct) {
   for (size_t i : direct.step->in_place())
     if (direct.inputs[i].kind == Kind::operand) direct.shareable |= uint64_t{1} << direct.inputs[i].index;
   direct.several_shareable = op_->has(kElementwise);
+  return true;
+}
+
+/// A result with the input's elements: those of a view are read where they lie, if elements keep their size.
+bool SingleOp::make_copy(Direct& direct, bool strided) {
+  using Kind = Direct::Argument::Kind;
+  const Direct::Argument& from = direct.inputs[0];
+  const size_t to = direct.outputs[0].index;
+  if (from.kind == Kind::object || direct.outputs[0].kind == Kind::object) return false;
+  direct.reads_strides = true;
+  if (!strided) {
+    direct.copy.emplace(StridedCopy(Dims{static_cast<int64_t>(outputs_[to].bytes)}, {}, {}, 1));
+    return true;
+  }
+  const DType dtype = results_[to].dtype;
+  const Dims& dims = *results_[to].dims;
+  if (from.kind == Kind::constant) {
+    direct.copy.emplace(StridedCopy(dims, {}, outputs_[to].strides, dtype.size()));
+    return dtype.size() > 0;
+  }
+  const Input& input = inputs_[from.index];
+  if (input.dtype.size() != dtype.size() || dtype.size() == 0) return false;
+  if (!input.strides.empty() && !outputs_[to].strides.empty() && input.dims != dims) return false;
+  const Dims& walked = outputs_[to].strides.empty() ? input.dims : dims;
+  direct.copy.emplace(StridedCopy(walked, input.strides, outputs_[to].strides, dtype.size()));
   return true;
 }
 
@@ -391,7 +409,8 @@ void SingleOp::run_plan(std::span<const Operand> inputs, std::span<const Operand
     }
     if (!is_host_object(plan_->function->body.params[known.param]->type)) continue;
     HostValue& object = objects[known.param];
-    object = known.is_list ? *given.object : HostValue{Tensor::view(known.dtype, known.dims, pointer, nullptr), nullptr};
+    object =
+        known.is_list ? *given.object : HostValue{Tensor::view(known.dtype, known.dims, pointer, nullptr), nullptr};
     pointer = &object;
   }
   OperandSink sink(op_->name, inputs, outputs, results_.size(), allocate);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "ir/builder.h"
 #include "ops/cases.h"
 #include "passes/pipeline.h"
-#include "runtime/model.h"
+#include "runtime/single_op.h"
 
 namespace cairn {
 namespace {
@@ -76,20 +77,91 @@ Outcome through_module(const OpCase& op_case, const std::vector<HostValue>& inpu
       [&] { return Model::make(module_of(op_case), options)->run(tensors(parameters_of(op_case, inputs))); });
 }
 
-Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options) {
+/// How tensors are handed to a single operator.
+enum class Layout : uint8_t { row_major, reversed, spread };
+
+/// A tensor's elements in memory of another layout, with every second place unused where they are spread.
+class LaidOut {
+ public:
+  LaidOut(DType dtype, Dims dims, Layout layout) : dtype_(dtype), dims_(std::move(dims)) {
+    int64_t stride = layout == Layout::spread ? 2 : 1;
+    strides_.resize(dims_.size());
+    for (size_t i = 0; i < dims_.size(); ++i) {
+      const size_t axis = layout == Layout::reversed ? i : dims_.size() - 1 - i;
+      strides_[axis] = stride;
+      stride *= std::max<int64_t>(1, dims_[axis]);
+    }
+    memory_.resize(storage_bytes(dtype_, stride) + 64, 0x55);
+  }
+  Operand operand() { return {dtype_, dims_, strides_.data(), memory_.data()}; }
+  void fill(const Tensor& from) {
+    each([&](char* place, size_t i, size_t size) {
+      std::memcpy(place, static_cast<const char*>(from.data()) + i * size, size);
+    });
+  }
+  Tensor tensor() {
+    Tensor to = Tensor::zeros(dtype_, dims_);
+    each([&](const char* place, size_t i, size_t size) {
+      std::memcpy(static_cast<char*>(to.mutable_data()) + i * size, place, size);
+    });
+    return to;
+  }
+
+ private:
+  template <class Visit>
+  void each(Visit&& visit) {
+    const size_t count = static_cast<size_t>(*element_count(dims_)), size = dtype_.size();
+    for (size_t i = 0; i < count; ++i) {
+      int64_t at = 0, rest = static_cast<int64_t>(i);
+      for (size_t axis = dims_.size(); axis-- > 0; rest /= dims_[axis]) at += rest % dims_[axis] * strides_[axis];
+      visit(memory_.data() + at * static_cast<int64_t>(size), i, size);
+    }
+  }
+
+  DType dtype_;
+  Dims dims_, strides_;
+  std::vector<char> memory_;
+};
+
+bool may_have_strides(DType dtype) { return dtype.size() > 0; }
+
+Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& inputs, const ModelOptions& options,
+                          Layout layout = Layout::row_major) {
   return outcome([&] {
-    std::vector<TensorRef> refs;
-    for (const HostValue& input : inputs)
-      refs.push_back({input.tensor.dtype(), input.tensor.dims(), input.tensor.data()});
-    std::vector<Tensor> results;
-    run_op(
-        *op_case.op, op_case.attributes, refs,
-        [&](size_t i, DType dtype, std::span<const int64_t> dims) {
-          if (results.size() <= i) results.resize(i + 1);
-          results[i] = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
-          return results[i].mutable_data();
-        },
-        options);
+    std::deque<LaidOut> laid;
+    std::vector<Operand> operands, outputs;
+    for (const HostValue& input : inputs) {
+      const Tensor& x = input.tensor;
+      if (layout == Layout::row_major || !may_have_strides(x.dtype())) {
+        operands.push_back({x.dtype(), x.dims(), nullptr, const_cast<void*>(x.data())});
+        continue;
+      }
+      laid.emplace_back(x.dtype(), x.dims(), layout).fill(x);
+      operands.push_back(laid.back().operand());
+    }
+    auto prepare = [&] { return prepare_op(*op_case.op, op_case.attributes, operands, outputs, options); };
+    SingleOpRef op = prepare();
+    std::vector<Tensor> results(op->results().size());
+    if (layout != Layout::row_major) {  // into memory of the caller's, laid out alike
+      std::deque<LaidOut> places;
+      const auto& known = op->results();
+      const bool all = std::all_of(known.begin(), known.end(), [](const SingleOp::Result& each) {
+        return each.dims && may_have_strides(each.dtype);
+      });
+      for (size_t i = 0; all && i < known.size(); ++i)
+        outputs.push_back(places.emplace_back(known[i].dtype, *known[i].dims, layout).operand());
+      if (all) {
+        prepare()->run(operands, outputs, nullptr);
+        for (size_t i = 0; i < results.size(); ++i) results[i] = places[i].tensor();
+        return results;
+      }
+    }
+    const auto give = [&](size_t i, DType dtype, std::span<const int64_t> dims) {
+      results[i] = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+      return results[i].mutable_data();
+    };
+    const OutputAllocator allocate = give;
+    op->run(operands, {}, &allocate);
     return results;
   });
 }
@@ -141,6 +213,8 @@ TEST_P(Conformance, EqualsTheReferenceKernels) {
       ModelOptions options{.threads = 2, .engines = {GetParam()}, .optimise = false};
       expect_same(op_case, expected, through_module(op_case, inputs, options), "module");
       expect_same(op_case, expected, through_single_op(op_case, inputs, options), "single op");
+      expect_same(op_case, expected, through_single_op(op_case, inputs, options, Layout::reversed), "reversed strides");
+      expect_same(op_case, expected, through_single_op(op_case, inputs, options, Layout::spread), "spread strides");
     }
   EXPECT_GT(tested, 300u);
 }

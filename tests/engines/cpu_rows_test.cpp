@@ -182,7 +182,7 @@ TEST(CpuRows, transposes_any_dims) {
       expected.push_back(x[static_cast<size_t>(from)]);
     }
     Guarded y(count);
-    Transpose(dims, permutation, 4).run(*pool, x.data(), y.data());
+    transpose_copy(dims, permutation, 4).run(*pool, x.data(), y.data());
     EXPECT_EQ(worst_difference(y.values(), expected, 1), 0) << "seed " << seed;
     EXPECT_TRUE(y.intact());
   }

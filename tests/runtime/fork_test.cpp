@@ -9,7 +9,7 @@
 
 #include "ir/op_def.h"
 #include "ir/text.h"
-#include "runtime/model.h"
+#include "runtime/single_op.h"
 
 namespace cairn {
 namespace {

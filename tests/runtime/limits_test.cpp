@@ -8,7 +8,7 @@
 
 #include "ir/text.h"
 #include "plan/budget.h"
-#include "runtime/model.h"
+#include "runtime/single_op.h"
 #include "support/memory.h"
 #include "support/stop.h"
 

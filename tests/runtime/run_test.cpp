@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "ir/text.h"
-#include "runtime/model.h"
+#include "runtime/single_op.h"
 
 namespace cairn {
 namespace {

@@ -420,9 +420,9 @@ std::unique_ptr<Step> make_elements(const Group& group, MakeContext&) {
 
 std::unique_ptr<Step> make_strided_elements(const Group& group, const GroupStrides& strides) {
   const Node& node = group.last();
-  const bool checks_divisors = node.inputs[0]->type.dtype.is_integer() &&
-                               (node.is("truncate_div") || node.is("truncate_mod") || node.is("floor_div") ||
-                                node.is("mod"));  // as one row
+  const bool checks_divisors =
+      node.inputs[0]->type.dtype.is_integer() &&
+      (node.is("truncate_div") || node.is("truncate_mod") || node.is("floor_div") || node.is("mod"));  // as one row
   if (checks_divisors) return nullptr;
   return elements_step(node, Walk(node, group, &strides));
 }

@@ -27,9 +27,9 @@ class StridedCopy {
   template <class T>
   void move_block(int64_t block, const T* x, T* y) const;
 
-  std::vector<MovedAxis> outer_;   // all but the two below
-  MovedAxis rows_{1, 0, 0};        // consecutive in the one place, if any is
-  MovedAxis columns_{1, 0, 0};     // consecutive in the other, if any is
+  std::vector<MovedAxis> outer_;  // all but the two below
+  MovedAxis rows_{1, 0, 0};       // consecutive in the one place, if any is
+  MovedAxis columns_{1, 0, 0};    // consecutive in the other, if any is
   int64_t row_blocks_ = 1, blocks_ = 0;
   size_t element_bytes_;
 };

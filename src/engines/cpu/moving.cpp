@@ -162,8 +162,8 @@ std::unique_ptr<Step> move_step(StridedCopy copy) {
 
 std::unique_ptr<Step> make_transpose(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  return move_step(transpose_copy(sizes(node.inputs[0]), node.attr().integers("permutation"),
-                                  node.result()->type.dtype.size()));
+  return move_step(
+      transpose_copy(sizes(node.inputs[0]), node.attr().integers("permutation"), node.result()->type.dtype.size()));
 }
 
 std::unique_ptr<Step> make_strided_transpose(const Group& group, const GroupStrides& strides) {

@@ -151,8 +151,8 @@ void ElementwiseProgram::make_kernel() {
   using Way = Operand::Way;
   ElementSpec spec{.single = {}, .code = code_};
   for (Operand& operand : operands_) {
-    const bool far = !operand.single && !operand.strides.empty() && operand.strides.back() != 0 &&
-                     operand.strides.back() != 1;
+    const bool far =
+        !operand.single && !operand.strides.empty() && operand.strides.back() != 0 && operand.strides.back() != 1;
     if (!operand.direct())
       operand.way = operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile : Way::row;
     by_tiles_ |= operand.way == Way::tile && !operand.single;
@@ -327,9 +327,9 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Operand& target = targets_[i];
       auto* data = static_cast<float*>(outputs[i]);
-      to[i] = target.full                          ? data + at
+      to[i] = target.full                       ? data + at
               : target.way == Operand::Way::row ? data + offset(target, at)
-                                                   : tiles + static_cast<int64_t>(operands_.size() + i) * kTile;
+                                                : tiles + static_cast<int64_t>(operands_.size() + i) * kTile;
     }
     kernel_->function()(from, to, many);
     for (size_t i = 0; i < outputs_.size(); ++i)

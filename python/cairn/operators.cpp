@@ -1,0 +1,461 @@
+// cairn.ops: each operator is a built-in function that reads NumPy's arrays where they lie and calls the C interface; 0.5 us
+// for small ones, during which the interpreter's lock is kept.
+#include "operators.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <deque>
+
+#include "arrays.h"
+#include "attributes.h"
+#include "numpy_arrays.h"
+
+namespace cairn_python {
+namespace {
+
+constexpr int32_t kMostDims = 8;  // of arrays that are read without help
+constexpr size_t kFew = 8;
+constexpr double kSmall = 2e5;  // FLOPs and bytes of a run that keeps the interpreter's lock
+
+/// A list of tensors: cairn.List.
+class TensorList {
+ public:
+  explicit TensorList(CairnList* own) : list_(own) {}
+  explicit TensorList(nb::iterable elements) {
+    Inputs inputs;
+    for (nb::handle element : elements) inputs.add(element, "element", "float32");
+    check(cairn_list_create(inputs.data(), inputs.size(), &list_));
+  }
+  ~TensorList() { cairn_list_free(list_); }
+  TensorList(const TensorList&) = delete;
+  CairnList* get() const { return list_; }
+  size_t size() const { return cairn_list_size(list_); }
+  nb::object element(Py_ssize_t index) const {
+    if (index < 0) index += static_cast<Py_ssize_t>(size());
+    if (index < 0 || static_cast<size_t>(index) >= size()) throw nb::index_error();
+    CairnTensor tensor{};
+    check(cairn_list_element(list_, static_cast<size_t>(index), &tensor));
+    std::vector<Output> copies(1);
+    void* to = allocate_output(&copies, 0, tensor.dtype, tensor.ndim, tensor.shape);
+    size_t count = 1;
+    for (size_t dim : copies[0].shape) count *= dim;
+    std::memcpy(to, tensor.data, count * tensor.dtype.bits / 8);
+    return copies[0].array();
+  }
+
+ private:
+  CairnList* list_ = nullptr;
+};
+
+/// The tensors of one call: as many as most operators have in place.
+class Tensors {
+ public:
+  size_t size() const { return count_; }
+  CairnTensor* data() { return more_.empty() ? few_.data() : more_.data(); }
+
+  void add(nb::handle value, const char* name, const char* like, bool written = false) {
+    CairnTensor tensor{};
+    const Numpy& numpy = Numpy::get();
+    if (numpy.is_array(value.ptr()) && count_ < kFew &&
+        numpy.read(value.ptr(), tensor, strides_[count_].data(), kMostDims, written))
+      return add(tensor);
+    if (nb::isinstance<TensorList>(value))
+      return add({nb::cast<TensorList&>(value).get(), {1, 0}, 0, {CAIRN_LIST, 0, 1}, nullptr, nullptr, 0});
+    if (written) return add_written(value, name);
+    others_.emplace_back().add(value, name, like);
+    add(others_.back().data()[0]);
+  }
+  void add(const CairnTensor& tensor) {
+    if (count_ == kFew) more_.assign(few_.begin(), few_.end());
+    if (count_ < kFew)
+      few_[count_] = tensor;
+    else
+      more_.push_back(tensor);
+    ++count_;
+  }
+
+ private:
+  void add_written(nb::handle value, const char* name) {
+    nb::ndarray<nb::device::cpu> array;
+    if (!nb::try_cast(nb::borrow(value), array))
+      raise_error("invalid_argument", name, "out is no writable array of numbers in the CPU's memory");
+    add({array.data(),
+         {1, 0},
+         static_cast<int32_t>(array.ndim()),
+         {array.dtype().code, array.dtype().bits, array.dtype().lanes},
+         const_cast<int64_t*>(array.shape_ptr()),
+         const_cast<int64_t*>(array.stride_ptr()),
+         0});
+    written_.push_back(std::move(array));
+  }
+
+  size_t count_ = 0;
+  std::array<CairnTensor, kFew> few_;
+  std::array<std::array<int64_t, kMostDims>, kFew> strides_;
+  std::vector<CairnTensor> more_;
+  std::deque<Inputs> others_;  // what is no plain array of NumPy's
+  std::vector<nb::ndarray<nb::device::cpu>> written_;
+};
+
+/// Typed attributes from keywords.
+class Keywords {
+ public:
+  const CairnAttribute* data() const { return list_.data(); }
+  size_t size() const { return count_; }
+
+  void add(const char* name, const std::string& kind, nb::handle value) {
+    if (value.is_none()) return;
+    if (count_ == list_.size()) raise_error("invalid_argument", name, "is one attribute too many");
+    CairnAttribute& made = list_[count_++];
+    made = {name, CAIRN_ATTRIBUTE_BOOLEAN, {}};
+    PyObject* object = value.ptr();
+    if (PyBool_Check(object)) {
+      made.value.boolean = object == Py_True;
+    } else if (PyLong_CheckExact(object)) {
+      made.kind = CAIRN_ATTRIBUTE_INTEGER;
+      made.value.integer = PyLong_AsLongLong(object);
+      if (made.value.integer == -1 && PyErr_Occurred()) throw nb::python_error();
+    } else if (PyFloat_CheckExact(object)) {
+      made.kind = CAIRN_ATTRIBUTE_NUMBER;
+      made.value.number = PyFloat_AS_DOUBLE(object);
+    } else if (!add_integers(made, object)) {
+      add_other(made, kind, value);
+    }
+  }
+
+ private:
+  /// A short list or tuple of integers, where no more are held yet than there is room.
+  bool add_integers(CairnAttribute& made, PyObject* object) {
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+    const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(object));
+    if (used_ + count > integers_.size()) return false;
+    for (size_t i = 0; i < count; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+      if (!PyLong_CheckExact(item)) return false;
+      integers_[used_ + i] = PyLong_AsLongLong(item);
+      if (integers_[used_ + i] == -1 && PyErr_Occurred()) throw nb::python_error();
+    }
+    made.kind = CAIRN_ATTRIBUTE_INTEGERS;
+    made.value.integers = {integers_.data() + used_, count};
+    used_ += count;
+    return true;
+  }
+
+  void add_other(CairnAttribute& made, const std::string& kind, nb::handle value) {
+    nb::object own = nb::borrow(value);
+    if (kind == "tensor") {
+      others_.add(own, made.name, "float32");
+      made.kind = CAIRN_ATTRIBUTE_TENSOR;
+      made.value.tensor = &tensors_.emplace_back(others_.data()[others_.size() - 1]);
+      return;
+    }
+    if (kind == "dtype" && !nb::isinstance<nb::str>(own))
+      own = nb::module_::import_("numpy").attr("dtype")(own).attr("name");
+    if (kind == "dtype") own = short_name(own);
+    nb::dict one;
+    one[made.name] = own;
+    const Attributes& kept = attributes_.emplace_back(one);
+    const char* name = made.name;
+    made = kept.data()[0];
+    made.name = name;
+  }
+
+  /// "float32" as "f32".
+  static nb::object short_name(const nb::object& name) {
+    std::string text = nb::cast<std::string>(name);
+    for (auto [longer, shorter] :
+         {std::pair("bfloat", "bf"), {"float", "f"}, {"uint", "u"}, {"int", "i"}, {"complex", "c"}})
+      if (text.starts_with(longer)) return nb::str((shorter + text.substr(std::strlen(longer))).c_str());
+    return name;
+  }
+
+  size_t count_ = 0, used_ = 0;
+  std::array<CairnAttribute, 24> list_;
+  std::array<int64_t, 32> integers_;
+  std::deque<Attributes> attributes_;
+  std::deque<CairnTensor> tensors_;
+  Inputs others_;
+};
+
+/// A row as a function of Python.
+struct Function {
+  struct Input {
+    PyObject* name;  // interned
+    std::string text;
+    bool optional, variadic, integers;
+  };
+  struct Keyword {
+    PyObject* name;
+    std::string text, kind;
+  };
+  const CairnOperator* op = nullptr;
+  std::string name, doc;
+  std::vector<Input> inputs;
+  std::vector<Keyword> attributes;
+  PyObject* out = nullptr;
+  PyMethodDef method{};
+};
+
+/// One call: its tensors, the prepared operator, what comes out.
+class Call {
+ public:
+  Call(const CairnOperator* op, const char* name, const CairnModelOptions* options = nullptr)
+      : found_(op), name_(name), options_(options) {}
+  ~Call() { cairn_op_free(op_); }
+  Call(const Call&) = delete;
+
+  void add_input(nb::handle value, const char* like) { inputs_.add(value, name_, like); }
+
+  void set_out(nb::handle out) {
+    out_ = nb::borrow(out);
+    if (!nb::isinstance<nb::tuple>(out)) return outputs_.add(out, name_, "", true);
+    for (nb::handle each : nb::borrow<nb::tuple>(out)) outputs_.add(each, name_, "", true);
+  }
+
+  nb::object run(const CairnAttribute* attributes, size_t count) {
+    check(cairn_op_prepare(found_, attributes, count, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(),
+                           options_, &op_));
+    if (!out_.is_valid()) make_outputs();
+    double bytes = 0;
+    const double flops = cairn_op_cost(op_, &bytes);
+    flops + bytes < kSmall ? run_here() : run_unlocked();
+    return out_.is_valid() ? out_ : results();
+  }
+
+ private:
+  /// Small results of known size are NumPy's own; large ones, whose pages are kept for the next, come by the allocator.
+  void make_outputs() {
+    constexpr int64_t kLarge = 64 << 10;
+    size_t count = 0;
+    const CairnTensor* known = cairn_op_outputs(op_, &count);
+    made_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      CairnTensor output = known[i];
+      int64_t bytes = output.dtype.bits / 8;
+      for (int32_t axis = 0; axis < output.ndim; ++axis) bytes *= output.shape[axis];
+      if (output.ndim >= 0 && output.dtype.code < CAIRN_TEXT && bytes < kLarge)
+        made_[i] = Numpy::get().make(output, &output.data);
+      outputs_.add(output);
+    }
+  }
+
+  void run_here() {
+    static const CairnRunOptions alone = [] {
+      CairnRunOptions options{};
+      options.struct_size = sizeof options;
+      options.width = 1;
+      return options;
+    }();
+    check(run_with(&alone));
+  }
+
+  void run_unlocked() {
+    Limit limit(0);
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = run_with(nullptr);
+    }
+    Limit::check_status(status);
+  }
+
+  CairnStatus run_with(const CairnRunOptions* options) {
+    return cairn_op_run(op_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), allocate_output,
+                        &allocated_, options);
+  }
+
+  nb::object result(size_t i) {
+    if (made_[i].is_valid()) return std::move(made_[i]);
+    if (outputs_.data()[i].dtype.code == CAIRN_LIST)
+      return nb::cast(new TensorList(static_cast<CairnList*>(outputs_.data()[i].data)), nb::rv_policy::take_ownership);
+    return allocated_.at(i).array();
+  }
+
+  nb::object results() {
+    if (made_.size() == 1) return result(0);
+    nb::list list;
+    for (size_t i = 0; i < made_.size(); ++i) list.append(result(i));
+    return nb::tuple(list);
+  }
+
+  const CairnOperator* found_;
+  const char* name_;
+  const CairnModelOptions* options_;
+  const CairnOp* op_ = nullptr;
+  Tensors inputs_, outputs_;
+  nb::object out_;
+  std::vector<nb::object> made_;
+  std::vector<Output> allocated_;
+};
+
+bool equal_names(PyObject* a, PyObject* b) { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+/// What a call of a function says: its inputs in order, then attributes.
+class Arguments {
+ public:
+  Arguments(const Function& function, Call& call) : function_(function), call_(call) {}
+
+  void read(PyObject* const* given, Py_ssize_t count, PyObject* names) {
+    const auto& inputs = function_.inputs;
+    values_.assign(given, given + count);
+    const bool variadic = !inputs.empty() && inputs.back().variadic;
+    if (values_.size() > inputs.size() && !variadic)
+      raise_error("invalid_argument", function_.name,
+                  "takes " + std::to_string(inputs.size()) + " inputs, " + std::to_string(count) + " are given");
+    const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t i = 0; i < keywords; ++i) read_keyword(PyTuple_GET_ITEM(names, i), given[count + i]);
+    for (size_t i = 0; i < values_.size(); ++i) add(inputs[std::min(i, inputs.size() - 1)], values_[i]);
+  }
+
+ private:
+  void read_keyword(PyObject* name, PyObject* value) {
+    if (equal_names(name, function_.out)) {
+      if (value != Py_None) call_.set_out(value);
+      return;
+    }
+    for (const Function::Keyword& attribute : function_.attributes)
+      if (equal_names(name, attribute.name)) return attributes.add(attribute.text.c_str(), attribute.kind, value);
+    for (size_t i = 0; i < function_.inputs.size(); ++i) {
+      if (!equal_names(name, function_.inputs[i].name)) continue;
+      if (values_.size() <= i) values_.resize(i + 1, nullptr);
+      if (values_[i])
+        raise_error("invalid_argument", function_.name, "input " + function_.inputs[i].text + " is given twice");
+      values_[i] = value;
+      return;
+    }
+    raise_error("invalid_argument", function_.name,
+                "has no input or attribute " + nb::cast<std::string>(nb::borrow(name)));
+  }
+
+  void add(const Function::Input& input, PyObject* value) {
+    if (!value || value == Py_None) {
+      if (!input.optional) raise_error("invalid_argument", function_.name, "input " + input.text + " is not given");
+      left_out_ = input.text.c_str();
+      return;
+    }
+    if (left_out_)
+      raise_error("invalid_argument", function_.name, "input " + input.text + " is given without " + left_out_);
+    if (input.variadic && (PyList_Check(value) || PyTuple_Check(value))) {
+      for (nb::handle each : nb::borrow(value)) call_.add_input(each, like(input, each.ptr()));
+      return;
+    }
+    call_.add_input(value, like(input, value));
+  }
+
+  /// The element type of what is no array: that of the first array among the inputs.
+  const char* like(const Function::Input& input, PyObject* value) {
+    if (input.integers) return "int64";
+    if (Numpy::get().is_array(value)) return "";
+    for (PyObject* each : values_)
+      if (each && Numpy::get().is_array(each)) {
+        like_ = nb::cast<std::string>(nb::handle(each).attr("dtype").attr("name"));
+        return like_.c_str();
+      }
+    return "float32";
+  }
+
+  const Function& function_;
+  Call& call_;
+  std::vector<PyObject*> values_;
+  const char* left_out_ = nullptr;
+  std::string like_;
+
+ public:
+  Keywords attributes;
+};
+
+PyObject* call_function(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
+  try {
+    const auto& function = *static_cast<const Function*>(PyCapsule_GetPointer(self, nullptr));
+    Call call(function.op, function.name.c_str());
+    Arguments arguments(function, call);
+    arguments.read(given, count, names);
+    return call.run(arguments.attributes.data(), arguments.attributes.size()).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const nb::builtin_exception& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+const CairnOperator* find(const std::string& name) {
+  const CairnOperator* found = nullptr;
+  check(cairn_op_find(name.c_str(), &found));
+  return found;
+}
+
+PyObject* interned(const std::string& text) { return PyUnicode_InternFromString(text.c_str()); }
+
+/// A function of Python for the row, which lives as long as the process. inputs: (name, optional, variadic, integers);
+/// attributes: (name, kind).
+nb::object make_function(const std::string& name, const std::string& python_name, const std::string& doc,
+                         const nb::list& inputs, const nb::list& attributes) {
+  auto* function = new Function;
+  function->op = find(name);
+  function->name = python_name;
+  function->doc = doc;
+  for (nb::handle input : inputs) {
+    const auto text = nb::cast<std::string>(input[0]);
+    function->inputs.push_back(
+        {interned(text), text, nb::cast<bool>(input[1]), nb::cast<bool>(input[2]), nb::cast<bool>(input[3])});
+  }
+  for (nb::handle attribute : attributes) {
+    const auto text = nb::cast<std::string>(attribute[0]);
+    function->attributes.push_back({interned(text), text, nb::cast<std::string>(attribute[1])});
+  }
+  function->out = interned("out");
+  function->method = {function->name.c_str(),
+                      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_function)),
+                      METH_FASTCALL | METH_KEYWORDS, function->doc.c_str()};
+  nb::object self = nb::steal(PyCapsule_New(function, nullptr, nullptr));
+  nb::object made = nb::steal(PyCFunction_NewEx(&function->method, self.ptr(), nb::str("cairn.ops").release().ptr()));
+  if (!made.is_valid()) throw nb::python_error();
+  return made;
+}
+
+nb::object run_op(const std::string& name, const nb::list& values, const nb::dict& attributes, int threads,
+                  const std::string& engines) {
+  const Attributes list(attributes);
+  CairnModelOptions options{};
+  options.struct_size = sizeof options;
+  options.threads = threads;
+  options.engines = engines.empty() ? nullptr : engines.c_str();
+  Call call(find(name), name.c_str(), &options);
+  for (nb::handle value : values) call.add_input(value, "float32");
+  return call.run(list.data(), list.size());
+}
+
+/// What is known of a call before it runs, as JSON.
+std::string describe(const std::string& name, const nb::list& values, const nb::dict& attributes) {
+  const Attributes list(attributes);
+  Tensors inputs;
+  for (nb::handle value : values) inputs.add(value, name.c_str(), "float32");
+  const CairnOp* op = nullptr;
+  check(cairn_op_prepare(find(name), list.data(), list.size(), inputs.data(), inputs.size(), nullptr, 0, nullptr, &op));
+  char* text = nullptr;
+  const CairnStatus status = cairn_op_describe(op, &text);
+  cairn_op_free(op);
+  check(status);
+  std::string copy = text;
+  cairn_free_text(text);
+  return copy;
+}
+
+}  // namespace
+
+void add_operators(nb::module_& module) {
+  nb::class_<TensorList>(module, "List", "A list of arrays, for operators that take or make one.")
+      .def(nb::init<nb::iterable>())
+      .def("__len__", &TensorList::size)
+      .def("__getitem__", &TensorList::element);
+  module.def("_operator", &make_function);
+  module.def("_run_op", &run_op);
+  module.def("_describe_op", &describe);
+}
+
+}  // namespace cairn_python

@@ -1,0 +1,61 @@
+// What a run is asked to do besides running: threads that are lent, who watches, what ends it.
+#pragma once
+
+#include <optional>
+
+#include "capi/handles.h"
+#include "observe/dump.h"
+#include "observe/recorder.h"
+
+namespace cairn::capi {
+
+/// A host's threads as an executor. The thread keeps the one of its last run, so that equal runs in a row make one.
+class Lent {
+ public:
+  Executor& executor(const CairnRunOptions& options);
+  ~Lent();
+
+ private:
+  struct Entry {
+    CairnSchedule schedule = nullptr;
+    void* host = nullptr;
+    int32_t width = 0;
+    std::unique_ptr<Executor> executor = nullptr;
+  };
+  static Entry& kept();
+  Entry mine_;
+};
+
+/// Tells a caller's function of every step.
+class Watcher final : public Observer {
+ public:
+  Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
+  void step_begins(const Plan&, size_t, void* const*) override;
+  void step_ends(const Plan& plan, size_t index, void* const* buffers) override;
+
+ private:
+  static CairnTensor tensor(const Buffer& buffer, void* data, std::vector<Dims>& dims);
+
+  const Module& module_;
+  CairnObserve observe_;
+  void* user_;
+  std::vector<int64_t> begins_;
+};
+
+/// The run options of a call, and what they need while it lasts.
+class RunSetup {
+ public:
+  /// Throws Error invalid_argument.
+  RunSetup(const Module& module, const CairnRunOptions* given);
+  RunSetup(const RunSetup&) = delete;
+  const RunOptions& options() const { return options_; }
+
+ private:
+  RunOptions options_;
+  Lent lent_;
+  std::optional<Watcher> watcher_;
+  std::optional<RunDumper> dumper_;
+  std::optional<RunRecorder> recorder_;
+};
+
+}  // namespace cairn::capi
