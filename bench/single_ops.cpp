@@ -126,6 +126,8 @@ int main() {
   add("add of a view 16x16", "add", {Tensor({16, 16}, true), Tensor({16, 16})});
   add("add of a view 256x256", "add", {Tensor({256, 256}, true), Tensor({256, 256})});
   add("transpose 64x64", "transpose", {Tensor({64, 64})}, {integers("permutation", turn, 2)});
+  add("transpose 256x256", "transpose", {Tensor({256, 256})}, {integers("permutation", turn, 2)});
+  add("add 256x256", "add", {Tensor({256, 256}), Tensor({256, 256})});
   add("sum of rows 64x64", "reduce_sum", {Tensor({64, 64})}, {integers("axes", last, 1)});
   add("matmul 16x16", "matmul", {Tensor({16, 16}), Tensor({16, 16})});
   add("matmul 64x64", "matmul", {Tensor({64, 64}), Tensor({64, 64})});

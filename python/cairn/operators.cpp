@@ -6,7 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
-#include <deque>
+#include <list>
+#include <span>
 
 #include "arrays.h"
 #include "attributes.h"
@@ -95,7 +96,7 @@ class Tensors {
   std::array<CairnTensor, kFew> few_;
   std::array<std::array<int64_t, kMostDims>, kFew> strides_;
   std::vector<CairnTensor> more_;
-  std::deque<Inputs> others_;  // what is no plain array of NumPy's
+  std::list<Inputs> others_;  // what is no plain array of NumPy's
   std::vector<nb::ndarray<nb::device::cpu>> written_;
 };
 
@@ -146,9 +147,9 @@ class Keywords {
   void add_other(CairnAttribute& made, const std::string& kind, nb::handle value) {
     nb::object own = nb::borrow(value);
     if (kind == "tensor") {
-      others_.add(own, made.name, "float32");
+      others_.emplace_back().add(own, made.name, "float32");
       made.kind = CAIRN_ATTRIBUTE_TENSOR;
-      made.value.tensor = &tensors_.emplace_back(others_.data()[others_.size() - 1]);
+      made.value.tensor = others_.back().data();
       return;
     }
     if (kind == "dtype" && !nb::isinstance<nb::str>(own))
@@ -174,9 +175,8 @@ class Keywords {
   size_t count_ = 0, used_ = 0;
   std::array<CairnAttribute, 24> list_;
   std::array<int64_t, 32> integers_;
-  std::deque<Attributes> attributes_;
-  std::deque<CairnTensor> tensors_;
-  Inputs others_;
+  std::list<Attributes> attributes_;
+  std::list<Inputs> others_;
 };
 
 /// A row as a function of Python.
@@ -299,7 +299,7 @@ class Arguments {
 
   void read(PyObject* const* given, Py_ssize_t count, PyObject* names) {
     const auto& inputs = function_.inputs;
-    values_.assign(given, given + count);
+    values_ = {given, static_cast<size_t>(count)};
     const bool variadic = !inputs.empty() && inputs.back().variadic;
     if (values_.size() > inputs.size() && !variadic)
       raise_error("invalid_argument", function_.name,
@@ -319,10 +319,12 @@ class Arguments {
       if (equal_names(name, attribute.name)) return attributes.add(attribute.text.c_str(), attribute.kind, value);
     for (size_t i = 0; i < function_.inputs.size(); ++i) {
       if (!equal_names(name, function_.inputs[i].name)) continue;
-      if (values_.size() <= i) values_.resize(i + 1, nullptr);
-      if (values_[i])
+      if (own_.empty()) own_.assign(values_.begin(), values_.end());
+      if (own_.size() <= i) own_.resize(i + 1, nullptr);
+      if (own_[i])
         raise_error("invalid_argument", function_.name, "input " + function_.inputs[i].text + " is given twice");
-      values_[i] = value;
+      own_[i] = value;
+      values_ = own_;
       return;
     }
     raise_error("invalid_argument", function_.name,
@@ -337,7 +339,8 @@ class Arguments {
     }
     if (left_out_)
       raise_error("invalid_argument", function_.name, "input " + input.text + " is given without " + left_out_);
-    if (input.variadic && (PyList_Check(value) || PyTuple_Check(value))) {
+    const bool alone = values_.size() == function_.inputs.size();
+    if (input.variadic && alone && (PyList_Check(value) || PyTuple_Check(value))) {
       for (nb::handle each : nb::borrow(value)) call_.add_input(each, like(input, each.ptr()));
       return;
     }
@@ -348,6 +351,7 @@ class Arguments {
   const char* like(const Function::Input& input, PyObject* value) {
     if (input.integers) return "int64";
     if (Numpy::get().is_array(value)) return "";
+    if (is_text(value)) return "str";
     for (PyObject* each : values_)
       if (each && Numpy::get().is_array(each)) {
         like_ = nb::cast<std::string>(nb::handle(each).attr("dtype").attr("name"));
@@ -356,9 +360,17 @@ class Arguments {
     return "float32";
   }
 
+  /// A text, or a list of texts.
+  static bool is_text(PyObject* value) {
+    while ((PyList_Check(value) || PyTuple_Check(value)) && PySequence_Fast_GET_SIZE(value) > 0)
+      value = PySequence_Fast_GET_ITEM(value, 0);
+    return PyUnicode_Check(value) || PyBytes_Check(value);
+  }
+
   const Function& function_;
   Call& call_;
-  std::vector<PyObject*> values_;
+  std::span<PyObject* const> values_;
+  std::vector<PyObject*> own_;  // with inputs given by name
   const char* left_out_ = nullptr;
   std::string like_;
 

@@ -174,6 +174,13 @@ TEST(SingleOp, TwoGradientsOfOneShapeShareOnePreparedOperator) {
        count = Array<int64_t>{{}, {2}};
   same("segment_reduce", {updates.tensor(), segments.tensor(), count.tensor()},
        {other_updates.tensor(), other_segments.tensor(), count.tensor()});
+  auto boxes = filled<float>({1, 3, 1, 4}), other_boxes = filled<float>({1, 3, 1, 4}, 2);
+  auto scores = filled<float>({1, 3, 2}), other_scores = filled<float>({1, 3, 2}, 1);
+  Array<int32_t> two{{}, {2}}, four{{}, {4}};
+  Array<float> half{{}, {0.5f}}, third{{}, {0.3f}};
+  same("combined_non_max_suppression",
+       {boxes.tensor(), scores.tensor(), two.tensor(), four.tensor(), half.tensor(), half.tensor()},
+       {other_boxes.tensor(), other_scores.tensor(), two.tensor(), four.tensor(), third.tensor(), half.tensor()});
   auto more_dims = Array<int64_t>{{4}, {2, 5, 5, 2}};
   auto more_dy = filled<float>({2, 5, 5, 4});
   Op few("conv2d_input_gradient", {dy.tensor(), kernel.tensor(), dims.tensor()}, same_padding);

@@ -157,7 +157,7 @@ Outcome through_single_op(const OpCase& op_case, const std::vector<HostValue>& i
       }
     }
     const auto give = [&](size_t i, DType dtype, std::span<const int64_t> dims) {
-      results[i] = Tensor::uninitialized(dtype, {dims.begin(), dims.end()});
+      results[i] = Tensor::zeros(dtype, {dims.begin(), dims.end()});
       return results[i].mutable_data();
     };
     const OutputAllocator allocate = give;
@@ -221,6 +221,21 @@ TEST_P(Conformance, EqualsTheReferenceKernels) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("cpu", "remote"),
                          [](const auto& info) { return std::string(info.param); });
+
+// Random states are the caller's arrays, texts are read and written, sizes that a run tells are asked for.
+TEST(ConformanceOfSingleOps, RandomTextAndDynamicRowsRunAlone) {
+  size_t tested = 0;
+  for (const OpCase& op_case : all_cases()) {
+    const auto inputs = random_inputs(op_case, 17);
+    if (is_testable(op_case, inputs) || !op_case.op->reference || !tensors_only(inputs)) continue;
+    const Outcome expected = expected_of(op_case, inputs);
+    if (std::any_of(expected.results.begin(), expected.results.end(), [](const Tensor& y) { return !y.defined(); }))
+      continue;  // lists: tests/capi
+    ++tested;
+    expect_same(op_case, expected, through_single_op(op_case, inputs, {.threads = 2}), "single op");
+  }
+  EXPECT_GT(tested, 20u);
+}
 
 TEST(ConformanceOfPasses, OptimisedModulesEqualTheReferenceKernels) {
   for (const OpCase& op_case : all_cases()) {
