@@ -1,4 +1,4 @@
-// Times single operators through the C interface: nanoseconds a call, the median of short rounds, as JSON on standard
+// Times single operators through the C interface: nanoseconds a call, the best of short rounds, as JSON on standard
 // output. `prepared`: cairn_op_run alone; `called`: cairn_op_prepare, cairn_op_run and cairn_op_free, as an adapter calls.
 #include <algorithm>
 #include <chrono>
@@ -57,8 +57,7 @@ double nanoseconds(Call&& call) {
   };
   while (time() < kRoundSeconds) repeats *= 2;
   for (int i = 0; i < kRounds; ++i) rounds.push_back(time() / static_cast<double>(repeats) * 1e9);
-  std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
-  return rounds[kRounds / 2];
+  return *std::min_element(rounds.begin(), rounds.end());
 }
 
 struct Case {
@@ -124,9 +123,9 @@ int main() {
   add("add 64x64", "add", {Tensor({64, 64}), Tensor({64, 64})});
   add("exp 16", "exp", {Tensor({16})});
   add("add of a view 16x16", "add", {Tensor({16, 16}, true), Tensor({16, 16})});
+  add("add of a view 64x64", "add", {Tensor({64, 64}, true), Tensor({64, 64})});
   add("add of a view 256x256", "add", {Tensor({256, 256}, true), Tensor({256, 256})});
   add("transpose 64x64", "transpose", {Tensor({64, 64})}, {integers("permutation", turn, 2)});
-  add("transpose 256x256", "transpose", {Tensor({256, 256})}, {integers("permutation", turn, 2)});
   add("add 256x256", "add", {Tensor({256, 256}), Tensor({256, 256})});
   add("sum of rows 64x64", "reduce_sum", {Tensor({64, 64})}, {integers("axes", last, 1)});
   add("matmul 16x16", "matmul", {Tensor({16, 16}), Tensor({16, 16})});

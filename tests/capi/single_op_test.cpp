@@ -347,6 +347,34 @@ TEST(SingleOp, IsWatchedAndCancelled) {
   cairn_cancel_free(cancel);
 }
 
+TEST(SingleOp, IsRunByAHostsThreads) {
+  auto x = filled<float>({512, 512}), y = filled<float>({512, 512}), expected = filled<float>({512, 512});
+  for (float& value : x.values) value /= 1e5f;
+  CairnTensor input = x.tensor(), output = y.tensor();
+  CairnModelOptions lent{};
+  lent.struct_size = sizeof lent;
+  lent.threads = 3;
+  lent.lent_threads = 1;
+  const CairnOp* op = nullptr;
+  ASSERT_EQ(cairn_op_prepare(find("exp"), nullptr, 0, &input, 1, nullptr, 0, &lent, &op), CAIRN_OK) << last_message();
+  struct Host {
+    std::vector<std::thread> threads;
+  } host;
+  CairnRunOptions options{};
+  options.struct_size = sizeof options;
+  options.width = 3;
+  options.host = &host;
+  options.schedule = [](void* to, void (*call)(void*), void* data) {
+    static_cast<Host*>(to)->threads.emplace_back([=] { call(data); });
+  };
+  ASSERT_EQ(cairn_op_run(op, &input, 1, &output, 1, nullptr, nullptr, &options), CAIRN_OK) << last_message();
+  EXPECT_FALSE(host.threads.empty());
+  for (std::thread& thread : host.threads) thread.join();
+  ASSERT_EQ(Op("exp", {x.tensor()}).run({x.tensor()}, {expected.tensor()}), CAIRN_OK);
+  EXPECT_EQ(y.values, expected.values);
+  cairn_op_free(op);
+}
+
 TEST(SingleOp, IsRunByManyThreads) {
   auto x = filled<float>({64, 32}), w = filled<float>({32, 16});
   Op op("matmul", {x.tensor(), w.tensor()});

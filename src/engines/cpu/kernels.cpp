@@ -33,7 +33,8 @@ std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
 }
 
 std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStrides& strides) {
-  return make_program_of(ElementwiseProgram(group, strides));
+  ElementwiseProgram program(group, strides);
+  return program.reads_far() ? nullptr : make_program_of(std::move(program));
 }
 
 constexpr CpuKernel kKernels[] = {

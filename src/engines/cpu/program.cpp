@@ -180,6 +180,15 @@ std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   return inputs;
 }
 
+bool ElementwiseProgram::reads_far() const {
+  constexpr int64_t kMany = 8 << 10, kFar = 16;
+  const auto far = [](const Operand& operand) {
+    return !operand.full && !operand.single && std::abs(operand.strides.back()) >= kFar;
+  };
+  return count_ >= kMany && (std::any_of(operands_.begin(), operands_.end(), far) ||
+                             std::any_of(targets_.begin(), targets_.end(), far));
+}
+
 template <class Run>
 void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const {
   if (operand.full) return run(first, count, 1);

@@ -25,6 +25,10 @@ class ElementwiseProgram {
   /// Inputs that are read at the very element that is written, so that an output may take their place.
   std::vector<size_t> aligned_inputs() const;
 
+  /// Whether so many elements of a view lie so far from each other that a copy by blocks and then whole rows are faster:
+  /// 256x256 floats of a transposed view take 63 us read where they lie, 23 us to copy and 13 us after that.
+  bool reads_far() const;
+
   static constexpr int64_t kTile = kElementTile;
   static constexpr int kMostRegisters = 40;
 
