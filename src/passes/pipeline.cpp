@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "autodiff/prune.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/provenance.h"
@@ -80,6 +81,8 @@ constexpr Pass kRepeated[] = {
      [](Run& run) { return each_block(run, merge_equal_nodes); }, "CommonSubexpressionEliminationPass"},
     {"simplify", "the rewrite rules", simplify_all, ""},
     kRemoveDead,
+    {"drop_unused_results", "loops and branches yield, carry and take no more than is used",
+     [](Run& run) { return each_block(run, [](Block& block, Module& module) { return prune(block, module); }); }, ""},
     {"pad_unique", "different indices of rows to update get room for all, so that dims are known",
      [](Run& run) { return each_block(run, pad_unique); }, ""},
     {"sink_transposes", "the layout of every region of nodes by the fewest elements moved",

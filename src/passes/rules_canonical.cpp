@@ -34,6 +34,18 @@ bool widens(DType from, DType to) {
   return from.kind == Kind::unsigned_int && to.bits > from.bits;
 }
 
+// Over the dims that the shape lacks, and those of which it has one.
+Value* sum_over_axes(Match& m) {
+  const std::vector<int64_t> shape = m.constant("c").as_i64();
+  const size_t rank = m["x"]->type.shape.rank();
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < rank; ++i)
+    if (i + shape.size() < rank || shape[i + shape.size() - rank] == 1) axes.push_back(static_cast<int64_t>(i));
+  if (axes.empty()) return nullptr;
+  Value* sum = m.add("reduce_sum", {m["x"]}, {{"axes", axes}, {"keep_dims", false}});
+  return axes.size() + shape.size() == rank ? sum : m.add("reshape", {sum, m.constant(Tensor::of_i64(shape))});
+}
+
 // Whatever the second cast does to a value, it does to the same value of the wider type.
 bool first_cast_widens(const Match& m) { return widens(m["x"]->type.dtype, m.node("first").attr().dtype("dtype")); }
 
@@ -141,6 +153,15 @@ constexpr Rule kCanonicalRules[] = {
      .in = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} %a = sum_to %x, %s %y = "
            "relu %a return %y }",
      .out = "(%x: f32[2, 3]) -> (%y: f32[2, 3]) { %y = relu %x return %y }"},
+    {.name = "sum_to_axes",
+     .summary = "a sum to a known shape is one over axes",
+     .pattern = "sum_to(x, c!)",
+     .where = [](const Match& m) { return m["x"]->type.shape.ranked; },
+     .replace = sum_over_axes,
+     .in = "(%x: f32[?n, 4, 3]) -> (%y: f32[1, 3]) { %s = constant {value = i64[2] (1, 3)} %y = sum_to %x, %s return "
+           "%y }",
+     .out = "(%x: f32[?n, 4, 3]) -> (%y: f32[1, 3]) { %a = reduce_sum %x {axes = [0, 1], keep_dims = false} "
+            "%s = constant {value = i64[2] (1, 3)} %y = reshape %a, %s return %y }"},
     {.name = "identity_tile",
      .summary = "one copy along every dim",
      .pattern = "tile(x, c!)",

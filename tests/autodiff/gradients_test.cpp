@@ -1,5 +1,6 @@
 // Gradients of programs: loops, branches, lists, calls, recursion, rules of users; first and second order.
 #include "gradients.h"
+#include "passes/pipeline.h"
 
 namespace cairn {
 namespace {
@@ -200,6 +201,31 @@ TEST(Gradients, OfACheckpointAreThoseOfTheFunction) {
   }})",
                                           recompute, recompute)),
                     {f64({2}, {0.5, -0.25}), f64({2}, {1.0, 2.0})});
+}
+
+TEST(Gradients, ComputeACheckpointASecondTimeAfterOptimising) {
+  for (const bool recompute : {true, false}) {
+    Module module = parse(with_main(fmt::format(R"(
+  func @block(%x: f64[2], %w: f64[2]) -> (%y: f64[2]) {{
+    %a = mul %x, %w : f64[2]
+    %b = tanh %a : f64[2]
+    %y = sin %b : f64[2]
+    return %y
+  }}
+  func @main(%x: f64[2], %w: f64[2]) -> (%loss: f64[]) {{
+    %a = call %x, %w {{callee = @block, recompute = {}}} : f64[2]
+    %loss = reduce_sum %a {{axes = [0]}} : f64[]
+    return %loss
+  }})",
+                                                recompute)));
+    Function& gradient = append_grad(module, module.main(), {.value = true}, "gradient");
+    module.main().name = "loss";
+    gradient.name = "main";
+    optimise(module);
+    const auto& nodes = module.main().body.nodes;
+    const auto count = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return node->is("tanh"); });
+    EXPECT_EQ(count, recompute ? 2 : 1) << print(module).text;
+  }
 }
 
 // z = tanh(w z + x) by turns; its gradient is that of the fixed point: g = dz + g w (1 - z^2) by turns.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "autodiff/prune.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/provenance.h"
@@ -66,6 +67,8 @@ void run_pass(Module& module, const std::string& name) {
     fold_constants(module.main().body, &module);
   else if (name == "remove_dead")
     remove_dead(module.main().body, &module);
+  else if (name == "drop_unused_results")
+    prune(module.main().body, module);
   else if (name == "simplify")
     simplify(module.main().body, &module, {});
   else

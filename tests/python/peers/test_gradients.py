@@ -139,3 +139,34 @@ def test_gradients_of_networks_equal_those_of_torch(name, tmp_path):
     for key, value in expected.items():
         assert gradients[key].shape == value.shape
         assert numpy.abs(gradients[key] - value).max() <= 1e-4 * numpy.abs(value).max(), key
+
+
+class Looped(nn.Module):
+    """Turns and branches that the data decide."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4) * 0.5)
+
+    def forward(self, x):
+        turns = int((x * x).sum() * 0) + 4
+        for i in range(turns):
+            if bool(x.sum() > 0):
+                x = torch.tanh(x @ self.w) - 0.1
+            else:
+                x = torch.sin(x) @ self.w + 0.2
+        return x * x
+
+
+def test_gradients_of_scripted_loops_equal_those_of_torch(tmp_path):
+    torch.manual_seed(1)
+    network = torch.jit.script(Looped())
+    x = torch.randn(2, 4, requires_grad=True)
+    exported(network, x.detach(), tmp_path / "model.onnx")
+    y = network(x)
+    dy = torch.randn(y.shape)
+    expected = torch.autograd.grad(y, [x, network.w], dy)
+    results, gradients = cairn.vjp(tmp_path / "model.onnx", ["x", "w"])({"x": x.detach().numpy()}, {"y": dy.numpy()})
+    numpy.testing.assert_allclose(results["y"], y.detach().numpy(), atol=1e-5)
+    for name, gradient in zip(["x", "w"], expected, strict=True):
+        numpy.testing.assert_allclose(gradients[name], gradient.numpy(), atol=1e-5)
