@@ -382,9 +382,10 @@ TEST(Gradients, FlowThroughAnOptimiser) {
 TEST(Gradients, ThatNothingAsksForAreNotComputed) {
   Module module = parse(kLoop);
   const Function& gradient = append_grad(module, module.main(), {.wrt = {"v"}}, "gradient");
-  for (const auto& node : gradient.body.nodes)
-    if (!node->regions.empty())
-      for (const auto& result : node->results) EXPECT_NE(to_string(result->type), "f64[2, 2]") << print(gradient);
+  for (const auto& node : gradient.body.nodes) {
+    if (node->regions.empty()) continue;
+    for (const auto& result : node->results) EXPECT_NE(to_string(result->type), "f64[2, 2]") << print(gradient);
+  }
 }
 
 TEST(Gradients, AlongADirection) {
