@@ -16,6 +16,7 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import numpy as np
 import torch
@@ -88,7 +89,6 @@ def main():
     parser.add_argument("--driver", default="build/bin/single_ops")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one thread for all
     columns = ("C, prepared", "C, called", "Python", "torch", "NumPy")
     times = {}
     with torch.inference_mode():

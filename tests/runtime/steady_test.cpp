@@ -86,46 +86,6 @@ long allocations_of(
 
 // What is done for the first time meets faults, on a busy machine late: a worker that took no chunk before, or a wait that was
 // over while it spun. There is an end to it.
-/// Allocations and locks of an operator that is prepared and run again and again.
-std::pair<long, long> spent_by(const char* name, const Attributes& attributes, std::vector<Operand> inputs,
-                               std::vector<Operand> outputs) {
-  const OpDef& op = op_named(name);
-  const ModelOptions options{.threads = 1};
-  const auto call = [&] { prepare_op(op, attributes, inputs, outputs, options)->run(inputs, outputs, nullptr); };
-  for (int i = 0; i < 3; ++i) call();
-  const long allocations = g_allocations, locks = g_locks;
-  for (int i = 0; i < 50; ++i) call();
-  return {g_allocations - allocations, g_locks - locks};
-}
-
-TEST(Steady, SingleOperatorsNeitherAllocateNorLock) {
-  std::vector<float> a(4096, 1), b(4096, 2), y(8192);
-  uint64_t state[3] = {1, 0, 0};
-  int64_t shape[1] = {64}, flat[1] = {256};
-  const int64_t image[] = {1, 8, 8, 4}, kernel[] = {3, 3, 4, 4}, square[] = {16, 16}, turned[] = {1, 16}, row[] = {16};
-  const int64_t one[] = {1}, three[] = {3}, draws[] = {64}, all[] = {256}, wide[] = {32, 1};
-  const Operand x{kF32, square, nullptr, a.data()}, z{kF32, square, nullptr, b.data()},
-      view{kF32, square, turned, a.data()}, result{kF32, square, nullptr, y.data()},
-      spread{kF32, square, wide, y.data()};
-  const std::pair<long, long> nothing{0, 0};
-  EXPECT_EQ(spent_by("add", {}, {x, z}, {result}), nothing);
-  EXPECT_EQ(spent_by("add", {}, {view, z}, {result}), nothing) << "a view";
-  EXPECT_EQ(spent_by("add", {}, {x, z}, {spread}), nothing) << "into a view";
-  EXPECT_EQ(spent_by("softmax", {}, {view}, {result}), nothing) << "a view that is copied";
-  EXPECT_EQ(spent_by("matmul", {}, {x, view}, {result}), nothing);
-  EXPECT_EQ(spent_by("transpose", {{"permutation", std::vector<int64_t>{1, 0}}}, {x}, {result}), nothing);
-  EXPECT_EQ(spent_by("reduce_sum", {{"axes", std::vector<int64_t>{1}}}, {x}, {{kF32, row, nullptr, y.data()}}),
-            nothing);
-  EXPECT_EQ(spent_by("reshape", {}, {x, {kI64, one, nullptr, flat}}, {{kF32, all, nullptr, y.data()}}), nothing);
-  EXPECT_EQ(spent_by("conv2d", {{"padding", std::string("same")}},
-                     {{kF32, image, nullptr, a.data()}, {kF32, kernel, nullptr, b.data()}},
-                     {{kF32, image, nullptr, y.data()}}),
-            nothing);
-  const Operand rng{kU64, three, nullptr, state};
-  EXPECT_EQ(spent_by("random_uniform", {}, {rng, {kI64, one, nullptr, shape}}, {rng, {kF32, draws, nullptr, y.data()}}),
-            nothing);
-}
-
 TEST(Steady, AllocatesNothingAndMeetsNoPageFault) {
   auto model = network();
   Tensor x = Tensor::zeros(kF32, {2, 16, 16, 3});
@@ -289,6 +249,46 @@ TEST(Steady, TheCounterCounts) {
   std::free(std::malloc(10));
   auto text = std::make_unique<std::string>(100, 'x');
   EXPECT_GE(g_allocations - allocations, 2);
+}
+
+/// Allocations and locks of an operator that is prepared and run again and again.
+std::pair<long, long> spent_by(const char* name, const Attributes& attributes, std::vector<Operand> inputs,
+                               std::vector<Operand> outputs) {
+  const OpDef& op = op_named(name);
+  const ModelOptions options{.threads = 1};
+  const auto call = [&] { prepare_op(op, attributes, inputs, outputs, options)->run(inputs, outputs, nullptr); };
+  for (int i = 0; i < 3; ++i) call();
+  const long allocations = g_allocations, locks = g_locks;
+  for (int i = 0; i < 50; ++i) call();
+  return {g_allocations - allocations, g_locks - locks};
+}
+
+TEST(Steady, SingleOperatorsNeitherAllocateNorLock) {
+  std::vector<float> a(4096, 1), b(4096, 2), y(8192);
+  uint64_t state[3] = {1, 0, 0};
+  int64_t shape[1] = {64}, flat[1] = {256};
+  const int64_t image[] = {1, 8, 8, 4}, kernel[] = {3, 3, 4, 4}, square[] = {16, 16}, turned[] = {1, 16}, row[] = {16};
+  const int64_t one[] = {1}, three[] = {3}, draws[] = {64}, all[] = {256}, wide[] = {32, 1};
+  const Operand x{kF32, square, nullptr, a.data()}, z{kF32, square, nullptr, b.data()},
+      view{kF32, square, turned, a.data()}, result{kF32, square, nullptr, y.data()},
+      spread{kF32, square, wide, y.data()};
+  const std::pair<long, long> nothing{0, 0};
+  EXPECT_EQ(spent_by("add", {}, {x, z}, {result}), nothing);
+  EXPECT_EQ(spent_by("add", {}, {view, z}, {result}), nothing) << "a view";
+  EXPECT_EQ(spent_by("add", {}, {x, z}, {spread}), nothing) << "into a view";
+  EXPECT_EQ(spent_by("softmax", {}, {view}, {result}), nothing) << "a view that is copied";
+  EXPECT_EQ(spent_by("matmul", {}, {x, view}, {result}), nothing);
+  EXPECT_EQ(spent_by("transpose", {{"permutation", std::vector<int64_t>{1, 0}}}, {x}, {result}), nothing);
+  EXPECT_EQ(spent_by("reduce_sum", {{"axes", std::vector<int64_t>{1}}}, {x}, {{kF32, row, nullptr, y.data()}}),
+            nothing);
+  EXPECT_EQ(spent_by("reshape", {}, {x, {kI64, one, nullptr, flat}}, {{kF32, all, nullptr, y.data()}}), nothing);
+  EXPECT_EQ(spent_by("conv2d", {{"padding", std::string("same")}},
+                     {{kF32, image, nullptr, a.data()}, {kF32, kernel, nullptr, b.data()}},
+                     {{kF32, image, nullptr, y.data()}}),
+            nothing);
+  const Operand rng{kU64, three, nullptr, state};
+  EXPECT_EQ(spent_by("random_uniform", {}, {rng, {kI64, one, nullptr, shape}}, {rng, {kF32, draws, nullptr, y.data()}}),
+            nothing);
 }
 
 }  // namespace

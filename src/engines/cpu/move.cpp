@@ -4,11 +4,13 @@
 #include <array>
 #include <cstring>
 
+#include "engines/cpu/vector_loops.h"
+
 namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlock = 16;               // square pieces whose lines stay in the first-level cache
+constexpr int64_t kBlock = kLanes;           // square pieces whose lines stay in the first-level cache
 constexpr int64_t kLeastElements = 8 << 10;  // of a chunk worth handing out
 
 }  // namespace
@@ -97,8 +99,16 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
       std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
     return;
   }
+  const auto transpose = sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && last - first == kLanes
+                             ? vector_loops().transpose
+                             : nullptr;
   for (int64_t start = 0; start < columns_.size; start += kBlock) {
     const int64_t end = std::min(columns_.size, start + kBlock);
+    if (transpose && end - start == kLanes) {
+      transpose(reinterpret_cast<const float*>(x + first + start * columns_.from), columns_.from,
+                reinterpret_cast<float*>(y + first * rows_.to + start), rows_.to);
+      continue;
+    }
     for (int64_t row = first; row < last; ++row) {
       const T* from = x + row * rows_.from;
       T* to = y + row * rows_.to;

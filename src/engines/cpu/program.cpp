@@ -181,7 +181,7 @@ std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
 }
 
 bool ElementwiseProgram::reads_far() const {
-  constexpr int64_t kMany = 8 << 10, kFar = 16;
+  constexpr int64_t kMany = 2 << 10, kFar = 16;
   const auto far = [](const Operand& operand) {
     return !operand.full && !operand.single && std::abs(operand.strides.back()) >= kFar;
   };

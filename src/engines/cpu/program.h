@@ -26,7 +26,7 @@ class ElementwiseProgram {
   std::vector<size_t> aligned_inputs() const;
 
   /// Whether so many elements of a view lie so far from each other that a copy by blocks and then whole rows are faster:
-  /// 256x256 floats of a transposed view take 63 us read where they lie, 23 us to copy and 13 us after that.
+  /// adding a transposed view of 256x256 floats takes 47 us where it lies and 17 us with a copy, of 64x64 2.2 and 1.0 us.
   bool reads_far() const;
 
   static constexpr int64_t kTile = kElementTile;
