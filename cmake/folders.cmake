@@ -154,11 +154,12 @@ endif()
 cairn_folder(engines/null)
 cairn_folder(model)
 cairn_folder(runtime)
+cairn_folder(convert)
 cairn_folder(observe)
 cairn_folder(capi)
 
 cairn_tests(support cairn_support)
-foreach(folder ir ops autodiff frontends passes plan engines model runtime capi)
+foreach(folder ir ops autodiff frontends passes plan engines model runtime convert capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

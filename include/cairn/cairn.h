@@ -204,6 +204,14 @@ typedef struct CairnLocation {
 CAIRN_API CairnStatus cairn_module_set_locations(CairnModule* module, const CairnLocation* locations, size_t count);
 /* Writes an .om file, replacing `path` as a whole. */
 CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* path);
+/* Converts the model at `source` to an .om file that is known to run, as `cairn convert` and atc do: equal options give equal
+ * files. `options`: NULL, or JSON with the keys of cairn_module_open (sizes may also be [low, high]) and "replace"
+ * {"node": "zeros"}, "cut" ["node"], "output_type" "FP16", "output_types" {"y": "FP16"}, "input_fp16_nodes" ["x"],
+ * "input_format" "NCHW", "insert_op_conf" (a file), "dynamic_batch_size" [1, 2], "dynamic_image_size" [[224, 224]],
+ * "dynamic_dims" [[1, 32]], "precision_mode", "mixed_lists" (an object), "keep_types" ["node"], "custom_types" (lines),
+ * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: inputs, outputs,
+ * parameters, bytes, FLOPs, and notes on what a user may not expect. */
+CAIRN_API CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report);
 /* The text form. */
 CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
 /* A module whose inputs are those of `module` and whose results are gradients. `options`: NULL, or JSON:

@@ -8,6 +8,7 @@
 import contextlib
 import json
 import os
+import warnings
 
 from cairn import _cairn, ops
 from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
@@ -27,15 +28,19 @@ def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options)
 
 
 def convert(source, output, max_seconds=0, **options):
-    """Writes `source` as one .om file and returns its path.
+    """Writes `source` as one .om file and returns its path. `cairn convert` and atc write the same bytes for equal options.
 
-    options: input_shapes {name: shape}, -1 or None for an open size; outputs: tensors to end at; signature and tags of a
-    SavedModel. max_seconds: 0 for any time.
+    options: input_shapes {name: shape}, -1 or None for an open size, (low, high) for a range; outputs: tensors to end at;
+    signature and tags of a SavedModel; cut, replace; output_type, output_types; input_fp16_nodes, input_format,
+    insert_op_conf; dynamic_batch_size, dynamic_image_size, dynamic_dims; precision_mode, mixed_lists, keep_types,
+    custom_types; disabled_passes, keep_memory, external_weights. max_seconds: 0 for any time.
     """
     output = os.fspath(output)
     if not output.endswith(".om"):
         output += ".om"
-    _cairn.Module(os.fspath(source), _options(**options), max_seconds).save(output, max_seconds)
+    report = json.loads(_cairn._convert(os.fspath(source), output, _options(**options), max_seconds))
+    for note in report["notes"]:
+        warnings.warn(note, stacklevel=2)
     return output
 
 
@@ -126,16 +131,12 @@ class Dump:
         self.folder = _cairn._dump_stop()
 
 
-def _options(input_shapes=None, outputs=None, signature=None, tags=None):
-    options = {}
+def _options(input_shapes=None, **options):
+    options = {key: value for key, value in options.items() if value is not None}
     if input_shapes:
         options["input_shapes"] = {
-            name: [-1 if size is None else int(size) for size in shape] for name, shape in input_shapes.items()
-        }
-    if outputs:
-        options["outputs"] = list(outputs)
-    if signature:
-        options["signature"] = signature
-    if tags:
-        options["tags"] = list(tags)
-    return json.dumps(options) if options else ""
+            name: [-1 if size is None else list(map(int, size)) if isinstance(size, (tuple, list)) else int(size)
+                   for size in shape]
+            for name, shape in input_shapes.items()
+        }  # fmt: skip
+    return json.dumps(options, default=list) if options else ""

@@ -241,6 +241,18 @@ NB_MODULE(_cairn, module) {
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("threads", &Model::threads);
 
+  module.def("_convert",
+             [](const std::string& source, const std::string& output, const std::string& options, double max_seconds) {
+               Limit limit(max_seconds);
+               CairnStatus status;
+               char* report = nullptr;
+               {
+                 nb::gil_scoped_release release;
+                 status = cairn_module_convert(source.c_str(), options.c_str(), output.c_str(), &report);
+               }
+               Limit::check_status(status);
+               return take_text(report);
+             });
   module.def("_profile_start", [](const std::string& options) { check(cairn_profile_start(options.c_str())); });
   module.def("_profile_stop", [] {
     char* folder = nullptr;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <system_error>
 
+#include "capi/options.h"
 #include "passes/pipeline.h"
-#include "passes/precision_lists.h"
 #include "passes/widen.h"
 #include "support/fault.h"
 #include "support/options.h"
@@ -270,35 +270,17 @@ ModelOptions model_options(const CairnModelOptions* given) {
   return options;
 }
 
-namespace {
-
-void read_names(const char* text, std::vector<std::string>& names) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_array()) fail(ErrorKind::invalid_argument, "keep_types", "is no JSON list");
-  for (const auto& name : json) {
-    if (!name.is_string()) fail(ErrorKind::invalid_argument, "keep_types", "has an entry that is no text");
-    names.push_back(name.get<std::string>());
-  }
-}
-
-}  // namespace
-
 void apply_precision(const CairnModelOptions* given, Module& module) {
   CairnModelOptions known = checked(given, "options");
   if (in_float64()) return widen_floats(module, false);
-  const bool lists = known.mixed_lists && *known.mixed_lists;
-  PrecisionOptions precision;
-  if (known.precision_mode && *known.precision_mode) {
-    const NamedPrecision* named = find_precision(known.precision_mode);
-    if (!named) fail(ErrorKind::invalid_argument, "precision_mode", "is {}, which is no mode", known.precision_mode);
-    precision.mode = named->mode;
-    precision.low = named->low;
+  auto text = [](const char* given_text) { return std::string(given_text ? given_text : ""); };
+  std::vector<std::string> keep;
+  if (known.keep_types && *known.keep_types) {
+    const Json names = Json::parse(known.keep_types, nullptr, false);
+    keep = texts(names, "keep_types");
   }
-  if (lists && precision.mode != PrecisionMode::mixed)
-    fail(ErrorKind::invalid_argument, "mixed_lists", "need a mixed precision mode");
-  if (lists) read_mix_lists(known.mixed_lists, precision);
-  if (known.custom_types) precision.custom = read_custom_types(known.custom_types);
-  if (known.keep_types && *known.keep_types) read_names(known.keep_types, precision.keep);
+  const PrecisionOptions precision =
+      read_precision(text(known.precision_mode), text(known.mixed_lists), std::move(keep), text(known.custom_types));
   if (precision.mode == PrecisionMode::keep && precision.custom.empty()) return;
   optimise(module, {.disabled = disabled_passes()});
   set_precision(module, precision);

@@ -1,8 +1,9 @@
 // Modules at the C interface: opened, annotated with script lines, saved.
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "capi/handles.h"
+#include "capi/options.h"
+#include "convert/convert.h"
 #include "capi/user_op.h"
 #include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
@@ -13,62 +14,6 @@
 using namespace cairn;
 using namespace cairn::capi;
 namespace {
-
-constexpr size_t kLongestOptions = 1 << 20;
-
-std::vector<std::string> texts(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_array()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
-  std::vector<std::string> list;
-  for (const nlohmann::json& item : value) {
-    if (!item.is_string()) fail(ErrorKind::invalid_argument, "options", "{} is no list of texts", key);
-    list.push_back(item.get<std::string>());
-  }
-  return list;
-}
-
-Shape shape_of(const nlohmann::json& value, const std::string& input) {
-  std::vector<Dim> dims;
-  if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
-  for (const nlohmann::json& item : value) {
-    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
-    int64_t size = item.get<int64_t>();
-    dims.push_back(size < 0 ? Dim() : Dim(size));
-  }
-  return Shape(std::move(dims));
-}
-
-std::vector<int64_t> values_of(const nlohmann::json& value, const std::string& input) {
-  std::vector<int64_t> values;
-  for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({nullptr})) {
-    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "value is no list of integers");
-    values.push_back(item.get<int64_t>());
-  }
-  return values;
-}
-
-ImportOptions import_options(const char* text) {
-  ImportOptions options;
-  if (!text || !*text) return options;
-  if (std::string_view(text).size() > kLongestOptions) fail(ErrorKind::invalid_argument, "options", "are too long");
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::invalid_argument, "options", "are no JSON object");
-  for (const auto& [key, value] : json.items()) {
-    if (key == "outputs") {
-      options.out_nodes = texts(value, key);
-    } else if (key == "tags") {
-      options.tags = texts(value, key);
-    } else if (key == "signature" && value.is_string()) {
-      options.signature = value.get<std::string>();
-    } else if (key == "input_shapes" && value.is_object()) {
-      for (const auto& [input, shape] : value.items()) options.input_shapes[input] = shape_of(shape, input);
-    } else if (key == "input_values" && value.is_object()) {
-      for (const auto& [input, list] : value.items()) options.input_values[input] = values_of(list, input);
-    } else {
-      fail(ErrorKind::invalid_argument, "options", "no option is called {}, or its value has another form", key);
-    }
-  }
-  return options;
-}
 
 BytesFormat bytes_format(CairnFormat format) {
   switch (format) {
@@ -81,6 +26,62 @@ BytesFormat bytes_format(CairnFormat format) {
     case CAIRN_FORMAT_SAVEDMODEL: break;
   }
   fail(ErrorKind::invalid_argument, "format", "{} cannot be read from memory", static_cast<int>(format));
+}
+
+NamedDims named_dims(const std::string& input, const Json& value) {
+  NamedDims named{input, {}, {}};
+  if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers and [low, high]");
+  for (const Json& item : value) {
+    const bool range =
+        item.is_array() && item.size() == 2 && item[0].is_number_integer() && item[1].is_number_integer();
+    if (!range && !item.is_number_integer())
+      fail(ErrorKind::invalid_argument, input, "shape is no list of numbers and [low, high]");
+    if (range) {
+      const int64_t low = item[0].get<int64_t>(), high = item[1].get<int64_t>();
+      named.dims.push_back(-1);
+      named.ranges.push_back({std::max<int64_t>(low, 1), high < 0 ? SizeRange::kNoLimit : high});
+    } else {
+      const int64_t size = item.get<int64_t>();
+      named.dims.push_back(size < 0 ? -1 : size);
+      named.ranges.push_back(size < 0 ? SizeRange{} : SizeRange{size, size});
+    }
+  }
+  return named;
+}
+
+DType type_of(const std::string& key, const Json& value) {
+  const auto type = value.is_string() ? parse_type_name(value.get<std::string>()) : std::nullopt;
+  if (!type) fail(ErrorKind::invalid_argument, key, "{} is no element type; FP32, FP16, ...", value.dump());
+  return *type;
+}
+
+/// Lists of sizes that the model is made for: [[1], [2]] batches, [[224, 224]] images, [[1, 32]] open sizes in order.
+bool take_profiles(const std::string& key, const Json& value, Conversion& conversion) {
+  constexpr std::pair<const char*, ProfileKind> kKinds[] = {{"dynamic_batch_size", ProfileKind::batch},
+                                                            {"dynamic_image_size", ProfileKind::image},
+                                                            {"dynamic_dims", ProfileKind::dims}};
+  for (auto [name, kind] : kKinds) {
+    if (key != name) continue;
+    if (conversion.profile_kind) fail(ErrorKind::invalid_argument, key, "stands beside another list of sizes");
+    std::vector<std::string> lists;
+    auto number = [&](const Json& size) {
+      if (!size.is_number_integer()) fail(ErrorKind::invalid_argument, key, "is no list of sizes");
+      return size.get<int64_t>();
+    };
+    if (!value.is_array()) fail(ErrorKind::invalid_argument, key, "is no list of sizes");
+    for (const Json& list : value) {
+      std::vector<int64_t> sizes;
+      if (!list.is_array()) sizes.push_back(number(list));
+      if (list.is_array())
+        for (const Json& size : list) sizes.push_back(number(size));
+      lists.push_back(fmt::format("{}", fmt::join(sizes, ",")));
+    }
+    conversion.profile_kind = kind;
+    conversion.profiles =
+        parse_profiles(kind, fmt::format("{}", fmt::join(lists, kind == ProfileKind::batch ? "," : ";")));
+    return true;
+  }
+  return false;
 }
 
 CairnModule* module_from_bytes(BytesFormat format, const char* name, const void* data, size_t size,
@@ -176,6 +177,77 @@ CairnStatus cairn_module_save(const CairnModule* module, const char* path) {
     Module written = clone(module->module);
     expand_user_ops(written);  // whoever opens the file need not have what is made of other operators
     write_om(written, known ? module->origin : origin_of(module->origin.source), expand_home(path));
+  });
+}
+
+namespace {
+
+Conversion conversion_of(const char* text) {
+  Conversion conversion;
+  std::string mode, lists, custom;
+  std::vector<std::string> keep;
+  const Json options = parse_options(text);
+  for (const auto& [key, value] : options.items()) {
+    if (key == "input_shapes" && value.is_object()) {
+      for (const auto& [input, dims] : value.items()) conversion.shapes.push_back(named_dims(input, dims));
+    } else if (take_import_option(key, value, conversion.import)) {
+    } else if (key == "output_types" && value.is_object()) {
+      for (const auto& [output, type] : value.items()) conversion.output_types[output] = type_of(key, type);
+    } else if (key == "output_type") {
+      conversion.output_types[""] = type_of(key, value);
+    } else if (key == "input_fp16_nodes") {
+      conversion.fp16_inputs = texts(value, key);
+    } else if (key == "insert_op_conf" && value.is_string()) {
+      conversion.aipp = expand_home(value.get<std::string>());
+    } else if (key == "input_format" && value.is_string()) {
+      conversion.format = value.get<std::string>();
+    } else if (key == "precision_mode" && value.is_string()) {
+      mode = value.get<std::string>();
+    } else if (key == "mixed_lists" && value.is_object()) {
+      lists = value.dump();
+    } else if (key == "keep_types") {
+      keep = texts(value, key);
+    } else if (key == "custom_types" && value.is_string()) {
+      custom = value.get<std::string>();
+    } else if (key == "disabled_passes") {
+      conversion.disabled_passes = texts(value, key);
+    } else if (key == "keep_memory" && value.is_boolean()) {
+      conversion.keep_memory = value.get<bool>();
+    } else if (key == "external_weights" && value.is_boolean()) {
+      conversion.external_weights = value.get<bool>();
+    } else if (!take_profiles(key, value, conversion)) {
+      refuse_option(key);
+    }
+  }
+  conversion.precision = read_precision(mode, lists, std::move(keep), custom);
+  return conversion;
+}
+
+Json ports(const std::vector<Port>& list) {
+  Json json = Json::array();
+  for (const Port& port : list) json.push_back({{"name", port.name}, {"type", to_string(port.type)}});
+  return json;
+}
+
+}  // namespace
+
+CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report) {
+  return guarded([&] {
+    require(source, "source");
+    require(output, "output");
+    if (report) *report = nullptr;
+    Conversion conversion = conversion_of(options);
+    conversion.source = expand_home(source);
+    conversion.output = expand_home(output);
+    Json notes = Json::array();
+    conversion.import.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+    const Converted converted = convert(conversion);
+    if (!report) return;
+    Json json = {{"output", conversion.output},        {"bytes", converted.bytes},
+                 {"inputs", ports(converted.inputs)},  {"outputs", ports(converted.outputs)},
+                 {"parameters", converted.parameters}, {"notes", notes}};
+    if (converted.totals.steps > 0) json["flops"] = converted.totals.flops, json["peak_bytes"] = converted.totals.arena;
+    *report = copy_text(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   });
 }
 

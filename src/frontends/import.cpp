@@ -11,6 +11,7 @@
 #include "frontends/tensorflow/lookup_tables.h"
 #include "frontends/tensorflow/raise.h"
 #include "frontends/tensorflow/text_schema.h"
+#include "frontends/unknown_name.h"
 #include "ir/builder.h"
 #include "ir/text.h"
 #include "support/nearest.h"
@@ -164,8 +165,8 @@ void check_out_nodes(const tensorflow::GraphDef& graph, const std::vector<std::s
     std::vector<std::string_view> names;
     for (const tensorflow::Node& node : graph.nodes) names.push_back(node.name);
     if (std::find(names.begin(), names.end(), wanted) == names.end())
-      fail(ErrorKind::invalid_argument, graph.model->name(), "has no node '{}' to end at{}", printable(wanted),
-           did_you_mean(wanted, names));
+      throw UnknownName(ErrorKind::invalid_argument, UnknownName::Of::output, text, graph.model->name(),
+                        fmt::format("has no node '{}' to end at{}", printable(wanted), did_you_mean(wanted, names)));
   }
 }
 

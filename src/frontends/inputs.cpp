@@ -1,4 +1,5 @@
 #include "frontends/inputs.h"
+#include "frontends/unknown_name.h"
 
 #include <algorithm>
 
@@ -28,7 +29,9 @@ void InputTypes::refuse_unused(const std::string& file, const Block& body) const
   std::string names;
   for (const auto& param : body.params) names += (names.empty() ? "" : ", ") + param->name;
   for (const auto& [name, shape] : options_.input_shapes)
-    if (!used_.contains(name)) fail(ErrorKind::invalid_argument, file, "has no input '{}'; it has {}", name, names);
+    if (!used_.contains(name))
+      throw UnknownName(ErrorKind::invalid_argument, UnknownName::Of::input, name, file,
+                        fmt::format("has no input '{}'; it has {}", name, names));
 }
 
 void name_unknown_dims(Block& body) {

@@ -38,22 +38,6 @@ constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"ba
                                                                             {"fastgelu", "gelu"},
                                                                             {"matrixmul", "matmul"}};
 
-constexpr NamedPrecision kNamed[] = {
-    {"force_fp16", PrecisionMode::force_low},
-    {"fp16", PrecisionMode::force_low},
-    {"force_fp32", PrecisionMode::force_wide, kF16,
-     ": convolutions and matrix products are in full f32 here, not in f16"},
-    {"cube_fp16in_fp32out", PrecisionMode::matrix_low_inputs},
-    {"allow_fp32_to_fp16", PrecisionMode::matrix_low},
-    {"allow_mix_precision", PrecisionMode::mixed},
-    {"allow_mix_precision_fp16", PrecisionMode::mixed},
-    {"mixed_float16", PrecisionMode::mixed},
-    {"allow_mix_precision_bf16", PrecisionMode::mixed, kBF16},
-    {"mixed_bfloat16", PrecisionMode::mixed, kBF16},
-    {"allow_fp32_to_bf16", PrecisionMode::keep, kBF16, " has no effect: every operator takes f32, which comes first"},
-    {"must_keep_origin_dtype", PrecisionMode::keep},
-    {"origin", PrecisionMode::keep}};
-
 bool in(std::span<const std::string_view> list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
@@ -275,10 +259,11 @@ const std::vector<std::string>& types_with_variants() {
   return kTypes;
 }
 
-const NamedPrecision* find_precision(std::string_view name) {
-  for (const NamedPrecision& each : kNamed)
-    if (each.name == name) return &each;
-  return nullptr;
+std::string_view precision_name(const PrecisionOptions& options) {
+  for (const NamedPrecision& named : precision_modes())
+    if (named.mode == options.mode && named.brain == (options.low == kBF16) && options.mode != PrecisionMode::keep)
+      return named.name;
+  return "";
 }
 
 PrecisionReport set_precision(Module& module, const PrecisionOptions& options) {

@@ -7,17 +7,9 @@
 #include <vector>
 
 #include "ir/module.h"
+#include "support/precision_modes.h"
 
 namespace cairn {
-
-enum class PrecisionMode : uint8_t {
-  keep,               // the model's own types
-  force_wide,         // 16-bit operators compute and hand on f32
-  force_low,          // every f32 operator
-  matrix_low,         // matrix products and convolutions
-  matrix_low_inputs,  // the same, whose results stay f32
-  mixed,              // by lists: white is lowered, black is not, gray follows what it reads
-};
 
 /// Types of one operator's inputs and outputs; kF32 leaves a value as it is. What is not listed stays.
 struct CustomTypes {
@@ -28,6 +20,7 @@ struct CustomTypes {
 struct PrecisionOptions {
   PrecisionMode mode = PrecisionMode::keep;
   DType low = kF16;  // or kBF16
+  void set(const NamedPrecision& named) { mode = named.mode, low = named.brain ? kBF16 : kF16; }
   /// Changes to the lists, by operator type: of the platform ("ReduceSumD"), of the source ("Sum"), ours ("reduce_sum").
   std::vector<std::string> white, black, gray;
   /// Nodes that keep their types: by name (also of a node fused into another), or "OpType::T".
@@ -37,15 +30,8 @@ struct PrecisionOptions {
   std::vector<CustomTypes> custom;
 };
 
-/// A mode by the platform's name; `remark` says what differs here, or is empty.
-struct NamedPrecision {
-  std::string_view name;
-  PrecisionMode mode;
-  DType low = kF16;
-  const char* remark = "";
-};
-/// Null when no mode is called so.
-const NamedPrecision* find_precision(std::string_view name);
+/// The first name of such a mode; empty for the model's own types.
+std::string_view precision_name(const PrecisionOptions& options);
 
 struct PrecisionReport {
   size_t lowered = 0, widened = 0;

@@ -1,5 +1,6 @@
 // The rows: every option of atc and omg, what it means and what it does in this version.
 #include "support/options.h"
+#include "support/precision_modes.h"
 
 namespace cairn {
 
@@ -77,12 +78,9 @@ const OptionDef kTable[] = {
     {"cluster_config", "Target", path, {}, "", "model spread over several devices", refused,
      "a converted model runs on one machine", kAtc},
 
-    {"precision_mode", "Precision", choice,
-     {"force_fp16", "force_fp32", "cube_fp16in_fp32out", "allow_fp32_to_fp16", "allow_mix_precision",
-      "allow_mix_precision_fp16", "allow_mix_precision_bf16", "must_keep_origin_dtype", "allow_fp32_to_bf16", "origin"},
+    {"precision_mode", "Precision", choice, precision_names(false),
      "must_keep_origin_dtype", "types to compute in", acts, "", kAtc},
-    {"precision_mode_v2", "Precision", choice,
-     {"fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16"}, "origin", "types to compute in", acts,
+    {"precision_mode_v2", "Precision", choice, precision_names(true), "origin", "types to compute in", acts,
      "", kAtc},
     {"modify_mixlist", "Precision", path, {}, "", "JSON of operators added to and removed from the mixed modes' lists", acts, "",
      kAtc},

@@ -373,6 +373,7 @@ TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
                            "cairn_module_free",
                            "cairn_cluster_refusals",
                            "cairn_module_set_locations",
+                           "cairn_module_convert",
                            "cairn_module_save",
                            "cairn_module_text",
                            "cairn_module_grad",

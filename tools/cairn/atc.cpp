@@ -255,7 +255,7 @@ class Tool {
   /// As the platform does, a model that cannot be read leaves the report of mode 3 behind.
   Converted converted_or_reported(const Conversion& job) const {
     try {
-      return cli::convert(job);
+      return convert_or_stop(job);
     } catch (const ReportError& error) {
       CheckReport report;
       report.add(error.report());
@@ -270,7 +270,7 @@ class Tool {
     CheckReport report;
     std::optional<ReportError> failure;
     try {
-      for (const Source& source : cli::convert(job).sources)
+      for (const Source& source : convert_or_stop(job).sources)
         if (!result_mark(source))
           report.ops.push_back({{"name", source.name}, {"type", source.op}, {"result", "success"}});
     } catch (const ReportError& error) {

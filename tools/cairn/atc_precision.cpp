@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "conversion.h"
+#include "codes.h"
 #include "passes/precision_lists.h"
 #include "support/files.h"
 
@@ -54,8 +54,7 @@ class Precision {
       stop("E10047", "--precision_mode", "[--precision_mode] and [--precision_mode_v2] exclude each other.");
     std::string value = options_.get(options_.has("precision_mode_v2") ? "precision_mode_v2" : "precision_mode");
     if (const NamedPrecision* named = find_precision(value)) {
-      precision_.mode = named->mode;
-      precision_.low = named->low;
+      precision_.set(*named);
       if (*named->remark) notices_.push_back(fmt::format("--precision_mode={}{}", value, named->remark));
     }
   }

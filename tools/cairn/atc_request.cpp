@@ -42,8 +42,6 @@ class Reader {
       job.keep_memory = options_.get("disable_reuse_memory") == "1";
       job.external_weights = options_.get("external_weight") == "1";
     }
-    for (const auto& [name, value] : options_.values)
-      if (name != "model" && name != "output" && name != "log") job.options[name] = value;
     return std::move(request_);
   }
 

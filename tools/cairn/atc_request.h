@@ -1,7 +1,7 @@
 // The options of atc and omg as a conversion: shapes and profiles, precision, fusion switches, and what they exclude.
 #pragma once
 
-#include "conversion.h"
+#include "codes.h"
 #include "support/options.h"
 
 namespace cairn::cli {

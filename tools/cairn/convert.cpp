@@ -1,5 +1,6 @@
 // cairn convert: a model of a framework as one .om file.
-#include "conversion.h"
+#include "atc_request.h"
+#include "codes.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -8,9 +9,22 @@ namespace {
 
 struct Convert {
   ModelArguments model;
-  std::string output, output_type;
+  std::string output;
+  std::map<std::string, std::string> options;  // of atc, by name; "": not given
   bool json = false;
 };
+
+/// The options of atc that say what the model becomes, but for those that have a place of their own here.
+bool is_taken(const OptionDef& option) {
+  constexpr std::string_view kElsewhere[] = {"model",      "framework", "singleop",     "om",
+                                             "output",     "json",      "check_report", "save_original_model",
+                                             "out_nodes",  "dump_mode", "op_name_map",  "display_model_info",
+                                             "input_shape"};
+  constexpr std::string_view kGroups[] = {"Input", "Output", "Precision", "Optimisation"};
+  return option.status == OptionStatus::acts && (option.doors & kAtc) &&
+         std::count(std::begin(kGroups), std::end(kGroups), option.group) > 0 &&
+         std::count(std::begin(kElsewhere), std::end(kElsewhere), option.name) == 0;
+}
 
 /// A device or a pipe, whose name is taken as it is.
 bool is_stream(const std::string& path) {
@@ -20,29 +34,26 @@ bool is_stream(const std::string& path) {
 }
 
 int convert_model(const Convert& convert) {
-  Conversion conversion;
-  conversion.source = expand_home(convert.model.path);
+  std::vector<std::string> words = {"--model=" + expand_home(convert.model.path)};
+  if (!convert.model.shapes.empty()) words.push_back("--input_shape=" + convert.model.shapes);
+  if (!convert.model.outputs.empty())
+    words.push_back(fmt::format("--out_nodes={}", fmt::join(convert.model.outputs, ";")));
+  for (const auto& [name, value] : convert.options)
+    if (!value.empty()) words.push_back(fmt::format("--{}={}", name, value));
+  const ParsedOptions options = parse_options(words, kAtc);
+  Request request = request_of(options, kAtc);
+  Conversion& conversion = request.conversion;
   conversion.output = expand_home(convert.output);
   if (!conversion.output.ends_with(".om") && !is_stream(conversion.output)) conversion.output += ".om";
-  conversion.import.out_nodes = convert.model.outputs;
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);
-  conversion.import.note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
-  std::vector<std::string> repairs;
-  if (!convert.model.shapes.empty()) {
-    conversion.shapes = parse_input_shapes(convert.model.shapes, repairs);
-    conversion.options["input_shape"] = convert.model.shapes;
-  }
-  for (const std::string& repair : repairs) fmt::print(stderr, "note: {}\n", repair);
-  if (!convert.output_type.empty()) {
-    auto dtype = parse_type_name(convert.output_type);
-    if (!dtype)
-      fail(ErrorKind::invalid_argument, "--output-type", "'{}' is no element type; FP32, FP16, ...",
-           convert.output_type);
-    conversion.output_types[""] = *dtype;
-    conversion.options["output_type"] = convert.output_type;
-  }
-  Converted converted = cli::convert(conversion);
+  auto note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
+  conversion.import.note = note;
+  for (const std::vector<std::string>* sentences :
+       {&options.repairs, &options.notices, &std::as_const(request.repairs), &std::as_const(request.notices)})
+    for (const std::string& sentence : *sentences) note(sentence);
+  Converted converted = convert_or_stop(conversion);
+  for (const std::string& sentence : without_effect(options, conversion, converted)) note(sentence);
   bool planned = converted.totals.steps > 0;
   size_t nodes = 0;
   for (const auto& [op, count] : converted.operators) nodes += count;
@@ -78,12 +89,19 @@ void add_convert(Verb& app, Run& run) {
   add_model_options(verb, convert->model, convert->json);
   for (const char* unused : {"--batch", "--threads", "--engines"}) verb.remove_option(unused);
   verb.add_option("-o,--output", convert->output, "file to write; .om is added").required();
-  verb.add_option("--output-type,--output_type", convert->output_type,
-                  "element type of the outputs: FP32, FP16, UINT8");
+  for (const OptionDef& option : option_table()) {
+    if (!is_taken(option)) continue;
+    std::string dashed = option.name;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    const std::string names = dashed == option.name ? "--" + dashed : fmt::format("--{},--{}", dashed, option.name);
+    verb.add_option(names, convert->options[option.name], option.meaning);
+  }
   verb.footer(
       "\nExamples:\n  cairn convert saved_model/ -o model.om\n"
       "  cairn convert resnet50.onnx -o resnet50.om --input-shape=\"x:1,3,224,224\"\n"
-      "  cairn convert frozen.pb -o features.om --out-nodes=\"pool/Mean:0\"");
+      "  cairn convert frozen.pb -o features.om --out-nodes=\"pool/Mean:0\"\n"
+      "  cairn convert resnet50.onnx -o half.om --precision-mode=allow_mix_precision\n"
+      "Options have the names and values of atc, and make the same file.");
   verb.callback([convert, &run] { run = [convert] { return convert_model(*convert); }; });
 }
 

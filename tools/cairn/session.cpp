@@ -15,16 +15,6 @@
 
 namespace cairn::cli {
 
-std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs) {
-  std::map<std::string, Shape> shapes;
-  for (const NamedDims& input : inputs) {
-    std::vector<Dim> dims;
-    for (int64_t size : input.dims) dims.push_back(size < 0 ? Dim() : Dim(size));
-    shapes[input.name] = Shape(std::move(dims));
-  }
-  return shapes;
-}
-
 std::map<std::string, std::string> replacements(const ModelArguments& arguments) {
   std::map<std::string, std::string> all;
   for (const std::string& word : arguments.replace) {
@@ -59,12 +49,6 @@ std::shared_ptr<const Model> prepare(const ModelArguments& arguments) {
   options.threads = arguments.threads;
   options.engines = split_list(arguments.engines, ',');
   return Model::make(open(arguments), options);
-}
-
-bool is_named(const std::string& input, const std::string& name) {
-  const std::string plain = name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
-  const std::string own = input.ends_with(":0") ? input.substr(0, input.size() - 2) : input;
-  return plain == own || plain == "serving_default_" + own;
 }
 
 std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments) {
@@ -156,19 +140,6 @@ std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& i
   return model.run(inputs, options);
 }
 
-PlanTotals totals_of(const Plan& plan) {
-  PlanTotals totals;
-  totals.steps = plan.steps.size();
-  totals.live = plan.live_bytes;
-  for (const auto& [space, bytes] : plan.arena_bytes) totals.arena += bytes;
-  for (const PlannedStep& step : plan.steps) {
-    totals.flops += step.cost.flops;
-    if (step.control) totals.complete = false;
-  }
-  if (plan.rest) totals.complete = false;
-  return totals;
-}
-
 Json reference_json(const ReferenceShare& share) {
   Json steps = Json::array();
   for (const ReferenceStep& step : share.steps)
@@ -207,35 +178,6 @@ std::string common_folder(const std::vector<std::string>& names) {
     common.erase(end, common.end());
   }
   return common.substr(0, common.rfind('/') + 1);
-}
-
-double parameters_of(const Module& module) {
-  double total = 0;
-  std::unordered_set<const void*> seen;
-  for (const auto& function : module.functions)
-    for_each_block(function->body, [&](Block& block) {
-      for (const auto& node : block.nodes)
-        for (const auto& [name, value] : node->attributes) {
-          const Tensor* tensor = std::get_if<Tensor>(&value);
-          if (tensor && tensor->dtype().is_float() && seen.insert(tensor->data()).second)
-            total += static_cast<double>(tensor->count());
-        }
-    });
-  return total;
-}
-
-std::vector<std::pair<std::string, size_t>> histogram(const Module& module) {
-  std::map<std::string, size_t> counts;
-  for (const Source& source : module.sources)
-    if (!result_mark(source)) ++counts[source.op];
-  if (counts.empty())
-    for (const auto& function : module.functions)
-      for_each_block(function->body, [&](Block& block) {
-        for (const auto& node : block.nodes) ++counts[node->op->name];
-      });
-  std::vector<std::pair<std::string, size_t>> list(counts.begin(), counts.end());
-  std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.second > b.second; });
-  return list;
 }
 
 void StepTimes::step_begins(const Plan&, size_t, void* const*) { open_.push_back({std::chrono::steady_clock::now()}); }

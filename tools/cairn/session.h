@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "console.h"
+#include "convert/facts.h"
 #include "ir/text.h"
 #include "model/open.h"
 #include "runtime/model.h"
@@ -30,14 +31,9 @@ struct ModelArguments {
 
 /// What --replace and --cut say, for ImportOptions.
 std::map<std::string, std::string> replacements(const ModelArguments& arguments);
-/// -1 becomes an open size.
-std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs);
 /// Reads the source of a model; repairs made to --input-shape are said on standard error.
 Module open(const ModelArguments& arguments);
 std::shared_ptr<const Model> prepare(const ModelArguments& arguments);
-
-/// Whether people call the input so: as it is, as a tensor, or as the node of a SavedModel.
-bool is_named(const std::string& input, const std::string& name);
 
 /// Dims for every input: as declared, from --input-shape, and --batch for what is left open (1 behind the first).
 /// Throws Error invalid_argument for a name or size that does not fit.
@@ -51,23 +47,12 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
 /// `options` an observer that is told as well.
 std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& inputs, RunOptions options = {});
 
-struct PlanTotals {
-  double flops = 0;
-  size_t arena = 0, live = 0, steps = 0;
-  bool complete = true;  // false: a part is planned only when it runs
-};
-PlanTotals totals_of(const Plan& plan);
 /// {"of_flops": 0.1, "of_seconds": 0.4, "steps": [{"op": ..., "types": ..., "node": ..., "reason": ..., "count": 2}]}
 Json reference_json(const ReferenceShare& share);
 /// "conv1/Conv2D (train.py:41)" and how many other source nodes the step has.
 std::string step_sources(const Module& module, const PlannedStep& step);
 /// What all names start with, up to a '/'; of fewer than two names nothing.
 std::string common_folder(const std::vector<std::string>& names);
-/// Elements of floating-point constants, each once.
-double parameters_of(const Module& module);
-/// How many nodes of the source model each of its operators has, most first.
-std::vector<std::pair<std::string, size_t>> histogram(const Module& module);
-
 /// Time of each step, control steps without what they run, summed over runs made on one thread.
 class StepTimes : public Observer {
  public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "conversion.h"
+#include "codes.h"
 #include "frontends/import.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "conversion.h"
+#include "codes.h"
 #include "single_op_graph.h"
 
 namespace cairn::cli::single {

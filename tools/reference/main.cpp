@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "support/options.h"
+#include "support/precision_modes.h"
 
 namespace cairn {
 namespace {
@@ -138,6 +139,21 @@ void write_pages(const std::string& folder) {
                                        list_of(keras::supported_operations(), "functions of keras.ops"));
 }
 
+/// Of the Python packages of the adapters.
+void write_precision_modes(const std::string& path) {
+  auto tuple_of = [](const char* name, auto&& takes) {
+    std::string text = fmt::format("{} = (\n", name);
+    for (const NamedPrecision& mode : precision_modes())
+      if (takes(mode)) text += fmt::format("    \"{}\",\n", mode.name);
+    return text + ")\n";
+  };
+  write_file(path,
+             "\"\"\"Names of precision modes; written by `./dev docs` from src/support/precision_modes.cpp.\"\"\"\n\n" +
+                 tuple_of("PRECISION", [](const auto& mode) { return mode.of_v1; }) +
+                 tuple_of("PRECISION_V2", [](const auto& mode) { return mode.of_v2; }) +
+                 tuple_of("MIXED", [](const auto& mode) { return mode.mode == PrecisionMode::mixed; }));
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -148,6 +164,8 @@ int main(int count, char** words) {
   }
   try {
     cairn::write_pages(words[1]);
+    cairn::write_precision_modes(std::string(words[1]) +
+                                 "/../../adapters/tensorflow/python/npu_bridge/precision_modes.py");
   } catch (const cairn::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

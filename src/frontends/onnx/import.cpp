@@ -5,6 +5,7 @@
 
 #include "frontends/inputs.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/unknown_name.h"
 #include "ir/text.h"
 
 namespace cairn {
@@ -76,7 +77,9 @@ std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const Imp
                        node.outputs.size(), printable(found));
       }
     }
-    if (found.empty()) fail(ErrorKind::not_found, model.bytes->name(), "has no tensor or node '{}'", printable(text));
+    if (found.empty())
+      throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, text, model.bytes->name(),
+                        fmt::format("has no tensor or node '{}'", printable(text)));
     wanted.push_back(found);
   }
   return wanted;

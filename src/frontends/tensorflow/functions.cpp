@@ -1,4 +1,5 @@
 #include "frontends/tensorflow/functions.h"
+#include "frontends/unknown_name.h"
 
 #include <algorithm>
 #include <charconv>
@@ -224,7 +225,9 @@ void prune(GraphDef& graph, const std::vector<std::string>& roots) {
   auto reach = [&](std::string_view node, std::string_view from) {
     auto found = index.find(node);
     if (found == index.end()) {
-      if (from.empty()) fail(ErrorKind::not_found, graph.model->name(), "has no node '{}'", printable(node));
+      if (from.empty())
+        throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, std::string(node), graph.model->name(),
+                          fmt::format("has no node '{}'", printable(node)));
       fail(ErrorKind::invalid_model, printable(from), "input '{}' does not exist", printable(node));
     }
     if (keep[found->second]) return;

@@ -6,6 +6,8 @@ import json
 import logging
 from typing import NamedTuple
 
+from npu_bridge.precision_modes import MIXED, PRECISION, PRECISION_V2
+
 ACTS, MET, NOTED, OLD = "acts", "met", "noted", "old"
 
 
@@ -18,13 +20,6 @@ class Option(NamedTuple):
     meaning: str
 
 
-PRECISION = (
-    "force_fp32", "allow_fp32_to_fp16", "force_fp16", "must_keep_origin_dtype", "allow_mix_precision",
-    "cube_fp16in_fp32out", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "allow_fp32_to_bf16",
-)  # fmt: skip
-PRECISION_V2 = ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16")
-MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "mixed_float16",
-         "mixed_bfloat16")  # fmt: skip
 MIXLISTS, MIXLIST_CHANGES = ("black-list", "white-list", "gray-list"), ("to-add", "to-remove")
 ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
 NO_DEVICE = "there is no such device part here"

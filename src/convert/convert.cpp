@@ -1,18 +1,20 @@
-#include "conversion.h"
+#include "convert/convert.h"
 
 #include <algorithm>
 #include <filesystem>
 
+#include "ir/text.h"
 #include "model/adapt.h"
 #include "ops/aipp.h"
 #include "passes/aipp.h"
 #include "runtime/input_limits.h"
 #include "support/files.h"
-#include "support/json_fault.h"
 
-namespace cairn::cli {
+namespace cairn {
 
 namespace {
+
+using Fault = ConversionError::Fault;
 
 /// What was given for an input, by name or position.
 const NamedDims* given_for(const std::vector<NamedDims>& shapes, const Value& input, size_t position) {
@@ -65,8 +67,9 @@ void name_positions(Conversion& conversion) {
   Module module = open_model(conversion.source, plain);
   const auto& params = module.main().body.params;
   if (conversion.shapes.size() > params.size())
-    stop("E19025", "--input_shape_range",
-         fmt::format("shapes for {} inputs are given, the model has {}", conversion.shapes.size(), params.size()));
+    throw ConversionError(
+        Fault::shapes, "",
+        fmt::format("shapes for {} inputs are given, the model has {}", conversion.shapes.size(), params.size()));
   for (size_t i = 0; i < conversion.shapes.size(); ++i) conversion.shapes[i].name = params[i]->name;
 }
 
@@ -86,7 +89,7 @@ void preprocess(const Conversion& conversion, Module& module, std::vector<InputL
   try {
     inputs = insert_aipp(module, parse_aipp(text, conversion.aipp), channels_first);
   } catch (const Error& error) {
-    stop("E10052", "--insert_op_conf", fmt::format("AIPP configuration invalid: {}", error.what()));
+    throw ConversionError(Fault::preprocessing, "", error.what());
   }
   const auto& params = module.main().body.params;
   for (const AippInput& input : inputs) {  // in the order in which inputs for parameters were added
@@ -94,7 +97,7 @@ void preprocess(const Conversion& conversion, Module& module, std::vector<InputL
     while (params[i]->name != input.name) ++i;
     for (const std::string& half : conversion.fp16_inputs)
       if (is_named(params[i]->name, half))
-        stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", half));
+        throw ConversionError(Fault::fp16_processed, half, "is preprocessed and cannot be fp16");
     const size_t row = channels_first ? 2 : 1;
     for (auto& alternative : alternatives) {
       const std::vector<SizeRange> own = alternative[i];
@@ -119,8 +122,7 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
   for (const std::string& entry : conversion.precision.keep)
     if (std::count(converted.precision.unused.begin(), converted.precision.unused.end(), entry) && ++count <= 10)
       missing += (missing.empty() ? "" : ", ") + entry;
-  if (count > 0)
-    stop("E10003", "--keep_dtype", fmt::format("{} entries of --keep_dtype fit no operator: {}", count, missing));
+  if (count > 0) throw ConversionError(Fault::kept_types, missing, fmt::format("{} entries fit no operator", count));
 }
 
 void check_fp16_inputs(const Conversion& conversion, const Function& main) {
@@ -128,35 +130,10 @@ void check_fp16_inputs(const Conversion& conversion, const Function& main) {
     const auto& params = main.body.params;
     auto found =
         std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(param->name, name); });
-    if (found == params.end())
-      stop("E10016", "--input_fp16_nodes",
-           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name),
-           name.find_first_of(", ") == std::string::npos ? "" : "separate the inputs by ';'");
+    if (found == params.end()) throw ConversionError(Fault::fp16_name, name, "is no input of the model");
     if (!(*found)->type.dtype.is_float())
-      stop("E10001", "--input_fp16_nodes",
-           fmt::format(
-               "Value [{}] for parameter [--input_fp16_nodes] is invalid. Reason: the input is {}, expected floats",
-               name, to_string((*found)->type)));
-  }
-}
-
-/// A name that there is not has a code of its own on the platform.
-Module open_source(const Conversion& conversion) {
-  try {
-    return open_model(conversion.source, conversion.import);
-  } catch (const Error& error) {
-    for (const NamedDims& shape : conversion.shapes)
-      if (error.message().find(fmt::format("has no input '{}'", shape.name)) != std::string::npos)
-        stop("E10016", "--input_shape",
-             fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", shape.name, error.what()));
-    if (error.message().find("has no node '") != std::string::npos ||
-        error.message().find("has no tensor or node '") != std::string::npos)
-      stop("E10016", "--out_nodes", fmt::format("An opname specified in [--out_nodes] is not found: {}", error.what()),
-           std::any_of(conversion.import.out_nodes.begin(), conversion.import.out_nodes.end(),
-                       [](const std::string& node) { return node.find_first_of(", ") != std::string::npos; })
-               ? "separate the nodes by ';': --out_nodes=\"a:0;b:0\""
-               : "");
-    throw;
+      throw ConversionError(Fault::fp16_type, name,
+                            fmt::format("the input is {}, expected floats", to_string((*found)->type)));
   }
 }
 
@@ -226,17 +203,53 @@ void plan_all(const Module& module, const InputLimits& limits, Converted& conver
 
 }  // namespace
 
-void stop(const char* code, const std::string& subject, const std::string& message, const std::string& fix) {
-  Report report;
-  report.add({code, Severity::error, subject, {}, message, fix});
-  throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(report));
+namespace {
+
+std::string shape_text(const NamedDims& shape) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < shape.dims.size(); ++i) {
+    const SizeRange range = shape.dims[i] < 0 && i < shape.ranges.size() ? shape.ranges[i] : SizeRange{};
+    const std::string high = range.high == SizeRange::kNoLimit ? "-1" : std::to_string(range.high);
+    sizes.push_back(range == SizeRange{} ? std::to_string(shape.dims[i]) : fmt::format("{}~{}", range.low, high));
+  }
+  return fmt::format("{}:{}", shape.name, fmt::join(sizes, ","));
 }
 
-Json read_json(const std::string& path, const char* option, const char* code) {
-  const std::string text = read_file(path);
-  if (const std::string fault = json_fault(text); !fault.empty())
-    stop(code, option, fmt::format("File [{}] of parameter [{}] cannot be read as JSON: {}", path, option, fault));
-  return Json::parse(text);
+template <class List, class F>
+std::string joined(const List& list, F&& text) {
+  std::vector<std::string> parts;
+  for (const auto& item : list) parts.push_back(text(item));
+  return fmt::format("{}", fmt::join(parts, ";"));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> recorded_options(const Conversion& conversion) {
+  std::map<std::string, std::string> record;
+  auto put = [&](const char* name, std::string value) {
+    if (!value.empty()) record[name] = std::move(value);
+  };
+  auto same = [](const std::string& text) { return text; };
+  std::vector<NamedDims> shapes = conversion.shapes;
+  std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  put("input_shape", joined(shapes, shape_text));
+  put("out_nodes", joined(conversion.import.out_nodes, same));
+  put("input_fp16_nodes", joined(conversion.fp16_inputs, same));
+  put("output_type", joined(conversion.output_types, [](const auto& item) {
+        return item.first.empty() ? to_string(item.second) : fmt::format("{}:{}", item.first, to_string(item.second));
+      }));
+  constexpr const char* kProfiles[] = {"dynamic_batch_size", "dynamic_image_size", "dynamic_dims"};
+  if (conversion.profile_kind)
+    put(kProfiles[static_cast<size_t>(*conversion.profile_kind)],
+        joined(conversion.profiles, [](const Profile& profile) { return fmt::format("{}", fmt::join(profile, ",")); }));
+  put("input_format", conversion.format);
+  put("insert_op_conf", std::filesystem::path(conversion.aipp).filename().string());
+  put("precision_mode", std::string(precision_name(conversion.precision)));
+  put("keep_dtype", joined(conversion.precision.keep, same));
+  put("disabled_passes", joined(conversion.disabled_passes, same));
+  if (conversion.keep_memory) put("disable_reuse_memory", "1");
+  if (conversion.external_weights) put("external_weight", "1");
+  return record;
 }
 
 std::optional<DType> parse_type_name(std::string_view name) {
@@ -254,7 +267,7 @@ Converted convert(const Conversion& given) {
   Conversion conversion = given;
   name_positions(conversion);
   for (const auto& [name, shape] : shapes_of(conversion.shapes)) conversion.import.input_shapes[name] = shape;
-  Module module = open_source(conversion);
+  Module module = open_model(conversion.source, conversion.import);
   auto framework = module.metadata.find("format");
   if (conversion.format.empty())
     conversion.format = framework != module.metadata.end() && framework->second == "onnx" ? "NCHW" : "NHWC";
@@ -263,7 +276,7 @@ Converted convert(const Conversion& given) {
   converted.sources = module.sources;
   converted.parameters = parameters_of(module);
   OmOrigin origin = origin_of(conversion.source);
-  origin.options = conversion.options;
+  origin.options = recorded_options(given);
   if (!conversion.output.empty() && !conversion.original_output.empty())
     write_om(module, origin, conversion.original_output);
 
@@ -293,4 +306,4 @@ Converted convert(const Conversion& given) {
   return converted;
 }
 
-}  // namespace cairn::cli
+}  // namespace cairn

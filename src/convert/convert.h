@@ -1,4 +1,5 @@
-// What `cairn convert`, atc and omg share: a source model becomes an .om file that is known to run.
+// A source model becomes an .om file that is known to run. Every door (`cairn convert`, atc, omg, Python, the C ABI) converts
+// here, so that equal options give equal files.
 #pragma once
 
 #include <map>
@@ -6,12 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "convert/facts.h"
 #include "model/open.h"
 #include "passes/pipeline.h"
 #include "passes/precision.h"
-#include "session.h"
+#include "runtime/model.h"
 
-namespace cairn::cli {
+namespace cairn {
 
 struct Conversion {
   std::string source;
@@ -29,8 +31,9 @@ struct Conversion {
   std::vector<std::string> disabled_passes;
   bool keep_memory = false;  // every value has memory of its own
   bool external_weights = false;
-  std::map<std::string, std::string> options;  // recorded in the model
 };
+/// What was asked for, by the platform's names of the options, as the file records it.
+std::map<std::string, std::string> recorded_options(const Conversion& conversion);
 
 struct Converted {
   std::vector<Port> inputs, outputs;
@@ -45,17 +48,32 @@ struct Converted {
   uint64_t bytes = 0;
 };
 
-/// Throws Error, ReportError with every problem of the source or with the platform's code.
+/// What was asked for does not fit the model or itself. Doors name their own option and code.
+class ConversionError final : public Error {
+ public:
+  enum class Fault : uint8_t {
+    shapes,          // more shapes by position than inputs
+    preprocessing,   // the AIPP configuration does not fit
+    fp16_processed,  // an input that is preprocessed cannot be fp16
+    fp16_name,       // no input of that name
+    fp16_type,       // an input that holds no floats
+    kept_types,      // no operator of that name
+  };
+  ConversionError(Fault fault, std::string name, const std::string& message)
+      : Error(ErrorKind::invalid_argument, name, message), fault_(fault), name_(std::move(name)) {}
+  Fault fault() const { return fault_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  Fault fault_;
+  std::string name_;
+};
+
+/// Throws ConversionError, UnknownName (of an input with a shape, or an output), other Errors of the source, and ReportError
+/// with every problem of it.
 Converted convert(const Conversion& conversion);
 
 /// "FP32", "FP16", "UINT8" and so on in any case; nothing for other texts.
 std::optional<DType> parse_type_name(std::string_view name);
 
-/// The JSON of a file that an option names; the refusal tells line and column.
-Json read_json(const std::string& path, const char* option, const char* code);
-
-/// Ends the conversion with a code of the platform.
-[[noreturn]] void stop(const char* code, const std::string& subject, const std::string& message,
-                       const std::string& fix = {});
-
-}  // namespace cairn::cli
+}  // namespace cairn
