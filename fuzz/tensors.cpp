@@ -1,6 +1,6 @@
 // Files of tensors: NumPy's arrays and archives, the platform's dumps.
 #include "answers.h"
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/npy.h"
 
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::expect_answer([&] { npy_bytes(parse_npy(bytes, "fuzz.npy", nullptr)); });
   fuzz::MemoryFile file(bytes);
   fuzz::expect_answer([&] {
-    const auto archive = compare::NpzFile::open(file.path());
+    const auto archive = NpzFile::open(file.path());
     for (const std::string& name : archive->names()) fuzz::expect_answer([&] { archive->read(name); });
   });
   for (int version : {1, 2})

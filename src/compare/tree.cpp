@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/formats/layout.h"
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/names.h"
 #include "formats/npy.h"

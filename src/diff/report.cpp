@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "diff/page.h"
 #include "formats/page.h"
 #include "ir/text.h"
@@ -140,9 +140,9 @@ void write_reproducer(const Culprit& culprit, const std::string& folder) {
   auto at = [&](const char* name) { return (fs::path(folder) / name).string(); };
   write_file(at("operator.txt"), print(culprit.program).text);
   write_om(culprit.program, {}, at("operator.om"));
-  compare::write_npz(at("inputs.npz"), culprit.inputs);
-  compare::write_npz(at("expected.npz"), culprit.expected);
-  compare::write_npz(at("found.npz"), culprit.found);
+  write_npz(at("inputs.npz"), culprit.inputs);
+  write_npz(at("expected.npz"), culprit.expected);
+  write_npz(at("found.npz"), culprit.found);
   write_file(
       at("run.sh"),
       "#!/bin/sh\n# The operator alone, on right inputs, against what it should make of them; exit 2: it differs.\n"

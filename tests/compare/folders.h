@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/npy.h"
 #include "support/files.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compare/formats/layout.h"
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "folders.h"
 #include "formats/names.h"
 

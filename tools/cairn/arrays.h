@@ -1,4 +1,4 @@
-// Tensors in files: NumPy's .npy and (uncompressed) .npz, and raw .bin.
+// Tensors in files: NumPy's .npy and .npz, and raw .bin.
 #pragma once
 
 #include <map>

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "arrays.h"
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "diff/report.h"
 #include "diff/truth.h"
 #include "framework.h"
@@ -60,7 +60,7 @@ std::vector<Tensor> inputs_of(const Diff& diff, const Model& model) {
       return std::any_of(model.inputs().begin(), model.inputs().end(),
                          [&](const Port& port) { return port.name == name; });
     };
-    for (const std::string& name : compare::NpzFile::open(path)->names()) {
+    for (const std::string& name : NpzFile::open(path)->names()) {
       if (!is_input(name)) fail(ErrorKind::invalid_argument, diff.inputs_file, "holds {}, which is no input", name);
       files.push_back(fmt::format("{0}={1}:{0}", name, path));
     }
@@ -80,7 +80,7 @@ diff::Key key_of(const std::string& name) {
 
 diff::Golden saved_values(const std::string& path) {
   diff::Golden golden{path, {}, {}};
-  auto file = compare::NpzFile::open(path);
+  auto file = NpzFile::open(path);
   for (const std::string& name : file->names()) {
     Tensor tensor = file->read(name);
     golden.values[key_of(name)] = tensor;

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "arrays.h"
-#include "compare/formats/npz.h"
+#include "formats/npz.h"
 #include "framework_worker.h"
 #include "frontends/tensorflow/saved_model.h"
 #include "support/files.h"
@@ -98,7 +98,7 @@ std::string without_calls(std::string name) {
 void read_values(const fs::path& folder, FrameworkAnswer& answer) {
   const Json meta = Json::parse(read_file((folder / "values.json").string()));
   answer.maker = meta["maker"].get<std::string>();
-  auto file = compare::NpzFile::open((folder / "values.npz").string());
+  auto file = NpzFile::open((folder / "values.npz").string());
   size_t i = 0;
   for (const Json& entry : meta["values"]) {
     const std::string name = entry[0];
@@ -177,7 +177,7 @@ FrameworkAnswer ask_framework(const FrameworkQuestion& asked, const Model& mine,
   run_worker(question, inputs.size(), folder.path());
   FrameworkAnswer answer;
   for (size_t run = 0; run < inputs.size(); ++run) {
-    auto file = compare::NpzFile::open((folder.path() / fmt::format("out_{}.npz", run)).string());
+    auto file = NpzFile::open((folder.path() / fmt::format("out_{}.npz", run)).string());
     std::vector<Tensor>& outputs = answer.outputs.emplace_back();
     for (size_t i = 0; i < mine.outputs().size(); ++i) outputs.push_back(file->read(fmt::format("o{}", i)).owned());
   }

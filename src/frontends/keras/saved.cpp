@@ -3,44 +3,18 @@
 #include <algorithm>
 #include <optional>
 
+#include "formats/zip.h"
+
 namespace cairn::keras {
 namespace {
 
-constexpr std::string_view kZip("PK\x03\x04", 4);
-
-uint64_t little(std::string_view bytes, size_t at, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = size; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
-  return value;
-}
-
-/// A member of a zip archive (APPNOTE 6.3), through the directory at its end. Keras stores members as they are.
-std::optional<std::string_view> member(const ModelBytes& model, std::string_view wanted) {
-  constexpr size_t kEnd = 22, kEntry = 46, kHead = 30, kLongestComment = 65535;
-  const std::string_view bytes = model.bytes();
-  auto damaged = [&]() { fail(ErrorKind::invalid_model, model.name(), "the archive is damaged"); };
-  const size_t from = bytes.size() - std::min(bytes.size(), kEnd + kLongestComment);
-  const size_t end = bytes.rfind(std::string_view("PK\x05\x06", 4));
-  if (end == std::string_view::npos || end < from || bytes.size() - end < kEnd) damaged();
-  size_t at = little(bytes, end + 16, 4);
-  for (uint64_t left = little(bytes, end + 10, 2); left > 0; --left) {
-    if (at > bytes.size() || bytes.size() - at < kEntry || !bytes.substr(at).starts_with("PK\x01\x02")) damaged();
-    const uint64_t method = little(bytes, at + 10, 2), size = little(bytes, at + 20, 4);
-    const size_t name = little(bytes, at + 28, 2), rest = little(bytes, at + 30, 2) + little(bytes, at + 32, 2);
-    const size_t head = little(bytes, at + 42, 4);
-    if (bytes.size() - at - kEntry < name) damaged();
-    if (bytes.substr(at + kEntry, name) != wanted) {
-      at += kEntry + name + rest;
-      continue;
-    }
-    if (method != 0)
-      fail(ErrorKind::unsupported, model.name(), "'{}' is compressed in the archive; Keras stores it plainly", wanted);
-    if (head > bytes.size() || bytes.size() - head < kHead || !bytes.substr(head).starts_with(kZip)) damaged();
-    const size_t start = head + kHead + little(bytes, head + 26, 2) + little(bytes, head + 28, 2);
-    if (start > bytes.size() || bytes.size() - start < size) damaged();
-    return bytes.substr(start, size);
-  }
-  return std::nullopt;
+/// Keras stores members as they are.
+std::optional<std::string_view> member(const ModelBytes& model, const ZipArchive& archive, std::string_view wanted) {
+  const ZipMember* found = archive.find(wanted);
+  if (!found) return std::nullopt;
+  if (found->method != 0)
+    fail(ErrorKind::unsupported, model.name(), "'{}' is compressed in the archive; Keras stores it plainly", wanted);
+  return archive.content(*found).bytes;
 }
 
 Json parse(ModelBytes& model, std::string_view text) {
@@ -124,13 +98,13 @@ Weights Saved::weights(const std::string& layer, const std::string& place) const
   return Weights(file, archive ? "layers/" + place : "model_weights/" + layer, archive);
 }
 
-bool looks_like_keras(std::string_view bytes) { return hdf5::looks_like_hdf5(bytes) || bytes.starts_with(kZip); }
+bool looks_like_keras(std::string_view bytes) { return hdf5::looks_like_hdf5(bytes) || ZipArchive::looks_like(bytes); }
 
 Saved read(const std::string& path) {
   Saved saved;
   saved.model = ModelBytes::open(path);
   const std::string_view bytes = saved.model->bytes();
-  saved.archive = bytes.starts_with(kZip);
+  saved.archive = ZipArchive::looks_like(bytes);
   if (!saved.archive) {
     auto file = std::make_shared<hdf5::File>(saved.model, bytes);
     const std::optional<std::string> config = file->text("", "model_config");
@@ -140,11 +114,13 @@ Saved read(const std::string& path) {
     saved.file = file;
     return saved;
   }
-  const auto config = member(*saved.model, "config.json"), weights = member(*saved.model, "model.weights.h5");
+  const ZipArchive archive = ZipArchive::of(bytes, saved.model, path);
+  auto part = [&](const char* name) { return member(*saved.model, archive, name); };
+  const auto config = part("config.json"), weights = part("model.weights.h5");
   if (!config || !weights)
     fail(ErrorKind::invalid_model, path, "is an archive without {}", config ? "model.weights.h5" : "config.json");
   saved.architecture = parse(*saved.model, *config);
-  if (const auto metadata = member(*saved.model, "metadata.json")) {
+  if (const auto metadata = part("metadata.json")) {
     const Json version = parse(*saved.model, *metadata).value("keras_version", Json());
     saved.keras3 = version.is_string() && !version.get<std::string>().starts_with("2.");
   }

@@ -254,8 +254,8 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(), control_rows(), detection_rows(), image_rows(), math_rows(),
-          more_rows(),  network_rows(), recurrent_rows(), signal_rows()};
+  return {array_rows(),    control_rows(), detection_rows(),    image_rows(),     math_rows(),
+          composed_rows(), network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ std::span<const Row> image_rows();
 std::span<const Row> linear_algebra_rows();
 std::span<const Row> list_rows();
 std::span<const Row> math_rows();
-std::span<const Row> more_math_rows();
+std::span<const Row> composed_math_rows();
 std::span<const Row> network_rows();
 std::span<const Row> training_rows();
 std::span<const Row> gradient_rows();

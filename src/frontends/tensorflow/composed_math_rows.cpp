@@ -1,4 +1,4 @@
-// TensorFlow's math beyond single ops: einsum, norms, rotations, scatters.
+// TensorFlow's math that takes several of our ops: einsum, norms, rotations, scatters.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -177,6 +177,6 @@ constexpr Row kMoreMathRows[] = {
 
 }  // namespace
 
-std::span<const Row> more_math_rows() { return kMoreMathRows; }
+std::span<const Row> composed_math_rows() { return kMoreMathRows; }
 
 }  // namespace cairn::tensorflow
