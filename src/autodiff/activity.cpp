@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/control.h"
+
 namespace cairn {
 
 bool is_differentiable(const Type& type) {
@@ -18,7 +20,7 @@ void Activity::spread(const Block& block) {
 }
 
 void Activity::spread(const Node& node) {
-  if (node.op->find_attribute("carried")) {
+  if (is_loop(node)) {
     while (spread_loop(node)) {
     }
     return;

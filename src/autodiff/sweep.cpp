@@ -98,7 +98,7 @@ void Differentiator::visit(Sweep& sweep, Node& node) {
   Gradients made;
   if (!node.regions.empty())
     made = is_loop(node) ? of_loop(sweep, node, given) : of_branches(sweep, node, given);
-  else if (node.op->find_attribute(kCallee))
+  else if (is_call(node))
     made = of_call(sweep, node, given);
   else if (!node.op->gradient && by_decomposition(sweep, node, given))
     return;
@@ -163,7 +163,7 @@ Value* copy_constant(Sweep& sweep, const Value& constant) {
 
 // A param of the region that both the forward and the backward node take from around them.
 Value* capture(Sweep& sweep, const Value& param) {
-  Value* outer = sweep.node->inputs[(is_loop(*sweep.node) ? 0 : 1) + param.index];
+  Value* outer = sweep.node->inputs[first_region_input(*sweep.node) + param.index];
   if (constant_of(outer)) return copy_constant(sweep, *outer);
   for (const auto& [value, mine] : sweep.captures)
     if (value == outer) return mine.get();

@@ -82,8 +82,7 @@ class TapeThreader {
   }
 
   const std::set<size_t>* called(const Node& node) const {
-    const Attribute* callee = node.attributes.find(kCallee);
-    const auto part = callee ? parts_.find(std::get<FunctionName>(*callee).name) : parts_.end();
+    const auto part = is_call(node) ? parts_.find(callee_name(node)) : parts_.end();
     return part == parts_.end() ? nullptr : &part->second.second;
   }
 
@@ -157,7 +156,7 @@ std::unique_ptr<Node> pop_mark(size_t tape, const Type& element) {
 }
 
 std::vector<std::vector<Value*>> add_inputs(Node& node, size_t place, const std::vector<Value*>& inputs) {
-  const size_t first = is_loop(node) ? 0 : 1;
+  const size_t first = first_region_input(node);
   node.inputs.insert(node.inputs.begin() + static_cast<long>(place), inputs.begin(), inputs.end());
   std::vector<std::vector<Value*>> params;
   for (auto& region : node.regions) {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ir/builder.h"
+#include "ir/control.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -23,7 +24,7 @@ Tensor wide_tensor(const Tensor& tensor) { return Tensor::of(kF64, tensor.dims()
 /// Variables, random states and what is drawn from them keep their types, and what other functions take and give.
 bool keeps_type(const Node& node) {
   if (!node.regions.empty()) return false;
-  if (node.is("call")) return true;
+  if (is_call(node)) return true;
   auto is_state = [](const Type& type) { return type.kind == Type::Kind::rng || type.kind == Type::Kind::resource; };
   return std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](const Value* value) { return is_state(value->type); }) ||

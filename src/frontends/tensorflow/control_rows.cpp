@@ -3,6 +3,7 @@
 #include "frontends/region.h"
 #include "frontends/tensorflow/flow.h"
 #include "frontends/tensorflow/importer.h"
+#include "ir/control.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -164,7 +165,7 @@ class Loop {
       if (node->is("list_set")) return node->inputs[2]->type;
       if (node->is("list_push")) return node->inputs[1]->type;
       if (node->regions.empty()) return std::nullopt;
-      if (node->regions.size() == 2 && node->is("if"))
+      if (!is_loop(*node))
         if (auto found = element_put(node->regions[0]->results[list->index])) return found;
       list = node->regions.back()->results[list->index];
     }
