@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "autodiff/updates.h"
 #include "frontends/fold.h"
 #include "frontends/inputs.h"
 #include "frontends/tensorflow/importer.h"
@@ -37,8 +38,8 @@ void assign_value(OpContext& c) {
 
 void gradient_descent(OpContext& c) {
   c.expect_inputs(3);
-  Value* step = c.b.add("mul", {c.in[2], c.in[1]});
-  assign(c, c.b.add("sub", {c.b.add("read_variable", {c.in[0]}), step}));
+  const update::Operands operands{{c.b, c.b.add("read_variable", {c.in[0]})}, {c.b, c.in[2]}, {}};
+  assign(c, update::gradient_descent(operands, {c.b, c.in[1]}).weight.value);
 }
 
 void retval(OpContext& c) {

@@ -19,14 +19,14 @@ Value* from_pairs(OpContext& c, Value* pairs);
 
 /// The parts of complex numbers, of one shape; or of real ones, without imaginary part.
 struct Parts {
-  Formula re, im;
+  Var re, im;
 };
 Parts parts_of(OpContext& c, Value* z);
 /// Both parts are broadcast to each other.
 Value* joined_parts(OpContext& c, const Parts& parts);
 Parts product(const Parts& a, const Parts& b);
 /// sqrt(re^2 + im^2) without overflow.
-Formula magnitude(const Parts& z);
+Var magnitude(const Parts& z);
 
 /// The row of Cast where one of the types is complex; to a real one the imaginary part is lost.
 void cast_complex(OpContext& c);

@@ -17,16 +17,16 @@ Value* from_pairs(OpContext& c, Value* pairs) {
 }
 
 Parts parts_of(OpContext& c, Value* z) {
-  if (!is_complex(z)) return {Formula(c, z), Formula(c, number_like(c, z, 0))};
+  if (!is_complex(z)) return {Var(c.b, z), Var(c.b, c.b.scalar_like(z, 0))};
   Value* pairs = pairs_of(c, z);
   auto part = [&](int64_t index) {
-    return Formula(c, c.b.add("gather", {pairs, c.b.constant(Tensor::scalar_i64(index))}, {{"axis", int64_t{-1}}}));
+    return Var(c.b, c.b.add("gather", {pairs, c.b.constant(Tensor::scalar_i64(index))}, {{"axis", int64_t{-1}}}));
   };
   return {part(0), part(1)};
 }
 
 Value* joined_parts(OpContext& c, const Parts& parts) {
-  Value* both[] = {parts.re.value(), parts.im.value()};
+  Value* both[] = {parts.re.value, parts.im.value};
   const Shape &a = both[0]->type.shape, &b = both[1]->type.shape;
   bool equal = a.ranked && b.ranked && a.rank() == b.rank();
   for (size_t i = 0; equal && i < a.rank(); ++i) equal = a.dims[i].surely_equals(b.dims[i]);
@@ -44,12 +44,12 @@ Value* joined_parts(OpContext& c, const Parts& parts) {
 Parts product(const Parts& a, const Parts& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
 /// sqrt(re^2 + im^2) without overflow.
-Formula magnitude(const Parts& z) {
-  const Formula re = z.re.of("abs"), im = z.im.of("abs");
-  const Formula larger = re.with("maximum", im), smaller = re.with("minimum", im);
-  const Formula safe = larger.with("equal", 0).choose(larger.number(1), larger);
-  const Formula size = larger * ((smaller / safe).of("square") + 1.0).of("sqrt");
-  return larger.of("is_inf").choose(larger, size);
+Var magnitude(const Parts& z) {
+  const Var re = abs(z.re), im = abs(z.im);
+  const Var larger = maximum(re, im), smaller = minimum(re, im);
+  const Var safe = select(by_number(larger, "equal", 0), larger.number(1), larger);
+  const Var size = larger * sqrt((smaller / safe).apply("square") + 1);
+  return select(larger.apply("is_inf"), larger, size);
 }
 
 void cast_complex(OpContext& c) {
@@ -60,7 +60,7 @@ void cast_complex(OpContext& c) {
   if (to == x->type.dtype)
     c.out = c.in;
   else if (to.kind != DType::Kind::complex_float)
-    c.out = {cast_to(parts_of(c, x).re.value(), to, c.b)};
+    c.out = {cast_to(parts_of(c, x).re.value, to, c.b)};
   else if (is_complex(x))
     c.out = {from_pairs(c, cast_to(pairs_of(c, x), part, c.b))};
   else
@@ -70,16 +70,16 @@ void cast_complex(OpContext& c) {
 namespace {
 
 Parts quotient(const Parts& a, const Parts& b) {
-  const Parts by_conjugate = product(a, {b.re, b.im.of("neg")});
-  const Formula square = b.re * b.re + b.im * b.im;
+  const Parts by_conjugate = product(a, {b.re, -b.im});
+  const Var square = b.re * b.re + b.im * b.im;
   return {by_conjugate.re / square, by_conjugate.im / square};
 }
 
 /// 0 where the divisor is.
 Parts quotient_or_zero(const Parts& a, const Parts& b) {
   const Parts whole = quotient(a, b);
-  const Formula defined = (b.re * b.re + b.im * b.im).with("not_equal", 0), zero = b.re.number(0);
-  return {defined.choose(whole.re, zero), defined.choose(whole.im, zero)};
+  const Var defined = by_number(b.re * b.re + b.im * b.im, "not_equal", 0), zero = b.re.number(0);
+  return {select(defined, whole.re, zero), select(defined, whole.im, zero)};
 }
 
 template <Parts (*kFormula)(const Parts& z)>
@@ -96,20 +96,20 @@ void of_two(OpContext& c) {
 Parts complex_square(const Parts& z) { return product(z, z); }
 Parts inverse(const Parts& z) { return quotient({z.re.number(1), z.re.number(0)}, z); }
 Parts exponential(const Parts& z) {
-  const Formula size = z.re.of("exp");
-  return {size * z.im.of("cos"), size * z.im.of("sin")};
+  const Var size = exp(z.re);
+  return {size * z.im.apply("cos"), size * z.im.apply("sin")};
 }
-Parts logarithm(const Parts& z) { return {magnitude(z).of("log"), z.im.with("atan2", z.re)}; }
+Parts logarithm(const Parts& z) { return {log(magnitude(z)), z.im.apply("atan2", {z.re})}; }
 Parts squared_distance(const Parts& a, const Parts& b) {
-  const Formula re = a.re - b.re, im = a.im - b.im;
+  const Var re = a.re - b.re, im = a.im - b.im;
   return {re * re + im * im, re.number(0)};
 }
 /// The root in the right half of the plane.
 Parts square_root(const Parts& z) {
-  const Formula size = magnitude(z);
-  const Formula re = ((size + z.re) * 0.5).with("maximum", 0).of("sqrt");
-  const Formula im = ((size - z.re) * 0.5).with("maximum", 0).of("sqrt");
-  return {re, z.im.with("less", 0).choose(im.of("neg"), im)};
+  const Var size = magnitude(z);
+  const Var re = sqrt(by_number((size + z.re) * 0.5, "maximum", 0));
+  const Var im = sqrt(by_number((size - z.re) * 0.5, "maximum", 0));
+  return {re, select(z.im < 0, -im, im)};
 }
 
 /// Ops that do the same to both parts: on the pairs.
@@ -128,12 +128,12 @@ void by_parts(OpContext& c) {
   const Row& row = *find_row(c.node().op);
   const Parts z = parts_of(c, c.in[0]);
   c.target = row.target;
-  auto of = [&](const Formula& part) {
-    c.in = {part.value(), c.in[1]};
+  auto of = [&](const Var& part) {
+    c.in = {part.value, c.in[1]};
     row.build(c);
-    return Formula(c, std::exchange(c.out, {}).at(0));
+    return Var(c.b, std::exchange(c.out, {}).at(0));
   };
-  const Formula re = of(z.re), im = of(z.im);
+  const Var re = of(z.re), im = of(z.im);
   c.out = {joined_parts(c, {re, im})};
 }
 
@@ -148,7 +148,7 @@ void compare_complex(OpContext& c) {
 /// Sums of products of the parts, which `multiply` makes.
 template <class Multiply>
 Value* contracted(OpContext& c, const Parts& x, const Parts& y, Multiply&& multiply) {
-  auto times = [&](const Formula& a, const Formula& b) { return Formula(c, multiply(a.value(), b.value())); };
+  auto times = [&](const Var& a, const Var& b) { return Var(c.b, multiply(a.value, b.value)); };
   return joined_parts(c, {times(x.re, y.re) - times(x.im, y.im), times(x.re, y.im) + times(x.im, y.re)});
 }
 
@@ -159,8 +159,8 @@ void complex_matmul(OpContext& c) {
   const bool first = c.boolean(batch ? "adj_x" : "transpose_a", false),
              second = c.boolean(batch ? "adj_y" : "transpose_b", false);
   Parts x = parts_of(c, c.in[0]), y = parts_of(c, c.in[1]);
-  if (batch && first) x.im = x.im.of("neg");
-  if (batch && second) y.im = y.im.of("neg");
+  if (batch && first) x.im = -x.im;
+  if (batch && second) y.im = -y.im;
   c.out = {contracted(c, x, y, [&](Value* a, Value* b) {
     return c.b.add("matmul", {a, b}, {{"transpose_a", first}, {"transpose_b", second}});
   })};
@@ -171,7 +171,7 @@ void complex_einsum(OpContext& c) {
   if (c.in.size() == 1) {
     const Parts z = parts_of(c, c.in[0]);
     c.out = {joined_parts(
-        c, {Formula(c, einsum(equation, {z.re.value()}, c.b)), Formula(c, einsum(equation, {z.im.value()}, c.b))})};
+        c, {Var(c.b, einsum(equation, {z.re.value}, c.b)), Var(c.b, einsum(equation, {z.im.value}, c.b))})};
     return;
   }
   c.expect_inputs(2);
@@ -182,8 +182,8 @@ void complex_einsum(OpContext& c) {
 
 void complex_like(OpContext& c) {
   c.expect_inputs(1);
-  const Formula zero = parts_of(c, c.in[0]).re * 0.0;  // of finite numbers; others are replaced
-  const Formula clean = zero.with("equal", 0).choose(zero, zero.number(0));
+  const Var zero = parts_of(c, c.in[0]).re * 0.0;  // of finite numbers; others are replaced
+  const Var clean = select(by_number(zero, "equal", 0), zero, zero.number(0));
   c.out = {joined_parts(c, {c.node().op == "OnesLike" ? clean + 1.0 : clean, clean})};
 }
 

@@ -143,10 +143,9 @@ Value* product_of(OpContext& c, Value* x, Value* y) { return c.b.add("mul", {x, 
 
 /// log(exp(x) + exp(y)) without overflow.
 Value* log_sum(OpContext& c, Value* x, Value* y) {
-  const Formula larger = Formula(c, x).with("maximum", Formula(c, y)),
-                smaller = Formula(c, x).with("minimum", Formula(c, y));
-  const Formula sum = larger + (smaller - larger).of("exp").of("log1p");
-  return larger.of("is_inf").choose(larger, sum).value();
+  const Var a(c.b, x), b(c.b, y), larger = maximum(a, b), smaller = minimum(a, b);
+  const Var sum = larger + exp(smaller - larger).apply("log1p");
+  return select(larger.apply("is_inf"), larger, sum).value;
 }
 
 /// What all elements up to each give, combined in as many steps as the length has binary digits.
@@ -171,11 +170,11 @@ void cumulative(OpContext& c) {
 void histogram(OpContext& c) {
   c.expect_inputs(3);
   Value *x = c.in[0], *bins = scalar_of(c, cast_to(c.in[2], kI64, c.b));
-  auto bound = [&](int64_t i) { return Formula(c, scalar_of(c, part_of(c.in[1], i, i + 1, c.b))); };
-  const Formula low = bound(0), count(c, cast_to(bins, x->type.dtype, c.b));
-  const Formula step = (bound(1) - low) / count;
-  const Formula place = (Formula(c, x).with("maximum", low) - low) / step;
-  Value* bin = c.b.add("minimum", {cast_to(place.value(), kI64, c.b), c.b.add("sub", {bins, whole(c, 1)})});
+  auto bound = [&](int64_t i) { return Var(c.b, scalar_of(c, part_of(c.in[1], i, i + 1, c.b))); };
+  const Var low = bound(0), count(c.b, cast_to(bins, x->type.dtype, c.b));
+  const Var step = (bound(1) - low) / count;
+  const Var place = (maximum({c.b, x}, low) - low) / step;
+  Value* bin = c.b.add("minimum", {cast_to(place.value, kI64, c.b), c.b.add("sub", {bins, whole(c, 1)})});
   const DType dtype = c.dtype("dtype", kDtInt32);
   Value* ones = in_shape_of(c, cast_to(whole(c, 1), dtype, c.b), bin);
   c.out = {counted(c, flat(c, bin), bins, flat(c, ones))};

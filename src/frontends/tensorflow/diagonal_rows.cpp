@@ -9,23 +9,23 @@ namespace cairn::tensorflow {
 namespace {
 
 /// A dim of x as a scalar.
-Formula size_of_dim(OpContext& c, Value* x, size_t axis) {
-  return Formula(c, folded(c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})}), c.b));
+Var size_of_dim(OpContext& c, Value* x, size_t axis) {
+  return Var(c.b, folded(c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})}), c.b));
 }
 
 /// 0, 1, ... along dim `axis` of x, as i64.
 Value* places_along(OpContext& c, Value* x, size_t axis) {
   const std::vector<Type> type{Type::tensor(kI64, Shape{x->type.shape.dims[axis]})};
   Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-  Value* limit = size_of_dim(c, x, axis).value();
+  Value* limit = size_of_dim(c, x, axis).value;
   return folded(c.b.add_node(op_named("iota"), {zero, limit, one}, {{"dtype", kI64}}, {}, type)->result(), c.b);
 }
 /// 0, 1, ... below a scalar.
-Formula counted_to(OpContext& c, const Formula& limit) {
+Var counted_to(OpContext& c, const Var& limit) {
   Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-  return Formula(c, folded(c.b.add("iota", {zero, limit.value(), one}, {{"dtype", kI64}}), c.b));
+  return Var(c.b, folded(c.b.add("iota", {zero, limit.value, one}, {{"dtype", kI64}}), c.b));
 }
-Formula as_column(OpContext& c, const Formula& vector) { return Formula(c, expand_dims(vector.value(), {1}, c.b)); }
+Var as_column(OpContext& c, const Var& vector) { return Var(c.b, expand_dims(vector.value, {1}, c.b)); }
 
 void matrix_band_part(OpContext& c) {
   c.expect_inputs(3);
@@ -114,26 +114,26 @@ class Band {
   int64_t count() const { return upper_ - lower_ + 1; }
 
   /// The length of diagonal d of a matrix.
-  static Formula length(const Formula& d, const Formula& rows, const Formula& columns) {
-    return (columns - d.with("maximum", 0)).with("minimum", rows + d.with("minimum", 0));
+  static Var length(const Var& d, const Var& rows, const Var& columns) {
+    return (columns - by_number(d, "maximum", 0)).apply("minimum", {rows + by_number(d, "minimum", 0)});
   }
   /// Where in its row of `longest` elements diagonal d begins.
-  Formula begin(const Formula& d, const Formula& rows, const Formula& columns, const Formula& longest) const {
-    const Formula right = longest - length(d, rows, columns), left = right * 0.0;
-    Formula begin = upper_left_ ? left : right;
-    if (lower_left_ != upper_left_) begin = d.with("less", 0).choose(lower_left_ ? left : right, begin);
-    return upper_left_ == lower_left_ ? begin : d.with("equal", 0).choose(left, begin);
+  Var begin(const Var& d, const Var& rows, const Var& columns, const Var& longest) const {
+    const Var right = longest - length(d, rows, columns), left = right * 0.0;
+    Var begin = upper_left_ ? left : right;
+    if (lower_left_ != upper_left_) begin = select(d < 0, lower_left_ ? left : right, begin);
+    return upper_left_ == lower_left_ ? begin : select(by_number(d, "equal", 0), left, begin);
   }
 
   /// The diagonals (the last dims of `diagonals`) in place of what `others` has there; matrices of that many rows and columns.
-  Value* spread(Value* diagonals, const Formula& rows, const Formula& columns, const Formula& i, const Formula& j,
+  Value* spread(Value* diagonals, const Var& rows, const Var& columns, const Var& i, const Var& j,
                 Value* others) const {
     const auto rank = static_cast<int64_t>(diagonals->type.shape.rank());
-    const Formula longest = size_of_dim(c_, diagonals, diagonals->type.shape.rank() - 1);
-    const Formula d = j - as_column(c_, i);
-    const Formula inside = Formula(c_, c_.b.add("and", {d.with("less_equal", double(upper_)).value(),
-                                                        d.with("greater_equal", double(lower_)).value()}));
-    Formula at = (j - d.with("maximum", 0)) + begin(d, rows, columns, longest);
+    const Var longest = size_of_dim(c_, diagonals, diagonals->type.shape.rank() - 1);
+    const Var d = j - as_column(c_, i);
+    const Var inside = Var(c_.b, c_.b.add("and", {by_number(d, "less_equal", double(upper_)).value,
+                                                  by_number(d, "greater_equal", double(lower_)).value}));
+    Var at = (j - by_number(d, "maximum", 0)) + begin(d, rows, columns, longest);
     Value* flat = diagonals;
     if (several()) {
       at = (double(upper_) - d) * longest + at;
@@ -143,10 +143,10 @@ class Band {
       dims.push_back({size.known() ? element_count({size.size, count()}).value_or(-1) : -1, -1});
       flat = reshape_to(diagonals, dims, c_.b);
     }
-    const Formula safe = inside.choose(at, at * 0.0).folded();
+    const Var safe = folded(select(inside, at, at * 0.0));
     const auto axis = static_cast<int64_t>(flat->type.shape.rank()) - 1;
-    Value* taken = c_.b.add("gather", {flat, safe.value()}, {{"axis", axis}});
-    return c_.b.add("select", {inside.folded().value(), taken, others});
+    Value* taken = c_.b.add("gather", {flat, safe.value}, {{"axis", axis}});
+    return c_.b.add("select", {folded(inside).value, taken, others});
   }
 
  private:
@@ -170,18 +170,18 @@ void matrix_diag(OpContext& c) {
   const int64_t rows = plain ? -1 : c.constant_integer(2, "the number of rows"),
                 columns = plain ? -1 : c.constant_integer(3, "the number of columns");
   Value* padding = plain ? c.b.scalar_like(x, 0) : c.in[4];
-  const Formula longest = size_of_dim(c, x, rank - 1);
+  const Var longest = size_of_dim(c, x, rank - 1);
   if (band.main() && rows < 0 && columns < 0) {  // sizes stay what they are called
-    const Formula at(c, places_along(c, x, rank - 1));
+    const Var at(c.b, places_along(c, x, rank - 1));
     c.out = {band.spread(x, longest, longest, at, at, padding)};
     return;
   }
-  Formula height = longest + double(-std::min<int64_t>(band.upper(), 0)),
-          width = longest + double(std::max<int64_t>(band.lower(), 0));
-  if (rows < 0 && columns < 0) height = width = height.with("maximum", width);
+  Var height = longest + double(-std::min<int64_t>(band.upper(), 0)),
+      width = longest + double(std::max<int64_t>(band.lower(), 0));
+  if (rows < 0 && columns < 0) height = width = height.apply("maximum", {width});
   if (rows >= 0) height = longest.number(double(rows));
   if (columns >= 0) width = longest.number(double(columns));
-  height = height.folded(), width = width.folded();
+  height = folded(height), width = folded(width);
   c.out = {band.spread(x, height, width, counted_to(c, height), counted_to(c, width), padding)};
 }
 
@@ -197,28 +197,27 @@ void matrix_diag_part(OpContext& c) {
   Value* x = c.in[0];
   const size_t rank = c.rank(0);
   if (rank < 2) fail(ErrorKind::invalid_model, "", "takes matrices, found {} dims", rank);
-  const Formula rows = size_of_dim(c, x, rank - 2), columns = size_of_dim(c, x, rank - 1);
+  const Var rows = size_of_dim(c, x, rank - 2), columns = size_of_dim(c, x, rank - 1);
   const bool square = x->type.shape.dims[rank - 2].surely_equals(x->type.shape.dims[rank - 1]);
-  const Formula longest = (rows + double(std::min<int64_t>(band.upper(), 0)))
-                              .with("minimum", columns + double(-std::max<int64_t>(band.lower(), 0)))
-                              .folded();
-  const Formula n = band.main() && square ? Formula(c, places_along(c, x, rank - 1)) : counted_to(c, longest);
-  Formula d = longest.number(double(band.upper()));
+  const Var longest = folded((rows + double(std::min<int64_t>(band.upper(), 0)))
+                                 .apply("minimum", {columns + double(-std::max<int64_t>(band.lower(), 0))}));
+  const Var n = band.main() && square ? Var(c.b, places_along(c, x, rank - 1)) : counted_to(c, longest);
+  Var d = longest.number(double(band.upper()));
   if (band.several())
-    d = (double(band.upper()) - as_column(c, counted_to(c, longest.number(double(band.count()))))).folded();
-  const Formula at = n - band.begin(d, rows, columns, longest);
-  const Formula inside(c, c.b.add("and", {at.with("greater_equal", 0).value(),
-                                          at.with("less", Band::length(d, rows, columns)).value()}));
-  const Formula row = at - d.with("minimum", 0), column = at + d.with("maximum", 0);
-  const Formula flat_at = inside.choose(row * columns + column, row * 0.0).folded();
+    d = folded(double(band.upper()) - as_column(c, counted_to(c, longest.number(double(band.count())))));
+  const Var at = n - band.begin(d, rows, columns, longest);
+  const Var inside(c.b, c.b.add("and", {by_number(at, "greater_equal", 0).value,
+                                        at.apply("less", {Band::length(d, rows, columns)}).value}));
+  const Var row = at - by_number(d, "minimum", 0), column = at + by_number(d, "maximum", 0);
+  const Var flat_at = folded(select(inside, row * columns + column, row * 0.0));
   std::vector<NewDim> dims;
   for (size_t i = 0; i + 2 < rank; ++i) dims.push_back({-1, static_cast<int>(i)});
   const auto count = known_product(x->type.shape.dims[rank - 2], x->type.shape.dims[rank - 1]);
   dims.push_back({count.value_or(-1), -1});
   Value* taken =
-      c.b.add("gather", {reshape_to(x, dims, c.b), flat_at.value()}, {{"axis", static_cast<int64_t>(rank) - 2}});
+      c.b.add("gather", {reshape_to(x, dims, c.b), flat_at.value}, {{"axis", static_cast<int64_t>(rank) - 2}});
   Value* padding = plain ? c.b.scalar_like(x, 0) : c.in[2];
-  c.out = {band.main() ? taken : c.b.add("select", {inside.folded().value(), taken, padding})};
+  c.out = {band.main() ? taken : c.b.add("select", {folded(inside).value, taken, padding})};
 }
 
 /// matrices, diagonals, k.
@@ -229,8 +228,8 @@ void matrix_set_diag(OpContext& c) {
   const size_t rank = c.rank(0);
   if (rank < 2 || c.rank(1) + (band.several() ? 0 : 1) != rank)
     fail(ErrorKind::invalid_model, "", "takes matrices and their diagonals");
-  const Formula rows = size_of_dim(c, c.in[0], rank - 2), columns = size_of_dim(c, c.in[0], rank - 1);
-  const Formula i(c, places_along(c, c.in[0], rank - 2)), j(c, places_along(c, c.in[0], rank - 1));
+  const Var rows = size_of_dim(c, c.in[0], rank - 2), columns = size_of_dim(c, c.in[0], rank - 1);
+  const Var i(c.b, places_along(c, c.in[0], rank - 2)), j(c.b, places_along(c, c.in[0], rank - 1));
   c.out = {band.spread(c.in[1], rows, columns, i, j, c.in[0])};
 }
 

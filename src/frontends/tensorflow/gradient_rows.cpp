@@ -10,39 +10,38 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// A row whose result is kFunction(context, first input, second input); which of both is the gradient is TensorFlow's
-/// order, different from op to op.
-template <Formula (*kFunction)(OpContext&, const Formula&, const Formula&)>
+/// A row whose result is kFunction(first input, second input); which of both is the gradient is TensorFlow's order,
+/// different from op to op.
+template <Var (*kFunction)(Var, Var)>
 void formula(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {kFunction(c, {c, c.in[0]}, {c, c.in[1]}).value()};
+  c.out = {kFunction({c.b, c.in[0]}, {c.b, c.in[1]}).value};
 }
 
-Formula relu(OpContext&, const Formula& dy, const Formula& x) { return x.with("greater", 0).choose(dy, dy.number(0)); }
-Formula relu6(OpContext&, const Formula& dy, const Formula& x) {
-  return x.with("greater", 0).with("and", x.with("less", 6)).choose(dy, dy.number(0));
+Var relu(Var dy, Var x) { return select(x > 0, dy, dy.number(0)); }
+Var relu6(Var dy, Var x) { return select((x > 0).apply("and", {x < 6}), dy, dy.number(0)); }
+Var elu(Var dy, Var y) { return select(y < 0, (y + 1) * dy, dy); }
+Var selu(Var dy, Var y) { return select(y < 0, dy * (y + 1.7580993408473768), dy * 1.0507009873554805); }
+Var softplus(Var dy, Var x) { return dy / (exp(-x) + 1); }
+Var softsign(Var dy, Var x) { return dy / (abs(x) + 1).apply("square"); }
+Var tanh(Var y, Var dy) { return dy * (1 - y * y); }
+Var sigmoid(Var y, Var dy) { return dy * (1 - y) * y; }
+Var rsqrt(Var y, Var dy) { return (dy * y) * (y * y) * -0.5; }
+Var sqrt(Var y, Var dy) { return (dy * 0.5) / y; }
+Var reciprocal(Var y, Var dy) { return -(y * y * dy); }
+
+void leaky_relu(OpContext& c) {
+  c.expect_inputs(2);
+  const Var dy(c.b, c.in[0]), x(c.b, c.in[1]);
+  c.out = {select(x > 0, dy, dy * c.real("alpha", 0.2)).value};
 }
-Formula leaky_relu(OpContext& c, const Formula& dy, const Formula& x) {
-  return x.with("greater", 0).choose(dy, dy * c.real("alpha", 0.2));
-}
-Formula elu(OpContext&, const Formula& dy, const Formula& y) { return y.with("less", 0).choose((y + 1) * dy, dy); }
-Formula selu(OpContext&, const Formula& dy, const Formula& y) {
-  return y.with("less", 0).choose(dy * (y + 1.7580993408473768), dy * 1.0507009873554805);
-}
-Formula softplus(OpContext&, const Formula& dy, const Formula& x) { return dy / (x.of("neg").of("exp") + 1); }
-Formula softsign(OpContext&, const Formula& dy, const Formula& x) { return dy / (x.of("abs") + 1).of("square"); }
-Formula tanh(OpContext&, const Formula& y, const Formula& dy) { return dy * (1 - y * y); }
-Formula sigmoid(OpContext&, const Formula& y, const Formula& dy) { return dy * (1 - y) * y; }
-Formula rsqrt(OpContext&, const Formula& y, const Formula& dy) { return (dy * y) * (y * y) * -0.5; }
-Formula sqrt(OpContext&, const Formula& y, const Formula& dy) { return (dy * 0.5) / y; }
-Formula reciprocal(OpContext&, const Formula& y, const Formula& dy) { return (y * y * dy).of("neg"); }
 
 void l2_loss(OpContext& c) {
   c.expect_inputs(1);
   std::vector<int64_t> axes(c.rank(0));
   for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
   Value* sum = c.b.add("reduce_sum", {c.b.add("square", c.in)}, {{"axes", axes}});
-  c.out = {(Formula(c, sum) * 0.5).value()};
+  c.out = {(Var(c.b, sum) * 0.5).value};
 }
 
 /// The tensor whose shape a vector is, or null.
@@ -287,7 +286,7 @@ class StridedSliceGradient {
       std::iota(places.begin(), places.end(), 0);
       along[i] = dims_[i].size;
       Value* here = c_.b.add("equal", {c_.b.constant(Tensor::of<int64_t>(kI64, along, places)), entry.begin});
-      x = c_.b.add("select", {here, x, number_like(c_, x, 0)});
+      x = c_.b.add("select", {here, x, c_.b.scalar_like(x, 0)});
     }
     if (!open) return x;
     Value* table = c_.b.add("reshape", {joined(pads, c_.b), c_.b.ints({-1, 2})});
@@ -376,7 +375,7 @@ void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   for (size_t i = 1; i < row_shape.size(); ++i) sizes.push_back(c.b.ints({row_shape[i]})), dims.push_back(row_shape[i]);
   std::vector<Type> type{Type::tensor(all->type.dtype, Shape(dims))};
   Value* zeros =
-      c.b.add_node(op_named("broadcast_to"), {number_like(c, all, 0), joined(sizes, c.b)}, {}, {}, type)->result();
+      c.b.add_node(op_named("broadcast_to"), {c.b.scalar_like(all, 0), joined(sizes, c.b)}, {}, {}, type)->result();
   c.out = {c.b.add("scatter_update", {zeros, indices, all}, {{"from_start", true}})};
 }
 
@@ -406,7 +405,7 @@ void dynamic_stitch(OpContext& c) {
     fail(ErrorKind::invalid_model, "", "an index is negative");
   if (shape[0] > (1 << 20)) c.refuse("stitches {} rows", shape[0]);
   Value* all = rows.size() == 1 ? rows[0] : folded(c.b.add("concat", rows, {{"axis", int64_t{0}}}), c.b);
-  Value* zeros = folded(c.b.add("broadcast_to", {number_like(c, all, 0), c.b.ints(shape)}), c.b);
+  Value* zeros = folded(c.b.add("broadcast_to", {c.b.scalar_like(all, 0), c.b.ints(shape)}), c.b);
   Value* indices = c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(places.size()), 1}, places));
   c.out = {folded(c.b.add("scatter_update", {zeros, indices, all}), c.b)};
 }
@@ -419,7 +418,7 @@ constexpr Row kGradientRows[] = {
     {"InvGrad", formula<reciprocal>},
     {"InvertPermutation", invert_permutation},
     {"L2Loss", l2_loss},
-    {"LeakyReluGrad", formula<leaky_relu>},
+    {"LeakyReluGrad", leaky_relu},
     {"MirrorPadGrad", mirror_pad_gradient},
     {"ParallelDynamicStitch", dynamic_stitch},
     {"ReciprocalGrad", formula<reciprocal>},

@@ -41,16 +41,16 @@ void cholesky_gradient(OpContext& c) {
     Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
     return c.b.add("iota", {zero, size, one}, {{"dtype", kI64}});
   };
-  const Formula row(c, expand_dims(places(rank - 2), {1}, c.b)), column(c, places(rank - 1));
-  auto number = [&](double value) { return Formula(c, number_like(c, lower, value)); };
-  const Formula below = column.with("less", row).choose(number(1), number(0)),
-                share = column.with("equal", row).choose(number(0.5), below);
-  const Formula kept = column.with("less_equal", row).choose(Formula(c, dy), number(0));
-  const Formula inner = Formula(c, c.b.add("matmul", {lower, kept.value()}, {{"transpose_a", true}})) * share;
+  const Var row(c.b, expand_dims(places(rank - 2), {1}, c.b)), column(c.b, places(rank - 1));
+  auto number = [&](double value) { return Var(c.b, c.b.scalar_like(lower, value)); };
+  const Var below = select(column < row, number(1), number(0)),
+            share = select(column.apply("equal", {row}), number(0.5), below);
+  const Var kept = select(column.apply("less_equal", {row}), {c.b, dy}, number(0));
+  const Var inner = Var(c.b, c.b.add("matmul", {lower, kept.value}, {{"transpose_a", true}})) * share;
   const Attributes adjoint{{"adjoint", true}};
-  Value* left = c.b.add("triangular_solve", {lower, inner.value()}, adjoint);               // L^-T P
+  Value* left = c.b.add("triangular_solve", {lower, inner.value}, adjoint);                 // L^-T P
   Value* both = turned(c, c.b.add("triangular_solve", {lower, turned(c, left)}, adjoint));  // L^-T P L^-1
-  c.out = {((Formula(c, both) + Formula(c, turned(c, both))) * 0.5).value()};
+  c.out = {((Var(c.b, both) + Var(c.b, turned(c, both))) * 0.5).value};
 }
 
 void qr(OpContext& c) {

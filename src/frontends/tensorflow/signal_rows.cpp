@@ -32,8 +32,8 @@ Value* fitted(OpContext& c, Value* x, size_t axis, Value* length) {
     return x;
   std::vector<Value*> begins(rank, c.b.ints({0})), ends(rank, c.b.ints({kToTheEnd})), pads(2 * rank, c.b.ints({0}));
   ends[axis] = length;
-  const Formula missing = (Formula(c, length) - Formula(c, dim_of(x, axis, c.b))).with("maximum", 0).folded();
-  pads[2 * axis + 1] = missing.value();
+  const Var missing = folded(by_number(Var(c.b, length) - Var(c.b, dim_of(x, axis, c.b)), "maximum", 0));
+  pads[2 * axis + 1] = missing.value;
   Value* part = c.b.add("slice", {x, folded(joined(begins, c.b), c.b), folded(joined(ends, c.b), c.b)});
   Value* table = folded(c.b.add("reshape", {folded(joined(pads, c.b), c.b), c.b.ints({-1, 2})}), c.b);
   return c.b.add("pad", {part, table});
@@ -81,30 +81,30 @@ void make_complex(OpContext& c) {
   c.expect_inputs(2);
   if (c.in[0]->type.dtype != kF32 && c.in[0]->type.dtype != kF64)
     c.refuse("parts of {} are not supported", to_string(c.in[0]->type.dtype));
-  c.out = {joined_parts(c, {Formula(c, c.in[0]), Formula(c, c.in[1])})};
+  c.out = {joined_parts(c, {Var(c.b, c.in[0]), Var(c.b, c.in[1])})};
 }
 
 void real_part(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {parts_of(c, c.in[0]).re.value()};
+  c.out = {parts_of(c, c.in[0]).re.value};
 }
 void imaginary_part(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {parts_of(c, c.in[0]).im.value()};
+  c.out = {parts_of(c, c.in[0]).im.value};
 }
 void angle(OpContext& c) {
   c.expect_inputs(1);
   const Parts z = parts_of(c, c.in[0]);
-  c.out = {z.im.with("atan2", z.re).value()};
+  c.out = {z.im.apply("atan2", {z.re}).value};
 }
 void complex_abs(OpContext& c) {
   c.expect_inputs(1);
-  c.out = {magnitude(parts_of(c, c.in[0])).value()};
+  c.out = {magnitude(parts_of(c, c.in[0])).value};
 }
 Value* conjugate(OpContext& c, Value* z) {
   if (!is_complex(z)) return z;
   const Parts parts = parts_of(c, z);
-  return joined_parts(c, {parts.re, parts.im.of("neg")});
+  return joined_parts(c, {parts.re, parts.im.apply("neg")});
 }
 void conj(OpContext& c) {
   c.expect_inputs(1);
@@ -135,18 +135,18 @@ void audio_spectrogram(OpContext& c) {
     offsets.push_back(static_cast<double>(i));
   }
   Value* sound = c.b.add("transpose", {c.in[0]}, {{"permutation", std::vector<int64_t>{1, 0}}});
-  const Formula samples(c, as_scalar(c, dim_of(sound, 1, c.b)));
-  const Formula frames =
-      ((samples + double(stride - window)).with("maximum", 0)).with("floor_div", double(stride)).folded();
-  Value* first = c.b.add("iota", {number(c, 0), frames.value(), number(c, 1)}, {{"dtype", kI64}});
-  const Formula begins = Formula(c, expand_dims(first, {1}, c.b)) * double(stride);
-  const Formula at =
-      (begins + Formula(c, cast_to(c.b.constant(Tensor::of<double>(kF64, {window}, offsets)), kI64, c.b))).folded();
-  Value* parts = c.b.add("gather", {sound, at.value()}, {{"axis", int64_t{1}}});
+  const Var samples(c.b, as_scalar(c, dim_of(sound, 1, c.b)));
+  const Var frames =
+      folded(by_number(by_number(samples + double(stride - window), "maximum", 0), "floor_div", double(stride)));
+  Value* first = c.b.add("iota", {number(c, 0), frames.value, number(c, 1)}, {{"dtype", kI64}});
+  const Var begins = Var(c.b, expand_dims(first, {1}, c.b)) * double(stride);
+  const Var at =
+      folded(begins + Var(c.b, cast_to(c.b.constant(Tensor::of<double>(kF64, {window}, offsets)), kI64, c.b)));
+  Value* parts = c.b.add("gather", {sound, at.value}, {{"axis", int64_t{1}}});
   Value* weights = cast_to(c.b.constant(Tensor::of<double>(kF64, {window}, hann)), kF32, c.b);
   Value* pairs = c.b.add("real_dft", {c.b.add("mul", {parts, weights}), number(c, length)});
-  const Formula power(c, c.b.add("reduce_sum", {c.b.add("square", {pairs})}, {{"axes", std::vector<int64_t>{-1}}}));
-  c.out = {(c.boolean("magnitude_squared", false) ? power : power.of("sqrt")).value()};
+  const Var power(c.b, c.b.add("reduce_sum", {c.b.add("square", {pairs})}, {{"axes", std::vector<int64_t>{-1}}}));
+  c.out = {(c.boolean("magnitude_squared", false) ? power : power.apply("sqrt")).value};
 }
 
 double mel(double frequency) { return 1127 * std::log1p(frequency / 700); }
@@ -197,9 +197,9 @@ void mfcc(OpContext& c) {
     return cast_to(c.b.constant(Tensor::of<double>(kF64, {rows, columns}, numbers)), kF32, c.b);
   };
   const auto triangles = mel_triangles(c, bins.size, channels, static_cast<double>(rate.as_i64()[0]));
-  const Formula energies(c, c.b.add("matmul", {c.b.add("sqrt", {c.in[0]}), matrix(bins.size, channels, triangles)}));
-  c.out = {
-      c.b.add("matmul", {energies.with("maximum", 1e-12).of("log").value(), matrix(channels, coefficients, cosines)})};
+  const Var energies(c.b, c.b.add("matmul", {c.b.add("sqrt", {c.in[0]}), matrix(bins.size, channels, triangles)}));
+  c.out = {c.b.add(
+      "matmul", {by_number(energies, "maximum", 1e-12).apply("log").value, matrix(channels, coefficients, cosines)})};
 }
 
 constexpr Row kSignalRows[] = {

@@ -131,10 +131,10 @@ void sparse_segments_gradient(OpContext& c) {
         segments->type.shape.ranked && segments->type.shape.rank() > 0 ? segments->type.shape.dims[0] : Dim();
     c.rank(0);
     Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
-    Value* ones = c.b.add("broadcast_to", {number_like(c, dy, 1), size});
+    Value* ones = c.b.add("broadcast_to", {c.b.scalar_like(dy, 1), size});
     Value* segment_count = folded(c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
-    const Formula members = Formula(c, reduced(c, ones, segments, segment_count, "sum", true)).with("maximum", 1);
-    Value* divisor = (mode == "mean" ? members : members.of("sqrt")).value();
+    const Var members = by_number(Var(c.b, reduced(c, ones, segments, segment_count, "sum", true)), "maximum", 1);
+    Value* divisor = (mode == "mean" ? members : members.apply("sqrt")).value;
     std::vector<int64_t> column(c.rank(0), 1);
     column[0] = -1;
     dy = c.b.add("div", {dy, c.b.add("reshape", {divisor, c.b.ints(column)})});

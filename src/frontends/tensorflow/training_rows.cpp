@@ -9,10 +9,6 @@
 
 namespace cairn::tensorflow {
 
-Value* number_like(OpContext& c, const Value* like, double value) {
-  return cast_to(c.b.constant(Tensor::of<double>(kF64, {}, {value})), like->type.dtype, c.b);
-}
-
 std::optional<std::vector<Dim>> dims_told(const Value* vector) {
   if (const Tensor* sizes = constant_of(vector)) {
     if (sizes->rank() != 1 || !sizes->dtype().is_integer()) return std::nullopt;
@@ -146,7 +142,7 @@ void batch_norm_gradient(OpContext& c) {
     auto add = [&](const char* op, std::vector<Value*> in) { return c.b.add(op, std::move(in)); };
     auto spread = [&](Value* vector) { return add("reshape", {vector, c.b.ints(column)}); };
     Value* wide = cast_to(dy, dtype, c.b);
-    Value* factor = add("rsqrt", {add("add", {variance, number_like(c, variance, epsilon)})});
+    Value* factor = add("rsqrt", {add("add", {variance, c.b.scalar_like(variance, epsilon)})});
     Value* centred = add("sub", {cast_to(x, dtype, c.b), spread(mean)});
     Value* dx = add("mul", {wide, spread(add("mul", {scale, factor}))});
     Value* steep = c.b.add("reduce_sum", {add("mul", {wide, centred})}, {{"axes", axes}});
@@ -167,7 +163,7 @@ void softmax_cross_entropy(OpContext& c) {
     for (size_t i = 0; i < 2; ++i) same &= x->type.shape.dims[i] != Dim(1) || other->type.shape.dims[i] == Dim(1);
     if (same) return x;
     // Adding zeros of the other's shape repeats x by the rules of broadcasting.
-    return c.b.add("add", {x, c.b.add("mul", {other, number_like(c, other, 0)})});
+    return c.b.add("add", {x, c.b.add("mul", {other, c.b.scalar_like(other, 0)})});
   };
   auto* made = c.b.add_node(op_named("softmax_cross_entropy"), {widened(logits, labels), widened(labels, logits)});
   c.out = {made->result(0), made->result(1)};
@@ -225,8 +221,9 @@ struct Response {
       fail(ErrorKind::invalid_model, "", "must have images of 4 dims and a depth_radius of 0 to 1024, found {} and {}",
            x->type.shape.rank(), radius);
     Value* squares = window_sum(c, c.b.add("mul", {x, x}), radius);
-    level = c.b.add("add", {c.b.add("mul", {squares, number_like(c, x, alpha)}), number_like(c, x, c.real("bias", 1))});
-    factor = c.b.add("pow", {level, number_like(c, x, -beta)});
+    level =
+        c.b.add("add", {c.b.add("mul", {squares, c.b.scalar_like(x, alpha)}), c.b.scalar_like(x, c.real("bias", 1))});
+    factor = c.b.add("pow", {level, c.b.scalar_like(x, -beta)});
   }
   double alpha, beta;
   int64_t radius;
@@ -247,7 +244,7 @@ void local_response_gradient(OpContext& c) {
   const Response response(c, x);
   Value* shares = c.b.add("div", {c.b.add("mul", {dy, y}), response.level});
   Value* others = c.b.add("mul", {x, window_sum(c, shares, response.radius)});
-  Value* scale = number_like(c, x, 2 * response.alpha * response.beta);
+  Value* scale = c.b.scalar_like(x, 2 * response.alpha * response.beta);
   c.out = {c.b.add("sub", {c.b.add("mul", {dy, response.factor}), c.b.add("mul", {others, scale})})};
 }
 

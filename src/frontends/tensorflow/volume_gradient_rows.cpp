@@ -267,7 +267,7 @@ void max_pool3d_gradient(OpContext& c) {
     for (taps[1] = 0; taps[1] < window[1]; ++taps[1])
       for (taps[2] = 0; taps[2] < window[2]; ++taps[2]) {
         Value* largest = c.b.add("equal", {volume.seen_by(taps, x, 3), y});
-        Value* share = c.b.add("select", {largest, dy, number_like(c, dy, 0)});
+        Value* share = c.b.add("select", {largest, dy, c.b.scalar_like(dy, 0)});
         Value* part = volume.put_back(taps, share, 3);
         sum = sum == nullptr ? part : c.b.add("add", {sum, part});
       }

@@ -15,10 +15,10 @@ Attributes window_attributes(const Image& image) {
 Value* as_vector(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
 
 /// The number of elements of one image of x, as a scalar.
-Formula elements_of_image(OpContext& c, Value* x) {
+Var elements_of_image(OpContext& c, Value* x) {
   Value* sizes = folded(c.b.add("shape_of", {x}), c.b);
   Value* product = c.b.add("reduce_prod", {part_of(sizes, 1, 4, c.b)}, {{"axes", std::vector<int64_t>{0}}});
-  return Formula(c, folded(product, c.b));
+  return Var(c.b, folded(product, c.b));
 }
 
 void max_pool_with_places(OpContext& c) {
@@ -29,7 +29,7 @@ void max_pool_with_places(OpContext& c) {
   Value* at = c.b.add("max_pool2d_indices", {x}, window_attributes(image));
   Value* y = c.b.add("gather", {as_vector(c, x), at}, {{"axis", int64_t{0}}});
   const DType dtype = c.dtype("Targmax", kDtInt64);
-  if (!c.boolean("include_batch_in_index", false)) at = Formula(c, at).with("mod", elements_of_image(c, x)).value();
+  if (!c.boolean("include_batch_in_index", false)) at = Var(c.b, at).apply("mod", {elements_of_image(c, x)}).value;
   c.out = {y, cast_to(at, dtype, c.b)};
 }
 
@@ -43,7 +43,7 @@ void max_pool_gradient_by_places(OpContext& c) {
     Value* images = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
     Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
     Value* number = expand_dims(c.b.add("iota", {zero, images, one}, {{"dtype", kI64}}), {1, 2, 3}, c.b);
-    at = (Formula(c, at) + Formula(c, number) * elements_of_image(c, x)).value();
+    at = (Var(c.b, at) + Var(c.b, number) * elements_of_image(c, x)).value;
   }
   Value* count = folded(c.b.add("size_of", {x}), c.b);
   Value* sums = c.b.add("segment_reduce", {as_vector(c, c.in[1]), as_vector(c, at), count},
