@@ -103,6 +103,18 @@ std::vector<OpDef> make_host_rows() {
        .reference = identity,
        .oracle = {"x"},
        .cases = {"f32[2, 3]", "i64[]", "f64[0, 2]"}},
+      {.name = "dropout",
+       .summary =
+           "x itself; when a model is trained, each element is 0 with the probability `rate` and else divided by "
+           "1 - rate, and `broadcast` names the axes along which all elements share their fate",
+       .inputs = {{"x", Accepts::floats}},
+       .attributes = {{"rate", AttrKind::number}, {"broadcast", AttrKind::integers, std::vector<int64_t>{}}},
+       .traits = kView | kInPlace,
+       .infer = [](InferContext& context) { context.result(context.input(0)); },
+       .gradient = [](GradientContext& c) { c.set(0, c.dy()); },
+       .reference = identity,
+       .oracle = {"x"},
+       .cases = {"f32[2, 3] {rate = 0.5}", "f64[0, 2] {rate = 0}"}},
       {.name = "after",
        .summary = "x itself, once the others are computed: what is made from it is not one with what is made from x",
        .inputs = {{"x", Accepts::any}, {"others", Accepts::any, InputDef::Arity::variadic}},

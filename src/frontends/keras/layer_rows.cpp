@@ -14,6 +14,24 @@ void identity(LayerContext& c) {
   c.out = c.in;
 }
 
+/// Acts in training alone. Spatial forms drop whole channels.
+void dropout(LayerContext& c) {
+  c.expect_inputs(1);
+  const double rate = c.number("rate", 0.5);
+  if (!(rate >= 0 && rate < 1) || !c.in[0]->type.dtype.is_float()) return identity(c);
+  std::vector<int64_t> shared;
+  if (c.target != nullptr) {
+    const bool first = c.text("data_format", "channels_last") == "channels_first";
+    const auto rank = static_cast<int64_t>(c.rank());
+    for (int64_t i = 1; i < rank; ++i)
+      if (i != (first ? 1 : rank - 1)) shared.push_back(i);
+  }
+  if (const Json* shape = c.find("noise_shape"); shape != nullptr && shape->is_array())
+    for (size_t i = 0; i < shape->size(); ++i)
+      if ((*shape)[i] == 1) shared.push_back(static_cast<int64_t>(i));
+  c.out = {c.b.add("dropout", {c.in[0]}, {{"rate", rate}, {"broadcast", shared}})};
+}
+
 void dense(LayerContext& c) {
   c.expect_inputs(1);
   if (c.rank() < 2) c.refuse("the input has {} dims, expected 2 or more", c.rank());
@@ -320,7 +338,7 @@ constexpr Row kLayerRows[] = {
     {"Concatenate", concatenate, nullptr, kOwn},
     {"Dense", dense, nullptr, kPass},
     {"Dot", dot},
-    {"Dropout", identity, nullptr, kPass},
+    {"Dropout", dropout, nullptr, kPass},
     {"ELU", elu, nullptr, kPass},
     {"EinsumDense", einsum_dense, nullptr, kPass},
     {"Embedding", embedding, nullptr, kOwn},
@@ -348,9 +366,9 @@ constexpr Row kLayerRows[] = {
     {"Rescaling", rescaling},
     {"Reshape", reshape},
     {"Softmax", softmax},
-    {"SpatialDropout1D", identity, nullptr, kPass},
-    {"SpatialDropout2D", identity, nullptr, kPass},
-    {"SpatialDropout3D", identity, nullptr, kPass},
+    {"SpatialDropout1D", dropout, "dropout", kPass},
+    {"SpatialDropout2D", dropout, "dropout", kPass},
+    {"SpatialDropout3D", dropout, "dropout", kPass},
     {"Subtract", merge, "sub", kPass},
     {"SyncBatchNormalization", batch_normalization, nullptr, kPass},
     {"ThresholdedReLU", thresholded_relu, nullptr, kPass},

@@ -7,6 +7,7 @@
 #include "frontends/reshape.h"
 #include "frontends/values.h"
 #include "frontends/volume.h"
+#include "ir/expression.h"
 
 namespace cairn::onnx {
 namespace {
@@ -152,12 +153,22 @@ Value* per_channel(OpContext& c, Value* vector) {
   return c.b.add("reshape", {vector, c.b.ints(shape)});
 }
 
+/// In training mode by the statistics of x; the second and third result are how these move the kept ones.
 void batch_normalization(OpContext& c) {
   c.expect_inputs(5, 5);
-  if (c.integer("training_mode", 0) != 0) c.refuse("training_mode is not supported; export the model for inference");
   if (c.opset < 9 && c.integer("spatial", 1) == 0) c.refuse("statistics for each element are not supported");
   Attributes attributes{{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", int64_t{c.rank(0) > 1 ? 1 : 0}}};
-  c.out = {c.b.add("batch_norm", c.in, attributes)};
+  if (c.integer("training_mode", 0) == 0) {
+    c.out = {c.b.add("batch_norm", c.in, attributes)};
+    return;
+  }
+  const double momentum = c.real("momentum", 0.9f);
+  const auto* made = c.b.add_node(op_named("batch_norm_training"), {c.in[0], c.in[1], c.in[2]}, attributes);
+  c.out = {made->result(0)};
+  for (size_t i : {1, 2}) {
+    const Var kept(c.b, c.in[i + 2]), batch(c.b, made->result(i));
+    c.out.push_back((kept * momentum + cast(batch, kept.dtype()) * (1 - momentum)).value);
+  }
 }
 
 /// x over the root of the mean of its squares along the axes.
@@ -329,14 +340,17 @@ void layer_normalization(OpContext& c) {
   c.out = {c.b.add("layer_norm", {c.in[0], c.in[1], offset}, {{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", axis}})};
 }
 
+/// Up to operator set 11 the ratio is an attribute, and training is none of the graph's concerns.
 void dropout(OpContext& c) {
   c.expect_inputs(1, 3);
-  if (c.given(2)) {
-    auto training = c.constant(2);
-    if (!training || training->count() != 1 || whole_numbers(*training)[0] != 0)
-      c.refuse("dropout in training mode is not supported");
+  double ratio = c.real("ratio", 0.5);
+  if (c.given(1)) {
+    auto given = c.constant(1);
+    if (!given || given->count() != 1) c.refuse("the ratio must be a constant");
+    ratio = real_numbers(*given)[0];
   }
-  c.out = {c.in[0]};
+  if (!(ratio >= 0 && ratio < 1)) fail(ErrorKind::invalid_model, "", "the ratio is {}, expected 0 to 1", ratio);
+  c.out = {c.b.add("dropout", {c.in[0]}, {{"rate", ratio}})};
 }
 
 constexpr Row kNetworkRows[] = {
