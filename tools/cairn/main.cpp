@@ -24,6 +24,7 @@ Examples:
   cairn show saved_model/                      signatures, operators, size, what is not supported
   cairn convert saved_model/ -o model.om       one file that runs anywhere Cairn runs
   cairn run model.om --input x=image.npy       outputs as a table; -o FOLDER keeps them
+  cairn train model.onnx --data xy.npz -o t.onnx  new weights from examples
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
   cairn verify model.om --against saved_model/ compares with the framework that made it
   cairn diff model.om model.onnx               the first operator that computes something else
@@ -85,6 +86,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_freeze(app, run);
   add_convert(app, run);
   add_run(app, run);
+  add_train(app, run);
   add_bench(app, run);
   add_verify(app, run);
   add_diff(app, run);

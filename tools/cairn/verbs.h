@@ -20,6 +20,7 @@ void add_show(Verb& app, Run& run);
 void add_freeze(Verb& app, Run& run);
 void add_convert(Verb& app, Run& run);
 void add_run(Verb& app, Run& run);
+void add_train(Verb& app, Run& run);
 void add_bench(Verb& app, Run& run);
 void add_verify(Verb& app, Run& run);
 void add_diff(Verb& app, Run& run);
