@@ -246,9 +246,9 @@ double fourier_flops(const InferContext& context) {
 void dft_rule(GradientContext& g) {
   const bool inverse = g.attr.boolean("inverse");
   const Sizes sizes = sizes_of(g, g.x(0));
-  const Var length = sizes[axis_from_start(g.attr.integer("axis"), sizes.size())].as(g.dy().dtype());
+  const Size& length = sizes[axis_from_start(g.attr.integer("axis"), sizes.size())];
   const Var back = g.dy().apply("dft", {}, {{"axis", g.attr.integer("axis")}, {"inverse", !inverse}});
-  g.set(0, inverse ? back / length : back * length);
+  g.set(0, inverse ? divided(back, length) : multiplied(back, length));
 }
 
 // The first `size` elements along an axis, zeros where there are fewer.
@@ -285,7 +285,7 @@ void real_dft_rule(GradientContext& g) {
                                            return order;
                                          }()),
                                g.x(1).number(0));
-  g.set(0, resized(real * length.as(real.dtype()), axis, length, sizes[axis]));
+  g.set(0, resized(multiplied(real, length), axis, length, sizes[axis]));
 }
 
 // All numbers but the first, and of even lengths the last, stand for themselves and their mirror image.
@@ -296,8 +296,8 @@ void inverse_real_dft_rule(GradientContext& g) {
   const Var bins = g.dy().apply("real_dft", {g.x(1)});
   const Var number = counting(Size(bins, axis)), twice = number * 2;
   const Var single = number.apply("equal", {number.number(0)}).apply("or", {twice.apply("equal", {length.scalar()})});
-  const Var weight = select(single, g.dy().number(1), g.dy().number(2)) / length.as(g.dy().dtype());
-  const Var weighted = bins * reshape(weight, {Size(bins, axis), Size(g.b, 1)});
+  const Var weight = select(single, g.dy().number(1), g.dy().number(2));
+  const Var weighted = divided(bins * reshape(weight, {Size(bins, axis), Size(g.b, 1)}), length);
   g.set(0, resized(weighted, axis, Size(bins, axis), sizes[axis]));
 }
 

@@ -92,6 +92,21 @@ Var as_vector(Builder& b, const Sizes& sizes) {
   return {b, b.add("concat", parts, {{"axis", int64_t{0}}})};
 }
 
+namespace {
+
+Var in_f32(Var x) { return x.dtype().bits < 32 ? cast(x, kF32) : x; }
+
+}  // namespace
+
+Var divided(Var x, const Size& size) {
+  const Var wide = in_f32(x);
+  return cast(wide / size.as(wide.dtype()), x.dtype());
+}
+Var multiplied(Var x, const Size& size) {
+  const Var wide = in_f32(x);
+  return cast(wide * size.as(wide.dtype()), x.dtype());
+}
+
 size_t axis_from_start(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }

@@ -56,6 +56,9 @@ Size product_of(Builder& b, const Sizes& sizes, size_t first, size_t last);
 Size count_of(Var x);
 /// i64[n]
 Var as_vector(Builder& b, const Sizes& sizes);
+/// x / size and x * size; of 16-bit floats in f32, because a size may be more than they hold.
+Var divided(Var x, const Size& size);
+Var multiplied(Var x, const Size& size);
 /// A possibly negative axis counted from the start.
 size_t axis_from_start(int64_t axis, size_t rank);
 

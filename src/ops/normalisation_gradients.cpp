@@ -25,9 +25,10 @@ void batch_norm_training_rule(GradientContext& g) {
   const size_t axis = axis_from_start(g.attr.integer("axis"), sizes.size());
   column[axis] = sizes[axis];
   sizes.erase(sizes.begin() + static_cast<int64_t>(axis));
-  const Var count = product_of(g.b, sizes, 0, sizes.size()).as(scale.dtype());
+  const Size count = product_of(g.b, sizes, 0, sizes.size());
   const Var centred = cast(x, scale.dtype()) - reshape(g.y(1), column);
-  const Var by_mean = reshape(g.dy(1) / count, column), by_variance = centred * reshape(g.dy(2) * 2 / count, column);
+  const Var by_mean = reshape(divided(g.dy(1), count), column),
+            by_variance = centred * reshape(divided(g.dy(2) * 2, count), column);
   const Var dx = cast(broadcast_to_like(by_mean + by_variance, x), x.dtype());
   g.set(0, g.has_dy(0) ? Var{g.b, g.made(0)} + dx : dx);
 }

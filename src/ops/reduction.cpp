@@ -267,7 +267,7 @@ void reduce_mean_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(0));
   Size count(g.b, 1);
   for (int64_t axis : g.attr.integers("axes")) count = count * sizes[axis_from_start(axis, sizes.size())];
-  g.set(0, broadcast_to_like(with_reduced_axes(g, g.dy() / count.as(g.dy().dtype())), g.x(0)));
+  g.set(0, broadcast_to_like(with_reduced_axes(g, divided(g.dy(), count)), g.x(0)));
 }
 // In equal parts to all elements that have the extreme value.
 void reduce_extreme_rule(GradientContext& g) {

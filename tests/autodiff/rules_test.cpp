@@ -424,6 +424,20 @@ TEST(Rules, GiveEachGradientAlone) { check_all(check_parts, {}); }
 
 TEST(Rules, NeedNoSizes) { check_all(check_open_sizes, {"qr", "svd"}); }
 
+// A mean of more elements than the largest f16.
+TEST(Rules, OfSmallFloatsHoldLargeSizes) {
+  Program program;
+  Builder b(program.block);
+  const Var x{b, program.block.add_param(Type::tensor(kF16, Shape{80000}), "x")};
+  const Var mean = reduce_mean(x, {0}), dy = cast(mean.number(0.5), kF16);
+  GradientContext g(b, *mean.value->producer, {x.value}, {mean.value}, {dy.value}, {true});
+  op_named("reduce_mean").gradient(g);
+  program.block.results = {g.made(0)};
+  const Tensor made =
+      evaluate(program.block, std::vector<HostValue>{{Tensor::zeros(kF16, {80000}), nullptr}})[0].tensor;
+  EXPECT_NEAR(made.as_f64()[79999], 0.5 / 80000, 1e-7);
+}
+
 // A float result of float data needs a rule, or a reason why there is none.
 TEST(Rules, AreThereOrSayWhyNot) {
   for (const OpDef* op : all_ops()) {
