@@ -25,6 +25,8 @@ void Problems::refused(const std::string& op, const std::string& node, const Err
   add_once(entries_[{op, error.what()}], node);
 }
 
+static constexpr const char* kNoCut = "no cut that was tried leaves a model without it";
+
 std::string Problems::fix(const Entry& entry, const Remedies& remedies,
                           const std::function<bool(const std::vector<std::string>&, bool)>& holds) {
   std::string text;
@@ -33,7 +35,7 @@ std::string Problems::fix(const Entry& entry, const Remedies& remedies,
       text = fmt::format("cut above it: --out_nodes=\"{}\"", fmt::join(*ends, ";"));
   if (holds(remedies.below, false))
     text += fmt::format("{}feed the rest: --cut=\"{}\"", text.empty() ? "" : "; or ", fmt::join(remedies.below, ";"));
-  return text.empty() ? "no cut that was tried leaves a model without it" : text;
+  return text.empty() ? kNoCut : text;
 }
 
 namespace {
@@ -70,9 +72,10 @@ void Problems::raise(const std::string& file, const Remedies& remedies) const {
     problem.message = key.second;
     for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
     if (remedies.attempt) problem.fix = fix(entry, remedies, holds);
-    if (entry.unknown && is_of_domain(key.first))
-      problem.fix = fmt::format("load the library that has it: --op-library=FILE{}{}",
-                                problem.fix.empty() ? "" : "; or ", problem.fix);
+    if (entry.unknown && is_of_domain(key.first)) {
+      const bool cut = !problem.fix.empty() && problem.fix != kNoCut;
+      problem.fix = "load the library that has it: --op-library=FILE" + (cut ? "; or " + problem.fix : "");
+    }
     unknown += entry.unknown;
     report.add(std::move(problem));
   }

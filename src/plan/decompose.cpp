@@ -52,7 +52,10 @@ Block parts_of(const Module& module, const Node& node) {
   return block;
 }
 
-bool has_parts(const Node& node) { return node.op->decompose || can_widen(node); }
+/// Where a user gives a kernel as well, that is what is meant.
+bool has_parts(const Node& node) {
+  return (node.op->decompose && !(node.op->user && node.op->reference)) || can_widen(node);
+}
 
 bool all_static(const Node& node) {
   return std::none_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return is_host_object(x->type); }) &&

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "atc_request.h"
+#include "capi/user_op.h"
 #include "ir/result_marks.h"
 #include "model_json.h"
 #include "open_sizes.h"
@@ -144,6 +145,8 @@ class Tool {
   }
 
   void work() {
+    capi::load_op_libraries(options_.get("op_library"));
+    capi::load_op_libraries_of_environment();  // whose plug-ins may name operators of those
     std::string mode = options_.get("mode");
     if (options_.has("singleop")) return single_operators();
     if (mode == "0") return convert();

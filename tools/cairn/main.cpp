@@ -92,6 +92,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_diff(app, run);
   add_why(app, run);
   add_check(app, run);
+  add_op(app, run);
   app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_verb("migrate", "move training scripts to this platform").prefix_command();
@@ -106,6 +107,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
     StopScope limit({.max_seconds = time_limit()});
+    load_libraries();
     return run();
   } catch (const ReportError& error) {
     return report_error(error, verb, json);

@@ -187,6 +187,7 @@ int msame_main(const std::vector<std::string>& arguments) {
       "  msame --model bert.om --dymBatch 8 --loop 20");
   if (std::optional<int> status = app.parse(arguments)) return *status;
   try {
+    load_libraries();
     if (msame.profiler && msame.dump) fail(ErrorKind::invalid_argument, "--profiler", "excludes --dump");
     if ((msame.profiler || msame.dump) && msame.output.empty())
       fail(ErrorKind::invalid_argument, "--output", "is needed with --profiler and --dump");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "capi/user_op.h"
 #include "frontends/tensorflow/saved_model.h"
 #include "ir/text.h"
 #include "model/foreign_om.h"
@@ -257,10 +258,22 @@ int show_model(const Show& show) {
 }  // namespace
 
 namespace {
-double max_seconds = 0;  // the options of all verbs are bound here: one of them is chosen
+// The options of all verbs are bound here: one of them is chosen.
+double max_seconds = 0;
+std::vector<std::string> op_libraries;
 }  // namespace
 
 double time_limit() { return max_seconds; }
+
+void load_libraries() {
+  for (const std::string& list : op_libraries) capi::load_op_libraries(list);
+  capi::load_op_libraries_of_environment();  // whose plug-ins may name operators of those
+}
+
+void add_op_library_option(Verb& verb) {
+  verb.add_option("--op-library,--op_library", op_libraries, "shared libraries with operators, or folders of them")
+      .delimiter(',');
+}
 
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("model", arguments.path,
@@ -275,6 +288,7 @@ void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("--replace", arguments.replace, "go on past what is not supported: NODE=identity, zeros or input")
       .delimiter(';');
   verb.add_option("--cut", arguments.cut, "nodes whose results become inputs of the model").delimiter(';');
+  add_op_library_option(verb);
   verb.add_option("--max-seconds,--max_seconds", max_seconds, "stop when it takes longer; 0: any time")
       .within(0.0, 1e9);
   verb.add_flag("--json", json, "print JSON");

@@ -10,11 +10,14 @@ namespace cairn::cli {
 
 using Run = std::function<int()>;
 
-/// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature, --max-seconds and --json.
+/// MODEL, --input-shape, --batch, --threads, --engines, --out-nodes, --signature, --op-library, --max-seconds and --json.
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json);
 
 /// --max-seconds of the command, which is one of the model options; 0: any time.
 double time_limit();
+void add_op_library_option(Verb& verb);
+/// Loads the libraries of operators that the environment and --op-library name.
+void load_libraries();
 
 void add_show(Verb& app, Run& run);
 void add_freeze(Verb& app, Run& run);
@@ -26,6 +29,7 @@ void add_verify(Verb& app, Run& run);
 void add_diff(Verb& app, Run& run);
 void add_why(Verb& app, Run& run);
 void add_check(Verb& app, Run& run);
+void add_op(Verb& app, Run& run);
 
 /// The platform's own tools: arguments without the program's name.
 int atc_main(const std::vector<std::string>& arguments);
