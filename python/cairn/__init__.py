@@ -13,8 +13,31 @@ import warnings
 from cairn import _cairn, ops
 from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
 from cairn.gradients import grad, jvp, vjp
+from cairn.user_ops import Builder, Value, load_op_library, op
 
-__all__ = ["Dump", "Error", "List", "Model", "Module", "Port", "Profiler", "Range", "aipp_parameters", "convert", "grad", "jvp", "load", "ops", "run_op", "text", "vjp"]
+__all__ = [
+    "Builder",
+    "Dump",
+    "Error",
+    "List",
+    "Model",
+    "Module",
+    "Port",
+    "Profiler",
+    "Range",
+    "Value",
+    "aipp_parameters",
+    "convert",
+    "grad",
+    "jvp",
+    "load",
+    "load_op_library",
+    "op",
+    "ops",
+    "run_op",
+    "text",
+    "vjp",
+]
 
 
 def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):

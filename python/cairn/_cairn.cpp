@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "operators.h"
+#include "user_ops.h"
 
 namespace nb = nanobind;
 using namespace cairn_python;
@@ -163,7 +164,12 @@ class Model {
   std::string plan(nb::args arguments) const {
     Inputs inputs = read(arguments);
     char* text = nullptr;
-    check(cairn_model_plan(model_.get(), inputs.data(), inputs.size(), &text));
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;  // operators written in Python take it
+      status = cairn_model_plan(model_.get(), inputs.data(), inputs.size(), &text);
+    }
+    check(status);
     return take_text(text);
   }
 
@@ -273,6 +279,7 @@ NB_MODULE(_cairn, module) {
     return take_text(folder);
   });
   add_operators(module);
+  add_user_ops(module, &check);
   module.def("_aipp_parameters", [](const std::string& config, int64_t images) {
     size_t size = 0;
     check(cairn_aipp_parameters(config.c_str(), images, nullptr, &size));

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cairn/cairn.h"
@@ -32,6 +33,7 @@ class Attributes {
 
   void add(const char* name, nb::object value) {
     if (nb::hasattr(value, "tolist")) value = value.attr("tolist")();  // NumPy's arrays and numbers
+    if (nb::hasattr(value, "itemsize") && nb::hasattr(value, "kind")) return add_dtype(name, value);
     CairnAttribute made{name, CAIRN_ATTRIBUTE_BOOLEAN, {}};
     auto& to = made.value;
     if (nb::isinstance<nb::bool_>(value)) {
@@ -51,6 +53,22 @@ class Attributes {
       refuse(name, value);
     }
     list_.push_back(made);
+  }
+
+  /// A numpy.dtype.
+  void add_dtype(const char* name, const nb::object& value) {
+    constexpr std::pair<char, CairnTypeCode> kKinds[] = {
+        {'i', CAIRN_INT}, {'u', CAIRN_UINT}, {'f', CAIRN_FLOAT}, {'c', CAIRN_COMPLEX}, {'b', CAIRN_BOOL}};
+    const auto kind = nb::cast<std::string>(value.attr("kind"));
+    for (auto [letter, code] : kKinds) {
+      if (kind != std::string(1, letter)) continue;
+      CairnAttribute made{name, CAIRN_ATTRIBUTE_DTYPE, {}};
+      made.value.dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * nb::cast<int>(value.attr("itemsize"))),
+                          1};
+      list_.push_back(made);
+      return;
+    }
+    refuse(name, value);
   }
 
   void add_list(CairnAttribute& made, const nb::object& value) {
