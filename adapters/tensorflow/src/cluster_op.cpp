@@ -15,51 +15,12 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/shape_inference.h"
 #include "tensorflow/core/lib/core/threadpool.h"
+#include "tensors.h"
 
 namespace cairn_tf {
 namespace {
 
 namespace tf = tensorflow;
-
-/// The fault lies in the session's keys, not in the cluster.
-bool is_setting(const Failure& failure) {
-  return failure.node == "precision_mode" || failure.node == "mixed_lists" || failure.node == "customize_dtypes";
-}
-
-tf::Status to_status(const Failure& failure, const std::string& cluster) {
-  // TensorFlow's Python side finds the node by this mark and adds the script lines that made it.
-  std::string node = failure.node.substr(0, failure.node.find(" ("));
-  std::string text = "Cairn: " + (failure.node.empty() ? cluster : failure.node) + ": " + failure.message;
-  if (!node.empty() && !is_setting(failure)) text += "\n\t [[{{node " + node + "}}]]";
-  switch (failure.status) {
-    case CAIRN_INVALID_ARGUMENT:
-    case CAIRN_INVALID_MODEL: return tf::errors::InvalidArgument(text);
-    case CAIRN_UNSUPPORTED: return tf::errors::Unimplemented(text);
-    case CAIRN_NOT_FOUND: return tf::errors::NotFound(text);
-    case CAIRN_OUT_OF_MEMORY: return tf::errors::ResourceExhausted(text);
-    case CAIRN_CANCELLED: return tf::errors::Cancelled(text);
-    default: return tf::errors::Internal(text);
-  }
-}
-
-CairnDType to_cairn(tf::DataType type) {
-  switch (type) {
-    case tf::DT_FLOAT: return {CAIRN_FLOAT, 32, 1};
-    case tf::DT_DOUBLE: return {CAIRN_FLOAT, 64, 1};
-    case tf::DT_HALF: return {CAIRN_FLOAT, 16, 1};
-    case tf::DT_BFLOAT16: return {CAIRN_BFLOAT, 16, 1};
-    case tf::DT_INT8: return {CAIRN_INT, 8, 1};
-    case tf::DT_INT16: return {CAIRN_INT, 16, 1};
-    case tf::DT_INT32: return {CAIRN_INT, 32, 1};
-    case tf::DT_INT64: return {CAIRN_INT, 64, 1};
-    case tf::DT_UINT8: return {CAIRN_UINT, 8, 1};
-    case tf::DT_UINT16: return {CAIRN_UINT, 16, 1};
-    case tf::DT_UINT32: return {CAIRN_UINT, 32, 1};
-    case tf::DT_UINT64: return {CAIRN_UINT, 64, 1};
-    case tf::DT_BOOL: return {CAIRN_BOOL, 8, 1};
-    default: return {0, 0, 0};  // refused by the engine
-  }
-}
 
 /// Random states by source node. Those of a session's graph are the session's: another fetch set continues the same stream.
 /// Those of a function lie in the cluster, as TensorFlow's lie in the kernel: tf.random.set_seed makes new kernels, which begin

@@ -1,6 +1,7 @@
 """Which engine runs a session: Cairn's, through the op library beside this file, or stock TensorFlow when
 CAIRN_ENGINE=tensorflow asks for it. Nothing else decides it, and a missing library is an error, not a silent change."""
 
+import functools
 import os
 import pathlib
 import sys
@@ -33,8 +34,34 @@ def load():
     else:
         try:
             _state["library"] = tf.load_op_library(str(LIBRARY))
+            _take_libraries_of_operators()
         except Exception as error:  # TensorFlow raises several kinds; the text is what helps
             _state["reason"] = f"{LIBRARY.name} does not load: {error}"
+
+
+def _take_libraries_of_operators():
+    """tf.load_op_library takes libraries of Cairn's operators (<cairn/op.hpp>) as well."""
+    plain = tf.load_op_library
+    if getattr(plain, "_cairn", False):
+        return
+
+    @functools.wraps(plain)
+    def load_op_library(library_filename):
+        try:
+            ours = b"cairn_register_ops" in pathlib.Path(library_filename).read_bytes()
+        except OSError:
+            ours = False
+        if not ours:
+            return plain(library_filename)
+        from npu_bridge import user_ops
+
+        return user_ops.load_op_library(library_filename)
+
+    load_op_library._cairn = True
+    for name in ("tensorflow", "tensorflow.compat.v1"):
+        if name in sys.modules:
+            sys.modules[name].load_op_library = load_op_library
+    tf.load_op_library = load_op_library
 
 
 def library():
