@@ -236,6 +236,7 @@ CairnStatus cairn_module_convert(const char* source, const char* options, const 
     require(source, "source");
     require(output, "output");
     if (report) *report = nullptr;
+    load_op_libraries_of_environment();
     Conversion conversion = conversion_of(options);
     conversion.source = expand_home(source);
     conversion.output = expand_home(output);
