@@ -13,6 +13,7 @@ import warnings
 from cairn import _cairn, ops
 from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
 from cairn.gradients import grad, jvp, vjp
+from cairn.training import Trainer, train
 from cairn.user_ops import Builder, Value, load_op_library, op
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Port",
     "Profiler",
     "Range",
+    "Trainer",
     "Value",
     "aipp_parameters",
     "convert",
@@ -36,6 +38,7 @@ __all__ = [
     "ops",
     "run_op",
     "text",
+    "train",
     "vjp",
 ]
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "cairn/training.h"
 #include "operators.h"
 #include "user_ops.h"
 
@@ -214,6 +215,129 @@ class Model {
   std::vector<Port> inputs_, outputs_;
 };
 
+struct FreeTrainer {
+  void operator()(CairnTrainer* trainer) const { cairn_trainer_free(trainer); }
+};
+
+class Trainer {
+ public:
+  Trainer(const std::string& path, const std::string& import_options, const std::string& options, int threads,
+          const std::string& engines) {
+    Limit limit(0);
+    auto module = open_module(path, import_options);
+    CairnModelOptions given{};
+    given.struct_size = sizeof given;
+    given.threads = threads;
+    given.engines = engines.empty() ? nullptr : engines.c_str();
+    CairnTrainer* trainer = nullptr;
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = cairn_trainer_create(module.get(), options.c_str(), &given, &trainer);
+    }
+    Limit::check_status(status);
+    trainer_.reset(trainer);
+    CairnPort port{};
+    port.struct_size = sizeof port;
+    for (size_t i = 0; i < cairn_trainer_input_count(trainer); ++i) {
+      check(cairn_trainer_input(trainer, i, &port));
+      inputs_.push_back(Port::of(port));
+    }
+  }
+
+  nb::tuple step(const nb::list& arrays, double rate) { return measured(arrays, &rate); }
+  nb::tuple evaluate(const nb::list& arrays) { return measured(arrays, nullptr); }
+
+  /// `watch` is called with each epoch as JSON; False ends the training.
+  void fit(const nb::list& arrays, const nb::object& validation, const std::string& options, nb::callable watch) {
+    Limit limit(0);
+    Inputs examples = read(arrays), held;
+    if (!validation.is_none()) held = read(nb::cast<nb::list>(validation));
+    if (!validation.is_none() && held.size() != examples.size())
+      raise_error("invalid_argument", "validation", "has other arrays than the examples");
+    Watch told{watch, nullptr};
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = cairn_trainer_fit(trainer_.get(), examples.data(), examples.size(), held.size() ? held.data() : nullptr,
+                                 options.c_str(), &epoch_ends, &told);
+    }
+    if (told.failure) std::rethrow_exception(told.failure);
+    Limit::check_status(status);
+  }
+
+  nb::dict state() {
+    std::vector<Output> outputs;
+    check(cairn_trainer_states(trainer_.get(), allocate_output, &outputs));
+    nb::dict states;
+    CairnPort port{};
+    port.struct_size = sizeof port;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      check(cairn_trainer_state(trainer_.get(), i, &port));
+      states[port.name] = outputs[i].array();
+    }
+    return states;
+  }
+
+  void restore(const nb::dict& states) {
+    Inputs inputs;
+    CairnPort port{};
+    port.struct_size = sizeof port;
+    for (size_t i = 0; i < cairn_trainer_state_count(trainer_.get()); ++i) {
+      check(cairn_trainer_state(trainer_.get(), i, &port));
+      nb::str name(port.name);
+      if (!states.contains(name)) raise_error("invalid_argument", port.name, "is not given");
+      inputs.add(states[name], port.name, numpy_name(port.dtype));
+    }
+    check(cairn_trainer_restore(trainer_.get(), inputs.data(), inputs.size()));
+  }
+
+  void save(const std::string& path) { check(cairn_trainer_save(trainer_.get(), path.c_str())); }
+  const std::vector<Port>& inputs() const { return inputs_; }
+
+ private:
+  struct Watch {
+    nb::callable call;
+    std::exception_ptr failure;
+  };
+
+  static int32_t epoch_ends(void* user, const char* epoch) {
+    auto& watch = *static_cast<Watch*>(user);
+    nb::gil_scoped_acquire acquire;
+    try {
+      return watch.call(nb::str(epoch)).is(nb::bool_(false)) ? 0 : 1;
+    } catch (...) {
+      watch.failure = std::current_exception();
+      return 0;
+    }
+  }
+
+  nb::tuple measured(const nb::list& arrays, const double* rate) {
+    Limit limit(0);
+    Inputs batch = read(arrays);
+    double loss = 0, accuracy = 0;
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = rate ? cairn_trainer_step(trainer_.get(), batch.data(), batch.size(), *rate, &loss, &accuracy)
+                    : cairn_trainer_evaluate(trainer_.get(), batch.data(), batch.size(), &loss, &accuracy);
+    }
+    Limit::check_status(status);
+    return nb::make_tuple(loss, accuracy);
+  }
+
+  Inputs read(const nb::list& arrays) const {
+    Inputs inputs;
+    for (size_t i = 0; i < arrays.size(); ++i)
+      inputs.add(arrays[i], i < inputs_.size() ? inputs_[i].name : "",
+                 i < inputs_.size() ? inputs_[i].dtype : "float32");
+    return inputs;
+  }
+
+  std::unique_ptr<CairnTrainer, FreeTrainer> trainer_;
+  std::vector<Port> inputs_;
+};
+
 }  // namespace
 
 NB_MODULE(_cairn, module) {
@@ -259,6 +383,17 @@ NB_MODULE(_cairn, module) {
                Limit::check_status(status);
                return take_text(report);
              });
+
+  nb::class_<Trainer>(module, "_Trainer")
+      .def(nb::init<const std::string&, const std::string&, const std::string&, int, const std::string&>())
+      .def("step", &Trainer::step)
+      .def("evaluate", &Trainer::evaluate)
+      .def("fit", &Trainer::fit, nb::arg("arrays"), nb::arg("validation").none(), nb::arg("options"), nb::arg("watch"))
+      .def("state", &Trainer::state)
+      .def("restore", &Trainer::restore)
+      .def("save", &Trainer::save)
+      .def_prop_ro("inputs", &Trainer::inputs);
+
   module.def("_profile_start", [](const std::string& options) { check(cairn_profile_start(options.c_str())); });
   module.def("_profile_stop", [] {
     char* folder = nullptr;

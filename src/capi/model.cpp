@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "capi/handles.h"
+#include "capi/ports.h"
 #include "capi/run_setup.h"
 #include "ir/result_marks.h"
 #include "observe/dump.h"
@@ -14,7 +15,7 @@ using namespace cairn;
 using namespace cairn::capi;
 using Json = nlohmann::ordered_json;
 
-namespace {
+namespace cairn::capi {
 
 std::vector<CairnModel::Port> ports_of(const std::vector<Port>& ports) {
   std::vector<CairnModel::Port> list;
@@ -26,14 +27,20 @@ std::vector<CairnModel::Port> ports_of(const std::vector<Port>& ports) {
   return list;
 }
 
+void hand_port(const std::vector<CairnModel::Port>& ports, size_t index, CairnPort* port) {
+  if (index >= ports.size()) fail(ErrorKind::invalid_argument, "index", "is {}, there are {}", index, ports.size());
+  const auto& entry = ports[index];
+  hand_out({0, entry.name.c_str(), entry.dtype, entry.ranked ? static_cast<int32_t>(entry.dims.size()) : -1,
+            entry.dims.data()},
+           port, "port");
+}
+
+}  // namespace cairn::capi
+
+namespace {
+
 CairnStatus port_at(const std::vector<CairnModel::Port>& ports, size_t index, CairnPort* port) {
-  return guarded([&] {
-    if (index >= ports.size()) fail(ErrorKind::invalid_argument, "index", "is {}, there are {}", index, ports.size());
-    const auto& entry = ports[index];
-    hand_out({0, entry.name.c_str(), entry.dtype, entry.ranked ? static_cast<int32_t>(entry.dims.size()) : -1,
-              entry.dims.data()},
-             port, "port");
-  });
+  return guarded([&] { hand_port(ports, index, port); });
 }
 
 Json describe(const Module& module, const Plan& plan) {
