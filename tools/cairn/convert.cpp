@@ -19,7 +19,7 @@ bool is_taken(const OptionDef& option) {
   constexpr std::string_view kElsewhere[] = {"model",      "framework", "singleop",     "om",
                                              "output",     "json",      "check_report", "save_original_model",
                                              "out_nodes",  "dump_mode", "op_name_map",  "display_model_info",
-                                             "input_shape"};
+                                             "input_shape", "op_library"};
   constexpr std::string_view kGroups[] = {"Input", "Output", "Precision", "Optimisation"};
   return option.status == OptionStatus::acts && (option.doors & kAtc) &&
          std::count(std::begin(kGroups), std::end(kGroups), option.group) > 0 &&
