@@ -15,18 +15,18 @@ const Type& checked_element(const InferContext& context, const Type& element) {
   return element;
 }
 
-const Type& element_type(const InferContext& context) {
+const Type& list_element(const InferContext& context) {
   const auto& elements = context.input(0).elements;
   if (elements.size() != 1) context.fail("{} is no list", to_string(context.input(0)));
   return checked_element(context, elements[0]);
 }
 
 void check_element(const InferContext& context, size_t i) {
-  if (!compatible(element_type(context), context.input(i)))
-    context.fail("an element is {}, found {}", to_string(element_type(context)), to_string(context.input(i)));
+  if (!compatible(list_element(context), context.input(i)))
+    context.fail("an element is {}, found {}", to_string(list_element(context)), to_string(context.input(i)));
 }
 
-const List& list_of(const KernelContext& context) {
+const List& list_in(const KernelContext& context) {
   if (!context.value(0).list) context.fail("the list is undefined");
   return *context.value(0).list;
 }
@@ -72,11 +72,11 @@ void make(KernelContext& context) {
 void infer_get(InferContext& context) {
   require_scalar(context, 1);
   if (context.input_count() > 2) check_element(context, 2);
-  context.result(context.input_count() > 2 ? meet(element_type(context), context.input(2)) : element_type(context));
+  context.result(context.input_count() > 2 ? meet(list_element(context), context.input(2)) : list_element(context));
 }
 
 void get(KernelContext& context) {
-  const List& list = list_of(context);
+  const List& list = list_in(context);
   const int64_t place = context.input(1).as_i64()[0];
   const bool behind = context.attr.boolean("grow") && place >= static_cast<int64_t>(list.elements.size());
   const size_t index = behind ? static_cast<size_t>(place) : index_of(context, list);
@@ -120,7 +120,7 @@ Tensor sum(const KernelContext& context, const Tensor& a, const Tensor& b) {
 }
 
 void set(KernelContext& context) {
-  const List& list = list_of(context);
+  const List& list = list_in(context);
   check_element(context, list, context.input(2));
   auto copy = std::make_shared<List>(list);
   if (const int64_t index = context.input(1).as_i64()[0];
@@ -136,7 +136,7 @@ void set(KernelContext& context) {
 }
 
 void infer_add(InferContext& context) {
-  const Type& element = element_type(context);
+  const Type& element = list_element(context);
   const Type& other = context.input(1);
   if (other.elements.size() != 1 || !compatible(element, other.elements[0]))
     context.fail("{} cannot be added to {}", to_string(other), to_string(context.input(0)));
@@ -144,7 +144,7 @@ void infer_add(InferContext& context) {
 }
 
 void add(KernelContext& context) {
-  const List& a = list_of(context);
+  const List& a = list_in(context);
   if (!context.value(1).list) context.fail("the list is undefined");
   const List& b = *context.value(1).list;
   if (a.elements.size() != b.elements.size() && !context.attr.boolean("grow"))
@@ -160,12 +160,12 @@ void add(KernelContext& context) {
 }
 
 void infer_zeros(InferContext& context) {
-  element_type(context);
+  list_element(context);
   context.result(context.input(0));
 }
 
 void zeros(KernelContext& context) {
-  auto result = std::make_shared<List>(list_of(context));
+  auto result = std::make_shared<List>(list_in(context));
   ListElements::Shared last;  // neighbours of equal dims share theirs
   for (size_t i = 0; i < result->elements.size(); ++i) {
     const ListElements::Shared& x = result->elements[i];
@@ -182,8 +182,8 @@ void infer_push(InferContext& context) {
 }
 
 void push(KernelContext& context) {
-  check_element(context, list_of(context), context.input(1));
-  auto copy = std::make_shared<List>(list_of(context));
+  check_element(context, list_in(context), context.input(1));
+  auto copy = std::make_shared<List>(list_in(context));
   const Tensor& x = context.input(1);
   const size_t count = copy->elements.size();
   copy->elements.resize(count + 1);
@@ -195,11 +195,11 @@ void push(KernelContext& context) {
 
 void infer_pop(InferContext& context) {
   context.result(context.input(0));
-  context.result(element_type(context));
+  context.result(list_element(context));
 }
 
 void pop(KernelContext& context) {
-  const List& list = list_of(context);
+  const List& list = list_in(context);
   if (list.elements.size() == 0) context.fail("the list is empty");
   const size_t last = list.elements.size() - 1;
   const ListElements::Shared& set = list.elements[last];
@@ -211,11 +211,11 @@ void pop(KernelContext& context) {
 }
 
 void size(KernelContext& context) {
-  *data<int64_t>(context.allocate(0, kI64, {})) = static_cast<int64_t>(list_of(context).elements.size());
+  *data<int64_t>(context.allocate(0, kI64, {})) = static_cast<int64_t>(list_in(context).elements.size());
 }
 
 void infer_stack(InferContext& context) {
-  const Type& element = element_type(context);
+  const Type& element = list_element(context);
   Shape result = element.shape;
   if (result.ranked) result.dims.insert(result.dims.begin(), Dim());
   context.result(element.dtype, std::move(result));
@@ -237,7 +237,7 @@ std::vector<Tensor> whole_elements(const KernelContext& context, const List& lis
   return whole;
 }
 
-void append(const std::vector<Tensor>& parts, Tensor& y) {
+void append_parts(const std::vector<Tensor>& parts, Tensor& y) {
   with_elements(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
@@ -246,14 +246,14 @@ void append(const std::vector<Tensor>& parts, Tensor& y) {
 }
 
 void stack(KernelContext& context) {
-  const List& list = list_of(context);
+  const List& list = list_in(context);
   auto parts = whole_elements(context, list);
   Dims dims = parts.empty() ? unset_dims(context, list, 0) : parts[0].dims();
   for (const Tensor& part : parts)
     if (part.dims() != dims)
       context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
   dims.insert(dims.begin(), static_cast<int64_t>(parts.size()));
-  append(parts, context.allocate(0, list.element.dtype, dims));
+  append_parts(parts, context.allocate(0, list.element.dtype, dims));
 }
 
 void infer_unstack(InferContext& context) {
@@ -281,16 +281,16 @@ void unstack(KernelContext& context) {
   context.result(0).list = std::move(list);
 }
 
-void infer_concat(InferContext& context) {
-  const Type& element = element_type(context);
+void infer_list_concat(InferContext& context) {
+  const Type& element = list_element(context);
   Shape result = element.shape;
   if (result.ranked && result.rank() == 0) context.fail("scalars have no axis to join along");
   if (result.ranked) result.dims[0] = Dim();
   context.result(element.dtype, std::move(result));
 }
 
-void concat(KernelContext& context) {
-  const List& list = list_of(context);
+void concat_list(KernelContext& context) {
+  const List& list = list_in(context);
   auto parts = whole_elements(context, list);
   Dims dims = parts.empty() ? unset_dims(context, list, 0) : parts[0].dims();
   if (dims.empty()) context.fail("scalars have no axis to join along");
@@ -300,24 +300,24 @@ void concat(KernelContext& context) {
       context.fail("elements differ: {} and {}", to_string(parts[0].type()), to_string(part.type()));
     dims[0] += part.dims()[0];
   }
-  append(parts, context.allocate(0, list.element.dtype, dims));
+  append_parts(parts, context.allocate(0, list.element.dtype, dims));
 }
 
-void infer_resize(InferContext& context) {
+void infer_list_resize(InferContext& context) {
   require_scalar(context, 1);
   context.result(context.input(0));
 }
 
-void resize(KernelContext& context) {
+void resize_list(KernelContext& context) {
   const int64_t size = context.input(1).as_i64()[0];
   check_length(context, size);
-  auto copy = std::make_shared<List>(list_of(context));
+  auto copy = std::make_shared<List>(list_in(context));
   copy->elements.resize(static_cast<size_t>(size));
   context.result(0).list = std::move(copy);
 }
 
 void unset(KernelContext& context) {
-  auto copy = std::make_shared<List>(list_of(context));
+  auto copy = std::make_shared<List>(list_in(context));
   const int64_t index = context.input(1).as_i64()[0];
   if (index < 0) context.fail("index {} is out of range for {} elements", index, copy->elements.size());
   if (static_cast<size_t>(index) < copy->elements.size()) copy->elements.set(static_cast<size_t>(index), nullptr);
@@ -325,7 +325,7 @@ void unset(KernelContext& context) {
 }
 
 void lengths(KernelContext& context) {
-  const std::vector<Tensor> parts = whole_elements(context, list_of(context));
+  const std::vector<Tensor> parts = whole_elements(context, list_in(context));
   Tensor& y = context.allocate(0, kI64, {static_cast<int64_t>(parts.size())});
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].rank() == 0) context.fail("scalars have no axis to join along");
@@ -340,7 +340,7 @@ void infer_split(InferContext& context) {
   context.result(Type::list(Type::tensor(moved_type(context, 0), std::move(rows))));
 }
 
-void split(KernelContext& context) {
+void split_list_of(KernelContext& context) {
   const Tensor& x = context.input(0);
   auto list = std::make_shared<List>();
   Shape rows = Shape::of(x.dims());
@@ -476,17 +476,17 @@ std::vector<OpDef> make_list_rows() {
                infer_stack, stack, stack_gradient),
       list_row("list_unstack", "a list of the parts of x along its first dim", {x}, infer_unstack, unstack,
                unstack_gradient),
-      list_row("list_concat", "all elements joined along their first dim", {list}, infer_concat, concat,
+      list_row("list_concat", "all elements joined along their first dim", {list}, infer_list_concat, concat_list,
                concat_gradient),
       list_row("list_split", "a list of the parts of x along its first dim that have these lengths, which add up to it",
-               {x, shape_operand("lengths")}, infer_split, split, split_gradient),
+               {x, shape_operand("lengths")}, infer_split, split_list_of, split_gradient),
       list_row(
           "list_lengths", "first dim of each element", {list},
           [](InferContext& context) { context.result(kI64, Shape{Dim()}); }, lengths, nullptr),
       list_row("list_resize", "the list with `size` elements: later ones go, new ones are unset",
-               {list, shape_operand("size")}, infer_resize, resize, resize_gradient),
+               {list, shape_operand("size")}, infer_list_resize, resize_list, resize_gradient),
       list_row("list_unset", "the list with element `index` unset; behind the last one nothing changes", {list, index},
-               infer_resize, unset, unset_gradient),
+               infer_list_resize, unset, unset_gradient),
   };
   rows[0].attributes = {{"element", AttrKind::type}};
   rows[1].attributes = {flag("grow")};

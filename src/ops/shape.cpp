@@ -145,7 +145,7 @@ void infer_concat(InferContext& context) {
   context.result(dtype, std::move(result));
 }
 
-void concat(KernelContext& context) {
+void concat_kernel(KernelContext& context) {
   allocate_results(context);
   Tensor& y = context.output(0);
   const int64_t given = context.attr.integer("axis");
@@ -296,7 +296,7 @@ std::vector<OpDef> make_shape_rows() {
        .attributes = {{"axis", AttrKind::integer}},
        .infer = infer_concat,
        .gradient = concat_rule,
-       .reference = concat,
+       .reference = concat_kernel,
        .oracle = {"np.concatenate(inputs, axis)"},
        .cases = {"f32[2, 3], f32[2, 4] {axis = 1}", "f32[2, 3], f32[1, 3], f32[4, 3] {axis = 0}",
                  "f32[2, 3, 1], f32[2, 3, 2] {axis = -1}", "f32[5] {axis = 0}", "f32[0, 3], f32[2, 3] {axis = 0}",
