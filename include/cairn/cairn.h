@@ -361,7 +361,7 @@ typedef struct CairnRunOptions {
   uint32_t struct_size;
   CairnSchedule schedule; /* NULL: the model's own threads */
   void* host;
-  int32_t width;        /* threads that work at a time, the caller's included; without schedule: 1 for the caller's alone */
+  int32_t width; /* threads that work at a time, the caller's included; without schedule: 1 for the caller's alone */
   CairnObserve observe; /* NULL: none */
   void* observe_user;
   const CairnCancel* cancel; /* NULL: none; asked between steps, and within large ones */

@@ -3,8 +3,8 @@
 
 #include "capi/handles.h"
 #include "capi/options.h"
-#include "convert/convert.h"
 #include "capi/user_op.h"
+#include "convert/convert.h"
 #include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
 #include "passes/passes.h"

@@ -1,3 +1,4 @@
+// The names by which frameworks know operators from users, and where a missing one could come from.
 #include "ir/user_ops.h"
 
 #include <map>

@@ -151,7 +151,7 @@ TEST(CBuilder, FaultsAreTold) {
   CairnValue* made[2];
   EXPECT_EQ(cairn_builder_add(b, "add", inputs, 2, nullptr, 0, nullptr, made, 1), CAIRN_INVALID_MODEL);
   EXPECT_EQ(cairn_builder_add(b, "acme.none", inputs, 2, nullptr, 0, nullptr, made, 1), CAIRN_NOT_FOUND);
-  EXPECT_EQ(last_message(), 
+  EXPECT_EQ(last_message(),
             ": operator acme.none comes from no library that is loaded; name the library with --op-library, "
             "CAIRN_OP_LIBRARY or cairn.load_op_library");
   EXPECT_EQ(cairn_builder_add(b, "neg", inputs, 1, nullptr, 0, nullptr, made, 2), CAIRN_INVALID_ARGUMENT);

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "compare/formats/layout.h"
-#include "formats/npz.h"
 #include "folders.h"
 #include "formats/names.h"
+#include "formats/npz.h"
 
 namespace cairn::compare {
 namespace {

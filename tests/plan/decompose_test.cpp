@@ -48,10 +48,11 @@ TEST(Decompose, PartsOfOtherWidthsRunOneByOne) {
 // What is summed up is known when the dims are.
 TEST(Decompose, SumsOfRepeatedDimsAreSums) {
   const char* shape = "    %s = constant {value = i64[2] (1, 3)} : i64[2]\n";
-  EXPECT_EQ(kernels_of(fmt::format("  func @main(%x: f32[4, 5, 3]) -> (%y: f32[1, 3]) {{\n{}    %y = sum_to %x, %s #0\n    "
-                                   "return %y\n  }}",
-                                   shape)),
-            "cpu/fold");
+  EXPECT_EQ(
+      kernels_of(fmt::format("  func @main(%x: f32[4, 5, 3]) -> (%y: f32[1, 3]) {{\n{}    %y = sum_to %x, %s #0\n    "
+                             "return %y\n  }}",
+                             shape)),
+      "cpu/fold");
 }
 
 /// Of users: a decomposition into one other op, or an addition.

@@ -41,7 +41,9 @@ TEST(ReferenceSteps, AreToldOnceWithOperatorsAndReason) {
   EXPECT_EQ(said_while_planning(product_text(256, "asked"), {"reference"}), "") << "the caller wants that engine";
   EXPECT_EQ(said_while_planning(product_text(2, "small")), "") << "costs nothing";
   const std::string said = said_while_planning(product_text(256, "large"));
-  EXPECT_TRUE(said.starts_with("cairn: about 100 % of a run's time and 99.8 % of its FLOPs are on the reference engine")) << said;
+  EXPECT_TRUE(
+      said.starts_with("cairn: about 100 % of a run's time and 99.8 % of its FLOPs are on the reference engine"))
+      << said;
   EXPECT_NE(said.find(", which is slow: matmul of i32[256, 256], i32[256, 256] at "
                       "large (net.py:3) (input is i32, takes f32; result is i32, takes f32)\n"),
             std::string::npos)

@@ -1,6 +1,5 @@
 // A steady run of a convolution network allocates nothing and meets no page fault, one of a single operator takes no lock
-// either; a conversion allocates in proportion to
-// its nodes.
+// either; a conversion allocates in proportion to its nodes.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -8,6 +7,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "frontends/import.h"
@@ -68,17 +68,15 @@ std::shared_ptr<const Model> network() {
 }
 
 // Allocations of `runs` runs after three to warm up, and after what `then` does behind those.
-template <class Then = void (*)()>
-long allocations_of(
-    const Model& model, const Tensor& x, std::span<float> y, int runs, const RunOptions& options = {},
-    Then then = [] {}) {
+long allocations_of(const Model& model, const Tensor& x, std::span<float> y, int runs, const RunOptions& options = {},
+                    const std::function<void()>& then = nullptr) {
   TensorRef ref{kF32, x.dims(), x.data()};
   auto run = [&] {
     model.run(
         {&ref, 1}, [&](size_t, DType, std::span<const int64_t>) { return y.data(); }, options);
   };
   for (int i = 0; i < 3; ++i) run();
-  then();
+  if (then) then();
   long allocations = g_allocations;
   for (int i = 0; i < runs; ++i) run();
   return g_allocations - allocations;

@@ -16,9 +16,9 @@ struct Convert {
 
 /// The options of atc that say what the model becomes, but for those that have a place of their own here.
 bool is_taken(const OptionDef& option) {
-  constexpr std::string_view kElsewhere[] = {"model",      "framework", "singleop",     "om",
-                                             "output",     "json",      "check_report", "save_original_model",
-                                             "out_nodes",  "dump_mode", "op_name_map",  "display_model_info",
+  constexpr std::string_view kElsewhere[] = {"model",       "framework", "singleop",     "om",
+                                             "output",      "json",      "check_report", "save_original_model",
+                                             "out_nodes",   "dump_mode", "op_name_map",  "display_model_info",
                                              "input_shape", "op_library"};
   constexpr std::string_view kGroups[] = {"Input", "Output", "Precision", "Optimisation"};
   return option.status == OptionStatus::acts && (option.doors & kAtc) &&

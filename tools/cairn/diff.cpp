@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "arrays.h"
-#include "formats/npz.h"
 #include "diff/report.h"
 #include "diff/truth.h"
+#include "formats/npz.h"
 #include "framework.h"
 #include "frontends/tensorflow/saved_model.h"
 #include "passes/pipeline.h"

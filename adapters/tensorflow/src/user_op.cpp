@@ -1,10 +1,10 @@
 // The operators CairnUserOp and CairnUserOpGrad: an operator of a user, and its gradient, by themselves. In a cluster they are
 // nodes like others; alone each runs as a program of one node.
 #include "engine.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
-#include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"
 #include "tensors.h"
 
