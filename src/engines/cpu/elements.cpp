@@ -408,7 +408,7 @@ namespace {
 std::unique_ptr<Step> elements_step(const Node& node, const Walk& walk) {
   CallOptions options;
   for (size_t k : walk.aligned_operands())
-    if (node.inputs[k]->type.dtype.bits == node.result()->type.dtype.bits) options.in_place.push_back(walk.input(k));
+    if (node.inputs[k]->type.dtype == node.result()->type.dtype) options.in_place.push_back(walk.input(k));
   return call(fmt::format("elements {}", node.op->name), run_of(node, walk), std::move(options));
 }
 
