@@ -105,7 +105,7 @@ def test_unknown_old_and_mistyped_keys_are_told_once_with_the_key_that_is_meant(
 @pytest.mark.parametrize(
     "keys, text",
     [
-        ({"precision_mode": "fp17"}, "precision_mode is fp17, should be one of: force_fp32, allow_fp32_to_fp16"),
+        ({"precision_mode": "fp17"}, "precision_mode is fp17, should be one of: force_fp16, force_fp32"),
         ({"precision_mode": "force_fp32", "precision_mode_v2": "origin"}, "can not be assigned at the same time"),
         ({"modify_mixlist": "a.json"}, "modify_mixlist needs a mixed precision_mode"),
         ({"graph_run_mode": 2}, "graph_run_mode is 2, should be one of: 0, 1"),
