@@ -21,12 +21,15 @@ extern "C" void* __libc_memalign(size_t, size_t);
 
 namespace {
 std::atomic<long> g_allocations{0}, g_locks{0};
-}
+
+using Lock = int (*)(pthread_mutex_t*);
+Lock of_the_system() { return reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock")); }
+const Lock g_lock = of_the_system();  // before there are threads
+}  // namespace
 
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  static auto* next = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
   g_locks.fetch_add(1, std::memory_order_relaxed);
-  return next(mutex);
+  return (g_lock ? g_lock : of_the_system())(mutex);
 }
 
 extern "C" void* malloc(size_t bytes) {
