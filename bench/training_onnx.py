@@ -45,11 +45,6 @@ def resnet18(stem="full", classes=10):
     for module in net.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        if isinstance(module, nn.BatchNorm2d):  # values of their own: the exporter makes equal constants one
-            nn.init.normal_(module.weight, 1, 0.02)
-            nn.init.normal_(module.bias, 0, 0.02)
-            nn.init.normal_(module.running_mean, 0, 0.01)
-            nn.init.uniform_(module.running_var, 0.98, 1.02)
     return net
 
 

@@ -18,7 +18,7 @@ enum : uint32_t { domain = 1, version = 2 };
 namespace graph {
 // clang-format off
 enum : uint32_t {
-  node = 1, name = 2, initializer = 5, input = 11, output = 12, value_info = 13, sparse_initializer = 15
+  node = 1, name = 2, initializer = 5, input = 11, output = 12, value_info = 13, sparse_initializer = 15, metadata = 16
 };
 // clang-format on
 }  // namespace graph
@@ -33,7 +33,7 @@ enum : uint32_t {
 // clang-format on
 }  // namespace attribute
 namespace value_info {
-enum : uint32_t { name = 1, type = 2 };
+enum : uint32_t { name = 1, type = 2, metadata = 4 };
 }
 namespace type {
 enum : uint32_t { tensor = 1, sequence = 4, map = 5, sparse_tensor = 8, optional = 9 };

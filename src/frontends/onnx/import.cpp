@@ -5,6 +5,7 @@
 
 #include "frontends/inputs.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/onnx/initializers.h"
 #include "frontends/unknown_name.h"
 #include "ir/text.h"
 
@@ -132,7 +133,8 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
 }  // namespace
 
 Module import_onnx(const onnx::Model& model, const ImportOptions& options) {
-  return import_graph(model, options, true);
+  const onnx::OwnInitializers own(model);
+  return import_graph(own.empty() ? model : own.applied(model), options, true);
 }
 
 }  // namespace cairn

@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "frontends/fold.h"
+#include "frontends/onnx/initializers.h"
+#include "frontends/values.h"
 #include "ir/result_marks.h"
 #include "ir/user_ops.h"
 
@@ -63,10 +65,19 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
   if (graph.sparse_initializers > 0)
     fail(ErrorKind::unsupported, printable(graph.name), "{} sparse initialisers are not supported",
          graph.sparse_initializers);
+  const Weights weights(graph);
+  std::unordered_set<const char*> seen;
   for (const TensorProto& tensor : graph.initializers) {
     if (names.values.contains(tensor.name)) continue;  // an input of that name was asked for
     try {
-      names.values[tensor.name] = names.builder->constant(read_tensor(tensor, model_, ""), clean(tensor.name));
+      Tensor value = read_tensor(tensor, model_, "");
+      if (!seen.insert(tensor.bytes.data()).second && value.dtype().is_float())  // a copy, which training will change
+        value = copy_of_elements(value.dtype(), value.dims(), {static_cast<const char*>(value.data()), value.bytes()});
+      const auto before = names.builder->sources;
+      if (value.dtype().is_float() && !weights.contains(tensor.name, value))
+        names.builder->sources = {module_.add_source({"onnx", clean(tensor.name), "Initializer", ""})};
+      names.values[tensor.name] = names.builder->constant(std::move(value), clean(tensor.name));
+      names.builder->sources = before;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
       problems_.refused("initializer", clean(tensor.name), error);
@@ -115,8 +126,10 @@ void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
   // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
   std::set<std::string_view> needed(outputs.begin(), outputs.end());
   const std::vector<bool> keep = needed_nodes(nodes, needed);
+  const auto outer = std::exchange(names.used, &needed);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (keep[i]) import_node(nodes[i], names);
+  names.used = outer;
 }
 
 /// Results that there are not get stand-ins, of the types that the file tells.
@@ -124,6 +137,7 @@ void Importer::record(const Node& node, const std::vector<Value*>& results, Name
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     Value* value = i < results.size() ? results[i] : nullptr;
+    if (value == nullptr && !names.used->contains(node.outputs[i])) continue;
     if (value == nullptr) {
       auto found = infos_.find(node.outputs[i]);
       const ValueInfo* info = found == infos_.end() ? nullptr : found->second;
@@ -199,7 +213,8 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
     row.build(context);
     for (Value*& result : context.out) result = folded(result, builder);
     for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
-      if (!node.outputs[i].empty()) context.refuse("result {} is not supported", i);
+      if (!node.outputs[i].empty() && names.used->contains(node.outputs[i]))
+        context.refuse("result {} is not supported", i);
     return context.out;
   };
   const bool unknown = std::any_of(inputs.begin(), inputs.end(), [&](const Value* v) { return is_unknown(v); });

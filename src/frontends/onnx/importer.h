@@ -34,6 +34,7 @@ struct Names {
   const Frame* frame = nullptr;
   std::string prefix;  // of the names of sources
   Builder* builder = nullptr;
+  const std::set<std::string_view>* used = nullptr;  // by the nodes and outputs that are being imported
 };
 
 /// What a row sees of one node. Everything throws Error with the reason alone; the importer adds node and op.

@@ -7,6 +7,9 @@
 namespace cairn::onnx {
 namespace {
 
+constexpr std::string_view kTorchKind = "pkg.torch.export.graph_signature.InputSpec.kind";
+constexpr std::string_view kTorchSignature = "pkg.torch.export.ExportedProgram.graph_signature";
+
 Graph read_graph(Wire wire);
 
 TensorProto read_tensor_name(std::string_view bytes, const Wire& outer) {
@@ -109,6 +112,19 @@ void read_tensor_type(Wire wire, ValueInfo& info) {
   }
 }
 
+std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
+  std::pair<std::string_view, std::string_view> entry;
+  wire.model().charge(2 * sizeof(entry));
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::entry::key: entry.first = wire.bytes(); break;
+      case field::entry::value: entry.second = wire.bytes(); break;
+      default: wire.skip();
+    }
+  }
+  return entry;
+}
+
 ValueInfo read_value_info(Wire wire) {
   ValueInfo info;
   wire.model().charge(2 * sizeof(ValueInfo));
@@ -130,6 +146,9 @@ ValueInfo read_value_info(Wire wire) {
           default: type.skip();
         }
       }
+    } else if (wire.field() == field::value_info::metadata) {
+      const auto [key, value] = read_entry(wire.message("metadata_props"));
+      if (key == kTorchKind) info.torch_kind = value;
     } else {
       wire.skip();
     }
@@ -147,6 +166,11 @@ Graph read_graph(Wire wire) {
       case field::graph::sparse_initializer: ++graph.sparse_initializers, wire.skip(); break;
       case field::graph::input: graph.inputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       case field::graph::output: graph.outputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
+      case field::graph::metadata: {
+        const auto [key, value] = read_entry(wire.message("metadata_props"));
+        if (key == kTorchSignature) graph.torch_signature = value;
+        break;
+      }
       case field::graph::value_info: graph.values.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       default: wire.skip();
     }
@@ -193,19 +217,6 @@ Function read_function(Wire wire) {
     }
   }
   return function;
-}
-
-std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
-  std::pair<std::string_view, std::string_view> entry;
-  wire.model().charge(2 * sizeof(entry));
-  while (wire.next()) {
-    switch (wire.field()) {
-      case field::entry::key: entry.first = wire.bytes(); break;
-      case field::entry::value: entry.second = wire.bytes(); break;
-      default: wire.skip();
-    }
-  }
-  return entry;
 }
 
 }  // namespace

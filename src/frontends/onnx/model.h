@@ -101,6 +101,7 @@ struct ValueInfo {
   int32_t element = kUndefined;
   bool ranked = false;
   std::vector<Dimension> dims;
+  std::string_view torch_kind;  // what torch's exporter says of an initialiser: "PARAMETER", "BUFFER", ...
 };
 
 struct Graph {
@@ -111,6 +112,7 @@ struct Graph {
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
   std::vector<ValueInfo> values;
+  std::string_view torch_signature;  // of torch's exporter: a line for each parameter that the network had
 };
 
 struct OpsetImport {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontends/onnx/fields.h"
+#include "frontends/onnx/initializers.h"
 
 namespace cairn::onnx {
 namespace {
@@ -28,9 +29,8 @@ std::string rewritten(std::string_view message, Replace&& replace) {
 
 class InitializerWriter {
  public:
-  InitializerWriter(const Model& model, const std::map<std::string, Tensor>& fresh) : model_(model), fresh_(fresh) {
-    for (const TensorProto& tensor : model.graph.initializers) protos_[tensor.bytes.data()] = &tensor;
-  }
+  InitializerWriter(const Model& model, const std::map<std::string, Tensor>& fresh)
+      : model_(model), own_(model), fresh_(fresh) {}
 
   std::string run() {
     std::string bytes = rewritten(model_.bytes->bytes(), [&](uint32_t field, auto& reader, std::string& to) {
@@ -51,44 +51,67 @@ class InitializerWriter {
 
  private:
   std::string written_graph(std::string_view graph) {
-    return rewritten(graph, [&](uint32_t field, auto& reader, std::string& to) {
-      if (field != field::graph::initializer) return false;
+    size_t nodes = 0, initializers = 0;  // as many as were met: they stand in the file's order
+    std::string bytes = rewritten(graph, [&](uint32_t field, auto& reader, std::string& to) {
+      if (field != field::graph::node && field != field::graph::initializer) return false;
       const auto view = reader.get_view();
-      protozero::pbf_writer(to).add_message(field, written_tensor({view.data(), view.size()}));
+      const std::string_view message(view.data(), view.size());
+      protozero::pbf_writer writer(to);
+      if (field == field::graph::initializer)
+        writer.add_message(field, written_tensor(model_.graph.initializers.at(initializers++), std::nullopt));
+      else if (const size_t node = nodes++; own_.gone.empty() || !own_.gone[node])
+        writer.add_message(field, written_node(message, node));
+      return true;
+    });
+    for (const auto& copy : own_.copies)
+      protozero::pbf_writer(bytes).add_message(field::graph::initializer, written_tensor(*copy.original, copy.name));
+    return bytes;
+  }
+
+  std::string written_node(std::string_view message, size_t node) const {
+    if (own_.replacements.empty()) return std::string(message);
+    size_t input = 0;
+    return rewritten(message, [&](uint32_t field, auto& reader, std::string& to) {
+      if (field != field::node::input) return false;
+      const auto found = own_.replacements.find({node, input++});
+      if (found == own_.replacements.end()) return false;
+      reader.skip();
+      protozero::pbf_writer(to).add_string(field, found->second->name);
       return true;
     });
   }
 
-  std::string written_tensor(std::string_view message) {
-    const auto known = protos_.find(message.data());
-    const std::string name = known == protos_.end() ? "" : clean(known->second->name);
+  /// `rename`: the name of a copy.
+  std::string written_tensor(const TensorProto& proto, const std::optional<std::string>& rename) {
+    const std::string name = clean(rename ? *rename : proto.name);
     auto fresh = fresh_.find(name);
     bool external = false;
-    const std::string kept = rewritten(message, [&](uint32_t field, auto& reader, std::string&) {
+    std::string bytes = rewritten(proto.bytes, [&](uint32_t field, auto& reader, std::string&) {
       using namespace field::tensor;  // NOLINT: the fields of this message
       external |= field == external_data;
       constexpr uint32_t kData[] = {float_data,  int32_data,  string_data,   int64_data,   raw_data,
                                     double_data, uint64_data, external_data, data_location};
-      if (std::find(std::begin(kData), std::end(kData), field) == std::end(kData)) return false;
+      const bool data = std::find(std::begin(kData), std::end(kData), field) != std::end(kData);
+      if (!data && (field != field::tensor::name || !rename)) return false;
       reader.skip();
       return true;
     });
-    if (known == protos_.end() || (fresh == fresh_.end() && !external)) return std::string(message);
-    const Tensor old = read_tensor(*known->second, model_, name);
+    if (fresh == fresh_.end() && !external && !rename) return std::string(proto.bytes);
+    const Tensor old = read_tensor(proto, model_, name);
     const Tensor& value = fresh == fresh_.end() ? old : fresh->second;
     if (value.type() != old.type())
       fail(ErrorKind::invalid_argument, name, "is {} in {}, the new value is {}", to_string(old.type()),
            model_.bytes->name(), to_string(value.type()));
-    std::string bytes = kept;
-    protozero::pbf_writer(bytes).add_bytes(field::tensor::raw_data, static_cast<const char*>(value.data()),
-                                           value.bytes());
+    protozero::pbf_writer writer(bytes);
+    if (rename) writer.add_string(field::tensor::name, *rename);
+    writer.add_bytes(field::tensor::raw_data, static_cast<const char*>(value.data()), value.bytes());
     if (fresh != fresh_.end()) written_.insert(name);
     return bytes;
   }
 
   const Model& model_;
+  const OwnInitializers own_;
   const std::map<std::string, Tensor>& fresh_;
-  std::map<const char*, const TensorProto*> protos_;  // by where they lie in the file
   std::set<std::string> written_;
 };
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from onnx import numpy_helper
@@ -34,10 +35,35 @@ def convolutional():
     net = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
                               torch.nn.MaxPool2d(2), torch.nn.Conv2d(4, 5, 3), torch.nn.BatchNorm2d(5), torch.nn.ReLU(),
                               torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(5, 3))
-    for norm in (net[1], net[5]):  # values of their own: exporters make equal constants one
-        torch.nn.init.normal_(norm.weight, 1, 0.1)
-        torch.nn.init.normal_(norm.bias, 0, 0.1)
     return net
+
+
+class Fresh(torch.nn.Module):
+    """Scales of 1, shifts of 0, layers that are copies: what exporters make one; a norm and a product used twice; a buffer."""
+
+    def __init__(self, batch_norm=True, copies=True):
+        super().__init__()
+        torch.manual_seed(5)
+        norm = torch.nn.BatchNorm2d if batch_norm else lambda channels: torch.nn.GroupNorm(2, channels)
+        self.images = torch.nn.Sequential(torch.nn.Conv2d(2, 8, 3, bias=False), norm(8), torch.nn.Tanh(),
+                                          torch.nn.Conv2d(8, 8, 3, bias=False), norm(8))
+        self.shared_norm, self.shared = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
+        self.norms = torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.LayerNorm(8))
+        self.scales = torch.nn.ParameterList(torch.nn.Parameter(torch.full((8,), 0.5)) for _ in range(2))
+        self.register_buffer("places", torch.randn(1, 4, 8))
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        for part in [] if copies else (self.encoder.layers[1], self.shared_norm):
+            for parameter in part.parameters():
+                torch.nn.init.normal_(parameter, 0.1, 0.3)
+        self.head = torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.images(x).flatten(2).transpose(1, 2) + self.places
+        x = self.shared_norm(self.shared(torch.tanh(self.shared_norm(self.shared(x)))))
+        x = x + self.scales[0] * self.norms[0](x)
+        x = x + self.scales[1] * self.norms[1](x)
+        return self.head(self.encoder(x).mean(1))
 
 
 def train_torch(net, optimizer, loss, batches):
@@ -136,6 +162,44 @@ def test_a_loss_and_its_gradient_are_those_of_torch(name, tmp_path):
         close(trainer.state()[key], value.numpy(), 1e-5, key)
 
 
+def export_fresh(net, how, x, path):
+    if how in ("eval", "training"):
+        return export(net, x, path, how == "training")
+    net.eval()
+    torch.onnx.export(net, (x,), str(path), dynamo=True, optimize=how == "optimized", external_data=False, verbose=False,
+                      input_names=["x"], output_names=["y"], dynamic_shapes=({0: torch.export.Dim("n")},))
+    net.train()
+    return path
+
+
+@pytest.mark.parametrize("how", ["eval", "training", "exported", "optimized"])
+def test_a_fresh_network_trains_as_in_torch(how, tmp_path):
+    # The optimizing exporter folds batch norms into convolutions, and what it made one of equal weights stays one.
+    net, random = Fresh(how != "optimized", how != "optimized"), np.random.default_rng(6)
+    batches = [(random.normal(size=(5, 2, 6, 6)).astype(np.float32), random.integers(0, 3, 5)) for _ in range(STEPS)]
+    path = export_fresh(net, how, torch.zeros(2, 2, 6, 6), tmp_path / "m.onnx")
+    frozen = {} if how in ("exported", "optimized") else {"freeze": ["places"]}  # those tell parameters from buffers
+    trainer = cairn.Trainer(path, threads=1, optimizer="sgd", momentum=0.9, **frozen)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+    expected = train_torch(net, optimizer, torch.nn.functional.cross_entropy, batches)
+    found = [trainer.step(x, labels, 0.1)["loss"] for x, labels in batches]
+    np.testing.assert_allclose(found, expected, rtol=2e-5)
+    state = trainer.state()
+    for key, value in net.state_dict().items():
+        if key in state:
+            close(state[key], value.numpy(), 1e-3, key)
+    trainer.save(tmp_path / "trained.onnx")
+    trainer.save(tmp_path / "trained.om")
+    onnx.checker.check_model(str(tmp_path / "trained.onnx"), full_check=True)
+    net.eval()
+    x = batches[0][0]
+    expected = net(torch.from_numpy(x)).detach().numpy()
+    close(*cairn.load(tmp_path / "trained.om").run(x).values(), expected, 1e-4, "om")
+    if how != "training":  # else the file's batch norms are still in training form
+        session = onnxruntime.InferenceSession(str(tmp_path / "trained.onnx"), providers=["CPUExecutionProvider"])
+        close(session.run(None, {"x": x})[0], expected, 1e-4, "ONNX Runtime")
+
+
 @pytest.mark.parametrize("training", [False, True], ids=["for inference", "for training"])
 def test_batch_norms_use_and_keep_the_statistics_of_batches(training, tmp_path):
     net = convolutional()
@@ -160,8 +224,6 @@ def test_batch_norms_use_and_keep_the_statistics_of_batches(training, tmp_path):
     (found,) = cairn.load(tmp_path / "trained.om").run(batches[0][0]).values()
     close(found, answer, 1e-3, "om")
     if not training:  # else the file's batch norms are still in training form
-        import onnxruntime
-
         session = onnxruntime.InferenceSession(str(tmp_path / "trained.onnx"), providers=["CPUExecutionProvider"])
         close(session.run(None, {"x": batches[0][0]})[0], answer, 1e-3, "ONNX Runtime")
 
