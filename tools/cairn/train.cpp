@@ -118,9 +118,19 @@ void fit_batch(Train& train, const Trainer& trainer) {
   }
 }
 
+void tell_folded_norms(const Module& module) {
+  const auto norms = module.metadata.find("folded_norms");
+  if (norms == module.metadata.end()) return;
+  fmt::print(stderr,
+             "note: the exporter folded {} batch norms into convolutions, which train without them; export with"
+             " optimize=False to keep them\n",
+             norms->second);
+}
+
 int train_model(Train train) {
   check_outputs(train);
   Module module = open_for_batches(train.model);
+  tell_folded_norms(module);
   const auto arrays = read_examples(train.data, train.training.labels);
   const TrainingOptions options = training_options(train, arrays.at(train.training.labels), module);
   ModelOptions run_options;

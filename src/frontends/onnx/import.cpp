@@ -126,6 +126,7 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   for (std::string_view output : wanted) main.result_names.push_back(clean(output));
   module.metadata["format"] = "onnx";
   if (!model.producer.empty()) module.metadata["producer"] = printable(model.producer);
+  if (const size_t norms = onnx::folded_norms(model)) module.metadata["folded_norms"] = std::to_string(norms);
   verify(module);
   return module;
 }

@@ -28,19 +28,25 @@ bool is_identity(const Node& node) {
          !node.outputs[0].empty();
 }
 
-/// Whether initialisers that were used in one place each may have become one.
-bool may_be_merged(const Model& model) {
-  if (model.producer != "pytorch") return true;
-  // Of torch's exporters the old one hands merged ones on by Identity nodes; the other tells the parameters there were.
+/// The parameters ("PARAMETER") or buffers that a network had when torch exported it and that its file does not have.
+std::vector<std::string_view> missing(const Graph& graph, const std::string& kind) {
   std::unordered_set<std::string_view> names;
-  for (const TensorProto& tensor : model.graph.initializers) names.insert(tensor.name);
-  constexpr std::string_view kTarget = ": PARAMETER target='";
-  std::string_view rest = model.graph.torch_signature;
-  for (size_t at; (at = rest.find(kTarget)) != std::string_view::npos;) {
-    rest.remove_prefix(at + kTarget.size());
-    if (!names.contains(rest.substr(0, rest.find('\'')))) return true;
+  for (const TensorProto& tensor : graph.initializers) names.insert(tensor.name);
+  const std::string target = ": " + kind + " target='";
+  std::vector<std::string_view> found;
+  std::string_view rest = graph.torch_signature;
+  for (size_t at; (at = rest.find(target)) != std::string_view::npos;) {
+    rest.remove_prefix(at + target.size());
+    const std::string_view name = rest.substr(0, rest.find('\''));
+    if (!names.contains(name)) found.push_back(name);
   }
-  return false;
+  return found;
+}
+
+/// Whether initialisers that were used in one place each may have become one. Of torch's exporters the old one hands those on
+/// by Identity nodes.
+bool may_be_merged(const Model& model) {
+  return model.producer != "pytorch" || !missing(model.graph, "PARAMETER").empty();
 }
 
 /// Floats of more than one element, all the same bits.
@@ -119,6 +125,13 @@ Model OwnInitializers::applied(const Model& model) const {
   size_t index = 0;
   if (!gone.empty()) std::erase_if(own.graph.nodes, [&](const Node&) { return gone[index++]; });
   return own;
+}
+
+size_t folded_norms(const Model& model) {
+  const auto buffers = missing(model.graph, "BUFFER");
+  return static_cast<size_t>(std::count_if(buffers.begin(), buffers.end(), [](std::string_view name) {
+    return name == "running_mean" || name.ends_with(".running_mean");
+  }));
 }
 
 Weights::Weights(const Graph& graph) {

@@ -36,6 +36,9 @@ struct OwnInitializers {
   Model applied(const Model& model) const;
 };
 
+/// How many batch norms torch's exporter folded into convolutions, where its file tells.
+size_t folded_norms(const Model& model);
+
 /// Which initialisers of a graph are weights, as far as its file tells: torch's exporter marks parameters and buffers, and of
 /// what it computed, single numbers and the operands of an instance norm (it writes group norms with them) are constants.
 class Weights {

@@ -200,6 +200,14 @@ def test_a_fresh_network_trains_as_in_torch(how, tmp_path):
         close(session.run(None, {"x": x})[0], expected, 1e-4, "ONNX Runtime")
 
 
+def test_batch_norms_that_the_exporter_folded_are_told(tmp_path):
+    net = Fresh().images
+    export_fresh(net, "optimized", torch.zeros(2, 2, 6, 6), tmp_path / "m.onnx")
+    np.savez(tmp_path / "data.npz", x=np.ones((4, 2, 6, 6), np.float32), labels=np.ones((4, 8, 2, 2), np.float32))
+    status, out, err = run(tmp_path / "m.onnx", "--data", tmp_path / "data.npz", "--loss", "mse", "--epochs", 1)
+    assert status == 0 and "note: the exporter folded 2 batch norms into convolutions" in err, err
+
+
 @pytest.mark.parametrize("training", [False, True], ids=["for inference", "for training"])
 def test_batch_norms_use_and_keep_the_statistics_of_batches(training, tmp_path):
     net = convolutional()
