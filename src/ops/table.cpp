@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ops/families.h"
+#include "support/fork.h"
 
 namespace cairn {
 
@@ -31,7 +32,11 @@ struct Table {
 };
 
 const Table& table() {
+  static std::atomic<const Table*> made = nullptr;
+  if (const Table* known = made.load(std::memory_order_acquire)) return *known;
+  const ForkShield shield;  // a child that is forked while another thread makes it would wait for that thread
   static const Table table;
+  made.store(&table, std::memory_order_release);
   return table;
 }
 
@@ -54,7 +59,7 @@ const OpDef* find_op(std::string_view name) {
   if (found != table().index.end()) return found->second;
   UserTable& users = user_table();
   if (!users.any.load(std::memory_order_acquire)) return nullptr;
-  const std::shared_lock lock(users.mutex);
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(users.mutex);
   auto row = users.rows.find(name);
   return row == users.rows.end() ? nullptr : row->second.get();
 }
@@ -67,7 +72,7 @@ const OpDef& register_op(OpDef row) {
   if (!row.reference && !row.decompose)
     fail(ErrorKind::invalid_argument, row.name, "has neither kernel nor decomposition");
   UserTable& users = user_table();
-  const std::unique_lock lock(users.mutex);
+  const Shielded<std::unique_lock<std::shared_mutex>> lock(users.mutex);
   if (table().index.contains(name) || users.rows.contains(name))
     fail(ErrorKind::invalid_argument, row.name, "is the name of another operator");
   auto& place = users.rows[name];
@@ -78,7 +83,7 @@ const OpDef& register_op(OpDef row) {
 
 std::vector<const OpDef*> user_ops() {
   UserTable& users = user_table();
-  const std::shared_lock lock(users.mutex);
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(users.mutex);
   std::vector<const OpDef*> rows;
   for (const auto& [name, row] : users.rows) rows.push_back(row.get());
   return rows;
