@@ -180,8 +180,9 @@ typedef enum CairnFormat {
 } CairnFormat;
 
 /* `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes": {"x": [1, -1]},
- * "signature": "serving_default", "tags": ["serve"]}; for a cluster also "input_values": {"x": [3, 4]}, integers that the
- * input always holds. */
+ * "signature": "serving_default", "tags": ["serve"]}. Sizes may be names, ["n", 64]: equal names are equal sizes. For a
+ * cluster also "input_values": {"x": [3, "n"]}, integers that the input always holds, or open sizes; "n" without the list
+ * is a scalar. A run does not look at such an input, which may have any shape that "input_shapes" gives it. */
 CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module);
 /* The bytes are copied. `name` is for messages. */
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,

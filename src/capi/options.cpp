@@ -1,5 +1,7 @@
 #include "capi/options.h"
 
+#include <algorithm>
+
 #include "passes/precision_lists.h"
 
 namespace cairn::capi {
@@ -8,23 +10,34 @@ namespace {
 
 constexpr size_t kLongestOptions = 1 << 20;
 
+/// Of a word; null for anything else.
+Symbol symbol_of(const Json& item) {
+  if (!item.is_string()) return nullptr;
+  const std::string name = item.get<std::string>();
+  const auto in_word = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  return !name.empty() && std::all_of(name.begin(), name.end(), in_word) ? intern_symbol(name) : nullptr;
+}
+
 Shape shape_of(const Json& value, const std::string& input) {
   std::vector<Dim> dims;
   if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
   for (const Json& item : value) {
-    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "shape is no list of numbers");
-    int64_t size = item.get<int64_t>();
-    dims.push_back(size < 0 ? Dim() : Dim(size));
+    const auto name = symbol_of(item);
+    if (!name && !item.is_number_integer())
+      fail(ErrorKind::invalid_argument, input, "shape is no list of numbers and names");
+    const int64_t size = name ? -1 : item.get<int64_t>();
+    dims.push_back(size < 0 ? Dim(name) : Dim(size));
   }
   return Shape(std::move(dims));
 }
 
-std::vector<int64_t> values_of(const Json& value, const std::string& input) {
-  std::vector<int64_t> values;
-  if (!value.is_array()) fail(ErrorKind::invalid_argument, input, "value is no list of integers");
-  for (const Json& item : value) {
-    if (!item.is_number_integer()) fail(ErrorKind::invalid_argument, input, "value is no list of integers");
-    values.push_back(item.get<int64_t>());
+KnownIntegers values_of(const Json& value, const std::string& input) {
+  KnownIntegers values{{}, !value.is_array()};
+  for (const Json& item : values.scalar ? Json::array({value}) : value) {
+    const auto name = symbol_of(item);
+    if (!name && !item.is_number_integer())
+      fail(ErrorKind::invalid_argument, input, "value is no list of integers and names of dims");
+    values.elements.push_back(name ? KnownIntegers::Element{0, name} : KnownIntegers::Element{item.get<int64_t>()});
   }
   return values;
 }
@@ -59,7 +72,7 @@ bool take_import_option(const std::string& key, const Json& value, ImportOptions
   } else if (key == "input_shapes" && value.is_object()) {
     for (const auto& [input, shape] : value.items()) options.input_shapes[input] = shape_of(shape, input);
   } else if (key == "input_values" && value.is_object()) {
-    for (const auto& [input, list] : value.items()) options.input_values[input] = values_of(list, input);
+    for (const auto& [input, values] : value.items()) options.input_values[input] = values_of(values, input);
   } else if (key == "replace" && value.is_object()) {
     for (const auto& [node, kind] : value.items()) {
       if (!kind.is_string()) return false;

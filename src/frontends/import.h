@@ -13,11 +13,21 @@
 
 namespace cairn {
 
+/// Integers of an input that are known: numbers, or sizes of open dims by their symbols.
+struct KnownIntegers {
+  struct Element {
+    int64_t number = 0;
+    Symbol size = nullptr;
+  };
+  std::vector<Element> elements;
+  bool scalar = false;  // else a vector; without sizes of the input's declared shape
+};
+
 struct ImportOptions {
   /// Declared shapes by input name, as key of the signature, node or tensor name; they may fix or free dims.
   std::map<std::string, Shape> input_shapes;
-  /// Clusters: values of integer or bool inputs that are known, by input name. The input stays, and is not read.
-  std::map<std::string, std::vector<int64_t>> input_values = {};
+  /// Clusters: values of integer inputs that are known, by input name. The input stays, and is not read.
+  std::map<std::string, KnownIntegers> input_values = {};
   /// Clusters: what inputs of any type always hold, variables among them, which then are the run's own.
   std::map<std::string, Tensor> constants = {};
   std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs

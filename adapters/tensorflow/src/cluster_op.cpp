@@ -49,7 +49,7 @@ class RandomStates : public tf::ResourceBase {
 /// Memory of one run, kept for the next.
 struct Scratch {
   std::vector<CairnTensor> tensors;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims, values;
   std::vector<tf::Tensor> held;
   std::vector<tf::core::RefCountPtr<tf::Var>> variables;
   std::vector<tf::TensorValue> references;  // to TF1 variables
@@ -239,6 +239,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       options.width = threads.num_threads;
       options.schedule = &schedule;
       options.step = context_->step_id();
+      code.tell_values(scratch_.tensors.data(), scratch_.values);
       CairnStatus result = op_.library_->model_run(code.model(), scratch_.tensors.data(), scratch_.tensors.size(),
                                                    &allocate, this, &options);
       TF_RETURN_IF_ERROR(allocation_);

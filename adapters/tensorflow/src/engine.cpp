@@ -6,14 +6,18 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include "report.h"
 
 namespace cairn_tf {
 
 namespace {
 
-constexpr size_t kMostShapes = 24;    // compiled sets of shapes of one program, if their bytes allow
-constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like the last one
+constexpr size_t kMostEntries = 24;      // codes of one program, if their bytes allow
+constexpr double kMostReference = 0.05;  // of the work that open sizes may add to the reference engine's
+constexpr size_t kMostPrograms = 16;     // kept without a user, for a session like the last one
 
 template <class Function>
 bool look_up(void* handle, const char* name, Function& function, std::string& why) {
@@ -53,18 +57,8 @@ bool load(Library& found, std::string& why) {
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
          one("cairn_model_input_use", found.model_input_use) &&
          one("cairn_model_first_random_state", found.model_first_random_state) &&
-         one("cairn_model_memory", found.model_memory) && one("cairn_model_run", found.model_run);
-}
-
-bool same_shapes(const std::vector<int64_t>& shapes, const CairnTensor* arguments, size_t count) {
-  size_t at = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const CairnTensor& tensor = arguments[i];
-    if (at >= shapes.size() || shapes[at++] != tensor.ndim) return false;
-    for (int32_t axis = 0; axis < tensor.ndim; ++axis)
-      if (shapes[at++] != tensor.shape[axis]) return false;
-  }
-  return at == shapes.size();
+         one("cairn_model_memory", found.model_memory) && one("cairn_model_plan", found.model_plan) &&
+         one("cairn_model_run", found.model_run);
 }
 
 constexpr int64_t kMostFixed = 16;  // elements of an argument whose value the code holds
@@ -85,6 +79,30 @@ int64_t value_at(const CairnTensor& tensor, int64_t i) {
   const char* data = static_cast<const char*>(tensor.data) + tensor.byte_offset;
   return tensor.dtype.bits == 32 ? reinterpret_cast<const int32_t*>(data)[i]
                                  : reinterpret_cast<const int64_t*>(data)[i];
+}
+
+std::string size_name(int like) { return "\"s" + std::to_string(like) + "\""; }
+
+/// The work of the steps that a plan leaves to the reference engine and `other` does not, of all its work.
+double more_reference(const nlohmann::json& plan, const nlohmann::json& other) {
+  const auto reference = [](const nlohmann::json& step) {
+    const auto kernel = step["kernel"].get<std::string>();
+    return kernel.rfind("reference/", 0) == 0 ? kernel : "";
+  };
+  std::multiset<std::string> known;
+  for (const auto& step : other["steps"]) known.insert(reference(step));
+  double more = 0, all = 1;
+  for (const auto& step : plan["steps"]) {
+    const double work = step["flops"].get<double>() + step["bytes"].get<double>();
+    all += work;
+    const std::string kernel = reference(step);
+    if (kernel.empty()) continue;
+    if (auto found = known.find(kernel); found != known.end())
+      known.erase(found);
+    else
+      more += work;
+  }
+  return more / all;
 }
 
 }  // namespace
@@ -110,7 +128,8 @@ Failure last_failure(const Library& library) {
   return failure;
 }
 
-Compiled::Compiled(const Library& library, CairnModel* model) : library_(library), model_(model) {
+Compiled::Compiled(const Library& library, CairnModel* model, std::vector<ToldByDims> told)
+    : library_(library), model_(model), told_(std::move(told)) {
   for (size_t i = 0; i < library.model_input_count(model); ++i) {
     if (!(library.model_input_use(model, i) & CAIRN_INPUT_RANDOM)) continue;
     CairnPort port{};
@@ -124,71 +143,198 @@ Compiled::Compiled(const Library& library, CairnModel* model) : library_(library
 
 Compiled::~Compiled() { library_.model_free(model_); }
 
-bool Program::same_values(const std::vector<int64_t>& values, const CairnTensor* arguments) const {
-  size_t at = 0;
+void Compiled::tell_values(CairnTensor* arguments, std::vector<int64_t>& dims) const {
+  size_t room = 0;
+  for (const ToldByDims& told : told_) room += 1 + told.elements.size();
+  dims.resize(room);
+  int64_t* next = dims.data();
+  for (const ToldByDims& told : told_) {
+    CairnTensor& argument = arguments[told.argument];
+    int64_t* shape = next;
+    *next++ = 0;
+    for (int64_t i : told.elements) *next++ = value_at(argument, i);
+    argument.shape = shape;
+    argument.ndim = static_cast<int32_t>(next - shape);
+  }
+}
+
+bool Program::Entry::fits(const Sizes& other) const {
+  if (like.empty()) return other == sizes;
+  if (other.size() != sizes.size()) return false;
+  for (size_t i = 0; i < other.size(); ++i)
+    if (like[i] < 0 ? other[i] != sizes[i] : other[i] < 0 || other[i] != other[static_cast<size_t>(like[i])])
+      return false;
+  return true;
+}
+
+bool Program::Entry::widen(const Sizes& other, const std::vector<bool>& may_vary) {
+  if (other.size() != sizes.size()) return false;
+  like.resize(sizes.size(), -1);
+  std::map<std::tuple<int, int64_t, int64_t>, int> first;  // of those that were equal and are equal
+  for (size_t i = 0; i < other.size(); ++i) {
+    if (like[i] < 0 && other[i] == sizes[i]) continue;
+    if (!may_vary[i] || other[i] < 0 || sizes[i] < 0) return false;
+    like[i] = first.try_emplace({like[i], like[i] < 0 ? sizes[i] : 0, other[i]}, static_cast<int>(i)).first->second;
+  }
+  return true;
+}
+
+void Program::read_sizes(Call& call) const {
+  call.sizes.clear();
+  for (size_t i = 0; i < call.count; ++i) {
+    const CairnTensor& argument = call.arguments[i];
+    call.sizes.push_back(argument.ndim);
+    call.sizes.insert(call.sizes.end(), argument.shape, argument.shape + argument.ndim);
+  }
   for (int i : source_.fixed)
-    if (is_fixed(arguments[i]))
-      for (int64_t k = 0; k < count_of(arguments[i]); ++k)
-        if (at >= values.size() || values[at++] != value_at(arguments[i], k)) return false;
-  return at == values.size();
+    if (is_fixed(call.arguments[i]))
+      for (int64_t k = 0; k < count_of(call.arguments[i]); ++k) call.sizes.push_back(value_at(call.arguments[i], k));
 }
 
-std::string Program::import_options(const CairnTensor* arguments, size_t count) const {
-  std::string json = "{\"input_shapes\":{";
-  for (size_t i = 0; i < count; ++i) {
-    json += (i ? ",\"" : "\"") + argument_name(i) + "\":[";
-    for (int32_t axis = 0; axis < arguments[i].ndim; ++axis)
-      json += (axis ? "," : "") + std::to_string(arguments[i].shape[axis]);
-    json += "]";
+std::vector<bool> Program::may_vary(const Call& call) const {
+  std::vector<bool> may, values;
+  for (size_t i = 0; i < call.count; ++i) {
+    const CairnTensor& argument = call.arguments[i];
+    const auto among = [i](const std::vector<int>& list) {
+      return std::find(list.begin(), list.end(), static_cast<int>(i)) != list.end();
+    };
+    const bool fixed = among(source_.fixed) && is_fixed(argument);
+    may.push_back(false);
+    may.insert(may.end(), static_cast<size_t>(argument.ndim), !fixed && !among(source_.frozen));
   }
-  json += "},\"input_values\":{";
-  bool first = true;
+  for (int i : source_.fixed)
+    if (is_fixed(call.arguments[i]))
+      values.insert(values.end(), static_cast<size_t>(count_of(call.arguments[i])), call.arguments[i].ndim < 2);
+  may.insert(may.end(), values.begin(), values.end());
+  return may;
+}
+
+std::string Program::import_options(const Call& call, const Entry& entry, std::vector<ToldByDims>& told) const {
+  size_t at = 0;
+  const auto next = [&] {
+    const size_t i = at++;
+    const bool open = !entry.like.empty() && entry.like[i] >= 0;
+    return open ? size_name(entry.like[i]) : std::to_string(call.sizes[i]);
+  };
+  std::vector<std::string> shapes(call.count);
+  for (std::string& shape : shapes)
+    for (int64_t axis = 0, rank = call.sizes[at++]; axis < rank; ++axis) shape += (axis ? "," : "") + next();
+  std::string values;
   for (int i : source_.fixed) {
-    if (!is_fixed(arguments[i])) continue;
-    json += (first ? "\"" : ",\"") + argument_name(static_cast<size_t>(i)) + "\":[";
-    for (int64_t k = 0; k < count_of(arguments[i]); ++k)
-      json += (k ? "," : "") + std::to_string(value_at(arguments[i], k));
-    json += "]";
-    first = false;
+    const CairnTensor& argument = call.arguments[i];
+    if (!is_fixed(argument)) continue;
+    ToldByDims open{static_cast<size_t>(i), {}};
+    std::string list, names = "0";
+    for (int64_t k = 0; k < count_of(argument); ++k) {
+      const std::string value = next();
+      list += (k ? "," : "") + value;
+      if (value[0] != '"') continue;
+      open.elements.push_back(k);
+      names += "," + value;
+    }
+    const bool bare = !open.elements.empty() && argument.ndim == 0;
+    values +=
+        (values.empty() ? "\"" : ",\"") + argument_name(open.argument) + (bare ? "\":" + list : "\":[" + list + "]");
+    if (open.elements.empty()) continue;
+    shapes[open.argument] = names;
+    told.push_back(std::move(open));
   }
-  return json + "}}";
+  std::string json = "{\"input_shapes\":{";
+  for (size_t i = 0; i < call.count; ++i) json += (i ? ",\"" : "\"") + argument_name(i) + "\":[" + shapes[i] + "]";
+  return json + "},\"input_values\":{" + values + "}}";
 }
 
-bool Program::find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
-                   Failure& failure) const {
+bool Program::find(const Sizes& sizes, int threads, std::shared_ptr<const Compiled>& code, Failure& failure) const {
   std::shared_lock lock(mutex_);
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-    if (entry->threads != threads || !same_shapes(entry->shapes, arguments, count) ||
-        !same_values(entry->values, arguments))
-      continue;
-    entry->used->store(++uses_, std::memory_order_relaxed);
-    code = entry->code;
-    if (!code) failure = entry->failure;
-    return true;
-  }
-  return false;
+  const Entry* found = nullptr;
+  for (const Entry& entry : entries_)
+    if (entry.threads == threads && (!found || entry.like.empty()) && entry.fits(sizes)) found = &entry;
+  if (!found) return false;
+  found->used->store(++uses_, std::memory_order_relaxed);
+  code = found->code;
+  if (!code) failure = found->failure;
+  return true;
 }
 
 std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, size_t count, int threads,
                                                   Failure& failure) {
+  thread_local Sizes sizes;
+  Call call{arguments, count, sizes};
+  read_sizes(call);
   std::shared_ptr<const Compiled> code;
-  if (find(arguments, count, threads, code, failure)) return code;
+  if (find(sizes, threads, code, failure)) return code;
   std::lock_guard one_at_a_time(compiling_);
-  if (find(arguments, count, threads, code, failure)) return code;
-  code = compile(arguments, count, threads, failure);
-  Entry entry{{}, {}, threads, code, failure};
-  for (size_t i = 0; i < count; ++i) {
-    entry.shapes.push_back(arguments[i].ndim);
-    entry.shapes.insert(entry.shapes.end(), arguments[i].shape, arguments[i].shape + arguments[i].ndim);
-  }
-  for (int i : source_.fixed)
-    if (is_fixed(arguments[i]))
-      for (int64_t k = 0; k < count_of(arguments[i]); ++k) entry.values.push_back(value_at(arguments[i], k));
+  if (find(sizes, threads, code, failure)) return code;
+  Entry entry{sizes, {}, threads};
+  if (!make_open(call, entry)) compile(call, entry);
+  if (!entry.code) failure = entry.failure;
   std::unique_lock lock(mutex_);
   entry.used->store(++uses_, std::memory_order_relaxed);
+  if (!entry.like.empty())
+    std::erase_if(entries_, [&](const Entry& narrower) {
+      return !narrower.like.empty() && narrower.threads == threads && entry.fits(narrower.sizes);
+    });
   entries_.push_back(std::move(entry));
   make_room();
-  return code;
+  return entries_.back().code;
+}
+
+bool Program::make_open(const Call& call, Entry& entry) {
+  if (per_set_) return false;
+  const std::vector<bool> vary = may_vary(call);
+  bool found = false;
+  Entry open;
+  for (const Entry& known : entries_) {  // only who holds compiling_ changes them
+    if (known.threads != entry.threads || !known.code || (found && known.like.empty())) continue;
+    Entry wider{known.sizes, known.like, entry.threads};
+    if (!wider.widen(call.sizes, vary)) continue;
+    open = std::move(wider);
+    found = true;
+  }
+  if (!found) return false;
+  compile(call, open);
+  const std::string why = open.code ? why_not_open(open, call) : open.failure.node + ": " + open.failure.message;
+  per_set_ = !why.empty();
+  if (report_wanted()) report_open_sizes(name_, compilations_, why);
+  if (!per_set_) entry = std::move(open);
+  return !per_set_;
+}
+
+nlohmann::json Program::plan(const Compiled& code, std::vector<CairnTensor> arguments) const {
+  std::vector<int64_t> dims;
+  code.tell_values(arguments.data(), dims);
+  int64_t three = 3;
+  for (size_t i = 0; i < code.random().size(); ++i)
+    arguments.push_back({nullptr, {1, 0}, 1, {CAIRN_UINT, 64, 1}, &three, nullptr, 0});
+  char* text = nullptr;
+  if (library_.model_plan(code.model(), arguments.data(), arguments.size(), &text) != CAIRN_OK) return nullptr;
+  auto plan = nlohmann::json::parse(text);
+  library_.free_text(text);
+  return plan;
+}
+
+/// Judged by the code of one set of sizes: what it has fast kernels for, the open one must have too.
+std::string Program::why_not_open(const Entry& open, const Call& call) const {
+  std::vector<CairnTensor> arguments(call.arguments, call.arguments + call.count);
+  const nlohmann::json mine = plan(*open.code, arguments);
+  if (mine.is_null()) return last_failure(library_).message;
+  for (const Entry& entry : entries_) {
+    if (!entry.code || !entry.like.empty() || entry.threads != open.threads || !open.fits(entry.sizes)) continue;
+    Sizes sizes = entry.sizes;
+    int64_t* at = sizes.data();
+    for (CairnTensor& argument : arguments) {
+      argument.ndim = static_cast<int32_t>(*at++);
+      argument.shape = at;
+      at += argument.ndim;
+    }
+    const nlohmann::json fixed = plan(*entry.code, arguments);
+    if (fixed.is_null()) return {};
+    if (fixed["complete"] && !mine["complete"]) return "operators follow on sizes that only a run tells";
+    const double more = more_reference(mine, fixed);
+    return more > kMostReference ? "open sizes leave " + std::to_string(more) + " of the work to the reference engine"
+                                 : "";
+  }
+  return {};
 }
 
 // All codes of a program together may keep what the engine allows one model; the one used longest ago goes first.
@@ -199,31 +345,33 @@ void Program::make_room() {
       if (entry.code) sum.first += entry.code->bytes(sum.second);
     return sum;
   };
-  for (auto [bytes, most] = bytes_and_most(); entries_.size() > 1 && (bytes > most || entries_.size() > kMostShapes);
+  for (auto [bytes, most] = bytes_and_most(); entries_.size() > 1 && (bytes > most || entries_.size() > kMostEntries);
        std::tie(bytes, most) = bytes_and_most())
     entries_.erase(std::min_element(entries_.begin(), entries_.end() - 1,
                                     [](const Entry& a, const Entry& b) { return *a.used < *b.used; }));
 }
-std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, size_t count, int threads,
-                                                 Failure& failure) const {
+
+void Program::compile(const Call& call, Entry& entry) {
+  ++compilations_;
   CairnModule* module = nullptr;
-  std::string options = import_options(arguments, count);
+  std::vector<ToldByDims> told;
+  std::string options = import_options(call, entry, told);
   std::vector<std::string> names;
   std::vector<const char*> frozen;
   std::vector<CairnTensor> contents;
   for (int i : source_.frozen) {
     names.push_back(argument_name(static_cast<size_t>(i)));
-    contents.push_back(arguments[i]);
+    contents.push_back(call.arguments[i]);
   }
   for (const std::string& each : names) frozen.push_back(each.c_str());
   if (library_.module_from_cluster(name_.c_str(), source_.graph.data(), source_.graph.size(), options.c_str(),
                                    frozen.data(), contents.data(), contents.size(), &module) != CAIRN_OK) {
-    failure = last_failure(library_);
-    return nullptr;
+    entry.failure = last_failure(library_);
+    return;
   }
   CairnModelOptions model_options{};
   model_options.struct_size = sizeof model_options;
-  model_options.threads = threads;
+  model_options.threads = entry.threads;
   model_options.lent_threads = 1;
   model_options.bind_state = 1;
   model_options.precision_mode = source_.precision_mode.c_str();
@@ -231,9 +379,9 @@ std::shared_ptr<const Compiled> Program::compile(const CairnTensor* arguments, s
   model_options.custom_types = source_.custom_types.c_str();
   model_options.keep_types = source_.keep_types.c_str();
   CairnModel* model = nullptr;
-  if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) failure = last_failure(library_);
+  if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) entry.failure = last_failure(library_);
   library_.module_free(module);
-  return model ? std::make_shared<const Compiled>(library_, model) : nullptr;
+  if (model) entry.code = std::make_shared<const Compiled>(library_, model, std::move(told));
 }
 
 std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source) {

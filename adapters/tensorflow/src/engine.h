@@ -1,5 +1,6 @@
-// The engine behind its C interface: libcairn.so loaded at run time, and the programs of clusters, compiled once per set
-// of input shapes and shared by all kernels of the process that have the same graph.
+// The engine behind its C interface: libcairn.so loaded at run time, and the programs of clusters, shared by all kernels of
+// the process that have the same graph. A cluster is compiled for the first sizes it meets, and when others come once more,
+// with what differs between them open: a further set of sizes is a plan of that code.
 #pragma once
 
 #include <cairn/cairn.h>
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -30,6 +32,7 @@ struct Library {
   decltype(&::cairn_model_input_use) model_input_use = nullptr;
   decltype(&::cairn_model_first_random_state) model_first_random_state = nullptr;
   decltype(&::cairn_model_memory) model_memory = nullptr;
+  decltype(&::cairn_model_plan) model_plan = nullptr;
   decltype(&::cairn_model_run) model_run = nullptr;
 };
 
@@ -46,10 +49,16 @@ struct Failure {
 /// (`folder` is that of _cairn_tf.so). Null and a sentence in `why` when it cannot be loaded; tried once per process.
 const Library* library(std::string& why);
 
-/// Compiled for one set of input shapes.
+/// An argument whose open values the code takes as dims: it is told as empty, [0, value, value, ...].
+struct ToldByDims {
+  size_t argument;
+  std::vector<int64_t> elements;  // which of its values
+};
+
+/// Prepared for one set of sizes, or for all that differ in open ones.
 class Compiled {
  public:
-  Compiled(const Library& library, CairnModel* model);
+  Compiled(const Library& library, CairnModel* model, std::vector<ToldByDims> told);
   ~Compiled();
   Compiled(const Compiled&) = delete;
 
@@ -63,10 +72,13 @@ class Compiled {
   size_t bytes(size_t& most) const { return library_.model_memory(model_, &most); }
   /// Inputs after the cluster's arguments: random states.
   const std::vector<Random>& random() const { return random_; }
+  /// Makes the arguments those of model(); `dims` holds what they then point to. Allocates nothing when it has room.
+  void tell_values(CairnTensor* arguments, std::vector<int64_t>& dims) const;
 
  private:
   const Library& library_;
   CairnModel* model_;
+  std::vector<ToldByDims> told_;
   std::vector<Random> random_;
 };
 
@@ -82,37 +94,55 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
+/// Of a call: each argument's rank and dims, then the values of the fixed arguments.
+using Sizes = std::vector<int64_t>;
+
 /// The code of a cluster. Thread-safe.
 class Program {
  public:
   Program(const Library& library, std::string name, Source source)
       : library_(library), name_(std::move(name)), source_(std::move(source)) {}
 
-  /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled when it
-  /// is the first time. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.
+  /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled where none
+  /// fits their sizes. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.
   std::shared_ptr<const Compiled> compiled(const CairnTensor* arguments, size_t count, int threads, Failure& failure);
 
  private:
+  /// Code, and the sizes that it is for.
   struct Entry {
-    std::vector<int64_t> shapes;  // per argument: rank, dims
-    std::vector<int64_t> values;  // of the fixed arguments
+    Sizes sizes;            // that it was made at
+    std::vector<int> like;  // per size: the first that it always equals where it is open, else -1; empty: none is open
     int threads;
-    std::shared_ptr<const Compiled> code;  // null: refused
-    Failure failure;
+    std::shared_ptr<const Compiled> code = nullptr;  // null: refused
+    Failure failure = {};
     std::shared_ptr<std::atomic<uint64_t>> used = std::make_shared<std::atomic<uint64_t>>(0);  // when, last
+
+    bool fits(const Sizes& other) const;
+    /// Opens what differs at `other`, and parts what is open and differs there; false where that cannot be.
+    bool widen(const Sizes& other, const std::vector<bool>& may_vary);
   };
+  struct Call {
+    const CairnTensor* arguments;
+    size_t count;
+    Sizes& sizes;
+  };
+  void read_sizes(Call& call) const;
+  std::vector<bool> may_vary(const Call& call) const;
+  bool find(const Sizes& sizes, int threads, std::shared_ptr<const Compiled>& code, Failure& failure) const;
+  /// Makes the entry one of open sizes that fits these as well as those of an earlier one; false: `entry` is unchanged.
+  bool make_open(const Call& call, Entry& entry);
+  nlohmann::json plan(const Compiled& code, std::vector<CairnTensor> arguments) const;
+  std::string why_not_open(const Entry& open, const Call& call) const;
+  std::string import_options(const Call& call, const Entry& entry, std::vector<ToldByDims>& told) const;
+  void compile(const Call& call, Entry& entry);
   void make_room();
-  bool same_values(const std::vector<int64_t>& values, const CairnTensor* arguments) const;
-  std::string import_options(const CairnTensor* arguments, size_t count) const;
-  bool find(const CairnTensor* arguments, size_t count, int threads, std::shared_ptr<const Compiled>& code,
-            Failure& failure) const;
-  std::shared_ptr<const Compiled> compile(const CairnTensor* arguments, size_t count, int threads,
-                                          Failure& failure) const;
 
   const Library& library_;
   std::string name_;
   Source source_;
   std::mutex compiling_;
+  int compilations_ = 0;
+  bool per_set_ = false;  // of sizes: open ones are refused, or cost more
   mutable std::shared_mutex mutex_;
   mutable std::atomic<uint64_t> uses_{0};
   std::vector<Entry> entries_;  // oldest first; the bytes that they keep are bounded

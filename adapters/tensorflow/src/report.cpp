@@ -63,7 +63,7 @@ namespace {
 
 struct File {
   std::mutex mutex;
-  Json graphs = Json::array(), stock = Json::array();
+  Json graphs = Json::array(), stock = Json::array(), open = Json::object();
   bool told = false;  // that the report cannot be written
 
   /// Replaces the report as a whole; a step goes on where it cannot be written.
@@ -72,7 +72,8 @@ struct File {
     const bool device = path.rfind("/dev/", 0) == 0;
     const std::string part = device ? path : path + ".part";
     std::ofstream out(part, std::ios::trunc);
-    out << Json{{"graphs", graphs}, {"run_by_tensorflow", stock}}.dump(1, ' ', false, Json::error_handler_t::replace)
+    out << Json{{"graphs", graphs}, {"changing_sizes", open}, {"run_by_tensorflow", stock}}.dump(
+               1, ' ', false, Json::error_handler_t::replace)
         << '\n';
     out.close();
     if (out && (device || std::rename(part.c_str(), path.c_str()) == 0)) return;
@@ -94,6 +95,13 @@ void report(const std::string& title, const std::vector<Node>& nodes, const std:
   Json graph = describe(nodes, numeric, partition, clusters);
   graph["function"] = title;
   file().graphs.push_back(std::move(graph));
+  file().write();
+}
+
+void report_open_sizes(const std::string& cluster, int compilations, const std::string& why) {
+  std::lock_guard lock(file().mutex);
+  if (file().open.size() >= kMostGraphs) return;
+  file().open[cluster] = {{"compilations", compilations}, {"compiled_per_set", why}};
   file().write();
 }
 

@@ -10,6 +10,7 @@
 #include "autodiff/updates.h"
 #include "frontends/fold.h"
 #include "frontends/inputs.h"
+#include "frontends/reshape.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/raise.h"
 #include "ir/builder.h"
@@ -284,9 +285,29 @@ GraphDef raised(const GraphDef& graph) {
   return copy;
 }
 
-/// The constant in place of an input.
-Value* known_input(const Value& input, const std::vector<int64_t>& values, Builder& builder) {
+/// The size that the symbol stands for among the inputs, as a vector of one element.
+Value* size_of(Symbol symbol, Builder& builder) {
+  for (const auto& param : builder.block().params) {
+    const std::vector<Dim>& dims = param->type.shape.dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (dims[axis].symbol == symbol) return dim_of(param.get(), axis, builder);
+  }
+  fail(ErrorKind::invalid_argument, *symbol, "is a value, and no input has such a dim");
+}
+
+/// What stands in place of an input: a constant, or a vector or scalar with sizes among its elements.
+Value* known_input(const Value& input, const KnownIntegers& known, Builder& builder) {
   const Type& type = input.type;
+  if (std::any_of(known.elements.begin(), known.elements.end(),
+                  [](const auto& each) { return each.size != nullptr; })) {
+    std::vector<Value*> parts;
+    for (const auto& [number, size] : known.elements)
+      parts.push_back(size ? size_of(size, builder) : builder.ints({number}));
+    Value* vector = cast_to(joined(parts, builder), type.dtype, builder);
+    return known.scalar ? builder.add("reshape", {vector, builder.ints({})}) : vector;
+  }
+  std::vector<int64_t> values;
+  for (const auto& element : known.elements) values.push_back(element.number);
   const bool integers = type.is_tensor() && type.is_static() && type.dtype.is_integer();
   const std::vector<int64_t> dims = integers ? type.shape.sizes() : std::vector<int64_t>();
   const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
