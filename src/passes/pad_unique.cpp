@@ -1,6 +1,6 @@
 // The different indices of an embedding's gradient, which `unique` finds, get room for as many as there are elements when
-// they serve to add up and update rows alone: dims are known then, and one plan holds the whole step. What stands in the
-// rows too many is computed in vain and never written.
+// they serve to add up and update rows alone: no dims are born from data then, and one plan holds the whole step. What stands
+// in the rows too many is computed in vain and never written.
 #include <algorithm>
 #include <unordered_set>
 
@@ -96,7 +96,7 @@ class Followers {
 
 bool pad(Block& block, Node& unique) {
   const Type& x = unique.inputs[0]->type;
-  if (!x.is_static() || (x.dtype != kI32 && x.dtype != kI64)) return false;
+  if (!x.shape.ranked || (x.dtype != kI32 && x.dtype != kI64)) return false;
   Followers followers(unique);
   for (const auto& node : block.nodes)
     if (node.get() != &unique && !followers.take(*node)) return false;
