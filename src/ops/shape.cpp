@@ -112,9 +112,18 @@ void infer_broadcast_to(InferContext& context) {
   context.result(dtype, std::move(target));
 }
 
+void repeat_one(const Tensor& element, Tensor& y) {
+  const size_t bytes = y.bytes();
+  char* to = static_cast<char*>(y.mutable_data());
+  if (bytes > 0) std::memcpy(to, element.data(), element.bytes());
+  for (size_t done = element.bytes(); done < bytes; done *= 2) std::memcpy(to + done, to, std::min(done, bytes - done));
+}
+
 void broadcast_to(KernelContext& context) {
   allocate_results(context);
   const Dims& from = context.input(0).dims();
+  if (context.input(0).count() == 1 && context.input(0).dtype().bits >= 8)
+    return repeat_one(context.input(0), context.output(0));
   take_along_axes(context.input(0), context.output(0), [&](size_t axis, int64_t i) { return from[axis] == 1 ? 0 : i; });
 }
 

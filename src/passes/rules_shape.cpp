@@ -72,6 +72,12 @@ bool broadcast_is_implied(const Match& m) {
   return surely_same(Type::tensor(m["z"]->type.dtype, m.type().shape), m["z"]->type);
 }
 
+Value* select_without_broadcast(Match& m) {
+  const bool first = m.root().inputs[1] == m["z"];
+  return m.like(m.root(),
+                first ? std::vector<Value*>{m["c"], m["z"], m["x"]} : std::vector<Value*>{m["c"], m["x"], m["z"]});
+}
+
 Value* without_broadcast(Match& m) {
   Node& root = m.root();
   Value* z = m["z"];
@@ -261,6 +267,22 @@ constexpr Rule kShapeRules[] = {
            "%x, %s "
            "%y = sub %z, %b return %y }",
      .out = "(%x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = sub %z, %x return %y }"},
+    {.name = "implied_broadcast_of_choice",
+     .summary = "a choice broadcasts by itself",
+     .pattern = "select(c, z, broadcast_to(x, _))",
+     .where = broadcast_is_implied,
+     .replace = select_without_broadcast,
+     .in = "(%c: bool[2, 3], %x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} "
+           "%b = broadcast_to %x, %s %y = select %c, %z, %b return %y }",
+     .out = "(%c: bool[2, 3], %x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = select %c, %z, %x return %y }"},
+    {.name = "implied_broadcast_of_first_choice",
+     .summary = "a choice broadcasts by itself",
+     .pattern = "select(c, broadcast_to(x, _), z)",
+     .where = broadcast_is_implied,
+     .replace = select_without_broadcast,
+     .in = "(%c: bool[2, 3], %x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %s = constant {value = i64[2] (2, 3)} "
+           "%b = broadcast_to %x, %s %y = select %c, %b, %z return %y }",
+     .out = "(%c: bool[2, 3], %x: f32[3], %z: f32[2, 3]) -> (%y: f32[2, 3]) { %y = select %c, %x, %z return %y }"},
     {.name = "shape_elements_known",
      .summary = "the elements of a shape that are numbers, even if others are not",
      .pattern = "gather|slice|concat|cast(x, ...)",
