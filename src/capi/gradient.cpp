@@ -86,6 +86,7 @@ Module gradient_of(const Module& module, GradientRequest request) {
   inline_plain_calls(made, main.body);
   lift_state(made);
   const std::vector<Parameter> weights = lift_weights(made, main, request);
+  hoist_invariants(main.body);  // else the way back keeps them of every turn
   Function& gradient = request.kind == "grad"  ? append_grad(made, main, request.options, "gradient")
                        : request.kind == "vjp" ? append_vjp(made, main, request.options.wrt, "gradient")
                                                : append_jvp(made, main, request.options.wrt, "gradient");

@@ -11,6 +11,7 @@ Value* product(Builder& b, Value* x, Value* y) { return b.add("mul", {x, y}); }
 
 /// Elements begin .. end-1 of the last axis.
 Value* cut(Builder& b, Value* x, int64_t begin, int64_t end) {
+  if (const Dim& size = x->type.shape.dims.back(); begin == 0 && size.known() && size.size == end) return x;
   std::vector<int64_t> first(x->type.shape.rank(), 0), last(x->type.shape.rank(), kToTheEnd);
   first.back() = begin, last.back() = end;
   return folded(b.add("slice", {x, b.ints(first), b.ints(last)}), b);

@@ -19,6 +19,7 @@ size_t expand_user_ops(Module& module);
 size_t lift_state(Module& module);
 size_t take_constant_branches(Block& block, Module& module);
 size_t simplify_captures(Block& block, Module& module);
+size_t hoist_invariants(Block& block);
 size_t merge_equal_nodes(Block& block, Module& module);
 size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);

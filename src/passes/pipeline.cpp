@@ -72,6 +72,8 @@ constexpr Pass kRepeated[] = {
      [](Run& run) { return each_block(run, take_constant_branches); }, "CondRemovePass"},
     {"simplify_captures", "regions hold their constants and see no more than they use",
      [](Run& run) { return each_block(run, simplify_captures); }, "UnusedArgsCleanPass"},
+    {"hoist_invariants", "what a loop computes from values that no turn changes is computed before it",
+     [](Run& run) { return each_block(run, [](Block& block, Module&) { return hoist_invariants(block); }); }, ""},
     {"fold_constants", "what depends on constants alone is computed",
      [](Run& run) {
        return each_block(run, [](Block& block, Module& module) { return fold_constants(block, &module); });

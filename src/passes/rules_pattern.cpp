@@ -56,7 +56,49 @@ Value* layer_norm_of_input(Match& m) {
   return m.add("layer_norm", {m["x"], m["g"], m["b"]}, {{"epsilon", epsilon}, {"axis", axis}});
 }
 
+// Rows that are summed into places of zeros, which then are added to x: the rows can be added to x.
+bool sums_into_places(const Match& m) {
+  const Node& sums = m.node("segment_reduce");
+  return keeps_type(m) && sums.attr().text("mode") == "sum" && sums.inputs[0]->type.dtype == m.type().dtype;
+}
+
+bool sums_into_reshaped_places(const Match& m) {
+  const Type &rows = m.node("segment_reduce").result()->type, &places = m["s"]->type;
+  return sums_into_places(m) && m.type().is_static() && rows.shape.ranked && rows.shape.rank() > 0 &&
+         m.type().shape.rank() > 0 && rows.shape.dims[0] == m.type().shape.dims[0] && places.is_static();
+}
+
+Value* added_to_places(Match& m, Value* rows) {
+  return m.add("scatter_reduce", {m["x"], m["s"], rows}, {{"mode", std::string("add")}, {"padded", true}});
+}
+
+Value* added_to_reshaped_places(Match& m) {
+  std::vector<int64_t> dims = m["s"]->type.shape.sizes(), row = m.type().shape.sizes();
+  dims.insert(dims.end(), row.begin() + 1, row.end());
+  return added_to_places(m, m.add("reshape", {m["u"], m.constant(Tensor::of_i64(dims))}));
+}
+
 constexpr Rule kPatternRules[] = {
+    {.name = "add_segments",
+     .summary = "x plus sums of rows at their places: the rows are added to x",
+     .pattern = "add(x, segment_reduce(u, s, n)~)",
+     .where = sums_into_places,
+     .replace = [](Match& m) { return added_to_places(m, m["u"]); },
+     .in = "(%x: f32[4, 2], %u: f32[3, 2], %s: i64[3]) -> (%y: f32[4, 2]) { %n = constant {value = i64[] (4)} "
+           "%z = segment_reduce %u, %s, %n %y = add %x, %z return %y }",
+     .out = "(%x: f32[4, 2], %u: f32[3, 2], %s: i64[3]) -> (%y: f32[4, 2]) { "
+            "%y = scatter_reduce %x, %s, %u {mode = \"add\", padded = true} return %y }"},
+    {.name = "add_reshaped_segments",
+     .summary = "x plus reshaped sums of rows at their places: the rows are added to x",
+     .pattern = "add(x, reshape(segment_reduce(u, s, n)~, d)~)",
+     .where = sums_into_reshaped_places,
+     .replace = added_to_reshaped_places,
+     .in = "(%x: f32[4, 2, 2], %u: f32[3, 4], %s: i64[3]) -> (%y: f32[4, 2, 2]) { %n = constant {value = i64[] (4)} "
+           "%d = constant {value = i64[3] (4, 2, 2)} %z = segment_reduce %u, %s, %n %r = reshape %z, %d "
+           "%y = add %x, %r return %y }",
+     .out = "(%x: f32[4, 2, 2], %u: f32[3, 4], %s: i64[3]) -> (%y: f32[4, 2, 2]) { %d = constant {value = i64[3] (3, "
+            "2, 2)} "
+            "%r = reshape %u, %d %y = scatter_reduce %x, %s, %r {mode = \"add\", padded = true} return %y }"},
     {.name = "gelu_by_erf",
      .summary = "half of x times one plus the error function of x",
      .pattern = "mul(mul(x, add(erf(div|mul(x, s!):inner), one!)), half!)",

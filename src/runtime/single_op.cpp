@@ -130,8 +130,8 @@ SingleOpRef SingleOp::prepare(const OpRequest& request, std::span<const Operand>
     known->retain();
     return SingleOpRef(known);
   }
-  std::optional<ForkShield>
-      shield;  // tables are made at their first use; code of users may wait for the forking thread
+  // Tables are made at their first use. Code of users may wait for the thread that forks.
+  std::optional<ForkShield> shield;
   if (!request.op.user) shield.emplace();
   std::unique_ptr<SingleOp> made(new SingleOp);
   made->key_.assign(key.words().begin(), key.words().end());  // what follows may prepare others

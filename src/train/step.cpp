@@ -98,6 +98,7 @@ class TrainingBuilder {
   void open_model() {
     inline_calls(base_);
     lift_state(base_);
+    hoist_invariants(base_.main().body);  // else the way back keeps them of every turn
     Function& main = base_.main();
     if (!main.updates.empty())
       fail(ErrorKind::unsupported, "", "the model keeps variables between runs; freeze it first");

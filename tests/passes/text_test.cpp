@@ -55,6 +55,8 @@ void run_pass(Module& module, const std::string& name) {
     take_constant_branches(module.main().body, module);
   else if (name == "simplify_captures")
     simplify_captures(module.main().body, module);
+  else if (name == "hoist_invariants")
+    hoist_invariants(module.main().body);
   else if (name == "merge_equal_nodes")
     merge_equal_nodes(module.main().body, module);
   else if (name == "sink_transposes")
