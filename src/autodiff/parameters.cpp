@@ -131,7 +131,7 @@ void lower_parameters(Function& function, const std::vector<Parameter>& paramete
   for (const auto& param : body.params) place.push_back(param ? kept++ : kept);
   for (auto& [result, param] : function.updates) param = place[param];
   std::erase(body.params, nullptr);
-  for (size_t i = 0; i < body.params.size(); ++i) body.params[i]->index = static_cast<uint32_t>(i);
+  renumber(body.params);
   body.nodes.insert(body.nodes.begin(), std::make_move_iterator(start.nodes.begin()),
                     std::make_move_iterator(start.nodes.end()));
 }

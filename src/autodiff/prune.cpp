@@ -135,10 +135,6 @@ class Pruner {
     list.resize(at);
   }
 
-  static void renumber(std::vector<std::unique_ptr<Value>>& values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i]->index = static_cast<uint32_t>(i);
-  }
-
   const Module& module_;
   std::unordered_map<const Function*, bool> effects_;
 };

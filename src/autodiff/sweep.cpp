@@ -9,16 +9,6 @@
 
 namespace cairn {
 
-namespace {
-
-std::vector<Value*> results_of_node(const Node& node) {
-  std::vector<Value*> results;
-  for (const auto& result : node.results) results.push_back(result.get());
-  return results;
-}
-
-}  // namespace
-
 std::vector<Value*> Differentiator::differentiate(Function& function, const std::vector<Value*>& results,
                                                   const std::vector<Value*>& cotangents,
                                                   const std::vector<Value*>& wanted) {
@@ -117,7 +107,7 @@ Differentiator::Gradients Differentiator::by_rule(Sweep& sweep, Node& node, cons
   for (size_t i = 0; i < node.inputs.size(); ++i) wanted.push_back(wants(node, i));
   Builder builder(*sweep.backward);
   builder.sources = node.sources;
-  GradientContext context(builder, node, node.inputs, results_of_node(node), given, std::move(wanted));
+  GradientContext context(builder, node, node.inputs, results_of(node), given, std::move(wanted));
   try {
     node.op->gradient(context);
   } catch (const Error& fault) {

@@ -21,10 +21,6 @@ const OpDef kPop = {.name = "tape_pop",
 bool is_mark(const Node& node) { return node.op == &kPush || node.op == &kPop; }
 size_t tape_of(const Node& mark) { return static_cast<size_t>(mark.attr().integer("tape")); }
 
-void renumber(std::vector<std::unique_ptr<Value>>& values) {
-  for (size_t i = 0; i < values.size(); ++i) values[i]->index = static_cast<uint32_t>(i);
-}
-
 class TapeThreader {
  public:
   TapeThreader(const std::vector<Function*>& parts, const Tapes& tapes) : tapes_(tapes) {

@@ -52,12 +52,6 @@ void hand_out(std::span<Value* const> made, CairnValue** results, size_t count, 
   for (size_t i = 0; i < count; ++i) results[i] = to_c(made[i]);
 }
 
-std::vector<Value*> results_of(const Node& node) {
-  std::vector<Value*> results;
-  for (const auto& result : node.results) results.push_back(result.get());
-  return results;
-}
-
 /// Goes on in a new block of the innermost region, whose params are the carried values and what was taken.
 void open_block(CairnBuilder* builder, CairnValue** inside) {
   CairnBuilder::Region& region = builder->regions.back();

@@ -45,12 +45,6 @@ Tensor number_tensor(double value, DType dtype) {
   fail(ErrorKind::unsupported, "", "no number is of type {}", to_string(dtype));
 }
 
-std::vector<Value*> results_of(const Node& node) {
-  std::vector<Value*> results;
-  for (const auto& result : node.results) results.push_back(result.get());
-  return results;
-}
-
 }  // namespace
 
 Node* Builder::add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes,

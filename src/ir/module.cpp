@@ -42,6 +42,16 @@ SourceId Module::add_source(Source source) {
   return static_cast<SourceId>(sources.size() - 1);
 }
 
+void renumber(std::vector<std::unique_ptr<Value>>& values) {
+  for (size_t i = 0; i < values.size(); ++i) values[i]->index = static_cast<uint32_t>(i);
+}
+
+std::vector<Value*> results_of(const Node& node) {
+  std::vector<Value*> results;
+  for (const auto& result : node.results) results.push_back(result.get());
+  return results;
+}
+
 const Tensor* constant_of(const Value* value) {
   if (!value->producer || !value->producer->is("constant")) return nullptr;
   const Attribute* attribute = value->producer->attributes.find("value");

@@ -93,6 +93,9 @@ struct Module {
   SourceId add_source(Source source);
 };
 
+/// After a change of a list of results or params: each value's index is its place again.
+void renumber(std::vector<std::unique_ptr<Value>>& values);
+std::vector<Value*> results_of(const Node& node);
 /// The tensor of a `constant` node's result, else null.
 const Tensor* constant_of(const Value* value);
 /// "resnet/conv1 (train.py:41)", of the first source; falls back to the value's name.

@@ -80,9 +80,7 @@ size_t merge_equal_nodes(Block& block, Module& module) {
       if (!equal(twin, node)) continue;
       twin.sources.insert(twin.sources.end(), node.sources.begin(), node.sources.end());
       grown.insert(&twin);
-      std::vector<Value*> values;
-      for (const auto& result : twin.results) values.push_back(result.get());
-      return values;
+      return results_of(twin);
     }
     seen.emplace(hash, &node);
     return {};

@@ -16,10 +16,6 @@ std::unordered_set<const Value*> used_values(const Block& block) {
   return used;
 }
 
-void renumber(Block& region) {
-  for (size_t i = 0; i < region.params.size(); ++i) region.params[i]->index = static_cast<uint32_t>(i);
-}
-
 class CaptureRules {
  public:
   explicit CaptureRules(Node& node) : node_(node), loop_(is_loop(node)), first_(first_region_input(node)) {
@@ -41,7 +37,7 @@ class CaptureRules {
     reorder(node_.inputs, moves);
     for (auto& region : node_.regions) {
       reorder(region->params, moves);
-      renumber(*region);
+      renumber(region->params);
     }
     drop(body.results, moves);
     carried_ -= unchanged.size();
@@ -92,7 +88,7 @@ class CaptureRules {
     drop(node_.inputs, unused);
     for (auto& region : node_.regions) {
       drop(region->params, unused_params);
-      renumber(*region);
+      renumber(region->params);
     }
     rewriter.disown(dropped);
     return dropped.size();

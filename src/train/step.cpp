@@ -173,9 +173,6 @@ class TrainingBuilder {
     std::rotate(states, states + static_cast<int64_t>(program_.evaluated_states), params.end());
     renumber(params);
   }
-  static void renumber(std::vector<std::unique_ptr<Value>>& params) {
-    for (size_t i = 0; i < params.size(); ++i) params[i]->index = static_cast<uint32_t>(i);
-  }
 
   void make_step() {
     program_.step = clone(base_);

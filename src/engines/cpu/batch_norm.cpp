@@ -110,7 +110,7 @@ std::unique_ptr<Step> make_batch_norm_training(const Group& group, MakeContext&)
   const ChannelPlanes planes = planes_of(node, node.inputs[0]);
   const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
   const bool relu = extended.epilogue.activation != nullptr, adds = extended.epilogue.residual != nullptr;
-  const Results results(group, {extended.result, node.result(1), node.result(2)}, batch_norm_workspace(planes));
+  const Results results(group, node, batch_norm_workspace(planes), extended.result);
   const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
                offset = index_of(group, node.inputs[2]);
   const size_t residual = adds ? index_of(group, extended.epilogue.residual) : x;
@@ -139,7 +139,7 @@ std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext&)
   const Node& node = *gated.node;
   const ChannelPlanes planes = planes_of(node, node.inputs[1]);
   const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
-  const Results results(group, results_of(node), batch_norm_workspace(planes));
+  const Results results(group, node, batch_norm_workspace(planes));
   const size_t dy = index_of(group, gated.dy), gate = gated.gate ? index_of(group, gated.gate) : dy;
   std::array<size_t, 4> in{};
   for (size_t i = 0; i < 4; ++i) in[i] = index_of(group, node.inputs[i + 1]);

@@ -11,10 +11,11 @@ namespace cairn {
 
 class Results {
  public:
-  /// `workspace` bytes come before those of unused results.
-  Results(const Group& group, const std::vector<const Value*>& values, size_t workspace)
+  /// `workspace` bytes come before those of unused results. `first`: what the step makes in place of result 0.
+  Results(const Group& group, const Node& node, size_t workspace, const Value* first = nullptr)
       : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
-    for (const Value* value : values) {
+    for (const auto& result : node.results) {
+      const Value* value = first && result->index == 0 ? first : result.get();
       const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
       places_.push_back(static_cast<size_t>(at - group.outputs.begin()));
       starts_.push_back(bytes_);
@@ -35,12 +36,5 @@ class Results {
   std::vector<size_t> places_, starts_;
   size_t outputs_, bytes_;
 };
-
-/// All results of a node.
-inline std::vector<const Value*> results_of(const Node& node) {
-  std::vector<const Value*> values;
-  for (const auto& result : node.results) values.push_back(result.get());
-  return values;
-}
 
 }  // namespace cairn

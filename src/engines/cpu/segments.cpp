@@ -183,7 +183,7 @@ std::unique_ptr<Step> make_unique_padded(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Indices x(group, node.inputs[0]);
   const uint64_t slots = std::bit_ceil(static_cast<uint64_t>(2 * x.count + 1));
-  const Results results(group, results_of(node), slots * sizeof(int32_t));
+  const Results results(group, node, slots * sizeof(int32_t));
   const auto run = [=](const StepArgs& args) {
     constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
     auto* table = static_cast<int32_t*>(args.workspace);  // places among the different elements

@@ -34,7 +34,7 @@ std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext&) {
   const Dims dims = sizes(node.inputs[0]);
   const int64_t c = dims.back(), rows = count_between(dims, 0, dims.size() - 1);
   const bool sparse = node.is("sparse_softmax_cross_entropy"), wide = node.inputs[1]->type.dtype == kI64;
-  const Results results(group, results_of(node), 0);
+  const Results results(group, node, 0);
   const size_t logits = index_of(group, node.inputs[0]), labels = index_of(group, node.inputs[1]);
   const auto run = [=](const StepArgs& args) {
     const auto* classes = sparse && !wide ? input<int32_t>(args, labels) : nullptr;

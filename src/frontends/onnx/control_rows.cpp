@@ -67,7 +67,7 @@ void branch(OpContext& c) {
   std::vector<Value*> inputs = captures.inputs();
   inputs.insert(inputs.begin(), truth(scalar(c.in[0], c.b), c.b));
   auto* made = c.b.add_node(op_named("if"), std::move(inputs), {}, std::move(regions));
-  for (const auto& result : made->results) c.out.push_back(result.get());
+  c.out = results_of(*made);
 }
 
 /// Loop(limit, condition, values...): the body takes the round, the condition and the values, and gives the next

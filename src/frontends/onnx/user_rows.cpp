@@ -49,7 +49,7 @@ void make_user_op(OpContext& c) {
     if (c.has(given.name)) attributes.set(given.name, attribute_of(c, *declared, given));
   }
   const cairn::Node* node = c.b.add_node(op, c.in.all(), std::move(attributes));
-  for (const auto& result : node->results) c.out.push_back(result.get());
+  c.out = results_of(*node);
 }
 
 }  // namespace cairn::onnx

@@ -56,7 +56,7 @@ void choose(OpContext& c, Value* condition, std::unique_ptr<Block> yes, std::uni
   regions.push_back(std::move(yes));
   regions.push_back(std::move(no));
   auto* made = c.b.add_node(op_named("if"), std::move(inputs), {}, std::move(regions));
-  for (const auto& result : made->results) c.out.push_back(result.get());
+  c.out = results_of(*made);
 }
 
 void branch_of_two(OpContext& c) {
@@ -219,9 +219,7 @@ std::vector<Value*> choose_from(OpContext& c, const std::vector<std::string_view
     regions.push_back(std::move(block));
   }
   auto* made = builder.add_node(op_named("if"), std::move(inputs), {}, std::move(regions));
-  std::vector<Value*> results;
-  for (const auto& result : made->results) results.push_back(result.get());
-  return results;
+  return results_of(*made);
 }
 
 void branch_of_many(OpContext& c) {

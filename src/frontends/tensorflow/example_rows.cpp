@@ -83,7 +83,7 @@ void parse_example(OpContext& c) {
                         {"ragged", found.ragged}, {"ragged_types", written(types(c, "ragged_value_types"))}};
   attributes.set("splits", written(types(c, "ragged_split_types")));
   auto* made = c.b.add_node(op_named("parse_example"), operands, attributes);
-  for (const auto& result : made->results) c.out.push_back(result.get());
+  c.out = results_of(*made);
 }
 
 void decode_csv(OpContext& c) {
@@ -93,7 +93,7 @@ void decode_csv(OpContext& c) {
                              {"quotes", c.boolean("use_quote_delim", true)},
                              {"missing", c.text("na_value", "")},
                              {"columns", c.integers("select_cols")}});
-  for (const auto& result : made->results) c.out.push_back(result.get());
+  c.out = results_of(*made);
 }
 
 constexpr Row kExampleRows[] = {

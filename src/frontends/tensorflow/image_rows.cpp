@@ -62,7 +62,7 @@ void combined_non_max_suppression(OpContext& c) {
   auto* made = c.b.add_node(
       op_named("combined_non_max_suppression"), c.in,
       {{"pad_per_class", c.boolean("pad_per_class", false)}, {"clip_boxes", c.boolean("clip_boxes", true)}});
-  for (const auto& result : made->results) c.out.push_back(result.get());
+  c.out = results_of(*made);
 }
 
 Value* transposed(OpContext& c, Value* x, std::vector<int64_t> permutation) {

@@ -6,12 +6,8 @@
 namespace cairn::tensorflow {
 namespace {
 
-void results_of(OpContext& c, const cairn::Node* made) {
-  for (const auto& result : made->results) c.out.push_back(result.get());
-}
-
 /// The op of ours of the row's target, with the same operands in the same order.
-void same_operands(OpContext& c) { results_of(c, c.b.add_node(op_named(c.target), c.in)); }
+void same_operands(OpContext& c) { c.out = results_of(*c.b.add_node(op_named(c.target), c.in)); }
 
 void sparse_reduce(OpContext& c) {
   c.expect_inputs(4);
@@ -78,12 +74,12 @@ void sparse_cross(OpContext& c) {
     attributes.set("key", c.integer("hash_key"));
   }
   for (Value*& operand : operands) operand = as_features(c, operand);
-  results_of(c, c.b.add_node(op_named("sparse_cross"), operands, attributes));
+  c.out = results_of(*c.b.add_node(op_named("sparse_cross"), operands, attributes));
 }
 
 /// shape, values, default, rows of each dim.
 void ragged_to_tensor(OpContext& c) {
-  results_of(c, c.b.add_node(op_named("ragged_to_dense"), c.in, {{"kinds", c.texts("row_partition_types")}}));
+  c.out = results_of(*c.b.add_node(op_named("ragged_to_dense"), c.in, {{"kinds", c.texts("row_partition_types")}}));
 }
 
 void ragged_range(OpContext& c) {
@@ -98,14 +94,14 @@ void ragged_gather(OpContext& c) {
   if (c.rank(c.in.size() - 1) != 1) c.refuse("indices of {} dims are not supported", c.rank(c.in.size() - 1));
   std::vector<Value*> operands{c.in.back(), c.in[c.in.size() - 2]};
   operands.insert(operands.end(), c.in.begin(), c.in.end() - 2);
-  results_of(c, c.b.add_node(op_named("ragged_gather"), operands));
+  c.out = results_of(*c.b.add_node(op_named("ragged_gather"), operands));
 }
 
 void ragged_to_sparse(OpContext& c) {
   c.expect_inputs(2, c.in.size());
   std::vector<Value*> operands{c.in.back()};
   operands.insert(operands.end(), c.in.begin(), c.in.end() - 1);
-  results_of(c, c.b.add_node(op_named("ragged_to_sparse"), operands));
+  c.out = results_of(*c.b.add_node(op_named("ragged_to_sparse"), operands));
 }
 
 constexpr Row kSparseTensorRows[] = {

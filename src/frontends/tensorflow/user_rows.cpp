@@ -65,7 +65,7 @@ UserNode told_node(const OpContext& c) {
 
 void make_node(OpContext& c, UserNode user) {
   const cairn::Node* node = c.b.add_node(*user.op, c.in.all(), std::move(user.attributes));
-  for (const auto& result : node->results) c.out.push_back(result.get());
+  c.out = results_of(*node);
 }
 
 /// A function of the operator alone, whose gradient is called.
@@ -80,8 +80,7 @@ void make_gradient(OpContext& c) {
   for (size_t i = 0; i < c.in.size() - results; ++i)
     params.push_back(own->body.add_param(c.in[i]->type, fmt::format("x{}", i)));
   Builder builder(own->body);
-  for (const auto& result : builder.add_node(*user.op, params, user.attributes)->results)
-    own->body.results.push_back(result.get());
+  own->body.results = results_of(*builder.add_node(*user.op, params, user.attributes));
   for (const char* name : user.op->results) own->result_names.emplace_back(name);
   std::vector<std::string> wrt;
   for (const int64_t i : c.integers("wanted")) wrt.push_back(fmt::format("x{}", i));
