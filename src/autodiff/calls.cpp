@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "autodiff/attributes.h"
 #include "ir/builder.h"
+#include "ir/control.h"
 
 namespace cairn {
 
@@ -31,9 +31,8 @@ bool calls_itself(const Module& module, Function& function) {
 }  // namespace
 
 Function* callee_of(const Module& module, const Node& node) {
-  const Attribute* callee = node.attributes.find(kCallee);
-  if (!callee) return nullptr;
-  const std::string& name = std::get<FunctionName>(*callee).name;
+  if (!is_call(node)) return nullptr;
+  const std::string& name = callee_name(node);
   Function* function = module.find(name);
   if (!function) fail(ErrorKind::invalid_model, where(module, node), "{}: no function @{}", node.op->name, name);
   return function;

@@ -1,9 +1,9 @@
 // Gradients of nodes with regions and of calls.
 #include <algorithm>
 
-#include "autodiff/attributes.h"
 #include "autodiff/calls.h"
 #include "autodiff/sweep.h"
+#include "ir/control.h"
 
 namespace cairn {
 

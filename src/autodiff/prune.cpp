@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "autodiff/attributes.h"
 #include "autodiff/calls.h"
+#include "ir/control.h"
 
 namespace cairn {
 

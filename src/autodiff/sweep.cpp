@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "autodiff/attributes.h"
 #include "autodiff/calls.h"
 #include "autodiff/prune.h"
+#include "ir/control.h"
 #include "ir/gradient.h"
 
 namespace cairn {

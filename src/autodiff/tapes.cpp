@@ -1,8 +1,8 @@
 #include "autodiff/tapes.h"
 
-#include "autodiff/attributes.h"
 #include "autodiff/calls.h"
 #include "ir/builder.h"
+#include "ir/control.h"
 
 namespace cairn {
 

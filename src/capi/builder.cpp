@@ -2,6 +2,7 @@
 #include "capi/builder.h"
 
 #include "capi/user_op.h"
+#include "ir/control.h"
 #include "ir/text.h"
 #include "ir/user_ops.h"
 
@@ -87,7 +88,7 @@ void close_region(CairnBuilder* builder, CairnValue** results, size_t count) {
   if (!region.loop) inputs.push_back(region.condition);
   for (Value* value : region.captures.inputs()) inputs.push_back(value);
   Attributes attributes;
-  if (region.loop) attributes.set("carried", static_cast<int64_t>(region.carried.size()));
+  if (region.loop) attributes.set(kCarried, static_cast<int64_t>(region.carried.size()));
   const OpDef& op = op_named(region.loop ? "while" : "if");
   const Node* node = builder->builder.add_node(op, std::move(inputs), std::move(attributes), std::move(region.blocks));
   hand_out(results_of(*node), results, count, op.name);
@@ -213,7 +214,7 @@ CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, Cair
     else
       fail(ErrorKind::invalid_argument, function, "is called before it is complete, and declares no result types");
     const Node* node = nodes.add_node(op_named("call"), values_from_c(inputs, input_count, "inputs"),
-                                      {{"callee", Attribute(FunctionName{function})}}, {}, types);
+                                      {{kCallee, Attribute(FunctionName{function})}}, {}, types);
     hand_out(results_of(*node), results, result_count, function);
   });
 }

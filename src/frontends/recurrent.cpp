@@ -2,6 +2,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/reshape.h"
+#include "ir/control.h"
 
 namespace cairn {
 namespace {
@@ -151,7 +152,7 @@ Sequence recur(const Recurrence& given, Builder& b) {
   std::vector<std::unique_ptr<Block>> regions;
   regions.push_back(std::move(condition));
   regions.push_back(body_for(layer, inputs));
-  Node* loop = b.add_node(op_named("while"), inputs, {{"carried", static_cast<int64_t>(carried)}}, std::move(regions));
+  Node* loop = b.add_node(op_named("while"), inputs, {{kCarried, static_cast<int64_t>(carried)}}, std::move(regions));
   Sequence sequence;
   Shape all = layer.states[0]->type.shape;
   if (all.ranked) all.dims.insert(all.dims.begin(), layer.input->type.shape.dims[0]);

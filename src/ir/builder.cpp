@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/control.h"
+
 namespace cairn {
 
 namespace {
@@ -81,7 +83,7 @@ Value* Builder::number(double value, DType dtype) { return constant(number_tenso
 std::vector<Value*> Builder::call(const Function& callee, std::vector<Value*> inputs) {
   std::vector<Type> types;
   for (const Value* result : callee.body.results) types.push_back(result->type);
-  Attributes attributes = {{"callee", Attribute(FunctionName{callee.name})}};
+  Attributes attributes = {{kCallee, Attribute(FunctionName{callee.name})}};
   return results_of(*add_node(op_named("call"), std::move(inputs), std::move(attributes), {}, types));
 }
 
@@ -119,7 +121,7 @@ std::vector<Value*> Builder::make_while(std::vector<Value*> carried, const std::
   const std::vector<Value*> constant = captures.inputs();
   carried.insert(carried.end(), constant.begin(), constant.end());
   return results_of(
-      *add_node(op_named("while"), std::move(carried), {{"carried", Attribute(count)}}, std::move(regions)));
+      *add_node(op_named("while"), std::move(carried), {{kCarried, Attribute(count)}}, std::move(regions)));
 }
 
 std::vector<Value*> Captures::inputs() const {

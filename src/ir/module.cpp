@@ -1,7 +1,5 @@
 #include "ir/module.h"
 
-#include "ir/control.h"
-
 namespace cairn {
 
 const char* to_string(Removal removal) {

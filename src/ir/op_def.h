@@ -37,6 +37,8 @@ enum Trait : uint32_t {
   kContraction = 1 << 11,   // matrix product or convolution: where the FLOPs are
   kNotFoldable = 1 << 12,   // never computed at compile time (random, constants themselves)
   kShapeOnly = 1 << 13,     // the result depends on the types of the inputs alone, not on their elements
+  kLoop = 1 << 14,          // with kControl: a condition and a body, which replaces the first `carried` inputs
+  kCall = 1 << 15,          // with kControl: runs the function that the attribute `callee` names
 };
 
 /// Which types an input accepts.

@@ -50,7 +50,7 @@ void infer_if(InferContext& context) {
 }
 
 void infer_while(InferContext& context) {
-  const int64_t carried = context.attr.integer("carried");
+  const int64_t carried = context.attr.integer(kCarried);
   if (carried < 0 || static_cast<size_t>(carried) > context.input_count())
     context.fail("{} values are carried, there are {}", carried, context.input_count());
   const Block &condition = region(context, 0, 2), &body = region(context, 1, 2);
@@ -90,7 +90,7 @@ std::vector<OpDef> make_control_rows() {
                   "replaced by what it yields, "
                   "the others stay; results are the carried values at the end",
        .inputs = {{"values", Accepts::any, kVariadic}},
-       .attributes = {{"carried", AttrKind::integer}},
+       .attributes = {{kCarried, AttrKind::integer}},
        .results = {},
        .traits = kControl | kLoop,
        .infer = infer_while,
@@ -102,7 +102,7 @@ std::vector<OpDef> make_control_rows() {
            "it takes the inputs, the results and the gradients of the float results, and yields those of the "
            "float inputs",
        .inputs = {{"inputs", Accepts::any, kVariadic}},
-       .attributes = {{"callee", AttrKind::function},
+       .attributes = {{kCallee, AttrKind::function},
                       {"recompute", AttrKind::boolean, Attribute(false)},
                       {"backward", AttrKind::function, Attribute(FunctionName{})}},
        .results = {},

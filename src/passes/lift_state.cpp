@@ -242,7 +242,7 @@ class Lifter {
       kept.push_back(std::move(value));
     }
     node.results = std::move(kept);
-    if (loop) node.attributes.set("carried", static_cast<int64_t>(carried + touched.written.size()));
+    if (loop) node.attributes.set(kCarried, static_cast<int64_t>(carried + touched.written.size()));
     ++changes_;
   }
 

@@ -41,7 +41,7 @@ class CaptureRules {
     }
     drop(body.results, moves);
     carried_ -= unchanged.size();
-    node_.attributes.set("carried", static_cast<int64_t>(carried_));
+    node_.attributes.set(kCarried, static_cast<int64_t>(carried_));
     return unchanged;
   }
 

@@ -2,6 +2,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/region.h"
+#include "ir/control.h"
 
 namespace cairn::onnx {
 namespace {
@@ -161,7 +162,7 @@ class Loop {
     std::vector<std::unique_ptr<Block>> regions;
     regions.push_back(condition_region());
     regions.push_back(std::move(body));
-    auto* made = c_.b.add_node(op_named("while"), std::move(inputs), {{"carried", carried}}, std::move(regions));
+    auto* made = c_.b.add_node(op_named("while"), std::move(inputs), {{kCarried, carried}}, std::move(regions));
     std::vector<Value*> out;
     for (size_t i = 2; i < made->results.size(); ++i)
       out.push_back(i < values_ + 2 ? made->result(i) : c_.b.add("list_stack", {made->result(i)}));

@@ -5,6 +5,7 @@
 
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/training.h"
+#include "ir/control.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -67,7 +68,7 @@ struct Scan {
     Block& test = *regions[0];
     test.results = {Builder(test).add("less", {test.params[0].get(), test.params[carried].get()})};
     fill(*regions[1], left.size());
-    const Attributes attributes{{"carried", static_cast<int64_t>(carried)}};
+    const Attributes attributes{{kCarried, static_cast<int64_t>(carried)}};
     auto* loop = b.add_node(op_named("while"), inputs, attributes, std::move(regions));
     Results results;
     for (size_t i = 0; i < states.size(); ++i) results.last.push_back(loop->result(1 + i));

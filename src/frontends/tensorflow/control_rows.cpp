@@ -179,7 +179,7 @@ class Loop {
     regions.push_back(std::move(condition));
     regions.push_back(std::move(body));
     auto* made = c_.b.add_node(op_named("while"), std::move(inputs),
-                               {{"carried", static_cast<int64_t>(carried_.size())}}, std::move(regions));
+                               {{kCarried, static_cast<int64_t>(carried_.size())}}, std::move(regions));
     std::vector<Value*> out;
     size_t next = 0;
     for (size_t i = 0; i < same_.size(); ++i) out.push_back(same_[i] ? c_.in[i] : made->result(next++));
