@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "autodiff/calls.h"
 #include "ir/control.h"
 
 namespace cairn {
@@ -14,43 +13,29 @@ using Used = std::unordered_set<const Value*>;
 
 class Pruner {
  public:
-  explicit Pruner(const Module& module) : module_(module) {}
+  explicit Pruner(const Module& module) : effects_(&module) {}
 
   size_t block(Block& block) {
     Used used(block.results.begin(), block.results.end());
     size_t removed = 0;
+    std::vector<bool> live(block.nodes.size());
     for (size_t i = block.nodes.size(); i-- > 0;) {
-      auto& node = block.nodes[i];
-      const bool live = std::any_of(node->results.begin(), node->results.end(),
-                                    [&](const auto& result) { return used.count(result.get()) != 0; });
-      if (!live && !has_effect(*node)) {
-        node = nullptr;
+      Node& node = *block.nodes[i];
+      live[i] = std::any_of(node.results.begin(), node.results.end(),
+                            [&](const auto& result) { return used.count(result.get()) != 0; });
+      live[i] = live[i] || effects_.of(node);
+      if (!live[i]) {
         ++removed;
         continue;
       }
-      if (!node->regions.empty()) removed += regions(*node, used);
-      used.insert(node->inputs.begin(), node->inputs.end());
+      if (!node.regions.empty()) removed += regions(node, used);
+      used.insert(node.inputs.begin(), node.inputs.end());
     }
-    std::erase(block.nodes, nullptr);
+    keep(block.nodes, live);
     return removed;
   }
 
  private:
-  bool has_effect(const Node& node) {
-    if (node.op->has(kWritesState)) return true;
-    for (const auto& region : node.regions)
-      if (has_effect(*region)) return true;
-    const Function* callee = callee_of(module_, node);
-    if (!callee) return false;
-    auto [entry, fresh] = effects_.try_emplace(callee, false);  // of a function that calls itself: what the rest says
-    if (fresh) effects_[callee] = has_effect(callee->body);
-    return effects_[callee];
-  }
-
-  bool has_effect(const Block& block) {
-    return std::any_of(block.nodes.begin(), block.nodes.end(), [&](const auto& node) { return has_effect(*node); });
-  }
-
   size_t regions(Node& node, const Used& used) {
     std::vector<bool> needed;
     for (const auto& result : node.results) needed.push_back(used.count(result.get()) != 0);
@@ -76,7 +61,7 @@ class Pruner {
     } else {
       for (auto& region : node.regions) removed += block(*region);
     }
-    return removed + drop_captures(node);
+    return removed + drop_unused_captures(node).size();
   }
 
   // Values that the condition or a needed result depends on, over any number of turns.
@@ -89,8 +74,8 @@ class Pruner {
         if (needed[i]) used.insert(region.results[i]);
       for (size_t n = region.nodes.size(); n-- > 0;) {
         const Node& node = *region.nodes[n];
-        if (has_effect(node) || std::any_of(node.results.begin(), node.results.end(),
-                                            [&](const auto& result) { return used.count(result.get()) != 0; }))
+        if (effects_.of(node) || std::any_of(node.results.begin(), node.results.end(),
+                                             [&](const auto& result) { return used.count(result.get()) != 0; }))
           used.insert(node.inputs.begin(), node.inputs.end());
       }
       bool changed = r == 0;
@@ -102,48 +87,15 @@ class Pruner {
     }
   }
 
-  static size_t drop_captures(Node& node) {
-    const size_t first = is_loop(node) ? 0 : 1;
-    Used used;
-    for (const auto& region : node.regions) {
-      used.insert(region->results.begin(), region->results.end());
-      for (const auto& each : region->nodes) used.insert(each->inputs.begin(), each->inputs.end());
-    }
-    std::vector<bool> needed;
-    for (size_t i = 0; i + first < node.inputs.size(); ++i) {
-      const bool carried = is_loop(node) && i < carried_count(node);
-      needed.push_back(carried || std::any_of(node.regions.begin(), node.regions.end(), [&](const auto& region) {
-                         return used.count(region->params[i].get()) != 0;
-                       }));
-    }
-    const auto unneeded = static_cast<size_t>(std::count(needed.begin(), needed.end(), false));
-    if (unneeded == 0) return 0;
-    for (auto& region : node.regions) {
-      keep(region->params, needed);
-      renumber(region->params);
-    }
-    if (first) needed.insert(needed.begin(), true);
-    keep(node.inputs, needed);
-    return unneeded;
-  }
-
-  template <class T>
-  static void keep(std::vector<T>& list, const std::vector<bool>& kept) {
-    size_t at = 0;
-    for (size_t i = 0; i < list.size(); ++i)
-      if (kept[i] && at++ != i) list[at - 1] = std::move(list[i]);
-    list.resize(at);
-  }
-
-  const Module& module_;
-  std::unordered_map<const Function*, bool> effects_;
+  Effects effects_;
 };
 
 }  // namespace
 
 size_t prune(Block& block, const Module& module) {
+  Pruner pruner(module);
   size_t all = 0;
-  while (const size_t removed = Pruner(module).block(block)) all += removed;
+  while (const size_t removed = pruner.block(block)) all += removed;
   return all;
 }
 

@@ -1,5 +1,9 @@
-// Control flow: what the rows of `if`, `while` and `call` say about their nodes.
+// Control flow: what the rows of `if`, `while` and `call` say about their nodes, what regions capture, which calls act.
 #pragma once
+
+#include <optional>
+#include <set>
+#include <unordered_set>
 
 #include "ir/module.h"
 
@@ -26,5 +30,33 @@ inline const std::string& backward_of(const Node& call) {
   return std::get<FunctionName>(call.attr().get("backward")).name;
 }
 inline bool has_backward(const Node& call) { return !backward_of(call).empty(); }
+
+/// What the nodes and the results of a block take.
+std::unordered_set<const Value*> used_values(const Block& block);
+/// Drops the captures that no region of the node uses; returns the inputs that went.
+std::vector<Value*> drop_unused_captures(Node& node);
+
+/// Leaves those elements of the list whose mark is set.
+template <class T>
+void keep(std::vector<T>& list, const std::vector<bool>& marks) {
+  size_t at = 0;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (marks[i] && at++ != i) list[at - 1] = std::move(list[i]);
+  list.resize(at);
+}
+
+/// Which nodes write state: themselves, in their regions or through calls. Calls of functions that the module lacks count.
+class Effects {
+ public:
+  /// Without a module all calls count.
+  explicit Effects(const Module* module) : module_(module) {}
+  bool of(const Node& node);
+
+ private:
+  void find_harmless();
+
+  const Module* module_;
+  std::optional<std::set<std::string>> harmless_;  // functions, once a call asks for them
+};
 
 }  // namespace cairn

@@ -11,7 +11,7 @@ namespace {
 // Values that a result or an effect of the block needs; the functions that live calls name go to `called`.
 class Liveness {
  public:
-  explicit Liveness(const Module& module) : module_(module) {}
+  explicit Liveness(const Module& module) : module_(module), effects_(&module) {}
 
   void function(const std::string& name) {
     if (!functions_.insert(name).second) return;
@@ -20,19 +20,11 @@ class Liveness {
   bool has(const Node* node) const { return nodes_.count(node) != 0; }
 
  private:
-  static bool effects(const Node& node) {
-    if (node.op->has(kWritesState | kCall)) return true;
-    for (const auto& region : node.regions)
-      for (const auto& each : region->nodes)
-        if (effects(*each)) return true;
-    return false;
-  }
-
   void block(const Block& block) {
     std::unordered_set<const Value*> used(block.results.begin(), block.results.end());
     for (size_t i = block.nodes.size(); i-- > 0;) {
       const Node& node = *block.nodes[i];
-      bool live = effects(node);
+      bool live = effects_.of(node);
       for (const auto& result : node.results) live = live || used.count(result.get());
       if (!live) continue;
       nodes_.insert(&node);
@@ -43,6 +35,7 @@ class Liveness {
   }
 
   const Module& module_;
+  Effects effects_;
   std::unordered_set<std::string> functions_;
   std::unordered_set<const Node*> nodes_;
 };

@@ -10,12 +10,6 @@ namespace cairn {
 
 namespace {
 
-std::unordered_set<const Value*> used_values(const Block& block) {
-  std::unordered_set<const Value*> used(block.results.begin(), block.results.end());
-  for (const auto& node : block.nodes) used.insert(node->inputs.begin(), node->inputs.end());
-  return used;
-}
-
 class CaptureRules {
  public:
   explicit CaptureRules(Node& node) : node_(node), loop_(is_loop(node)), first_(first_region_input(node)) {
@@ -39,7 +33,8 @@ class CaptureRules {
       reorder(region->params, moves);
       renumber(region->params);
     }
-    drop(body.results, moves);
+    moves.flip();
+    keep(body.results, moves);
     carried_ -= unchanged.size();
     node_.attributes.set(kCarried, static_cast<int64_t>(carried_));
     return unchanged;
@@ -72,28 +67,6 @@ class CaptureRules {
     return changes;
   }
 
-  size_t drop_unused(Rewriter& rewriter) {
-    std::vector<std::unordered_set<const Value*>> used;
-    for (auto& region : node_.regions) used.push_back(used_values(*region));
-    std::vector<bool> unused(node_.inputs.size(), false), unused_params(node_.inputs.size() - first_, false);
-    std::vector<Value*> dropped;
-    for (size_t i = carried_; i + first_ < node_.inputs.size(); ++i) {
-      bool any = false;
-      for (size_t r = 0; r < node_.regions.size(); ++r) any = any || used[r].count(node_.regions[r]->params[i].get());
-      if (any) continue;
-      unused[first_ + i] = unused_params[i] = true;
-      dropped.push_back(node_.inputs[first_ + i]);
-    }
-    if (dropped.empty()) return 0;
-    drop(node_.inputs, unused);
-    for (auto& region : node_.regions) {
-      drop(region->params, unused_params);
-      renumber(region->params);
-    }
-    rewriter.disown(dropped);
-    return dropped.size();
-  }
-
  private:
   // The marked ones go behind the carried ones.
   template <class T>
@@ -101,14 +74,6 @@ class CaptureRules {
     std::vector<T> kept, moved;
     for (size_t i = 0; i < list.size(); ++i) (i < carried_ && moves[i] ? moved : kept).push_back(std::move(list[i]));
     kept.insert(kept.end(), std::make_move_iterator(moved.begin()), std::make_move_iterator(moved.end()));
-    list = std::move(kept);
-  }
-
-  template <class T>
-  static void drop(std::vector<T>& list, const std::vector<bool>& marked) {
-    std::vector<T> kept;
-    for (size_t i = 0; i < list.size(); ++i)
-      if (!marked[i]) kept.push_back(std::move(list[i]));
     list = std::move(kept);
   }
 
@@ -155,7 +120,10 @@ size_t simplify_captures(Block& block, Module& module) {
     if (node.regions.size() != 2) return {};
     CaptureRules captures(node);
     auto unchanged = captures.stop_carrying();
-    inner += captures.move_constants() + captures.drop_unused(rewriter);
+    inner += captures.move_constants();
+    const std::vector<Value*> dropped = drop_unused_captures(node);
+    rewriter.disown(dropped);
+    inner += dropped.size();
     for (auto& region : node.regions) inner += simplify_captures(*region, module);
     if (unchanged.empty()) return {};
     return without_results(node, unchanged, rewriter);
