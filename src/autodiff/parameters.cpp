@@ -60,11 +60,8 @@ class ConstantLifter {
     if (!value.type.dtype.is_float()) return false;
     floats_.insert(value.name);
     if (!names_.empty()) return names_.count(value.name) != 0;
-    if (options_.module && !constant.sources.empty() &&
-        options_.module->sources[constant.sources[0]].framework == "onnx")
-      return false;
-    const Shape& shape = value.type.shape;
-    return !value.name.empty() && shape.rank() > 0 && *element_count(shape.sizes()) >= options_.min_elements;
+    return !value.name.empty() && is_weight(constant, options_.module) &&
+           *element_count(value.type.shape.sizes()) >= options_.min_elements;
   }
 
   // Which of made_.

@@ -9,10 +9,10 @@
 namespace cairn {
 
 struct LiftOptions {
-  /// Names of the constants; empty: every float constant that has a name, a dim at least and `min_elements` elements.
+  /// Names of the constants; empty: every weight that has a name and `min_elements` elements.
   std::vector<std::string> names;
   int64_t min_elements = 2;
-  /// Whose sources tell which constants nodes of an ONNX graph made: without `names` these are no weights.
+  /// Whose sources tell which constants are weights (is_weight), where there are no `names`.
   const Module* module = nullptr;
 };
 

@@ -15,12 +15,6 @@ bool small(const Type& type) {
   return count && *count <= kMostElements;
 }
 
-// An initializer of floats, which no node of the model made.
-bool is_weight(const Node& constant) {
-  return constant.sources.empty() && constant.result()->type.dtype.is_float() &&
-         constant.result()->type.shape.rank() > 0;
-}
-
 }  // namespace
 
 Value* folded(Value* value, Builder& builder) {
@@ -31,7 +25,7 @@ Value* folded(Value* value, Builder& builder) {
   std::vector<HostValue> inputs;
   for (const Value* input : node->inputs) {
     const Tensor* constant = constant_of(input);
-    if (constant == nullptr || !small(input->type) || is_weight(*input->producer)) return value;
+    if (constant == nullptr || !small(input->type) || is_weight(*input->producer, nullptr)) return value;
     inputs.push_back({*constant, nullptr});
   }
   std::vector<HostValue> results(1);

@@ -56,6 +56,12 @@ const Tensor* constant_of(const Value* value) {
   return attribute ? std::get_if<Tensor>(attribute) : nullptr;
 }
 
+bool is_weight(const Node& constant, const Module* module) {
+  const Type& type = constant.result()->type;
+  if (!type.dtype.is_float() || type.shape.rank() == 0 || *element_count(type.shape.sizes()) == 0) return false;
+  return constant.sources.empty() || (module && module->sources[constant.sources[0]].framework != "onnx");
+}
+
 std::string where(const Module& module, const Node& node) {
   if (node.sources.empty() || node.sources.front() >= module.sources.size())
     return node.results.empty() ? "" : node.result()->name;

@@ -98,6 +98,9 @@ void renumber(std::vector<std::unique_ptr<Value>>& values);
 std::vector<Value*> results_of(const Node& node);
 /// The tensor of a `constant` node's result, else null.
 const Tensor* constant_of(const Value* value);
+/// Whether a constant is a weight of the source model: floats with a dim and elements. In an ONNX graph, and where the module
+/// is not given, a constant that has a source is none.
+bool is_weight(const Node& constant, const Module* module);
 /// "resnet/conv1 (train.py:41)", of the first source; falls back to the value's name.
 std::string where(const Module& module, const Node& node);
 /// Deep copy; values map to their copies through `map` when given.

@@ -20,18 +20,14 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
                      [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
-/// Names of the constants that are weights: floats with a dim at least, that stand in the file by themselves (what a node of
-/// an ONNX graph makes has its source).
+/// Names of the weights.
 std::vector<std::string> weights_of(const Module& module, const std::set<std::string>& statistics) {
-  const bool onnx = module.metadata.contains("format") && module.metadata.at("format") == "onnx";
   std::vector<std::string> names;
   std::set<std::string> seen = statistics;
   for_each_block(module.main().body, [&](Block& block) {
     for (const auto& node : block.nodes) {
       const Value* value = node->results.empty() ? nullptr : node->result();
-      if (!value || !constant_of(value) || !value->type.dtype.is_float() || value->type.shape.rank() == 0) continue;
-      if (value->name.empty() || value->type.shape.sizes() == std::vector<int64_t>{0}) continue;
-      if (onnx && !node->sources.empty()) continue;
+      if (!value || !constant_of(value) || value->name.empty() || !is_weight(*node, &module)) continue;
       if (seen.insert(value->name).second) names.push_back(value->name);
     }
   });
