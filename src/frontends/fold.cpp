@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "support/denormals.h"
+#include "ir/evaluate.h"
 
 namespace cairn {
 namespace {
@@ -28,12 +28,7 @@ Value* folded(Value* value, Builder& builder) {
     if (constant == nullptr || !small(input->type) || is_weight(*input->producer, nullptr)) return value;
     inputs.push_back({*constant, nullptr});
   }
-  std::vector<HostValue> results(1);
-  results[0].tensor = Tensor::zeros(value->type.dtype, value->type.shape.sizes());
-  FlushDenormals flush;
-  KernelContext context(*node->op, node->attributes, inputs, results);
-  node->op->reference(context);
-  return builder.constant(results[0].tensor, value->name);
+  return builder.constant(evaluate(*node, inputs)[0].tensor, value->name);
 }
 
 Value* cast_to(Value* value, DType dtype, Builder& builder) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "passes/evaluate.h"
+#include "ir/evaluate.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "support/stop.h"

@@ -1,7 +1,7 @@
 #include "runtime/execute.h"
 
 #include "ir/control.h"
-#include "passes/evaluate.h"
+#include "ir/evaluate.h"
 #include "plan/context.h"
 #include "support/stop.h"
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "ir/evaluate.h"
 #include "support/nearest.h"
 
 namespace cairn {
@@ -13,13 +14,7 @@ Tensor as_type(const Tensor& x, DType dtype, const std::string& name) {
   if (x.dtype() == dtype) return x;
   if (x.dtype() == kString || dtype == kString || (dtype.is_integer() && x.dtype().is_float()))
     fail(ErrorKind::invalid_argument, name, "holds {}, the model takes {}", to_string(x.dtype()), to_string(dtype));
-  const OpDef& op = op_named("cast");
-  const Attributes attributes{{"dtype", dtype}};
-  const HostValue input{x, nullptr};
-  HostValue result{Tensor::uninitialized(dtype, x.dims()), nullptr};
-  KernelContext context(op, attributes, {&input, 1}, {&result, 1});
-  op.reference(context);
-  return result.tensor;
+  return evaluate("cast", {x}, {{"dtype", dtype}});
 }
 
 /// Dims of size 1 come and go: labels [n] for answers [n, 1].

@@ -7,6 +7,7 @@
 #include "autodiff/losses.h"
 #include "autodiff/optimisers.h"
 #include "autodiff/parameters.h"
+#include "ir/evaluate.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "support/nearest.h"
@@ -20,7 +21,7 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
                      [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
-/// Names of the weights.
+/// Names of the weights, the statistics left out.
 std::vector<std::string> weights_of(const Module& module, const std::set<std::string>& statistics) {
   std::vector<std::string> names;
   std::set<std::string> seen = statistics;
@@ -267,15 +268,7 @@ TrainingProgram make_training(const Module& model, const TrainingOptions& option
 }
 
 Tensor transposed(const Tensor& x, const std::vector<int64_t>& permutation) {
-  const OpDef& op = op_named("transpose");
-  const Attributes attributes{{"permutation", permutation}};
-  std::vector<int64_t> dims;
-  for (int64_t axis : permutation) dims.push_back(x.dims()[static_cast<size_t>(axis)]);
-  const HostValue input{x, nullptr};
-  HostValue result{Tensor::uninitialized(x.dtype(), dims), nullptr};
-  KernelContext context(op, attributes, {&input, 1}, {&result, 1});
-  op.reference(context);
-  return result.tensor;
+  return evaluate("transpose", {x}, {{"permutation", permutation}});
 }
 
 Tensor copy_of(const Tensor& x) {

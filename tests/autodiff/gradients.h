@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "autodiff/differentiate.h"
+#include "ir/evaluate.h"
 #include "ir/expression.h"
 #include "ir/text.h"
-#include "passes/evaluate.h"
 
 namespace cairn {
 

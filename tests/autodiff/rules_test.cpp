@@ -6,9 +6,9 @@
 #include <random>
 #include <set>
 
+#include "ir/evaluate.h"
 #include "ops/cases.h"
 #include "ops/gradients.h"
-#include "passes/evaluate.h"
 
 namespace cairn {
 namespace {

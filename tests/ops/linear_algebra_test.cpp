@@ -1,8 +1,8 @@
 // Factorisations whose signs are free give back what they were made from; systems without one solution are refused.
 #include <gtest/gtest.h>
 
+#include "ir/evaluate.h"
 #include "ops/cases.h"
-#include "passes/evaluate.h"
 
 namespace cairn {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/evaluate.h"
 #include "ir/text.h"
 #include "ops/cases.h"
-#include "passes/evaluate.h"
 
 namespace cairn {
 namespace {

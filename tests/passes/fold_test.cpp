@@ -5,7 +5,7 @@
 #include <random>
 
 #include "ir/builder.h"
-#include "passes/evaluate.h"
+#include "ir/evaluate.h"
 #include "passes/pipeline.h"
 #include "passes/support.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/evaluate.h"
 #include "ir/text.h"
-#include "passes/evaluate.h"
 
 namespace cairn::test {
 

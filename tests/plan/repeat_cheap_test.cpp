@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "ir/evaluate.h"
 #include "ir/text.h"
-#include "passes/evaluate.h"
 
 namespace cairn {
 namespace {

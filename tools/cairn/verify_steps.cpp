@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "passes/evaluate.h"
+#include "ir/evaluate.h"
 
 namespace cairn::cli {
 namespace {

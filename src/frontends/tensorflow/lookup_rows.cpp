@@ -6,6 +6,7 @@
 #include "frontends/fold.h"
 #include "frontends/tensorflow/importer.h"
 #include "frontends/tensorflow/lookup_tables.h"
+#include "ir/evaluate.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -17,15 +18,13 @@ std::optional<Tensor> computed(const Value* value) {
   if (node == nullptr || !node->op->pure() || !node->op->reference || !node->regions.empty() ||
       node->op->has(kNotFoldable | kControl))
     return std::nullopt;
-  std::vector<HostValue> inputs, results(node->results.size());
+  std::vector<HostValue> inputs;
   for (const Value* input : node->inputs) {
     const auto known = computed(input);
     if (!known) return std::nullopt;
     inputs.push_back({*known, nullptr});
   }
-  KernelContext context(*node->op, node->attributes, inputs, results);
-  node->op->reference(context);
-  return results[value->index].tensor;
+  return evaluate(*node, inputs)[value->index].tensor;
 }
 
 /// Keys in order, each once: the one filled in last.

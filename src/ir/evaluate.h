@@ -1,4 +1,4 @@
-// Direct evaluation by the reference kernels, without plan or engine: constant folding and the tests of rules use it.
+// Direct evaluation by the reference kernels, without plan or engine: while importing, folding and preparing, and in tests.
 #pragma once
 
 #include <span>
@@ -17,6 +17,9 @@ std::vector<HostValue> evaluate(const Node& node, std::span<const HostValue> inp
                                 size_t largest_bytes = kNoLimit);
 /// Results of a block for concrete params.
 std::vector<HostValue> evaluate(const Block& block, std::span<const HostValue> params, const Module* module = nullptr);
+
+/// The first result of an op for these tensors.
+Tensor evaluate(std::string_view op, const std::vector<Tensor>& inputs, Attributes attributes = {});
 
 /// The condition of an `if` or `while`. Throws Error invalid_model unless it is one bool.
 bool truth(const HostValue& value);

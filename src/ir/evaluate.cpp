@@ -1,5 +1,6 @@
-#include "passes/evaluate.h"
+#include "ir/evaluate.h"
 
+#include "ir/builder.h"
 #include "ir/control.h"
 #include "support/denormals.h"
 #include "support/stop.h"
@@ -8,14 +9,14 @@ namespace cairn {
 
 namespace {
 
-constexpr int kMaxDepth = 200;  // calls inside calls
+constexpr int kMaxCallDepth = 200;  // calls inside calls
 
 class Evaluator {
  public:
   explicit Evaluator(const Module* module) : module_(module) {}
 
   std::vector<HostValue> block(const Block& block, std::span<const HostValue> params) {
-    if (++depth_ > kMaxDepth) fail(ErrorKind::unsupported, "", "calls nest deeper than {}", kMaxDepth);
+    if (++depth_ > kMaxCallDepth) fail(ErrorKind::unsupported, "", "calls nest deeper than {}", kMaxDepth);
     CHECK(params.size() == block.params.size(), "{} values for {} params", params.size(), block.params.size());
     std::unordered_map<const Value*, HostValue> values;
     for (size_t i = 0; i < params.size(); ++i) values[block.params[i].get()] = params[i];
@@ -103,6 +104,15 @@ std::vector<HostValue> evaluate(const Node& node, std::span<const HostValue> inp
 
 std::vector<HostValue> evaluate(const Block& block, std::span<const HostValue> params, const Module* module) {
   return Evaluator(module).block(block, params);
+}
+
+Tensor evaluate(std::string_view op, const std::vector<Tensor>& inputs, Attributes attributes) {
+  Block block;
+  Builder builder(block);
+  std::vector<Value*> values;
+  for (const Tensor& input : inputs) values.push_back(builder.constant(input));
+  block.results = {builder.add(op, values, std::move(attributes))};
+  return evaluate(block, {})[0].tensor;
 }
 
 }  // namespace cairn
