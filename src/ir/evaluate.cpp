@@ -16,7 +16,7 @@ class Evaluator {
   explicit Evaluator(const Module* module) : module_(module) {}
 
   std::vector<HostValue> block(const Block& block, std::span<const HostValue> params) {
-    if (++depth_ > kMaxCallDepth) fail(ErrorKind::unsupported, "", "calls nest deeper than {}", kMaxDepth);
+    if (++depth_ > kMaxCallDepth) fail(ErrorKind::unsupported, "", "calls nest deeper than {}", kMaxCallDepth);
     CHECK(params.size() == block.params.size(), "{} values for {} params", params.size(), block.params.size());
     std::unordered_map<const Value*, HostValue> values;
     for (size_t i = 0; i < params.size(); ++i) values[block.params[i].get()] = params[i];

@@ -317,23 +317,6 @@ class Reader {
   Report report_;
 };
 
-/// Adds `text` to `out` in lines of at most `width` columns, all but the first indented.
-void wrap(std::string& out, std::string_view text, size_t indent, size_t width) {
-  size_t column = indent;
-  for (const std::string& word : split_list(text, ' ')) {
-    if (column > indent && column + 1 + word.size() > width) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  out += '\n';
-}
-
 }  // namespace
 
 const char* to_string(OptionStatus status) {
@@ -383,12 +366,27 @@ std::string options_help(Door door, const std::string& program) {
       if (def.status == OptionStatus::met) meaning += fmt::format(" [always so: {}]", def.reason);
       if (def.status == OptionStatus::noted) meaning += fmt::format(" [no effect: {}]", def.reason);
       if (def.status == OptionStatus::refused) meaning += fmt::format(" [refused: {}]", def.reason);
-      lines += fmt::format("  --{:<28} ", def.name);
-      wrap(lines, meaning, 33, 100);
+      lines += fmt::format("  --{:<28} {}\n", def.name, wrapped(meaning, 33, 33, 100));
     }
     if (!lines.empty()) text += fmt::format("\n{}\n{}", group, lines);
   }
   return text;
+}
+
+std::string wrapped(std::string_view text, size_t used, size_t indent, size_t width) {
+  std::string out;
+  for (const std::string& word : split_list(text, ' ')) {
+    if (!out.empty() && used + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (!out.empty()) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+  }
+  return out;
 }
 
 std::vector<std::string> split_list(std::string_view text, char separator) {

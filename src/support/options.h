@@ -71,6 +71,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door
 /// The help text of a door, 100 columns.
 std::string options_help(Door door, const std::string& program);
 
+/// Words in lines of at most `width` columns, those after the first indented; `used` columns of the first are taken.
+std::string wrapped(std::string_view text, size_t used, size_t indent, size_t width);
 /// Parts between separators, trimmed, without empty ones.
 std::vector<std::string> split_list(std::string_view text, char separator);
 

@@ -142,6 +142,12 @@ def test_output_of_the_commands_in_python_that_is_lost_is_an_error(words, how):
     assert done.returncode > 0 and "Traceback" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("words", [["port"], ["diff", "--script"], ["tf1"]])
+def test_no_line_of_help_of_the_commands_in_python_has_more_than_100_columns(words):
+    done = subprocess.run([BIN / "cairn", *words, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 100, done.stdout
+
+
 @pytest.mark.parametrize("how", ["closed", "full", "broken"])
 def test_a_refusal_that_is_lost_keeps_its_status(how, tmp_path):
     for words, status in ((["port", tmp_path / "missing.py"], 2), (["diff", "--script", tmp_path / "missing.py"], 1)):

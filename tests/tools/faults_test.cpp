@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <sstream>
 
 #include "support/files.h"
 
@@ -145,23 +146,42 @@ class Faults : public testing::Test {
   fs::path folder_;
 };
 
+/// The verbs that a help names.
+std::vector<std::string> verbs_in(const std::string& help) {
+  std::vector<std::string> verbs;
+  size_t at = help.find("SUBCOMMANDS:");
+  if (at == std::string::npos) at = help.find("Subcommands:");
+  if (at == std::string::npos) return verbs;
+  for (at = help.find("\n  ", at); at != std::string::npos && help.compare(at, 3, "\n  ") == 0;) {
+    const std::string verb = help.substr(at + 3, help.find(' ', at + 3) - at - 3);
+    if (!verb.empty()) verbs.push_back(verb);
+    at = help.find('\n', at + 1);
+  }
+  return verbs;
+}
+
 TEST_F(Faults, EveryCommandIsHere) {
   ASSERT_EQ(run("cairn --help").status, 0);
-  const std::string help = said("out");
   std::set<std::string> verbs = kElsewhere;
   for (const Row& row : kCommands)
     if (const std::string line = row.line; line.starts_with("cairn "))
       verbs.insert(line.substr(6, line.find(' ', 6) - 6));
-  size_t at = help.find("SUBCOMMANDS:");
-  if (at == std::string::npos) at = help.find("Subcommands:");
-  ASSERT_NE(at, std::string::npos) << help;
-  size_t count = 0;
-  for (at = help.find("\n  ", at); at != std::string::npos && help.compare(at, 3, "\n  ") == 0; ++count) {
-    const std::string verb = help.substr(at + 3, help.find(' ', at + 3) - at - 3);
-    EXPECT_TRUE(verb.empty() || verbs.contains(verb)) << verb;
-    at = help.find('\n', at + 1);
+  const std::vector<std::string> named = verbs_in(said("out"));
+  EXPECT_GT(named.size(), 10u);
+  for (const std::string& verb : named) EXPECT_TRUE(verbs.contains(verb)) << verb;
+}
+
+TEST_F(Faults, NoLineOfHelpHasMoreThan100Columns) {
+  std::vector<std::string> open = {"cairn", "atc", "omg", "msame", "msprof", "msaccucmp"};
+  for (size_t i = 0; i < open.size(); ++i) {
+    const std::string command = open[i];
+    ASSERT_EQ(run(command + " --help").status, 0) << command;
+    std::istringstream help(said("out"));
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 100u) << command << ": " << line;
+    for (const std::string& verb : verbs_in(said("out")))
+      if (!kElsewhere.contains(verb)) open.push_back(command + " " + verb);
   }
-  EXPECT_GT(count, 10u);
+  EXPECT_GT(open.size(), 20u);
 }
 
 TEST_F(Faults, CommandsEndAsTheyShouldWhereNothingFails) {

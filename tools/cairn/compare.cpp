@@ -24,10 +24,11 @@ constexpr const char* kHelp = R"(cairn compare: dump files against dump files
 
 Usage: cairn compare MINE GOLDEN [options]
 
-MINE and GOLDEN are folders of dumps, or .npy, .npz or DumpData files: of Cairn, of TensorFlow's debugger, of ONNX
-models, of the platform's devices.
+MINE and GOLDEN are folders of dumps, or .npy, .npz or DumpData files: of Cairn, of TensorFlow's
+debugger, of ONNX models, of the platform's devices.
 
-  -f, --mapping FILE       operators behind MINE: a model's JSON, {"mine": ["golden"]}, or lines mine,golden
+  -f, --mapping FILE       operators behind MINE: a model's JSON, {"mine": ["golden"]}, or lines
+                           mine,golden
   -cf, --golden-mapping F  the same for GOLDEN, when it comes from a compiled model too
   --min-cosine X           least cosine similarity (0.99)
   --max-distance X         largest relative Euclidean distance (0.05)
@@ -41,17 +42,17 @@ Exit status: 0 all agree, 2 some differ, 3 nothing could be compared, 1 error.
 Examples:
   cairn compare dump/0 golden/                       Cairn's dump against TensorFlow's .npy files
   cairn compare mine.npz golden.npz --html page.html with a page to look at
-  cairn compare 20240101/0/net/1/0 golden -f net.json   a device's dump with the model's JSON (atc --mode=1)
+  cairn compare 20240101/0/net/1/0 golden -f net.json   a device's dump, JSON of atc --mode=1
 
-The platform's form is taken as well: compare -m MINE -g GOLDEN -f JSON -out FOLDER -alg all -advisor; under the name
-msaccucmp also convert, overflow and file_compare.
+The platform's form is taken as well: compare -m MINE -g GOLDEN -f JSON -out FOLDER -alg all
+-advisor; under the name msaccucmp also convert, overflow and file_compare.
 )";
 
 constexpr const char* kPlatformHelp = R"(msaccucmp: compare, convert and inspect dump files
 
-  msaccucmp compare -m MINE -g GOLDEN [-f JSON] [-cf JSON] [-out DIR] [-alg LIST|all] [-map] [-overflow_detection]
-                    [-r START,END,STEP | -s I,J] [-op NAME (-o|-i) N] [-n TOP] [-ml LINES] [--ignore_single_op_result]
-                    [-max N] [-advisor] [-v 1|2]
+  msaccucmp compare -m MINE -g GOLDEN [-f JSON] [-cf JSON] [-out DIR] [-alg LIST|all] [-map]
+                    [-overflow_detection] [-r START,END,STEP | -s I,J] [-op NAME (-o|-i) N] [-n TOP]
+                    [-ml LINES] [--ignore_single_op_result] [-max N] [-advisor] [-v 1|2]
   msaccucmp convert -d FILES [-out DIR] [-t npy|bin] [-f FORMAT] [-s SHAPE] [-o N | -i N] [-v 1|2]
   msaccucmp overflow -d DIR [-n TOP] [-out DIR]
   msaccucmp file_compare -m FILE -g FILE [-out DIR]

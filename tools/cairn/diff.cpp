@@ -264,8 +264,8 @@ void add_diff(Verb& app, Run& run) {
   verb.add_option("--python", diff->python,
                   "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
   verb.footer(
-      "\nExit status: 0 no difference beyond rounding, 2 differs (with --truth: an output of ours errs more than 1.5 "
-      "times theirs), 3 not compared (framework missing).\n\nExamples:\n"
+      "\nExit status: 0 no difference beyond rounding, 2 differs (with --truth: an output of ours errs\n"
+      "more than 1.5 times theirs), 3 not compared (framework missing).\n\nExamples:\n"
       "  cairn diff model.om saved_model/\n  cairn diff model.om model.onnx --python ~/onnx/bin/python\n"
       "  cairn diff model.om model.om --golden-engine reference\n  cairn diff frozen.pb frozen.pb --precision f16\n"
       "  cairn diff --script train.py --steps 20\n"

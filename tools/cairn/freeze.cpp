@@ -38,7 +38,7 @@ int freeze_model(const Freeze& freeze) {
 
 void add_freeze(Verb& app, Run& run) {
   auto freeze = std::make_shared<Freeze>();
-  Verb verb = app.add_verb("freeze", "a SavedModel or checkpoint as one frozen GraphDef that loads in TensorFlow");
+  Verb verb = app.add_verb("freeze", "a SavedModel or checkpoint as one frozen GraphDef of TensorFlow");
   verb.add_option("model", freeze->path, "SavedModel folder, or prefix of a checkpoint with its .meta").required();
   verb.add_option("-o,--output", freeze->output, "file to write, .pb").required();
   verb.add_option("--signature", freeze->options.signature, "default: serving_default, or the only one");

@@ -6,11 +6,11 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
 
+#include "cairn/help.h"
 #include "migrate/options.h"
 #include "migrate/reports.h"
 #include "migrate/syntax.h"
@@ -211,6 +211,7 @@ int migrate_main(int argc, char** argv) {
   Command command;
   CLI::App app("Makes TensorFlow training scripts run on the platform: shows, writes and reports what they need.",
                "cairn migrate");
+  app.formatter(std::make_shared<cairn::cli::Help>());
   declare(app, command);
   try {
     app.parse(argc, argv);

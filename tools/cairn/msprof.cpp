@@ -24,11 +24,13 @@ constexpr const char* kMsprofHelp = R"(msprof: records programs and reads record
   msprof --export=on --output=DIR [--type=text|db] [--model-id=N --iteration-id=N] [--reports=FILE]
   msprof --query=on --output=DIR
   msprof --parse=on --output=DIR
-  msprof --dynamic=on --output=DIR --pid=N         or --application="COMMAND"; then start, stop and quit at the prompt
+  msprof --dynamic=on --output=DIR --pid=N         or --application="COMMAND"; then start, stop and
+                                                   quit at the prompt
 Also: import -dir DIR, query -dir DIR,
       export summary|timeline|db -dir DIR [--model-id N --iteration-id N [--iteration-count N]].
 
-Recording: --task-time=on|off|l0|l1, --aic-metrics=GROUP, --storage-limit=200MB, --environment="NAME=VALUE;...".
+Recording: --task-time=on|off|l0|l1, --aic-metrics=GROUP, --storage-limit=200MB,
+--environment="NAME=VALUE;...".
 Model IDs and iterations are those of --query; model 4294967295 counts the steps of training.
 )";
 

@@ -92,7 +92,7 @@ void add_op(Verb& app, Run& run) {
   list.add_flag("--json", own->json, "print JSON");
   add_op_library_option(list);
   list.callback([own, &run] { run = [own] { return list_ops(*own); }; });
-  Verb test = op.add_verb("test", "every operator of a library: shape rule, kernel, decomposition, gradient");
+  Verb test = op.add_verb("test", "every operator of a library: shapes, kernel, decomposition, gradient");
   test.add_option("library", own->library, "shared library").required();
   test.add_flag("--json", own->json, "print JSON");
   test.callback([own, &run] { run = [own] { return test_ops(*own); }; });

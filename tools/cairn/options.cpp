@@ -1,8 +1,8 @@
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <climits>
 
+#include "help.h"
 #include "support/nearest.h"
 
 namespace cairn::cli {
@@ -120,6 +120,7 @@ void Verb::prefix_command() { app_->prefix_command(); }
 Program::Program(const std::string& name, const std::string& meaning)
     : Verb(nullptr), own_(std::make_unique<CLI::App>(meaning, name)) {
   app_ = own_.get();
+  app_->formatter(std::make_shared<Help>());
 }
 
 Program::~Program() = default;

@@ -12,6 +12,7 @@
 #include "session.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/options.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -22,8 +23,8 @@ using namespace cairn::profile;
 
 constexpr const char* kHelp = R"(cairn profile: where the time of a run goes
 
-  cairn profile [-o DIR] [--level marks|ops|counters] -- COMMAND   records the models that the command runs
-  cairn profile export DIR      tables, timelines, database and page of the recordings in DIR (PROF_* or above)
+  cairn profile [-o DIR] [--level marks|ops|counters] -- COMMAND   records models that it runs
+  cairn profile export DIR      tables, timelines, database and page of recordings (PROF_* or above)
   cairn profile import DIR      reads the recordings and says whether they are whole
   cairn profile query DIR       a line for each model and iteration that took longest
   cairn profile diff A B        the steps of two recordings, and which became slower
@@ -32,7 +33,7 @@ constexpr const char* kHelp = R"(cairn profile: where the time of a run goes
 Examples:
   cairn profile -- python train.py
   cairn profile -o profiles --level marks -- python train.py --epochs 1
-  cairn profile diff profiles/PROF_000001_20240131120000000_ABCDEFGH profiles/PROF_000001_20240131130000000_IJKLMNOP
+  cairn profile diff PROF_000001_20240131120000000_ABCDEFGH PROF_000001_20240131130000000_IJKLMNOP
 )";
 
 std::string model_name(const Recording& recording, uint32_t model) {
@@ -216,22 +217,6 @@ int run_profile(std::vector<std::string> words) {
   return export_recordings(words[0], {});
 }
 
-/// Words in lines of at most kColumns, those after the first indented.
-std::string wrapped(const std::string& text, size_t used, size_t indent) {
-  std::string out;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(' ', begin), text.size());
-    if (used + end - begin >= kColumns) {
-      out += "\n" + std::string(indent, ' ');
-      used = indent;
-    }
-    out += text.substr(begin, end - begin) + (end < text.size() ? " " : "");
-    used += end - begin + 1;
-    begin = end + 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 int export_recordings(const std::string& folder, const ExportOptions& options) {
@@ -315,7 +300,8 @@ void export_and_print(const std::string& folder) {
   print_steps(made);
   print_ranges(made);
   for (const Advice& advice : advise(made.recording, made.analysis, made.machine))
-    fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2), wrapped(advice.evidence, 2, 2));
+    fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2, kColumns),
+               wrapped(advice.evidence, 2, 2, kColumns));
   if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
   if (!made.recording.remark.empty()) fmt::print("\nnote: {}\n", made.recording.remark);
   if (!made.left_out.empty()) fmt::print("\nnote: {}\n", made.left_out);

@@ -191,15 +191,16 @@ int train_model(Train train) {
 }
 
 constexpr const char* kExamples = R"(
-Data is a .npz file: an array for each input by its name, the labels as `labels`, examples along the first dim.
+Data is a .npz file: an array for each input by its name, the labels as `labels`, examples along the
+first dim.
 Optimisers, losses and their numbers: docs/reference/optimisers.md and losses.md.
 
 Examples:
-  cairn train resnet.onnx --data digits.npz --optimizer sgd --momentum 0.9 --lr 0.1 --epochs 10 -o trained.onnx
-  cairn train saved_model/ --data train.npz --validation test.npz --optimizer adam -o trained.om -o weights.npz
+  cairn train resnet.onnx --data digits.npz --optimizer sgd --momentum 0.9 --lr 0.1 -o new.onnx
+  cairn train saved_model/ --data train.npz --validation test.npz -o trained.om -o weights.npz
   cairn train net.onnx --data xy.npz --loss mse --schedule cosine --warmup 1 --checkpoint last.npz
   cairn train net.onnx --data xy.npz --resume last.npz --epochs 20 -o trained.onnx
-  cairn train vit.onnx --data xy.npz --train "head.*" --optimizer adamw --weight-decay 0.01 -o trained.onnx)";
+  cairn train vit.onnx --data xy.npz --train "head.*" --optimizer adamw -o trained.onnx)";
 
 std::vector<std::string> names_of(auto rows) {
   std::vector<std::string> names;
