@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "compare/metrics.h"
+#include "judge/metrics.h"
 #include "support/files.h"
 
 int main(int argc, char** argv) try {
@@ -18,11 +18,11 @@ int main(int argc, char** argv) try {
   }
   if (values[0].size() != values[1].size()) fail(ErrorKind::invalid_argument, "", "sizes differ");
   auto begin = std::chrono::steady_clock::now();
-  compare::Metrics metrics = compare::measure(values[0], values[1]);
+  judge::Metrics metrics = judge::measure(values[0], values[1]);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   nlohmann::ordered_json columns;
-  for (size_t i = 0; i < compare::kMetrics; ++i) {
-    auto metric = static_cast<compare::Metric>(i);
+  for (size_t i = 0; i < judge::kMetrics; ++i) {
+    auto metric = static_cast<judge::Metric>(i);
     columns[std::string(column_name(metric))] = metrics.text(metric);
   }
   std::puts(nlohmann::ordered_json{{"seconds", seconds}, {"metrics", columns}}.dump().c_str());

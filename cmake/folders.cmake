@@ -99,8 +99,12 @@ function(cairn_folder name)
   if(NOT sources)
     return()
   endif()
+  set(alone ${sources})
+  list(FILTER alone INCLUDE REGEX /judge/kernels.cpp$)  # has options of its own
   if(NOT name STREQUAL engines/cpu)  # whose files are long to compile by what they say themselves
+    list(REMOVE_ITEM sources ${alone})
     cairn_together(sources ${sources})
+    list(APPEND sources ${alone})
   endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
@@ -158,10 +162,15 @@ cairn_folder(runtime)
 cairn_folder(train)
 cairn_folder(convert)
 cairn_folder(observe)
+# Vectors never cross a call that is not inlined; without -Wno-psabi GCC notes that their calling convention has changed.
+# A precompiled header would bring its own -ffp-contract along.
+set_source_files_properties(src/judge/kernels.cpp PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi;-ffp-contract=off"
+                            SKIP_PRECOMPILE_HEADERS ON)
+cairn_folder(judge)
 cairn_folder(capi)
 
 cairn_tests(support cairn_support)
-foreach(folder ir ops autodiff frontends passes plan engines model runtime train convert capi)
+foreach(folder ir ops autodiff frontends passes plan engines model runtime train convert judge capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

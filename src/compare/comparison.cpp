@@ -9,6 +9,8 @@
 
 #include "compare/formats/layout.h"
 #include "formats/names.h"
+#include "judge/rounding.h"
+#include "support/denormals.h"
 
 namespace cairn::compare {
 
@@ -279,15 +281,15 @@ bool half_overflow(const Tensor& tensor) {
   return std::any_of(values.begin(), values.end(), [](float v) { return std::abs(v) >= kLargestHalf; });
 }
 
-Verdict judge(Row& row, const Thresholds& thresholds) {
+Verdict judged(Row& row, const Thresholds& thresholds) {
   const Diagnosis& d = *row.diagnosis;
   row.finding = d.finding();
-  if (d.nonfinite_mismatches > 0) return Verdict::fail;
-  // Two correct operators of this kind may differ by so much.
-  if (d.worst == 0 || (row.bound > 0 && d.worst <= row.bound)) {
+  // Two correct operators of this kind may differ by the bound.
+  if (judge::agrees(d.distance, row.bound)) {
     row.finding.clear();
     return Verdict::pass;
   }
+  if (d.distance.unlike > 0) return Verdict::fail;
   double cosine = row.metrics[Metric::cosine], distance = row.metrics[Metric::relative_euclidean];
   if (d.zero_mismatch() || cosine < thresholds.cosine || distance > thresholds.relative_euclidean) return Verdict::fail;
   // Values that are not finite on both sides leave these without a number.
@@ -302,11 +304,9 @@ void expect_same_kind(const LoadedTensor& mine, const LoadedTensor& golden) {
 }
 
 void compare_texts(Row& row, const Tensor& mine, const Tensor& golden) {
-  auto x = mine.values<std::string>(), y = golden.values<std::string>();
-  size_t differ = 0;
-  for (size_t i = 0; i < x.size(); ++i) differ += x[i] != y[i];
-  row.verdict = differ == 0 ? Verdict::pass : Verdict::fail;
-  if (differ > 0) row.reason = fmt::format("{} of {} texts differ", differ, x.size());
+  const judge::Distance distance = judge::distance(mine, golden);
+  row.verdict = judge::agrees(distance, 0) ? Verdict::pass : Verdict::fail;
+  if (distance.unlike > 0) row.reason = fmt::format("{} of {} texts differ", distance.unlike, mine.count());
 }
 
 void measure_pair(Pair& pair, const std::vector<Tensor>& golden_inputs, const CompareOptions& options) {
@@ -320,17 +320,18 @@ void measure_pair(Pair& pair, const std::vector<Tensor>& golden_inputs, const Co
   Tensor mine = to_reference_form(stored, reference, pair.golden_layout, pair.plain);
   const Tensor& golden = reference.tensor;
   if (mine.dtype() == kString) return compare_texts(row, mine, golden);
-  row.metrics = measure(mine, golden, options.limit);
+  row.metrics = judge::measure(mine, golden, options.limit);
   row.reason = row.metrics.note;
   std::vector<float> storage_x, storage_y;
   auto x = as_floats(mine, storage_x), y = as_floats(golden, storage_y);
   if (options.limit >= 0 && static_cast<size_t>(options.limit) < x.size())
     x = x.first(static_cast<size_t>(options.limit)), y = y.first(static_cast<size_t>(options.limit));
-  DType storage = coarser(mine.dtype(), golden.dtype());
-  row.diagnosis = diagnose(x, y, storage);
+  DType storage = judge::coarser(mine.dtype(), golden.dtype());
+  row.diagnosis = judge::diagnose(x, y, storage);
   if (!row.input && (mine.dtype().is_float() || golden.dtype().is_float()))
-    if (auto facts = bound_facts(row.op_type, golden_inputs, golden, storage)) row.bound = error_bound(*facts);
-  row.verdict = judge(row, options.thresholds);
+    if (auto facts = judge::bound_facts(row.op_type, golden_inputs, golden, storage))
+      row.bound = judge::error_bound(*facts);
+  row.verdict = judged(row, options.thresholds);
 }
 
 /// The tensors of the reference that `op` reads, when all of them were dumped on either side.
@@ -377,11 +378,6 @@ bool chosen(const Pair& pair, const CompareOptions& options) {
 
 }  // namespace
 
-const char* to_string(Verdict verdict) {
-  constexpr const char* kNames[] = {"none", "pass", "warning", "fail"};
-  return kNames[static_cast<size_t>(verdict)];
-}
-
 std::string Row::tensor_name() const {
   return has_tensor ? fmt::format("{}:{}:{}", mine, input ? "input" : "output", index) : "*";
 }
@@ -392,17 +388,23 @@ size_t Comparison::count(Verdict verdict) const {
 }
 
 const Row* Comparison::first_suspect() const {
-  const Row* first = nullptr;
-  bool inputs_pass = true;
+  std::vector<judge::Judged> values(rows.size());
+  std::vector<size_t> inputs;  // of the operator
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    if (i == 0 || row.mine != rows[i - 1].mine || row.step != rows[i - 1].step) inputs_pass = true;
-    if (row.verdict != Verdict::fail) continue;
-    if (first == nullptr) first = &row;
-    if (row.input) inputs_pass = false;
-    if (!row.input && inputs_pass) return &row;
+    if (i == 0 || rows[i].sequence != rows[i - 1].sequence || rows[i].step != rows[i - 1].step) inputs.clear();
+    if (rows[i].input)
+      inputs.push_back(i);
+    else
+      values[i].inputs = inputs;
+    values[i].verdict = rows[i].verdict;
   }
-  return first;
+  const std::vector<bool> first = judge::first_faults(values);
+  const Row* suspect = nullptr;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (first[i] && !rows[i].input) return &rows[i];
+    if (suspect == nullptr && rows[i].verdict == Verdict::fail) suspect = &rows[i];
+  }
+  return suspect;
 }
 
 TensorPair load_pair(const DumpTree& mine, const DumpTree& golden, const OpMapping& mapping,

@@ -7,13 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "compare/diagnosis.h"
 #include "compare/mapping.h"
-#include "compare/metrics.h"
 #include "compare/tree.h"
+#include "judge/diagnosis.h"
+#include "judge/metrics.h"
+#include "judge/verdict.h"
 #include "support/executor.h"
 
 namespace cairn::compare {
+
+using judge::as_floats;
+using judge::Diagnosis;
+using judge::kMetrics;
+using judge::Metric;
+using judge::Metrics;
+using judge::Verdict;
 
 struct Thresholds {
   double cosine = 0.99;              // at least
@@ -31,14 +39,6 @@ struct CompareOptions {
   std::vector<size_t> selected;  // places in the order of execution; empty: by the range
   std::function<void(size_t done, size_t total)> progress;
 };
-
-enum class Verdict : uint8_t {
-  none,  // not compared: see reason
-  pass,
-  warning,  // within the thresholds, but something is odd
-  fail,
-};
-const char* to_string(Verdict verdict);
 
 /// One tensor, or an operator that only one side has ("*" on the other).
 struct Row {

@@ -75,7 +75,7 @@ Json number(double value) {
 }
 
 Json diagnosis_json(const Diagnosis& d) {
-  size_t last = kUlpBuckets;
+  size_t last = judge::kUlpBuckets;
   while (last > 1 && d.ulps[last - 1] == 0) --last;
   return {{"scale", number(d.scale)},
           {"bias", number(d.bias)},
@@ -85,14 +85,14 @@ Json diagnosis_json(const Diagnosis& d) {
           {"p99", number(d.p99)},
           {"p99.9", number(d.p999)},
           {"worst",
-           {{"error", number(d.worst)},
+           {{"error", number(d.distance.most)},
             {"index", d.worst_index},
             {"mine", number(d.worst_x)},
             {"golden", number(d.worst_y)}}},
           {"ulp_histogram", std::vector<uint64_t>(d.ulps.begin(), d.ulps.begin() + static_cast<ptrdiff_t>(last))},
           {"nan", {d.nan_x, d.nan_y}},
           {"infinite", {d.infinite_x, d.infinite_y}},
-          {"nonfinite_mismatches", d.nonfinite_mismatches},
+          {"nonfinite_mismatches", d.distance.unlike},
           {"zero_mismatch", d.zero_mismatch()}};
 }
 
@@ -189,7 +189,7 @@ std::string worst_elements_csv(const TensorPair& pair, size_t most) {
       auto dim = static_cast<size_t>(std::max<int64_t>(pair.golden.dims()[axis], 1));
       position[axis] = static_cast<int64_t>(rest % dim), rest /= dim;
     }
-    float relative = std::abs(y[i]) > static_cast<float>(kEpsilon) ? std::abs(x[i] / y[i] - 1) : 0;
+    float relative = std::abs(y[i]) > static_cast<float>(judge::kEpsilon) ? std::abs(x[i] / y[i] - 1) : 0;
     text += fmt::format("{},\"[{}]\",{:.9g},{:.9g},{:.6g},{:.6g}\n", i, fmt::join(position, ","), x[i], y[i],
                         std::abs(x[i] - y[i]), relative);
   }

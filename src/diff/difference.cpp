@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compare/diagnosis.h"
-#include "compare/metrics.h"
 #include "diff/blame.h"
 #include "ir/text.h"
+#include "judge/diagnosis.h"
+#include "judge/metrics.h"
+#include "judge/rounding.h"
+#include "judge/verdict.h"
 #include "passes/pipeline.h"
 
 namespace cairn::diff {
@@ -14,70 +16,6 @@ namespace cairn::diff {
 namespace {
 
 constexpr uint64_t kSeeds[] = {11, 23};
-
-std::vector<int64_t> without_ones(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> kept;
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(kept), [](int64_t dim) { return dim != 1; });
-  return kept;
-}
-
-Tensor permuted(const Tensor& tensor, const std::vector<size_t>& order) {
-  std::vector<int64_t> dims, strides(tensor.rank(), 1);
-  for (size_t axis = tensor.rank(); axis-- > 1;) strides[axis - 1] = strides[axis] * tensor.dims()[axis];
-  for (size_t axis : order) dims.push_back(tensor.dims()[axis]);
-  Tensor out = Tensor::uninitialized(tensor.dtype(), dims);
-  size_t size = tensor.dtype().size();
-  const char* from = static_cast<const char*>(tensor.data());
-  char* to = static_cast<char*>(out.mutable_data());
-  std::vector<int64_t> index(dims.size(), 0);
-  for (int64_t i = 0; i < out.count(); ++i) {
-    int64_t at = 0;
-    for (size_t axis = 0; axis < dims.size(); ++axis) at += index[axis] * strides[order[axis]];
-    std::memcpy(to + static_cast<size_t>(i) * size, from + static_cast<size_t>(at) * size, size);
-    for (size_t axis = dims.size(); axis-- > 0;)
-      if (++index[axis] < dims[axis])
-        break;
-      else
-        index[axis] = 0;
-  }
-  return out;
-}
-
-/// Channels moved behind the other axes, and in front of them.
-std::vector<std::vector<size_t>> channel_moves(size_t rank) {
-  if (rank < 3) return {};
-  std::vector<size_t> back = {0}, front = {0, rank - 1};
-  for (size_t axis = 2; axis < rank; ++axis) back.push_back(axis);
-  back.push_back(1);
-  for (size_t axis = 1; axis + 1 < rank; ++axis) front.push_back(axis);
-  return {back, front};
-}
-
-bool is_compared(DType dtype) {
-  return dtype.kind != DType::Kind::string && dtype.bits >= 8 && dtype.kind != DType::Kind::complex_float;
-}
-
-struct Distance {
-  double error = 0, spread = 0;
-  size_t nonfinite = 0;
-};
-
-Distance distance(const Tensor& x, const Tensor& y) {
-  std::vector<double> a = x.as_f64(), b = y.as_f64();
-  Distance out;
-  double square = 0;
-  size_t finite = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isfinite(a[i]) && std::isfinite(b[i])) {
-      out.error = std::max(out.error, std::abs(a[i] - b[i]));
-      square += b[i] * b[i], ++finite;
-    } else if (!(std::isnan(a[i]) && std::isnan(b[i])) && a[i] != b[i]) {
-      ++out.nonfinite;
-    }
-  }
-  out.spread = finite ? std::sqrt(square / static_cast<double>(finite)) : 0;
-  return out;
-}
 
 Row compare_texts(const Tensor& mine, const Tensor& golden) {
   Row row;
@@ -88,20 +26,10 @@ Row compare_texts(const Tensor& mine, const Tensor& golden) {
                               to_string(golden.dtype()));
     return row;
   }
-  auto x = mine.values<std::string>(), y = golden.values<std::string>();
-  for (size_t i = 0; i < x.size(); ++i) row.nonfinite += x[i] != y[i];
+  row.nonfinite = judge::distance(mine, golden).unlike;
   row.off = row.nonfinite > 0;
-  if (row.off) row.finding = fmt::format("{} of {} texts differ", row.nonfinite, x.size());
+  if (row.off) row.finding = fmt::format("{} of {} texts differ", row.nonfinite, mine.count());
   return row;
-}
-
-/// The rounding of either side's type, at the size of the largest element.
-double last_place(const Tensor& mine, const Tensor& golden) {
-  if (!mine.dtype().is_float()) return 0;
-  double most = 0;
-  for (double value : golden.as_f64())
-    if (std::isfinite(value)) most = std::max(most, std::abs(value));
-  return 2 * compare::unit_roundoff(compare::coarser(mine.dtype(), golden.dtype())) * most;
 }
 
 }  // namespace
@@ -111,24 +39,6 @@ const Tensor* find_output(const std::vector<std::pair<std::string, Tensor>>& lis
     for (const auto& [key, tensor] : list)
       if (key == each) return &tensor;
   return nullptr;
-}
-
-std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like) {
-  std::vector<Tensor> forms;
-  if (golden.count() != like.count()) return forms;
-  if (without_ones(golden.dims()) == without_ones(like.dims())) forms.push_back(golden.reshaped(like.dims()));
-  for (const auto& order : channel_moves(golden.rank())) {
-    std::vector<int64_t> dims;
-    for (size_t axis : order) dims.push_back(golden.dims()[axis]);
-    if (dims == like.dims()) forms.push_back(permuted(golden, order));
-  }
-  if (forms.empty()) forms.push_back(golden.reshaped(like.dims()));
-  return forms;
-}
-
-std::optional<Tensor> in_form_of(const Tensor& golden, const Tensor& like) {
-  std::vector<Tensor> forms = forms_of(golden, like);
-  return forms.empty() ? std::nullopt : std::optional(forms[0]);
 }
 
 Module Subject::module(const std::vector<std::string>& without) const {
@@ -158,20 +68,13 @@ Row Judge::compare(const Tensor& mine, const Tensor& golden, double noise) const
   Row row;
   row.dims = mine.dims();
   row.dtype = to_string(mine.dtype());
-  std::optional<Distance> best;
-  Tensor form;
-  // Dims can be equal by chance, with the channels elsewhere: the form that fits best is meant.
-  for (const Tensor& each : forms_of(golden, mine)) {
-    Distance found = distance(mine, each);
-    if (!best || std::pair(found.nonfinite, found.error) < std::pair(best->nonfinite, best->error))
-      best = found, form = each;
-  }
-  row.error = best->error, row.spread = best->spread, row.nonfinite = best->nonfinite;
-  row.allowed = options_.factor * noise + last_place(mine, form);
-  row.off = row.nonfinite > 0 || row.error > row.allowed;
+  const auto [form, distance] = *judge::nearest(mine, golden);
+  row.error = distance.most, row.spread = distance.size, row.nonfinite = distance.unlike;
+  row.allowed = options_.factor * noise + judge::last_place(mine.dtype(), form.dtype(), distance.largest);
+  row.off = !judge::agrees(distance, row.allowed);
   if (row.off) {
     std::vector<float> x, y;
-    row.finding = compare::diagnose(compare::as_floats(mine, x), compare::as_floats(form, y), mine.dtype()).finding();
+    row.finding = judge::diagnose(judge::as_floats(mine, x), judge::as_floats(form, y), mine.dtype()).finding();
   }
   return row;
 }
@@ -185,8 +88,8 @@ Measured Judge::measure(const Model& model, const Trace& plain) {
   Measured measured;
   measured.values.resize(plain.values.size()), measured.outputs.resize(plain.outputs.size());
   auto grow = [](double& noise, const Tensor& a, const Tensor& b) {
-    if (!a.defined() || !is_compared(a.dtype()) || a.dims() != b.dims()) return;
-    noise = std::max(noise, distance(b, a).error);
+    if (!a.defined() || !judge::is_measured(a.dtype()) || a.dims() != b.dims()) return;
+    noise = std::max(noise, judge::distance(b, a).most);
   };
   for (uint64_t seed : kSeeds) {
     Meddling meddling;
@@ -207,7 +110,7 @@ std::vector<Row> Judge::outputs(const Trace& trace, const Measured& measured) co
     const auto& [name, tensor] = trace.outputs[i];
     const Tensor* golden = find_output(golden_.outputs, name);
     if (!golden) fail(ErrorKind::not_found, name, "is no output of {}", golden_.maker);
-    if (!is_compared(tensor.dtype()) && tensor.dtype() != kString) continue;
+    if (!judge::is_measured(tensor.dtype()) && tensor.dtype() != kString) continue;
     Row row;
     if (tensor.dtype() == kString || golden->dtype() == kString) {
       row = compare_texts(tensor, *golden);
@@ -231,9 +134,10 @@ std::vector<const Tensor*> Judge::pair(const Trace& trace) const {
   for (const auto& [key, i] : last) {
     const Traced& traced = trace.values[i];
     auto found = golden_.values.find(key);
-    if (found == golden_.values.end() || !traced.tensor.defined() || !is_compared(traced.tensor.dtype())) continue;
-    bool fits =
-        found->second.defined() && is_compared(found->second.dtype()) && found->second.count() == traced.tensor.count();
+    if (found == golden_.values.end() || !traced.tensor.defined() || !judge::is_measured(traced.tensor.dtype()))
+      continue;
+    bool fits = found->second.defined() && judge::is_measured(found->second.dtype()) &&
+                found->second.count() == traced.tensor.count();
     if (fits) paired[i] = &found->second;
   }
   return paired;
@@ -241,17 +145,15 @@ std::vector<const Tensor*> Judge::pair(const Trace& trace) const {
 
 /// Off, although all that went in is right: of values that have no counterpart, what went into them.
 void Judge::find_suspects(const Trace& trace, const std::vector<const Tensor*>& paired, std::vector<Row*>& rows) const {
-  std::vector<bool> tainted(trace.values.size(), false);
-  for (size_t i = 0; i < trace.values.size(); ++i) {
-    const auto& inputs = trace.values[i].inputs;
-    bool from_tainted = std::any_of(inputs.begin(), inputs.end(), [&](size_t input) { return tainted[input]; });
-    if (paired[i]) {
-      rows[i]->suspect = rows[i]->off && !from_tainted;
-      tainted[i] = rows[i]->off;
-    } else {
-      tainted[i] = from_tainted;
-    }
-  }
+  std::vector<judge::Judged> values;
+  for (size_t i = 0; i < trace.values.size(); ++i)
+    values.push_back({!paired[i]     ? judge::Verdict::none
+                      : rows[i]->off ? judge::Verdict::fail
+                                     : judge::Verdict::pass,
+                      trace.values[i].inputs});
+  const std::vector<bool> first = judge::first_faults(values);
+  for (size_t i = 0; i < trace.values.size(); ++i)
+    if (paired[i]) rows[i]->suspect = first[i];
 }
 
 bool off(const std::vector<Row>& outputs) {
@@ -278,13 +180,15 @@ std::vector<double> Allowance::of(const std::vector<Tensor>& inputs, const std::
       const Trace moved = trace_run(*model, inputs, {.noise = seed, .keep = false});
       for (size_t i = 0; i < outputs.size(); ++i) {
         const Tensor &a = plain.outputs[i].second, &b = moved.outputs[i].second;
-        if (is_compared(a.dtype()) && a.dims() == b.dims())
-          allowed[i] = std::max(allowed[i], factor * distance(b, a).error);
+        if (judge::is_measured(a.dtype()) && a.dims() == b.dims())
+          allowed[i] = std::max(allowed[i], factor * judge::distance(b, a).most);
       }
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (is_compared(outputs[i].dtype())) allowed[i] += last_place(outputs[i], outputs[i]);
+    if (judge::is_measured(outputs[i].dtype()))
+      allowed[i] +=
+          judge::last_place(outputs[i].dtype(), outputs[i].dtype(), judge::distance(outputs[i], outputs[i]).largest);
   return allowed;
 }
 

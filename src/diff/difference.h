@@ -52,7 +52,7 @@ struct Row {
   size_t nonfinite = 0;  // elements that are finite on one side only
   bool off = false;
   bool suspect = false;  // off although what it read is not
-  std::string finding;   // "off by a factor", see compare/diagnosis.h
+  std::string finding;   // "off by a factor", see judge/diagnosis.h
   bool is_output = false;
 
   double share() const { return spread > 0 ? error / spread : error; }
@@ -96,8 +96,6 @@ Result find_difference(const Subject& subject, const Golden& golden, const std::
 /// The output called `name`, with or without the number of a result; null: there is none.
 const Tensor* find_output(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name);
 
-/// All that `golden` may be in the dims of `like`; dims can be equal by chance, with the channels elsewhere.
-std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
 /// How far two right results of an output may be apart: `factor` times what moved when every operator of the model, done
 /// alone by the reference engine, was moved by what rounding in it could do, and the rounding of the output itself. Without
 /// `load` (too large to run so) the latter alone.
@@ -108,8 +106,5 @@ struct Allowance {
 
   std::vector<double> of(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;
 };
-
-/// `golden` in the form of `like`: as it is, in other dims, or with channels moved. Nothing when the counts differ.
-std::optional<Tensor> in_form_of(const Tensor& golden, const Tensor& like);
 
 }  // namespace cairn::diff

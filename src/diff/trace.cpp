@@ -4,78 +4,23 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "judge/rounding.h"
+
 namespace cairn::diff {
 
 namespace {
 
-/// A uniform number in [-1, 1) of a place and an element (splitmix64).
-double uniform(uint64_t seed) {
-  seed += 0x9e3779b97f4a7c15u;
-  seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
-  seed = (seed ^ (seed >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((seed ^ (seed >> 31)) >> 11) * 0x1p-52 - 1;
-}
-
-/// What rounding in an operator may do to a float: `roundoff` of its narrowest type and `terms` summed in f32 or wider.
-struct Rounding {
-  double roundoff, terms;
-};
-
-double roundoff_of(DType dtype) {
-  if (dtype == kF16) return 0x1p-11;
-  if (dtype == kBF16) return 0x1p-8;
-  return dtype == kF64 ? 0x1p-53 : 0x1p-24;
-}
-
-Rounding rounding_of(const PlannedStep& step, const Tensor& made) {
-  Rounding rounding{roundoff_of(made.dtype()), 1};
+judge::Rounding rounding_of(const PlannedStep& step, const Tensor& made) {
+  judge::Rounding rounding{judge::unit_roundoff(made.dtype()), 1};
   auto look = [&](const Value& value) {
     if (value.type.is_tensor() && value.type.dtype.is_float())
-      rounding.roundoff = std::max(rounding.roundoff, roundoff_of(value.type.dtype));
+      rounding.roundoff = std::max(rounding.roundoff, judge::unit_roundoff(value.type.dtype));
   };
   for (const Node* node : step.group.nodes)
     for (const auto& value : node->results) look(*value);
   for (const Value* value : step.group.inputs) look(*value);
   rounding.terms = std::max(1.0, step.cost.flops / (2 * static_cast<double>(std::max<int64_t>(made.count(), 1))));
   return rounding;
-}
-
-template <class Read, class Write>
-void move(size_t count, Rounding rounding, uint64_t seed, Read&& read, Write&& write) {
-  double square = 0;
-  size_t finite = 0;
-  for (size_t i = 0; i < count; ++i)
-    if (double value = read(i); std::isfinite(value)) square += value * value, ++finite;
-  double size = finite > 0 ? std::sqrt(square / static_cast<double>(finite)) : 0;
-  // A sum of many terms errs by their size, whatever is left of it; else an element errs by its own size.
-  double sums = std::min(rounding.roundoff, 0x1p-24) * std::sqrt(rounding.terms);
-  bool narrow = rounding.roundoff > 0x1p-24;
-  double common = rounding.terms > 1 ? size * (sums + (narrow ? rounding.roundoff : 0)) : 0;
-  for (size_t i = 0; i < count; ++i)
-    if (double value = read(i); std::isfinite(value))
-      write(i, value + (common + 2 * rounding.roundoff * std::abs(value)) * uniform(seed * 0x100000001b3u + i));
-}
-
-void add_noise(Tensor tensor, Rounding rounding, uint64_t seed) {
-  auto count = static_cast<size_t>(tensor.count());
-  if (tensor.dtype() == kF32) {
-    auto values = tensor.mutable_values<float>();
-    move(
-        count, rounding, seed, [&](size_t i) { return values[i]; },
-        [&](size_t i, double value) { values[i] = static_cast<float>(value); });
-  } else if (tensor.dtype() == kF16 || tensor.dtype() == kBF16) {
-    auto values = tensor.mutable_values<uint16_t>();
-    bool half = tensor.dtype() == kF16;
-    move(
-        count, rounding, seed, [&](size_t i) { return half ? half_to_float(values[i]) : bfloat_to_float(values[i]); },
-        [&](size_t i, double value) {
-          values[i] = half ? float_to_half(static_cast<float>(value)) : float_to_bfloat(static_cast<float>(value));
-        });
-  } else if (tensor.dtype() == kF64) {
-    auto values = tensor.mutable_values<double>();
-    move(
-        count, rounding, seed, [&](size_t i) { return values[i]; }, [&](size_t i, double value) { values[i] = value; });
-  }
 }
 
 class Tracer final : public Observer {
@@ -132,7 +77,7 @@ class Tracer final : public Observer {
       CHECK(golden->second.bytes() == tensor.bytes(), "{} bytes for {}", golden->second.bytes(), tensor.bytes());
       std::memcpy(tensor.mutable_data(), golden->second.data(), tensor.bytes());
     } else if (meddling_.noise) {
-      add_noise(tensor, rounding_of(step, tensor), *meddling_.noise + 7919 * place);
+      judge::add_noise(tensor, rounding_of(step, tensor), *meddling_.noise + 7919 * place);
     }
     places_[&value] = place;
     Traced traced{{name.origin.name, name.places.empty() ? 0 : name.places[0], turns_[&value]++},

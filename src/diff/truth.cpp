@@ -1,7 +1,6 @@
 #include "diff/truth.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "passes/widen.h"
 
@@ -9,63 +8,28 @@ namespace cairn::diff {
 
 namespace {
 
-std::optional<Error64> error_of(const Tensor& value, const Tensor& truth) {
-  std::optional<Error64> best;
-  if (value.count() != truth.count() || !value.dtype().is_float() || value.dtype().bits < 16) return best;
-  const std::vector<double> a = value.as_f64();
-  for (const Tensor& form : forms_of(truth, value)) {
-    const std::vector<double> b = form.as_f64();
-    Error64 error;
-    double square = 0;
-    size_t finite = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (std::isfinite(a[i]) && std::isfinite(b[i])) {
-        const double off = std::abs(a[i] - b[i]);
-        error.most = std::max(error.most, off), square += off * off, ++finite;
-      } else if (!(std::isnan(a[i]) && std::isnan(b[i])) && a[i] != b[i]) {
-        ++error.nonfinite;
-      }
-    }
-    error.rms = finite ? std::sqrt(square / static_cast<double>(finite)) : 0;
-    if (!best || std::pair(error.nonfinite, error.rms) < std::pair(best->nonfinite, best->rms)) best = error;
-  }
-  return best;
+std::optional<judge::Distance> error_of(const Tensor& value, const Tensor& truth) {
+  if (value.count() != truth.count() || !value.dtype().is_float() || value.dtype().bits < 16) return std::nullopt;
+  return judge::nearest(value, truth)->distance;
 }
 
-double size_of(const Tensor& truth) {
-  double square = 0;
-  size_t finite = 0;
-  for (double value : truth.as_f64())
-    if (std::isfinite(value)) square += value * value, ++finite;
-  return finite ? std::sqrt(square / static_cast<double>(finite)) : 0;
-}
-
-void judge(TruthRow& row, const Tensor& truth) {
-  row.row.spread = size_of(truth);
-  if (row.mine) row.row.error = row.mine->most, row.row.nonfinite = row.mine->nonfinite;
-  if (!row.mine || !row.theirs) return;
-  // Rounding the truth to f32 once errs by about 0.4 of the roundoff.
-  const double least = std::max(0.4 * 0x1p-24 * row.row.spread, 1e-300);
-  const double mine = std::max(row.mine->rms, least), theirs = std::max(row.theirs->rms, least);
-  row.ratio = mine / theirs;
-  if (row.mine->nonfinite != row.theirs->nonfinite)
-    row.larger = row.mine->nonfinite > row.theirs->nonfinite ? Larger::mine : Larger::theirs;
-  else if (row.ratio > kLarger)
-    row.larger = Larger::mine;
-  else if (row.ratio < 1 / kLarger)
-    row.larger = Larger::theirs;
+void judge_errors(TruthRow& row, const Tensor& truth) {
+  row.row.spread = judge::distance(truth, truth).size;
+  if (row.mine) row.row.error = row.mine->most, row.row.nonfinite = row.mine->unlike;
+  if (row.mine && row.theirs) static_cast<judge::Errors&>(row) = judge::compare_errors(*row.mine, *row.theirs);
 }
 
 /// Where ours is first the larger one: not so in what a value was made from, through values without counterpart.
 void find_first(const Trace& trace, const std::vector<TruthRow*>& rows) {
-  std::vector<bool> tainted(trace.values.size(), false);
-  for (size_t i = 0; i < trace.values.size(); ++i) {
-    const auto& inputs = trace.values[i].inputs;
-    const bool inherited = std::any_of(inputs.begin(), inputs.end(), [&](size_t input) { return tainted[input]; });
-    const bool judged = rows[i] && rows[i]->theirs;
-    tainted[i] = judged ? rows[i]->larger == Larger::mine : inherited;
-    if (judged && tainted[i]) rows[i]->first = !inherited;
-  }
+  std::vector<judge::Judged> values;
+  for (size_t i = 0; i < trace.values.size(); ++i)
+    values.push_back({!rows[i] || !rows[i]->theirs      ? judge::Verdict::none
+                      : rows[i]->larger == Larger::mine ? judge::Verdict::fail
+                                                        : judge::Verdict::pass,
+                      trace.values[i].inputs});
+  const std::vector<bool> first = judge::first_faults(values);
+  for (size_t i = 0; i < trace.values.size(); ++i)
+    if (rows[i]) rows[i]->first = first[i];
 }
 
 /// A row for each floating value of the truth that the other side has as well, in the order of computation.
@@ -90,7 +54,7 @@ void add_rows(TruthResult& result, const Trace& trace, const Golden& theirs, con
       row.row.kernel = traced.kernel, row.row.dtype = to_string(traced.tensor.dtype());
     }
     if (!row.theirs) continue;
-    judge(row, value.tensor);
+    judge_errors(row, value.tensor);
     of_trace.push_back(row.mine ? own->second : trace.values.size());
     result.rows.push_back(std::move(row));
   }
@@ -134,7 +98,7 @@ TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& input
     row.row.key.node = name, row.row.dims = tensor.dims(), row.row.dtype = to_string(tensor.dtype());
     row.row.is_output = true;
     row.mine = error_of(tensor, *right), row.theirs = error_of(*other, *right);
-    judge(row, *right);
+    judge_errors(row, *right);
     result.outputs.push_back(std::move(row));
   }
   return result;

@@ -2,23 +2,16 @@
 #pragma once
 
 #include "diff/difference.h"
+#include "judge/verdict.h"
 
 namespace cairn::diff {
 
-/// Root mean square and largest difference from the truth.
-struct Error64 {
-  double rms = 0, most = 0;
-  size_t nonfinite = 0;  // elements that are finite on one side only
-};
+using judge::Larger;
 
-enum class Larger : uint8_t { alike, mine, theirs };
-
-struct TruthRow {
-  Row row;                              // of what is said there of the value; `spread` is the truth's root mean square
-  std::optional<Error64> mine, theirs;  // nothing: the value is inside a step there, or has no counterpart
-  Larger larger = Larger::alike;
-  double ratio = 1;    // mine over theirs, neither below what rounding the truth once gives
-  bool first = false;  // larger here although not in what it was made from
+struct TruthRow : judge::Errors {
+  Row row;  // of what is said there of the value; `spread` is the truth's root mean square
+  std::optional<judge::Distance> mine, theirs;  // nothing: the value is inside a step there, or has no counterpart
+  bool first = false;                           // larger here although not in what it was made from
 };
 
 struct TruthResult {
@@ -27,9 +20,6 @@ struct TruthResult {
   size_t count(Larger larger) const;
   bool worse() const;  // an output of ours errs more
 };
-
-/// An error is larger when it is more than this times the other.
-inline constexpr double kLarger = 1.5;
 
 /// `truth` makes the model that is held to be exact, for the inputs `exact_inputs`. Throws Error.
 TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& inputs, const Golden& theirs,

@@ -14,13 +14,9 @@ namespace {
 
 using TruthJson = nlohmann::ordered_json;
 
-const char* word_of(Larger larger) {
-  return larger == Larger::mine ? "mine" : larger == Larger::theirs ? "theirs" : "alike";
-}
-
-TruthJson error_json(const std::optional<Error64>& error) {
+TruthJson error_json(const std::optional<judge::Distance>& error) {
   if (!error) return nullptr;
-  return {{"rms", error->rms}, {"most", error->most}, {"nonfinite", error->nonfinite}};
+  return {{"rms", error->rms}, {"most", error->most}, {"nonfinite", error->unlike}};
 }
 
 TruthJson truth_row_json(const TruthRow& row) {
@@ -33,7 +29,7 @@ TruthJson truth_row_json(const TruthRow& row) {
           {"mine", error_json(row.mine)},
           {"theirs", error_json(row.theirs)},
           {"ratio", row.ratio},
-          {"larger", word_of(row.larger)},
+          {"larger", to_string(row.larger)},
           {"first", row.first}};
 }
 
@@ -42,7 +38,7 @@ TruthJson truth_json(const TruthResult& result) {
                     {"worse", result.worse()},   {"larger", TruthJson::object()}, {"outputs", TruthJson::array()},
                     {"rows", TruthJson::array()}};
   for (Larger larger : {Larger::mine, Larger::theirs, Larger::alike})
-    json["larger"][word_of(larger)] = result.count(larger);
+    json["larger"][to_string(larger)] = result.count(larger);
   for (const TruthRow& row : result.outputs) json["outputs"].push_back(truth_row_json(row));
   for (const TruthRow& row : result.rows) json["rows"].push_back(truth_row_json(row));
   return json;
@@ -55,8 +51,8 @@ std::string text_of(const TruthJson& json, int indent) {
 std::string line_of(const TruthRow& row) {
   std::string text = fmt::format("ours {:.2e}, theirs {:.2e} of {:.2e}", row.mine ? row.mine->rms : NAN,
                                  row.theirs ? row.theirs->rms : NAN, row.row.spread);
-  if (row.mine && row.mine->nonfinite > 0)
-    text += fmt::format("; {} of ours are finite on one side only", row.mine->nonfinite);
+  if (row.mine && row.mine->unlike > 0)
+    text += fmt::format("; {} of ours are finite on one side only", row.mine->unlike);
   switch (row.larger) {
     case Larger::mine: return text + fmt::format(": OURS is larger, {:.2f} times", row.ratio);
     case Larger::theirs: return text + fmt::format(": theirs is larger, {:.2f} times", 1 / row.ratio);
@@ -87,7 +83,8 @@ std::string to_text(const TruthResult& result) {
   if (first.size() > kMost) text += fmt::format("  and {} more\n", first.size() - kMost);
   text += fmt::format("\n{} operators: ours is larger in {}, theirs in {}, within {} times of each other in {}\n",
                       result.count(Larger::mine) + result.count(Larger::theirs) + result.count(Larger::alike),
-                      result.count(Larger::mine), result.count(Larger::theirs), kLarger, result.count(Larger::alike));
+                      result.count(Larger::mine), result.count(Larger::theirs), judge::kLarger,
+                      result.count(Larger::alike));
   return text;
 }
 

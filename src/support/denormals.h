@@ -26,4 +26,18 @@ class FlushDenormals {
 #endif
 };
 
+/// The other way, for what is compared with NumPy's numbers.
+class KeepDenormals {
+ public:
+#if defined(__SSE2__)
+  KeepDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ & ~0x8040u); }
+  ~KeepDenormals() { _mm_setcsr(before_); }
+
+ private:
+  unsigned before_;
+#else
+  KeepDenormals() {}
+#endif
+};
+
 }  // namespace cairn

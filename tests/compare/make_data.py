@@ -1,4 +1,4 @@
-"""Writes tests/compare/data: expected metrics from the numpy statement, and array files as numpy writes them.
+"""Writes tests/judge/data, expected metrics from the numpy statement, and tests/compare/data, array files as numpy writes them.
 
 python tests/compare/make_data.py   (numpy 1.26: later releases add sums of more than 8192 elements in another order)
 """
@@ -80,7 +80,7 @@ def main():
         x = y + hashed(size, 2) * np.float32(2.0**-10)
         columns, note = measure(x, y)
         cases.append({"name": f"random {size}", "count": size, "columns": columns, "note": note})
-    (DATA / "expected_metrics.json").write_text(json.dumps(cases, indent=1) + "\n")
+    (HERE.parent / "judge/data/expected_metrics.json").write_text(json.dumps(cases, indent=1) + "\n")
 
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.save(DATA / "columns_first.npy", np.asfortranarray(array))

@@ -234,18 +234,6 @@ TEST(Difference, AnOperatorThatReadsAViewCanBeTakenOut) {
   EXPECT_EQ(culprit.inputs[0].second.dims(), (std::vector<int64_t>{2, 144}));
 }
 
-TEST(Difference, ChannelsInFrontAndBehindAreTheSameTensor) {
-  Tensor front = made(Type::tensor(kF32, Shape::of({2, 3, 4, 5})), 1, 1);
-  auto back = in_form_of(front, Tensor::zeros(kF32, {2, 4, 5, 3}));
-  ASSERT_TRUE(back);
-  for (size_t n = 0; n < 2; ++n)
-    for (size_t c = 0; c < 3; ++c)
-      for (size_t p = 0; p < 20; ++p)
-        EXPECT_EQ(back->values<float>()[(n * 20 + p) * 3 + c], front.values<float>()[(n * 3 + c) * 20 + p]);
-  EXPECT_EQ(in_form_of(*back, front)->same_bits(front), true);
-  EXPECT_FALSE(in_form_of(front, Tensor::zeros(kF32, {2, 3})));
-}
-
 TEST(Difference, AGoldenWithoutTheOutputsIsRefused) {
   Golden empty{"nobody", {}, {}};
   EXPECT_THROW(find_difference(subject_of(kNets[0]), empty, inputs_of(kNets[0])), Error);

@@ -56,7 +56,7 @@ TEST(Truth, TheOperatorThatRoundsWorseIsNamed) {
     ASSERT_NE(first, result.rows.end());
     EXPECT_EQ(first->row.key.node, name);
     EXPECT_EQ(first->larger, Larger::mine);
-    EXPECT_GT(first->ratio, kLarger);
+    EXPECT_GT(first->ratio, judge::kLarger);
     EXPECT_NE(to_text(result).find(fmt::format("  {} (net.py", name)), std::string::npos) << to_text(result);
     EXPECT_EQ(to_html(result).find("/*DATA*/"), std::string::npos);
   }

@@ -221,7 +221,7 @@ CsvOptions csv_options(const Arguments& arguments) {
   if (arguments.has("-alg") && arguments.text("-alg") != "all") {
     csv.columns.reset();
     for (const std::string& name : arguments.list("-alg")) {
-      std::optional<Metric> metric = parse_metric(name);
+      std::optional<Metric> metric = judge::parse_metric(name);
       if (!metric)
         fail(ErrorKind::invalid_argument, "-alg", "has no algorithm {}; names or numbers 0 to 9, or all", name);
       csv.columns.set(static_cast<size_t>(*metric));

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/formats/layout.h"
-#include "compare/metrics.h"
 #include "compare/tree.h"
 #include "formats/dump_data.h"
 #include "formats/names.h"
 #include "formats/npy.h"
+#include "judge/metrics.h"
 #include "support/files.h"
 
 namespace cairn::compare {
@@ -217,11 +217,11 @@ int compare_files(const Arguments& arguments) {
   if (mine.dims() != golden.dims())
     fail(ErrorKind::invalid_argument, arguments.text("-m"), "has the shape [{}], {} has [{}]",
          fmt::join(mine.dims(), ","), arguments.text("-g"), fmt::join(golden.dims(), ","));
-  Metrics metrics = measure(mine, golden);
+  judge::Metrics metrics = judge::measure(mine, golden);
   std::string names, values;
-  for (size_t i = 0; i < kMetrics; ++i) {
-    auto metric = static_cast<Metric>(i);
-    if (metric == Metric::divergence || metric == Metric::deviation) continue;
+  for (size_t i = 0; i < judge::kMetrics; ++i) {
+    auto metric = static_cast<judge::Metric>(i);
+    if (metric == judge::Metric::divergence || metric == judge::Metric::deviation) continue;
     names += fmt::format("{},", column_name(metric));
     values += metrics.text(metric) + ",";
     fmt::print("{:28}{}\n", column_name(metric), metrics.text(metric));

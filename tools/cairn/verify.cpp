@@ -7,6 +7,7 @@
 #include "diff/difference.h"
 #include "framework.h"
 #include "frontends/tensorflow/saved_model.h"
+#include "judge/distance.h"
 #include "made_inputs.h"
 #include "support/files.h"
 #include "verbs.h"
@@ -58,12 +59,8 @@ Comparison compare(const std::string& name, const std::vector<Tensor>& ours, con
       return result;
     }
     values.push_back(numbers_of(expected[run]));
-    std::vector<double> mine = numbers_of(ours[run]);
-    for (size_t i = 0; i < mine.size(); ++i) {
-      if (std::isnan(mine[i]) && std::isnan(values[run][i])) continue;
-      double difference = mine[i] == values[run][i] ? 0 : std::abs(mine[i] - values[run][i]);
-      if (!(difference <= result.largest)) result.largest = std::isnan(difference) ? INFINITY : difference;
-    }
+    const judge::Distance distance = judge::distance(numbers_of(ours[run]), values.back());
+    result.largest = std::max(result.largest, distance.unlike > 0 ? INFINITY : distance.most);
   }
   bool over_runs = values.size() > 1;
   for (const auto& run : values) over_runs = over_runs && run.size() == values[0].size();

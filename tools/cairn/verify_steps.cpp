@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ir/evaluate.h"
+#include "judge/distance.h"
 
 namespace cairn::cli {
 namespace {
@@ -49,7 +50,7 @@ class Checker : public Observer {
     double read_largest = 0;
     for (const Value* input : step.group.inputs)
       if (input->type.is_tensor() && input->type.dtype.is_float() && !constant_of(input))
-        read_largest = std::max(read_largest, largest_of(known_.at(input).tensor.as_f64()));
+        read_largest = std::max(read_largest, largest_of(known_.at(input).tensor));
     for (const Node* node : step.group.nodes) {
       std::vector<HostValue> inputs;
       for (const Value* input : node->inputs) inputs.push_back(known_.at(input));
@@ -69,23 +70,12 @@ class Checker : public Observer {
   // What is left when large values cancel is measured by this part of them: the mean of what has none is rounding alone.
   static constexpr double kCancelled = 0.1;
 
-  static double largest_of(const std::vector<double>& values) {
-    double largest = 0;
-    for (double value : values)
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    return largest;
-  }
+  static double largest_of(const Tensor& tensor) { return judge::distance(tensor, tensor).largest; }
 
   static void compare(const Tensor& found, const Tensor& expected, double least_scale, StepCheck& result) {
-    if (found.dtype() == kString) return;
-    const std::vector<double> mine = found.as_f64(), theirs = expected.as_f64();
-    double difference = 0;
-    for (size_t i = 0; i < theirs.size(); ++i) {
-      if (mine[i] == theirs[i] || (std::isnan(mine[i]) && std::isnan(theirs[i]))) continue;
-      difference = std::max(difference, std::isfinite(mine[i]) ? std::abs(mine[i] - theirs[i]) : INFINITY);
-    }
-    const double scale = std::max({largest_of(theirs), least_scale, 1e-30});
-    if (difference > 0) result.difference = std::max(result.difference, difference / scale);
+    const judge::Distance distance = judge::distance(found, expected);
+    const double scale = std::max({distance.largest, least_scale, 1e-30});
+    result.difference = std::max(result.difference, distance.unlike > 0 ? INFINITY : distance.most / scale);
   }
 
   const Module& module_;

@@ -10,7 +10,7 @@
 
 #include "ir/tensor.h"
 
-namespace cairn::compare {
+namespace cairn::judge {
 
 /// In the order of the columns; the numbers are those of the -alg option.
 enum class Metric : uint8_t {
@@ -59,16 +59,4 @@ Metrics measure(const Tensor& x, const Tensor& y, int64_t limit = -1);
 /// Elements as float32: the tensor's own when it is f32, else `storage` is filled. A complex counts as two.
 std::span<const float> as_floats(const Tensor& tensor, std::vector<float>& storage);
 
-/// Keeps denormals while it lives: the executor flushes them, numpy does not.
-class KeepDenormals {
- public:
-  KeepDenormals();
-  ~KeepDenormals();
-  KeepDenormals(const KeepDenormals&) = delete;
-  KeepDenormals& operator=(const KeepDenormals&) = delete;
-
- private:
-  unsigned saved_ = 0;
-};
-
-}  // namespace cairn::compare
+}  // namespace cairn::judge

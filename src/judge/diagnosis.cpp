@@ -1,12 +1,13 @@
-#include "compare/diagnosis.h"
+#include "judge/diagnosis.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "compare/metrics.h"
+#include "judge/rounding.h"
+#include "support/denormals.h"
 
-namespace cairn::compare {
+namespace cairn::judge {
 
 namespace {
 
@@ -15,10 +16,7 @@ struct Precision {
 };
 
 Precision precision_of(DType dtype) {
-  if (dtype == kF16) return {10, -14};
-  if (dtype == kBF16) return {7, -126};
-  if (dtype == kF64) return {52, -1022};
-  return {23, -126};
+  return {fraction_bits(dtype), dtype == kF16 ? -14 : dtype == kF64 ? -1022 : -126};
 }
 
 /// Unbiased exponent of a float32; below all others for zero and denormals.
@@ -85,62 +83,11 @@ bool count_nonfinite(float x, float y, size_t index, Diagnosis& out) {
   if (std::isfinite(x) && std::isfinite(y)) return false;
   out.nan_x += std::isnan(x), out.nan_y += std::isnan(y);
   out.infinite_x += std::isinf(x), out.infinite_y += std::isinf(y);
-  bool same = (std::isnan(x) && std::isnan(y)) || x == y;
-  if (!same && out.nonfinite_mismatches++ == 0) out.first_mismatch = index;
+  if (is_unlike(x, y) && out.distance.unlike++ == 0) out.first_unlike = index;
   return true;
 }
 
-double root_mean_square(const Tensor& tensor) {
-  std::vector<float> storage;
-  double sum = 0;
-  for (float value : as_floats(tensor, storage)) sum += static_cast<double>(value) * value;
-  return tensor.count() == 0 ? 0 : std::sqrt(sum / static_cast<double>(tensor.count()));
-}
-
-enum class OpKind { element, convolution, product, sum, average };
-
-OpKind kind_of(std::string_view op_type) {
-  std::string lower(op_type);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  auto has = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* w) { return lower.find(w) != std::string::npos; });
-  };
-  if (has({"conv"})) return OpKind::convolution;
-  if (has({"matmul", "gemm", "fullyconnection", "dense", "linear"})) return OpKind::product;
-  if (has({"softmax", "norm", "mean", "avg", "average"})) return OpKind::average;
-  if (has({"sum", "reduce"})) return OpKind::sum;
-  return OpKind::element;
-}
-
-/// Terms of one output element of a convolution: elements of the kernel over its output channels.
-int64_t kernel_terms(const Tensor& kernel, const Tensor& output) {
-  if (kernel.rank() < 3 || kernel.count() == 0) return 1;
-  int64_t first = kernel.dims().front(), last = kernel.dims().back();
-  bool channels_last = output.rank() > 1 && output.dims().back() == last;
-  bool channels_first = output.rank() > 1 && output.dims()[1] == first;
-  int64_t channels = channels_last ? last : channels_first ? first : std::min(first, last);
-  return kernel.count() / std::max<int64_t>(channels, 1);
-}
-
-/// K of a matrix product, from K*K = |a| |b| / |out| for each matrix of a batch.
-int64_t shared_size(const Tensor& a, const Tensor& b, const Tensor& output) {
-  double batch = 1;
-  for (size_t i = 0; i + 2 < output.rank(); ++i) batch *= static_cast<double>(output.dims()[i]);
-  if (b.rank() <= 2) batch = 1;
-  double square = static_cast<double>(a.count()) * static_cast<double>(b.count()) /
-                  (static_cast<double>(std::max<int64_t>(output.count(), 1)) * batch);
-  return std::max<int64_t>(1, std::llround(std::sqrt(square)));
-}
-
 }  // namespace
-
-DType coarser(DType a, DType b) {
-  if (!a.is_float()) return b.is_float() ? b : kF32;
-  if (!b.is_float()) return a;
-  return precision_of(a).fraction_bits < precision_of(b).fraction_bits ? a : b;
-}
-
-double unit_roundoff(DType dtype) { return std::ldexp(1.0, -precision_of(dtype).fraction_bits - 1); }
 
 Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType precision_dtype) {
   CHECK(x.size() == y.size(), "{} and {} elements", x.size(), y.size());
@@ -153,7 +100,7 @@ Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType pre
   LineSums line;
   double noise = 0, signal = 0;
   bool any_x = false, any_y = false;
-  float worst = -1;
+  float worst = -1, largest = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     any_x |= x[i] != 0, any_y |= y[i] != 0;
     if (count_nonfinite(x[i], y[i], i, out)) continue;
@@ -165,12 +112,15 @@ Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType pre
     noise += difference * difference, signal += static_cast<double>(y[i]) * y[i];
     ++out.ulps[ulp_bucket(error, y[i], precision)];
     quantiles.count(error);
+    largest = std::max(largest, std::abs(y[i]));
     if (error > worst) worst = error, out.worst_index = i;
   }
   out.zero_x = !any_x, out.zero_y = !any_y;
   if (out.finite == 0) return out;
   fit_line(line, static_cast<double>(out.finite), out);
-  out.difference = std::sqrt(noise / static_cast<double>(out.finite));
+  out.distance.most = worst, out.distance.largest = largest;
+  out.distance.rms = std::sqrt(noise / static_cast<double>(out.finite));
+  out.distance.size = std::sqrt(signal / static_cast<double>(out.finite));
   out.sqnr_db = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
   for (size_t i = 0; i < kWanted.size(); ++i) {
     auto rank = static_cast<size_t>(std::ceil(kWanted[i] * static_cast<double>(out.finite)));
@@ -179,18 +129,17 @@ Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType pre
   for (size_t i = 0; i < x.size(); ++i)
     if (std::isfinite(x[i]) && std::isfinite(y[i]))
       quantiles.refine(std::min(std::abs(x[i] - y[i]), std::numeric_limits<float>::max()));
-  out.p50 = quantiles.value(0), out.p99 = quantiles.value(1), out.p999 = quantiles.value(2), out.worst = worst;
+  out.p50 = quantiles.value(0), out.p99 = quantiles.value(1), out.p999 = quantiles.value(2);
   out.worst_x = x[out.worst_index], out.worst_y = y[out.worst_index];
   return out;
 }
 
 std::string Diagnosis::finding() const {
-  if (nonfinite_mismatches > 0)
-    return fmt::format("{} values are NaN or infinite on one side only, first at {}", nonfinite_mismatches,
-                       first_mismatch);
+  if (distance.unlike > 0)
+    return fmt::format("{} values are NaN or infinite on one side only, first at {}", distance.unlike, first_unlike);
   if (zero_mismatch()) return fmt::format("all values are zero on {} side only", zero_x ? "this" : "the reference's");
+  const auto [worst, difference, signal, largest, unlike] = distance;
   if (finite < 3 || worst == 0) return "";
-  double signal = difference * std::pow(10, sqnr_db / 20);  // root mean square of y
   bool explained = fit_residual < 0.05 * difference && difference > 1e-3 * signal;
   if (explained && std::abs(scale - 1) > 1e-3)
     return fmt::format("off by a factor: x ~ {:.4g} y{}", scale,
@@ -201,36 +150,4 @@ std::string Diagnosis::finding() const {
   return "";
 }
 
-double error_bound(const BoundFacts& facts) {
-  DType sums = unit_roundoff(facts.storage) < unit_roundoff(kF32) ? facts.storage : kF32;
-  return 2 * (static_cast<double>(facts.reduction) * unit_roundoff(sums) * facts.magnitude +
-              unit_roundoff(facts.storage) * facts.output);
-}
-
-std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vector<Tensor>& inputs, const Tensor& output,
-                                      DType storage) {
-  BoundFacts facts;
-  facts.storage = storage;
-  std::vector<float> floats;
-  for (float value : as_floats(output, floats))
-    if (std::isfinite(value)) facts.output = std::max<double>(facts.output, std::abs(value));
-  OpKind kind = kind_of(op_type);
-  bool product = kind == OpKind::convolution || kind == OpKind::product;
-  if (kind != OpKind::element && inputs.size() < (product ? 2u : 1u)) return std::nullopt;
-  if (product) {
-    facts.reduction =
-        kind == OpKind::product ? shared_size(inputs[0], inputs[1], output) : kernel_terms(inputs[1], output);
-    facts.magnitude = static_cast<double>(facts.reduction) * root_mean_square(inputs[0]) * root_mean_square(inputs[1]);
-  } else if (kind == OpKind::element) {
-    facts.magnitude = facts.output;
-  } else {
-    bool keeps = inputs[0].count() == output.count() && output.rank() > 0;  // softmax and norms: along the last axis
-    facts.reduction =
-        keeps ? output.dims().back() : std::max<int64_t>(1, inputs[0].count() / std::max<int64_t>(1, output.count()));
-    double terms = kind == OpKind::sum ? static_cast<double>(facts.reduction) : 1;
-    facts.magnitude = std::max(facts.output, terms * root_mean_square(inputs[0]));
-  }
-  return facts;
-}
-
-}  // namespace cairn::compare
+}  // namespace cairn::judge

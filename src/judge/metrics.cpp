@@ -1,16 +1,13 @@
-#include "compare/metrics.h"
-
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
+#include "judge/metrics.h"
 
 #include <charconv>
 #include <cmath>
 #include <limits>
 
-#include "compare/kernels.h"
+#include "judge/kernels.h"
+#include "support/denormals.h"
 
-namespace cairn::compare {
+namespace cairn::judge {
 
 namespace {
 
@@ -186,12 +183,4 @@ Metrics measure(const Tensor& x, const Tensor& y, int64_t limit) {
   return measure(floats_x, floats_y);
 }
 
-#ifdef __SSE__
-KeepDenormals::KeepDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ & ~0x8040u); }
-KeepDenormals::~KeepDenormals() { _mm_setcsr(saved_); }
-#else
-KeepDenormals::KeepDenormals() = default;
-KeepDenormals::~KeepDenormals() = default;
-#endif
-
-}  // namespace cairn::compare
+}  // namespace cairn::judge

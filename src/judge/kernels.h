@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cairn::compare {
+namespace cairn::judge {
 
 struct FirstSums {
   float xx = 0, yy = 0, dd = 0;      // of x*x, y*y, (x-y)*(x-y)
@@ -48,4 +48,4 @@ SecondPass second_pass(const float* x, const float* y, size_t count, const Secon
 /// IEEE half to float32, denormals kept.
 void half_to_floats(const uint16_t* from, float* to, size_t count);
 
-}  // namespace cairn::compare
+}  // namespace cairn::judge

@@ -1,4 +1,4 @@
-#include "compare/kernels.h"
+#include "judge/kernels.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace cairn::compare {
+namespace cairn::judge {
 
 namespace {
 
@@ -20,7 +20,7 @@ constexpr float kFloor = 1.1920929e-07f;
 
 namespace baseline {
 #define CAIRN_FMA 0
-#include "compare/kernels_body.h"
+#include "judge/kernels_body.h"
 #undef CAIRN_FMA
 }  // namespace baseline
 
@@ -29,7 +29,7 @@ namespace baseline {
 #pragma GCC target("avx2,fma")
 namespace avx2 {
 #define CAIRN_FMA 1
-#include "compare/kernels_body.h"
+#include "judge/kernels_body.h"
 #undef CAIRN_FMA
 }  // namespace avx2
 #pragma GCC pop_options
@@ -39,7 +39,7 @@ namespace avx2 {
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512dq,prefer-vector-width=256")
 namespace avx512 {
 #define CAIRN_FMA 1
-#include "compare/kernels_body.h"
+#include "judge/kernels_body.h"
 #undef CAIRN_FMA
 }  // namespace avx512
 #pragma GCC pop_options
@@ -61,4 +61,4 @@ SecondPass second_pass(const float* x, const float* y, size_t count, const Secon
 
 void half_to_floats(const uint16_t* from, float* to, size_t count) { CHOOSE(halves(from, to, count)); }
 
-}  // namespace cairn::compare
+}  // namespace cairn::judge

@@ -1,0 +1,60 @@
+#include "judge/verdict.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cairn::judge {
+
+const char* to_string(Verdict verdict) {
+  constexpr const char* kNames[] = {"none", "pass", "warning", "fail"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+bool agrees(const Distance& distance, double allowed) { return distance.unlike == 0 && distance.most <= allowed; }
+
+const char* to_string(Larger larger) {
+  constexpr const char* kNames[] = {"alike", "mine", "theirs"};
+  return kNames[static_cast<size_t>(larger)];
+}
+
+Errors compare_errors(const Distance& mine, const Distance& theirs) {
+  // Rounding the truth to f32 once errs by about 0.4 of the roundoff.
+  const double least = std::max(0.4 * 0x1p-24 * theirs.size, 1e-300);
+  Errors errors;
+  errors.ratio = std::max(mine.rms, least) / std::max(theirs.rms, least);
+  if (mine.unlike != theirs.unlike)
+    errors.larger = mine.unlike > theirs.unlike ? Larger::mine : Larger::theirs;
+  else if (errors.ratio > kLarger)
+    errors.larger = Larger::mine;
+  else if (errors.ratio < 1 / kLarger)
+    errors.larger = Larger::theirs;
+  return errors;
+}
+
+std::vector<bool> first_faults(std::span<const Judged> values) {
+  std::vector<std::vector<size_t>> users(values.size());
+  for (size_t place = 0; place < values.size(); ++place)
+    for (size_t input : values[place].inputs) users[input].push_back(place);
+  // Of the faults that reach a value two are kept: around a cycle one may be its own.
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<std::array<size_t, 2>> reached(values.size(), {kNone, kNone});
+  std::vector<std::pair<size_t, size_t>> pending;  // a value, and a fault that its users are made from
+  auto faulty = [&](size_t place) { return values[place].verdict == Verdict::fail; };
+  for (size_t place = 0; place < values.size(); ++place)
+    if (faulty(place)) pending.emplace_back(place, place);
+  while (!pending.empty()) {
+    const auto [place, fault] = pending.back();
+    pending.pop_back();
+    for (size_t user : users[place]) {
+      auto& known = reached[user];
+      if (user == fault || known[0] == fault || known[1] != kNone) continue;
+      known[known[0] == kNone ? 0 : 1] = fault;
+      if (values[user].verdict == Verdict::none) pending.emplace_back(user, fault);
+    }
+  }
+  std::vector<bool> first(values.size());
+  for (size_t place = 0; place < values.size(); ++place) first[place] = faulty(place) && reached[place][0] == kNone;
+  return first;
+}
+
+}  // namespace cairn::judge
