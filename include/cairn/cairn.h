@@ -210,8 +210,8 @@ CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* p
  * {"node": "zeros"}, "cut" ["node"], "output_type" "FP16", "output_types" {"y": "FP16"}, "input_fp16_nodes" ["x"],
  * "input_format" "NCHW", "insert_op_conf" (a file), "dynamic_batch_size" [1, 2], "dynamic_image_size" [[224, 224]],
  * "dynamic_dims" [[1, 32]], "precision_mode", "mixed_lists" (an object), "keep_types" ["node"], "custom_types" (lines),
- * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: inputs, outputs,
- * parameters, bytes, FLOPs, and notes on what a user may not expect. */
+ * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: what `cairn convert
+ * --json` prints, with the share that falls to the engine `reference`, and "notes" on what a user may not expect. */
 CAIRN_API CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report);
 /* The text form. */
 CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);

@@ -18,6 +18,7 @@ from cairn.user_ops import Builder, Value, load_op_library, op
 
 __all__ = [
     "Builder",
+    "Converted",
     "Dump",
     "Error",
     "List",
@@ -53,8 +54,15 @@ def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options)
     return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options), max_seconds, plan_memory)
 
 
+class Converted(str):
+    """The path of an .om file that convert() wrote. `report` is what `cairn convert --json` prints, and `notes`: inputs, outputs,
+    sizes, FLOPs, and under `reference` which operators run on the reference engine, why, and with what share of time and FLOPs.
+    """
+
+
 def convert(source, output, max_seconds=0, **options):
-    """Writes `source` as one .om file and returns its path. `cairn convert` and atc write the same bytes for equal options.
+    """Writes `source` as one .om file and returns its path, a text with a `report`. `cairn convert` and atc write the same bytes for
+    equal options.
 
     options: input_shapes {name: shape}, -1 or None for an open size, (low, high) for a range; outputs: tensors to end at;
     signature and tags of a SavedModel; cut, replace; output_type, output_types; input_fp16_nodes, input_format,
@@ -64,10 +72,11 @@ def convert(source, output, max_seconds=0, **options):
     output = os.fspath(output)
     if not output.endswith(".om"):
         output += ".om"
-    report = json.loads(_cairn._convert(os.fspath(source), output, _options(**options), max_seconds))
-    for note in report["notes"]:
+    converted = Converted(output)
+    converted.report = json.loads(_cairn._convert(os.fspath(source), output, _options(**options), max_seconds))
+    for note in converted.report["notes"]:
         warnings.warn(note, stacklevel=2)
-    return output
+    return converted
 
 
 def text(source, **options):

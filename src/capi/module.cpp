@@ -4,7 +4,7 @@
 #include "capi/handles.h"
 #include "capi/options.h"
 #include "capi/user_op.h"
-#include "convert/convert.h"
+#include "convert/report.h"
 #include "frontends/tensorflow/cluster.h"
 #include "ir/text.h"
 #include "passes/passes.h"
@@ -223,12 +223,6 @@ Conversion conversion_of(const char* text) {
   return conversion;
 }
 
-Json ports(const std::vector<Port>& list) {
-  Json json = Json::array();
-  for (const Port& port : list) json.push_back({{"name", port.name}, {"type", to_string(port.type)}});
-  return json;
-}
-
 }  // namespace
 
 CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report) {
@@ -244,10 +238,10 @@ CairnStatus cairn_module_convert(const char* source, const char* options, const 
     conversion.import.note = [&](const std::string& sentence) { notes.push_back(sentence); };
     const Converted converted = convert(conversion);
     if (!report) return;
-    Json json = {{"output", conversion.output},        {"bytes", converted.bytes},
-                 {"inputs", ports(converted.inputs)},  {"outputs", ports(converted.outputs)},
-                 {"parameters", converted.parameters}, {"notes", notes}};
-    if (converted.totals.steps > 0) json["flops"] = converted.totals.flops, json["peak_bytes"] = converted.totals.arena;
+    if (is_slow(converted.reference))
+      notes.push_back(fmt::format("{}", fmt::join(describe(converted.reference), "\n")));
+    Json json = conversion_json(conversion, converted);
+    json["notes"] = notes;
     *report = copy_text(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   });
 }

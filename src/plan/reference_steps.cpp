@@ -133,6 +133,12 @@ ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, 
   return std::move(shares).result();
 }
 
+bool is_slow(const ReferenceShare& share) {
+  double seconds = 0;
+  for (const ReferenceStep& step : share.steps) seconds += step.seconds;
+  return share.of_seconds > kShare && seconds > kWorthALine;
+}
+
 std::vector<std::string> describe(const ReferenceShare& share) {
   constexpr size_t kMost = 5;
   if (share.steps.empty()) return {};

@@ -27,6 +27,8 @@ ReferenceShare reference_share(const Plan& plan, const Module& module, const Pla
 /// The same of the plan that @main would have for these dims, without making its steps. Loops and branches, and what has dims
 /// born from data, are left out.
 ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options);
+/// More of a plan's estimated time than a user expects, and not too short to matter.
+bool is_slow(const ReferenceShare& share);
 /// For people: a sentence with the shares, then a line each for the steps that take most time. Empty without such steps.
 std::vector<std::string> describe(const ReferenceShare& share);
 

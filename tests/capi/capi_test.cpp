@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <thread>
@@ -359,6 +361,32 @@ std::string output_of(const std::string& command) {
   while (size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, got);
   ::pclose(pipe);
   return text;
+}
+
+TEST(Convert, ReportsWhatTheReferenceEngineDoes) {
+  const std::string folder = ::testing::TempDir(), source = folder + "special.txt", output = folder + "special.om";
+  std::ofstream(source) << R"(module @m {
+  source 0 = "tf" "slow" "Lgamma" ""
+  func @main(%x: f32[8, 4096]) -> (%y: f32[8, 4096]) {
+    %s = log_gamma %x : f32[8, 4096] #0
+    %y = tanh %s : f32[8, 4096]
+    return %y
+  }
+}
+)";
+  char* text = nullptr;
+  ASSERT_EQ(cairn_module_convert(source.c_str(), nullptr, output.c_str(), &text), CAIRN_OK) << last_error().message;
+  const auto report = nlohmann::json::parse(text);
+  cairn_free_text(text);
+  const auto& reference = report["reference"];
+  ASSERT_EQ(reference["steps"].size(), 1u) << report.dump(1);
+  EXPECT_EQ(reference["steps"][0]["op"], "log_gamma");
+  EXPECT_EQ(reference["steps"][0]["node"], "slow");
+  EXPECT_EQ(reference["steps"][0]["reason"], "cpu has no kernel of it");
+  EXPECT_GT(reference["of_flops"].get<double>(), 0);
+  EXPECT_GT(reference["of_seconds"].get<double>(), 0.5);
+  ASSERT_EQ(report["notes"].size(), 1u);
+  EXPECT_NE(report["notes"][0].get<std::string>().find("log_gamma of f32[8, 4096] at slow"), std::string::npos);
 }
 
 constexpr const char* kExported[] = {"cairn_version",

@@ -1,5 +1,6 @@
 """One conversion behind every door: equal options give equal files from Python, `cairn convert` and atc."""
 
+import json
 import shutil
 
 import cairn
@@ -44,6 +45,23 @@ def test_equal_options_give_equal_files(models, command, tmp_path, monkeypatch, 
     files = [(tmp_path / f"{name}.om").read_bytes() for name in ("atc", "verb", "python")]
     assert files[0] == files[1], "atc and cairn convert"
     assert files[1] == files[2], "cairn convert and Python"
+
+
+def test_every_door_reports_what_the_reference_engine_does(command, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [8, 4096], name="x")
+        tf.add(tf.math.lgamma(x, name="slow"), tf.math.softsign(x), name="y")
+    (tmp_path / "special.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    done = command("cairn", "convert", "special.pb", "-o", "verb", "--json")
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="the reference engine, which is slow, takes about .* % of a run's time"):
+        report = cairn.convert("special.pb", "python").report
+    (step,) = report["reference"]["steps"]
+    assert (step["op"], step["node"], step["reason"]) == ("log_gamma", "slow", "cpu has no kernel of it")
+    assert 0 < report["reference"]["of_flops"] < report["reference"]["of_seconds"] <= 1
+    assert report.pop("notes") and report | {"output": "verb.om"} == json.loads(done.stdout)
 
 
 def test_options_that_do_not_fit_are_one_sentence(models, tmp_path, monkeypatch):

@@ -187,7 +187,7 @@ class Tool {
     say(Level::info, "info",
         fmt::format("{} parameters, {} steps, {} working memory", count_text(converted.parameters),
                     converted.totals.steps, bytes_text(double(converted.totals.arena))));
-    const bool slow = converted.reference.of_seconds >= 0.05;
+    const bool slow = is_slow(converted.reference);
     for (const std::string& line : describe(converted.reference))
       say(slow ? Level::warning : Level::info, slow ? "note" : "info", line);
     say(Level::info, "info", fmt::format("wrote {} ({})", job.output, bytes_text(double(converted.bytes))));

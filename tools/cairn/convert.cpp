@@ -54,25 +54,18 @@ int convert_model(const Convert& convert) {
     for (const std::string& sentence : *sentences) note(sentence);
   Converted converted = convert_or_stop(conversion);
   for (const std::string& sentence : without_effect(options, conversion, converted)) note(sentence);
-  bool planned = converted.totals.steps > 0;
-  size_t nodes = 0;
-  for (const auto& [op, count] : converted.operators) nodes += count;
   if (convert.json) {
-    Json json = {{"output", conversion.output},
-                 {"bytes", converted.bytes},
-                 {"nodes", nodes},
-                 {"parameters", converted.parameters}};
-    if (planned) json["flops"] = converted.totals.flops, json["peak_bytes"] = converted.totals.arena;
-    json["reference"] = reference_json(converted.reference);
-    print_json(json);
+    print_json(conversion_json(conversion, converted));
     return 0;
   }
   Table table({"", "name", "type"});
   for (const Port& port : converted.inputs) table.add({"input", port.name, to_string(port.type)});
   for (const Port& port : converted.outputs) table.add({"output", port.name, to_string(port.type)});
   table.print();
+  size_t nodes = 0;
+  for (const auto& [op, count] : converted.operators) nodes += count;
   fmt::print("\n{} nodes, {} parameters", nodes, count_text(converted.parameters));
-  if (planned)
+  if (converted.totals.steps > 0)
     fmt::print(", {}, {} working memory", count_text(converted.totals.flops, "FLOPs"),
                bytes_text(double(converted.totals.arena)));
   fmt::print("\n");

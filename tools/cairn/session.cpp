@@ -140,18 +140,6 @@ std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& i
   return model.run(inputs, options);
 }
 
-Json reference_json(const ReferenceShare& share) {
-  Json steps = Json::array();
-  for (const ReferenceStep& step : share.steps)
-    steps.push_back({{"op", step.op},
-                     {"types", step.types},
-                     {"node", step.node},
-                     {"reason", step.reason},
-                     {"seconds", step.seconds},
-                     {"count", step.count}});
-  return {{"of_flops", share.of_flops}, {"of_seconds", share.of_seconds}, {"steps", steps}};
-}
-
 std::string step_sources(const Module& module, const PlannedStep& step) {
   std::vector<SourceId> sources;
   auto add = [&](const Node& node) {

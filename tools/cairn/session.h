@@ -9,6 +9,7 @@
 
 #include "console.h"
 #include "convert/facts.h"
+#include "convert/report.h"
 #include "ir/text.h"
 #include "model/open.h"
 #include "runtime/model.h"
@@ -47,8 +48,6 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
 /// `options` an observer that is told as well.
 std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& inputs, RunOptions options = {});
 
-/// {"of_flops": 0.1, "of_seconds": 0.4, "steps": [{"op": ..., "types": ..., "node": ..., "reason": ..., "count": 2}]}
-Json reference_json(const ReferenceShare& share);
 /// "conv1/Conv2D (train.py:41)" and how many other source nodes the step has.
 std::string step_sources(const Module& module, const PlannedStep& step);
 /// What all names start with, up to a '/'; of fewer than two names nothing.
