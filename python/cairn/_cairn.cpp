@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "cairn/training.h"
+#include "judge.h"
 #include "operators.h"
 #include "user_ops.h"
 
@@ -413,6 +414,7 @@ NB_MODULE(_cairn, module) {
     check(cairn_dump_stop(&folder));
     return take_text(folder);
   });
+  add_judgement(module);
   add_operators(module);
   add_user_ops(module, &check);
   module.def("_aipp_parameters", [](const std::string& config, int64_t images) {

@@ -209,6 +209,23 @@ FAULTS = {"scale": "", "bias": "", "element": "", "nan": "", "overflow": "", "tr
           "epsilon": "fold_constants", "fusion": "merge_equal_nodes", "stale": "take_constant_branches"}  # fmt: skip
 
 
+def test_scripts_are_judged_as_models_are():
+    from cairn_tf1 import recorded, truth
+
+    nan, inf = float("nan"), float("inf")
+    assert recorded.difference(np.array([1.0, nan, 3.0]), np.array([1.5, nan, -4.0])) == (7.0, 4.0)
+    assert recorded.difference(np.array([nan]), np.array([inf]))[0] == recorded.difference(np.zeros(2), np.zeros(3))[0] == inf
+    assert recorded.difference(np.array([1 + 2j], "c8"), np.array([1 - 2j], "c16")) == (4.0, 2.0)
+    nodes = {"a": {"inputs": []}, "unseen": {"inputs": ["a", "gone"]}, "b": {"inputs": ["unseen"]}, "c": {"inputs": ["right"]},
+             "right": {"inputs": ["b"]}, "around": {"inputs": ["alone"]}, "alone": {"inputs": ["around"]}}  # fmt: skip
+    fails = {"a": True, "b": True, "c": True, "right": False, "alone": True}
+    assert recorded.first_faults(fails, nodes) == {"a", "c", "alone"}
+    exact = np.array([1.0, 2.0])
+    row = truth.judged(exact.astype("f") + np.float32(1e-3), exact.astype("f"), exact)
+    assert row["larger"] == "mine" and row["mine"]["most"] == pytest.approx(1e-3, rel=1e-3)
+    assert truth.judged(None, exact.astype("f"), exact)["mine"] is None
+
+
 def line_of(text, mark):
     return next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# " + mark))
 

@@ -224,26 +224,8 @@ def dumped(folder):
 def blame(rows, nodes):
     """The first operator that is off although what it was made from is not, as far as the engine shows it."""
     off = {row["name"] for row in rows if row["off"]}
-    shown = {row["name"] for row in rows}
-    for row in rows:
-        if row["off"] and not (made_from(row["name"], nodes, shown) & off):
-            return row | {"kind": "operator"}
-    return None
-
-
-def made_from(name, nodes, shown):
-    """The nearest operators before it that were shown."""
-    seen, found, pending = {name}, set(), list(nodes[name]["inputs"])
-    while pending:
-        before = pending.pop()
-        if before in seen:
-            continue
-        seen.add(before)
-        if before in shown:
-            found.add(before)
-        else:
-            pending += nodes.get(before, {}).get("inputs", [])
-    return found
+    first = recorded.first_faults({row["name"]: row["name"] in off for row in rows}, nodes)
+    return next((row | {"kind": "operator"} for row in rows if row["off"] and row["name"] in first), None)
 
 
 def update_of(first, nodes):

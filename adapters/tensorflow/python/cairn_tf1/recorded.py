@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
+from cairn import _cairn
 
 ABOUT = ("roundoff", "eager", "races")  # the run as a whole
 COPIED_FILE = 16 << 20  # bytes; a larger file is linked, not copied, into the folder of a run
@@ -149,9 +149,18 @@ def difference(found, expected):
     """Largest difference, and the largest element; values that are not finite on one side only make it infinite."""
     if found.shape != expected.shape:
         return float("inf"), 1.0
-    found, expected = found.astype(np.complex128), expected.astype(np.complex128)
-    finite = np.isfinite(expected)
-    if not np.array_equal(finite, np.isfinite(found)):
-        return float("inf"), 1.0
-    size = float(np.abs(expected[finite]).max(initial=0))
-    return float(np.abs(found[finite] - expected[finite]).max(initial=0)), size
+    far = _cairn._distance(*(parts(array) for array in (found, expected)))
+    return float("inf") if far["unlike"] else far["most"], far["largest"]
+
+
+def parts(array):
+    """A complex number as two."""
+    return np.ascontiguousarray(array).view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
+def first_faults(fails, nodes):
+    """The operators of {name: fails} that fail although none does that they were made from; `nodes`: {name: {"inputs": names}}."""
+    places = {name: place for place, name in enumerate(nodes)}
+    inputs = [[places[each] for each in node["inputs"] if each in places] for node in nodes.values()]
+    first = _cairn._first_faults([fails.get(name) for name in nodes], inputs)
+    return {name for name, place in places.items() if first[place]}

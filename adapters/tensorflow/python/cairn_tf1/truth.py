@@ -10,13 +10,12 @@ import html
 import json
 import shlex
 
-import numpy as np
+from cairn import _cairn
 
-from cairn_tf1 import diff_page, ending, port_page
+from cairn_tf1 import diff_page, ending, port_page, recorded
 
-LARGER = 1.5  # an error is larger when it is more than this times the other
+LARGER = 1.5  # times stock's, in the median
 FAR = 8.0  # of one operator alone
-ROUNDED_ONCE = 0.4 * 2.0**-24  # of the size of a value: what rounding it to float32 errs
 
 
 def main(runs):
@@ -86,43 +85,18 @@ def operators(golden, nodes, cairn, truth):
 
 def judged(mine, theirs, exact):
     """The errors of both, and which is larger."""
-    exact = exact.astype(np.float64)
-    size = rms(exact)
-    row = {"size": size, "mine": None if mine is None else error(mine, exact), "theirs": error(theirs, exact), "ratio": 1.0, "larger": "alike"}
-    if mine is None:
-        return row
-    least = max(ROUNDED_ONCE * size, 1e-300)
-    row["ratio"] = max(row["mine"]["rms"], least) / max(row["theirs"]["rms"], least)
-    outside = row["mine"]["nonfinite"] - row["theirs"]["nonfinite"]
-    if outside > 0 or (outside == 0 and row["ratio"] > LARGER):
-        row["larger"] = "mine"
-    elif outside < 0 or row["ratio"] < 1 / LARGER:
-        row["larger"] = "theirs"
-    return row
-
-
-def error(found, exact):
-    found = found.astype(np.float64).reshape(exact.shape)
-    with np.errstate(invalid="ignore"):
-        off = np.abs(found - exact)
-    finite = np.isfinite(off)
-    same = (found == exact) | (np.isnan(found) & np.isnan(exact))
-    return {"rms": rms(off[finite]), "most": float(off[finite].max(initial=0)), "nonfinite": int((~finite & ~same).sum())}
-
-
-def rms(array):
-    array = array[np.isfinite(array)]
-    return float(np.sqrt(np.mean(np.square(array)))) if array.size else 0.0
+    found = _cairn._errors(*((theirs if each is None else each).reshape(exact.shape) for each in (mine, theirs)), exact)
+    about = {side: {"rms": found[side]["rms"], "most": found[side]["most"], "nonfinite": found[side]["unlike"]} for side in ("mine", "theirs")}
+    row = {"size": found["theirs"]["size"], "ratio": found["ratio"], "larger": found["larger"]} | about
+    return row if mine is not None else row | {"mine": None, "ratio": 1.0, "larger": "alike"}
 
 
 def mark_first(rows, nodes):
     """Where ours is larger although it is not in what the operator was made from, as far as that was seen."""
-    from cairn_tf1 import diff
-
-    shown = {row["node"] for row in rows if row["mine"] is not None}
     larger = {row["node"] for row in rows if row["larger"] == "mine"}
+    first = recorded.first_faults({row["node"]: row["node"] in larger for row in rows if row["mine"] is not None}, nodes)
     for row in rows:
-        row["first"] = row["larger"] == "mine" and not (diff.made_from(row["node"], nodes, shown) & larger)
+        row["first"] = row["larger"] == "mine" and row["node"] in first
 
 
 def line_of(row):

@@ -1,0 +1,52 @@
+/* How results are judged, as `cairn diff` does it: how far a tensor is from one that is held to be right, which of two errors
+ * is larger, and which operators of a graph are the first at fault. */
+#ifndef CAIRN_JUDGE_H_
+#define CAIRN_JUDGE_H_
+
+#include "cairn/cairn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Elements that are finite on both sides count in all but `unlike`. */
+typedef struct CairnDistance {
+  uint32_t struct_size;
+  double most;     /* largest |x - y| */
+  double rms;      /* root mean square of x - y */
+  double size;     /* root mean square of y */
+  double largest;  /* |y| */
+  uint64_t unlike; /* elements finite on one side only, infinities of other sign, texts that differ */
+} CairnDistance;
+
+/* Of numbers of any types, or of texts, with the same shape. */
+CAIRN_API CairnStatus cairn_distance(const CairnTensor* x, const CairnTensor* y, CairnDistance* distance);
+
+typedef enum CairnLarger {
+  CAIRN_ALIKE = 0, /* neither error is more than 1.5 times the other */
+  CAIRN_MINE_LARGER = 1,
+  CAIRN_THEIRS_LARGER = 2
+} CairnLarger;
+
+/* Both are distances from the truth. `ratio`: mine over theirs, root mean squares, neither below what rounding the truth once
+ * gives. `larger`: a CairnLarger. */
+CAIRN_API CairnStatus cairn_compare_errors(const CairnDistance* mine, const CairnDistance* theirs, double* ratio,
+                                           int32_t* larger);
+
+typedef enum CairnVerdict { CAIRN_NOT_JUDGED = 0, CAIRN_PASS = 1, CAIRN_FAIL = 2 } CairnVerdict;
+
+typedef struct CairnJudged {
+  int32_t verdict; /* a CairnVerdict */
+  size_t input_count;
+  const size_t* inputs; /* places of the values that it was made from */
+} CairnJudged;
+
+/* Sets first[i] to 1 for each value that fails although nothing that it was made from does, else to 0; where an input was not
+ * judged, what that was made from counts. The graph may have cycles. */
+CAIRN_API CairnStatus cairn_first_faults(const CairnJudged* values, size_t count, uint8_t* first);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CAIRN_JUDGE_H_ */
