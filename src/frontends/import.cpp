@@ -41,21 +41,19 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> ops)
 }
 
 /// Nodes that depend on the elements of a placeholder, not on its shape alone.
-std::unordered_set<std::string_view> data_nodes(const tensorflow::GraphDef& graph) {
-  std::unordered_map<std::string_view, std::vector<const tensorflow::Node*>> users;
-  std::vector<const tensorflow::Node*> pending;
-  std::unordered_set<std::string_view> found;
-  for (const tensorflow::Node& node : graph.nodes) {
-    if (is_placeholder(node) && found.insert(node.name).second) pending.push_back(&node);
-    for (std::string_view input : node.inputs)
-      users[tensorflow::parse_tensor_name(input, "graph").node].push_back(&node);
-  }
+std::vector<bool> data_nodes(const tensorflow::GraphDef& graph, const tensorflow::Users& users) {
+  std::vector<uint32_t> pending;
+  std::vector<bool> found(graph.nodes.size(), false);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if ((found[i] = is_placeholder(graph.nodes[i]))) pending.push_back(i);
   while (!pending.empty()) {
-    const tensorflow::Node* node = pending.back();
+    const uint32_t node = pending.back();
     pending.pop_back();
-    for (const tensorflow::Node* user : users[node->name])
-      if (!is_one_of(user->op, {"Shape", "ShapeN", "Size", "Rank"}) && found.insert(user->name).second)
-        pending.push_back(user);
+    for (const auto [user, port] : users.of(node)) {
+      if (found[user] || is_one_of(graph.nodes[user].op, {"Shape", "ShapeN", "Size", "Rank"})) continue;
+      found[user] = true;
+      pending.push_back(user);
+    }
   }
   return found;
 }
@@ -66,12 +64,13 @@ bool is_beside(std::string_view result) {
 }
 
 /// Parts of equal standing of which only some are read: the others may have been meant as outputs.
-void tell_unread(const tensorflow::Node& node, size_t results, const std::unordered_set<std::string_view>& read,
+void tell_unread(const tensorflow::Node& node, size_t results, std::span<const tensorflow::Edge> users,
                  const ImportOptions& options) {
+  std::unordered_set<int32_t> read;
+  for (const auto [user, port] : users) read.insert(port);
   std::vector<std::string> unread;
-  for (size_t i = 1; i < results; ++i)
-    if (!read.contains(fmt::format("{}:{}", node.name, i))) unread.push_back(std::to_string(i));
-  if (!read.contains(node.name) && !read.contains(fmt::format("{}:0", node.name))) unread.insert(unread.begin(), "0");
+  for (size_t i = 0; i < results; ++i)
+    if (!read.contains(static_cast<int32_t>(i))) unread.push_back(std::to_string(i));
   if (!unread.empty() && unread.size() <= 8)
     options.tell("result {} of '{}' ({}) is no output, as another result of that node is read; --out_nodes can name it",
                  fmt::join(unread, ", "), printable(node.name), printable(node.op));
@@ -79,104 +78,104 @@ void tell_unread(const tensorflow::Node& node, size_t results, const std::unorde
 
 /// Outputs of a graph that names none: all results of nodes that no other node reads. Nodes that act beside the model
 /// (checks, summaries, savers) have none, nor has what does not depend on an input while something else does.
-std::vector<std::string> graph_ends(const tensorflow::GraphDef& graph, const ImportOptions& options) {
+std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, const ImportOptions& options) {
   const tensorflow::Library library(graph);
-  std::unordered_set<std::string_view> read, tensors, data = data_nodes(graph);
-  for (const tensorflow::Node& node : graph.nodes)
-    for (std::string_view input : node.inputs)
-      if (!input.starts_with('^')) {
-        read.insert(tensorflow::parse_tensor_name(input, "graph").node);
-        tensors.insert(input);
-      }
-  std::vector<std::string> ends, others;
-  for (const tensorflow::Node& node : graph.nodes) {
+  const tensorflow::Users users(graph.nodes);
+  const std::vector<bool> data = data_nodes(graph, users);
+  std::vector<tensorflow::Edge> ends, others;
+  for (uint32_t at = 0; at < graph.nodes.size(); ++at) {
+    const tensorflow::Node& node = graph.nodes[at];
     if (is_placeholder(node) || tensorflow::fills_table(node.op) || node.op.find("Summary") != std::string_view::npos ||
         is_one_of(node.op, {"NoOp", "Const", "Assert", "Print", "PrintV2", "SaveV2", "RestoreV2", "Switch", "Enter",
                             "NextIteration", "LoopCond", "TensorArrayCloseV3"}))
       continue;
-    const bool is_data = data.contains(node.name);
-    if (!read.contains(node.name)) {
+    const auto readers = users.of(at);
+    if (std::all_of(readers.begin(), readers.end(), [](tensorflow::Edge user) { return user.is_control(); })) {
       const std::vector<std::string_view> results = tensorflow::result_names(node, library);
       for (size_t i = 0; i < results.size(); ++i)
-        if (!is_beside(results[i])) (is_data ? ends : others).push_back(fmt::format("{}:{}", node.name, i));
-    } else if (is_data && is_one_of(node.op, {"Split", "SplitV", "Unpack", "TopK", "TopKV2"})) {
-      tell_unread(node, tensorflow::result_names(node, library).size(), tensors, options);
+        if (!is_beside(results[i])) (data[at] ? ends : others).push_back({at, static_cast<int32_t>(i)});
+    } else if (data[at] && is_one_of(node.op, {"Split", "SplitV", "Unpack", "TopK", "TopKV2"})) {
+      tell_unread(node, tensorflow::result_names(node, library).size(), readers, options);
     }
   }
   return ends.empty() ? others : ends;
 }
 
-/// What a graph needs above some nodes.
-std::unordered_set<std::string_view> reachable(const tensorflow::GraphDef& graph,
-                                               const std::vector<std::string>& roots) {
-  auto index = tensorflow::index_nodes(graph.nodes, graph.model->name());
-  std::unordered_set<std::string_view> seen;
-  std::vector<std::string_view> pending(roots.begin(), roots.end());
-  while (!pending.empty()) {
-    auto found = index.find(tensorflow::parse_tensor_name(pending.back(), "graph").node);
-    pending.pop_back();
-    if (found == index.end() || !seen.insert(found->first).second) continue;
-    for (std::string_view input : graph.nodes[found->second].inputs)
-      if (!input.starts_with('^')) pending.push_back(input);
-  }
-  return seen;
+/// An output that is given as a node is the node's first result.
+void tell_results(const tensorflow::GraphDef& graph, const tensorflow::Node& node, const ImportOptions& options) {
+  if (const size_t count = tensorflow::result_names(node, tensorflow::Library(graph)).size(); count > 1)
+    options.tell("{0} has {1} results, of which {0}:0 is an output; name the others as {0}:1", printable(node.name),
+                 count);
 }
 
-/// An output that is given as a node is the node's first result.
-void tell_results(const tensorflow::GraphDef& graph, std::string_view node, const ImportOptions& options) {
-  const tensorflow::Library library(graph);
-  for (const tensorflow::Node& each : graph.nodes)
-    if (each.name == node)
-      if (const size_t count = tensorflow::result_names(each, library).size(); count > 1)
-        options.tell("{0} has {1} results, of which {0}:0 is an output; name the others as {0}:1", printable(node),
-                     count);
+/// The signature's outputs in the graph. Throws Error not_found.
+std::vector<tensorflow::Edge> outputs_in(const tensorflow::GraphDef& graph, const tensorflow::NodeNames& names,
+                                         const tensorflow::Signature& signature) {
+  std::vector<tensorflow::Edge> outputs;
+  for (const tensorflow::TensorInfo& info : signature.outputs) {
+    const tensorflow::TensorName name = tensorflow::parse_tensor_name(info.tensor, info.key);
+    const auto place = names.find(name.node);
+    if (!place) fail(ErrorKind::not_found, graph.model->name(), "'{}' is no node of the graph", printable(name.node));
+    outputs.push_back({*place, name.index});
+  }
+  return outputs;
+}
+
+/// Which nodes the outputs need.
+std::vector<bool> needed(const tensorflow::GraphDef& graph, const std::vector<tensorflow::Edge>& outputs) {
+  std::vector<uint32_t> roots;
+  for (tensorflow::Edge output : outputs) roots.push_back(output.node);
+  return tensorflow::needed_by(roots, graph.nodes, tensorflow::Along::data);
 }
 
 /// Inputs and outputs by name: the signature's, or found in the graph.
-tensorflow::Signature complete(const tensorflow::GraphDef& graph, const ImportOptions& options,
-                               tensorflow::Signature signature) {
-  if (!options.out_nodes.empty() || signature.outputs.empty()) {
+tensorflow::Signature complete(const tensorflow::GraphDef& graph, const tensorflow::NodeNames& names,
+                               const ImportOptions& options, tensorflow::Signature signature) {
+  auto add_output = [&](const std::string& key, const std::string& tensor) {
+    signature.outputs.push_back({key, tensor, {}, {}});
+  };
+  if (!options.out_nodes.empty()) {
     signature.outputs.clear();
-    const bool named = !options.out_nodes.empty();
-    for (const std::string& text : named ? options.out_nodes : graph_ends(graph, options)) {
-      auto name = tensorflow::parse_tensor_name(text, text);
-      if (name.index == tensorflow::kControl) fail(ErrorKind::invalid_argument, text, "is no tensor");
-      if (named && text.find(':') == std::string::npos) tell_results(graph, name.node, options);
-      std::string key = name.index == 0 ? std::string(name.node) : text;
-      signature.outputs.push_back({key, fmt::format("{}:{}", name.node, name.index), {}, {}});
+    for (const std::string& text : options.out_nodes) {
+      const tensorflow::TensorName name = tensorflow::parse_tensor_name(text, text);
+      if (name.index == tensorflow::Edge::kControl) fail(ErrorKind::invalid_argument, text, "is no tensor");
+      const auto place = names.find(name.node);
+      if (place && text.find(':') == std::string::npos) tell_results(graph, graph.nodes[*place], options);
+      add_output(name.index == 0 ? std::string(name.node) : text, fmt::format("{}:{}", name.node, name.index));
+    }
+  } else if (signature.outputs.empty()) {
+    for (tensorflow::Edge end : graph_ends(graph, options)) {
+      const std::string tensor = tensor_name(graph.nodes, end);
+      add_output(end.port == 0 ? std::string(graph.nodes[end.node].name) : tensor, tensor);
     }
   }
   if (!signature.inputs.empty()) return signature;
-  std::vector<std::string> roots;
-  for (const auto& output : signature.outputs) roots.push_back(output.tensor);
-  auto needed = reachable(graph, roots);
-  for (const tensorflow::Node& node : graph.nodes) {
-    if (!is_placeholder(node) || !needed.contains(node.name)) continue;
-    if (node.op == "PlaceholderWithDefault") continue;  // its default serves unless it is named as an input
-    signature.inputs.push_back(tensorflow::placeholder_info(node, *graph.model));
-  }
+  const std::vector<bool> above = needed(graph, outputs_in(graph, names, signature));
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op == "Placeholder" && above[i])  // one with a default serves unless it is named as an input
+      signature.inputs.push_back(tensorflow::placeholder_info(graph.nodes[i], *graph.model));
   return signature;
 }
 
 /// Before inputs are looked for above them.
-void check_out_nodes(const tensorflow::GraphDef& graph, const std::vector<std::string>& out_nodes) {
+void check_out_nodes(const tensorflow::GraphDef& graph, const tensorflow::NodeNames& names,
+                     const std::vector<std::string>& out_nodes) {
   for (const std::string& text : out_nodes) {
     const std::string_view wanted = tensorflow::parse_tensor_name(text, text).node;
-    std::vector<std::string_view> names;
-    for (const tensorflow::Node& node : graph.nodes) names.push_back(node.name);
-    if (std::find(names.begin(), names.end(), wanted) == names.end())
-      throw UnknownName(ErrorKind::invalid_argument, UnknownName::Of::output, text, graph.model->name(),
-                        fmt::format("has no node '{}' to end at{}", printable(wanted), did_you_mean(wanted, names)));
+    if (names.find(wanted)) continue;
+    std::vector<std::string_view> all;
+    for (const tensorflow::Node& node : graph.nodes) all.push_back(node.name);
+    throw UnknownName(ErrorKind::invalid_argument, UnknownName::Of::output, text, graph.model->name(),
+                      fmt::format("has no node '{}' to end at{}", printable(wanted), did_you_mean(wanted, all)));
   }
 }
 
 /// Names of placeholders that no output needs.
-std::vector<std::string> cut_off(const tensorflow::GraphDef& graph, const tensorflow::Signature& signature) {
-  std::vector<std::string> roots, names;
-  for (const auto& output : signature.outputs) roots.push_back(output.tensor);
-  const auto needed = reachable(graph, roots);
-  for (const tensorflow::Node& node : graph.nodes)
-    if (is_placeholder(node) && !needed.contains(node.name)) names.push_back(clean(node.name));
+std::vector<std::string> cut_off(const tensorflow::GraphDef& graph, const std::vector<tensorflow::Edge>& outputs) {
+  std::vector<std::string> names;
+  const std::vector<bool> above = needed(graph, outputs);
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (is_placeholder(graph.nodes[i]) && !above[i]) names.push_back(clean(graph.nodes[i].name));
   return names;
 }
 
@@ -195,37 +194,39 @@ ImportOptions changed(const ImportOptions& options, const std::vector<std::strin
 /// `graph` is the original one, or that with its loops and branches raised.
 Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphDef& original,
                      const ImportOptions& options, const tensorflow::Signature& given, const Attempt& attempt) {
-  check_out_nodes(original, options.out_nodes);
-  tensorflow::Signature signature = complete(graph, options, given);
   const std::string& file = graph.model->name();
+  const tensorflow::NodeNames original_names(original.nodes, file);
+  check_out_nodes(original, original_names, options.out_nodes);
+  const tensorflow::NodeNames names(graph.nodes, file);
+  const tensorflow::Signature signature = complete(graph, names, options, given);
   if (signature.outputs.empty()) fail(ErrorKind::invalid_model, file, "has no output; name the output nodes");
   Module module;
   module.functions.push_back(std::make_unique<Function>());
   Function& main = *module.functions.back();
   main.name = "main";
   InputTypes types(options);
-  std::unordered_map<std::string_view, Value*> inputs;
+  const std::vector<tensorflow::Edge> outputs = outputs_in(graph, names, signature);
+  std::unordered_map<uint32_t, Value*> inputs;
   for (const tensorflow::TensorInfo& info : signature.inputs) {
     auto dtype = tensorflow::dtype_of(info.dtype);
     if (!dtype)
       fail(ErrorKind::unsupported, printable(info.key), "inputs of {} are not supported",
            tensorflow::to_string(info.dtype));
     Type type = types.type(names_of(info), *dtype, shape_of(info.shape));
-    inputs[tensorflow::parse_tensor_name(info.tensor, info.key).node] = main.body.add_param(type, clean(info.key));
+    Value* param = main.body.add_param(type, clean(info.key));
+    if (const auto place = names.find(tensorflow::parse_tensor_name(info.tensor, info.key).node))
+      inputs[*place] = param;
   }
-  types.cut_off(cut_off(graph, signature));
+  types.cut_off(cut_off(graph, outputs));
   types.refuse_unused(file, main.body);
   name_unknown_dims(main.body);
   Builder builder(main.body);
   tensorflow::Importer importer(graph, module);
-  std::vector<std::string> wanted;
-  for (const tensorflow::TensorInfo& info : signature.outputs) wanted.push_back(info.tensor);
-  main.body.results = importer.import_graph(wanted, inputs, builder);
+  main.body.results = importer.import_graph(outputs, inputs, builder);
   if (!importer.problems().empty()) {
     if (!attempt) importer.problems().raise(file);
     auto [ends, cut] = tensorflow::remedies(graph, importer.failed(), signature);
-    const auto known = tensorflow::index_nodes(original.nodes, file);
-    if (!std::all_of(cut.begin(), cut.end(), [&](const std::string& name) { return known.contains(name); }))
+    if (!std::all_of(cut.begin(), cut.end(), [&](const std::string& name) { return original_names.find(name); }))
       cut.clear();
     importer.problems().raise(file, {ends, cut, attempt});
   }
@@ -282,7 +283,8 @@ namespace {
 Module import_graph(const tensorflow::GraphDef& graph, const ImportOptions& options, const tensorflow::Signature& given,
                     const Attempt& attempt) {
   if (!options.replace.empty()) {
-    tensorflow::Signature signature = complete(graph, options, given);
+    tensorflow::Signature signature =
+        complete(graph, tensorflow::NodeNames(graph.nodes, graph.model->name()), options, given);
     ImportOptions rest = options;
     rest.replace.clear();
     rest.out_nodes.clear();

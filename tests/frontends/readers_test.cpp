@@ -151,7 +151,10 @@ TEST(Functions, ExponentialInliningIsRefused) {
   std::string path = testing::TempDir() + "bomb.pbtxt";
   std::ofstream(path) << text << "}\n";
   tensorflow::GraphDef graph = tensorflow::read_graph_def(path);
-  std::string message = message_of([&] { inline_calls(graph); });
+  std::string message = message_of([&] {
+    std::vector<uint32_t> roots;
+    inline_calls(graph, roots);
+  });
   EXPECT_NE(message.find("MiB of memory for a file of"), std::string::npos) << message;
 }
 

@@ -335,7 +335,8 @@ class GraphMaker {
     node.name = "n";
     node.op = op;
     const size_t count = below(random_, 10) == 0 ? 13 : below(random_, 7);
-    for (size_t i = 0; i < count; ++i) node.inputs.push_back(names_[below(random_, names_.size())]);
+    for (size_t i = 0; i < count; ++i)
+      node.inputs.push_back({static_cast<uint32_t>(below(random_, graph_.nodes.size())), 0});
     for (const Asked& each : asked_)
       if (below(random_, 3) == 0) node.attrs.push_back(attribute(each));
     node.attrs.push_back(attribute({"integer", "nobody_asks_for_this"}));
@@ -349,7 +350,7 @@ class GraphMaker {
     tensorflow::Node result;
     result.name = "y";
     result.op = "_Retval";
-    result.inputs = {"n"};
+    result.inputs = {{static_cast<uint32_t>(graph_.nodes.size() - 1), 0}};
     result.attrs = {{"T", some_type()}, {"index", keep(number(3, 0))}};
     graph_.nodes.push_back(std::move(result));
     return import_cluster(graph_, options_);
@@ -371,14 +372,12 @@ class GraphMaker {
     made.op = op;
     made.attrs = {{"dtype", keep(content.first)}, content.second};
     graph_.nodes.push_back(std::move(made));
-    names_.push_back(name);
   }
 
   void value(const char* name, tensorflow::DataType type, const std::vector<int64_t>& dims, bool ranked = true,
              const char* handle = nullptr) {
     tensorflow::Node made;
     made.name = name;
-    names_.push_back(name);
     made.op = cluster_ ? "_Arg" : "Placeholder";
     if (cluster_) {
       made.attrs = {{"T", keep(tensorflow::attr_type(type))},
@@ -445,7 +444,6 @@ class GraphMaker {
   std::shared_ptr<ModelBytes> bytes_;
   tensorflow::GraphDef graph_;
   ImportOptions options_;
-  std::vector<std::string_view> names_;
   int arguments_ = 0;
 };
 

@@ -217,7 +217,7 @@ tensorflow::GraphDef chain(int count) {
   auto keep = [&](std::string text) { return graph.model->keep(std::move(text)); };
   const tensorflow::Attr type{"T", keep(tensorflow::attr_type(tensorflow::kDtFloat))};
   graph.nodes.push_back({keep("x"), keep("Placeholder"), {}, {}, {{"dtype", type.value}}});
-  std::string_view before = "x", further = "x";
+  uint32_t before = 0, further = 0;
   for (int i = 0; i < count; ++i) {
     const bool two = i % 3 == 1;
     tensorflow::Node node{keep(fmt::format("n{}", i)),
@@ -225,10 +225,10 @@ tensorflow::GraphDef chain(int count) {
                           : i % 3 == 0 ? "Tanh"
                                        : "Neg",
                           {},
-                          {before},
+                          {{before, 0}},
                           {type}};
-    if (two) node.inputs.push_back(further);
-    further = std::exchange(before, node.name);
+    if (two) node.inputs.push_back({further, 0});
+    further = std::exchange(before, static_cast<uint32_t>(graph.nodes.size()));
     graph.nodes.push_back(std::move(node));
   }
   return graph;

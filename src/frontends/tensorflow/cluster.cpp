@@ -127,56 +127,49 @@ class NodesOf {
 
 /// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
 /// nobody reads a content that TensorFlow would have handed out before.
-std::vector<std::string> readers_first(const GraphDef& graph) {
+std::vector<Edge> readers_first(const GraphDef& graph) {
   NodesOf all_writers(graph, writes_variables);
-  NodeIndex index = index_nodes(graph.nodes, graph.model->name());
-  std::vector<std::vector<size_t>> followers(graph.nodes.size());
-  std::vector<size_t> waits(graph.nodes.size(), 0);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (std::string_view input : graph.nodes[i].inputs) {
-      auto found = index.find(parse_tensor_name(input, "graph").node);
-      if (found == index.end())
-        fail(ErrorKind::invalid_model, printable(graph.nodes[i].name), "'{}' is no node of the graph",
-             printable(input));
-      followers[found->second].push_back(i);
-      ++waits[i];
-    }
-  }
-  std::deque<size_t> ready, writers;
-  auto release = [&](size_t i) { (all_writers.contain(graph.nodes[i]) ? writers : ready).push_back(i); };
-  for (size_t i = 0; i < waits.size(); ++i)
+  const Users users(graph.nodes);
+  std::deque<uint32_t> ready, writers;
+  auto release = [&](uint32_t i) { (all_writers.contain(graph.nodes[i]) ? writers : ready).push_back(i); };
+  std::vector<size_t> waits;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    waits.push_back(graph.nodes[i].inputs.size());
     if (waits[i] == 0) release(i);
-  std::vector<std::string> order;
+  }
+  std::vector<Edge> order;
   while (!ready.empty() || !writers.empty()) {
-    std::deque<size_t>& next = ready.empty() ? writers : ready;
-    size_t i = next.front();
+    std::deque<uint32_t>& next = ready.empty() ? writers : ready;
+    const uint32_t i = next.front();
     next.pop_front();
-    order.emplace_back(graph.nodes[i].name);
-    for (size_t follower : followers[i])
-      if (--waits[follower] == 0) release(follower);
+    order.push_back({i, 0});
+    for (const auto [user, port] : users.of(i))
+      if (--waits[user] == 0) release(user);
   }
   if (order.size() != graph.nodes.size())
     fail(ErrorKind::unsupported, graph.model->name(), "has a circle; loops must be While nodes");
   return order;
 }
 
+/// Places of the arguments and results, in their order.
 struct Ports {
-  std::vector<const Node*> args, results;
+  std::vector<uint32_t> args, results;
 };
 
 Ports find_ports(const GraphDef& graph) {
   Ports ports;
-  for (const Node& node : graph.nodes) {
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
     if (node.op != "_Arg" && node.op != "_Retval") continue;
     auto& list = node.op == "_Arg" ? ports.args : ports.results;
     auto index = static_cast<size_t>(attr_of(node, "index", Kind::integer, *graph.model).integer);
     if (index >= graph.nodes.size()) fail(ErrorKind::invalid_model, printable(node.name), "has index {}", index);
-    if (list.size() <= index) list.resize(index + 1);
-    if (list[index]) fail(ErrorKind::invalid_model, printable(node.name), "has the index of another");
-    list[index] = &node;
+    if (list.size() <= index) list.resize(index + 1, kGone);
+    if (list[index] != kGone) fail(ErrorKind::invalid_model, printable(node.name), "has the index of another");
+    list[index] = i;
   }
   for (const auto& list : {ports.args, ports.results})
-    if (std::find(list.begin(), list.end(), nullptr) != list.end())
+    if (std::find(list.begin(), list.end(), kGone) != list.end())
       fail(ErrorKind::invalid_model, graph.model->name(), "an argument or result is missing");
   return ports;
 }
@@ -233,22 +226,18 @@ class Refusals {
         break;
       }
     }
+    if (why.empty() && function->fault) why = function->fault->what();
     return functions_[name] = why;
   }
 
   /// A sparse update whose rows do not come from Unique, as those of TensorFlow's optimizers do.
   static bool may_repeat_rows(const FunctionDef& function, const Node& update) {
     if (update.op.find("SparseApply") == std::string_view::npos) return false;
-    auto maker_of = [&](std::string_view input) -> const Node* {
-      for (const Node& node : function.nodes)
-        if (node.name == input.substr(0, input.find(':'))) return &node;
-      return nullptr;
-    };
-    for (std::string_view input : update.inputs) {
-      const Node* maker = maker_of(input);
-      for (size_t i = 0; maker && maker->op == "Identity" && !maker->inputs.empty() && i < function.nodes.size(); ++i)
-        maker = maker_of(maker->inputs[0]);
-      if (maker && maker->op.starts_with("Unique")) return false;
+    for (Edge input : update.inputs) {
+      const Node* maker = &function.nodes[input.node];
+      for (size_t i = 0; maker->op == "Identity" && !maker->inputs.empty() && i < function.nodes.size(); ++i)
+        maker = &function.nodes[maker->inputs[0].node];
+      if (maker->op.starts_with("Unique")) return false;
     }
     return true;
   }
@@ -278,9 +267,10 @@ GraphDef raised(const GraphDef& graph) {
   GraphDef copy = graph;
   raise_control_flow(copy, true);
   NodesOf acting(copy, has_effect);
-  std::vector<std::string> roots;
-  for (const Node& node : copy.nodes)
-    if (node.op == "_Arg" || node.op == "_Retval" || acting.contain(node)) roots.emplace_back(node.name);
+  std::vector<uint32_t> roots;
+  for (uint32_t i = 0; i < copy.nodes.size(); ++i)
+    if (const Node& node = copy.nodes[i]; node.op == "_Arg" || node.op == "_Retval" || acting.contain(node))
+      roots.push_back(i);
   prune(copy, roots);
   return copy;
 }
@@ -335,7 +325,8 @@ Module import_cluster(const tensorflow::GraphDef& given, const ImportOptions& op
   tensorflow::Importer importer(graph, module);
   importer.keep_effects();
   std::unordered_map<std::string_view, Value*> inputs;
-  for (const tensorflow::Node* arg : ports.args) {
+  for (uint32_t place : ports.args) {
+    const tensorflow::Node* arg = &graph.nodes[place];
     auto element = static_cast<tensorflow::DataType>(attr_of(*arg, "T", Kind::type, *graph.model).integer);
     auto dtype = tensorflow::dtype_of(element);
     if (!dtype) fail(ErrorKind::unsupported, printable(arg->name), "is {}", to_string(element));
@@ -365,14 +356,16 @@ Module import_cluster(const tensorflow::GraphDef& given, const ImportOptions& op
     found->second = builder.add("local_variable", {found->second});
     if (importer.is_reference(param)) importer.add_reference(found->second);
   }
-  std::vector<std::string> order = tensorflow::readers_first(graph);
-  std::unordered_map<std::string_view, Value*> values;
-  std::vector<Value*> results = importer.import_graph(order, inputs, builder);
+  std::unordered_map<uint32_t, Value*> arguments;
+  for (uint32_t place : ports.args) arguments[place] = inputs.at(graph.nodes[place].name);
+  const std::vector<tensorflow::Edge> order = tensorflow::readers_first(graph);
+  const std::vector<Value*> results = importer.import_graph(order, arguments, builder);
   importer.problems().raise(graph.model->name());
-  for (size_t i = 0; i < order.size(); ++i) values[order[i]] = results[i];
-  for (const tensorflow::Node* result : ports.results) {
-    main.body.results.push_back(values.at(result->name));
-    main.result_names.push_back(clean(result->name));
+  std::vector<Value*> values(graph.nodes.size());
+  for (size_t i = 0; i < order.size(); ++i) values[order[i].node] = results[i];
+  for (uint32_t place : ports.results) {
+    main.body.results.push_back(values[place]);
+    main.result_names.push_back(clean(graph.nodes[place].name));
   }
   module.metadata["format"] = "tensorflow";
   verify(module);

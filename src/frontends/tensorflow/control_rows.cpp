@@ -34,14 +34,12 @@ std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const std
 /// A result that the other branch alone has is of its type, and zero.
 void fill_absent(OpContext& c, std::string_view function, Block& block, const Block& other) {
   const FunctionDef& body = c.importer().find_function(function);
-  for (size_t i = 0; i < block.results.size() && i < body.returns.size(); ++i) {
-    const Node* made = nullptr;
-    for (const Node& node : body.nodes)
-      if (node.op == kAbsent && node.name == body.returns[i].second) made = &node;
-    if (made == nullptr) continue;
+  for (size_t i = 0; i < block.results.size(); ++i) {
+    const Node& made = body.nodes[body.outputs[i].edge.node];
+    if (made.op != kAbsent) continue;
     const Type& type = other.results[i]->type;
     if (!type.is_tensor() || !type.shape.known())
-      c.refuse("{} is {}, expected a known shape: its branch alone has it", printable(made->name), to_string(type));
+      c.refuse("{} is {}, expected a known shape: its branch alone has it", printable(made.name), to_string(type));
     Builder builder(block);
     Value* zero = cast_to(builder.constant(Tensor::scalar_f32(0)), type.dtype, builder);
     block.results[i] = builder.add("broadcast_to", {zero, builder.ints(type.shape.sizes())});
@@ -76,11 +74,8 @@ void branch_of_two(OpContext& c) {
 /// Which arguments the body hands on unchanged.
 std::vector<bool> unchanged(const FunctionDef& body) {
   std::vector<bool> same(body.inputs.size(), false);
-  std::unordered_map<std::string_view, std::string_view> returns(body.returns.begin(), body.returns.end());
-  for (size_t i = 0; i < body.inputs.size() && i < body.outputs.size(); ++i) {
-    auto found = returns.find(body.outputs[i].name);
-    same[i] = found != returns.end() && found->second == body.inputs[i].name;
-  }
+  for (size_t i = 0; i < body.inputs.size() && i < body.outputs.size(); ++i)
+    same[i] = body.outputs[i].edge == body.inputs[i].edge;
   return same;
 }
 

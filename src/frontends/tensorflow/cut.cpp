@@ -141,142 +141,137 @@ ShapeProto told_shape(const Node& node, int index, ModelBytes& model) {
   return {.unknown_rank = true, .dims = {}};
 }
 
-class Edges {
+/// A graph with who reads what, and what its nodes tell.
+class Flowing {
  public:
-  explicit Edges(const GraphDef& graph) : graph_(graph), index_(index_nodes(graph.nodes, graph.model->name())) {
-    for (const Node& node : graph.nodes)
-      for (std::string_view input : node.inputs)
-        if (const TensorName name = parse_tensor_name(input, "graph"); name.index != kControl)
-          if (auto found = index_.find(name.node); found != index_.end())
-            users_[&graph.nodes[found->second]].emplace_back(name.index, &node);
-  }
+  explicit Flowing(const GraphDef& graph) : nodes(graph.nodes), users(graph.nodes), model_(*graph.model) {}
 
-  const Node* find(std::string_view name) const {
-    auto found = index_.find(name);
-    return found == index_.end() ? nullptr : &graph_.nodes[found->second];
-  }
-  const std::vector<std::pair<int, const Node*>>& users(const Node& node) const {
-    static const std::vector<std::pair<int, const Node*>> kNone;
-    auto found = users_.find(&node);
-    return found == users_.end() ? kNone : found->second;
-  }
-  std::vector<const Node*> sources(const Node& node) const {
-    std::vector<const Node*> list;
-    for (std::string_view input : node.inputs)
-      if (!input.starts_with('^'))
-        if (const Node* source = find(parse_tensor_name(input, "graph").node)) list.push_back(source);
-    return list;
-  }
+  const std::vector<Node>& nodes;
+  const Users users;
 
-  DataType type(const Node& node, int index) const {
-    if (const DataType told = told_type(node, index, model()); told != kDtInvalid) return told;
-    for (const auto& [from, user] : users(node))
-      if (DataType type = type_attr(*user, user->op == "Cast" ? "SrcT" : "T", -1, model());
-          from == index && type != kDtInvalid)
+  DataType type(Edge from) const {
+    if (const DataType told = told_type(nodes[from.node], from.port, model_); told != kDtInvalid) return told;
+    for (const auto [user, port] : users.of(from.node)) {
+      if (port != from.port) continue;
+      const Node& node = nodes[user];
+      if (DataType type = type_attr(node, node.op == "Cast" ? "SrcT" : "T", -1, model_); type != kDtInvalid)
         return type;
+    }
     return kDtFloat;
   }
 
-  ShapeProto shape(const Node& node, int index) const { return told_shape(node, index, model()); }
+  ShapeProto shape(Edge from) const { return told_shape(nodes[from.node], from.port, model_); }
+
+  std::vector<uint32_t> sources(uint32_t node) const {
+    std::vector<uint32_t> list;
+    for (Edge input : nodes[node].inputs)
+      if (!input.is_control()) list.push_back(input.node);
+    return list;
+  }
 
  private:
-  ModelBytes& model() const { return *graph_.model; }
-  const GraphDef& graph_;
-  NodeIndex index_;
-  std::unordered_map<const Node*, std::vector<std::pair<int, const Node*>>> users_;
+  ModelBytes& model_;
 };
 
+/// Tensors of the signature's list. What is no node of the graph is left out.
+std::vector<Edge> tensors_of(const std::vector<TensorInfo>& list, const NodeNames& names) {
+  std::vector<Edge> tensors;
+  for (const TensorInfo& info : list) {
+    const TensorName name = parse_tensor_name(info.tensor, info.key);
+    if (const auto place = names.find(name.node)) tensors.push_back({*place, name.index});
+  }
+  return tensors;
+}
+
 /// Results that other nodes or the outputs read.
-std::set<int> read_results(const Edges& edges, const Node& node, const Signature& signature) {
-  std::set<int> read;
-  for (const auto& [index, user] : edges.users(node)) read.insert(index);
-  for (const TensorInfo& output : signature.outputs)
-    if (const TensorName name = parse_tensor_name(output.tensor, output.key); name.node == node.name)
-      read.insert(name.index);
+std::set<int32_t> read_results(const Flowing& flow, uint32_t node, const std::vector<Edge>& outputs) {
+  std::set<int32_t> read;
+  for (const auto [user, port] : flow.users.of(node))
+    if (port != Edge::kControl) read.insert(port);
+  for (Edge output : outputs)
+    if (output.node == node) read.insert(output.port);
   return read;
 }
 
-using Nodes = std::set<const Node*>;
+using Places = std::set<uint32_t>;
 
 /// The nodes and all that next(node), called once for each, leads to.
 template <class Next>
-Nodes closure(const Nodes& starts, Next next) {
-  std::vector<const Node*> pending(starts.begin(), starts.end());
-  Nodes seen;
+Places closure(const Places& starts, Next next) {
+  std::vector<uint32_t> pending(starts.begin(), starts.end());
+  Places seen;
   while (!pending.empty()) {
-    const Node* node = pending.back();
+    const uint32_t node = pending.back();
     pending.pop_back();
     if (!seen.insert(node).second) continue;
-    for (const Node* each : next(*node)) pending.push_back(each);
+    for (uint32_t each : next(node)) pending.push_back(each);
   }
   return seen;
 }
 
 /// The nodes and all that they need.
-Nodes closure_above(const Edges& edges, const Nodes& starts) {
-  return closure(starts, [&](const Node& node) { return edges.sources(node); });
+Places closure_above(const Flowing& flow, const Places& starts) {
+  return closure(starts, [&](uint32_t node) { return flow.sources(node); });
 }
 
-std::vector<const Node*> users_within(const Edges& edges, const Node& node, const Nodes& within) {
-  std::vector<const Node*> list;
-  for (const auto& [index, user] : edges.users(node))
-    if (within.contains(user)) list.push_back(user);
+std::vector<uint32_t> users_within(const Flowing& flow, uint32_t node, const Places& within) {
+  std::vector<uint32_t> list;
+  for (const auto [user, port] : flow.users.of(node))
+    if (port != Edge::kControl && within.contains(user)) list.push_back(user);
   return list;
 }
 
 /// The nodes, which are among `within`, and all there that need them.
-Nodes closure_below(const Edges& edges, const Nodes& starts, const Nodes& within) {
-  return closure(starts, [&](const Node& node) { return users_within(edges, node, within); });
-}
-
-Nodes output_nodes(const Edges& edges, const Signature& signature) {
-  Nodes nodes;
-  for (const TensorInfo& output : signature.outputs)
-    if (const Node* node = edges.find(parse_tensor_name(output.tensor, output.key).node)) nodes.insert(node);
-  return nodes;
+Places closure_below(const Flowing& flow, const Places& starts, const Places& within) {
+  return closure(starts, [&](uint32_t node) { return users_within(flow, node, within); });
 }
 
 /// Inputs of the signature that its outputs do not need go.
 void drop_unread_inputs(const GraphDef& graph, Signature& signature) {
-  const Edges edges(graph);
-  const Nodes needed = closure_above(edges, output_nodes(edges, signature));
+  const NodeNames names(graph.nodes, graph.model->name());
+  std::vector<uint32_t> ends;
+  for (Edge output : tensors_of(signature.outputs, names)) ends.push_back(output.node);
+  const std::vector<bool> needed = needed_by(ends, graph.nodes, Along::data);
   std::erase_if(signature.inputs, [&](const TensorInfo& info) {
-    const Node* node = edges.find(parse_tensor_name(info.tensor, info.key).node);
-    return node != nullptr && !needed.contains(node);
+    const auto place = names.find(parse_tensor_name(info.tensor, info.key).node);
+    return place && !needed[*place];
   });
 }
 
-/// Every result that is read becomes an input, which its users read instead.
-void become_inputs(GraphDef& graph, size_t at, Signature& signature) {
+/// Every result that is read becomes an input, which its users read instead: the node itself stands for the first, new ones
+/// for the others.
+void become_inputs(GraphDef& graph, uint32_t at, const NodeNames& names, Signature& signature) {
   const std::string_view node = graph.nodes[at].name;
-  std::map<int, std::string_view> names;  // of the new nodes, by result
+  std::vector<TensorInfo> made;
+  std::map<int32_t, uint32_t> places;  // by result
   {
-    const Edges edges(graph);
-    std::set<int> read = read_results(edges, graph.nodes[at], signature);
+    const Flowing flow(graph);
+    std::set<int32_t> read = read_results(flow, at, tensors_of(signature.outputs, names));
     if (read.empty()) read.insert(0);
-    const bool one = read == std::set<int>{0};
-    for (int index : read) {
-      std::string name = one ? std::string(node) : fmt::format("{}_{}", node, index);
-      while (!one && edges.find(name) != nullptr) name += "_";
-      names[index] = graph.model->keep(name);
-      signature.inputs.push_back({one ? name : fmt::format("{}:{}", node, index), name + ":0",
-                                  edges.type(graph.nodes[at], index), edges.shape(graph.nodes[at], index)});
+    const bool one = read == std::set<int32_t>{0};
+    for (int32_t port : read) {
+      std::string name = one ? std::string(node) : fmt::format("{}_{}", node, port);
+      while (!one && names.find(name)) name += "_";
+      const std::string key = one ? name : fmt::format("{}:{}", node, port);
+      made.push_back({key, name + ":0", flow.type({at, port}), flow.shape({at, port})});
+      places.emplace(port, places.empty() ? at : static_cast<uint32_t>(graph.nodes.size() + places.size() - 1));
     }
   }
-  graph.nodes.erase(graph.nodes.begin() + static_cast<std::ptrdiff_t>(at));
   for (Node& user : graph.nodes)
-    for (std::string_view& input : user.inputs)
-      if (const TensorName name = parse_tensor_name(input, "graph"); name.node == node)
-        input = name.index == kControl ? graph.model->keep(fmt::format("^{}", names.begin()->second))
-                                       : names.at(name.index);
+    for (Edge& input : user.inputs)
+      if (input.node == at && !input.is_control()) input = {places.at(input.port), 0};
   for (TensorInfo& output : signature.outputs)
     if (const TensorName name = parse_tensor_name(output.tensor, output.key); name.node == node)
-      output.tensor = fmt::format("{}:0", names.at(name.index));
-  for (const auto& [index, name] : names) {
+      output.tensor = made[static_cast<size_t>(std::distance(places.begin(), places.find(name.index)))].tensor;
+  for (TensorInfo& info : made) {
     Node input;
-    input.name = name;
+    input.name = graph.model->keep(info.tensor.substr(0, info.tensor.size() - 2));
     input.op = "Placeholder";
-    graph.nodes.push_back(std::move(input));
+    if (&info == &made.front())
+      graph.nodes[at] = std::move(input);
+    else
+      graph.nodes.push_back(std::move(input));
+    signature.inputs.push_back(std::move(info));
   }
 }
 
@@ -290,20 +285,21 @@ bool is_number(DataType type) {
 GraphDef replaced(GraphDef graph, const std::map<std::string, std::string>& replace, Signature& signature) {
   bool inputs = false;
   for (const auto& [name, how] : replace) {
-    auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                              [&name = name](const Node& node) { return node.name == name; });
-    if (found == graph.nodes.end()) fail(ErrorKind::not_found, printable(name), "is no node of the model");
+    const NodeNames names(graph.nodes, graph.model->name());
+    const auto place = names.find(name);
+    if (!place) fail(ErrorKind::not_found, printable(name), "is no node of the model");
     if (how != "identity" && how != "zeros" && how != "input")
       fail(ErrorKind::invalid_argument, printable(name), "cannot become '{}'; identity, zeros, input", printable(how));
     if (how == "input") {
-      become_inputs(graph, static_cast<size_t>(found - graph.nodes.begin()), signature);
+      become_inputs(graph, *place, names, signature);
       inputs = true;
       continue;
     }
-    if (found->inputs.empty() || found->inputs[0].starts_with('^'))
+    Node& node = graph.nodes[*place];
+    if (node.inputs.empty() || node.inputs[0].is_control())
       fail(ErrorKind::invalid_argument, printable(name), "has no input that it could become like; use input");
-    found->op = how == "identity" ? "Identity" : "ZerosLike";
-    found->inputs.resize(1);
+    node.op = how == "identity" ? "Identity" : "ZerosLike";
+    node.inputs.resize(1);
   }
   if (inputs) drop_unread_inputs(graph, signature);
   return graph;
@@ -313,39 +309,42 @@ ResultType result_type(const Node& node, int index, ModelBytes& model) {
   return {told_type(node, index, model), told_shape(node, index, model)};
 }
 
-Remedies remedies(const GraphDef& graph, const std::vector<std::string_view>& failed, const Signature& signature) {
-  const Edges edges(graph);
+Remedies remedies(const GraphDef& graph, const std::vector<uint32_t>& failed, const Signature& signature) {
+  const Flowing flow(graph);
   const Library library(graph);
-  const Nodes outputs = output_nodes(edges, signature), needed = closure_above(edges, outputs);
-  const std::set<std::string_view> names(failed.begin(), failed.end());
-  Nodes bad, sources_of_bad, fed;
-  for (const Node* node : needed) {
-    const bool known = find_row(node->op) != nullptr || library.find(node->op) != nullptr;
-    if (names.contains(node->name) || !known) bad.insert(node);
-    if (node->op == "Placeholder") fed.insert(node);
+  const std::vector<Edge> results = tensors_of(signature.outputs, NodeNames(graph.nodes, graph.model->name()));
+  Places outputs, bad(failed.begin(), failed.end()), sources_of_bad, fed;
+  for (Edge result : results) outputs.insert(result.node);
+  const Places needed = closure_above(flow, outputs);
+  std::erase_if(bad, [&](uint32_t node) { return !needed.contains(node); });
+  for (uint32_t node : needed) {
+    const std::string_view op = flow.nodes[node].op;
+    if (find_row(op) == nullptr && library.find(op) == nullptr) bad.insert(node);
+    if (op == "Placeholder") fed.insert(node);
   }
-  for (const Node* node : bad)
-    for (const Node* source : edges.sources(*node)) sources_of_bad.insert(source);
-  const Nodes above = closure_above(edges, sources_of_bad), below = closure_below(edges, bad, needed);
-  const Nodes varying = closure_below(edges, fed, needed);
+  for (uint32_t node : bad)
+    for (uint32_t source : flow.sources(node)) sources_of_bad.insert(source);
+  const Places above = closure_above(flow, sources_of_bad), below = closure_below(flow, bad, needed);
+  const Places varying = closure_below(flow, fed, needed);
 
   std::set<std::string> ends, cut;
-  for (const Node* node : varying)
+  for (uint32_t node : varying)
     if (!below.contains(node) && !fed.contains(node))
-      for (const auto& [index, user] : edges.users(*node))
-        if (below.contains(user) && is_number(edges.type(*node, index)))
-          ends.insert(fmt::format("{}:{}", node->name, index));
+      for (const auto [user, port] : flow.users.of(node))
+        if (port != Edge::kControl && below.contains(user) && is_number(flow.type({node, port})))
+          ends.insert(tensor_name(flow.nodes, {node, port}));
 
   // From what is bad downwards, each way ends at the first node that can be an input; none may end as an output.
   bool reaches_output = false;
-  closure(bad, [&](const Node& node) {
-    reaches_output = reaches_output || outputs.contains(&node);
-    const std::set<int> read = read_results(edges, node, signature);
-    const bool numbers =
-        std::all_of(read.begin(), read.end(), [&](int index) { return is_number(edges.type(node, index)); });
-    const bool ends_here = numbers && !above.contains(&node);
-    if (ends_here) cut.emplace(node.name);
-    return ends_here || reaches_output ? std::vector<const Node*>() : users_within(edges, node, needed);
+  closure(bad, [&](uint32_t node) {
+    reaches_output = reaches_output || outputs.contains(node);
+    const std::set<int32_t> read = read_results(flow, node, results);
+    const bool numbers = std::all_of(read.begin(), read.end(), [&](int32_t port) {
+      return is_number(flow.type({node, port}));
+    });
+    const bool ends_here = numbers && !above.contains(node);
+    if (ends_here) cut.emplace(flow.nodes[node].name);
+    return ends_here || reaches_output ? std::vector<uint32_t>() : users_within(flow, node, needed);
   });
   if (reaches_output) cut.clear();
   return {{ends.begin(), ends.end()}, {cut.begin(), cut.end()}};

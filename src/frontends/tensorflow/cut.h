@@ -23,11 +23,11 @@ struct ResultType {
 ResultType result_type(const Node& node, int index, ModelBytes& model);
 
 /// How to go on where nodes failed: tensors of numbers above all of them that can be outputs, and nodes below, as near to
-/// them as numbers are, that can be inputs, so that the outputs need none that failed. Either may be empty.
+/// them as numbers are, that can be inputs, so that the outputs need none of the failed places. Either may be empty.
 struct Remedies {
   std::vector<std::string> ends;
   std::vector<std::string> cut;
 };
-Remedies remedies(const GraphDef& graph, const std::vector<std::string_view>& failed, const Signature& signature);
+Remedies remedies(const GraphDef& graph, const std::vector<uint32_t>& failed, const Signature& signature);
 
 }  // namespace cairn::tensorflow

@@ -33,75 +33,50 @@ void Raising::inherit_effects(const Node& made, const FunctionDef& body) {
   if (!body.control_returns.empty()) effectful_.insert(made.name);
 }
 
-Flow::Flow(std::vector<Node>& list, bool keep_effects)
-    : nodes(list), effects(keep_effects), index(index_nodes(list, "graph")), inputs(list.size()) {
-  for (size_t i = 0; i < nodes.size(); ++i) resolve(i);
-}
-
-void Flow::resolve(size_t i) {
-  inputs[i].clear();
-  for (std::string_view text : nodes[i].inputs) {
-    TensorName name = parse_tensor_name(text, printable(nodes[i].name));
-    auto found = index.find(name.node);
-    if (found != index.end())
-      inputs[i].push_back({found->second, name.index, text});
-    else if (name.index != kControl)
-      fail(ErrorKind::invalid_model, printable(nodes[i].name), "input '{}' does not exist", printable(text));
-  }
-}
-
-void Flow::add(Node node) {
-  index.emplace(node.name, nodes.size());
+uint32_t Flow::add(Node node) {
   nodes.push_back(std::move(node));
-  inputs.emplace_back();
-  resolve(nodes.size() - 1);
+  return static_cast<uint32_t>(nodes.size() - 1);
 }
 
-const End& Flow::data(size_t node, size_t number) const {
-  for (const End& end : inputs[node])
-    if (end.index != kControl && number-- == 0) return end;
-  fail(ErrorKind::invalid_model, printable(nodes[node].name), "{} has too few inputs", printable(nodes[node].op));
+Edge Flow::behind(Edge edge) const {
+  while (at(edge, "Identity") && !nodes[edge.node].inputs.empty()) edge = nodes[edge.node].inputs[0];
+  return edge;
 }
 
-const End& Flow::behind(const End& end) const {
-  const End* from = &end;
-  while (at(*from, "Identity") && !inputs[from->node].empty()) from = &inputs[from->node][0];
-  return *from;
-}
-
-bool Flow::is_pivot(const End& end) const {
-  if (end.index != kControl || !at(end, "Identity") || inputs[end.node].empty()) return false;
-  const End& from = inputs[end.node][0];
+bool Flow::is_pivot(Edge edge) const {
+  if (!edge.is_control() || !at(edge, "Identity") || nodes[edge.node].inputs.empty()) return false;
+  const Edge from = nodes[edge.node].inputs[0];
   return at(from, "Switch") && !at(data(from.node, 1), "LoopCond");
 }
 
-bool Flow::binds(size_t node, const End& end) const {
-  return end.index != kControl || is_pivot(end) || (effects && nodes[node].op != "ControlTrigger");
+bool Flow::binds(uint32_t node, Edge edge) const {
+  return !edge.is_control() || is_pivot(edge) || (effects && nodes[node].op != "ControlTrigger");
 }
 
-std::optional<size_t> Flow::next_of(size_t merge) const {
-  for (const End& end : inputs[merge])
-    if (end.index != kControl && at(end, "NextIteration")) return end.node;
+std::optional<uint32_t> Flow::next_of(uint32_t merge) const {
+  for (Edge input : nodes[merge].inputs)
+    if (!input.is_control() && at(input, "NextIteration")) return input.node;
   return std::nullopt;
 }
 
-std::vector<size_t> Flow::order() const {
-  std::vector<std::vector<size_t>> users(nodes.size());
-  std::vector<size_t> waits(nodes.size(), 0), ready, sorted;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const End& end : inputs[i]) {
-      const bool orders = end.index != kControl || effects || is_pivot(end);
-      if ((at(end, "NextIteration") && is_op(nodes[i], "Merge")) || !orders) continue;
-      users[end.node].push_back(i);
+std::vector<uint32_t> Flow::order() const {
+  std::vector<std::vector<uint32_t>> users(nodes.size());
+  std::vector<size_t> waits(nodes.size(), 0);
+  std::vector<uint32_t> ready, sorted;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (Edge input : nodes[i].inputs) {
+      const bool orders = !input.is_control() || effects || is_pivot(input);
+      if ((at(input, "NextIteration") && is_op(nodes[i], "Merge")) || !orders) continue;
+      users[input.node].push_back(i);
       ++waits[i];
     }
     if (waits[i] == 0) ready.push_back(i);
   }
   while (!ready.empty()) {
-    size_t i = ready.back();
+    const uint32_t i = ready.back();
     ready.pop_back();
     sorted.push_back(i);
-    for (size_t user : users[i])
+    for (uint32_t user : users[i])
       if (--waits[user] == 0) ready.push_back(user);
   }
   if (sorted.size() != nodes.size()) {
@@ -112,64 +87,72 @@ std::vector<size_t> Flow::order() const {
   return sorted;
 }
 
+void add_argument(FunctionDef& function, std::string_view name) {
+  function.inputs.push_back({name});
+  function.inputs.back().edge.node = static_cast<uint32_t>(function.nodes.size());
+  function.nodes.push_back({name, "_Arg", {}, {}, {}});
+}
+
 Body::Body(const Flow& flow, Raising& raising, std::string_view name, Argument argument, Placing place)
     : flow_(flow), raising_(raising), argument_(std::move(argument)), place_(std::move(place)) {
   function.name = name;
   function.graph_names = true;
 }
 
-void Body::add_argument(std::string_view name) {
-  function.inputs.push_back({name, kDtInvalid, {}, {}, {}});
-  function.nodes.push_back({name, "_Arg", {}, {}, {}});
+void Body::add_result(Edge outside) { add_result_inside(inner(outside)); }
+
+void Body::add_result_inside(Edge edge) {
+  function.outputs.push_back({raising_.keep(std::to_string(function.outputs.size()))});
+  function.outputs.back().edge = edge;
 }
 
-void Body::add_result(std::string_view text) {
-  std::string_view result = raising_.keep(std::to_string(function.outputs.size()));
-  function.outputs.push_back({result, kDtInvalid, {}, {}, {}});
-  function.returns.emplace_back(result, text);
+Edge Body::inner(Edge outside) {
+  const auto number = argument_(outside);
+  if (!number) return {copy(outside.node), outside.port};
+  while (function.inputs.size() <= *number)
+    add_argument(function, raising_.keep(fmt::format("%{}", function.inputs.size())));
+  return function.inputs[*number].edge;
 }
 
-void Body::add_effect(size_t node) {
-  if (inside_.insert(node).second) pending_.push_back(node);
+uint32_t Body::copy(uint32_t node) {
+  const auto [found, fresh] = inside_.try_emplace(node, static_cast<uint32_t>(function.nodes.size()));
+  if (!fresh) return found->second;
+  const Node& original = flow_.nodes[node];
+  raising_.graph.model->charge(2 * sizeof(Node) + 2 * original.inputs.size() * sizeof(Edge) +
+                               2 * original.attrs.size() * sizeof(Attr));
+  function.nodes.push_back({original.name, original.op, original.device, {}, original.attrs});
+  pending_.push_back(node);
+  return found->second;
 }
 
-std::string_view Body::inner(const End& end) {
-  if (auto argument = argument_(end)) return *argument;
-  if (inside_.insert(end.node).second) pending_.push_back(end.node);
-  return end.text;
-}
-
-void Body::follow_control(const End& end, Node& copy) {
-  if (!raising_.effects && !flow_.is_pivot(end)) return;
-  const Place place = place_(end);
+void Body::follow_control(Edge edge, std::vector<Edge>& inputs) {
+  if (!raising_.effects && !flow_.is_pivot(edge)) return;
+  const Place place = place_(edge);
   if (place == Place::argument) return;
   if (place == Place::inside) {
-    add_effect(end.node);
-    copy.inputs.push_back(end.text);
-  } else if (flow_.at(end, "Switch")) {  // it goes: what it waits for is meant
-    for (const End& before : flow_.inputs[end.node])
-      if (before.index != kControl) waits_.insert(raising_.keep("^" + std::string(flow_.nodes[before.node].name)));
+    inputs.push_back({copy(edge.node), Edge::kControl});
+  } else if (flow_.at(edge, "Switch")) {  // it goes: what it waits for is meant
+    for (Edge before : flow_.nodes[edge.node].inputs)
+      if (!before.is_control()) waits_.insert(before.node);
   } else if (raising_.effects) {
-    waits_.insert(end.text);
+    waits_.insert(edge.node);
   }
 }
 
 FunctionDef Body::finish() {
   while (!pending_.empty()) {
-    const size_t at = pending_.back();
+    const uint32_t at = pending_.back();
     pending_.pop_back();
     const Node& node = flow_.nodes[at];
-    raising_.graph.model->charge(2 * sizeof(Node) + 2 * node.inputs.size() * sizeof(std::string_view) +
-                                 2 * node.attrs.size() * sizeof(Attr));
-    Node copy = node;
-    copy.inputs.clear();
-    for (const End& end : flow_.inputs[at])
-      if (end.index != kControl)
-        copy.inputs.push_back(inner(end));
+    std::vector<Edge> inputs;
+    for (Edge input : node.inputs)
+      if (!input.is_control())
+        inputs.push_back(inner(input));
       else
-        follow_control(end, copy);
-    if (raising_.has_effects(node)) function.control_returns.emplace_back(node.name, node.name);
-    function.nodes.push_back(std::move(copy));
+        follow_control(input, inputs);
+    const uint32_t place = inside_.at(at);
+    if (raising_.has_effects(node)) function.control_returns.emplace_back(node.name, place);
+    function.nodes[place].inputs = std::move(inputs);
   }
   return std::move(function);
 }

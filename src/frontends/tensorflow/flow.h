@@ -1,4 +1,4 @@
-// Graphs with TensorFlow 1's control flow while it is raised: edges resolved, and functions cut out of a list of nodes.
+// Graphs with TensorFlow 1's control flow while it is raised: what its nodes say, and functions cut out of a list of nodes.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,6 @@ inline constexpr int kMostNested = 64;
 
 /// `op`, or its form for references of variables.
 bool is_op(const Node& node, std::string_view op);
-
-/// Where an input comes from; index kControl is a control edge.
-struct End {
-  size_t node;
-  int index;
-  std::string_view text;
-};
 
 /// The graph that is raised: its names and texts, and which nodes must run whatever is asked for.
 class Raising {
@@ -46,69 +39,70 @@ class Raising {
   std::set<std::string_view> effectful_;
 };
 
-/// A list of nodes with its edges resolved.
+/// A list of nodes and what its edges mean. Nodes are added behind the others, so that edges stay valid.
 struct Flow {
   std::vector<Node>& nodes;
   bool effects;
-  NodeIndex index;
-  std::vector<std::vector<End>> inputs;
 
-  Flow(std::vector<Node>& list, bool keep_effects);
-  void resolve(size_t i);
-  void add(Node node);
+  /// The place of the node.
+  uint32_t add(Node node);
   /// Data input `number` of a control-flow node.
-  const End& data(size_t node, size_t number) const;
-  bool at(const End& end, std::string_view op) const { return is_op(nodes[end.node], op); }
+  Edge data(uint32_t node, size_t number) const { return data_input(nodes[node], number); }
+  bool at(Edge edge, std::string_view op) const { return is_op(nodes[edge.node], op); }
   /// The same without identities in between.
-  const End& behind(const End& end) const;
+  Edge behind(Edge edge) const;
   /// A control edge from the Identity behind a Switch says in which branch a node without inputs stands. (In a loop it
   /// says in which frame, which does not matter.)
-  bool is_pivot(const End& end) const;
+  bool is_pivot(Edge edge) const;
   /// Whether the edge tells where the node stands: data do, and control edges that order nodes.
-  bool binds(size_t node, const End& end) const;
+  bool binds(uint32_t node, Edge edge) const;
   /// The NextIteration that leads back to a Merge, if it belongs to a loop.
-  std::optional<size_t> next_of(size_t merge) const;
+  std::optional<uint32_t> next_of(uint32_t merge) const;
   /// The nodes so that each stands behind those it reads, the way round through NextIteration left out.
-  std::vector<size_t> order() const;
+  std::vector<uint32_t> order() const;
 };
+
+/// Gives the function one more argument, and its node.
+void add_argument(FunctionDef& function, std::string_view name);
 
 /// A function whose nodes are copies of those above its results.
 class Body {
  public:
-  /// What stands for a tensor inside: an argument, or nothing when its node comes along.
-  using Argument = std::function<std::optional<std::string_view>(const End&)>;
+  /// Which argument stands for a tensor inside, or nothing when its node comes along.
+  using Argument = std::function<std::optional<size_t>(Edge)>;
   /// Where the node at a control edge stands: `argument` when it comes in with the arguments.
   enum class Place { inside, outside, argument };
-  using Placing = std::function<Place(const End&)>;
+  using Placing = std::function<Place(Edge)>;
 
   Body(const Flow& flow, Raising& raising, std::string_view name, Argument argument, Placing place);
 
-  /// Arguments stand among the nodes as well, so that what is raised inside finds them.
-  void add_argument(std::string_view name);
-  void add_result(std::string_view text);
+  /// Takes a tensor from outside as a result.
+  void add_result(Edge outside);
+  void add_argument_as_result(size_t number) { add_result_inside(function.inputs[number].edge); }
   /// A node that runs though no result depends on it.
-  void add_effect(size_t node);
-  /// The name inside of a tensor outside.
-  std::string_view inner(const End& end);
+  void add_effect(uint32_t node) { copy(node); }
   FunctionDef finish();
 
-  /// Nodes outside that those inside come after, as control inputs.
-  const std::set<std::string_view>& waits() const { return waits_; }
-  /// Copied nodes, by their number outside.
-  const std::set<size_t>& inside() const { return inside_; }
+  /// Nodes outside that those inside come after.
+  const std::set<uint32_t>& waits() const { return waits_; }
+  /// Places inside of the copied nodes, by their places outside.
+  const std::map<uint32_t, uint32_t>& inside() const { return inside_; }
 
   FunctionDef function;
 
  private:
-  void follow_control(const End& end, Node& copy);
+  void add_result_inside(Edge edge);
+  Edge inner(Edge outside);
+  uint32_t copy(uint32_t node);
+  void follow_control(Edge edge, std::vector<Edge>& inputs);
 
   const Flow& flow_;
   Raising& raising_;
   Argument argument_;
   Placing place_;
-  std::set<size_t> inside_;
-  std::vector<size_t> pending_;
-  std::set<std::string_view> waits_;
+  std::map<uint32_t, uint32_t> inside_;
+  std::vector<uint32_t> pending_;
+  std::set<uint32_t> waits_;
 };
 
 /// Puts the gradient of each TensorArray beside the array, as a node of this op.

@@ -8,6 +8,7 @@
 #include "frontends/tensorflow/lookup_tables.h"
 #include "frontends/tensorflow/tensor_bundle.h"
 #include "frontends/tensorflow/variables.h"
+#include "frontends/unknown_name.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -24,14 +25,22 @@ struct Stored {
   StoredVariables variables, keys, values;
 };
 
+/// The place of a node that the file names. Throws UnknownName.
+uint32_t root(const NodeNames& names, std::string_view node, const GraphDef& graph) {
+  if (const auto found = names.find(node)) return *found;
+  throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, std::string(node), graph.model->name(),
+                    fmt::format("has no node '{}'", printable(node)));
+}
+
 /// Reads the graph that restores variables and tables: which tensor of the checkpoint each gets. The object graph of TF2
 /// and the saver of TF1 both end here, so one reading serves both.
 class RestoreGraph {
  public:
   explicit RestoreGraph(const MetaGraph& meta) : graph_(meta.graph) {
-    prune(graph_, {std::string(parse_tensor_name(meta.restore_op, "restore_op_name").node)});
-    inline_calls(graph_);
-    index_ = index_nodes(graph_.nodes, graph_.model->name());
+    std::vector<uint32_t> roots{root(NodeNames(graph_.nodes, graph_.model->name()),
+                                     parse_tensor_name(meta.restore_op, "restore_op_name").node, graph_)};
+    prune(graph_, roots);
+    inline_calls(graph_, roots);
   }
 
   Stored run() {
@@ -41,33 +50,37 @@ class RestoreGraph {
         read(node, 1, stored.keys);
         read(node, 2, stored.values);
       } else if (node.op == "Assign" || node.op == "AssignVariableOp") {
-        if (is_variable(*source(data_input(node, 0)).first)) read(node, 1, stored.variables);
+        if (is_variable(made(node))) read(node, 1, stored.variables);
       }
     }
     return stored;
   }
 
  private:
-  std::pair<const Node*, int> source(std::string_view input) const {
-    return origin(input, graph_.nodes, index_, graph_.model->name());
+  Edge source(const Node& node, size_t input) const {
+    return origin(data_input(node, input), graph_.nodes, graph_.model->name());
   }
+  /// The variable or table that a node writes.
+  const Node& made(const Node& writer) const { return graph_.nodes[source(writer, 0).node]; }
 
   /// The tensor of the checkpoint that a data input of a node is, under the name of what the node writes.
   void read(const Node& node, size_t input, StoredVariables& stored) {
-    auto [restore, number] = source(data_input(node, input));
-    if (restore->op != "RestoreV2") return;
-    stored[std::string(source(data_input(node, 0)).first->name)] = {text(data_input(*restore, 1), number, *restore),
-                                                                    text(data_input(*restore, 2), number, *restore)};
+    const Edge from = source(node, input);
+    const Node& restore = graph_.nodes[from.node];
+    if (restore.op != "RestoreV2") return;
+    stored[std::string(made(node).name)] = {text(restore, 1, from.port), text(restore, 2, from.port)};
   }
 
-  std::string text(std::string_view input, int number, const Node& restore) {
-    auto [node, ignored] = source(input);
-    auto [known, fresh] = texts_.try_emplace(node->name);
+  /// Text `number` of those that an input of `restore` is.
+  std::string text(const Node& restore, size_t input, int32_t number) {
+    const Edge from = source(restore, input);
+    auto [known, fresh] = texts_.try_emplace(from.node);
     if (fresh) {
-      AttrValue value = attr_of(*node, "value", AttrValue::Kind::tensor, *graph_.model);
-      if (node->op != "Const" || value.kind == AttrValue::Kind::none)
+      const Node& node = graph_.nodes[from.node];
+      AttrValue value = attr_of(node, "value", AttrValue::Kind::tensor, *graph_.model);
+      if (node.op != "Const" || value.kind == AttrValue::Kind::none)
         fail(ErrorKind::unsupported, printable(restore.name), "names of tensors are computed, expected constants");
-      known->second = read_tensor(value, graph_.model, printable(node->name));
+      known->second = read_tensor(value, graph_.model, printable(node.name));
     }
     const Tensor& names = known->second;
     if (names.dtype() != kString || number >= names.count())
@@ -76,8 +89,7 @@ class RestoreGraph {
   }
 
   GraphDef graph_;
-  NodeIndex index_;
-  std::map<std::string_view, Tensor> texts_;
+  std::map<uint32_t, Tensor> texts_;  // by node
 };
 
 /// Values of variables out of the checkpoint, opened when the first is asked for.
@@ -121,14 +133,14 @@ class Checkpoint {
 
 constexpr std::string_view kInitialiser = "__saved_model_init_op";
 
-/// The nodes that run when the model is loaded, tables being filled by them.
-std::vector<std::string> initialisers(const MetaGraph& meta) {
-  std::vector<std::string> names;
+/// The nodes that run when the model is loaded, tables being filled by them, become roots.
+void add_initialisers(const MetaGraph& meta, const GraphDef& graph, const NodeNames& names,
+                      std::vector<uint32_t>& roots) {
   if (const Signature* signature = meta.find_signature(kInitialiser))
-    for (const TensorInfo& info : signature->outputs) names.emplace_back(parse_tensor_name(info.tensor, info.key).node);
-  for (const Node& node : meta.graph.nodes)
-    if (fills_table(node.op)) names.emplace_back(node.name);
-  return names;
+    for (const TensorInfo& info : signature->outputs)
+      roots.push_back(root(names, parse_tensor_name(info.tensor, info.key).node, graph));
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if (fills_table(graph.nodes[i].op)) roots.push_back(i);
 }
 
 const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta, const std::string& wanted) {
@@ -149,24 +161,23 @@ const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta
 /// Nodes of version 1 control flow wait for branches through control edges; every other control edge orders side effects,
 /// which a frozen graph has none of.
 void drop_control_edges(GraphDef& graph) {
-  NodeIndex index = index_nodes(graph.nodes, graph.model->name());
-  bool branches = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+  const bool branches = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.op == "Switch" || node.op == "Enter" || node.op == "Merge";
   });
-  auto waits = [&](std::string_view input) {
-    if (!input.starts_with('^')) return true;
-    auto found = index.find(input.substr(1));
-    if (!branches || found == index.end()) return false;
+  auto waits = [&](Edge input) {
+    if (!input.is_control()) return true;
+    if (!branches) return false;
     for (std::string_view op : {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Identity"})
-      if (graph.nodes[found->second].op == op) return true;
+      if (graph.nodes[input.node].op == op) return true;
     return false;
   };
-  for (Node& node : graph.nodes) std::erase_if(node.inputs, [&](std::string_view input) { return !waits(input); });
+  for (Node& node : graph.nodes) std::erase_if(node.inputs, [&](Edge input) { return !waits(input); });
 }
 
 TensorInfo output_info(const std::string& name) {
   TensorName parsed = parse_tensor_name(name, name);
-  if (parsed.index == kControl) fail(ErrorKind::invalid_argument, name, "is no tensor, expected node or node:index");
+  if (parsed.index == Edge::kControl)
+    fail(ErrorKind::invalid_argument, name, "is no tensor, expected node or node:index");
   TensorInfo info;
   info.tensor = fmt::format("{}:{}", parsed.node, parsed.index);
   info.key = parsed.index == 0 ? std::string(parsed.node) : info.tensor;
@@ -175,18 +186,19 @@ TensorInfo output_info(const std::string& name) {
 
 /// Outputs inside functions go by the names that nodes have once the signature's calls are inlined.
 void inline_for(GraphDef& graph, const FreezeOptions& options, const MetaGraph& meta) {
-  const NodeIndex index = index_nodes(graph.nodes, graph.model->name());
+  const NodeNames names(graph.nodes, graph.model->name());
   const Signature* signature = meta.find_signature(options.signature.empty() ? "serving_default" : options.signature);
   const bool all = std::all_of(options.out_nodes.begin(), options.out_nodes.end(), [&](const std::string& name) {
-    return index.contains(parse_tensor_name(name, name).node);
+    return names.find(parse_tensor_name(name, name).node).has_value();
   });
   if (all || signature == nullptr) return;
-  std::vector<std::string> roots;
+  std::vector<uint32_t> roots;
   for (const auto* list : {&signature->outputs, &signature->inputs})
     for (const TensorInfo& info : *list)
-      if (!info.tensor.empty()) roots.emplace_back(parse_tensor_name(info.tensor, info.key).node);
+      if (!info.tensor.empty()) roots.push_back(root(names, parse_tensor_name(info.tensor, info.key).node, graph));
+  add_initialisers(meta, graph, names, roots);
   prune(graph, roots);
-  inline_calls(graph);
+  inline_calls(graph, roots);
 }
 
 bool is_placeholder(const Node& node) { return node.op == "Placeholder" || node.op == "PlaceholderWithDefault"; }
@@ -210,7 +222,9 @@ FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
   const MetaGraph& meta = model.select(options.tags);
   FrozenGraph frozen{meta.graph, {}};
   GraphDef& graph = frozen.graph;
-  std::vector<std::string> roots;
+  if (!options.out_nodes.empty()) inline_for(graph, options, meta);
+  const NodeNames names(graph.nodes, graph.model->name());
+  std::vector<uint32_t> roots;
   if (options.out_nodes.empty()) {
     frozen.signature = choose_signature(model, meta, options.signature);
     for (const auto* list : {&frozen.signature.outputs, &frozen.signature.inputs})
@@ -218,21 +232,21 @@ FrozenGraph freeze(const SavedModel& model, const FreezeOptions& options) {
         if (info.tensor.empty())
           fail(ErrorKind::unsupported, printable(info.key), "is a sparse or composite tensor of signature '{}'",
                printable(frozen.signature.key));
-        roots.emplace_back(parse_tensor_name(info.tensor, info.key).node);
+        roots.push_back(root(names, parse_tensor_name(info.tensor, info.key).node, graph));
       }
     if (frozen.signature.outputs.empty())
       fail(ErrorKind::unsupported, model.directory, "signature '{}' has no output", printable(frozen.signature.key));
   } else {
-    inline_for(graph, options, meta);
     for (const std::string& name : options.out_nodes) {
       frozen.signature.outputs.push_back(output_info(name));
-      roots.emplace_back(parse_tensor_name(name, name).node);
+      roots.push_back(root(names, parse_tensor_name(name, name).node, graph));
     }
   }
-  std::vector<std::string> with_tables = roots;
-  for (std::string& name : initialisers(meta)) with_tables.push_back(std::move(name));
-  prune(graph, with_tables);
-  inline_calls(graph);
+  const size_t wanted = roots.size();
+  add_initialisers(meta, graph, names, roots);
+  prune(graph, roots);
+  inline_calls(graph, roots);
+  roots.resize(wanted);
   Checkpoint checkpoint(model, meta);
   keep_tables(graph, roots, model.directory, meta.assets, [&](const Node& table) { return checkpoint.content(table); });
   freeze_variables(graph, [&](const Node& variable) { return checkpoint.value(variable); });

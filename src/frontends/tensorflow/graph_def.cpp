@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "frontends/tensorflow/fields.h"
+#include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/text_schema.h"
 
 namespace cairn::tensorflow {
@@ -27,8 +28,9 @@ std::pair<std::string_view, std::string_view> read_text_entry(Wire entry) {
   return {attr.name, attr.value};
 }
 
-Node read_node(Wire wire) {
+Node read_node(Wire wire, InputNames& inputs) {
   Node node;
+  std::vector<std::string_view>& names = inputs.emplace_back();
   wire.model().charge(2 * sizeof(Node));
   while (wire.next()) {
     switch (wire.field()) {
@@ -36,7 +38,7 @@ Node read_node(Wire wire) {
       case field::node_def::op: node.op = wire.bytes(); break;
       case field::node_def::input:
         wire.model().charge(2 * sizeof(std::string_view));
-        node.inputs.push_back(wire.bytes());
+        names.push_back(wire.bytes());
         break;
       case field::node_def::device: node.device = wire.bytes(); break;
       case field::node_def::attr:
@@ -76,7 +78,7 @@ void read_signature(Wire wire, FunctionDef& function) {
   }
 }
 
-FunctionDef read_function(std::string_view bytes, const Wire& library) {
+FunctionDef read_function(std::string_view bytes, const Wire& library, BodyNames& names) {
   FunctionDef function;
   function.raw = bytes;
   library.model().charge(2 * sizeof(FunctionDef));
@@ -85,14 +87,14 @@ FunctionDef read_function(std::string_view bytes, const Wire& library) {
   while (wire.next()) {
     switch (wire.field()) {
       case field::function_def::signature: read_signature(wire.message("OpDef"), function); break;
-      case field::function_def::node: function.nodes.push_back(read_node(wire.message("NodeDef"))); break;
+      case field::function_def::node: function.nodes.push_back(read_node(wire.message("NodeDef"), names.inputs)); break;
       case field::function_def::ret:
         wire.model().charge(kPairBytes);
-        function.returns.push_back(read_text_entry(wire.message("FunctionDef.ret")));
+        names.returns.push_back(read_text_entry(wire.message("FunctionDef.ret")));
         break;
       case field::function_def::control_ret:
         wire.model().charge(kPairBytes);
-        function.control_returns.push_back(read_text_entry(wire.message("FunctionDef.control_ret")));
+        names.control_returns.push_back(read_text_entry(wire.message("FunctionDef.control_ret")));
         break;
       case field::function_def::attr:
         wire.model().charge(2 * sizeof(Attr));
@@ -192,15 +194,17 @@ const Attr* Node::find(std::string_view attr_name) const {
 GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view bytes, int depth) {
   GraphDef graph;
   graph.model = model;
+  InputNames inputs;
+  std::vector<BodyNames> bodies;
   Wire wire(bytes, "GraphDef", *model, depth);
   while (wire.next()) {
     switch (wire.field()) {
-      case field::graph_def::node: graph.nodes.push_back(read_node(wire.message("NodeDef"))); break;
+      case field::graph_def::node: graph.nodes.push_back(read_node(wire.message("NodeDef"), inputs)); break;
       case field::graph_def::library: {
         Wire library = wire.message("FunctionDefLibrary");
         while (library.next()) {
           if (library.field() == field::library::function)
-            graph.functions.push_back(read_function(library.bytes(), library));
+            graph.functions.push_back(read_function(library.bytes(), library, bodies.emplace_back()));
           else
             library.skip();
         }
@@ -220,6 +224,9 @@ GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view byte
       default: wire.skip();
     }
   }
+  connect(graph.nodes, inputs, model->name());
+  const Library library(graph);
+  for (size_t i = 0; i < bodies.size(); ++i) connect_body(graph.functions[i], bodies[i], library);
   return graph;
 }
 
@@ -303,7 +310,7 @@ AttrValue attr_of(const Node& node, std::string_view name, AttrValue::Kind kind,
 }
 
 TensorName parse_tensor_name(std::string_view text, const std::string& where) {
-  if (text.starts_with('^')) return {text.substr(1), kControl};
+  if (text.starts_with('^')) return {text.substr(1), Edge::kControl};
   size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return {text, 0};
   TensorName name{text.substr(0, colon), 0};

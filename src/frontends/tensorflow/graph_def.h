@@ -1,5 +1,6 @@
-// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Attributes and tensors
-// are decoded when asked for; nothing here knows what an op means.
+// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Inputs are edges: the
+// reader finds the nodes that they name once (graph.h). Attributes and tensors are decoded when asked for; nothing here
+// knows what an op means.
 #pragma once
 
 #include <map>
@@ -87,12 +88,23 @@ struct AttrValue {
 };
 const char* to_string(AttrValue::Kind kind);
 
+/// What an input reads: result `port` of a node of the same list; kControl: nothing, the node runs before.
+struct Edge {
+  static constexpr int32_t kControl = -1;
+  uint32_t node = 0;  // its place in the list
+  int32_t port = 0;
+
+  bool is_control() const { return port == kControl; }
+  friend auto operator<=>(const Edge&, const Edge&) = default;
+};
+
 struct Node {
   std::string_view name;
   std::string_view op;
   std::string_view device;
-  std::vector<std::string_view> inputs;  // "node", "node:1", "^node"
+  std::vector<Edge> inputs;
   std::vector<Attr> attrs;
+  std::string_view result = {};  // in a body, where the op has one result: what the file calls it
 
   const Attr* find(std::string_view attr_name) const;
 };
@@ -101,21 +113,27 @@ struct Node {
 struct FunctionArg {
   std::string_view name;
   DataType type = kDtInvalid;
-  std::string_view type_attr;
-  std::string_view number_attr;
-  std::string_view type_list_attr;
+  std::string_view type_attr = {};
+  std::string_view number_attr = {};
+  std::string_view type_list_attr = {};
+  Edge edge = {};  // of an argument: its `_Arg` in the body; of a result: the tensor that it is
 };
 
 struct FunctionDef {
   std::string_view name;
   std::vector<FunctionArg> inputs;
   std::vector<FunctionArg> outputs;
-  std::vector<Node> nodes;  // inputs are "argument", "node:result:index", "^node"
-  std::vector<std::pair<std::string_view, std::string_view>> returns;
-  std::vector<std::pair<std::string_view, std::string_view>> control_returns;
+  std::vector<Node> nodes;  // an `_Arg` for each argument among them
+  std::vector<std::pair<std::string_view, uint32_t>> control_returns;
   std::vector<Attr> attrs;
-  std::string_view raw;      // the message as read; empty once changed
-  bool graph_names = false;  // inputs are "node:index" as in a graph: made by raise_control_flow
+  std::string_view raw;        // the message as read; empty once changed
+  bool graph_names = false;    // no node of the graph has the name of one inside: made by raise_control_flow
+  std::optional<Error> fault;  // why the body's edges are not complete
+
+  /// Throws the fault, if there is one. To be called by whoever follows the body's edges.
+  void check() const {
+    if (fault) throw *fault;
+  }
 };
 
 struct GraphDef {
@@ -128,7 +146,8 @@ struct GraphDef {
   int32_t min_consumer = 0;
 };
 
-/// Reads a GraphDef, binary or text, told apart by content. Throws Error.
+/// Reads a GraphDef, binary or text, told apart by content. Throws Error; what is wrong with a function's edges stays in its
+/// `fault`, as files hold many functions that nobody calls.
 GraphDef read_graph_def(const std::string& path);
 GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view bytes, int depth = 0);
 /// The binary form, in pieces that point into the graph where it is large.
@@ -159,13 +178,12 @@ Attr attr_texts(ModelBytes& model, std::string_view name, const std::vector<int6
 std::string attr_function(std::string_view name);
 std::string attr_functions(const std::vector<std::string_view>& names);
 
-/// "node" and 1 of "node:1" (0 when no number is given); index kControl for a control input "^node".
-inline constexpr int kControl = -1;
+/// "node" and 1 of "node:1" (0 when no number is given); index Edge::kControl for a control input "^node".
 struct TensorName {
   std::string_view node;
   int index = 0;
 };
-/// Throws Error invalid_model naming `where` for an index that is no number.
+/// For names from outside the graph. Throws Error invalid_model naming `where` for an index that is no number.
 TensorName parse_tensor_name(std::string_view text, const std::string& where);
 
 }  // namespace cairn::tensorflow

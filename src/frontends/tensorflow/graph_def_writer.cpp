@@ -1,9 +1,10 @@
 // Encoding of GraphDef and of single attribute values. Weights are written from where they lie.
+#include <algorithm>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 
 #include "frontends/tensorflow/fields.h"
-#include "frontends/tensorflow/graph_def.h"
+#include "frontends/tensorflow/functions.h"
 #include "support/files.h"
 
 namespace cairn::tensorflow {
@@ -55,12 +56,14 @@ class Pieces {
   uint64_t total_ = 0;
 };
 
-void put_node(Pieces& to, uint32_t field, const Node& node) {
+/// What `spell` makes of an input is what the file says.
+template <class Spell>
+void put_node(Pieces& to, uint32_t field, const Node& node, Spell&& spell) {
   std::string body;
   pbf_writer writer(body);
   writer.add_string(field::node_def::name, view(node.name));
   writer.add_string(field::node_def::op, view(node.op));
-  for (std::string_view input : node.inputs) writer.add_string(field::node_def::input, view(input));
+  for (Edge input : node.inputs) writer.add_string(field::node_def::input, spell(input));
   if (!node.device.empty()) writer.add_string(field::node_def::device, view(node.device));
   const Attr* large = nullptr;
   for (const Attr& attr : node.attrs) {
@@ -101,7 +104,25 @@ void put_arg(pbf_writer& to, uint32_t field, const FunctionArg& arg) {
   if (!arg.type_list_attr.empty()) writer.add_string(field::arg_def::type_list_attr, view(arg.type_list_attr));
 }
 
-Pieces encode_function(const FunctionDef& function) {
+std::string graph_input(const std::vector<Node>& nodes, Edge input) {
+  if (input.is_control()) return fmt::format("^{}", nodes[input.node].name);
+  return input.port == 0 ? std::string(nodes[input.node].name) : tensor_name(nodes, input);
+}
+
+/// In a body results go by name.
+std::string body_input(const std::vector<Node>& nodes, Edge input, const Library& library) {
+  const Node& node = nodes[input.node];
+  if (input.is_control() || node.op == "_Arg") return graph_input(nodes, input);
+  const std::vector<std::string_view> names = result_names(node, library);
+  if (names.size() == 1 && names[0].empty())
+    return fmt::format("{}:{}:{}", node.name, node.result.empty() ? "output" : node.result, input.port);
+  if (static_cast<size_t>(input.port) >= names.size())
+    fail(ErrorKind::invalid_model, printable(node.name), "has {} results, {} is read", names.size(), input.port);
+  const auto last = names.begin() + input.port;
+  return fmt::format("{}:{}:{}", node.name, *last, last - std::find(names.begin(), last, *last));
+}
+
+Pieces encode_function(const FunctionDef& function, const Library& library) {
   Pieces pieces;
   if (!function.raw.empty()) {
     pieces.payload(function.raw);
@@ -117,22 +138,27 @@ Pieces encode_function(const FunctionDef& function) {
     for (const auto& [name, node] : function.control_returns)
       signature.add_string(field::op_def::control_output, view(name));
   }
-  for (const auto& [name, value] : function.returns) put_entry(writer, field::function_def::ret, name, value);
+  auto spell = [&](Edge input) { return body_input(function.nodes, input, library); };
+  for (const FunctionArg& output : function.outputs)
+    put_entry(writer, field::function_def::ret, output.name, spell(output.edge));
   for (const auto& [name, node] : function.control_returns)
-    put_entry(writer, field::function_def::control_ret, name, node);
+    put_entry(writer, field::function_def::control_ret, name, function.nodes[node].name);
   for (const Attr& attr : function.attrs) put_entry(writer, field::function_def::attr, attr.name, attr.value);
   pieces.text(text);
-  for (const Node& node : function.nodes) put_node(pieces, field::function_def::node, node);
+  for (const Node& node : function.nodes)
+    if (node.op != "_Arg") put_node(pieces, field::function_def::node, node, spell);
   return pieces;
 }
 
 Pieces encode_pieces(const GraphDef& graph) {
   Pieces pieces;
-  for (const Node& node : graph.nodes) put_node(pieces, field::graph_def::node, node);
+  for (const Node& node : graph.nodes)
+    put_node(pieces, field::graph_def::node, node, [&](Edge input) { return graph_input(graph.nodes, input); });
   if (!graph.functions.empty()) {
     Pieces library;
+    const Library functions(graph);
     for (const FunctionDef& function : graph.functions) {
-      Pieces one = encode_function(function);
+      Pieces one = encode_function(function, functions);
       std::string head;
       put_head(head, field::library::function, one.total());
       library.text(head);

@@ -25,39 +25,32 @@ struct SourcesGuard {
 /// A graph or one call of a function, while it is imported.
 struct Importer::Scope {
   const std::vector<Node>& nodes;
-  NodeIndex index;
-  bool body;
-  std::string prefix;
+  std::string prefix;  // of the names of its nodes, empty where these are the graph's own
   int level;
   Builder& builder;
-  std::unordered_map<std::string_view, Value*> given;  // arguments, or values in place of nodes
+  std::unordered_map<uint32_t, Value*> given;  // arguments, or values in place of nodes
 
   enum class State : uint8_t { untouched, open, done, imported };  // done: it could not be imported
-  std::vector<State> states;
-  std::vector<std::vector<Value*>> results;
-  std::map<std::pair<size_t, int>, Value*> stand_ins;
+  std::vector<State> states = std::vector(nodes.size(), State::untouched);
+  std::vector<std::vector<Value*>> results = std::vector<std::vector<Value*>>(nodes.size());
+  std::map<Edge, Value*> stand_ins = {};
 };
 
-TensorName Importer::resolve(const Scope& scope, std::string_view input) const {
-  return scope.body ? resolve_body_input(input, scope.nodes, scope.index, library_) : parse_tensor_name(input, "graph");
+Value* Importer::value(Scope& scope, Edge from) {
+  if (from.is_control()) return nullptr;
+  if (auto given = scope.given.find(from.node); given != scope.given.end()) return given->second;
+  const std::vector<Value*>& results = scope.results[from.node];
+  if (scope.states[from.node] != Scope::State::imported) return effects_ ? nullptr : stand_in(scope, from);
+  if (static_cast<size_t>(from.port) >= results.size())
+    fail(ErrorKind::invalid_model, "", "{}:{} does not exist: the node has {} results",
+         printable(scope.nodes[from.node].name), from.port, results.size());
+  return results[static_cast<size_t>(from.port)];
 }
 
-Value* Importer::value(Scope& scope, const TensorName& name) {
-  if (name.index == kControl) return nullptr;
-  if (auto given = scope.given.find(name.node); given != scope.given.end()) return given->second;
-  const size_t index = scope.index.at(name.node);
-  const std::vector<Value*>& results = scope.results[index];
-  if (scope.states[index] != Scope::State::imported) return effects_ ? nullptr : stand_in(scope, index, name.index);
-  if (static_cast<size_t>(name.index) >= results.size())
-    fail(ErrorKind::invalid_model, "", "{}:{} does not exist: the node has {} results", printable(name.node),
-         name.index, results.size());
-  return results[static_cast<size_t>(name.index)];
-}
-
-Value* Importer::stand_in(Scope& scope, size_t node, int index) {
-  auto [found, fresh] = scope.stand_ins.try_emplace({node, index}, nullptr);
+Value* Importer::stand_in(Scope& scope, Edge from) {
+  auto [found, fresh] = scope.stand_ins.try_emplace(from, nullptr);
   if (!fresh) return found->second;
-  const ResultType told = result_type(scope.nodes[node], index, *model());
+  const ResultType told = result_type(scope.nodes[from.node], from.port, *model());
   const std::optional<DType> dtype = dtype_of(told.dtype);
   if (told.dtype != kDtInvalid && !dtype) return nullptr;
   Shape shape = Shape::unranked();
@@ -69,28 +62,21 @@ Value* Importer::stand_in(Scope& scope, size_t node, int index) {
 }
 
 /// Depth first over the nodes above `wanted`, with a stack of our own: graphs are deeper than call stacks.
-std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_view>& wanted) {
-  scope.states.assign(scope.nodes.size(), Scope::State::untouched);
-  scope.results.resize(scope.nodes.size());
-  std::vector<size_t> stack;
-  auto visit = [&](std::string_view input, std::string_view user) {
-    TensorName name = resolve(scope, input);
-    if ((name.index == kControl && !effects_) || scope.given.contains(name.node)) return;
-    auto found = scope.index.find(name.node);
-    if (found == scope.index.end())
-      fail(user.empty() ? ErrorKind::not_found : ErrorKind::invalid_model,
-           user.empty() ? model()->name() : printable(user), "'{}' is no node of the graph", printable(name.node));
-    Scope::State state = scope.states[found->second];
+std::vector<Value*> Importer::run(Scope& scope, const std::vector<Edge>& wanted) {
+  std::vector<uint32_t> stack;
+  auto visit = [&](Edge input, std::string_view user) {
+    if ((input.is_control() && !effects_) || scope.given.contains(input.node)) return;
+    const Scope::State state = scope.states[input.node];
     if (state == Scope::State::open)
       fail(ErrorKind::unsupported, printable(user), "is part of a circle through '{}'; loops must be While nodes",
-           printable(name.node));
-    if (state == Scope::State::untouched) stack.push_back(found->second);
+           printable(scope.nodes[input.node].name));
+    if (state == Scope::State::untouched) stack.push_back(input.node);
   };
   std::vector<Value*> values;
-  for (std::string_view root : wanted) {
+  for (Edge root : wanted) {
     visit(root, {});
     while (!stack.empty()) {
-      size_t index = stack.back();
+      const uint32_t index = stack.back();
       if (scope.states[index] == Scope::State::untouched) {
         scope.states[index] = Scope::State::open;
         const Node& node = scope.nodes[index];
@@ -102,17 +88,15 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<std::string_vi
       scope.states[index] = Scope::State::done;
       import_node(scope, index);
     }
-    const TensorName name = resolve(scope, root);
-    auto made = scope.index.find(name.node);
     // What runs for its effect alone has no result to give.
-    const bool nothing = effects_ && made != scope.index.end() && !scope.given.contains(name.node) &&
-                         scope.states[made->second] == Scope::State::imported && scope.results[made->second].empty();
-    values.push_back(nothing ? nullptr : value(scope, name));
+    const bool nothing = effects_ && !scope.given.contains(root.node) &&
+                         scope.states[root.node] == Scope::State::imported && scope.results[root.node].empty();
+    values.push_back(nothing ? nullptr : value(scope, root));
   }
   return values;
 }
 
-void Importer::import_node(Scope& scope, size_t index) {
+void Importer::import_node(Scope& scope, uint32_t index) {
   const Node& node = scope.nodes[index];
   std::string name = source_name(scope, node);
   std::string op = clean(node.op);
@@ -121,14 +105,13 @@ void Importer::import_node(Scope& scope, size_t index) {
     std::vector<Value*> inputs;
     std::vector<std::string> cuts;
     bool missing = false, unknown = false;
-    for (std::string_view text : node.inputs) {
-      TensorName from = resolve(scope, text);
-      if (from.index == kControl) continue;
+    for (Edge from : node.inputs) {
+      if (from.is_control()) continue;
       Value* input = value(scope, from);
       missing = missing || input == nullptr, unknown = unknown || unknowns_.contains(input);
       inputs.push_back(input);
       if (scope.level == 0 && !scope.given.contains(from.node) && (input == nullptr || constant_of(input) == nullptr))
-        cuts.push_back(fmt::format("{}:{}", clean(from.node), from.index));
+        cuts.push_back(clean(tensor_name(scope.nodes, from)));
     }
     if (missing && effects_) return;  // the reason is known already
     const std::string_view known = is_function(node.op) ? "PartitionedCall" : node.op;
@@ -151,10 +134,10 @@ void Importer::import_node(Scope& scope, size_t index) {
     problems_.refused(op, name,
                       Error(ErrorKind::invalid_model, "", "an operand or attribute has a size that cannot be"));
   }
-  if (scope.level == 0) failed_.push_back(node.name);
+  if (scope.level == 0) failed_.push_back(index);
 }
 
-void Importer::import_known(Scope& scope, size_t index, const Row& row, std::vector<Value*> inputs) {
+void Importer::import_known(Scope& scope, uint32_t index, const Row& row, std::vector<Value*> inputs) {
   const Node& node = scope.nodes[index];
   const std::string name = source_name(scope, node);
   auto made = [&](std::vector<Value*> from) { return build(scope, row, node, name, std::move(from)); };
@@ -189,22 +172,17 @@ void Importer::look_through(const Node& node, const std::string& prefix, int lev
   for (std::string_view name : called_by(node)) {
     const FunctionDef* function = library_.find(name);
     if (function == nullptr) continue;
-    const NodeIndex index = index_nodes(function->nodes, printable(name));
-    std::unordered_set<std::string_view> seen;
-    std::vector<std::string_view> pending;
-    for (const auto& [result, tensor] : function->returns) pending.push_back(tensor);
-    while (!pending.empty()) {
-      const std::string_view input = pending.back();
-      pending.pop_back();
-      const std::string_view wanted = input.substr(0, input.find(':'));
-      auto found = index.find(wanted);
-      if (found == index.end() || !seen.insert(wanted).second) continue;
-      const Node& inner = function->nodes[found->second];
+    if (function->fault) continue;
+    std::vector<uint32_t> results;
+    for (const FunctionArg& output : function->outputs) results.push_back(output.edge.node);
+    const std::vector<bool> needed = needed_by(results, function->nodes, Along::data);
+    for (size_t i = 0; i < needed.size(); ++i) {
+      const Node& inner = function->nodes[i];
+      if (!needed[i] || inner.op == "_Arg") continue;
       const std::string own = source_name(function->graph_names ? "" : prefix, inner);
       model()->charge(1024);
       if (find_row(inner.op) == nullptr && !is_function(inner.op)) problems_.unsupported(clean(inner.op), own, {});
       look_through(inner, own, level + 1);
-      pending.insert(pending.end(), inner.inputs.begin(), inner.inputs.end());
     }
   }
 }
@@ -269,9 +247,7 @@ Importer::Importer(const GraphDef& graph, Module& module) : graph_(graph), libra
   for (const Node& node : graph.nodes) owners_.emplace(clean(node.name), clean(node.name));
 }
 
-std::string Importer::source_name(const Scope& scope, const Node& node) {
-  return source_name(scope.body ? scope.prefix : "", node);
-}
+std::string Importer::source_name(const Scope& scope, const Node& node) { return source_name(scope.prefix, node); }
 
 std::string Importer::source_name(const std::string& prefix, const Node& node) {
   std::string own = clean(node.name);
@@ -286,11 +262,10 @@ SourceId Importer::source(const std::string& name, std::string_view op) {
   return found->second;
 }
 
-std::vector<Value*> Importer::import_graph(const std::vector<std::string>& tensors,
-                                           const std::unordered_map<std::string_view, Value*>& inputs,
-                                           Builder& builder) {
-  Scope scope{graph_.nodes, index_nodes(graph_.nodes, model()->name()), false, "", 0, builder, inputs, {}, {}};
-  return run(scope, {tensors.begin(), tensors.end()});
+std::vector<Value*> Importer::import_graph(const std::vector<Edge>& tensors,
+                                           const std::unordered_map<uint32_t, Value*>& inputs, Builder& builder) {
+  Scope scope{graph_.nodes, "", 0, builder, inputs};
+  return run(scope, tensors);
 }
 
 void Importer::explain_others(const GraphDef& original, const std::vector<TensorInfo>& inputs) {
@@ -307,6 +282,7 @@ void Importer::explain_others(const GraphDef& original, const std::vector<Tensor
 const FunctionDef& Importer::find_function(std::string_view name) const {
   const FunctionDef* function = library_.find(name);
   if (function == nullptr) fail(ErrorKind::invalid_model, "", "function '{}' is not in the file", printable(name));
+  function->check();
   return *function;
 }
 
@@ -318,29 +294,12 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
     fail(ErrorKind::invalid_model, "", "gives {} arguments to function '{}', which takes {}", args.size(),
          printable(name), function.inputs.size());
   model()->charge(64 * function.nodes.size());
-  Scope scope{function.nodes,
-              index_nodes(function.nodes, printable(name)),
-              !function.graph_names,
-              prefix,
-              level,
-              builder,
-              {},
-              {},
-              {}};
-  for (size_t i = 0; i < args.size(); ++i) scope.given.emplace(function.inputs[i].name, args[i]);
-  std::unordered_map<std::string_view, std::string_view> returns(function.returns.begin(), function.returns.end());
-  std::vector<std::string_view> wanted;
-  for (const FunctionArg& output : function.outputs) {
-    auto found = returns.find(output.name);
-    if (found == returns.end())
-      fail(ErrorKind::invalid_model, "", "function '{}' does not give its result '{}'", printable(name),
-           printable(output.name));
-    wanted.push_back(found->second);
-  }
-  std::vector<std::string> effects;
+  Scope scope{function.nodes, function.graph_names ? "" : prefix, level, builder, {}};
+  for (size_t i = 0; i < args.size(); ++i) scope.given.emplace(function.inputs[i].edge.node, args[i]);
+  std::vector<Edge> wanted;
+  for (const FunctionArg& output : function.outputs) wanted.push_back(output.edge);
   if (effects_)
-    for (const auto& [name, node] : function.control_returns) effects.push_back(fmt::format("^{}", node));
-  wanted.insert(wanted.end(), effects.begin(), effects.end());
+    for (const auto& [result, node] : function.control_returns) wanted.push_back({node, Edge::kControl});
   std::vector<Value*> results = run(scope, wanted);
   results.resize(function.outputs.size());
   if (std::find(results.begin(), results.end(), nullptr) != results.end()) throw AlreadyReported();

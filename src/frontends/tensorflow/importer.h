@@ -157,10 +157,10 @@ class Importer {
  public:
   Importer(const GraphDef& graph, Module& module);
 
-  /// Imports what `tensors` ("node:index") need into the builder's block; `inputs` are values for nodes by name. Null
-  /// values and stand-ins are where something above could not be imported.
-  std::vector<Value*> import_graph(const std::vector<std::string>& tensors,
-                                   const std::unordered_map<std::string_view, Value*>& inputs, Builder& builder);
+  /// Imports what `tensors` need into the builder's block; `inputs` are values in place of nodes. Null values and
+  /// stand-ins are where something above could not be imported.
+  std::vector<Value*> import_graph(const std::vector<Edge>& tensors, const std::unordered_map<uint32_t, Value*>& inputs,
+                                   Builder& builder);
   /// The results of a library function called on these arguments, its nodes named "<prefix>/<node>".
   std::vector<Value*> import_function(std::string_view name, const std::vector<Value*>& args, Builder& builder,
                                       const std::string& prefix, int level);
@@ -192,7 +192,7 @@ class Importer {
   /// Whether the value's type is a guess, as a node above it could not be imported.
   bool is_unknown(const Value* value) const { return unknowns_.contains(value); }
   /// Nodes of the graph itself (not of its functions) that could not be imported although what is above them could.
-  const std::vector<std::string_view>& failed() const { return failed_; }
+  const std::vector<uint32_t>& failed() const { return failed_; }
   Module& module() { return module_; }
   const GraphDef& graph() const { return graph_; }
   /// Those read so far, by the names of their nodes.
@@ -200,15 +200,14 @@ class Importer {
 
  private:
   struct Scope;
-  TensorName resolve(const Scope& scope, std::string_view input) const;
-  std::vector<Value*> run(Scope& scope, const std::vector<std::string_view>& wanted);
-  void import_node(Scope& scope, size_t index);
+  std::vector<Value*> run(Scope& scope, const std::vector<Edge>& wanted);
+  void import_node(Scope& scope, uint32_t index);
   std::vector<Value*> build(Scope& scope, const Row& row, const Node& node, const std::string& name,
                             std::vector<Value*> inputs);
-  Value* value(Scope& scope, const TensorName& name);
+  Value* value(Scope& scope, Edge from);
   /// What stands for a result of a node that could not be imported; null for handles.
-  Value* stand_in(Scope& scope, size_t node, int index);
-  void import_known(Scope& scope, size_t index, const Row& row, std::vector<Value*> inputs);
+  Value* stand_in(Scope& scope, Edge from);
+  void import_known(Scope& scope, uint32_t index, const Row& row, std::vector<Value*> inputs);
   /// The functions that a node calls, to the end of all calls, for ops that have no row.
   void look_through(const Node& node, const std::string& prefix, int level);
   std::vector<std::string_view> called_by(const Node& node) const;
@@ -224,7 +223,7 @@ class Importer {
   Problems problems_;
   Unknowns unknowns_;
   size_t guessed_calls_ = 0;  // of functions, with stand-ins among their results
-  std::vector<std::string_view> failed_;
+  std::vector<uint32_t> failed_;
   bool effects_ = false;
   std::unordered_set<const Value*> references_;
   std::unordered_map<const Value*, std::shared_ptr<ListState>> lists_;

@@ -77,19 +77,17 @@ const LookupTable& table_of(OpContext& c) {
   auto& tables = c.importer().tables();
   if (auto known = tables.find(name); known != tables.end()) return known->second;
   const GraphDef& graph = c.importer().graph();
-  const NodeIndex index = index_nodes(graph.nodes, graph.model->name());
   const Node* filler = nullptr;
   for (const Node& node : graph.nodes)
     if (fills_table(node.op) &&
-        origin(data_input(node, 0), graph.nodes, index, graph.model->name()).first->name == name)
+        graph.nodes[origin(data_input(node, 0), graph.nodes, graph.model->name()).node].name == name)
       filler = &node;
   if (filler == nullptr)
     c.refuse("nothing in the graph fills its table '{}'; convert the SavedModel, whose initialisers do",
              printable(name));
   Block scratch;
   Builder builder(scratch);
-  const std::vector<std::string> wanted{std::string(data_input(*filler, 1)), std::string(data_input(*filler, 2))};
-  const std::vector<Value*> found = c.importer().import_graph(wanted, {}, builder);
+  const auto found = c.importer().import_graph({data_input(*filler, 1), data_input(*filler, 2)}, {}, builder);
   if (found[0] == nullptr || found[1] == nullptr) throw AlreadyReported();
   const auto keys = computed(found[0]), values = computed(found[1]);
   if (!keys || !values) c.refuse("its table '{}' is filled with what only a run tells", printable(name));

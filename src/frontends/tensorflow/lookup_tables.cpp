@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <set>
 
-#include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/graph.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -73,20 +74,21 @@ class Column {
 class TableKeeper {
  public:
   TableKeeper(GraphDef& graph, const std::string& directory, const std::map<std::string, std::string>& assets)
-      : graph_(graph), model_(*graph.model), index_(index_nodes(graph.nodes, model_.name())), directory_(directory),
+      : graph_(graph), model_(*graph.model), names_(graph.nodes, model_.name()), directory_(directory),
         assets_(assets) {}
 
-  const Node* table_of(const Node& filler) const { return source(data_input(filler, 0)); }
+  uint32_t table_of(const Node& filler) const { return source(filler, 0); }
 
   /// A node that fills the table with constants.
-  Node import_of(const Node& table, std::string_view name, const TableContent& content) {
+  Node import_of(uint32_t table, std::string_view name, const TableContent& content) {
     Node node;
     node.name = name;
-    node.op = table.op.ends_with("V2") ? "LookupTableImportV2" : "LookupTableImport";
-    node.inputs = {table.name, constant(fmt::format("{}/keys", name), content.keys),
-                   constant(fmt::format("{}/values", name), content.values)};
+    node.op = graph_.nodes[table].op.ends_with("V2") ? "LookupTableImportV2" : "LookupTableImport";
+    node.inputs = {{table, 0},
+                   {constant(fmt::format("{}/keys", name), content.keys), 0},
+                   {constant(fmt::format("{}/values", name), content.values), 0}};
     for (auto [from, to] : {std::pair{"key_dtype", "Tin"}, std::pair{"value_dtype", "Tout"}})
-      if (const Attr* type = table.find(from)) node.attrs.push_back({to, type->value});
+      if (const Attr* type = graph_.nodes[table].find(from)) node.attrs.push_back({to, type->value});
     return node;
   }
 
@@ -118,10 +120,10 @@ class TableKeeper {
     return {keys.tensor(path), values.tensor(path)};
   }
 
-  std::vector<Node> take_constants() { return std::move(constants_); }
-
  private:
-  const Node* source(std::string_view input) const { return origin(input, graph_.nodes, index_, model_.name()).first; }
+  uint32_t source(const Node& node, size_t input) const {
+    return origin(data_input(node, input), graph_.nodes, model_.name()).node;
+  }
 
   DType type_of(const Node& table, const char* attr) const {
     const AttrValue value = attr_of(table, attr, Kind::type, model_);
@@ -131,21 +133,22 @@ class TableKeeper {
   }
 
   std::string path_of(const Node& filler) const {
-    const Node* path = source(data_input(filler, 1));
-    if (auto asset = assets_.find(std::string(path->name)); asset != assets_.end())
+    const Node& path = graph_.nodes[source(filler, 1)];
+    if (auto asset = assets_.find(std::string(path.name)); asset != assets_.end())
       return fmt::format("{}/assets/{}", directory_, asset->second);
-    const AttrValue value = attr_of(*path, "value", Kind::tensor, model_);
-    if (path->op != "Const" || value.kind == Kind::none)
+    const AttrValue value = attr_of(path, "value", Kind::tensor, model_);
+    if (path.op != "Const" || value.kind == Kind::none)
       fail(ErrorKind::unsupported, printable(filler.name), "the path of its file is computed, expected a constant");
-    const Tensor text = read_tensor(value, graph_.model, printable(path->name));
+    const Tensor text = read_tensor(value, graph_.model, printable(path.name));
     if (text.dtype() != kString || text.count() != 1)
       fail(ErrorKind::invalid_model, printable(filler.name), "the path of its file must be one string");
     return text.values<std::string>()[0];
   }
 
-  std::string_view constant(const std::string& wanted, const Tensor& value) {
+  /// The place of a new node.
+  uint32_t constant(const std::string& wanted, const Tensor& value) {
     std::string name = wanted;
-    while (index_.contains(name)) name += "_";
+    while (names_.find(name)) name += "_";
     Node node;
     node.name = model_.keep(std::move(name));
     node.op = "Const";
@@ -166,16 +169,15 @@ class TableKeeper {
       const std::string_view content = model_.keep(std::string(static_cast<const char*>(value.data()), value.bytes()));
       node.attrs.push_back(attr_tensor(model_, "value", type, value.dims(), content));
     }
-    constants_.push_back(node);
-    return constants_.back().name;
+    graph_.nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(graph_.nodes.size() - 1);
   }
 
   GraphDef& graph_;
   ModelBytes& model_;
-  NodeIndex index_;
+  NodeNames names_;
   const std::string& directory_;
   const std::map<std::string, std::string>& assets_;
-  std::vector<Node> constants_;
 };
 
 }  // namespace
@@ -191,52 +193,47 @@ bool fills_table(std::string_view op) {
 }
 
 void read_table_files(GraphDef& graph) {
-  std::vector<std::string> all;
-  bool files = false;
-  for (const Node& node : graph.nodes) {
-    all.emplace_back(node.name);
-    files |= node.op.starts_with("InitializeTableFromTextFile");
-  }
+  const bool files = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                 [](const Node& node) { return node.op.starts_with("InitializeTableFromTextFile"); });
+  std::vector<uint32_t> all(graph.nodes.size());
+  std::iota(all.begin(), all.end(), 0u);
   if (files) keep_tables(graph, all, "", {}, [](const Node&) { return std::nullopt; });
 }
 
-void keep_tables(GraphDef& graph, std::vector<std::string>& roots, const std::string& directory,
+void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::string& directory,
                  const std::map<std::string, std::string>& assets,
                  const std::function<std::optional<TableContent>(const Node& table)>& stored) {
-  GraphDef needed = graph;
-  prune(needed, roots);
-  std::set<std::string_view> used;
-  for (const Node& node : needed.nodes)
-    if (makes_table(node.op)) used.insert(node.name);
+  const std::vector<bool> needed = needed_by(roots, graph.nodes, Along::all);
+  const auto count = static_cast<uint32_t>(graph.nodes.size());
+  std::set<uint32_t> used;
+  for (uint32_t i = 0; i < count; ++i)
+    if (needed[i] && makes_table(graph.nodes[i].op)) used.insert(i);
   if (!used.empty()) {
     TableKeeper keeper(graph, directory, assets);
-    std::vector<Node> made;
-    for (const Node& node : graph.nodes) {  // a table that grows is what the checkpoint has of it
-      if (!used.contains(node.name)) continue;
-      const auto content = stored(node);
-      if (!content) continue;
-      made.push_back(keeper.import_of(node, graph.model->keep(fmt::format("{}/restored", node.name)), *content));
-      used.erase(node.name);
-    }
-    std::vector<std::pair<size_t, Node>> fillers;
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      if (!fills_table(node.op)) continue;
-      const Node* table = keeper.table_of(node);
-      if (!used.contains(table->name)) continue;
-      const bool file = node.op.starts_with("InitializeTableFromTextFile");
-      fillers.emplace_back(i, file ? keeper.import_of(*table, node.name, keeper.read_file(*table, node)) : node);
-      std::erase_if(fillers.back().second.inputs, [](std::string_view input) { return input.starts_with('^'); });
+    std::erase_if(used, [&](uint32_t table) {  // one that grows is what the checkpoint has of it
+      const auto content = stored(graph.nodes[table]);
+      if (!content) return false;
+      const std::string_view name = graph.model->keep(fmt::format("{}/restored", graph.nodes[table].name));
+      Node filler = keeper.import_of(table, name, *content);
+      roots.push_back(static_cast<uint32_t>(graph.nodes.size()));
+      graph.nodes.push_back(std::move(filler));
+      return true;
+    });
+    std::vector<std::pair<uint32_t, Node>> fillers;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!fills_table(graph.nodes[i].op)) continue;
+      Node node = graph.nodes[i];
+      const uint32_t table = keeper.table_of(node);
+      if (!used.contains(table)) continue;
+      if (node.op.starts_with("InitializeTableFromTextFile"))
+        node = keeper.import_of(table, node.name, keeper.read_file(graph.nodes[table], node));
+      std::erase_if(node.inputs, [](Edge input) { return input.is_control(); });
+      fillers.emplace_back(i, std::move(node));
     }
     for (auto& [place, node] : fillers) {
-      roots.emplace_back(node.name);
+      roots.push_back(place);
       graph.nodes[place] = std::move(node);
     }
-    for (Node& node : made) {
-      roots.emplace_back(node.name);
-      graph.nodes.push_back(std::move(node));
-    }
-    for (Node& node : keeper.take_constants()) graph.nodes.push_back(std::move(node));
   }
   prune(graph, roots);
 }

@@ -26,8 +26,8 @@ struct TableContent {
 
 /// Keeps what the nodes `roots` need, and what fills the tables among it, as nodes that import constants or nodes of the
 /// graph. `assets` are files in the folder "assets" by the node that gives their path; `stored` is what the checkpoint has
-/// of a table. `roots` gets the names of those nodes. Throws Error.
-void keep_tables(GraphDef& graph, std::vector<std::string>& roots, const std::string& directory,
+/// of a table. `roots`, which are places, gets those nodes as well and becomes the new places. Throws Error.
+void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::string& directory,
                  const std::map<std::string, std::string>& assets,
                  const std::function<std::optional<TableContent>(const Node& table)>& stored);
 

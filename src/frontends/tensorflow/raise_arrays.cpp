@@ -2,7 +2,6 @@
 // in a loop above all, and finds the same one each time; a loop that was raised takes in what was there before it.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "frontends/tensorflow/flow.h"
 
@@ -11,50 +10,43 @@ namespace {
 
 class Hoisting {
  public:
-  explicit Hoisting(Raising& raising) : raising_(raising), flow_(raising.graph.nodes, raising.effects) {}
+  explicit Hoisting(Raising& raising) : raising_(raising), flow_{raising.graph.nodes, raising.effects} {}
 
   void run() {
-    const size_t count = flow_.nodes.size();
-    for (size_t i = 0; i < count; ++i)
+    const auto count = static_cast<uint32_t>(flow_.nodes.size());
+    for (uint32_t i = 0; i < count; ++i)
       if (flow_.nodes[i].op == "TensorArrayGradV3") replace(i);
   }
 
  private:
   /// Handle and flow of the gradient, under the same name: the flow is what comes in.
-  void replace(size_t i) {
+  void replace(uint32_t i) {
     const AttrValue source = attr_of(flow_.nodes[i], "source", AttrValue::Kind::text, *raising_.graph.model);
-    const End handle = gradient_of(flow_.data(i, 0), source.text);
-    const End flow = flow_.data(i, 1);
+    const Edge handle = gradient_of(flow_.data(i, 0), source.text);
+    const Edge flow = flow_.data(i, 1);
     Node& node = flow_.nodes[i];
     node.op = "IdentityN";
     node.attrs.clear();
-    node.inputs = {handle.text, flow.text};
-    flow_.resolve(i);
+    node.inputs = {handle, flow};
   }
 
   /// The gradient's handle where `handle` is: made beside the array, handed on as the array is.
-  End gradient_of(const End handle, std::string_view source) {
-    const auto key = std::tuple(handle.node, handle.index, source);
+  Edge gradient_of(Edge handle, std::string_view source) {
+    const auto key = std::pair(handle, source);
     if (auto found = made_.find(key); found != made_.end()) return found->second;
-    const Node& original = flow_.nodes[handle.node];
-    const bool array = original.op == "TensorArrayV3";
-    if (!array && original.op != "Identity" && !flow_.at(handle, "Enter") && !flow_.at(handle, "Switch"))
-      fail(ErrorKind::unsupported, printable(original.name), "hands on a TensorArray that has a gradient");
-    Node made = original;
-    made.name = raising_.fresh(original.name, fmt::format("{}%{}", last_part(original.name), source));
+    Node made = flow_.nodes[handle.node];
+    const bool array = made.op == "TensorArrayV3";
+    if (!array && made.op != "Identity" && !flow_.at(handle, "Enter") && !flow_.at(handle, "Switch"))
+      fail(ErrorKind::unsupported, printable(made.name), "hands on a TensorArray that has a gradient");
+    made.name = raising_.fresh(made.name, fmt::format("{}%{}", last_part(made.name), source));
     if (array) {
       made.op = kArrayGradient;
-      made.inputs = {original.name};
+      made.inputs = {{handle.node, 0}};
     } else {
-      const End before = flow_.data(handle.node, 0);
-      const End from = gradient_of(before, source);
-      std::replace(made.inputs.begin(), made.inputs.end(), before.text, from.text);
+      const Edge before = flow_.data(handle.node, 0);
+      std::replace(made.inputs.begin(), made.inputs.end(), before, gradient_of(before, source));
     }
-    std::string_view text =
-        handle.index <= 0 ? made.name : raising_.keep(fmt::format("{}:{}", made.name, handle.index));
-    const End end{flow_.nodes.size(), handle.index, text};
-    flow_.add(std::move(made));
-    return made_[key] = end;
+    return made_[key] = {flow_.add(std::move(made)), handle.port};
   }
 
   static std::string_view last_part(std::string_view name) {
@@ -64,7 +56,7 @@ class Hoisting {
 
   Raising& raising_;
   Flow flow_;
-  std::map<std::tuple<size_t, int, std::string_view>, End> made_;
+  std::map<std::pair<Edge, std::string_view>, Edge> made_;
 };
 
 }  // namespace

@@ -9,15 +9,15 @@ namespace {
 struct Frame {
   size_t parent = 0;
   int depth = 0;
-  std::vector<size_t> enters, merges, exits;
-  std::vector<size_t> effects;  // nodes that run whether a result depends on them or not
-  std::optional<size_t> condition;
+  std::vector<uint32_t> enters, merges, exits;
+  std::vector<uint32_t> effects;  // nodes that run whether a result depends on them or not
+  std::optional<uint32_t> condition;
 };
 
 /// The Whiles of a graph.
 class Loops {
  public:
-  explicit Loops(Raising& raising) : raising_(raising), flow_(raising.graph.nodes, raising.effects) {}
+  explicit Loops(Raising& raising) : raising_(raising), flow_{raising.graph.nodes, raising.effects} {}
 
   void run() {
     std::vector<Frame> frames = find_frames();
@@ -27,37 +27,35 @@ class Loops {
                      [&](size_t a, size_t b) { return frames[a].depth > frames[b].depth; });
     for (size_t i : inner_first) raise(frames[i], frames);
     // What stood inside loops is in their functions now.
-    std::vector<Node> outside;
-    for (size_t i = 0; i < flow_.nodes.size(); ++i)
-      if (!inside_[i]) outside.push_back(std::move(flow_.nodes[i]));
-    raising_.graph.nodes = std::move(outside);
+    inside_.flip();
+    keep_nodes(flow_.nodes, inside_);
   }
 
  private:
-  const Node& node(size_t i) const { return flow_.nodes[i]; }
+  const Node& node(uint32_t i) const { return flow_.nodes[i]; }
 
   /// Constants inside a loop have no input that tells so: a value may seem to enter an inner loop from outside. The
   /// deepest of the values that enter tells, hence another look as long as a frame turns out to lie deeper.
   std::vector<Frame> find_frames() {
     std::vector<Frame> frames(1);
     std::map<std::string_view, size_t> known;
-    const std::vector<size_t> order = flow_.order();
+    const std::vector<uint32_t> order = flow_.order();
     while (visit_frames(order, frames, known)) {
     }
     return frames;
   }
 
-  bool visit_frames(const std::vector<size_t>& order, std::vector<Frame>& frames,
+  bool visit_frames(const std::vector<uint32_t>& order, std::vector<Frame>& frames,
                     std::map<std::string_view, size_t>& known) {
     bool deeper = false;
     std::vector<size_t> frame_of(flow_.nodes.size(), 0);
     inside_.assign(flow_.nodes.size(), false);
     for (Frame& frame : frames) frame = {frame.parent, frame.depth, {}, {}, {}, {}, {}};
-    for (size_t i : order) {
+    for (uint32_t i : order) {
       size_t frame = 0;
-      for (const End& end : flow_.inputs[i])
-        if ((end.index != kControl || raising_.effects) && frames[frame_of[end.node]].depth > frames[frame].depth)
-          frame = frame_of[end.node];
+      for (Edge input : node(i).inputs)
+        if ((!input.is_control() || raising_.effects) && frames[frame_of[input.node]].depth > frames[frame].depth)
+          frame = frame_of[input.node];
       if (is_op(node(i), "Exit")) {
         if (frame == 0) fail(ErrorKind::invalid_model, printable(node(i).name), "leaves a loop that it is not in");
         frames[frame].exits.push_back(i);
@@ -89,14 +87,14 @@ class Loops {
   }
 
   /// A Switch that ends the loop, and not a conditional in it.
-  bool is_of_loop(const End& end) const {
-    return flow_.at(end, "Switch") && flow_.at(flow_.behind(flow_.data(end.node, 1)), "LoopCond");
+  bool is_of_loop(Edge edge) const {
+    return flow_.at(edge, "Switch") && flow_.at(flow_.behind(flow_.data(edge.node, 1)), "LoopCond");
   }
 
-  /// Whether `end` is, behind identities, what the round started with.
-  bool hands_on(const End& end, size_t merge) const {
-    const End& from = flow_.behind(end);
-    return flow_.at(from, "Switch") && from.index == 1 && flow_.data(from.node, 0).node == merge;
+  /// Whether the tensor is, behind identities, what the round started with.
+  bool hands_on(Edge edge, uint32_t merge) const {
+    const Edge from = flow_.behind(edge);
+    return flow_.at(from, "Switch") && from.port == 1 && flow_.data(from.node, 0).node == merge;
   }
 
   void raise(const Frame& frame, std::vector<Frame>& frames) {
@@ -106,34 +104,33 @@ class Loops {
     loop.name = raising_.fresh(node(*frame.condition).name, "While");
     loop.op = "While";
     auto& raised = raising_.graph.raised[loop.name];
-    auto absorb = [&](size_t i) { raised.emplace_back(node(i).name, node(i).op); };
+    auto absorb = [&](uint32_t i) { raised.emplace_back(node(i).name, node(i).op); };
     absorb(*frame.condition);
-    std::set<std::string_view> waits;
-    std::map<size_t, size_t> numbers;  // Merge or Enter -> which value of the loop
-    auto argument = [&](const End& end) -> std::optional<std::string_view> {
-      size_t at = end.node;
-      if (is_of_loop(end)) at = flow_.data(at, 0).node;
-      return numbers.contains(at) ? std::optional(node(at).name) : std::nullopt;
+    std::set<uint32_t> waits;
+    std::map<uint32_t, size_t> numbers;  // Merge or Enter -> which value of the loop
+    auto argument = [&](Edge edge) -> std::optional<size_t> {
+      const auto found = numbers.find(is_of_loop(edge) ? flow_.data(edge.node, 0).node : edge.node);
+      return found == numbers.end() ? std::nullopt : std::optional(found->second);
     };
-    auto place = [&](const End& end) {
-      if (argument(end)) return Body::Place::argument;
-      return inside_[end.node] ? Body::Place::inside : Body::Place::outside;
+    auto place = [&](Edge edge) {
+      if (argument(edge)) return Body::Place::argument;
+      return inside_[edge.node] ? Body::Place::inside : Body::Place::outside;
     };
     Body body(flow_, raising_, raising_.fresh(loop.name, "%body"), argument, place);
     Body condition(flow_, raising_, raising_.fresh(loop.name, "%cond"), argument, place);
-    auto carry = [&](size_t at, size_t enter) {
+    auto carry = [&](uint32_t at, uint32_t enter) {
       numbers.emplace(at, loop.inputs.size());
-      loop.inputs.push_back(flow_.data(enter, 0).text);
-      for (const End& end : flow_.inputs[enter])
-        if (end.index == kControl && raising_.effects) waits.insert(end.text);
-      body.add_argument(node(at).name);
-      condition.add_argument(node(at).name);
+      loop.inputs.push_back(flow_.data(enter, 0));
+      for (Edge input : node(enter).inputs)
+        if (input.is_control() && raising_.effects) waits.insert(input.node);
+      add_argument(body.function, node(at).name);
+      add_argument(condition.function, node(at).name);
       absorb(at);
     };
-    std::set<size_t> starts;
-    for (size_t merge : frame.merges) {
-      const size_t next = *flow_.next_of(merge);
-      const End& start = flow_.data(merge, flow_.data(merge, 0).node == next ? 1 : 0);
+    std::set<uint32_t> starts;
+    for (uint32_t merge : frame.merges) {
+      const uint32_t next = *flow_.next_of(merge);
+      const Edge start = flow_.data(merge, flow_.data(merge, 0).node == next ? 1 : 0);
       if (!flow_.at(start, "Enter"))
         fail(ErrorKind::unsupported, printable(node(merge).name), "begins a loop with a value that does not enter it");
       carry(merge, start.node);
@@ -141,19 +138,19 @@ class Loops {
       absorb(next);
       starts.insert(start.node);
     }
-    std::vector<size_t> invariants;
-    for (size_t enter : frame.enters)
-      if (!starts.contains(enter)) {
-        carry(enter, enter);
-        invariants.push_back(enter);
-      }
-    for (size_t merge : frame.merges) {
-      const End& result = flow_.data(*flow_.next_of(merge), 0);
-      body.add_result(hands_on(result, merge) ? node(merge).name : body.inner(result));
+    for (uint32_t enter : frame.enters)
+      if (!starts.contains(enter)) carry(enter, enter);
+    for (uint32_t merge : frame.merges) {
+      const Edge result = flow_.data(*flow_.next_of(merge), 0);
+      if (hands_on(result, merge))
+        body.add_argument_as_result(numbers.at(merge));
+      else
+        body.add_result(result);
     }
-    for (size_t enter : invariants) body.add_result(node(enter).name);
-    condition.add_result(condition.inner(flow_.data(*frame.condition, 0)));
-    for (size_t effect : frame.effects) body.add_effect(effect);
+    for (size_t invariant = frame.merges.size(); invariant < loop.inputs.size(); ++invariant)
+      body.add_argument_as_result(invariant);
+    condition.add_result(flow_.data(*frame.condition, 0));
+    for (uint32_t effect : frame.effects) body.add_effect(effect);
     for (Body* part : {&condition, &body}) {
       FunctionDef function = part->finish();
       waits.insert(part->waits().begin(), part->waits().end());
@@ -162,19 +159,19 @@ class Loops {
       loop.attrs.push_back({part == &body ? "body" : "cond", raising_.keep(attr_function(function.name))});
       raising_.graph.functions.push_back(std::move(function));
     }
-    loop.inputs.insert(loop.inputs.end(), waits.begin(), waits.end());
-    for (size_t exit : frame.exits) {
-      const End& from = flow_.data(exit, 0);
+    for (uint32_t wait : waits) loop.inputs.push_back({wait, Edge::kControl});
+    const auto at = static_cast<uint32_t>(flow_.nodes.size());
+    for (uint32_t exit : frame.exits) {
+      const Edge from = flow_.data(exit, 0);
       auto found = flow_.at(from, "Switch") ? numbers.find(flow_.data(from.node, 0).node) : numbers.end();
       if (found == numbers.end())
         fail(ErrorKind::unsupported, printable(node(exit).name), "leaves a loop with a value that does not go round");
       absorb(from.node);
-      flow_.nodes[exit].inputs = {raising_.keep(fmt::format("{}:{}", loop.name, found->second))};
+      flow_.nodes[exit].inputs = {{at, static_cast<int32_t>(found->second)}};
     }
-    if (frame.parent != 0 && raising_.has_effects(loop)) frames[frame.parent].effects.push_back(flow_.nodes.size());
+    if (frame.parent != 0 && raising_.has_effects(loop)) frames[frame.parent].effects.push_back(at);
     flow_.add(std::move(loop));
     inside_.push_back(frame.depth > 1);
-    for (size_t exit : frame.exits) flow_.resolve(exit);
   }
 
   Raising& raising_;

@@ -19,7 +19,6 @@ struct Frozen {
   friend auto operator<=>(const Frozen&, const Frozen&) = default;
 };
 
-using Reference = std::pair<std::string_view, int>;  // node, result
 using FrozenResults = std::vector<std::optional<Frozen>>;
 
 struct NewFunction {
@@ -65,10 +64,10 @@ class Freezer {
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
-    std::map<Reference, Frozen> frozen;
-    for (Node& node : nodes)
-      if (is_variable(node)) frozen[{node.name, 0}] = make_constant(node);
-    rewrite(nodes, frozen, false, 0);
+    std::map<Edge, Frozen> frozen;
+    for (uint32_t i = 0; i < nodes.size(); ++i)
+      if (is_variable(nodes[i])) frozen[{i, 0}] = make_constant(nodes[i]);
+    rewrite(nodes, frozen, 0);
     graph_.nodes = std::move(nodes);
     for (FunctionDef& function : new_functions_) graph_.functions.push_back(std::move(function));
   }
@@ -89,71 +88,59 @@ class Freezer {
     return {type, value.dims()};
   }
 
-  Reference reference(std::string_view input, const std::vector<Node>& nodes, const NodeIndex& index, bool body) {
-    TensorName name = body ? resolve_body_input(input, nodes, index, library_) : parse_tensor_name(input, "graph");
-    return {name.node, name.index};
-  }
-
   /// Follows variables through the nodes that hand them on, then rewrites every node that has one among its inputs.
-  void rewrite(std::vector<Node>& nodes, std::map<Reference, Frozen>& frozen, bool body, int level) {
+  void rewrite(std::vector<Node>& nodes, std::map<Edge, Frozen>& frozen, int level) {
     if (frozen.empty()) return;
-    NodeIndex index = index_nodes(nodes, "graph");
-    std::map<Reference, std::vector<std::pair<size_t, int>>> users;  // node, number among its data inputs
-    std::vector<std::vector<Reference>> inputs(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      model_.charge(nodes[i].inputs.size() * 96);
-      for (std::string_view input : nodes[i].inputs) {
-        if (input.starts_with('^')) continue;
-        Reference from = reference(input, nodes, index, body);
-        users[from].emplace_back(i, static_cast<int>(inputs[i].size()));
-        inputs[i].push_back(from);
-      }
-    }
-    std::vector<Reference> pending;
-    for (const auto& [from, what] : frozen) pending.push_back(from);
-    while (!pending.empty()) {
-      Reference from = pending.back();
-      pending.pop_back();
-      Frozen what = frozen.at(from);
-      for (auto [user, number] : users[from]) {
-        const Node& node = nodes[user];
-        if (!hands_on(node.op)) continue;
-        bool two = node.op == "Switch" || node.op == "RefSwitch";
-        for (int result = two ? 0 : number; result <= (two ? 1 : number); ++result)
-          if (frozen.emplace(Reference(node.name, result), what).second) pending.push_back({node.name, result});
-      }
-    }
+    follow(nodes, frozen);
     std::vector<Node> extra;
-    std::set<std::string_view> changed;
-    for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto first_extra = static_cast<uint32_t>(nodes.size());
+    for (Node& node : nodes) {
       FrozenResults given;
-      for (const Reference& from : inputs[i]) {
-        auto found = frozen.find(from);
+      for (Edge input : node.inputs) {
+        if (input.is_control()) continue;
+        auto found = frozen.find(input);
         given.push_back(found == frozen.end() ? std::nullopt : std::optional(found->second));
       }
       if (std::none_of(given.begin(), given.end(), [](const auto& what) { return what.has_value(); })) continue;
-      std::string_view old_op = nodes[i].op;
-      rewrite_user(nodes[i], given, extra, body, level);
-      if (nodes[i].op != old_op) changed.insert(nodes[i].name);
+      std::string_view old_op = node.op;
+      rewrite_user(node, given, extra, first_extra, level);
+      if (node.op != old_op) node.result = "output";  // as all that take the place of reads call it
     }
-    if (body) rename_results(nodes, changed);
     nodes.insert(nodes.end(), extra.begin(), extra.end());
   }
 
-  /// In a body, results go by name: those that took the place of reads are all called "output".
-  void rename_results(std::vector<Node>& nodes, const std::set<std::string_view>& changed) {
-    for (Node& node : nodes)
-      for (std::string_view& input : node.inputs) rename(input, changed);
-  }
-  void rename(std::string_view& input, const std::set<std::string_view>& changed) {
-    size_t first = input.find(':');
-    if (first == std::string_view::npos || !changed.contains(input.substr(0, first))) return;
-    size_t second = input.find(':', first + 1);
-    std::string_view number = second == std::string_view::npos ? ":0" : input.substr(second);
-    input = model_.keep(fmt::format("{}:output{}", input.substr(0, first), number));
+  void follow(const std::vector<Node>& nodes, std::map<Edge, Frozen>& frozen) {
+    const Users users(nodes);
+    model_.charge(96 * users.count());
+    std::vector<uint32_t> pending;
+    std::vector<bool> queued(nodes.size(), false);
+    auto queue_users = [&](uint32_t node) {
+      for (const auto [user, port] : users.of(node)) {
+        if (queued[user] || !hands_on(nodes[user].op) || !frozen.contains({node, port})) continue;
+        queued[user] = true;
+        pending.push_back(user);
+      }
+    };
+    for (const auto& [from, what] : frozen) queue_users(from.node);
+    while (!pending.empty()) {
+      const uint32_t at = pending.back();
+      pending.pop_back();
+      queued[at] = false;
+      const bool two = nodes[at].op == "Switch" || nodes[at].op == "RefSwitch";
+      bool more = false;
+      int32_t number = 0;
+      for (Edge input : nodes[at].inputs) {
+        if (input.is_control()) continue;
+        if (auto found = frozen.find(input); found != frozen.end())
+          for (int32_t result = two ? 0 : number; result <= (two ? 1 : number); ++result)
+            more |= frozen.emplace(Edge{at, result}, found->second).second;
+        ++number;
+      }
+      if (more) queue_users(at);
+    }
   }
 
-  void rewrite_user(Node& node, const FrozenResults& given, std::vector<Node>& extra, bool body, int level) {
+  void rewrite_user(Node& node, const FrozenResults& given, std::vector<Node>& extra, uint32_t first_extra, int level) {
     if (writes(node.op))
       fail(ErrorKind::unsupported, printable(node.name),
            "{} writes a variable while the model runs; a frozen graph cannot hold state", printable(node.op));
@@ -169,7 +156,7 @@ class Freezer {
       node.attrs = {{"T", type}};
     } else if (node.op == "ResourceGather") {
       AttrValue batch = attr_of(node, "batch_dims", Kind::integer, model_);
-      gather_axis(node, static_cast<int32_t>(batch.integer), extra, body);
+      gather_axis(node, static_cast<int32_t>(batch.integer), extra, first_extra);
       node.op = "GatherV2";
       drop_attr(node, "validate_indices");
       drop_attr(node, "dtype");
@@ -222,14 +209,14 @@ class Freezer {
     set_attr(node, name, model_.keep(attr_types(types)));
   }
 
-  void gather_axis(Node& node, int32_t axis, std::vector<Node>& extra, bool body) {
+  void gather_axis(Node& node, int32_t axis, std::vector<Node>& extra, uint32_t first_extra) {
     Node constant;
     constant.name = model_.keep(fmt::format("{}/axis", node.name));
     constant.op = "Const";
     std::string_view content = model_.keep(std::string(reinterpret_cast<const char*>(&axis), sizeof(axis)));
     constant.attrs = {{"dtype", model_.keep(attr_type(kDtInt32))}, attr_tensor(model_, "value", kDtInt32, {}, content)};
-    auto control = std::find_if(node.inputs.begin(), node.inputs.end(), [](auto in) { return in.starts_with('^'); });
-    node.inputs.insert(control, body ? model_.keep(fmt::format("{}:output:0", constant.name)) : constant.name);
+    auto control = std::find_if(node.inputs.begin(), node.inputs.end(), [](Edge in) { return in.is_control(); });
+    node.inputs.insert(control, {first_extra + static_cast<uint32_t>(extra.size()), 0});
     extra.push_back(std::move(constant));
   }
 
@@ -288,6 +275,7 @@ class Freezer {
     if (original == nullptr)
       fail(ErrorKind::invalid_model, printable(caller.name), "calls function '{}', which the file does not hold",
            printable(name));
+    original->check();
     model_.charge(4 * original->raw.size() + 4096);
     FunctionDef function = *original;
     function.raw = {};
@@ -295,32 +283,18 @@ class Freezer {
     if (function.inputs.size() < args.size())
       fail(ErrorKind::invalid_model, printable(caller.name), "gives {} arguments to function {}, which takes {}",
            args.size(), printable(name), function.inputs.size());
-    std::map<Reference, Frozen> frozen;
+    std::map<Edge, Frozen> frozen;
     for (size_t i = 0; i < args.size(); ++i) {
       if (!args[i]) continue;
       function.inputs[i].type = args[i]->type;
-      frozen[{function.inputs[i].name, 0}] = *args[i];
+      frozen[function.inputs[i].edge] = *args[i];
     }
     NewFunction made{function.name, {}};
-    NodeIndex index = index_nodes(function.nodes, printable(name));
-    std::vector<Reference> returned;
-    for (const FunctionArg& output : function.outputs) {
-      auto found = std::find_if(function.returns.begin(), function.returns.end(),
-                                [&](const auto& entry) { return entry.first == output.name; });
-      returned.push_back(found == function.returns.end() ? Reference()
-                                                         : reference(found->second, function.nodes, index, true));
-    }
-    std::vector<std::string_view> ops;
-    for (const Node& node : function.nodes) ops.push_back(node.op);
-    rewrite(function.nodes, frozen, true, level + 1);
-    std::set<std::string_view> changed;
-    for (size_t i = 0; i < ops.size(); ++i)
-      if (function.nodes[i].op != ops[i]) changed.insert(function.nodes[i].name);
-    for (auto& [result, from] : function.returns) rename(from, changed);
-    for (size_t i = 0; i < returned.size(); ++i) {
-      auto found = frozen.find(returned[i]);
+    rewrite(function.nodes, frozen, level + 1);
+    for (FunctionArg& output : function.outputs) {
+      auto found = frozen.find(output.edge);
       made.results.push_back(found == frozen.end() ? std::nullopt : std::optional(found->second));
-      if (found != frozen.end()) function.outputs[i].type = found->second.type;
+      if (found != frozen.end()) output.type = found->second.type;
     }
     new_functions_.push_back(std::move(function));
     return specialised_[{name, args}] = made;
