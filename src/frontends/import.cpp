@@ -58,8 +58,12 @@ std::vector<bool> data_nodes(const tensorflow::GraphDef& graph, const tensorflow
   return found;
 }
 
-/// Results that have a meaning inside TensorFlow alone: what a kernel keeps for its gradient, and statistics of training.
-bool is_beside(std::string_view result) {
+/// Results that have a meaning inside TensorFlow alone: what a kernel keeps for its gradient, statistics of training, and
+/// vectors of a factorisation that was told not to compute them.
+bool is_beside(const tensorflow::Node& node, std::string_view result, ModelBytes& model) {
+  if (result == "u" || result == "v")
+    for (const char* attr : {"compute_uv", "compute_v"})
+      if (const tensorflow::Attr* computed = node.find(attr)) return tensorflow::decode(*computed, model).integer == 0;
   return result.find("reserve") != std::string_view::npos || result.starts_with("batch_") || result == "value_index";
 }
 
@@ -93,7 +97,8 @@ std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, cons
     if (std::all_of(readers.begin(), readers.end(), [](tensorflow::Edge user) { return user.is_control(); })) {
       const std::vector<std::string_view> results = tensorflow::result_names(node, library);
       for (size_t i = 0; i < results.size(); ++i)
-        if (!is_beside(results[i])) (data[at] ? ends : others).push_back({at, static_cast<int32_t>(i)});
+        if (!is_beside(node, results[i], *graph.model))
+          (data[at] ? ends : others).push_back({at, static_cast<int32_t>(i)});
     } else if (data[at] && is_one_of(node.op, {"Split", "SplitV", "Unpack", "TopK", "TopKV2"})) {
       tell_unread(node, tensorflow::result_names(node, library).size(), readers, options);
     }

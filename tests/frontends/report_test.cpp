@@ -71,6 +71,20 @@ TEST(GraphEnds, AllResultsOfANodeThatNothingReadsAreOutputs) {
             (Texts{"n f32[2, 6]", "n:1 f32[2, 6]"}));
 }
 
+TEST(GraphEnds, VectorsThatAreNotComputedAreNoOutputsAndEmptyWhereNamed) {
+  const std::string svd = R"(node { name: "d" op: "Svd" input: "r" attr { key: "T" value { type: DT_FLOAT } }
+                               attr { key: "compute_uv" value { b: $ } } })";
+  auto with = [&](const char* computed) { return std::string(svd).replace(svd.find('$'), 1, computed); };
+  EXPECT_EQ(outputs_of(with("false")), Texts{"d f32[2]"});
+  EXPECT_EQ(outputs_of(with("false"), nullptr, {"d:0", "d:1", "d:2"}),
+            (Texts{"d f32[2]", "d:1 f32[0]", "d:2 f32[0]"}));  // the shape rule of TensorFlow
+  EXPECT_EQ(outputs_of(with("true")), (Texts{"d f32[2]", "d:1 f32[2, 2]", "d:2 f32[6, 2]"}));
+  EXPECT_EQ(
+      outputs_of(R"(node { name: "q" op: "MatMul" input: "r" input: "r" attr { key: "transpose_b" value { b: true } } }
+                          node { name: "e" op: "SelfAdjointEigV2" input: "q" attr { key: "compute_v" value { b: false } } })"),
+      Texts{"e f32[2]"});
+}
+
 TEST(GraphEnds, ResultsBesideOnesThatAreReadAreNoOutputsAndTold) {
   std::vector<std::string> notes;
   EXPECT_EQ(

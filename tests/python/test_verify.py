@@ -172,3 +172,21 @@ def test_a_failure_of_the_framework_is_one_sentence(command, tmp_path):
     done = command("cairn", "verify", "good.pb", "--against", "bad.pb")
     assert done.returncode == 1 and len(done.stderr.strip().splitlines()) <= 2
     assert re.search(r"could not run it: .*y.*(incompatible|size)", done.stderr), done.stderr
+
+
+def test_a_graph_that_ends_in_singular_values_has_no_vectors_that_it_does_not_compute(command, tmp_path):
+    """TensorFlow's shape rule makes them empty; its kernel leaves a number there that nothing was written to."""
+
+    def build(tf, tf1):
+        x = tf1.placeholder(tf.float32, [2, 3, 5], name="x")
+        results = [*tf.raw_ops.Svd(input=x, compute_uv=False, name="d"), *tf.raw_ops.SelfAdjointEigV2(input=x[..., :3], compute_v=False, name="e")]
+        assert [list(result.shape) for result in results] == [[2, 3], [0], [0], [2, 3], [0]]
+
+    graph_of(build, tmp_path / "m.pb")
+    shown = json.loads(command("cairn", "show", "m.pb", "--json").stdout)
+    assert [(port["name"], port["type"]) for port in shown["outputs"]] == [("d", "f32[2, 3]"), ("e", "f32[2, 3]")]
+    assert command("cairn", "convert", "m.pb", "-o", "m.om").returncode == 0
+    done = command("cairn", "verify", "m.om", "--against", "m.pb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = json.loads(command("cairn", "show", "m.pb", "--json", "--out_nodes", "d:1;e:1").stdout)
+    assert [port["type"] for port in shown["outputs"]] == ["f32[0]", "f32[0]"]
