@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
+#include <utility>
 
 #include "frontends/wire.h"
 #include "support/error.h"
@@ -18,6 +19,9 @@ bool is_word(char c) {
 }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// A place is its line and, in so many bits, its column.
+constexpr int kColumnBits = 32;
+
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -25,7 +29,8 @@ int hex_digit(char c) {
   return -1;
 }
 
-/// Tokens of the text form: words (identifiers and numbers), strings, single marks.
+/// Tokens of the text form: words (identifiers and numbers), strings, single marks. A fault is at the token that was read
+/// last, or where what was expected is not.
 class Tokens {
  public:
   Tokens(std::string_view text, const std::string& file) : text_(text), file_(file) { skip_blanks(); }
@@ -34,14 +39,16 @@ class Tokens {
   char peek() const { return done() ? '\0' : text_[at_]; }
   bool take(char mark) {
     if (peek() != mark || done()) return false;
+    token_ = place();
     ++at_;
     skip_blanks();
     return true;
   }
   void expect(char mark) {
-    if (!take(mark)) fail("expected '{}', found {}", mark, here());
+    if (!take(mark)) fail_here("expected '{}', found {}", mark, here());
   }
   std::string_view word() {
+    token_ = place();
     size_t start = at_;
     while (!done() && is_word(text_[at_])) ++at_;
     if (at_ == start) fail("expected a name or a number, found {}", here());
@@ -52,7 +59,7 @@ class Tokens {
   bool at_string() const { return peek() == '"' || peek() == '\''; }
   /// Adjacent literals are one string.
   std::string string() {
-    if (!at_string()) fail("expected a string, found {}", here());
+    if (!at_string()) fail_here("expected a string, found {}", here());
     std::string result;
     while (at_string()) literal(result);
     return result;
@@ -61,7 +68,7 @@ class Tokens {
   void skip_value() {
     size_t open = 0;
     do {
-      if (done()) fail("the text ends inside a value");
+      if (done()) fail_here("the text ends inside a value");
       if (at_string()) {
         string();
       } else if (take('{') || take('<') || take('[')) {
@@ -74,13 +81,22 @@ class Tokens {
     } while (open > 0);
   }
   std::string here() const { return done() ? "the end" : fmt::format("'{}'", printable(text_.substr(at_, 1))); }
+  /// Where the token that was read last begins.
+  int64_t token() const { return token_; }
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    cairn::fail(ErrorKind::invalid_model, file_, "line {}: {}", line_,
+    cairn::fail(ErrorKind::invalid_model, file_, "{}: {}", text_place(token_),
                 fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  [[noreturn]] void fail_here(fmt::format_string<Args...> format, Args&&... args) {
+    token_ = place();
+    fail(format, std::forward<Args>(args)...);
   }
 
  private:
+  int64_t place() const { return line_ << kColumnBits | static_cast<int64_t>(at_ - line_start_ + 1); }
+
   void skip_blanks() {
     for (; !done(); ++at_) {
       char c = text_[at_];
@@ -90,11 +106,12 @@ class Tokens {
         c = '\n';
       }
       if (!is_blank(c)) return;
-      line_ += c == '\n';
+      if (c == '\n') ++line_, line_start_ = at_ + 1;
     }
   }
 
   void literal(std::string& to) {
+    token_ = place();
     char quote = text_[at_++];
     while (true) {
       if (done() || text_[at_] == '\n') fail("string is not closed");
@@ -110,6 +127,7 @@ class Tokens {
 
   void escape(std::string& to) {
     if (done()) fail("string is not closed");
+    const int64_t string = std::exchange(token_, place() - 1);
     char c = text_[at_++];
     static constexpr std::string_view kLetters = "abfnrtv\\'\"?";
     static constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\'\"?";
@@ -128,12 +146,13 @@ class Tokens {
     } else {
       fail("unknown escape '\\{}'", printable({&c, 1}));
     }
+    token_ = string;
   }
 
   std::string_view text_;
   const std::string& file_;
-  size_t at_ = 0;
-  int line_ = 1;
+  size_t at_ = 0, line_start_ = 0;
+  int64_t line_ = 1, token_ = 0;
 };
 
 int64_t integer_of(std::string_view word, const Tokens& tokens) {
@@ -215,16 +234,17 @@ void read_value(Tokens& tokens, const TextField& field, protozero::pbf_writer& t
 void read_fields(Tokens& tokens, const TextMessage& message, char close, protozero::pbf_writer& to, int depth) {
   if (depth > kMaxNesting) tokens.fail("messages are nested deeper than {}", kMaxNesting);
   while (close == '\0' ? !tokens.done() : !tokens.take(close)) {
-    if (tokens.done()) tokens.fail("the text ends inside {}", message.name);
+    if (tokens.done()) tokens.fail_here("the text ends inside {}", message.name);
     std::string_view name = tokens.word();
     const TextField* field = find_field(message, name);
     if (field == nullptr) tokens.fail("{} has no field '{}'", message.name, printable(name));
+    if (message.place != 0) to.add_int64(message.place, tokens.token());
     bool colon = tokens.take(':');
     if (!colon && field->kind != TextKind::message && field->kind != TextKind::ignored) tokens.expect(':');
     if (field->kind != TextKind::ignored && tokens.take('[')) {
       while (!tokens.take(']')) {
         read_value(tokens, *field, to, depth);
-        if (!tokens.take(',') && tokens.peek() != ']') tokens.fail("expected ',' or ']', found {}", tokens.here());
+        if (!tokens.take(',') && tokens.peek() != ']') tokens.fail_here("expected ',' or ']', found {}", tokens.here());
       }
     } else {
       read_value(tokens, *field, to, depth);
@@ -234,6 +254,10 @@ void read_fields(Tokens& tokens, const TextMessage& message, char close, protoze
 }
 
 }  // namespace
+
+std::string text_place(int64_t place) {
+  return fmt::format("line {}, column {}", place >> kColumnBits, place & ((int64_t{1} << kColumnBits) - 1));
+}
 
 std::string text_to_wire(std::string_view text, const TextMessage& message, const std::string& file) {
   std::string bytes;

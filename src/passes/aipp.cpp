@@ -100,7 +100,7 @@ class Preprocess {
  private:
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
-    throw Error(ErrorKind::invalid_argument, where_, "aipp_op: " + fmt::format(text, std::forward<Args>(args)...));
+    op_.refuse(where_, text, std::forward<Args>(args)...);
   }
 
   void check_kind() {
@@ -262,20 +262,18 @@ Value* input_of(const Function& main, const AippOp& op) {
   const auto& params = main.body.params;
   if (op.input_name.empty()) {
     auto rank = static_cast<size_t>(op.integer("related_input_rank"));
-    if (rank >= params.size())
-      fail(ErrorKind::invalid_argument, "", "aipp_op: related_input_rank is {}, the model has {} inputs", rank,
-           params.size());
+    if (rank >= params.size()) op.refuse("", "related_input_rank is {}, the model has {} inputs", rank, params.size());
     return params[rank].get();
   }
   for (const auto& param : params)
     if (param->name == op.input_name || param->name == op.input_name + ":0") return param.get();
-  fail(ErrorKind::invalid_argument, op.input_name, "aipp_op: is no input of the model");
+  op.refuse(op.input_name, "is no input of the model");
 }
 
 /// Bytes and parameters of each run as an image; what is not told here is told then.
 Value* dynamic_image(Builder& b, Function& main, Value* param, const AippOp& op, const AippSize& size,
                      const std::string& parameters) {
-  auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, param->name, "aipp_op: {}", text); };
+  auto refuse = [&](const std::string& text) { op.refuse(param->name, "{}", text); };
   constexpr std::string_view kKnown[] = {"aipp_mode", "related_input_rank", "input_edge_idx", "max_src_image_size",
                                          "support_rotation"};
   for (const auto& [name, value] : op.numbers)
@@ -297,7 +295,7 @@ Value* dynamic_image(Builder& b, Function& main, Value* param, const AippOp& op,
 /// `parameters`: the name of the input that dynamic preprocessing adds.
 void insert(Function& main, Value* param, const AippOp& op, bool channels_first, const std::string& parameters) {
   const Type wanted = param->type;
-  auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, param->name, "aipp_op: {}", text); };
+  auto refuse = [&](const std::string& text) { op.refuse(param->name, "{}", text); };
   if (!wanted.is_tensor() || !wanted.shape.ranked || wanted.shape.rank() != 4)
     refuse(fmt::format("the input is {}, expected an image of 4 dimensions", to_string(wanted)));
   const auto& dims = wanted.shape.dims;
@@ -347,11 +345,9 @@ std::vector<AippInput> insert_aipp(Module& module, const std::vector<AippOp>& op
   size_t dynamic = 0;
   for (const AippOp& op : ops) {
     if (op.input_name.empty() != ops[0].input_name.empty())
-      fail(ErrorKind::invalid_argument, "",
-           "aipp_op: all blocks must have related_input_rank, or all related_input_name");
+      op.refuse("", "all blocks must have related_input_rank, or all related_input_name");
     Value* param = input_of(main, op);
-    if (!done.insert(param).second)
-      fail(ErrorKind::invalid_argument, param->name, "aipp_op: two blocks name this input");
+    if (!done.insert(param).second) op.refuse(param->name, "two blocks name this input");
     constexpr int64_t kDynamic = 2;
     std::string parameters;
     if (op.integer("aipp_mode") == kDynamic) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/module.h"
+#include "support/error.h"
 
 namespace cairn {
 
@@ -16,6 +17,7 @@ namespace cairn {
 struct AippOp {
   std::map<std::string, double, std::less<>> numbers;
   std::string input_name;  // related_input_name; empty: by rank
+  std::string place;       // "line 2, column 1"
 
   bool has(std::string_view field) const { return numbers.find(field) != numbers.end(); }
   double number(std::string_view field, double missing = 0) const {
@@ -24,9 +26,13 @@ struct AippOp {
   }
   int64_t integer(std::string_view field) const { return static_cast<int64_t>(number(field)); }
   bool is_on(std::string_view field) const { return number(field) != 0; }
+  template <class... Args>
+  [[noreturn]] void refuse(const std::string& where, fmt::format_string<Args...> text, Args&&... args) const {
+    fail(ErrorKind::invalid_argument, where, "{}: aipp_op: {}", place, fmt::format(text, std::forward<Args>(args)...));
+  }
 };
 
-/// Reads the text of a configuration. Throws Error invalid_argument, invalid_model (with the line).
+/// Reads the text of a configuration. Throws Error invalid_argument, invalid_model with line and column.
 std::vector<AippOp> parse_aipp(std::string_view text, const std::string& file);
 
 /// Numbers of the colour conversion: those given, else the platform's (YUV to BGR, RGB to YUV; BT.601).

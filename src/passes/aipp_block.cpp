@@ -22,7 +22,7 @@ void put(T& field, double value) {
 
 AippHeader header_of(const AippOp& op, int64_t images) {
   AippHeader header{};
-  if (!op.has("input_format")) refuse("input_format is missing");
+  if (!op.has("input_format")) op.refuse("", "input_format is missing");
   put(header.format, op.number("input_format"));
   put(header.images, static_cast<double>(images));
   header.convert = op.is_on("csc_switch");
@@ -42,8 +42,9 @@ AippHeader header_of(const AippOp& op, int64_t images) {
 
 AippImage image_of(const AippOp& op) {
   AippImage image{};
-  if (op.is_on("resize")) refuse("resize is not supported: the platform has it on camera chips alone; resize before");
-  if (op.number("padding_value") != 0) refuse("padding_value has no place in the parameters of a run; it is 0");
+  if (op.is_on("resize"))
+    op.refuse("", "resize is not supported: the platform has it on camera chips alone; resize before");
+  if (op.number("padding_value") != 0) op.refuse("", "padding_value has no place in the parameters of a run; it is 0");
   if ((image.crop = op.is_on("crop")) != 0) {
     put(image.crop_left, op.number("load_start_pos_w"));
     put(image.crop_top, op.number("load_start_pos_h"));

@@ -41,9 +41,10 @@ constexpr TextField kOpFields[] = {
     whole("crop_size_h", 63), truth("resize", 64), whole("resize_output_w", 65), whole("resize_output_h", 66),
     truth("padding", 67), whole("left_padding_size", 68), whole("right_padding_size", 69),
     whole("top_padding_size", 70), whole("bottom_padding_size", 71), real("padding_value", 72)};
-constexpr TextMessage kOpMessage = {"aipp_op", kOpFields};
+constexpr uint32_t kPlace = 1000;
+constexpr TextMessage kOpMessage = {"aipp_op", kOpFields, kPlace};
 constexpr TextField kFileFields[] = {{"aipp_op", 1, TextKind::message, &kOpMessage}};
-constexpr TextMessage kFileMessage = {"AIPP configuration", kFileFields};
+constexpr TextMessage kFileMessage = {"AIPP configuration", kFileFields, kPlace};
 
 struct Limit {
   const char* fields;  // what their names start with
@@ -57,11 +58,12 @@ constexpr Limit kLimits[] = {
     {"left_padding_", 0, 32},     {"right_padding_", 0, 32},     {"top_padding_", 0, 32},
     {"bottom_padding_", 0, 32},   {"related_input_rank", 0, 1e6}};
 
-void check_limits(const AippOp& op, const std::string& file) {
-  for (const auto& [name, value] : op.numbers)
-    for (const Limit& limit : kLimits)
-      if (name.starts_with(limit.fields) && !(value >= limit.low && value <= limit.high))
-        fail(ErrorKind::invalid_argument, file, "{} is {}, expected {} to {}", name, value, limit.low, limit.high);
+/// What is wrong with the number, or nothing.
+std::string out_of_limits(std::string_view name, double value) {
+  for (const Limit& limit : kLimits)
+    if (name.starts_with(limit.fields) && !(value >= limit.low && value <= limit.high))
+      return fmt::format("{} is {}, expected {} to {}", name, value, limit.low, limit.high);
+  return "";
 }
 
 double number_of(protozero::pbf_reader& reader, const TextField& field) {
@@ -69,9 +71,16 @@ double number_of(protozero::pbf_reader& reader, const TextField& field) {
   return static_cast<double>(reader.get_int64());
 }
 
-AippOp read_op(protozero::pbf_reader reader, const std::string& file) {
+AippOp read_op(protozero::pbf_reader reader, const std::string& place, const std::string& file) {
   AippOp op;
+  op.place = place;
+  std::string here = place;
+  auto refuse = [&](const std::string& text) { fail(ErrorKind::invalid_argument, file, "{}: {}", here, text); };
   while (reader.next()) {
+    if (reader.tag() == kPlace) {
+      here = text_place(reader.get_int64());
+      continue;
+    }
     const TextField* field = nullptr;
     for (const TextField& each : kOpFields)
       if (each.number == reader.tag()) field = &each;
@@ -82,10 +91,11 @@ AippOp read_op(protozero::pbf_reader reader, const std::string& file) {
     }
     double value = number_of(reader, *field);
     if (!op.numbers.emplace(field->name, value).second)
-      fail(ErrorKind::invalid_argument, file, "{} is given twice in one aipp_op", field->name);
+      refuse(fmt::format("{} is given twice in one aipp_op", field->name));
+    if (const std::string fault = out_of_limits(field->name, value); !fault.empty()) refuse(fault);
   }
-  if (!op.has("aipp_mode")) fail(ErrorKind::invalid_argument, file, "aipp_mode is missing; write aipp_mode: static");
-  check_limits(op, file);
+  here = place;
+  if (!op.has("aipp_mode")) refuse("aipp_mode is missing; write aipp_mode: static");
   return op;
 }
 
@@ -95,7 +105,13 @@ std::vector<AippOp> parse_aipp(std::string_view text, const std::string& file) {
   std::string wire = text_to_wire(text, kFileMessage, file);
   protozero::pbf_reader reader(wire);
   std::vector<AippOp> ops;
-  while (reader.next(1)) ops.push_back(read_op(reader.get_message(), file));
+  std::string place;
+  while (reader.next()) {
+    if (reader.tag() == kPlace)
+      place = text_place(reader.get_int64());
+    else
+      ops.push_back(read_op(reader.get_message(), place, file));
+  }
   if (ops.empty()) fail(ErrorKind::invalid_argument, file, "has no aipp_op block");
   return ops;
 }

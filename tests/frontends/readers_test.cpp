@@ -12,6 +12,8 @@
 #include "frontends/tensorflow/freeze.h"
 #include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/tensor_bundle.h"
+#include "frontends/tensorflow/text_schema.h"
+#include "frontends/text_proto.h"
 #include "models.h"
 
 namespace cairn {
@@ -70,17 +72,20 @@ TEST(GraphDef, WhatIsWrittenReadsBackTheSame) {
   }
 }
 
-TEST(TextProto, SaysTheLineOfAMistake) {
-  EXPECT_EQ(message_of([] {
-              auto path = testing::TempDir() + "bad.pbtxt";
-              std::ofstream(path) << "node {\n  name: \"x\"\n  colour: 3\n}\n";
-              try {
-                tensorflow::read_graph_def(path);
-              } catch (const Error& error) {
-                fail(error.kind(), "bad.pbtxt", "{}", error.message());
-              }
-            }),
-            "bad.pbtxt: line 3: NodeDef has no field 'colour'");
+TEST(TextProto, SaysLineAndColumnOfAMistake) {
+  const std::pair<const char*, const char*> kMistakes[] = {
+      {"node {\n  name: \"x\"\n  colour: 3\n}\n", "line 3, column 3: NodeDef has no field 'colour'"},
+      {"versions {\n  producer:  1.5x }", "line 2, column 14: '1.5x' is no integer"},
+      {"node { name: \"x\" # a note\n\tinput 3 }", "line 2, column 8: expected ':', found '3'"},
+      {"node { name: 'abc\n }", "line 1, column 14: string is not closed"},
+      {"node { name: 'ab\\q' }", "line 1, column 17: unknown escape '\\q'"},
+      {"node { name: x }", "line 1, column 14: expected a string, found 'x'"},
+      {"node {\n  name: \"x\"\n", "line 3, column 1: the text ends inside NodeDef"},
+      {"versions { bad_consumers: [1, 2 3] }", "line 1, column 33: expected ',' or ']', found '3'"},
+  };
+  for (const auto& [text, said] : kMistakes)
+    EXPECT_EQ(message_of([text = text] { text_to_wire(text, tensorflow::kGraphDefText, "bad.pbtxt"); }),
+              std::string("bad.pbtxt: ") + said);
 }
 
 TEST(Crc32c, GivesThePublishedValues) {

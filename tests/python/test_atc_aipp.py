@@ -199,3 +199,17 @@ def test_a_wrong_configuration_is_refused_in_one_sentence(convert, tmp_path, fie
     said = convert(image_model([1, 3, 4, 3]), config(tmp_path, **fields), fails="E10052")
     assert not (tmp_path / "model.om").exists()
     assert said.count("E10052") == 1
+
+
+@pytest.mark.parametrize("lines, said", [
+    (["aipp_op {", "  aipp_mode: static", "  mean_chn_0: 1, mean_chn_1: 300 }"], "line 3, column 18: mean_chn_1 is 300, expected 0 to 255"),
+    (["aipp_op {", "  crop: true", "  aipp_mode: static crop: false }"], "line 3, column 21: crop is given twice in one aipp_op"),
+    (["aipp_op {", "  aipp_mode: steady }"], "line 2, column 14: field aipp_mode has no value 'steady'"),
+    (["# one", "  aipp_op { crop: true }"], "line 2, column 3: aipp_mode is missing"),
+    (["aipp_op { aipp_mode: static input_format: RGB888_U8 }", "", " aipp_op { aipp_mode: static related_input_rank: 4 }"],
+     "line 3, column 2: aipp_op: related_input_rank is 4"),
+])  # fmt: skip
+def test_a_fault_in_the_file_has_a_line_and_a_column(convert, tmp_path, lines, said):
+    (tmp_path / "aipp.cfg").write_text("\n".join(lines) + "\n")
+    told = convert(image_model([1, 4, 3, 3]), "--insert_op_conf=aipp.cfg", fails="E10052")
+    assert said in told, told
