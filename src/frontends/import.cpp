@@ -50,7 +50,7 @@ std::vector<bool> data_nodes(const tensorflow::GraphDef& graph, const tensorflow
     const uint32_t node = pending.back();
     pending.pop_back();
     for (const auto [user, port] : users.of(node)) {
-      if (found[user] || is_one_of(graph.nodes[user].op, {"Shape", "ShapeN", "Size", "Rank"})) continue;
+      if (found[user] || tensorflow::traits_of(graph.nodes[user].op).has(tensorflow::Trait::shapes)) continue;
       found[user] = true;
       pending.push_back(user);
     }
@@ -89,7 +89,8 @@ std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, cons
   std::vector<tensorflow::Edge> ends, others;
   for (uint32_t at = 0; at < graph.nodes.size(); ++at) {
     const tensorflow::Node& node = graph.nodes[at];
-    if (is_placeholder(node) || tensorflow::fills_table(node.op) || node.op.find("Summary") != std::string_view::npos ||
+    if (is_placeholder(node) || tensorflow::traits_of(node.op).has(tensorflow::Trait::fills_table) ||
+        node.op.find("Summary") != std::string_view::npos ||
         is_one_of(node.op, {"NoOp", "Const", "Assert", "Print", "PrintV2", "SaveV2", "RestoreV2", "Switch", "Enter",
                             "NextIteration", "LoopCond", "TensorArrayCloseV3"}))
       continue;

@@ -447,6 +447,16 @@ class GraphMaker {
   int arguments_ = 0;
 };
 
+TEST(EveryRow, OfTensorFlowSaysWhichVariablesItReadsOrWrites) {
+  using tensorflow::Trait;
+  for (const tensorflow::Row* row : tensorflow::rows_with_traits()) {
+    const bool reads = row->traits.has(Trait::reads), writes = row->traits.has(Trait::writes);
+    EXPECT_FALSE(reads && writes) << row->op;
+    EXPECT_EQ(row->traits.handles > 0, reads || writes) << row->op;
+    EXPECT_FALSE(row->traits.has(Trait::free) && row->traits.has(Trait::heavy)) << row->op;
+  }
+}
+
 TEST(EveryRow, OfTensorFlowAnswersAnyOperandsAndAttributes) {
   const test::Sources sources("tensorflow");
   expect_answers(tensorflow::supported_ops(), [&](std::string_view row, Random& random) {

@@ -1,7 +1,6 @@
 #include "frontends/tensorflow/cluster.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <functional>
 #include <numeric>
@@ -74,16 +73,18 @@ void assertion(OpContext& c) {
                 {"summarize", c.integer("summarize", 3)}});
 }
 
+constexpr Traits kAssigns = writes(1) | Trait::assigns | Trait::free;
+
 constexpr Row kClusterRows[] = {
     {"_Retval", retval},
-    {"ApplyGradientDescent", gradient_descent, nullptr, 1},
-    {"Assert", assertion},
-    {"Assign", assign_value, nullptr, 1},
-    {"AssignVariableOp", assign_value, nullptr, 1},
-    {"CairnAssert", assertion},
-    {"NoOp", nothing},
-    {"ReadVariableOp", read_variable, nullptr, 1},
-    {"ResourceApplyGradientDescent", gradient_descent, nullptr, 1},
+    {"ApplyGradientDescent", gradient_descent, writes(1)},
+    {"Assert", assertion, Trait::stops},
+    {"Assign", assign_value, kAssigns},
+    {"AssignVariableOp", assign_value, kAssigns},
+    {"CairnAssert", assertion, Trait::stops | Trait::free},
+    {"NoOp", nothing, Trait::free},
+    {"ReadVariableOp", read_variable, reads(1) | Trait::free},
+    {"ResourceApplyGradientDescent", gradient_descent, writes(1)},
 };
 
 /// Functions that an attribute names.
@@ -128,7 +129,7 @@ class NodesOf {
 /// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
 /// nobody reads a content that TensorFlow would have handed out before.
 std::vector<Edge> readers_first(const GraphDef& graph) {
-  NodesOf all_writers(graph, writes_variables);
+  NodesOf all_writers(graph, [](std::string_view op) { return traits_of(op).has(Trait::writes); });
   const Users users(graph.nodes);
   std::deque<uint32_t> ready, writers;
   auto release = [&](uint32_t i) { (all_writers.contain(graph.nodes[i]) ? writers : ready).push_back(i); };
@@ -232,12 +233,12 @@ class Refusals {
 
   /// A sparse update whose rows do not come from Unique, as those of TensorFlow's optimizers do.
   static bool may_repeat_rows(const FunctionDef& function, const Node& update) {
-    if (update.op.find("SparseApply") == std::string_view::npos) return false;
+    if (!traits_of(update.op).has(Trait::rows)) return false;
     for (Edge input : update.inputs) {
       const Node* maker = &function.nodes[input.node];
       for (size_t i = 0; maker->op == "Identity" && !maker->inputs.empty() && i < function.nodes.size(); ++i)
         maker = &function.nodes[maker->inputs[0].node];
-      if (maker->op.starts_with("Unique")) return false;
+      if (traits_of(maker->op).has(Trait::distinct)) return false;
     }
     return true;
   }
@@ -250,15 +251,6 @@ class Refusals {
 }  // namespace
 
 std::span<const Row> cluster_rows() { return kClusterRows; }
-
-bool writes_variables(std::string_view op) {
-  constexpr std::array kReads = {"ReadVariableOp", "ResourceGather",     "ResourceGatherNd",
-                                 "VariableShape",  "VarIsInitializedOp", "IsVariableInitialized"};
-  const Row* row = find_cluster_row(op);
-  return row != nullptr && row->handles > 0 && std::find(kReads.begin(), kReads.end(), op) == kReads.end();
-}
-
-bool has_effect(std::string_view op) { return writes_variables(op) || op == "Assert" || op == "CairnAssert"; }
 
 namespace {
 

@@ -253,8 +253,8 @@ constexpr Row kColourRows[] = {
     {"AdjustSaturation", adjust_saturation},
     {"HSVToRGB", hsv_to_rgb},
     {"RGBToHSV", rgb_to_hsv},
-    {"ResizeArea", resize_area},
-    {"ScaleAndTranslate", scale_and_translate},
+    {"ResizeArea", resize_area, Trait::host},
+    {"ScaleAndTranslate", scale_and_translate, Trait::host},
 };
 
 }  // namespace

@@ -236,21 +236,17 @@ void lone_switch(OpContext& c) {
 /// Exit and Merge, raised: they hand on a value of the While or If.
 void hand_on(OpContext& c) { c.out = c.in; }
 
+constexpr Traits kMerges = {Trait::free, Traits::kAny};
+constexpr Traits kLoops = kCalls | Trait::hands_on;
+
 constexpr Row kControlRows[] = {
-    {"Case", branch_of_many, nullptr, kAsTheyAre},
-    {"Exit", hand_on, nullptr, kAsTheyAre},
-    {"If", branch_of_two, nullptr, kAsTheyAre},
-    {"Merge", hand_on, nullptr, kAsTheyAre},
-    {"PartitionedCall", call, nullptr, kAsTheyAre},
-    {"StatefulPartitionedCall", call, nullptr, kAsTheyAre},
-    {"RefExit", hand_on, nullptr, kAsTheyAre},
-    {"RefMerge", hand_on, nullptr, kAsTheyAre},
-    {"RefSwitch", lone_switch},
-    {"StatelessCase", branch_of_many},
-    {"StatelessIf", branch_of_two, nullptr, kAsTheyAre},
-    {"StatelessWhile", loop, nullptr, kAsTheyAre},
-    {"Switch", lone_switch},
-    {"While", loop, nullptr, kAsTheyAre},
+    {"Case", branch_of_many, kCalls},       {"Exit", hand_on, kHandsOn},
+    {"If", branch_of_two, kCalls},          {"Merge", hand_on, kMerges},
+    {"PartitionedCall", call, kCalls},      {"StatefulPartitionedCall", call, kCalls},
+    {"RefExit", hand_on, kHandsOn},         {"RefMerge", hand_on, kMerges},
+    {"RefSwitch", lone_switch, kHandsOn},   {"StatelessCase", branch_of_many, kCalls},
+    {"StatelessIf", branch_of_two, kCalls}, {"StatelessWhile", loop, kLoops},
+    {"Switch", lone_switch, kHandsOn},      {"While", loop, kLoops},
 };
 
 }  // namespace

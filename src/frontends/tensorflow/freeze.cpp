@@ -6,6 +6,7 @@
 
 #include "frontends/tensorflow/functions.h"
 #include "frontends/tensorflow/lookup_tables.h"
+#include "frontends/tensorflow/row.h"
 #include "frontends/tensorflow/tensor_bundle.h"
 #include "frontends/tensorflow/variables.h"
 #include "frontends/unknown_name.h"
@@ -46,10 +47,11 @@ class RestoreGraph {
   Stored run() {
     Stored stored;
     for (const Node& node : graph_.nodes) {
-      if (fills_table(node.op)) {
+      const Traits traits = traits_of(node.op);
+      if (traits.has(Trait::fills_table)) {
         read(node, 1, stored.keys);
         read(node, 2, stored.values);
-      } else if (node.op == "Assign" || node.op == "AssignVariableOp") {
+      } else if (traits.has(Trait::assigns)) {
         if (is_variable(made(node))) read(node, 1, stored.variables);
       }
     }
@@ -140,7 +142,7 @@ void add_initialisers(const MetaGraph& meta, const GraphDef& graph, const NodeNa
     for (const TensorInfo& info : signature->outputs)
       roots.push_back(root(names, parse_tensor_name(info.tensor, info.key).node, graph));
   for (uint32_t i = 0; i < graph.nodes.size(); ++i)
-    if (fills_table(graph.nodes[i].op)) roots.push_back(i);
+    if (traits_of(graph.nodes[i].op).has(Trait::fills_table)) roots.push_back(i);
 }
 
 const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta, const std::string& wanted) {

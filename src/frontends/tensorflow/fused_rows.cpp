@@ -116,10 +116,10 @@ void unary_chain(OpContext& c) {
 
 constexpr Row kFusedRows[] = {
     {"_FusedBatchNormEx", fused_batch_norm},
-    {"_FusedConv2D", fused_layer, "Conv2D"},
+    {"_FusedConv2D", fused_layer, "Conv2D", Trait::heavy},
     {"_FusedConv3D", fused_layer, "Conv3D"},
     {"_FusedDepthwiseConv2dNative", fused_layer, "DepthwiseConv2dNative"},
-    {"_FusedMatMul", fused_layer, "MatMul"},
+    {"_FusedMatMul", fused_layer, "MatMul", Trait::heavy},
     {"_MklFusedBatchMatMulV2", fused_layer, "BatchMatMulV2"},
     {"_MklFusedInstanceNorm", instance_norm},
     {"_MklFusedMish", mish},

@@ -411,16 +411,16 @@ void dynamic_stitch(OpContext& c) {
 }
 
 constexpr Row kGradientRows[] = {
-    {"BroadcastGradientArgs", broadcast_axes},
-    {"ConcatOffset", concat_offset},
-    {"DynamicStitch", dynamic_stitch},
+    {"BroadcastGradientArgs", broadcast_axes, Trait::all_known | Trait::free},
+    {"ConcatOffset", concat_offset, Trait::free},
+    {"DynamicStitch", dynamic_stitch, Trait::all_known},
     {"EluGrad", formula<elu>},
     {"InvGrad", formula<reciprocal>},
     {"InvertPermutation", invert_permutation},
     {"L2Loss", l2_loss},
     {"LeakyReluGrad", leaky_relu},
     {"MirrorPadGrad", mirror_pad_gradient},
-    {"ParallelDynamicStitch", dynamic_stitch},
+    {"ParallelDynamicStitch", dynamic_stitch, Trait::all_known},
     {"ReciprocalGrad", formula<reciprocal>},
     {"Relu6Grad", formula<relu6>},
     {"ReluGrad", formula<relu>},

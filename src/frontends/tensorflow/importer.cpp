@@ -7,7 +7,6 @@
 #include "frontends/tensorflow/cut.h"
 #include "frontends/tensorflow/training.h"
 #include "ir/result_marks.h"
-#include "ir/user_ops.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -196,8 +195,7 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
     ids.push_back(source(name, node.op));
   SourcesGuard guard(scope.builder, ids);
   size_t before = scope.builder.block().nodes.size();
-  // An Identity of a reference shows the variable as its users find it, as in TensorFlow, where both share memory.
-  if (node.op != "Identity") read_references(inputs, row, scope.builder);
+  read_references(inputs, row, scope.builder);
   OpContext context(*this, node, name, scope.builder, std::move(inputs), scope.level);
   context.target = row.target;
   row.build(context);
@@ -225,8 +223,8 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
 }
 
 void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Builder& builder) const {
-  if (row.handles == kAsTheyAre) return;
-  for (size_t i = static_cast<size_t>(row.handles); i < inputs.size(); ++i)
+  if (row.traits.handles == Traits::kAny) return;
+  for (size_t i = static_cast<size_t>(row.traits.handles); i < inputs.size(); ++i)
     if (is_reference(inputs[i])) inputs[i] = builder.add("read_variable", {inputs[i]});
 }
 
@@ -305,48 +303,6 @@ std::vector<Value*> Importer::import_function(std::string_view name, const std::
   if (std::find(results.begin(), results.end(), nullptr) != results.end()) throw AlreadyReported();
   guessed_calls_ += std::any_of(results.begin(), results.end(), [&](auto* v) { return unknowns_.is_stand_in(v); });
   return results;
-}
-
-namespace {
-
-std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),    block_rnn_rows(),       cluster_rows(),
-          control_rows(),  image_rows(),           list_rows(),
-          math_rows(),     composed_math_rows(),   network_rows(),
-          volume_rows(),   volume_gradient_rows(), training_rows(),
-          gradient_rows(), fused_rows(),           update_rows(),
-          sparse_rows(),   quantisation_rows(),    random_rows(),
-          colour_rows(),   counting_rows(),        ctc_rows(),
-          diagonal_rows(), linear_algebra_rows(),  signal_rows(),
-          slicing_rows(),  window_rows(),          text_rows(),
-          lookup_rows(),   example_rows(),         sparse_tensor_rows(),
-          user_rows()};
-}
-
-}  // namespace
-
-const Row* find_row(std::string_view op) {
-  static const auto table = [] {
-    std::unordered_map<std::string_view, const Row*> rows;
-    for (std::span<const Row> family : row_families())
-      for (const Row& row : family) CHECK(rows.emplace(row.op, &row).second, "two rows for {}", row.op);
-    return rows;
-  }();
-  auto found = table.find(op);
-  if (found != table.end()) return found->second;
-  static const Row of_user{"", make_user_op};
-  if (find_foreign_op("tensorflow", op)) return &of_user;
-  const std::string_view alias = foreign_alias("tensorflow", op);
-  return alias.empty() ? nullptr : find_row(alias);
-}
-
-std::vector<std::string_view> supported_ops() {
-  std::vector<std::string_view> ops;
-  for (std::span<const Row> family : row_families())
-    for (const Row& row : family)
-      if (!row.op.starts_with("Cairn")) ops.push_back(row.op);  // TensorFlow's alone
-  std::sort(ops.begin(), ops.end());
-  return ops;
 }
 
 void OpContext::expect_inputs(size_t count) const { expect_inputs(count, count); }

@@ -13,6 +13,7 @@
 #include "frontends/operands.h"
 #include "frontends/problems.h"
 #include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/row.h"
 #include "frontends/tensorflow/saved_model.h"
 #include "frontends/unknowns.h"
 #include "ir/builder.h"
@@ -80,62 +81,6 @@ class OpContext {
   std::string name_;
   int level_;
 };
-
-/// One foreign op: `build` appends to context.out. `target` is the op that simple builders make.
-struct Row {
-  std::string_view op;
-  void (*build)(OpContext& context);
-  const char* target = nullptr;
-  int handles = 0;  // so many leading inputs are variables, not their values; kAsTheyAre: any may be
-};
-inline constexpr int kAsTheyAre = -1;
-const Row* find_row(std::string_view op);
-/// The same in a cluster, where stacks and TensorArrays of loops are variables.
-const Row* find_cluster_row(std::string_view op);
-/// Builds a node that stands for an operator of a user.
-void make_user_op(OpContext& context);
-/// Whether the op, by itself, changes a variable; or draws from a stream of random numbers.
-bool writes_variables(std::string_view op);
-bool draws(std::string_view op);
-/// Whether the op runs although nothing reads a result of it: it changes a variable, or may stop the run.
-bool has_effect(std::string_view op);
-/// All rows, sorted by op.
-std::vector<std::string_view> supported_ops();
-
-/// The op of the row's target on all inputs, which are one or two.
-void unary(OpContext& context);
-void binary(OpContext& context);
-
-std::span<const Row> array_rows();
-std::span<const Row> block_rnn_rows();
-std::span<const Row> cluster_rows();
-std::span<const Row> colour_rows();
-std::span<const Row> control_rows();
-std::span<const Row> ctc_rows();
-std::span<const Row> counting_rows();
-std::span<const Row> diagonal_rows();
-std::span<const Row> image_rows();
-std::span<const Row> linear_algebra_rows();
-std::span<const Row> list_rows();
-std::span<const Row> math_rows();
-std::span<const Row> composed_math_rows();
-std::span<const Row> network_rows();
-std::span<const Row> training_rows();
-std::span<const Row> gradient_rows();
-std::span<const Row> fused_rows();
-std::span<const Row> update_rows();
-std::span<const Row> sparse_rows();
-std::span<const Row> volume_rows();
-std::span<const Row> quantisation_rows();
-std::span<const Row> random_rows();
-std::span<const Row> signal_rows();
-std::span<const Row> slicing_rows();
-std::span<const Row> window_rows();
-std::span<const Row> text_rows();
-std::span<const Row> lookup_rows();
-std::span<const Row> example_rows();
-std::span<const Row> sparse_tensor_rows();
-std::span<const Row> user_rows();
 
 /// What fills a lookup table, sorted by keys and as it is filled.
 struct LookupTable {

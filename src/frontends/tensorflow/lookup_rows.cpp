@@ -79,7 +79,7 @@ const LookupTable& table_of(OpContext& c) {
   const GraphDef& graph = c.importer().graph();
   const Node* filler = nullptr;
   for (const Node& node : graph.nodes)
-    if (fills_table(node.op) &&
+    if (traits_of(node.op).has(Trait::fills_table) &&
         graph.nodes[origin(data_input(node, 0), graph.nodes, graph.model->name()).node].name == name)
       filler = &node;
   if (filler == nullptr)
@@ -115,11 +115,16 @@ void export_table(OpContext& c) {
 }
 
 constexpr Row kLookupRows[] = {
-    {"HashTable", make_table},           {"HashTableV2", make_table},
-    {"LookupTableExport", export_table}, {"LookupTableExportV2", export_table},
-    {"LookupTableFind", find},           {"LookupTableFindV2", find},
-    {"LookupTableSize", size_of_table},  {"LookupTableSizeV2", size_of_table},
-    {"MutableHashTable", make_table},    {"MutableHashTableV2", make_table},
+    {"HashTable", make_table, Trait::makes_table},
+    {"HashTableV2", make_table, Trait::makes_table},
+    {"LookupTableExport", export_table},
+    {"LookupTableExportV2", export_table},
+    {"LookupTableFind", find},
+    {"LookupTableFindV2", find},
+    {"LookupTableSize", size_of_table},
+    {"LookupTableSizeV2", size_of_table},
+    {"MutableHashTable", make_table, Trait::makes_table},
+    {"MutableHashTableV2", make_table, Trait::makes_table},
 };
 
 }  // namespace

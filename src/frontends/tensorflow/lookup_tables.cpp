@@ -6,15 +6,12 @@
 #include <set>
 
 #include "frontends/tensorflow/graph.h"
+#include "frontends/tensorflow/row.h"
 
 namespace cairn::tensorflow {
 namespace {
 
 using Kind = AttrValue::Kind;
-
-bool is_one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
-}
 
 /// A column of a vocabulary file, as an initialiser names it.
 constexpr int64_t kWholeLine = -2, kLineNumber = -1;
@@ -182,16 +179,6 @@ class TableKeeper {
 
 }  // namespace
 
-bool makes_table(std::string_view op) {
-  return is_one_of(op, {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2",
-                        "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"});
-}
-
-bool fills_table(std::string_view op) {
-  return is_one_of(op, {"InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile",
-                        "InitializeTableFromTextFileV2", "LookupTableImport", "LookupTableImportV2"});
-}
-
 void read_table_files(GraphDef& graph) {
   const bool files = std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                  [](const Node& node) { return node.op.starts_with("InitializeTableFromTextFile"); });
@@ -207,7 +194,7 @@ void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::strin
   const auto count = static_cast<uint32_t>(graph.nodes.size());
   std::set<uint32_t> used;
   for (uint32_t i = 0; i < count; ++i)
-    if (needed[i] && makes_table(graph.nodes[i].op)) used.insert(i);
+    if (needed[i] && traits_of(graph.nodes[i].op).has(Trait::makes_table)) used.insert(i);
   if (!used.empty()) {
     TableKeeper keeper(graph, directory, assets);
     std::erase_if(used, [&](uint32_t table) {  // one that grows is what the checkpoint has of it
@@ -221,7 +208,7 @@ void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::strin
     });
     std::vector<std::pair<uint32_t, Node>> fillers;
     for (uint32_t i = 0; i < count; ++i) {
-      if (!fills_table(graph.nodes[i].op)) continue;
+      if (!traits_of(graph.nodes[i].op).has(Trait::fills_table)) continue;
       Node node = graph.nodes[i];
       const uint32_t table = keeper.table_of(node);
       if (!used.contains(table)) continue;

@@ -13,10 +13,6 @@
 
 namespace cairn::tensorflow {
 
-/// Whether the op makes a table; whether it fills one with keys and values, or with a file.
-bool makes_table(std::string_view op);
-bool fills_table(std::string_view op);
-
 /// Turns what fills tables from files into what fills them with constants. Throws Error.
 void read_table_files(GraphDef& graph);
 

@@ -142,51 +142,30 @@ void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
 
 constexpr Row kLoopRows[] = {
     {kAbsent, absent},
-    {kArrayGradient, array_gradient, nullptr, 1},
-    {"ControlTrigger", nothing},
-    {"Enter", hand_on, nullptr, kAsTheyAre},
-    {"LoopCond", hand_on},
-    {"NextIteration", hand_on, nullptr, kAsTheyAre},
-    {"RefEnter", hand_on, nullptr, kAsTheyAre},
-    {"RefNextIteration", hand_on, nullptr, kAsTheyAre},
-    {"StackCloseV2", nothing, nullptr, 1},
-    {"StackPopV2", stack_pop, nullptr, 1},
-    {"StackPushV2", stack_push, nullptr, 1},
-    {"StackV2", stack_make},
-    {"TensorArrayCloseV3", nothing, nullptr, 1},
-    {"TensorArrayConcatV3", nullptr},
-    {"TensorArrayGatherV3", held_gather, nullptr, 1},
-    {"TensorArrayGradV3", nothing, nullptr, 1},
-    {"TensorArrayReadV3", held_read, nullptr, 1},
-    {"TensorArrayScatterV3", held_scatter, nullptr, 1},
-    {"TensorArraySizeV3", held_size, nullptr, 1},
-    {"TensorArrayV3", held_make},
-    {"TensorArrayWriteV3", held_write, nullptr, 1},
-};
-
-/// What TensorFlow keeps while a script runs: it prints, has results of any size, or needs what only a run knows.
-constexpr std::string_view kHostOps[] = {
-    "Cumprod",
-    "DynamicPartition",
-    "Print",
-    "QuantizeAndDequantizeV3",
-    "ResizeArea",
-    "ScaleAndTranslate",
-    "TensorScatterMax",
-    "TensorScatterMin",
-    "UniqueWithCounts",
+    {kArrayGradient, array_gradient, writes(1)},
+    {"ControlTrigger", nothing, Trait::free},
+    {"Enter", hand_on, kHandsOn},
+    {"LoopCond", hand_on, Trait::heavy},
+    {"NextIteration", hand_on, kHandsOn},
+    {"RefEnter", hand_on, kHandsOn},
+    {"RefNextIteration", hand_on, kHandsOn},
+    {"StackCloseV2", nothing, writes(1)},
+    {"StackPopV2", stack_pop, writes(1)},
+    {"StackPushV2", stack_push, writes(1)},
+    {"StackV2", stack_make, Trait::makes_list},
+    {"TensorArrayCloseV3", nothing, writes(1)},
+    {"TensorArrayConcatV3", nullptr, Trait::host},
+    {"TensorArrayGatherV3", held_gather, writes(1)},
+    {"TensorArrayGradV3", nothing, writes(1) | Trait::makes_list},
+    {"TensorArrayReadV3", held_read, writes(1)},
+    {"TensorArrayScatterV3", held_scatter, writes(1)},
+    {"TensorArraySizeV3", held_size, reads(1)},
+    {"TensorArrayV3", held_make, Trait::makes_list},
+    {"TensorArrayWriteV3", held_write, writes(1)},
 };
 
 }  // namespace
 
-const Row* find_cluster_row(std::string_view op) {
-  if (std::find(std::begin(kHostOps), std::end(kHostOps), op) != std::end(kHostOps)) return nullptr;
-  for (auto family : {text_rows, lookup_rows, example_rows, sparse_tensor_rows})  // would be planned anew in every step
-    for (const Row& row : family())
-      if (row.op == op) return nullptr;
-  for (const Row& row : kLoopRows)
-    if (row.op == op) return row.build == nullptr ? nullptr : &row;
-  return find_row(op);
-}
+std::span<const Row> loop_rows() { return kLoopRows; }
 
 }  // namespace cairn::tensorflow

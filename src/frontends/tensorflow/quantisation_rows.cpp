@@ -130,7 +130,7 @@ constexpr Row kQuantisationRows[] = {
     {"FakeQuantWithMinMaxVarsPerChannel", fake_quant_vars},
     {"FakeQuantWithMinMaxVarsPerChannelGradient", fake_quant_vars_gradient},
     {"QuantizeAndDequantizeV2", quantize_and_dequantize},
-    {"QuantizeAndDequantizeV3", quantize_and_dequantize},
+    {"QuantizeAndDequantizeV3", quantize_and_dequantize, Trait::host},
     {"QuantizeAndDequantizeV4", quantize_and_dequantize},
 };
 

@@ -1,7 +1,6 @@
 // Branches of TensorFlow 1's control flow: Merges that wait for one condition, with all between them and the Switches of
 // that condition, become an If.
 #include <algorithm>
-#include <array>
 
 #include "frontends/tensorflow/flow.h"
 #include "frontends/tensorflow/importer.h"
@@ -171,10 +170,13 @@ class Branches {
     return static_cast<int32_t>(number);
   }
 
+  bool acts_or_draws(const Node& node) const {
+    return raising_.has_effects(node) || traits_of(node.op).has(Trait::draws);
+  }
+
   bool is_worth_sharing(const Node& node) const {
-    constexpr std::array<std::string_view, 6> kKnown = {"Const", "Shape", "ShapeN", "Size", "Rank", "_Arg"};
-    if (raising_.has_effects(node) || draws(node.op)) return true;
-    if (std::find(kKnown.begin(), kKnown.end(), node.op) != kKnown.end()) return false;
+    if (acts_or_draws(node)) return true;
+    if (node.op == "Const" || node.op == "_Arg" || traits_of(node.op).has(Trait::shapes)) return false;
     for (const char* name : {"dtype", "DstT", "T"})
       if (const Attr* type = node.find(name)) {
         auto dtype = dtype_of(static_cast<DataType>(decode(*type, *raising_.graph.model).integer));
@@ -263,7 +265,7 @@ class Branches {
   /// Notes which If the node is in. What acts or draws is in one.
   void take(uint32_t inside, uint32_t made) {
     const Node& node = flow_.nodes[inside];
-    if (!moved_.emplace(inside, made).second && (raising_.has_effects(node) || draws(node.op)))
+    if (!moved_.emplace(inside, made).second && acts_or_draws(node))
       fail(ErrorKind::unsupported, printable(node.name), "belongs to several results of its branch");
   }
 

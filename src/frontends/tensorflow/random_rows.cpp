@@ -91,11 +91,11 @@ void key_and_counter(OpContext& c) {
 void algorithm(OpContext& c) { c.out = {cast_to(c.b.constant(Tensor::scalar_i64(1)), kI32, c.b)}; }
 
 constexpr Row kRandomRows[] = {
-    {"Multinomial", stateful_categorical},
-    {"RandomShuffle", stateful_shuffle},
-    {"RandomStandardNormal", stateful_floats, "random_normal"},
-    {"RandomUniform", stateful_floats, "random_uniform"},
-    {"RandomUniformInt", stateful_integers},
+    {"Multinomial", stateful_categorical, Trait::draws},
+    {"RandomShuffle", stateful_shuffle, Trait::draws},
+    {"RandomStandardNormal", stateful_floats, "random_normal", Trait::draws},
+    {"RandomUniform", stateful_floats, "random_uniform", Trait::draws},
+    {"RandomUniformInt", stateful_integers, Trait::draws},
     {"StatelessMultinomial", stateless_categorical},
     {"StatelessRandomGetAlg", algorithm},
     {"StatelessRandomGetKeyCounter", key_and_counter},
@@ -107,16 +107,10 @@ constexpr Row kRandomRows[] = {
     {"StatelessRandomUniformV2", stateless_floats, "random_uniform"},
     {"StatelessTruncatedNormal", stateless_floats, "random_truncated_normal"},
     {"StatelessTruncatedNormalV2", stateless_floats, "random_truncated_normal"},
-    {"TruncatedNormal", stateful_floats, "random_truncated_normal"},
+    {"TruncatedNormal", stateful_floats, "random_truncated_normal", Trait::draws},
 };
 
 }  // namespace
-
-bool draws(std::string_view op) {
-  auto row =
-      std::find_if(std::begin(kRandomRows), std::end(kRandomRows), [op](const Row& each) { return each.op == op; });
-  return row != std::end(kRandomRows) && !op.starts_with("Stateless");
-}
 
 std::span<const Row> random_rows() { return kRandomRows; }
 

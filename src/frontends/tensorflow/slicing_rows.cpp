@@ -289,9 +289,9 @@ void slice(OpContext& c) {
 
 constexpr Row kSlicingRows[] = {
     {"Slice", slice},
-    {"Split", split},
-    {"SplitV", split_v},
-    {"StridedSlice", strided_slice},
+    {"Split", split, known(0)},
+    {"SplitV", split_v, known(-1)},
+    {"StridedSlice", strided_slice, Trait::free},
     {"TensorStridedSliceUpdate", strided_slice_update},
     {"Unpack", unpack},
 };

@@ -10,8 +10,6 @@
 
 namespace cairn::tensorflow {
 
-std::span<const Row> volume_gradient_rows();
-
 /// The sizes in a vector as far as they are known while importing: those of a constant, or of the tensor whose shape it
 /// is. Nothing where not even their number is known.
 std::optional<std::vector<Dim>> dims_told(const Value* vector);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "frontends/tensorflow/functions.h"
+#include "frontends/tensorflow/row.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -25,24 +26,6 @@ struct NewFunction {
   std::string_view name;
   FrozenResults results;
 };
-
-bool writes(std::string_view op) {
-  for (std::string_view start :
-       {"Assign",     "ResourceApply", "ResourceSparseApply", "ResourceScatter",   "ResourceStrided",
-        "ScatterAdd", "ScatterSub",    "ScatterMul",          "ScatterDiv",        "ScatterUpdate",
-        "ScatterMin", "ScatterMax",    "ScatterNdUpdate",     "ScatterNdAdd",      "ScatterNdSub",
-        "Apply",      "SparseApply",   "CountUpTo",           "ResourceCountUpTo", "DestroyResource"})
-    if (op.starts_with(start)) return true;
-  return false;
-}
-
-/// Ops that hand the variable itself on, result i being input i unless told otherwise.
-bool hands_on(std::string_view op) {
-  for (std::string_view name : {"Identity", "IdentityN", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch",
-                                "RefIdentity", "NextIteration", "RefNextIteration", "While", "StatelessWhile"})
-    if (op == name) return true;
-  return false;
-}
 
 void set_attr(Node& node, std::string_view name, std::string_view value) {
   for (Attr& attr : node.attrs) {
@@ -116,7 +99,7 @@ class Freezer {
     std::vector<bool> queued(nodes.size(), false);
     auto queue_users = [&](uint32_t node) {
       for (const auto [user, port] : users.of(node)) {
-        if (queued[user] || !hands_on(nodes[user].op) || !frozen.contains({node, port})) continue;
+        if (queued[user] || !traits_of(nodes[user].op).has(Trait::hands_on) || !frozen.contains({node, port})) continue;
         queued[user] = true;
         pending.push_back(user);
       }
@@ -141,14 +124,16 @@ class Freezer {
   }
 
   void rewrite_user(Node& node, const FrozenResults& given, std::vector<Node>& extra, uint32_t first_extra, int level) {
-    if (writes(node.op))
-      fail(ErrorKind::unsupported, printable(node.name),
-           "{} writes a variable while the model runs; a frozen graph cannot hold state", printable(node.op));
+    const Traits traits = traits_of(node.op);
+    auto is_frozen = [&](size_t input) { return input < given.size() && given[input]; };
+    const size_t written = traits.has(Trait::writes) ? static_cast<size_t>(traits.handles) : 0;
+    for (size_t i = 0; i < written; ++i)
+      if (is_frozen(i))
+        fail(ErrorKind::unsupported, printable(node.name),
+             "{} writes a variable while the model runs; a frozen graph cannot hold state", printable(node.op));
     drop_attr(node, "_output_shapes");
-    if (node.op == "If" || node.op == "StatelessIf" || node.op == "Case" || node.op == "StatelessCase" ||
-        node.op == "While" || node.op == "StatelessWhile" || node.op.ends_with("PartitionedCall"))
-      return rewrite_call(node, given, level);
-    const Frozen* first = given.empty() || !given[0] ? nullptr : &*given[0];
+    if (traits.has(Trait::calls)) return rewrite_call(node, given, level);
+    const Frozen* first = is_frozen(0) ? &*given[0] : nullptr;
     if (first == nullptr) return rewrite_plain(node, given);
     std::string_view type = model_.keep(attr_type(first->type));
     if (node.op == "ReadVariableOp") {
@@ -169,7 +154,7 @@ class Freezer {
     } else if (node.op == "VariableShape") {
       node.op = "Shape";
       set_attr(node, "T", type);
-    } else if (node.op == "VarIsInitializedOp" || node.op == "IsVariableInitialized") {
+    } else if (traits.has(Trait::asks)) {
       static constexpr char kTrue = 1;
       node.op = "Const";
       node.inputs.clear();
@@ -183,9 +168,10 @@ class Freezer {
   void rewrite_plain(Node& node, const FrozenResults& given) {
     if (node.op == "IdentityN") return set_types(node, "T", given, 0);
     const Attr* type = node.find("T");
+    const bool hands_on = traits_of(node.op).has(Trait::hands_on);
     bool resource = type != nullptr && decode(*type, model_).integer == kDtResource;
-    if (resource && hands_on(node.op) && given[0]) return set_attr(node, "T", model_.keep(attr_type(given[0]->type)));
-    if (node.op.starts_with("Ref") && hands_on(node.op)) {
+    if (resource && hands_on && given[0]) return set_attr(node, "T", model_.keep(attr_type(given[0]->type)));
+    if (node.op.starts_with("Ref") && hands_on) {
       node.op.remove_prefix(3);  // RefSwitch and Switch differ in the reference only
       return;
     }
@@ -310,9 +296,7 @@ class Freezer {
 
 }  // namespace
 
-bool is_variable(const Node& node) {
-  return node.op == "VarHandleOp" || node.op == "VariableV2" || node.op == "Variable";
-}
+bool is_variable(const Node& node) { return traits_of(node.op).has(Trait::makes_variable); }
 
 void freeze_variables(GraphDef& graph, const VariableValue& value) { Freezer(graph, value).run(); }
 

@@ -86,7 +86,7 @@ void pool(OpContext& c) {
 
 constexpr Row kVolumeRows[] = {
     {"AvgPool3D", pool<Pooling::mean>},
-    {"Conv3D", conv},
+    {"Conv3D", conv, Trait::heavy},
     {"MaxPool3D", pool<Pooling::largest>},
 };
 
