@@ -3,7 +3,7 @@
 option(CAIRN_TENSORFLOW "build the TensorFlow adapter against the Python environment's TensorFlow" OFF)
 set(adapter ${PROJECT_SOURCE_DIR}/adapters/tensorflow)
 
-add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/op_kinds.cpp ${adapter}/src/partition.cpp
+add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/op_traits.cpp ${adapter}/src/partition.cpp
                                  ${adapter}/src/report.cpp ${adapter}/src/units.cpp)
 target_include_directories(cairn_tf_core PUBLIC ${adapter}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(cairn_tf_core PUBLIC nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})

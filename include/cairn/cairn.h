@@ -195,6 +195,10 @@ CAIRN_API CairnStatus cairn_module_from_cluster(const char* name, const void* da
 CAIRN_API void cairn_module_free(CairnModule* module);
 /* Which nodes of a GraphDef cannot be part of a cluster: JSON, {"node": "reason"}. */
 CAIRN_API CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals);
+/* What TensorFlow's operators touch and cost: JSON, {"Cumsum": {"traits": [], "known_input": 1}}. The traits are those of
+ * src/frontends/tensorflow/row.h; "known_input", where an input must be known when a cluster is compiled, is its number
+ * (negative: from the end). Operators of which nothing is told are left out. */
+CAIRN_API CairnStatus cairn_cluster_operators(char** operators);
 
 typedef struct CairnLocation {
   const char* node;     /* source node, "conv1/Conv2D" */

@@ -6,6 +6,7 @@
 #include "capi/user_op.h"
 #include "convert/report.h"
 #include "frontends/tensorflow/cluster.h"
+#include "frontends/tensorflow/row.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "support/files.h"
@@ -150,6 +151,20 @@ CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusa
     nlohmann::json reasons = refused_nodes(tensorflow::read_graph_def(bytes, bytes->bytes()));
     if (reasons.is_null()) reasons = nlohmann::json::object();
     *refusals = copy_text(reasons.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  });
+}
+
+CairnStatus cairn_cluster_operators(char** operators) {
+  return guarded([&] {
+    require(operators, "operators");
+    *operators = nullptr;
+    nlohmann::json table = nlohmann::json::object();
+    for (const tensorflow::Row* row : tensorflow::rows_with_traits()) {
+      nlohmann::json& told = table[std::string(row->op)];
+      told["traits"] = tensorflow::names_of(row->traits);
+      if (row->traits.known_input != tensorflow::Traits::kNoInput) told["known_input"] = row->traits.known_input;
+    }
+    *operators = copy_text(table.dump());
   });
 }
 

@@ -389,6 +389,17 @@ TEST(Convert, ReportsWhatTheReferenceEngineDoes) {
   EXPECT_NE(report["notes"][0].get<std::string>().find("log_gamma of f32[8, 4096] at slow"), std::string::npos);
 }
 
+TEST(Cluster, RowsTellWhatOperatorsTouchAndCost) {
+  char* text = nullptr;
+  ASSERT_EQ(cairn_cluster_operators(&text), CAIRN_OK) << last_error().message;
+  const auto operators = nlohmann::json::parse(text);
+  cairn_free_text(text);
+  EXPECT_EQ(operators.at("AssignVariableOp").dump(), R"({"traits":["writes","assigns","free"]})");
+  EXPECT_EQ(operators.at("ConcatV2").dump(), R"({"known_input":-1,"traits":[]})");
+  EXPECT_EQ(operators.at("QueueEnqueueV2").dump(), R"({"traits":["puts"]})");
+  EXPECT_FALSE(operators.contains("Relu"));
+}
+
 constexpr const char* kExported[] = {"cairn_version",
                                      "cairn_abi_version",
                                      "cairn_last_error",
@@ -398,6 +409,7 @@ constexpr const char* kExported[] = {"cairn_version",
                                      "cairn_module_from_cluster",
                                      "cairn_module_free",
                                      "cairn_cluster_refusals",
+                                     "cairn_cluster_operators",
                                      "cairn_module_set_locations",
                                      "cairn_module_convert",
                                      "cairn_module_save",

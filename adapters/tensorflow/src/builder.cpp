@@ -10,7 +10,6 @@
 
 #include "edges.h"
 #include "engine.h"
-#include "op_kinds.h"
 #include "tensorflow/core/framework/graph_to_functiondef.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/graph/algorithm.h"

@@ -6,7 +6,7 @@
 
 #include "assertion.h"
 #include "edges.h"
-#include "op_kinds.h"
+#include "op_traits.h"
 #include "report.h"
 #include "tensorflow/core/graph/algorithm.h"
 
@@ -18,8 +18,7 @@ using tf::DataType;
 constexpr int64_t kSmallConstant = 64 << 10;  // bytes; larger ones are not copied into several clusters
 
 bool computes(const tf::Node& node) {
-  if (node.IsConstant() || holds_variable(node) || node.type_string() == "NoOp" || node.IsArg() || node.IsRetval())
-    return false;
+  if (node.IsConstant() || holds_variable(node) || node.IsArg() || node.IsRetval()) return false;
   auto numeric = [](DataType type) {
     type = tf::BaseType(type);
     return tf::DataTypeIsFloating(type) || tf::DataTypeIsInteger(type) || type == tf::DT_BOOL ||
@@ -151,7 +150,8 @@ class Clusterer {
       Node& mine = nodes_.emplace_back();
       mine.name = node->name();
       mine.op = node->type_string();
-      mine.work = work_of(mine.op);
+      const OpTraits& traits = traits_of(mine.op);
+      mine.work = traits.work();
       if (node->IsEnter()) mine.frame = node->attrs().Find("frame_name")->s();
       mine.host = why_on_host(*node);
       if (mine.host.empty() && refusals.contains(mine.name)) mine.host = refusals[mine.name];
@@ -164,7 +164,7 @@ class Clusterer {
         const bool variable = is_reference_input(*edge) || (is_resource(*edge) && !list);
         mine.inputs.push_back(
             {number_.at(edge->src()), edge->src_output(), edge->IsControlEdge(), is_reference_input(*edge), list});
-        if (variable && !hands_on(*node) && !only_reads(mine.op)) mine.writes = true;
+        if (variable && !traits.hands_on() && !traits.has("reads")) mine.writes = true;
         if (variable || makes_reference(*edge) || reads_reference(*edge->src())) mine.reads = true;
       }
     }
@@ -211,13 +211,15 @@ class Clusterer {
         if (!edge->IsControlEdge())
           inputs[static_cast<size_t>(edge->dst_input())] = known[static_cast<size_t>(number_.at(edge->src()))];
       bool all = !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](bool each) { return each; });
-      for (int input : known_inputs(nodes_[i].op)) {
-        auto at = static_cast<size_t>(input < 0 ? input + node->num_inputs() : input);
-        bool found = input == kEvery ? all : at >= inputs.size() || inputs[at];
-        if (nodes_[i].host.empty() && !found) nodes_[i].host = "its axes are known at run time only";
+      const OpTraits& traits = traits_of(nodes_[i].op);
+      bool compiles = all || !traits.has("all_known");
+      if (const std::optional<int> input = traits.known_input) {
+        const auto at = static_cast<size_t>(*input < 0 ? *input + node->num_inputs() : *input);
+        compiles = compiles && (at >= inputs.size() || inputs[at]);
       }
+      if (nodes_[i].host.empty() && !compiles) nodes_[i].host = "its axes are known at run time only";
       known[i] = nodes_[i].host.empty() && !nodes_[i].reads &&
-                 (nodes_[i].constant || node->IsConstant() || tells_shapes(nodes_[i].op) || all);
+                 (nodes_[i].constant || node->IsConstant() || traits.has("shapes") || all);
       if (known[i]) making_.known.insert(nodes_[i].name);
     }
   }
@@ -227,11 +229,10 @@ class Clusterer {
   void order_queues() {
     std::map<const tf::Node*, std::vector<int>> puts, takes;  // by queue
     for (size_t i = 0; i < order_.size(); ++i) {
-      const std::string& op = nodes_[i].op;
-      const bool take = op.find("Dequeue") != std::string::npos;
-      if (!take && op.find("Enqueue") == std::string::npos) continue;
+      const OpTraits& traits = traits_of(nodes_[i].op);
+      const bool take = traits.has("takes");
       const tf::Edge* queue = nullptr;
-      if (order_[i]->num_inputs() > 0 && order_[i]->input_edge(0, &queue).ok())
+      if ((take || traits.has("puts")) && order_[i]->input_edge(0, &queue).ok())
         (take ? takes : puts)[queue->src()].push_back(static_cast<int>(i));
     }
     for (const auto& [queue, nodes] : takes)
@@ -281,8 +282,8 @@ class Clusterer {
       if (slow(type)) return "computes in " + tf::DataTypeString(type);
     for (DataType type : node.output_types())
       if (slow(type)) return "computes in " + tf::DataTypeString(type);
-    if (node.type_string() == "Assign" || node.type_string() == "AssignVariableOp")
-      if (!is_read_elsewhere(node)) return "may be the variable's first value";
+    if (traits_of(node.type_string()).has("assigns") && !is_read_elsewhere(node))
+      return "may be the variable's first value";
     if (asks_for_a_value(node)) return "uses a variable that may have no value";
     if (may_repeat_rows(node)) return "may name a row twice, which TensorFlow updates twice";
     for (const tf::Edge* edge : node.in_edges()) {
@@ -302,20 +303,20 @@ class Clusterer {
     const tf::Node* asked = predicate->src();
     while ((asked->IsIdentity() || asked->type_string() == "LogicalNot") && asked->input_edge(0, &predicate).ok())
       asked = predicate->src();
-    return asked->type_string() == "IsVariableInitialized" || asked->type_string() == "VarIsInitializedOp";
+    return traits_of(asked->type_string()).has("asks");
   }
 
   /// The engine updates all rows of a sparse update at once. TensorFlow's optimizers add up the gradients of equal rows and
   /// name those that Unique found; of other rows nobody knows whether they differ.
   static bool may_repeat_rows(const tf::Node& node) {
-    if (node.type_string().find("SparseApply") == std::string::npos) return false;
+    if (!traits_of(node.type_string()).has("rows")) return false;
     for (const tf::Edge* edge : node.in_edges()) {
       if (edge->IsControlEdge() || node.op_def().input_arg(edge->dst_input()).name() != "indices") continue;
       const tf::Node* maker = edge->src();
       for (const tf::Edge* before = nullptr;
            (maker->IsIdentity() || maker->IsSwitch()) && maker->input_edge(0, &before).ok();)
         maker = before->src();
-      return maker->type_string() != "Unique" && maker->type_string() != "UniqueV2";
+      return !traits_of(maker->type_string()).has("distinct");
     }
     return true;
   }
@@ -327,8 +328,7 @@ class Clusterer {
     if (variable->src()->IsSwitch() || variable->src()->IsEnter()) return true;  // in a branch or loop: not at first
     for (const tf::Edge* edge : variable->src()->out_edges())
       if (!edge->IsControlEdge() && edge->dst() != &node && edge->dst()->type_string() != node.type_string() &&
-          edge->dst()->IsOp() && !edge->dst()->IsSwitch() &&
-          edge->dst()->type_string().find("Initialized") == std::string::npos)
+          edge->dst()->IsOp() && !edge->dst()->IsSwitch() && !traits_of(edge->dst()->type_string()).has("asks"))
         return true;
     return false;
   }

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "op_kinds.h"
+#include "op_traits.h"
 
 namespace cairn_tf {
 
 using tf::DataType;
 
-bool holds_variable(const tf::Node& node) { return node.IsVariable() || node.type_string() == "VarHandleOp"; }
-
-bool hands_on(const tf::Node& node) { return node.IsIdentity() || node.IsSwitch() || node.IsEnter(); }
+bool holds_variable(const tf::Node& node) { return traits_of(node.type_string()).has("makes_variable"); }
 
 bool is_reference_input(const tf::Edge& edge) {
   return !edge.IsControlEdge() && edge.dst()->IsOp() && tf::IsRefType(edge.dst()->input_type(edge.dst_input()));
@@ -29,13 +27,13 @@ bool reads_reference(const tf::Node& node) {
   });
 }
 
-/// The node that made what the edge carries. Loops hand on the resources that they take, in the same order.
+/// The node that made what the edge carries.
 static const tf::Node* maker_of(const tf::Edge& edge) {
   const tf::Edge* from = &edge;
   while (true) {
     const tf::Node* node = from->src();
-    const bool loop = node->IsWhileNode() && is_resource(*from);
-    if ((!loop && !hands_on(*node)) || !node->input_edge(loop ? from->src_output() : 0, &from).ok()) return node;
+    if (!traits_of(node->type_string()).has("hands_on")) return node;
+    if (!node->input_edge(node->IsSwitch() ? 0 : from->src_output(), &from).ok()) return node;
   }
 }
 
@@ -60,13 +58,13 @@ int reference_group(DataType type) {
 bool carries_list(const tf::Edge& edge) {
   if (edge.IsControlEdge()) return false;
   if (edge.src()->output_type(edge.src_output()) == tf::DT_VARIANT) return true;
-  const std::string& op = maker_of(edge)->type_string();
-  return is_resource(edge) && (op == "StackV2" || op == "TensorArrayV3" || op == "TensorArrayGradV3");
+  return is_resource(edge) && traits_of(maker_of(edge)->type_string()).has("makes_list");
 }
 
 bool may_write(const tf::Edge& edge) {
   const tf::Node& user = *edge.dst();
-  if (!hands_on(user)) return is_reference_input(edge) || (is_resource(edge) && !only_reads(user.type_string()));
+  const OpTraits& traits = traits_of(user.type_string());
+  if (!traits.hands_on()) return is_reference_input(edge) || (is_resource(edge) && !traits.has("reads"));
   return std::any_of(user.out_edges().begin(), user.out_edges().end(), [](const tf::Edge* next) {
     return (is_resource(*next) || makes_reference(*next)) && next->dst()->IsOp() && may_write(*next);
   });

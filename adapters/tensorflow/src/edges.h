@@ -16,8 +16,6 @@ bool is_reference_input(const tf::Edge& edge);
 bool makes_reference(const tf::Edge& edge);
 bool is_resource(const tf::Edge& edge);
 bool holds_variable(const tf::Node& node);
-/// Switch, Enter, Identity: the node hands on a variable as it gets it.
-bool hands_on(const tf::Node& node);
 /// Identity of a TF1 variable that waits for nothing: TensorFlow's shares the variable's memory, so that whoever uses it
 /// after an update sees the new content.
 bool reads_reference(const tf::Node& node);

@@ -52,6 +52,7 @@ bool load(Library& found, std::string& why) {
   }
   return one("cairn_version", found.version) && one("cairn_last_error", found.last_error) &&
          one("cairn_free_text", found.free_text) && one("cairn_cluster_refusals", found.cluster_refusals) &&
+         one("cairn_cluster_operators", found.cluster_operators) &&
          one("cairn_module_from_cluster", found.module_from_cluster) && one("cairn_module_free", found.module_free) &&
          one("cairn_model_prepare", found.model_prepare) && one("cairn_model_free", found.model_free) &&
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&

@@ -23,6 +23,7 @@ struct Library {
   decltype(&::cairn_last_error) last_error = nullptr;
   decltype(&::cairn_free_text) free_text = nullptr;
   decltype(&::cairn_cluster_refusals) cluster_refusals = nullptr;
+  decltype(&::cairn_cluster_operators) cluster_operators = nullptr;
   decltype(&::cairn_module_from_cluster) module_from_cluster = nullptr;
   decltype(&::cairn_module_free) module_free = nullptr;
   decltype(&::cairn_model_prepare) model_prepare = nullptr;

@@ -1,107 +1,38 @@
-#include "op_kinds.h"
+#include "op_traits.h"
 
-#include <map>
-#include <set>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
 
+#include "engine.h"
 #include "partition.h"
 
 namespace cairn_tf {
 
-bool only_reads(const std::string& op) {
-  static const std::set<std::string> ops = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"};
-  return ops.count(op) != 0;
-}
-
-int work_of(const std::string& op) {
-  static const std::set<std::string> heavy = {"MatMul",
-                                              "BatchMatMul",
-                                              "BatchMatMulV2",
-                                              "BatchMatMulV3",
-                                              "Conv2D",
-                                              "Conv3D",
-                                              "DepthwiseConv2dNative",
-                                              "Einsum",
-                                              "Conv2DBackpropInput",
-                                              "Conv2DBackpropFilter",
-                                              "DepthwiseConv2dNativeBackpropInput",
-                                              "DepthwiseConv2dNativeBackpropFilter",
-                                              "FusedBatchNormV3",
-                                              "FusedBatchNormGradV3",
-                                              "_FusedMatMul",
-                                              "_FusedConv2D",
-                                              "If",
-                                              "While",
-                                              "StatelessIf",
-                                              "StatelessWhile",
-                                              "PartitionedCall",
-                                              "StatefulPartitionedCall",
-                                              "LoopCond",
-                                              "MaxPoolGrad",
-                                              "SoftmaxCrossEntropyWithLogits",
-                                              "SparseSoftmaxCrossEntropyWithLogits"};
-  static const std::set<std::string> free = {"NoOp",
-                                             "CairnAssert",
-                                             "Identity",
-                                             "Switch",
-                                             "RefSwitch",
-                                             "Merge",
-                                             "RefMerge",
-                                             "Enter",
-                                             "RefEnter",
-                                             "Exit",
-                                             "RefExit",
-                                             "NextIteration",
-                                             "ControlTrigger",
-                                             "IdentityN",
-                                             "Shape",
-                                             "ShapeN",
-                                             "Rank",
-                                             "Size",
-                                             "Reshape",
-                                             "Squeeze",
-                                             "ExpandDims",
-                                             "StopGradient",
-                                             "ReadVariableOp",
-                                             "Snapshot",
-                                             "PreventGradient",
-                                             "Pack",
-                                             "Fill",
-                                             "BroadcastGradientArgs",
-                                             "Assign",
-                                             "AssignVariableOp",
-                                             "StridedSlice",
-                                             "Cast",
-                                             "Prod",
-                                             "Range",
-                                             "ZerosLike",
-                                             "OnesLike",
-                                             "ConcatOffset"};
+int OpTraits::work() const {
   // A stream of random numbers is continued where it was begun: on the engine, whatever else a run fetches.
-  static const std::set<std::string> draws = {"RandomUniform",    "RandomStandardNormal", "TruncatedNormal",
-                                              "RandomUniformInt", "Multinomial",          "RandomShuffle"};
-  if (heavy.count(op) || draws.count(op)) return kHeavy;
-  return free.count(op) ? 0 : 1;
+  if (has("heavy") || has("draws")) return kHeavy;
+  return has("free") ? 0 : 1;
 }
 
-const std::vector<int>& known_inputs(const std::string& op) {
-  static const std::vector<int> none, first{0}, second{1}, third{2}, last{-1}, every{kEvery};
-  // clang-format off
-  static const std::map<std::string, const std::vector<int>&> table = {
-      {"Sum", second},         {"Mean", second},          {"Max", second},
-      {"Min", second},         {"Prod", second},          {"Any", second},
-      {"All", second},         {"ArgMax", second},        {"ArgMin", second},
-      {"Transpose", second},   {"Cumsum", second},        {"Cumprod", second},
-      {"ReverseV2", second},   {"ExpandDims", second},    {"ConcatV2", last},
-      {"Concat", first},       {"Split", first},          {"SplitV", last},
-      {"GatherV2", third},     {"EuclideanNorm", second}, {"BroadcastGradientArgs", every},
-      {"DynamicStitch", every}, {"ParallelDynamicStitch", every}};
-  // clang-format on
-  auto found = table.find(op);
-  return found == table.end() ? none : found->second;
-}
-
-bool tells_shapes(const std::string& op) {
-  return op == "Shape" || op == "ShapeN" || op == "Rank" || op == "Size" || op == "VariableShape";
+const OpTraits& traits_of(const std::string& op) {
+  static const auto table = [] {
+    std::unordered_map<std::string, OpTraits> made;
+    std::string why;
+    char* text = nullptr;
+    const Library* engine = library(why);
+    if (!engine || engine->cluster_operators(&text) != CAIRN_OK) return made;
+    const auto rows = nlohmann::json::parse(text);
+    engine->free_text(text);
+    for (const auto& [name, row] : rows.items()) {
+      OpTraits& traits = made[name];
+      traits.names = row.at("traits");
+      if (row.contains("known_input")) traits.known_input = row["known_input"];
+    }
+    return made;
+  }();
+  static const OpTraits nothing;
+  const auto found = table.find(op);
+  return found == table.end() ? nothing : found->second;
 }
 
 }  // namespace cairn_tf

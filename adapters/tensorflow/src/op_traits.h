@@ -1,21 +1,24 @@
-// What the partitioner knows of TensorFlow's operators by name.
+// What operators touch and cost, as their rows in the engine tell it.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 namespace cairn_tf {
 
-/// The operator looks at its variable and changes nothing.
-bool only_reads(const std::string& op);
-/// How much a node of this operator is worth in a cluster: `Node::work`.
-int work_of(const std::string& op);
-/// Results of these follow from shapes, which are known when a cluster is compiled.
-bool tells_shapes(const std::string& op);
+struct OpTraits {
+  std::set<std::string> names = {};
+  std::optional<int> known_input = {};  // that the engine must know when it compiles; negative: from the end
 
-/// Inputs (negative: from the end; kEvery: all) that the engine must know when it compiles: axes, permutations and the
-/// like.
-inline constexpr int kEvery = 1000;
-const std::vector<int>& known_inputs(const std::string& op);
+  bool has(const char* trait) const { return names.count(trait) != 0; }
+  /// Hands on a variable as it gets it.
+  bool hands_on() const { return has("hands_on") && !has("calls"); }
+  /// How much a node is worth in a cluster: `Node::work`.
+  int work() const;
+};
+
+/// Nothing for operators that the engine knows nothing of, and where there is no engine.
+const OpTraits& traits_of(const std::string& op);
 
 }  // namespace cairn_tf
