@@ -16,7 +16,7 @@ constexpr std::string_view kTraitNames[] = {
     "draws", "stops",          "shapes",     "all_known",   "free",        "heavy",    "host"};
 static_assert(std::size(kTraitNames) == static_cast<size_t>(Trait::host) + 1);
 
-/// A cluster would be planned anew in every step for what these have as results.
+/// Their results have any size: a cluster would be planned anew in every step.
 std::vector<std::span<const Row>> host_families() {
   return {text_rows(), lookup_rows(), example_rows(), sparse_tensor_rows()};
 }
