@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "plan/items.h"
+#include "plan/scans.h"
 
 namespace cairn {
 
@@ -148,6 +149,13 @@ size_t decompose(const Module& module, Function& function, const PlanOptions& op
   fold_constants(function.body, nullptr);
   remove_dead(function.body, nullptr);
   return replaced;
+}
+
+void prepare(const Module& module, Function& function, const PlanOptions& options) {
+  if (std::all_of(options.engines.begin(), options.engines.end(),
+                  [](const Engine* engine) { return engine->memory().is_host(); }))
+    make_scans(function.body);
+  decompose(module, function, options);
 }
 
 }  // namespace cairn

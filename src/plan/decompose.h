@@ -11,5 +11,7 @@ namespace cairn {
 /// Throws Error invalid_model, at the node, when a decomposition makes other types than its op. Returns how many nodes it
 /// replaced.
 size_t decompose(const Module& module, Function& function, const PlanOptions& options);
+/// make_scans, where the engines share the host's memory, then decompose.
+void prepare(const Module& module, Function& function, const PlanOptions& options);
 
 }  // namespace cairn

@@ -10,6 +10,7 @@
 #include "plan/items.h"
 #include "plan/memory.h"
 #include "plan/reference_steps.h"
+#include "plan/scans.h"
 #include "support/code_memory.h"
 #include "support/stop.h"
 
@@ -310,8 +311,10 @@ class Planner {
     for (const auto& body : step.bodies)
       for (const auto& [space, arena] : body->arena_bytes) bytes = std::max(bytes, arena);
     step.workspace = scratch_buffer(bytes);
-    if (!is_loop(*step.control)) return;
-    for (const auto& result : step.control->results) {
+    if (!is_loop(*step.control) && !step.scan) return;
+    const auto& results = step.control->results;
+    for (size_t i = 0; i < (step.scan ? step.scan->carried : results.size()); ++i) {
+      const auto& result = results[i];
       if (!is_host_object(result->type)) {
         step.spare.push_back(scratch_buffer(bytes_of(result->type)));
         continue;
@@ -321,7 +324,7 @@ class Planner {
       buffer.index = plan_->objects++;
       step.spare.push_back(add_buffer(std::move(buffer)));
     }
-    step.spare.push_back(scratch_buffer(1));
+    if (!step.scan) step.spare.push_back(scratch_buffer(1));
   }
 
   // Constants that the step has packed need no plain bytes.
@@ -351,9 +354,28 @@ class Planner {
       const Function* function = module_->find(callee_name(*step.control));
       CHECK(function, "callee");
       step.programs.push_back(std::make_unique<Program>(module_, clone(*function), options_, packer_));
+    } else if ((step.scan = scan_of(*step.control))) {
+      plan_scan(step);
     } else {
       plan_bodies(step);
     }
+  }
+
+  static void plan_scan(PlannedStep& step) {
+    const Block& body = *step.control->regions[0];
+    Scan& scan = *step.scan;
+    std::vector<Dims> dims;
+    for (const auto& param : body.params) dims.push_back(param->type.is_tensor() ? param->type.shape.sizes() : Dims());
+    step.bodies = {step.programs[0]->plan(dims)};
+    for (size_t i = 0; i < scan.first.size(); ++i) {
+      const Value* row =
+          i < scan.scanned ? body.params[scan.carried + i].get() : body.results[scan.carried + i - scan.scanned];
+      scan.first[i] *= static_cast<int64_t>(bytes_of(row->type));
+      scan.step[i] *= static_cast<int64_t>(bytes_of(row->type));
+    }
+    std::vector<Type> types;
+    for (const Value* result : body.results) types.push_back(result->type);
+    CHECK(runs_inside(*step.bodies[0], types), "the body of a scan");
   }
 
   // Where the types of a region depend on the run, it is planned then. So is one that cannot be planned: it may never run.
@@ -528,7 +550,7 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer) {
-  decompose(*module, *function, options);
+  prepare(*module, *function, options);
   auto plan = Planner(module, std::move(function), options, packer).make();
   tell_reference_steps(*plan, *module, options);
   return plan;

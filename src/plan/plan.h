@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "ir/module.h"
 #include "plan/budget.h"
+#include "plan/scans.h"
 
 namespace cairn {
 
@@ -50,7 +51,9 @@ struct PlannedStep {
   std::vector<std::unique_ptr<Program>> programs;  // control: one per region, or the callee
   /// `if`, `while` with static types: the plans of the regions, which run in this step's workspace. Else empty: planned at run time.
   std::vector<std::shared_ptr<const Plan>> bodies;
-  std::vector<size_t> spare;  // `while` with bodies: a second buffer for each carried value, then one for the condition
+  std::vector<size_t>
+      spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
+  std::optional<Scan> scan;  // rows in bytes
   Group group;
   std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (control: the node's) values
   std::optional<size_t> workspace;      // buffer

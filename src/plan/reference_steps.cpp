@@ -120,7 +120,7 @@ ReferenceShare reference_share(const Plan& plan, const Module& module, const Pla
 
 ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options) {
   auto function = specialise(module.main(), dims);
-  decompose(module, *function, options);
+  prepare(module, *function, options);
   const Uses uses(function->body);
   Shares shares(module, options);
   for (const Item& item : make_items(module, *function, uses, options).list) {

@@ -100,6 +100,30 @@ void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const
   }
 }
 
+// Turn t takes and makes rows where they are; the last turn makes the carried results.
+void run_scan(const PlannedStep& step, Context& context, const Module& module, const RunOptions& options) {
+  const Scan& scan = *step.scan;
+  void* const* inputs = context.arguments(step);
+  void* const* results = inputs + step.inputs.size();
+  Context& body = context.inner(step, 0);
+  for (size_t i = scan.carried + scan.scanned; i < step.inputs.size(); ++i) body.bind_input(i, inputs[i]);
+  const auto carried = [&](size_t i, int64_t turn) {
+    if (turn == 0) return inputs[i];
+    return (scan.turns - turn) % 2 == 0 ? results[i] : context.buffer(step.spare[i]);
+  };
+  const auto row = [&](void* data, size_t i, int64_t turn) {
+    return static_cast<void*>(static_cast<char*>(data) + scan.first[i] + scan.step[i] * turn);
+  };
+  for (int64_t turn = 0; turn < scan.turns; ++turn) {
+    stop_point();
+    for (size_t i = 0; i < scan.carried; ++i) body.bind_input(i, carried(i, turn));
+    for (size_t i = 0; i < scan.scanned; ++i) body.bind_input(scan.carried + i, row(inputs[scan.carried + i], i, turn));
+    run_body(step, 0, context, module, options, [&](size_t i) {
+      return i < scan.carried ? carried(i, turn + 1) : row(results[i], scan.scanned + i - scan.carried, turn);
+    });
+  }
+}
+
 void run_branch(const PlannedStep& step, Context& context, const Module& module, const RunOptions& options) {
   void* const* arguments = context.arguments(step);
   const size_t branch = *static_cast<const uint8_t*>(arguments[0]) ? 0 : 1;
@@ -143,7 +167,9 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
     void* workspace = step.workspace ? context.buffer(*step.workspace) : nullptr;
     step.step->run({arguments, arguments + step.inputs.size(), workspace, executor});
   } else if (!step.bodies.empty()) {
-    if (is_loop(*step.control))
+    if (step.scan)
+      run_scan(step, context, module, options);
+    else if (is_loop(*step.control))
       run_loop(plan, step, context, module, options);
     else
       run_branch(step, context, module, options);
