@@ -159,9 +159,9 @@ endif()
 cairn_folder(engines/null)
 cairn_folder(model)
 cairn_folder(runtime)
+cairn_folder(observe)
 cairn_folder(train)
 cairn_folder(convert)
-cairn_folder(observe)
 # Vectors never cross a call that is not inlined; without -Wno-psabi GCC notes that their calling convention has changed.
 # A precompiled header would bring its own -ffp-contract along.
 set_source_files_properties(src/judge/kernels.cpp PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi;-ffp-contract=off"

@@ -7,8 +7,7 @@
 #include "capi/ports.h"
 #include "capi/run_setup.h"
 #include "ir/result_marks.h"
-#include "observe/dump.h"
-#include "observe/recorder.h"
+#include "observe/watch.h"
 #include "support/stop.h"
 
 using namespace cairn;
@@ -72,8 +71,7 @@ CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptio
     require(module, "module");
     require(model, "model");
     *model = nullptr;
-    start_profile_from_environment();
-    start_dump_from_environment();
+    start_watch_from_environment();
     auto made = std::make_unique<CairnModel>();
     Module copy = clone(module->module);
     apply_precision(options, copy);

@@ -84,8 +84,7 @@ RunSetup::RunSetup(const Module& module, const CairnRunOptions* given) {
   }
   if (options.observe) options_.observer = &watcher_.emplace(module, options.observe, options.observe_user);
   if (options.cancel) options_.cancel = &options.cancel->flag;
-  if (dumping()) options_.observer = &dumper_.emplace(module, options.step, options_.observer);
-  if (profiling()) options_.observer = &recorder_.emplace(module, options.step, options_.observer);
+  options_.observer = watch_.emplace(module, options.step, options_.observer).observer();
 }
 
 }  // namespace cairn::capi

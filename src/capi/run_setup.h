@@ -4,8 +4,7 @@
 #include <optional>
 
 #include "capi/handles.h"
-#include "observe/dump.h"
-#include "observe/recorder.h"
+#include "observe/watch.h"
 
 namespace cairn::capi {
 
@@ -54,8 +53,7 @@ class RunSetup {
   RunOptions options_;
   Lent lent_;
   std::optional<Watcher> watcher_;
-  std::optional<RunDumper> dumper_;
-  std::optional<RunRecorder> recorder_;
+  std::optional<RunWatch> watch_;
 };
 
 }  // namespace cairn::capi

@@ -216,8 +216,7 @@ CairnStatus cairn_op_prepare(const CairnOperator* found, const CairnAttribute* a
     };
     const auto make_attributes = [&] { return attributes_from_c(row_of(found), attributes, attribute_count); };
     const auto make_options = [&] {
-      start_profile_from_environment();
-      start_dump_from_environment();
+      start_watch_from_environment();
       return model_options(options);
     };
     SingleOpRef made = SingleOp::prepare({row_of(found), key, make_attributes, make_options}, from.all(), to.all());

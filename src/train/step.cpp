@@ -156,6 +156,7 @@ class TrainingBuilder {
 
   void make_evaluation() {
     program_.evaluate = clone(base_);
+    program_.evaluate.name += "_evaluation";
     Function& main = program_.evaluate.main();
     const Measured measured = measure(main);
     set_results(main, measured);

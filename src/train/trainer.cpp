@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "observe/watch.h"
 #include "train/normalisation.h"
 
 namespace cairn {
@@ -24,6 +25,7 @@ Tensor in_order_of_model(const TrainedState& state, const Tensor& kept) {
 
 Trainer::Trainer(Module model, const TrainingOptions& options, const ModelOptions& run_options)
     : model_(std::move(model)), program_(make_training(model_, options)) {
+  start_watch_from_environment();
   ModelOptions shared = run_options;
   if (!shared.pool) shared.pool = make_pool(shared.threads > 0 ? shared.threads : available_threads());
   evaluate_ = Model::make(std::move(program_.evaluate), shared);
@@ -44,10 +46,16 @@ Trainer::Result Trainer::run(const Model& model, std::span<const TensorRef> batc
   float results[2] = {};
   double wide[2] = {};
   DType dtype[2] = {kF32, kF32};
-  model.run(all, [&](size_t i, DType type, std::span<const int64_t>) -> void* {
-    dtype[i] = type;
-    return type == kF64 ? static_cast<void*>(&wide[i]) : &results[i];
-  });
+  RunWatch watch(model.module());
+  RunOptions options;
+  options.observer = watch.observer();
+  model.run(
+      all,
+      [&](size_t i, DType type, std::span<const int64_t>) -> void* {
+        dtype[i] = type;
+        return type == kF64 ? static_cast<void*>(&wide[i]) : &results[i];
+      },
+      options);
   auto number = [&](size_t i) {
     return dtype[i] == kF64 ? wide[i] : Tensor::view(dtype[i], {}, &results[i], nullptr).as_f64()[0];
   };

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
-#include <optional>
 
 #include "arrays.h"
-#include "observe/recorder.h"
+#include "observe/watch.h"
 #include "profile.h"
 #include "support/files.h"
 #include "verbs.h"
@@ -50,14 +49,14 @@ class Runner {
  public:
   explicit Runner(const Bench& bench)
       : model_(prepare(bench.model)), inputs_(read_inputs(*model_, of_one(bench.model), bench.inputs)) {
-    start_profile_from_environment();
+    start_watch_from_environment();
     for (const Tensor& input : inputs_) refs_.push_back({input.dtype(), input.dims(), input.data()});
     outputs_.resize(model_->outputs().size());
   }
 
   void run(RunOptions options = {}) {
-    std::optional<RunRecorder> recorder;
-    if (profiling()) options.observer = &recorder.emplace(model_->module(), 0, options.observer);
+    RunWatch watch(model_->module(), 0, options.observer);
+    options.observer = watch.observer();
     model_->run(
         refs_,
         [this](size_t i, DType dtype, std::span<const int64_t> dims) {

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <unordered_set>
 
 #include "arrays.h"
 #include "ir/result_marks.h"
 #include "made_inputs.h"
-#include "observe/dump.h"
-#include "observe/recorder.h"
+#include "observe/watch.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -131,12 +129,9 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
 }
 
 std::vector<Tensor> run_watched(const Model& model, const std::vector<Tensor>& inputs, RunOptions options) {
-  start_profile_from_environment();
-  start_dump_from_environment();
-  std::optional<RunDumper> dumper;
-  if (dumping()) options.observer = &dumper.emplace(model.module(), 0, options.observer);
-  std::optional<RunRecorder> recorder;
-  if (profiling()) options.observer = &recorder.emplace(model.module(), 0, options.observer);
+  start_watch_from_environment();
+  RunWatch watch(model.module(), 0, options.observer);
+  options.observer = watch.observer();
   return model.run(inputs, options);
 }
 

@@ -1,5 +1,6 @@
 """Training by cairn.Trainer and `cairn train` goes as torch's goes: optimisers, losses, batch norms. Runs in .venv-peers."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -343,6 +344,20 @@ def test_steps_of_a_trainer_run_on_fast_kernels(tmp_path, monkeypatch):
     trainer.step(random.normal(size=(6, 2, 8, 8)).astype(np.float32), random.integers(0, 3, 6), 0.1)
     steps = (tmp_path / "steps.tsv").read_text() if (tmp_path / "steps.tsv").exists() else ""
     assert "\n" not in steps.strip(), steps
+
+
+def test_steps_of_a_trainer_are_recorded_and_dumped(tmp_path, monkeypatch):
+    trainer = cairn.Trainer(export(mlp(), torch.zeros(2, 6), tmp_path / "m.onnx"), optimizer="sgd")
+    batch = np.ones((4, 6), np.float32), np.zeros(4, np.int64)
+    with cairn.Profiler(output_path=tmp_path) as profiler, cairn.Dump(tmp_path / "dump", dump_data="stats") as dump:
+        for _ in range(3):
+            trainer.step(*batch, 0.1)
+        trainer.evaluate(*batch)
+    (path,) = export_profile(profiler.folder).glob("mindstudio_profiler_output/step_trace_*.csv")
+    with open(path, newline="") as file:
+        names = [row["Model Name"] for row in csv.DictReader(file)]
+    print(path.read_text(), sorted(dump.folder.iterdir()))
+    assert 0
 
 
 def test_dropout_acts_in_training_alone(tmp_path):
