@@ -76,8 +76,7 @@ Differentiator::Gradients Differentiator::of_branches(Sweep& sweep, Node& node, 
     for (auto& cotangent : cotangents[r]) append_param(*regions[r], std::move(cotangent));
   for (Value* each : given)
     if (each) inputs.push_back(each);
-  Builder builder(*sweep.backward);
-  builder.sources = node.sources;
+  Builder builder = backward_builder(sweep, node);
   const Node* made = builder.add_node(*node.op, std::move(inputs), {}, std::move(regions));
   Gradients gradients(node.inputs.size(), nullptr);
   for (size_t i = 1, result = 0; i < node.inputs.size(); ++i)
@@ -179,8 +178,7 @@ Differentiator::Gradients Differentiator::of_loop(Sweep& sweep, Node& node, Grad
   const std::vector<Value*> captures = append_captures(sweeps);
   inputs.insert(inputs.end(), captures.begin(), captures.end());
   continue_while_left(*regions[0], *regions[1]);
-  Builder outer(*sweep.backward);
-  outer.sources = node.sources;
+  Builder outer = backward_builder(sweep, node);
   const Node* made = outer.add_node(*node.op, std::move(inputs), {{kCarried, Attribute(count)}}, std::move(regions));
   for (size_t i = 0; i < which.size(); ++i) gradients[which[i]] = made->result(i + 1);
   return gradients;
@@ -201,8 +199,7 @@ Differentiator::Gradients Differentiator::of_call(Sweep& sweep, Node& node, cons
   std::vector<Type> types;
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if (key.wanted[i]) types.push_back(pair.forward->body.params[i]->type);
-  Builder builder(*sweep.backward);
-  builder.sources = node.sources;
+  Builder builder = backward_builder(sweep, node);
   const Node* made = builder.add_node(*node.op, std::move(inputs),
                                       {{kCallee, Attribute(FunctionName{pair.backward->name})}}, {}, types);
   Gradients gradients(node.inputs.size(), nullptr);
@@ -226,8 +223,7 @@ Differentiator::Gradients Differentiator::of_custom_call(Sweep& sweep, Node& nod
     fail(ErrorKind::invalid_model, where(module_, node),
          "@{} takes {} values and yields {}, expected {} (inputs, results, gradients of float results) and {}", name,
          rule->body.params.size(), rule->body.results.size(), inputs.size(), which.size());
-  Builder builder(*sweep.backward);
-  builder.sources = node.sources;
+  Builder builder = backward_builder(sweep, node);
   const std::vector<Value*> made = builder.call(*rule, std::move(inputs));
   Gradients gradients(node.inputs.size(), nullptr);
   for (size_t i = 0; i < which.size(); ++i) gradients[which[i]] = made[i];
@@ -247,8 +243,7 @@ Differentiator::Gradients Differentiator::of_recomputed_call(Sweep& sweep, Node&
     key.given.push_back(each != nullptr);
     if (each) cotangents.push_back(each);
   }
-  Builder builder(*sweep.backward);
-  builder.sources = node.sources;
+  Builder builder = backward_builder(sweep, node);
   std::vector<Value*> inputs;
   for (Value* input : node.inputs) {
     std::vector<Value*> after{input};

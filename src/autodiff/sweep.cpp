@@ -6,6 +6,7 @@
 #include "autodiff/prune.h"
 #include "ir/control.h"
 #include "ir/gradient.h"
+#include "ir/result_marks.h"
 
 namespace cairn {
 
@@ -99,14 +100,27 @@ void Differentiator::visit(Sweep& sweep, Node& node) {
     if (made[i] && wants(node, i)) accumulate(sweep, node.inputs[i], need(sweep, made[i]));
 }
 
+Builder Differentiator::backward_builder(Sweep& sweep, const Node& node) {
+  Builder builder(*sweep.backward);
+  for (SourceId id : plain_sources(module_, node.sources)) {
+    const Source& source = module_.sources[id];
+    constexpr std::string_view kFolder = "gradients/";
+    auto [known, fresh] = backward_sources_.try_emplace(id, id);
+    if (fresh && !source.name.starts_with(kFolder))
+      known->second = module_.add_source(
+          {source.framework, std::string(kFolder) + source.name, source.op + "Grad", source.location});
+    builder.sources.push_back(known->second);
+  }
+  return builder;
+}
+
 Differentiator::Gradients Differentiator::by_rule(Sweep& sweep, Node& node, const Gradients& given) {
   if (!node.op->gradient)
     fail(ErrorKind::unsupported, where(module_, node), "{} has no gradient: {}", node.op->name,
          node.op->no_gradient ? node.op->no_gradient : "its row has no rule");
   std::vector<bool> wanted;
   for (size_t i = 0; i < node.inputs.size(); ++i) wanted.push_back(wants(node, i));
-  Builder builder(*sweep.backward);
-  builder.sources = node.sources;
+  Builder builder = backward_builder(sweep, node);
   GradientContext context(builder, node, node.inputs, results_of(node), given, std::move(wanted));
   try {
     node.op->gradient(context);

@@ -85,7 +85,11 @@ class Differentiator {
   /// The function that computes forward and backward, of inputs and gradients.
   const std::string& recomputing(const Key& key);
 
+  /// Its nodes stand for the gradients of the node's sources: "gradients/conv1" of "conv1", as TensorFlow calls them.
+  Builder backward_builder(Sweep& sweep, const Node& node);
+
   Module& module_;
+  std::unordered_map<SourceId, SourceId> backward_sources_;
   Activity active_;
   Tapes tapes_;
   std::vector<Function*> roots_;

@@ -110,20 +110,22 @@ TEST_F(CpuGroups, a_mask_of_bools_stays_inside) {
                {"elementwise 4"});
 }
 
-// Long rows are read where they are, short ones by tiles; neither may touch what lies beyond the last.
+// Long rows are read where they are, short ones by tiles, what repeats soon from one copy; none may touch what lies beyond
+// the last.
 TEST_F(CpuGroups, rows_and_columns_of_numbers_and_bools_are_spread) {
-  for (const auto& [n, c] : {std::pair{37, 70}, {700, 33}, {300, 7}, {5000, 1}, {1, 5000}, {3, 4099}}) {
+  for (const auto& [n, c] : {std::pair{37, 70}, {700, 33}, {300, 7}, {40, 6}, {3000, 2}, {5000, 1}, {1, 5000}, {3, 4099}}) {
     expect_steps(fmt::format(R"((%x: f32[2, {0}, {1}], %r: f32[{1}], %c: f32[{0}, 1], %o: f32[2, 1, 1], %s: f32[1, 1],
-        %p: bool[{0}, {1}], %q: bool[2, {0}, {1}], %t: bool[]) -> (%y: f32[2, {0}, {1}], %z: f32[2, {0}, {1}]) {{
+        %p: bool[{0}, {1}], %q: bool[2, {0}, {1}], %t: bool[], %m: f32[2, 1, {1}]) -> (%y: f32[2, {0}, {1}], %z: f32[2, {0}, {1}]) {{
     %a = mul %x, %r
     %b = sub %a, %c
-    %y = add %b, %o
+    %n = mul %b, %m
+    %y = add %n, %o
     %d = select %p, %y, %s
     %e = select %q, %d, %x
     %z = select %t, %e, %a
     return %y, %z }})",
                              n, c),
-                 {"elementwise 6"});
+                 {"elementwise 7"});
   }
 }
 

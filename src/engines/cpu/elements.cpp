@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/odometer.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -68,18 +69,17 @@ class Walk {
   void each(Executor& executor, Run&& run) const {
     const int64_t inner = dims_.back();
     for_each(executor, (count_ + kBlock - 1) / kBlock, kBlock, [&](int64_t block) {
-      for (int64_t at = block * kBlock; at < std::min(count_, (block + 1) * kBlock);) {
-        const int64_t column = at % inner, last = std::min(count_, (block + 1) * kBlock);
-        const int64_t many = std::min(inner - column, last - at);
+      const int64_t last = std::min(count_, (block + 1) * kBlock);
+      Odometer row({dims_.data(), dims_.size() - 1}, block * kBlock / inner);
+      int64_t column = block * kBlock % inner;
+      for (int64_t at = block * kBlock, many = 0; at < last; at += many, column = 0, row.next()) {
+        many = std::min(inner - column, last - at);
         std::array<int64_t, kMostOperands + 1> offsets, steps;
         for (size_t k = 0; k < steps_.size(); ++k) {
-          int64_t rest = at / inner;
           steps[k] = steps_[k].back();
-          offsets[k] = column * steps[k];
-          for (size_t d = dims_.size() - 1; d-- > 0; rest /= dims_[d]) offsets[k] += rest % dims_[d] * steps_[k][d];
+          offsets[k] = row.offset(steps_[k]) + column * steps[k];
         }
         run(many, offsets, steps);
-        at += many;
       }
     });
   }
@@ -399,6 +399,7 @@ Refusal refuses_elements(const Group& group) {
   };
   if (!plain(node.result()) || !std::all_of(node.inputs.begin(), node.inputs.end(), plain))
     return "elements are no numbers or bools";
+  if (node.result()->type.shape.rank() > Odometer::kMostDims) return "has too many dims";
   if (!run_of(node, Walk(node, group))) return fmt::format("has no loop for {}", node.op->name);
   return std::nullopt;
 }

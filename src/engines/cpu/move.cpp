@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
 
 namespace cairn {
@@ -184,7 +185,8 @@ AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int
   row_bytes_ = static_cast<int64_t>(last.size()) * item_bytes_;
   sources.pop_back();
   outer_ = std::move(sources);
-  for (const auto& axis : outer_) rows_ *= static_cast<int64_t>(axis.size());
+  for (const auto& axis : outer_) outer_sizes_.push_back(static_cast<int64_t>(axis.size()));
+  for (int64_t size : outer_sizes_) rows_ *= size;
 }
 
 void AxisCopy::fill(char* y, int64_t bytes) const {
@@ -222,23 +224,25 @@ void AxisCopy::run(Executor& executor, const void* x, void* y) const {
   const int64_t least = std::max<int64_t>(1, kLeastElements * 4 / row_bytes_);
   const int64_t each = std::max(least, rows_ / (executor.width() * 8));
   executor.run(static_cast<int>((rows_ + each - 1) / each), [&](int chunk, int) {
-    for (int64_t row = chunk * each; row < std::min(rows_, (chunk + 1) * each); ++row) {
-      int64_t rest = row, from = 0;
-      for (size_t axis = outer_.size(); axis-- > 0 && from >= 0;) {
-        const auto size = static_cast<int64_t>(outer_[axis].size());
-        const int64_t offset = outer_[axis][static_cast<size_t>(rest % size)];
-        from = offset < 0 ? -1 : from + offset;
-        rest /= size;
+    const int64_t first = chunk * each, last = std::min(rows_, first + each);
+    Odometer place(outer_sizes_, first);
+    std::array<int64_t, Odometer::kMostDims + 1> from{};  // with the axes before this one; -1: outside
+    size_t changed = 0;
+    for (int64_t row = first; row < last; ++row) {
+      for (size_t axis = changed; axis < outer_.size(); ++axis) {
+        const int64_t offset = outer_[axis][static_cast<size_t>(place.index(axis))];
+        from[axis + 1] = offset < 0 || from[axis] < 0 ? -1 : from[axis] + offset;
       }
       char* to = static_cast<char*>(y) + row * row_bytes_;
-      if (from < 0) {
+      if (from[outer_.size()] < 0) {
         fill(to, row_bytes_);
-        continue;
+      } else {
+        for (const Piece& piece : pieces_) {
+          copy_piece(piece, static_cast<const char*>(x) + from[outer_.size()], to);
+          to += piece.count * item_bytes_;
+        }
       }
-      for (const Piece& piece : pieces_) {
-        copy_piece(piece, static_cast<const char*>(x) + from, to);
-        to += piece.count * item_bytes_;
-      }
+      if (row + 1 < last) changed = place.next();
     }
   });
 }

@@ -59,7 +59,8 @@ class AxisCopy {
   void fill(char* y, int64_t bytes) const;
 
   std::vector<std::vector<int64_t>> outer_;  // byte offsets of each position of each axis but the last
-  std::vector<Piece> pieces_;                // of the last axis
+  std::vector<int64_t> outer_sizes_;
+  std::vector<Piece> pieces_;  // of the last axis
   int64_t rows_ = 1, row_bytes_ = 0;
   int64_t item_bytes_;  // moved together: an element, or trailing dims that stay whole
   size_t element_bytes_;

@@ -4,6 +4,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/move.h"
+#include "engines/cpu/odometer.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -180,6 +181,7 @@ Refusal refuses_axis_copy(const Group& group) {
   if (!named) return "is another operation";
   const Node& node = group.last();
   if (auto reason = refuses_elements(node.result()->type)) return reason;
+  if (node.result()->type.shape.rank() > Odometer::kMostDims) return "has too many dims";
   constexpr int64_t kLongest = 1 << 24;  // a step keeps a number for each position along an axis
   for (int64_t size : sizes(node.result()))
     if (size > kLongest) return fmt::format("an axis is longer than {}", kLongest);

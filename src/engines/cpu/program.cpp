@@ -12,6 +12,10 @@ namespace {
 // Shorter rows are put together in tiles for generated code.
 constexpr int64_t kShortRow = 32;
 
+CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
+}
+
 }  // namespace
 
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
@@ -79,6 +83,7 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
     if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
   }
   if (group.inputs.size() + group.nodes.size() > static_cast<size_t>(kMostRegisters)) return "is too long";
+  if (result.shape.rank() > Odometer::kMostDims) return "has too many dims";
   return std::nullopt;
 }
 
@@ -127,6 +132,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     outputs_.push_back(target);
   }
   merge_dims();
+  find_rows();
   make_kernel();
 }
 
@@ -147,6 +153,21 @@ void ElementwiseProgram::merge_dims() {
   }
 }
 
+void ElementwiseProgram::find_rows() {
+  for (auto* list : {&operands_, &targets_})
+    for (Operand& operand : *list) {
+      operand.jumps.resize(rows().size());
+      int64_t back = 0;
+      for (size_t d = rows().size(); d-- > 0; back += operand.strides[d] * (dims_[d] - 1))
+        operand.jumps[d] = operand.strides[d] - back;
+      size_t first = 0;
+      while (first < dims_.size() && operand.strides[first] == 0) ++first;
+      int64_t period = 1;
+      for (size_t d = first; d < dims_.size() && period <= kTile; ++d) period *= dims_[d];
+      if (first > 0 && period <= kTile) operand.period = period;
+    }
+}
+
 void ElementwiseProgram::make_kernel() {
   using Way = Operand::Way;
   ElementSpec spec{.single = {}, .code = code_};
@@ -154,8 +175,10 @@ void ElementwiseProgram::make_kernel() {
     const bool far =
         !operand.single && !operand.strides.empty() && operand.strides.back() != 0 && operand.strides.back() != 1;
     if (!operand.direct())
-      operand.way = operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile : Way::row;
-    by_tiles_ |= operand.way == Way::tile && !operand.single;
+      operand.way = operand.period > 0 && !operand.single                                ? Way::period
+                    : operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile
+                                                                                         : Way::row;
+    by_tiles_ |= (operand.way == Way::tile || operand.way == Way::period) && !operand.single;
     by_rows_ |= operand.way == Way::row && !operand.single;
     spec.single.push_back(operand.single || (operand.way == Way::row && operand.strides.back() == 0));
   }
@@ -185,18 +208,21 @@ bool ElementwiseProgram::reads_far() const {
   const auto far = [](const Operand& operand) {
     return !operand.full && !operand.single && std::abs(operand.strides.back()) >= kFar;
   };
-  return count_ >= kMany && (std::any_of(operands_.begin(), operands_.end(), far) ||
-                             std::any_of(targets_.begin(), targets_.end(), far));
+  return count_ >= kMany &&
+         (std::any_of(operands_.begin(), operands_.end(), far) || std::any_of(targets_.begin(), targets_.end(), far));
 }
 
 template <class Run>
 void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const {
   if (operand.full) return run(first, count, 1);
-  const int64_t stride = dims_.empty() ? 0 : operand.strides.back();
-  for (int64_t done = 0; done < count;) {
-    const int64_t many = std::min(count - done, inner() - (first + done) % inner());
-    run(offset(operand, first + done), many, stride);
-    done += many;
+  if (operand.single) return run(0, count, 0);
+  const int64_t stride = operand.strides.back();
+  Odometer row(rows(), first / inner());
+  int64_t at = row.offset(operand.strides), column = first % inner();
+  for (int64_t done = 0, many = 0; done < count; done += many, column = 0) {
+    many = std::min(count - done, inner() - column);
+    run(at + column * stride, many, stride);
+    if (dims_.size() > 1) at += operand.jumps[row.next()];
   }
 }
 
@@ -204,12 +230,14 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
   const auto* floats = static_cast<const float*>(data);
   const auto* bools = static_cast<const uint8_t*>(data);
   walk(operand, first, count, [&](int64_t at, int64_t many, int64_t stride) {
-    if (operand.boolean)
-      for (int64_t i = 0; i < many; ++i) to[i] = static_cast<float>(bools[at + i * stride] != 0);
-    else if (stride == 1)
-      std::copy_n(floats + at, many, to);
+    if (operand.boolean && stride == 1)
+      flags_to_floats(many, bools + at, to);
     else if (stride == 0)
-      std::fill_n(to, many, floats[at]);
+      std::fill_n(to, many, operand.boolean ? static_cast<float>(bools[at] != 0) : floats[at]);
+    else if (operand.boolean)
+      for (int64_t i = 0; i < many; ++i) to[i] = static_cast<float>(bools[at + i * stride] != 0);
+    else if (stride == 1 && many >= kLanes)
+      std::copy_n(floats + at, many, to);
     else
       for (int64_t i = 0; i < many; ++i) to[i] = floats[at + i * stride];
     to += many;
@@ -222,17 +250,6 @@ void ElementwiseProgram::store(const Operand& target, const float* from, int64_t
     for (int64_t i = 0; i < many; ++i) data[at + i * stride] = from[i];
     from += many;
   });
-}
-
-// Of the element that is needed at a position of the result.
-int64_t ElementwiseProgram::offset(const Operand& operand, int64_t position) const {
-  if (operand.single) return 0;
-  int64_t row = position / inner(), offset = position % inner() * operand.strides.back();
-  for (size_t d = dims_.size(); d-- > 1; row /= dims_[d - 1]) {
-    if (d == 1) return offset + row * operand.strides[0];
-    offset += row % dims_[d - 1] * operand.strides[d - 1];
-  }
-  return offset;
 }
 
 // What the C library does; positions beyond the tile's count are computed in vain.
@@ -317,33 +334,44 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
 
 // Elements [first, last) by the generated code: as many at a time as every operand can be pointed to.
 void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
-  alignas(64) float tiles[kMostRegisters * kTile];
+  using Way = Operand::Way;
+  alignas(64) float tiles[kMostRegisters * 2 * kTile];
+  const auto tile = [&](size_t i) { return tiles + static_cast<int64_t>(i) * 2 * kTile; };
   const float* from[kMostRegisters];
   float* to[kMostRegisters];
-  for (int64_t at = first, many = 0; at < last; at += many) {
+  for (size_t i = 0; i < operands_.size(); ++i)
+    if (operands_[i].way == Way::period)
+      load(operands_[i], inputs[operands_[i].buffer], 0, std::min(count_, operands_[i].period + kTile), tile(i));
+  std::optional<Odometer> row;
+  if (by_rows_) row.emplace(rows(), first / inner());
+  for (int64_t at = first, many = 0, column = first % inner(); at < last; at += many) {
     many = last - at;
     if (by_tiles_) many = std::min(many, kTile);
-    if (by_rows_) many = std::min(many, inner() - at % inner());
+    if (by_rows_) many = std::min(many, inner() - column);
+    const auto in_row = [&](const Operand& operand) {
+      return operand.single ? 0 : row->offset(operand.strides) + column * operand.strides.back();
+    };
     for (size_t i = 0; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
       const auto* data = static_cast<const float*>(inputs[operand.buffer]);
-      float* tile = tiles + static_cast<int64_t>(i) * kTile;
-      if (operand.way == Operand::Way::tile) load(operand, data, at, operand.single ? 1 : many, tile);
-      from[i] = operand.way == Operand::Way::direct ? data + at
-                : operand.way == Operand::Way::row  ? data + offset(operand, at)
-                                                    : tile;
+      if (operand.way == Way::tile) load(operand, data, at, operand.single ? 1 : many, tile(i));
+      from[i] = operand.way == Way::direct   ? data + at
+                : operand.way == Way::row    ? data + in_row(operand)
+                : operand.way == Way::period ? tile(i) + at % operand.period
+                                             : tile(i);
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Operand& target = targets_[i];
       auto* data = static_cast<float*>(outputs[i]);
-      to[i] = target.full                       ? data + at
-              : target.way == Operand::Way::row ? data + offset(target, at)
-                                                : tiles + static_cast<int64_t>(operands_.size() + i) * kTile;
+      to[i] = target.full ? data + at : target.way == Way::row ? data + in_row(target) : tile(operands_.size() + i);
     }
     kernel_->function()(from, to, many);
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (!targets_[i].full && targets_[i].way == Operand::Way::tile)
         store(targets_[i], to[i], at, many, static_cast<float*>(outputs[i]));
+    if (!by_rows_) continue;
+    column += many;
+    if (column == inner()) row->next(), column = 0;
   }
 }
 

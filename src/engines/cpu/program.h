@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engines/cpu/element_jit.h"
+#include "engines/cpu/odometer.h"
 
 namespace cairn {
 
@@ -49,15 +50,19 @@ class ElementwiseProgram {
     bool full = false;             // same elements in the same order
     bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
+    std::vector<int64_t> jumps;    // to the next row, by the dim whose index grows
+    int64_t period = 0;            // so many elements repeat; 0: not, or more than a tile
     bool direct() const { return full && !boolean; }
-    /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, or
-    /// what was put into a tile.
-    enum class Way : uint8_t { direct, row, tile } way = Way::direct;
+    /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, what
+    /// was put into a tile, or into one of a period and a tile that serves all tiles.
+    enum class Way : uint8_t { direct, row, tile, period } way = Way::direct;
   };
 
   Operand operand_of(size_t buffer, const Type& type, const std::vector<int64_t>* given) const;
   void merge_dims();
+  void find_rows();
   void make_kernel();
+  std::span<const int64_t> rows() const { return {dims_.data(), dims_.empty() ? 0 : dims_.size() - 1}; }
   /// run(offset of the operand's elements, how many, their stride) for each row that positions [first, first + count) touch.
   template <class Run>
   void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
@@ -73,7 +78,6 @@ class ElementwiseProgram {
   void run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const;
   void run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const;
   int64_t inner() const { return dims_.empty() ? 1 : dims_.back(); }
-  int64_t offset(const Operand& operand, int64_t position) const;
   void run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
 
   std::vector<int64_t> dims_;  // of the result, as few as describe how operands lie

@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -260,9 +261,14 @@ def run(*arguments, folder=None):
 
 
 def cairn_program():
-    from pathlib import Path
-
     return Path(sys.executable).parent / "cairn"
+
+
+def step_trace(folder):
+    subprocess.run([cairn_program(), "profile", "export", folder], check=True, capture_output=True)
+    (path,) = Path(folder).glob("mindstudio_profiler_output/step_trace_*.csv")
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.fixture
@@ -346,18 +352,27 @@ def test_steps_of_a_trainer_run_on_fast_kernels(tmp_path, monkeypatch):
     assert "\n" not in steps.strip(), steps
 
 
-def test_steps_of_a_trainer_are_recorded_and_dumped(tmp_path, monkeypatch):
+def test_steps_of_a_trainer_are_recorded_and_dumped(tmp_path):
     trainer = cairn.Trainer(export(mlp(), torch.zeros(2, 6), tmp_path / "m.onnx"), optimizer="sgd")
     batch = np.ones((4, 6), np.float32), np.zeros(4, np.int64)
     with cairn.Profiler(output_path=tmp_path) as profiler, cairn.Dump(tmp_path / "dump", dump_data="stats") as dump:
         for _ in range(3):
             trainer.step(*batch, 0.1)
         trainer.evaluate(*batch)
-    (path,) = export_profile(profiler.folder).glob("mindstudio_profiler_output/step_trace_*.csv")
-    with open(path, newline="") as file:
-        names = [row["Model Name"] for row in csv.DictReader(file)]
-    print(path.read_text(), sorted(dump.folder.iterdir()))
-    assert 0
+    steps = step_trace(profiler.folder)
+    assert [row["Model ID"] for row in steps] == ["1", "1", "1", "2"]
+    assert all(float(row["Iteration Refresh(us)"]) > 0 for row in steps[:3])  # the update, behind the way back
+    for model, runs in (("model", 3), ("model_evaluation", 1)):
+        (path,) = Path(dump.folder).glob(f"{model}/*/statistic.csv")
+        with open(path, newline="") as file:
+            assert len({row["Step"] for row in csv.DictReader(file)}) == runs
+
+
+def test_the_commands_training_is_recorded(digits):
+    words = [cairn_program(), "train", digits / "m.onnx", "--data", digits / "data.npz", "-o", digits / "t.npz"]
+    subprocess.run([cairn_program(), "profile", "-o", digits, "--", *words], check=True, capture_output=True)
+    (folder,) = digits.glob("PROF_*")
+    assert len(step_trace(folder)) == 2  # 60 examples
 
 
 def test_dropout_acts_in_training_alone(tmp_path):
