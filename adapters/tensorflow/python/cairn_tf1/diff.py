@@ -26,7 +26,8 @@ ONE_THREAD = {"CAIRN_RECORD_NUDGE": "1", "TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM
 
 def parse(words):
     parser = ending.Parser(prog="cairn diff --script", description=__doc__.split("\n\n")[0].split(": ", 1)[1])
-    parser.add_argument("--script", type=Path, required=True, help="a training script, migrated or of TensorFlow 1")
+    # "?": else `--script --help` would be a fault
+    parser.add_argument("--script", type=Path, nargs="?", help="a training script, migrated or of TensorFlow 1")
     parser.add_argument("--tf2", action="store_true", help="a script of TensorFlow 2")
     parser.add_argument("--steps", type=int, help="training runs to compare (default 20; with --truth the one to judge, default 1)")
     parser.add_argument("--truth", choices=["f64"], help="judge the rounding of both sides by a run in float64 (see cairn_tf1.truth)")
@@ -37,6 +38,8 @@ def parse(words):
     parser.add_argument("--timeout", type=float, default=3600, help="seconds that one run may take (default %(default)s)")
     parser.add_argument("arguments", nargs="*", metavar="args", help="of the script, after --")
     options = parser.parse_args(words)
+    if not options.script:
+        parser.error("argument --script: expected one argument")
     options.steps = options.steps or (1 if options.truth else 20)
     return options
 
