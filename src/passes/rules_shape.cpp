@@ -179,6 +179,53 @@ bool reshape_drops_kept_dims(const Match& m) {
   return same_by_count(Type::tensor(m.type().dtype, squeezed), m.type());
 }
 
+/// Zeros around x along one axis.
+struct Piece {
+  Value* x;
+  size_t axis;
+  int64_t begin, end, size;
+};
+
+std::optional<Piece> piece_of(const Match& m, const char* pad, const char* x, const char* pads) {
+  const AttributeView attr = m.node(pad).attr();
+  const Type& type = m[x]->type;
+  if (attr.text("mode") != "constant" || attr.number("value") != 0 || !type.shape.ranked) return {};
+  if (m.node(pad).result()->type != m.type()) return {};  // the sum broadcasts nothing
+  const std::vector<int64_t> all = m.constant(pads).as_i64();
+  std::optional<Piece> piece;
+  for (size_t axis = 0; axis < type.shape.rank(); ++axis) {
+    const int64_t before = all[2 * axis], after = all[2 * axis + 1], inside = type.shape.dims[axis].size;
+    if (before == 0 && after == 0) continue;
+    if (piece || inside < 0) return {};
+    piece = Piece{m[x], axis, before, before + inside, before + inside + after};
+  }
+  return piece;
+}
+
+/// The sum of two pieces that meet: zeros around both side by side.
+Value* joined(Match& m, std::optional<Piece> a, std::optional<Piece> b) {
+  if (!a || !b || a->axis != b->axis) return nullptr;
+  if (b->end == a->begin) std::swap(a, b);
+  if (a->end != b->begin) return nullptr;
+  Value* both = m.add("concat", {a->x, b->x}, {{"axis", static_cast<int64_t>(a->axis)}});
+  std::vector<int64_t> pads(2 * m.type().shape.rank(), 0);
+  pads[2 * a->axis] = a->begin;
+  pads[2 * a->axis + 1] = a->size - b->end;
+  return m.add("pad", {both, m.constant(Tensor::of<int64_t>(kI64, {std::ssize(m.type().shape.dims), 2}, pads))});
+}
+
+Value* pieces_side_by_side(Match& m) {
+  return joined(m, piece_of(m, "first", "x", "c"), piece_of(m, "second", "y", "d"));
+}
+
+Value* piece_beside_one_of_two(Match& m) {
+  const auto third = piece_of(m, "third", "z", "e");
+  for (const bool second : {false, true})
+    if (Value* both = joined(m, second ? piece_of(m, "second", "y", "d") : piece_of(m, "first", "x", "c"), third))
+      return m.add("add", {m.node(second ? "first" : "second").result(), both});
+  return nullptr;
+}
+
 constexpr Rule kShapeRules[] = {
     {.name = "identity_transpose",
      .summary = "a transpose that moves nothing",
@@ -311,6 +358,24 @@ constexpr Rule kShapeRules[] = {
      .in = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %t = transpose %z {permutation = [1, 0]} %y = matmul "
            "%x, %t return %y }",
      .out = "(%x: f32[2, 3], %z: f32[4, 3]) -> (%y: f32[2, 4]) { %y = matmul %x, %z {transpose_b = true} return %y }"},
+    {.name = "pieces_side_by_side",
+     .summary = "the sum of two parts of one tensor with zeros around them is both parts joined",
+     .pattern = "add(pad(x, c!)~:first, pad(y, d!)~:second)",
+     .replace = pieces_side_by_side,
+     .in = "(%x: f32[2, 1], %z: f32[2, 3]) -> (%y: f32[2, 6]) { %c = constant {value = i64[2, 2] (0, 0, 3, 2)} "
+           "%d = constant {value = i64[2, 2] (0, 0, 0, 3)} %a = pad %x, %c %b = pad %z, %d %y = add %a, %b return %y }",
+     .out = "(%x: f32[2, 1], %z: f32[2, 3]) -> (%y: f32[2, 6]) { %a = concat %z, %x {axis = 1} "
+            "%e = constant {value = i64[2, 2] (0, 0, 0, 2)} %y = pad %a, %e return %y }"},
+    {.name = "piece_beside_one_of_two",
+     .summary = "of three such parts the two that meet are joined first",
+     .pattern = "add(add(pad(x, c!)~:first, pad(y, d!)~:second)~, pad(z, e!)~:third)",
+     .replace = piece_beside_one_of_two,
+     .in = "(%x: f32[1], %w: f32[2], %z: f32[3]) -> (%y: f32[6]) { %c = constant {value = i64[1, 2] (0, 5)} "
+           "%d = constant {value = i64[1, 2] (4, 0)} %e = constant {value = i64[1, 2] (1, 2)} %a = pad %x, %c "
+           "%b = pad %w, %d %s = add %a, %b %t = pad %z, %e %y = add %s, %t return %y }",
+     .out = "(%x: f32[1], %w: f32[2], %z: f32[3]) -> (%y: f32[6]) { %d = constant {value = i64[1, 2] (4, 0)} "
+            "%b = pad %w, %d %a = concat %x, %z {axis = 0} %e = constant {value = i64[1, 2] (0, 2)} %t = pad %a, %e "
+            "%y = add %b, %t return %y }"},
     {.name = "concat_of_concat",
      .summary = "joins along one axis are one join",
      .pattern = "concat(...)",
