@@ -187,16 +187,6 @@ std::vector<std::string> cut_off(const tensorflow::GraphDef& graph, const std::v
 
 using Attempt = decltype(Problems::Remedies::attempt);
 
-/// The same model with other outputs, or nodes as inputs, to try what a refusal proposes.
-ImportOptions changed(const ImportOptions& options, const std::vector<std::string>& outputs,
-                      const std::vector<std::string>& inputs) {
-  ImportOptions other = options;
-  other.note = nullptr;
-  if (!outputs.empty()) other.out_nodes = outputs;
-  for (const std::string& input : inputs) other.replace[input] = "input";
-  return other;
-}
-
 /// `graph` is the original one, or that with its loops and branches raised.
 Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphDef& original,
                      const ImportOptions& options, const tensorflow::Signature& given, const Attempt& attempt) {
@@ -248,6 +238,15 @@ Module import_raised(const tensorflow::GraphDef& graph, const tensorflow::GraphD
 }
 
 }  // namespace
+
+ImportOptions ImportOptions::with(const std::vector<std::string>& outputs,
+                                  const std::vector<std::string>& inputs) const {
+  ImportOptions other = *this;
+  other.note = nullptr;
+  if (!outputs.empty()) other.out_nodes = outputs;
+  for (const std::string& input : inputs) other.replace[input] = "input";
+  return other;
+}
 
 const char* to_string(ModelFormat format) {
   static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint", "Keras"};
@@ -325,7 +324,7 @@ Module import_trained(const tensorflow::SavedModel& model, const ImportOptions& 
   rest.out_nodes.clear();
   if (!options.out_nodes.empty()) drop_cut_off(model.select(options.tags), frozen, rest);
   Attempt attempt = [&](const auto& outputs, const auto& inputs) {
-    import_trained(model, changed(options, outputs, inputs), false);
+    import_trained(model, options.with(outputs, inputs), false);
   };
   return import_graph(frozen.graph, rest, frozen.signature, propose ? attempt : nullptr);
 }
@@ -335,14 +334,17 @@ Module import_trained(const tensorflow::SavedModel& model, const ImportOptions& 
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options,
                          const tensorflow::Signature& given) {
   return import_graph(graph, options, given, [&](const auto& outputs, const auto& inputs) {
-    import_graph(graph, changed(options, outputs, inputs), given, nullptr);
+    import_graph(graph, options.with(outputs, inputs), given, nullptr);
   });
 }
 
 Module import_model(const std::string& path, const ImportOptions& options) {
   const ModelFormat format = detect_format(path);
-  if (!options.replace.empty() && (format == ModelFormat::onnx || format == ModelFormat::keras))
-    fail(ErrorKind::unsupported, path, "nodes of a model of {} cannot be replaced", to_string(format));
+  if (format == ModelFormat::onnx || format == ModelFormat::keras)
+    for (const auto& [node, how] : options.replace)
+      if (how != "input")
+        fail(ErrorKind::unsupported, path, "'{}' of a model of {} can become an input, not '{}'", printable(node),
+             to_string(format), printable(how));
   switch (format) {
     case ModelFormat::checkpoint:
     case ModelFormat::saved_model: return import_trained(tensorflow::read_trained(path), options, true);

@@ -30,11 +30,13 @@ struct ImportOptions {
   std::map<std::string, KnownIntegers> input_values = {};
   /// Clusters: what inputs of any type always hold, variables among them, which then are the run's own.
   std::map<std::string, Tensor> constants = {};
-  std::vector<std::string> out_nodes;  // "node", "node:index"; ONNX also tensor names; default: the model's outputs
-  std::string signature;               // SavedModel: default "serving_default"
-  std::vector<std::string> tags;       // SavedModel: default the only meta graph, or "serve"
-  /// TensorFlow: what stands in place of a node, by its name, to go on past what is not supported: "identity" its first
-  /// input, "zeros" zeros like that, "input" an input of the model of the node's name (floats unless the node tells).
+  /// "node", "node:index"; ONNX also tensor names; Keras: layers. Default: the model's outputs.
+  std::vector<std::string> out_nodes;
+  std::string signature;          // SavedModel: default "serving_default"
+  std::vector<std::string> tags;  // SavedModel: default the only meta graph, or "serve"
+  /// What stands in place of a node, by its name as in out_nodes, to go on past what is not supported: "input" an input of
+  /// the model of the node's name (floats unless the file tells); in TensorFlow also "identity" its first input, "zeros"
+  /// zeros like that.
   std::map<std::string, std::string> replace;
   /// Called with a sentence for everything about a model that is taken that its user may not expect.
   std::function<void(const std::string&)> note = {};
@@ -43,6 +45,8 @@ struct ImportOptions {
   void tell(fmt::format_string<Args...> format, Args&&... args) const {
     if (note) note(fmt::format(format, std::forward<Args>(args)...));
   }
+  /// The same model with other outputs, where any are given, and these nodes as inputs, to try what a refusal proposes.
+  ImportOptions with(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) const;
   void tell_cut_off(const std::string& input) const {
     tell("the shape of input '{}' has no effect: the outputs do not need that input", input);
   }

@@ -5,6 +5,8 @@
 
 namespace cairn {
 
+static bool is_unnamed(const Dim& dim) { return !dim.known() && dim.symbol == nullptr; }
+
 Type InputTypes::type(const std::vector<std::string>& names, DType dtype, Shape own) {
   for (const auto& [name, shape] : options_.input_shapes) {
     if (std::find(names.begin(), names.end(), name) == names.end()) continue;
@@ -34,19 +36,28 @@ void InputTypes::refuse_unused(const std::string& file, const Block& body) const
                         fmt::format("has no input '{}'; it has {}", name, names));
 }
 
+Type as_input(Type type) {
+  if (!type.is_tensor()) fail(ErrorKind::unsupported, "", "is no tensor");
+  for (Dim& dim : type.shape.dims) dim.symbol = nullptr;
+  return type;
+}
+
+void name_unknown_dims(Value& param) {
+  std::string stem;
+  for (char c : param.name) stem += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0]))) stem = "_" + stem;
+  auto& dims = param.type.shape.dims;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (is_unnamed(dims[i])) dims[i] = Dim(intern_symbol(fmt::format("{}_{}", stem, i)));
+}
+
 void name_unknown_dims(Block& body) {
-  auto unnamed = [](const Dim& dim) { return !dim.known() && dim.symbol == nullptr; };
-  int64_t count = 0;
+  std::vector<Dim*> dims;
   for (const auto& param : body.params)
-    count += std::count_if(param->type.shape.dims.begin(), param->type.shape.dims.end(), unnamed);
-  for (auto& param : body.params) {
-    std::string stem;
-    for (char c : param->name) stem += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0]))) stem = "_" + stem;
-    for (size_t i = 0; i < param->type.shape.rank(); ++i)
-      if (Dim& dim = param->type.shape.dims[i]; unnamed(dim))
-        dim = Dim(intern_symbol(count == 1 ? "n" : fmt::format("{}_{}", stem, i)));
-  }
+    for (Dim& dim : param->type.shape.dims)
+      if (is_unnamed(dim)) dims.push_back(&dim);
+  if (dims.size() == 1) *dims[0] = Dim(intern_symbol("n"));
+  for (const auto& param : body.params) name_unknown_dims(*param);
 }
 
 }  // namespace cairn

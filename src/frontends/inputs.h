@@ -26,7 +26,12 @@ class InputTypes {
   std::unordered_set<std::string> used_;
 };
 
+/// The type of an input in place of a result: its sizes are numbers or open. Throws Error unsupported for what is no tensor.
+Type as_input(Type type);
+
 /// Unknown dims of params get names, so that equal sizes are seen to be equal further down: "n" when there is only one.
 void name_unknown_dims(Block& body);
+/// The same of one, after its own name.
+void name_unknown_dims(Value& param);
 
 }  // namespace cairn

@@ -10,6 +10,7 @@ constexpr size_t kMostCuts = 8, kMostTries = 12;
 }  // namespace
 
 void Problems::add_once(Entry& entry, const std::string& node) {
+  ++count_;
   if (entry.seen.insert(node).second) entry.nodes.push_back(node);
 }
 

@@ -18,6 +18,8 @@ class Problems {
   /// A node that has a row but cannot be taken: the reason, as an Error says it.
   void refused(const std::string& op, const std::string& node, const Error& error);
   bool empty() const { return entries_.empty(); }
+  /// How often a node was added.
+  size_t count() const { return count_; }
   /// Ways around what is refused. `ends`: outputs that need nothing of it; `below`: nodes that could be inputs instead.
   struct Remedies {
     std::vector<std::string> ends, below;
@@ -34,10 +36,11 @@ class Problems {
     std::set<std::string> seen;
     std::vector<std::string> cuts;
   };
-  static void add_once(Entry& entry, const std::string& node);
+  void add_once(Entry& entry, const std::string& node);
   static std::string fix(const Entry& entry, const Remedies& remedies,
                          const std::function<bool(const std::vector<std::string>&, bool)>& holds);
   std::map<std::pair<std::string, std::string>, Entry> entries_;  // by op and message
+  size_t count_ = 0;
 };
 
 }  // namespace cairn

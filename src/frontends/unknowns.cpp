@@ -1,6 +1,7 @@
 #include "frontends/unknowns.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace cairn {
 namespace {
@@ -85,6 +86,28 @@ std::vector<Value*> Unknowns::results(const std::vector<Value*>& inputs, bool on
   std::vector<Value*> results;
   for (Value* result : made.value_or(std::vector<Value*>())) results.push_back(stand_in(result, as_they_are));
   return results;
+}
+
+bool keep_needed(Block& block) {
+  std::unordered_set<const Value*> needed(block.results.begin(), block.results.end());
+  std::unordered_set<const Node*> kept;
+  for (size_t i = block.nodes.size(); i-- > 0;) {
+    const Node& node = *block.nodes[i];
+    if (std::none_of(node.results.begin(), node.results.end(),
+                     [&](auto& value) { return needed.contains(value.get()); }))
+      continue;
+    kept.insert(&node);
+    needed.insert(node.inputs.begin(), node.inputs.end());
+  }
+  size_t params = 0;
+  for (const auto& param : block.params) params += needed.count(param.get());
+  const auto without_node = std::count_if(
+      needed.begin(), needed.end(), [](const Value* value) { return value == nullptr || value->producer == nullptr; });
+  if (static_cast<size_t>(without_node) != params) return false;
+  std::erase_if(block.nodes, [&](const auto& node) { return !kept.contains(node.get()); });
+  std::erase_if(block.params, [&](const auto& param) { return !needed.contains(param.get()); });
+  renumber(block.params);
+  return true;
 }
 
 }  // namespace cairn

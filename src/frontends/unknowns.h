@@ -37,4 +37,7 @@ class Unknowns {
   bool doubt_ = false;  // inside a region that was entered with unknown types, where all that is computed is unknown
 };
 
+/// Drops nodes and params that the results do not need. False, and nothing is dropped, where they need a stand-in.
+bool keep_needed(Block& block);
+
 }  // namespace cairn

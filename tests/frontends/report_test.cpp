@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "frontends/import.h"
+#include "frontends/keras/importer.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"
 #include "ir/text.h"
+#include "models.h"
 #include "support/report.h"
 
 namespace cairn {
@@ -189,6 +191,139 @@ TEST(Problems, BothBranchesAndWhatIsBelowThemAreLookedAt) {
             (Texts{"Above: u", "First: f", "Last: y", "Second: s"}));
   EXPECT_EQ(problems_of(R"(node { name: "u" op: "IteratorV2" } )" + with("u")),
             (Texts{"First: f", "IteratorV2: u", "Last: y", "Second: s"}));
+}
+
+/// A model of ONNX: "Op in,in -> out,out" a node, named as its first result is after "n_".
+class OnnxModel {
+ public:
+  explicit OnnxModel(const std::vector<std::string>& nodes, const std::vector<std::string>& outputs) {
+    model_.bytes = ModelBytes::from_memory("graph", std::string(1 << 16, ' '));
+    model_.opsets = {{"", 13}};
+    for (const std::string& text : nodes) {
+      onnx::Node& node = model_.graph.nodes.emplace_back();
+      const size_t blank = text.find(' '), arrow = text.find(" -> ");
+      node.op = keep(text.substr(0, blank));
+      node.inputs = names(text.substr(blank + 1, arrow - blank - 1));
+      node.outputs = names(text.substr(arrow + 4));
+      node.name = keep(fmt::format("n_{}", node.outputs[0]));
+    }
+    model_.graph.inputs = {port("x")};
+    for (const std::string& output : outputs) model_.graph.outputs.push_back(port(output));
+  }
+  /// Says what a tensor in the middle is: [2, 4] floats.
+  OnnxModel& told(const std::string& tensor) {
+    model_.graph.values.push_back(port(tensor));
+    return *this;
+  }
+  const onnx::Model& model() const { return model_; }
+
+ private:
+  std::string_view keep(std::string text) { return model_.bytes->keep(std::move(text)); }
+  std::vector<std::string_view> names(const std::string& text) {
+    std::vector<std::string_view> all;
+    for (size_t at = 0; at <= text.size(); at = std::min(text.find(',', at), text.size()) + 1)
+      all.push_back(keep(text.substr(at, text.find(',', at) - at)));
+    return all;
+  }
+  onnx::ValueInfo port(const std::string& name) {
+    onnx::ValueInfo info;
+    info.name = keep(name);
+    info.kind = onnx::ValueInfo::Kind::tensor, info.element = onnx::kFloat, info.ranked = true;
+    info.dims = {{2, ""}, {4, ""}};
+    return info;
+  }
+
+  onnx::Model model_;
+};
+
+/// "x f32[2, 4] ...": the inputs of a module.
+std::string inputs_of(const Module& module) {
+  std::string text;
+  for (const auto& param : module.main().body.params) text += param->name + " " + to_string(param->type) + " ";
+  return text;
+}
+
+std::string fix_of(const std::function<void()>& import) {
+  try {
+    import();
+  } catch (const ReportError& error) {
+    return error.report().problems().back().fix;
+  }
+  return "was imported";
+}
+
+TEST(OnnxCuts, ATensorOrANodeBecomesAnInput) {
+  const OnnxModel model({"Relu x -> r", "Neg r -> s", "Exp s -> y", "Abs x -> z"}, {"y", "z"});
+  ImportOptions options;
+  for (const char* name : {"s", "n_s", "n_s:0"}) {
+    options.replace = {{name, "input"}};
+    EXPECT_EQ(inputs_of(import_onnx(model.model(), options)), "x f32[2, 4] s f32[2, 4] ") << name;
+  }
+  options.out_nodes = {"y"};
+  options.input_shapes = {{"s", Shape::of({2, 4})}, {"x", Shape::of({2, 4})}};
+  std::vector<std::string> notes;
+  options.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+  EXPECT_EQ(inputs_of(import_onnx(model.model(), options)), "s f32[2, 4] ");
+  EXPECT_EQ(notes, Texts{"the shape of input 'x' has no effect: the outputs do not need that input"});
+  options.replace = {{"none", "input"}};
+  EXPECT_THROW(import_onnx(model.model(), options), Error);
+}
+
+TEST(OnnxCuts, ProposedOnesStartBelowAllThatFailed) {
+  const OnnxModel chain(
+      {"Relu x -> r", "MyA r -> a", "Neg a -> b", "MyB b -> c", "Exp c -> d", "Abs b -> e", "Add d,e -> y"}, {"y"});
+  EXPECT_EQ(fix_of([&] { import_onnx(chain.model()); }),
+            "cut above it: --out_nodes=\"r\"; or feed the rest: --cut=\"c;e\"");
+  ImportOptions options;
+  options.replace = {{"c", "input"}, {"e", "input"}};
+  EXPECT_EQ(inputs_of(import_onnx(chain.model(), options)), "c f32[*] e f32[*] ");
+  // A node that is an output itself cannot be fed, and where a size is needed that nothing tells a cut does not work.
+  EXPECT_EQ(fix_of([] {
+              import_onnx(OnnxModel({"Relu x -> r", "MyA r -> y"}, {"y"}).model());
+            }),
+            "cut above it: --out_nodes=\"r\"");
+  OnnxModel flat({"MyA x -> a", "Flatten a -> y"}, {"y"});
+  EXPECT_EQ(fix_of([&] { import_onnx(flat.model()); }), "no cut that was tried leaves a model without it");
+  EXPECT_EQ(fix_of([&] { import_onnx(flat.told("a").model()); }), "feed the rest: --cut=\"a\"");
+}
+
+/// tiny.keras: x -> BatchNormalization -> LSTM; Flatten -> Dense; their sum. `unknown` is a class that becomes another one.
+keras::Saved tiny_keras(const std::string& unknown = "") {
+  keras::Saved saved = keras::read(test::data("tiny.keras"));
+  for (auto& layer : saved.architecture["config"]["layers"])
+    if (layer["class_name"] == unknown) layer["class_name"] = "Mine", layer["module"] = nullptr;
+  return saved;
+}
+
+TEST(KerasCuts, LayersBecomeInputsAndOutputs) {
+  const keras::Saved saved = tiny_keras();
+  ImportOptions options;
+  options.out_nodes = {"LAYER"};
+  EXPECT_THROW(keras::import(saved, options), Error);
+  std::string lstm, dense;
+  for (const auto& layer : saved.architecture["config"]["layers"]) {
+    if (layer["class_name"] == "LSTM") lstm = layer["config"]["name"];
+    if (layer["class_name"] == "Dense") dense = layer["config"]["name"];
+  }
+  options.out_nodes = {dense};
+  Module module = keras::import(saved, options);
+  EXPECT_EQ(module.main().result_names, Texts{dense});
+  EXPECT_EQ(inputs_of(module), "x f32[?n, 4, 3] ");
+  options.out_nodes = {};
+  options.replace = {{lstm, "input"}, {dense, "input"}};
+  EXPECT_EQ(inputs_of(keras::import(saved, options)),
+            fmt::format("{0} f32[?{0}_0, 2] {1} f32[?{1}_0, 2] ", lstm, dense));
+}
+
+TEST(KerasCuts, ThoseThatWereTriedAreProposed) {
+  const keras::Saved saved = tiny_keras("LSTM");
+  const std::string fix = fix_of([&] { keras::import(saved); });
+  EXPECT_NE(fix.find("cut above it: --out_nodes=\""), std::string::npos) << fix;
+  const size_t at = fix.find("--cut=\"");
+  ASSERT_NE(at, std::string::npos) << fix;
+  ImportOptions options;
+  options.replace = {{fix.substr(at + 7, fix.size() - at - 8), "input"}};
+  EXPECT_EQ(keras::import(saved, options).main().body.params.size(), 2u);
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ CHAIN = INPUT + node("r", "Relu", "x") + "".join(
     node(f"n{i}", f"My{i}", f"p{i - 1}" if i else "r") + node(f"p{i}", "Neg", f"n{i}") for i in range(10))
 
 
-def onnx_chain():
+def onnx_chain(first="My0"):
     graph = field(2, "g")
     for i in range(6):
-        op = f"My{i}" if i % 2 == 0 else "Neg"
+        op = first if i == 0 else f"My{i}" if i % 2 == 0 else "Neg"
         graph += field(1, field(1, f"t{i - 1}" if i else "x") + field(2, f"t{i}") + field(3, f"n{i}") + field(4, op))
     graph += field(11, port("x", [2, 4])) + field(12, field(1, "t5"))
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
@@ -55,6 +55,27 @@ def test_the_proposed_commands_work(command, tmp_path):
     words = [word.strip('"') for word in cut[2].replace('"', "").split()]
     done = command(*words)
     assert done.returncode == 0 and "the outputs do not need that input" in done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", ["m.onnx", "m.keras"])
+def test_the_proposed_cuts_of_other_formats_work(command, tmp_path, file):
+    if file == "m.onnx":
+        (tmp_path / file).write_bytes(onnx_chain("Relu"))
+    else:
+        tf = pytest.importorskip("tensorflow")
+        mine = type("My1", (tf.keras.layers.Layer,), {"call": lambda self, x: x * 2})
+        x = tf.keras.Input([4], name="x")
+        h = mine(name="mine")(tf.keras.layers.Dense(3, name="first")(x))
+        tf.keras.Model(x, tf.keras.layers.Dense(2, name="last")(h)).save(tmp_path / file)
+    said = command("cairn", "convert", file, "-o", "m.om").stderr
+    above, below = re.search(r'--out_nodes="([^"]*)"; or feed the rest: --cut="([^"]*)"', said).groups()
+    assert (above, below) == (("t1", "t4") if file == "m.onnx" else ("first", "mine")), said
+    assert SUCCESS in command("atc", f"--model={file}", "--output=m", f"--out_nodes={above}").stdout
+    done = command("cairn", "convert", file, f"--cut={below}", "-o", "m.om")
+    assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "ones.npy", np.ones([2, 4 if file == "m.onnx" else 3], np.float32))
+    done = command("cairn", "run", "m.om", "--input", f"{below}=ones.npy", "-o", "out")
+    assert done.returncode == 0, done.stderr
 
 
 def test_where_no_cut_works_the_report_says_so(command, tmp_path):

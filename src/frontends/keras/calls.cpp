@@ -14,7 +14,9 @@ std::optional<ResultName> result_name(const Json& value) {
   if (value.is_object() && value.value("class_name", Json()) == "__keras_tensor__") {
     const auto config = value.find("config");
     if (config == value.end() || !config->is_object() || !config->contains("keras_history")) return std::nullopt;
-    return result_name((*config)["keras_history"]);
+    auto name = result_name((*config)["keras_history"]);
+    if (name) name->type = &*config;
+    return name;
   }
   if (!value.is_array() || value.size() < 3 || !value[0].is_string() || !value[1].is_number_unsigned() ||
       !value[2].is_number_unsigned())

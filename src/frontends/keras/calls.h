@@ -15,6 +15,7 @@ namespace cairn::keras {
 struct ResultName {
   std::string layer;
   uint64_t call = 0, index = 0;
+  const Json* type = nullptr;  // {"shape": [...], "dtype": ...} where the file tells it
   bool operator<(const ResultName& other) const {
     return std::tie(layer, call, index) < std::tie(other.layer, other.call, other.index);
   }

@@ -9,7 +9,9 @@
 #include "frontends/keras/calls.h"
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
+#include "frontends/unknown_name.h"
 #include "frontends/unknowns.h"
+#include "frontends/way_around.h"
 #include "ir/result_marks.h"
 #include "ir/text.h"
 
@@ -42,11 +44,36 @@ bool is_operation(const Json& layer) {
   return module != layer.end() && module->is_string() && module->get<std::string>().starts_with("keras.src.ops");
 }
 
+/// Sizes as the file has them; null, or what is none, is open.
+Shape shape_told(const Json& list) {
+  Shape shape;
+  for (const Json& dim : list)
+    shape.dims.push_back(dim.is_number_unsigned() && dim < (int64_t{1} << 40) ? Dim(dim.get<int64_t>()) : Dim());
+  return shape;
+}
+
+bool is_shape(const Json* value) {
+  return value != nullptr && value->is_array() && value->size() <= 64 &&
+         std::all_of(value->begin(), value->end(), [](const Json& dim) { return !dim.is_structured(); });
+}
+
+const Json* member_of(const Json* object, const char* key) {
+  const bool has = object != nullptr && object->is_object() && object->contains(key);
+  return has ? &(*object)[key] : nullptr;
+}
+
 class Importer {
  public:
-  Importer(const Saved& saved, Module& module, Builder& builder) : saved_(saved), module_(module), b_(builder) {}
+  Importer(const Saved& saved, Module& module, Builder& builder, const ImportOptions& options, InputTypes& types)
+      : saved_(saved), module_(module), b_(builder), options_(options), types_(types) {}
 
   Problems& problems() { return problems_; }
+  /// The result that a name of `out_nodes` means. Throws UnknownName.
+  Value* result_named(const std::string& text) const;
+  /// Names of `replace` that belong to no layer.
+  std::vector<std::string> not_cut() const;
+  /// Ways around what failed: results above it that can be outputs, and layers below that can be inputs.
+  std::pair<std::vector<std::string>, std::vector<std::string>> ways_around(const std::vector<Value*>& results) const;
   /// Layers whose states would go on from call to call.
   const std::vector<std::string>& stateful() const { return stateful_; }
 
@@ -81,8 +108,12 @@ class Importer {
 
  private:
   std::vector<Value*> sequential(const Layers& layers, std::vector<Value*> values, const Scope& scope) {
-    for (const auto& [layer, place] : layers)
-      if (text_of(*layer, "class_name") != "InputLayer") values = call(*layer, place, with_masks(values), scope);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const auto& [layer, place] = layers[i];
+      if (text_of(*layer, "class_name") == "InputLayer") continue;
+      if (i + 1 < layers.size()) told_[{whole_name(*layer, scope), 0}] = member_of(layers[i + 1].first, "build_config");
+      values = call(*layer, place, with_masks(values), scope);
+    }
     return values;
   }
 
@@ -120,7 +151,9 @@ class Importer {
     name.index = 0;
     auto first = known.find(name);
     if (first == known.end() || !unknowns_.is_stand_in(first->second)) return known.end();
-    return known.emplace(whole, unknowns_.add(std::nullopt, Shape::unranked())).first;
+    Value* further = unknowns_.add(std::nullopt, Shape::unranked());
+    if (auto maker = makers_.find(first->second); maker != makers_.end()) makers_[further] = maker->second;
+    return known.emplace(whole, further).first;
   }
 
   std::vector<Value*> functional(const Json& config, const Layers& layers, const std::vector<Value*>& inputs,
@@ -139,8 +172,10 @@ class Importer {
     std::vector<Pending> pending;
     for (const auto& [layer, place] : layers) {
       uint64_t number = first_call(*layer);
-      for (const Json& node : member(*layer, "inbound_nodes", Json::value_t::array))
+      for (const Json& node : member(*layer, "inbound_nodes", Json::value_t::array)) {
         pending.push_back({layer, place, number++, read_call(node)});
+        note_types(*layer, pending.back().call, scope);
+      }
     }
     // Layers stand in the order of their depth; shared ones may have to wait for others.
     while (!pending.empty()) {
@@ -171,6 +206,19 @@ class Importer {
     return results;
   }
 
+  static std::string whole_name(const Json& layer, const Scope& scope) { return whole_name(name_of(layer), scope); }
+  static std::string whole_name(const std::string& name, const Scope& scope) {
+    return scope.prefix.empty() ? name : scope.prefix + "/" + name;
+  }
+
+  /// What a call tells of the results that it reads.
+  void note_types(const Json& layer, const Call& call, const Scope& scope) {
+    for (const Argument& input : call.inputs)
+      if (input.from)
+        if (const Json* type = input.from->type ? input.from->type : member_of(&layer, "build_config"))
+          told_.try_emplace({whole_name(input.from->layer, scope), input.from->index}, type);
+  }
+
   /// A model that has inputs of its own counts these as its first call, in Keras 2.
   uint64_t first_call(const Json& layer) const {
     if (saved_.keras3 || !is_model(text_of(layer, "class_name"))) return 0;
@@ -179,14 +227,70 @@ class Importer {
   }
 
   std::vector<Value*> call(const Json& layer, const std::string& place, const Given& given, const Scope& scope) {
-    const std::string name = name_of(layer), whole = scope.prefix.empty() ? name : scope.prefix + "/" + name;
+    const std::string name = name_of(layer), whole = whole_name(layer, scope);
     const auto missing = [](const Given::Value& argument) {
       return argument.value == nullptr && argument.literal == nullptr;
     };
     if (std::any_of(given.inputs.begin(), given.inputs.end(), missing)) return {nullptr};
-    return apply(layer, whole, given,
-                 scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place),
-                 scope.level);
+    const size_t problems = problems_.count();
+    std::vector<Value*> results =
+        apply(layer, whole, given,
+              scope.weights ? scope.weights->part(name, "layers/" + place) : saved_.weights(name, place), scope.level);
+    note_call(whole, given, results, problems_.count() != problems && !is_model(text_of(layer, "class_name")));
+    return options_.replace.contains(whole) ? cut(whole, given, results) : results;
+  }
+
+  void note_call(const std::string& whole, const Given& given, const std::vector<Value*>& results, bool failed) {
+    const auto place = static_cast<uint32_t>(calls_.size());
+    Called& called = calls_.emplace_back(Called{whole, results, {}, failed});
+    auto read = [&](const Given::Value& argument) {
+      for (const Value* value : {argument.value, argument.mask})
+        if (auto maker = makers_.find(value); maker != makers_.end()) called.sources.push_back(maker->second);
+    };
+    for (const Given::Value& input : given.inputs) read(input);
+    for (const auto& [name, argument] : given.named) read(argument);
+    for (const Value* result : results)
+      if (result != nullptr) makers_.try_emplace(result, place);
+    if (!failed) return;
+    for (const Given::Value& input : given.inputs)
+      if (input.value != nullptr && input.value->producer != nullptr && !unknowns_.contains(input.value) &&
+          makers_.contains(input.value))
+        ends_.insert(input.value);
+  }
+
+  /// Inputs of the model in place of a layer's results.
+  std::vector<Value*> cut(const std::string& whole, const Given& given, std::vector<Value*> results) {
+    if (!cut_.insert(whole).second)
+      fail(ErrorKind::unsupported, printable(whole), "is called several times and cannot become an input");
+    for (size_t i = 0; i < results.size(); ++i) {
+      Value*& result = results[i];
+      if (result == nullptr) continue;
+      const bool unknown = unknowns_.is_stand_in(result);
+      if (masks_.contains(result) || (unknown && std::any_of(given.inputs.begin(), given.inputs.end(),
+                                                             [](const Given::Value& v) { return v.mask != nullptr; })))
+        fail(ErrorKind::unsupported, printable(whole), "hands on a mask, which an input of the model does not have");
+      const std::string name = clean(results.size() == 1 ? whole : fmt::format("{}:{}", whole, i));
+      const Type type = unknown ? type_told(whole, i) : as_input(result->type);
+      result = b_.block().add_param(types_.type({name}, type.dtype, type.shape), name);
+      name_unknown_dims(*result);
+    }
+    return results;
+  }
+
+  Type type_told(const std::string& whole, size_t index) const {
+    auto found = told_.find({whole, index});
+    const Json* told = found == told_.end() ? nullptr : found->second;
+    const Json *shape = member_of(told, "shape"), *dtype = member_of(told, "dtype");
+    if (shape == nullptr) shape = member_of(told, "input_shape");
+    return Type::tensor(dtype != nullptr && dtype->is_string() ? dtype_named(dtype->get<std::string>()) : kF32,
+                        is_shape(shape) ? shape_told(*shape) : Shape::unranked());
+  }
+
+  /// "layer", or of several results "layer:1".
+  std::string result_name(const Value* value) const {
+    const Called& called = calls_[makers_.at(value)];
+    const auto index = std::find(called.results.begin(), called.results.end(), value) - called.results.begin();
+    return called.results.size() == 1 ? clean(called.name) : fmt::format("{}:{}", clean(called.name), index);
   }
 
   std::vector<Value*> apply(const Json& layer, const std::string& whole, const Given& given, const Weights& weights,
@@ -372,7 +476,64 @@ class Importer {
   Unknowns unknowns_;
   std::vector<std::string> stateful_;
   std::map<const Value*, Value*> masks_;  // which steps of a value count, where a layer said so
+
+  struct Called {
+    std::string name;
+    std::vector<Value*> results;
+    std::vector<uint32_t> sources;  // places of calls
+    bool failed;
+  };
+  const ImportOptions& options_;
+  InputTypes& types_;
+  std::vector<Called> calls_;
+  std::map<const Value*, uint32_t> makers_;  // places of calls, by their results
+  std::set<const Value*> ends_;              // what failed calls read that did not fail
+  std::set<std::string, std::less<>> cut_;
+  std::map<std::pair<std::string, uint64_t>, const Json*> told_;  // types of results, by layer and number
 };
+
+Value* Importer::result_named(const std::string& text) const {
+  const Called* found = nullptr;
+  size_t index = 0;
+  for (const Called& called : calls_) {
+    const std::string name = clean(called.name);
+    const bool numbered = text.size() > name.size() && text.starts_with(name + ":");
+    if (name != text && !numbered) continue;
+    if (found != nullptr && found->name == called.name)
+      fail(ErrorKind::unsupported, printable(text), "is called several times and cannot become an output");
+    found = &called;
+    index = numbered ? std::strtoul(&text[name.size() + 1], nullptr, 10) : 0;
+    if (!numbered && called.results.size() > 1)
+      options_.tell("{0} has {1} results, of which {0}:0 is an output; name the others as {0}:1", text,
+                    called.results.size());
+  }
+  if (found != nullptr && index < found->results.size()) return found->results[index];
+  throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, text, saved_.model->name(),
+                    fmt::format("has no layer '{}'", printable(text)));
+}
+
+std::vector<std::string> Importer::not_cut() const {
+  std::vector<std::string> names;
+  for (const auto& [name, how] : options_.replace)
+    if (!cut_.contains(name)) names.push_back(name);
+  return names;
+}
+
+std::pair<std::vector<std::string>, std::vector<std::string>> Importer::ways_around(
+    const std::vector<Value*>& results) const {
+  DataFlow flow;
+  Places failed;
+  for (const Called& called : calls_) {
+    if (called.failed) failed.insert(static_cast<uint32_t>(flow.sources.size()));
+    flow.sources.push_back(called.sources);
+  }
+  for (const Value* result : results)
+    if (auto maker = makers_.find(result); maker != makers_.end()) flow.outputs.insert(maker->second);
+  std::set<std::string> ends, below;
+  for (const Value* end : ends_) ends.insert(result_name(end));
+  for (uint32_t place : inputs_below(flow, failed)) below.insert(clean(calls_[place].name));
+  return {{ends.begin(), ends.end()}, {below.begin(), below.end()}};
+}
 
 /// Layers that are the inputs of the outermost model, in the order of its arguments.
 std::vector<const Json*> input_layers(const Json& architecture) {
@@ -395,22 +556,34 @@ Type input_type(const Json& layer, InputTypes& types, const std::string& name) {
   Shape shape = Shape::unranked();
   for (const char* key : {"batch_input_shape", "batch_shape"}) {
     auto found = config.find(key);
-    if (found == config.end() || !found->is_array() || found->size() > 64) continue;
-    shape = Shape();
-    for (const Json& dim : *found)
-      shape.dims.push_back(dim.is_number_unsigned() && dim < (int64_t{1} << 40) ? Dim(dim.get<int64_t>()) : Dim());
+    if (found != config.end() && found->is_array() && found->size() <= 64) shape = shape_told(*found);
   }
   auto dtype = config.find("dtype");
   const bool named = dtype != config.end() && dtype->is_string();
   return types.type({name}, dtype_named(named ? dtype->get<std::string>() : "float32"), shape);
 }
 
-Module import_sound(const Saved& saved, const ImportOptions& options) {
-  if (!options.out_nodes.empty())
-    fail(ErrorKind::unsupported, saved.model->name(), "outputs inside a saved Keras model cannot be named");
-  const std::string kind = text_of(saved.architecture, "class_name");
+/// Leaves of a model what its outputs need, where these or inputs were chosen. False where they need what failed.
+bool keep_wanted(Module& module, const ImportOptions& options) {
+  Block& body = module.main().body;
+  std::vector<std::string> params;
+  for (const auto& param : body.params) params.push_back(param->name);
+  if (!keep_needed(body)) return false;
+  for (const std::string& name : params)
+    if (options.input_shapes.contains(name) &&
+        std::none_of(body.params.begin(), body.params.end(), [&](auto& param) { return param->name == name; }))
+      options.tell_cut_off(name);
+  std::set<SourceId> left;
+  for (const auto& node : body.nodes) left.insert(node->sources.begin(), node->sources.end());
+  for (SourceId id = 0; id < module.sources.size(); ++id)
+    if (!left.contains(id)) module.removed.emplace(id, Removal::dead);
+  return true;
+}
+
+Module import_sound(const Saved& saved, const ImportOptions& options, bool propose) {
+  const std::string &file = saved.model->name(), kind = text_of(saved.architecture, "class_name");
   if (!is_model(kind))
-    fail(ErrorKind::unsupported, saved.model->name(),
+    fail(ErrorKind::unsupported, file,
          "is a model of class '{}', whose layers the file does not tell; export it with model.export()",
          printable(kind));
   Module module;
@@ -423,17 +596,32 @@ Module import_sound(const Saved& saved, const ImportOptions& options) {
     const std::string name = clean(text_of(member(*layer, "config", Json::value_t::object), "name"));
     inputs.push_back(main.body.add_param(input_type(*layer, types, name), name));
   }
-  types.refuse_unused(saved.model->name(), main.body);
   name_unknown_dims(main.body);
   Builder builder(main.body);
-  Importer importer(saved, module, builder);
+  Importer importer(saved, module, builder, options, types);
   main.body.results = importer.model(saved.architecture, inputs, {});
-  importer.problems().raise(saved.model->name());
+  types.refuse_unused(file, main.body);
+  if (const auto names = importer.not_cut(); !names.empty())
+    fail(ErrorKind::not_found, printable(names.front()), "is no layer of the model");
+  if (!options.out_nodes.empty()) {
+    main.body.results.clear();
+    for (const std::string& text : options.out_nodes) main.body.results.push_back(importer.result_named(text));
+  }
+  const bool whole = options.out_nodes.empty() && options.replace.empty();
+  if (whole ? !importer.problems().empty() : !keep_wanted(module, options)) {
+    auto [ends, below] = importer.ways_around(main.body.results);
+    const auto attempt = [&](const auto& outputs, const auto& cuts) {
+      import_sound(saved, options.with(outputs, cuts), false);
+    };
+    importer.problems().raise(file, propose ? Problems::Remedies{ends, below, attempt} : Problems::Remedies());
+  }
   if (!importer.stateful().empty())
     options.tell("stateful layers start from zeros in every run, as after reset_states(): {}",
                  fmt::join(importer.stateful(), ", "));
-  for (const Value* result : main.body.results) {
+  for (size_t i = 0; i < main.body.results.size(); ++i) {
+    const Value* result = main.body.results[i];
     std::string name = result->name.empty() ? "output" : result->name;
+    if (!options.out_nodes.empty()) name = options.out_nodes[i];
     while (std::find(main.result_names.begin(), main.result_names.end(), name) != main.result_names.end()) name += "_";
     main.result_names.push_back(name);
   }
@@ -447,7 +635,7 @@ Module import_sound(const Saved& saved, const ImportOptions& options) {
 Module import(const Saved& saved, const ImportOptions& options) {
   const std::string& file = saved.model->name();
   try {
-    return import_sound(saved, options);
+    return import_sound(saved, options, true);
   } catch (const nlohmann::json::exception&) {
     fail(ErrorKind::invalid_model, file, "the architecture is damaged");
   } catch (const Error& error) {

@@ -55,7 +55,23 @@ Type type_of(const ValueInfo& info, InputTypes& types) {
   return types.type({name}, *dtype, std::move(shape));
 }
 
-/// out_nodes of ONNX name tensors, or nodes ("node", "node:1").
+/// Tensors that a user names: a tensor, a node ("node": all its results), or one of its results ("node:1").
+std::vector<std::string_view> tensors_named(const onnx::Graph& graph, const std::string& text) {
+  const auto colon = text.rfind(':');
+  const std::string_view name = std::string_view(text).substr(0, colon);
+  std::vector<std::string_view> found;
+  for (const onnx::Node& node : graph.nodes) {
+    if (auto tensor = std::find(node.outputs.begin(), node.outputs.end(), text); tensor != node.outputs.end())
+      return {*tensor};
+    if (node.name.empty() || !found.empty()) continue;
+    if (node.name == text) found = node.outputs;
+    const size_t index = colon == std::string::npos ? node.outputs.size() : std::strtoul(&text[colon + 1], nullptr, 10);
+    if (found.empty() && node.name == name && index < node.outputs.size()) found = {node.outputs[index]};
+  }
+  std::erase(found, std::string_view());
+  return found;
+}
+
 std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const ImportOptions& options) {
   std::vector<std::string_view> wanted;
   if (options.out_nodes.empty()) {
@@ -64,26 +80,51 @@ std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const Imp
     return wanted;
   }
   for (const std::string& text : options.out_nodes) {
-    std::string_view found;
-    auto colon = text.rfind(':');
-    std::string_view node_name = std::string_view(text).substr(0, colon);
-    size_t index = colon == std::string::npos ? 0 : std::strtoul(text.c_str() + colon + 1, nullptr, 10);
-    for (const onnx::Node& node : model.graph.nodes) {
-      for (std::string_view output : node.outputs)
-        if (output == text) found = output;
-      if (found.empty() && node.name == node_name && index < node.outputs.size()) {
-        found = node.outputs[index];
-        if (colon == std::string::npos && node.outputs.size() > 1)
-          options.tell("{0} has {1} results, of which '{2}' is an output; name the others as {0}:1", text,
-                       node.outputs.size(), printable(found));
-      }
-    }
+    const std::vector<std::string_view> found = tensors_named(model.graph, text);
     if (found.empty())
       throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, text, model.bytes->name(),
                         fmt::format("has no tensor or node '{}'", printable(text)));
-    wanted.push_back(found);
+    if (found.size() > 1)
+      options.tell("{0} has {1} results, of which '{2}' is an output; name the others as {0}:1", text, found.size(),
+                   printable(found.front()));
+    wanted.push_back(found.front());
   }
   return wanted;
+}
+
+Module import_graph(const onnx::Model& model, const ImportOptions& options, bool propose);
+
+/// Tensors that become inputs, each once.
+std::vector<std::string_view> cut_tensors(const onnx::Model& model, const ImportOptions& options) {
+  std::vector<std::string_view> cuts;
+  for (const auto& [text, how] : options.replace) {
+    const std::vector<std::string_view> tensors = tensors_named(model.graph, text);
+    if (tensors.empty()) fail(ErrorKind::not_found, printable(text), "is no node or tensor of the model");
+    for (std::string_view tensor : tensors)
+      if (std::find(cuts.begin(), cuts.end(), tensor) == cuts.end()) cuts.push_back(tensor);
+  }
+  return cuts;
+}
+
+/// The type of a tensor that becomes an input: as the file declares it, else that of the output of the model that ends there,
+/// else any floats.
+Type cut_type(const onnx::Model& model, const ImportOptions& options, std::string_view tensor, InputTypes& types) {
+  for (const auto* list : {&model.graph.values, &model.graph.outputs})
+    for (const ValueInfo& info : *list)
+      if (info.name == tensor && info.kind == ValueInfo::Kind::tensor) return type_of(info, types);
+  Type type = Type::tensor(kF32, Shape::unranked());
+  try {
+    ImportOptions above = options.with({std::string(tensor)}, {});
+    above.replace.clear();
+    std::erase_if(above.input_shapes, [&](const auto& shape) {
+      return std::none_of(model.graph.inputs.begin(), model.graph.inputs.end(),
+                          [&](const ValueInfo& input) { return input.name == shape.first; });
+    });
+    type = as_input(import_graph(model, above, false).main().body.results[0]->type);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
+  }
+  return types.type({clean(tensor)}, type.dtype, type.shape);
 }
 
 Module import_graph(const onnx::Model& model, const ImportOptions& options, bool propose) {
@@ -96,7 +137,9 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   onnx::Names names{{}, nullptr, "", &builder};
   InputTypes types(options);
   const std::vector<std::string_view> wanted = wanted_outputs(model, options);
+  const std::vector<std::string_view> cuts = cut_tensors(model, options);
   onnx::Importer importer(model, module);
+  importer.cut(cuts);
   const std::set<std::string_view> needed = importer.needed(model.graph, wanted);
   // Before version 4 of the format initialisers had to be inputs as well: those are constants, not inputs.
   std::unordered_set<std::string_view> initializers;
@@ -104,23 +147,25 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   std::vector<std::string> cut_off;
   for (const ValueInfo& input : model.graph.inputs) {
     if (initializers.contains(input.name)) continue;
-    if (options.out_nodes.empty() || needed.contains(input.name))
+    if ((options.out_nodes.empty() && cuts.empty()) || needed.contains(input.name))
       names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name));
     else
       cut_off.push_back(clean(input.name));
   }
+  for (std::string_view tensor : cuts)
+    if (needed.contains(tensor))
+      names.values[tensor] = main.body.add_param(cut_type(model, options, tensor, types), clean(tensor));
   types.cut_off(cut_off);
   types.refuse_unused(model.bytes->name(), main.body);
   name_unknown_dims(main.body);
   main.body.results = importer.import_graph(model.graph, names, wanted);
   if (!importer.problems().empty()) {
     Problems::Remedies remedies;
-    remedies.attempt = [&](const std::vector<std::string>& outputs, const std::vector<std::string>&) {
-      ImportOptions other = options;
-      other.out_nodes = outputs, other.note = nullptr;
-      import_graph(model, other, false);
+    remedies.attempt = [&](const auto& outputs, const auto& inputs) {
+      import_graph(model, options.with(outputs, inputs), false);
     };
     remedies.ends = importer.ends();
+    remedies.below = importer.inputs_below(wanted);
     importer.problems().raise(model.bytes->name(), propose ? remedies : Problems::Remedies());
   }
   for (std::string_view output : wanted) main.result_names.push_back(clean(output));

@@ -6,6 +6,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/initializers.h"
 #include "frontends/values.h"
+#include "frontends/way_around.h"
 #include "ir/result_marks.h"
 #include "ir/user_ops.h"
 
@@ -100,11 +101,13 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
 
 namespace {
 
-/// Which nodes the outputs need, all of whose inputs join `needed`.
-std::vector<bool> needed_nodes(const std::vector<Node>& nodes, std::set<std::string_view>& needed) {
+/// Which nodes the outputs need, all of whose inputs join `needed`; none for what is `given`.
+std::vector<bool> needed_nodes(const std::vector<Node>& nodes, std::set<std::string_view>& needed,
+                               const std::set<std::string_view>& given) {
   std::vector<bool> keep(nodes.size(), false);
   for (size_t i = nodes.size(); i-- > 0;) {
-    for (std::string_view output : nodes[i].outputs) keep[i] = keep[i] || (!output.empty() && needed.contains(output));
+    for (std::string_view output : nodes[i].outputs)
+      keep[i] = keep[i] || (!output.empty() && needed.contains(output) && !given.contains(output));
     if (!keep[i]) continue;
     needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
     for (const Attribute& attribute : nodes[i].attributes)
@@ -117,25 +120,55 @@ std::vector<bool> needed_nodes(const std::vector<Node>& nodes, std::set<std::str
 
 std::set<std::string_view> Importer::needed(const Graph& graph, const std::vector<std::string_view>& outputs) const {
   std::set<std::string_view> names(outputs.begin(), outputs.end());
-  needed_nodes(graph.nodes, names);
+  needed_nodes(graph.nodes, names, cut_);
   return names;
+}
+
+std::vector<std::string> Importer::inputs_below(const std::vector<std::string_view>& outputs) const {
+  const std::vector<Node>& nodes = model_.graph.nodes;
+  std::unordered_map<std::string_view, uint32_t> makers;
+  DataFlow flow;
+  flow.sources.resize(nodes.size());
+  std::set<std::string_view> read(outputs.begin(), outputs.end());
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    std::set<std::string_view> inputs(nodes[i].inputs.begin(), nodes[i].inputs.end());
+    for (const Attribute& attribute : nodes[i].attributes)
+      if (attribute.graph) collect_captures(*attribute.graph, inputs);
+    for (std::string_view input : inputs)
+      if (auto found = makers.find(input); found != makers.end() && !cut_.contains(input))
+        flow.sources[i].push_back(found->second);
+    read.insert(inputs.begin(), inputs.end());
+    for (std::string_view output : nodes[i].outputs) makers[output] = i;
+  }
+  for (std::string_view output : outputs)
+    if (auto found = makers.find(output); found != makers.end()) flow.outputs.insert(found->second);
+  std::vector<std::string> tensors;
+  for (uint32_t node : cairn::inputs_below(flow, failed_))
+    for (std::string_view output : nodes[node].outputs)
+      if (!output.empty() && read.contains(output)) tensors.push_back(clean(output));
+  return tensors;
 }
 
 void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
                             const std::vector<std::string_view>& outputs) {
   // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
   std::set<std::string_view> needed(outputs.begin(), outputs.end());
-  const std::vector<bool> keep = needed_nodes(nodes, needed);
+  const bool top = &nodes == &model_.graph.nodes;
+  const std::vector<bool> keep = needed_nodes(nodes, needed, top ? cut_ : std::set<std::string_view>());
   const auto outer = std::exchange(names.used, &needed);
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (keep[i]) import_node(nodes[i], names);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!keep[i]) continue;
+    const size_t before = problems_.count();
+    import_node(nodes[i], names);
+    if (top && problems_.count() != before) failed_.insert(static_cast<uint32_t>(i));
+  }
   names.used = outer;
 }
 
 /// Results that there are not get stand-ins, of the types that the file tells.
 void Importer::record(const Node& node, const std::vector<Value*>& results, Names& names) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty()) continue;
+    if (node.outputs[i].empty() || (names.prefix.empty() && cut_.contains(node.outputs[i]))) continue;
     Value* value = i < results.size() ? results[i] : nullptr;
     if (value == nullptr && !names.used->contains(node.outputs[i])) continue;
     if (value == nullptr) {

@@ -127,11 +127,15 @@ class Importer {
 
   /// Names of all that the outputs of a graph need.
   std::set<std::string_view> needed(const Graph& graph, const std::vector<std::string_view>& outputs) const;
+  /// Tensors of the model's graph that are inputs now: what makes them is not needed.
+  void cut(const std::vector<std::string_view>& tensors) { cut_.insert(tensors.begin(), tensors.end()); }
 
   const Model& model() const { return model_; }
   Problems& problems() { return problems_; }
   /// Tensors of the model's graph that need nothing that failed, and that something else which does not reads.
   const std::vector<std::string>& ends() const { return ends_; }
+  /// Tensors of the model's graph that can be inputs so that the outputs need nothing that failed; may be none.
+  std::vector<std::string> inputs_below(const std::vector<std::string_view>& outputs) const;
   bool is_unknown(const Value* value) const { return unknowns_.contains(value); }
 
  private:
@@ -151,6 +155,8 @@ class Importer {
   size_t guessed_graphs_ = 0;  // that were imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;
+  std::set<std::string_view> cut_;
+  std::set<uint32_t> failed_;  // nodes of the model's graph
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Function*> functions_;
 };
 

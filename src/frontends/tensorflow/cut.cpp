@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontends/tensorflow/importer.h"
+#include "frontends/way_around.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -193,22 +194,6 @@ std::set<int32_t> read_results(const Flowing& flow, uint32_t node, const std::ve
   return read;
 }
 
-using Places = std::set<uint32_t>;
-
-/// The nodes and all that next(node), called once for each, leads to.
-template <class Next>
-Places closure(const Places& starts, Next next) {
-  std::vector<uint32_t> pending(starts.begin(), starts.end());
-  Places seen;
-  while (!pending.empty()) {
-    const uint32_t node = pending.back();
-    pending.pop_back();
-    if (!seen.insert(node).second) continue;
-    for (uint32_t each : next(node)) pending.push_back(each);
-  }
-  return seen;
-}
-
 /// The nodes and all that they need.
 Places closure_above(const Flowing& flow, const Places& starts) {
   return closure(starts, [&](uint32_t node) { return flow.sources(node); });
@@ -313,7 +298,7 @@ Remedies remedies(const GraphDef& graph, const std::vector<uint32_t>& failed, co
   const Flowing flow(graph);
   const Library library(graph);
   const std::vector<Edge> results = tensors_of(signature.outputs, NodeNames(graph.nodes, graph.model->name()));
-  Places outputs, bad(failed.begin(), failed.end()), sources_of_bad, fed;
+  Places outputs, bad(failed.begin(), failed.end()), fed;
   for (Edge result : results) outputs.insert(result.node);
   const Places needed = closure_above(flow, outputs);
   std::erase_if(bad, [&](uint32_t node) { return !needed.contains(node); });
@@ -322,9 +307,7 @@ Remedies remedies(const GraphDef& graph, const std::vector<uint32_t>& failed, co
     if (find_row(op) == nullptr && library.find(op) == nullptr) bad.insert(node);
     if (op == "Placeholder") fed.insert(node);
   }
-  for (uint32_t node : bad)
-    for (uint32_t source : flow.sources(node)) sources_of_bad.insert(source);
-  const Places above = closure_above(flow, sources_of_bad), below = closure_below(flow, bad, needed);
+  const Places below = closure_below(flow, bad, needed);
   const Places varying = closure_below(flow, fed, needed);
 
   std::set<std::string> ends, cut;
@@ -334,19 +317,13 @@ Remedies remedies(const GraphDef& graph, const std::vector<uint32_t>& failed, co
         if (port != Edge::kControl && below.contains(user) && is_number(flow.type({node, port})))
           ends.insert(tensor_name(flow.nodes, {node, port}));
 
-  // From what is bad downwards, each way ends at the first node that can be an input; none may end as an output.
-  bool reaches_output = false;
-  closure(bad, [&](uint32_t node) {
-    reaches_output = reaches_output || outputs.contains(node);
-    const std::set<int32_t> read = read_results(flow, node, results);
-    const bool numbers = std::all_of(read.begin(), read.end(), [&](int32_t port) {
-      return is_number(flow.type({node, port}));
-    });
-    const bool ends_here = numbers && !above.contains(node);
-    if (ends_here) cut.emplace(flow.nodes[node].name);
-    return ends_here || reaches_output ? std::vector<uint32_t>() : users_within(flow, node, needed);
-  });
-  if (reaches_output) cut.clear();
+  DataFlow data{
+      .sources = {}, .outputs = outputs, .can_be_input = [&](uint32_t node) {
+        const std::set<int32_t> read = read_results(flow, node, results);
+        return std::all_of(read.begin(), read.end(), [&](int32_t port) { return is_number(flow.type({node, port})); });
+      }};
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) data.sources.push_back(flow.sources(i));
+  for (uint32_t node : inputs_below(data, bad)) cut.emplace(flow.nodes[node].name);
   return {{ends.begin(), ends.end()}, {cut.begin(), cut.end()}};
 }
 
