@@ -9,12 +9,12 @@ constexpr size_t kMostCuts = 8, kMostTries = 12;
 
 }  // namespace
 
-void Problems::add_once(Entry& entry, const std::string& node) {
+void Problems::add_once(Entry& entry, const Place& node) {
   ++count_;
-  if (entry.seen.insert(node).second) entry.nodes.push_back(node);
+  if (entry.seen.insert(node.node).second) entry.nodes.push_back(node);
 }
 
-void Problems::unsupported(const std::string& op, const std::string& node, const std::vector<std::string>& cuts) {
+void Problems::unsupported(const std::string& op, const Place& node, const std::vector<std::string>& cuts) {
   Entry& entry = entries_[{op, "not supported"}];
   entry.unknown = true;
   add_once(entry, node);
@@ -22,7 +22,7 @@ void Problems::unsupported(const std::string& op, const std::string& node, const
     if (std::find(entry.cuts.begin(), entry.cuts.end(), cut) == entry.cuts.end()) entry.cuts.push_back(cut);
 }
 
-void Problems::refused(const std::string& op, const std::string& node, const Error& error) {
+void Problems::refused(const std::string& op, const Place& node, const Error& error) {
   add_once(entries_[{op, error.what()}], node);
 }
 
@@ -71,7 +71,7 @@ void Problems::raise(const std::string& file, const Remedies& remedies) const {
     problem.code = entry.unknown ? "unsupported-op" : "invalid-node";
     problem.subject = key.first;
     problem.message = key.second;
-    for (const std::string& node : entry.nodes) problem.places.push_back({node, ""});
+    problem.places = entry.nodes;
     if (remedies.attempt) problem.fix = fix(entry, remedies, holds);
     if (entry.unknown && is_of_domain(key.first)) {
       const bool cut = !problem.fix.empty() && problem.fix != kNoCut;

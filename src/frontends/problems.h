@@ -13,10 +13,11 @@ namespace cairn {
 
 class Problems {
  public:
+  using Place = Problem::Place;
   /// An op without a row. `cuts` are tensors above the node that can be outputs instead.
-  void unsupported(const std::string& op, const std::string& node, const std::vector<std::string>& cuts);
+  void unsupported(const std::string& op, const Place& node, const std::vector<std::string>& cuts);
   /// A node that has a row but cannot be taken: the reason, as an Error says it.
-  void refused(const std::string& op, const std::string& node, const Error& error);
+  void refused(const std::string& op, const Place& node, const Error& error);
   bool empty() const { return entries_.empty(); }
   /// How often a node was added.
   size_t count() const { return count_; }
@@ -32,11 +33,11 @@ class Problems {
  private:
   struct Entry {
     bool unknown = false;
-    std::vector<std::string> nodes;  // in order of meeting, each once
+    std::vector<Place> nodes;  // in order of meeting, each once
     std::set<std::string> seen;
     std::vector<std::string> cuts;
   };
-  void add_once(Entry& entry, const std::string& node);
+  void add_once(Entry& entry, const Place& node);
   static std::string fix(const Entry& entry, const Remedies& remedies,
                          const std::function<bool(const std::vector<std::string>&, bool)>& holds);
   std::map<std::pair<std::string, std::string>, Entry> entries_;  // by op and message

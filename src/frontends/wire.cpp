@@ -114,6 +114,11 @@ uint32_t Wire::fixed32() {
   return guarded([&] { return reader_.get_fixed32(); });
 }
 
+uint64_t Wire::fixed64() {
+  need(protozero::pbf_wire_type::fixed64);
+  return guarded([&] { return reader_.get_fixed64(); });
+}
+
 std::string_view Wire::bytes() {
   need(protozero::pbf_wire_type::length_delimited);
   auto view = guarded([&] { return reader_.get_view(); });

@@ -63,6 +63,7 @@ class Wire {
   int64_t integer();  // int32, int64, uint64, enum, bool
   float real32();
   uint32_t fixed32();
+  uint64_t fixed64();
   std::string_view bytes();
   Wire message(const char* name) { return {bytes(), name, model_, depth_ + 1}; }
 

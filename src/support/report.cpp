@@ -11,15 +11,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownPlaces = 2;
 
-std::string place_text(const Problem::Place& place) {
-  if (place.location.empty()) return place.node;
-  return place.node.empty() ? place.location : fmt::format("{} ({})", place.node, place.location);
-}
-
 std::string places_text(const Problem& problem) {
   std::string text;
   for (size_t i = 0; i < std::min(problem.places.size(), kShownPlaces); ++i)
-    text += (i ? ", " : "") + place_text(problem.places[i]);
+    text += (i ? ", " : "") + to_string(problem.places[i]);
   if (problem.places.size() > kShownPlaces) text += fmt::format(" and {} more", problem.places.size() - kShownPlaces);
   return text;
 }
@@ -28,6 +23,11 @@ std::string places_text(const Problem& problem) {
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
+
+std::string to_string(const Problem::Place& place) {
+  if (place.location.empty()) return place.node;
+  return place.node.empty() ? place.location : fmt::format("{} ({})", place.node, place.location);
+}
 
 const char* to_string(Severity severity) {
   constexpr const char* kNames[] = {"note", "warning", "error"};

@@ -27,6 +27,9 @@ struct Problem {
   std::string fix = {};  // what to do, may be empty
 };
 
+/// "resnet/conv1 (train.py:41)".
+std::string to_string(const Problem::Place& place);
+
 class Report {
  public:
   /// Problems with equal code, subject, message and fix become one with all places.

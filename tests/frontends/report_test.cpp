@@ -4,6 +4,7 @@
 
 #include "frontends/import.h"
 #include "frontends/keras/importer.h"
+#include "frontends/script_line.h"
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"
 #include "ir/text.h"
@@ -324,6 +325,21 @@ TEST(KerasCuts, ThoseThatWereTriedAreProposed) {
   ImportOptions options;
   options.replace = {{fix.substr(at + 7, fix.size() - at - 8), "input"}};
   EXPECT_EQ(keras::import(saved, options).main().body.params.size(), 2u);
+}
+
+TEST(ScriptLines, AreTheInnermostOutsideInstalledPackages) {
+  EXPECT_EQ(
+      script_line_in(
+          "File \"/a/train.py\", line 22, in forward\n    y = self.block(x)\n  File \"/a/net.py\", line 12, in "
+          "forward\n    if f(3): return\n  File \"/v/lib/python3.11/site-packages/torch/nn/conv.py\", line 565, in f"),
+      "net.py:12");
+  EXPECT_EQ(
+      script_line_in(
+          "/v/site-packages/torch/nn/conv.py(560): _conv_forward\n/a/net.py(12): forward\n/a/train.py(22): main\n"),
+      "net.py:12");
+  for (const char* none : {"", "\n(", "says (3): nothing", "File \"", "File \"a.py\", line x",
+                           "/v/site-packages/a.py(3): f", "a.py(99999999999999999999): f"})
+    EXPECT_EQ(script_line_in(none), "") << none;
 }
 
 }  // namespace

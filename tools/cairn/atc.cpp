@@ -100,7 +100,7 @@ class Tool {
       if (!problem.places.empty()) {  // of the model, not of the command line
         std::string nodes;
         for (size_t i = 0; i < std::min<size_t>(problem.places.size(), 5); ++i)
-          nodes += (i ? ", " : "") + problem.places[i].node;
+          nodes += (i ? ", " : "") + to_string(problem.places[i]);
         if (problem.places.size() > 5) nodes += fmt::format(" and {} more", problem.places.size() - 5);
         message = fmt::format("op [{}], {} node{} [{}]: {}", problem.subject, problem.places.size(),
                               problem.places.size() == 1 ? "" : "s", nodes, problem.message);

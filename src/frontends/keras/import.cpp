@@ -304,7 +304,7 @@ class Importer {
     saved_.model->charge(1024);
     const Row* row = find_row(is_operation(layer) ? kOperation : kind);
     if (row == nullptr) {
-      problems_.unsupported(clean(kind), clean(whole), {});
+      problems_.unsupported(clean(kind), {clean(whole), ""}, {});
       return {unknowns_.add(std::nullopt, Shape::unranked())};
     }
     try {
@@ -320,9 +320,10 @@ class Importer {
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
-      problems_.refused(clean(kind), clean(whole), error);
+      problems_.refused(clean(kind), {clean(whole), ""}, error);
     } catch (const Json::exception&) {
-      problems_.refused(clean(kind), clean(whole), Error(ErrorKind::invalid_model, "", "its configuration is damaged"));
+      problems_.refused(clean(kind), {clean(whole), ""},
+                        Error(ErrorKind::invalid_model, "", "its configuration is damaged"));
     }
     return {unknowns_.add(std::nullopt, Shape::unranked())};
   }

@@ -23,8 +23,12 @@ enum : uint32_t {
 // clang-format on
 }  // namespace graph
 namespace node {
-enum : uint32_t { input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7, overload = 8 };
-}
+// clang-format off
+enum : uint32_t {
+  input = 1, output = 2, name = 3, op_type = 4, attribute = 5, doc = 6, domain = 7, overload = 8, metadata = 9
+};
+// clang-format on
+}  // namespace node
 namespace attribute {
 // clang-format off
 enum : uint32_t {

@@ -81,7 +81,7 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
       names.builder->sources = before;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
-      problems_.refused("initializer", clean(tensor.name), error);
+      problems_.refused("initializer", {clean(tensor.name), ""}, error);
       names.values[tensor.name] = unknowns_.add(std::nullopt, Shape::unranked());
     }
   }
@@ -214,15 +214,15 @@ void Importer::import_node(const Node& node, Names& names) {
     if (function != functions_.end()) return call_function(*function->second, node, names, name, inputs);
     const Row* row = find_row(node.domain, node.op);
     if (row == nullptr)
-      problems_.unsupported(op, name, unknown ? std::vector<std::string>() : cuts);
+      problems_.unsupported(op, {name, node.location}, unknown ? std::vector<std::string>() : cuts);
     else if (build(*row, node, name, std::move(inputs), names))
       return;
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
-    problems_.refused(op, name, error);
+    problems_.refused(op, {name, node.location}, error);
   } catch (const std::logic_error&) {  // of the standard library: out_of_range, length_error
-    problems_.refused(op, name,
+    problems_.refused(op, {name, node.location},
                       Error(ErrorKind::invalid_model, "", "an operand or attribute has a size that cannot be"));
   }
   for (const std::string& cut : cuts)
@@ -237,7 +237,7 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
   if (version < 1) fail(ErrorKind::invalid_model, "", "the model imports no operator set '{}'", printable(node.domain));
   Builder& builder = *names.builder;
   const auto before = builder.sources;
-  const SourceId id = module_.add_source({"onnx", name, clean(node.op), ""});
+  const SourceId id = module_.add_source({"onnx", name, clean(node.op), node.location});
   const size_t nodes_before = builder.block().nodes.size();
   auto make = [&](std::vector<Value*> from) {
     builder.sources = {id};
@@ -270,7 +270,7 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
       results, clean(node.op),
       [&](const Value* value) { return !value->producer->sources.empty() && value->producer->sources.front() == id; },
       [&](const std::string& mark) {
-        return module_.add_source({"onnx", name, mark, ""});
+        return module_.add_source({"onnx", name, mark, node.location});
       });
   record(node, results, names);
   builder.sources = before;

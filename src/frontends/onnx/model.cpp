@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "frontends/onnx/fields.h"
+#include "frontends/script_line.h"
 
 namespace cairn::onnx {
 namespace {
@@ -10,7 +11,10 @@ namespace {
 constexpr std::string_view kTorchKind = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr std::string_view kTorchSignature = "pkg.torch.export.ExportedProgram.graph_signature";
 
+constexpr std::string_view kTorchStack = "pkg.torch.onnx.stack_trace";
+
 Graph read_graph(Wire wire);
+std::pair<std::string_view, std::string_view> read_entry(Wire wire);
 
 TensorProto read_tensor_name(std::string_view bytes, const Wire& outer) {
   TensorProto tensor;
@@ -75,6 +79,13 @@ Node read_node(Wire wire) {
       case field::node::domain: node.domain = plain_domain(wire.bytes()); break;
       case field::node::overload: node.overload = wire.bytes(); break;
       case field::node::attribute: node.attributes.push_back(read_attribute(wire.message("AttributeProto"))); break;
+      case field::node::doc:
+        if (const std::string_view text = wire.bytes(); node.location.empty()) node.location = script_line_in(text);
+        break;
+      case field::node::metadata:
+        if (const auto [key, text] = read_entry(wire.message("metadata_props")); key == kTorchStack)
+          node.location = script_line_in(text);
+        break;
       default: wire.skip();
     }
   }

@@ -85,6 +85,7 @@ struct Node {
   std::vector<std::string_view> inputs;  // "": optional input left out
   std::vector<std::string_view> outputs;
   std::vector<Attribute> attributes;
+  std::string location;  // "train.py:41" where torch's exporter tells it
 
   const Attribute* find(std::string_view attribute) const;
 };

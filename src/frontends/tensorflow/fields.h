@@ -12,6 +12,15 @@ enum : uint32_t { node = 1, library = 2, version = 3, versions = 4, debug_info =
 namespace version_def {
 enum : uint32_t { producer = 1, min_consumer = 2, bad_consumers = 3 };
 }
+namespace debug_info {
+enum : uint32_t { files = 1, traces = 2, frames_by_id = 4, name_to_trace_id = 5, traces_by_id = 6 };
+}
+namespace stack_trace {
+enum : uint32_t { frames = 1, frame_ids = 2 };
+}
+namespace stack_frame {
+enum : uint32_t { file_index = 1, line = 2 };
+}
 namespace node_def {
 enum : uint32_t { name = 1, op = 2, input = 3, device = 4, attr = 5, debug_info = 6, experimental_type = 7 };
 }

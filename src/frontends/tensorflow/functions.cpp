@@ -80,6 +80,7 @@ class Expansion {
   Node hand_on() {
     Node node;
     node.name = call_.node.name;
+    node.location = call_.node.location;
     std::vector<DataType> types;
     for (const FunctionArg& output : function_.outputs) {
       types.push_back(output.type);

@@ -196,6 +196,7 @@ GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view byte
   graph.model = model;
   InputNames inputs;
   std::vector<BodyNames> bodies;
+  std::optional<Wire> debug_info;
   Wire wire(bytes, "GraphDef", *model, depth);
   while (wire.next()) {
     switch (wire.field()) {
@@ -221,9 +222,11 @@ GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view byte
         }
         break;
       }
+      case field::graph_def::debug_info: debug_info.emplace(wire.message("GraphDebugInfo")); break;
       default: wire.skip();
     }
   }
+  if (debug_info) add_script_lines(graph, *debug_info);
   connect(graph.nodes, inputs, model->name());
   const Library library(graph);
   for (size_t i = 0; i < bodies.size(); ++i) connect_body(graph.functions[i], bodies[i], library);

@@ -104,7 +104,8 @@ struct Node {
   std::string_view device;
   std::vector<Edge> inputs;
   std::vector<Attr> attrs;
-  std::string_view result = {};  // in a body, where the op has one result: what the file calls it
+  std::string_view result = {};    // in a body, where the op has one result: what the file calls it
+  std::string_view location = {};  // "train.py:41" where the file or one beside it tells it
 
   const Attr* find(std::string_view attr_name) const;
 };
@@ -140,8 +141,11 @@ struct GraphDef {
   std::shared_ptr<ModelBytes> model;  // owns all texts and keeps files of payloads alive
   std::vector<Node> nodes;
   std::vector<FunctionDef> functions;
-  /// Names and ops of the nodes that an If or While made by raise_control_flow stands for, by its name.
-  std::map<std::string_view, std::vector<std::pair<std::string_view, std::string_view>>> raised;
+  struct Origin {
+    std::string_view name, op, location;
+  };
+  /// The nodes that an If or While made by raise_control_flow stands for, by its name.
+  std::map<std::string_view, std::vector<Origin>> raised;
   int32_t producer = 0;
   int32_t min_consumer = 0;
 };
@@ -150,6 +154,8 @@ struct GraphDef {
 /// `fault`, as files hold many functions that nobody calls.
 GraphDef read_graph_def(const std::string& path);
 GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view bytes, int depth = 0);
+/// Gives nodes the script lines that a GraphDebugInfo tells. Throws Error invalid_model.
+void add_script_lines(GraphDef& graph, Wire debug_info);
 /// The binary form, in pieces that point into the graph where it is large.
 void write_graph_def(const GraphDef& graph, const std::string& path);
 std::string encode(const GraphDef& graph);

@@ -124,13 +124,13 @@ void Importer::import_node(Scope& scope, uint32_t index) {
       return;
     }
     if (missing || unknown) cuts.clear();
-    problems_.unsupported(op, name, cuts);
+    problems_.unsupported(op, {name, std::string(node.location)}, cuts);
   } catch (const AlreadyReported&) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
-    problems_.refused(op, name, error);
+    problems_.refused(op, {name, std::string(node.location)}, error);
   } catch (const std::logic_error&) {  // of the standard library: out_of_range, length_error
-    problems_.refused(op, name,
+    problems_.refused(op, {name, std::string(node.location)},
                       Error(ErrorKind::invalid_model, "", "an operand or attribute has a size that cannot be"));
   }
   if (scope.level == 0) failed_.push_back(index);
@@ -180,7 +180,8 @@ void Importer::look_through(const Node& node, const std::string& prefix, int lev
       if (!needed[i] || inner.op == "_Arg") continue;
       const std::string own = source_name(function->graph_names ? "" : prefix, inner);
       model()->charge(1024);
-      if (find_row(inner.op) == nullptr && !is_function(inner.op)) problems_.unsupported(clean(inner.op), own, {});
+      if (find_row(inner.op) == nullptr && !is_function(inner.op))
+        problems_.unsupported(clean(inner.op), {own, std::string(inner.location)}, {});
       look_through(inner, own, level + 1);
     }
   }
@@ -190,9 +191,9 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
                                     std::vector<Value*> inputs) {
   std::vector<SourceId> ids;
   if (auto raised = graph_.raised.find(node.name); raised != graph_.raised.end())
-    for (const auto& [own, op] : raised->second) ids.push_back(source(clean(own), op));
+    for (const auto& [own, op, location] : raised->second) ids.push_back(source(clean(own), op, location));
   else
-    ids.push_back(source(name, node.op));
+    ids.push_back(source(name, node.op, node.location));
   SourcesGuard guard(scope.builder, ids);
   size_t before = scope.builder.block().nodes.size();
   read_references(inputs, row, scope.builder);
@@ -214,7 +215,7 @@ std::vector<Value*> Importer::build(Scope& scope, const Row& row, const Node& no
         },
         [&](const std::string& op) {
           auto [mark, fresh] = sources_.try_emplace(fmt::format("{} {}", name, op), 0);
-          if (fresh) mark->second = module_.add_source({"tf", name, op, ""});
+          if (fresh) mark->second = module_.add_source({"tf", name, op, std::string(node.location)});
           return mark->second;
         });
   for (Value* result : context.out)
@@ -254,9 +255,9 @@ std::string Importer::source_name(const std::string& prefix, const Node& node) {
   return owners_.try_emplace(own, whole).first->second == whole ? own : whole;
 }
 
-SourceId Importer::source(const std::string& name, std::string_view op) {
+SourceId Importer::source(const std::string& name, std::string_view op, std::string_view location) {
   auto [found, fresh] = sources_.try_emplace(name, 0);
-  if (fresh) found->second = module_.add_source({"tf", name, clean(op), ""});
+  if (fresh) found->second = module_.add_source({"tf", name, clean(op), std::string(location)});
   return found->second;
 }
 
@@ -273,7 +274,7 @@ void Importer::explain_others(const GraphDef& original, const std::vector<Tensor
     std::string name = clean(node.name);
     if (known.contains(node.name) || sources_.contains(name)) continue;
     const bool raised = !owners_.contains(name);  // passed on what a loop or branch takes
-    module_.removed.emplace(source(name, node.op), raised ? Removal::identity : Removal::dead);
+    module_.removed.emplace(source(name, node.op, node.location), raised ? Removal::identity : Removal::dead);
   }
 }
 

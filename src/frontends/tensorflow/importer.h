@@ -160,7 +160,7 @@ class Importer {
   /// The node's own name where no other node has it, else with the names of the calls that it is inside of.
   std::string source_name(const Scope& scope, const Node& node);
   std::string source_name(const std::string& prefix, const Node& node);
-  SourceId source(const std::string& name, std::string_view op);
+  SourceId source(const std::string& name, std::string_view op, std::string_view location);
 
   const GraphDef& graph_;
   Library library_;

@@ -197,7 +197,7 @@ class Branches {
     auto argument = [this, condition, capture, made, yes](Edge edge) -> std::optional<size_t> {
       if (flow_.at(edge, "Switch") && condition_of(edge.node) == condition) {
         const Node& node = flow_.nodes[edge.node];
-        raising_.graph.raised[made].emplace_back(node.name, node.op);
+        raising_.graph.raised[made].push_back({node.name, node.op, node.location});
         return capture(flow_.data(edge.node, 0));
       }
       if (!depends(state(edge), condition)) return capture(edge);
@@ -223,7 +223,8 @@ class Branches {
     made.name = raising_.fresh(flow_.nodes[group.empty() ? effects[0] : group[0]].name, "If");
     made.op = "If";
     auto& raised = raising_.graph.raised[made.name];
-    for (uint32_t merge : group) raised.emplace_back(flow_.nodes[merge].name, flow_.nodes[merge].op);
+    for (uint32_t merge : group)
+      raised.push_back({flow_.nodes[merge].name, flow_.nodes[merge].op, flow_.nodes[merge].location});
     std::vector<Edge> captured;
     Body yes_body = branch(condition, group, effects, true, made.name, captured);
     Body no_body = branch(condition, group, effects, false, made.name, captured);

@@ -104,7 +104,7 @@ class Loops {
     loop.name = raising_.fresh(node(*frame.condition).name, "While");
     loop.op = "While";
     auto& raised = raising_.graph.raised[loop.name];
-    auto absorb = [&](uint32_t i) { raised.emplace_back(node(i).name, node(i).op); };
+    auto absorb = [&](uint32_t i) { raised.push_back({node(i).name, node(i).op, node(i).location}); };
     absorb(*frame.condition);
     std::set<uint32_t> waits;
     std::map<uint32_t, size_t> numbers;  // Merge or Enter -> which value of the loop

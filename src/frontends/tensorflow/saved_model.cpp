@@ -143,6 +143,21 @@ MetaGraph read_meta_graph(Wire wire, const std::shared_ptr<ModelBytes>& model) {
   return meta;
 }
 
+/// Out of what SaveOptions(save_debug_info=True) writes. What is damaged there costs script lines, not the model.
+void read_script_lines(SavedModel& model) {
+  const std::string path = model.directory + "/debug/saved_model_debug_info.pb";
+  if (std::error_code ignored; !std::filesystem::exists(path, ignored)) return;
+  try {
+    const auto file = ModelBytes::open(path);
+    for (MetaGraph& meta : model.meta_graphs) {
+      meta.graph.model->attach(file);
+      add_script_lines(meta.graph, Wire(file->bytes(), "GraphDebugInfo", *file));
+    }
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
+  }
+}
+
 }  // namespace
 
 const Signature* MetaGraph::find_signature(std::string_view key) const {
@@ -215,6 +230,7 @@ SavedModel read_saved_model(const std::string& directory) {
       wire.skip();
   }
   if (result.meta_graphs.empty()) fail(ErrorKind::invalid_model, path, "holds no graph");
+  read_script_lines(result);
   return result;
 }
 
