@@ -47,4 +47,4 @@ def test_both_exporters(tmp_path, dynamo):
     if dynamo:  # its files tell the shapes of tensors in the middle
         assert len(cuts) == 1
         cairn.convert(path, str(tmp_path / "m.om"), cut=cuts)
-        assert [port.shape for port in cairn.load(str(tmp_path / "m.om")).inputs] == [[1, 4, 4, 4]]
+        assert [port.shape for port in cairn.load(str(tmp_path / "m.om")).inputs] == [(1, 4, 4, 4)]
