@@ -55,15 +55,22 @@ inline const Node* single_node(const Group& group, std::string_view name) {
   return group.nodes.size() == 1 && group.last().is(name) ? &group.last() : nullptr;
 }
 
-/// Calls body(i) for i in [0, count), several in a chunk so that a chunk has work enough; `work` is that of one i in
-/// elements touched or operations.
+/// Calls body(first, last) for chunks of [0, count) that have work enough; `work` is that of one i in elements touched or
+/// operations.
 template <class Body>
-void for_each(Executor& executor, int64_t count, int64_t work, Body&& body) {
+void for_ranges(Executor& executor, int64_t count, int64_t work, Body&& body) {
   constexpr int64_t kLeastWork = 16 << 10;
   const int64_t least = std::max<int64_t>(1, kLeastWork / std::max<int64_t>(1, work));
   const int64_t each = std::max(least, (count + executor.width() * 8 - 1) / (executor.width() * 8));
-  executor.run(static_cast<int>((count + each - 1) / each), [&](int chunk, int) {
-    for (int64_t i = chunk * each; i < std::min(count, (chunk + 1) * each); ++i) body(i);
+  executor.run(static_cast<int>((count + each - 1) / each),
+               [&](int chunk, int) { body(chunk * each, std::min(count, (chunk + 1) * each)); });
+}
+
+/// Calls body(i) for i in [0, count), several in a chunk.
+template <class Body>
+void for_each(Executor& executor, int64_t count, int64_t work, Body&& body) {
+  for_ranges(executor, count, work, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) body(i);
   });
 }
 

@@ -57,6 +57,7 @@ constexpr CpuKernel kKernels[] = {
     {"scatter_nd", refuses_scatter_nd, make_scatter_nd},
     {"one_hot", refuses_one_hot, make_one_hot},
     {"arg", refuses_arg, make_arg},
+    {"top_k", refuses_top_k, make_top_k},
     {"cumsum", refuses_cumsum, make_cumsum},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},

@@ -227,24 +227,39 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
   const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis), size = dims[axis];
   const int64_t bytes =
       count_between(dims, axis + 1, dims.size()) * static_cast<int64_t>(node.result()->type.dtype.size());
-  const int64_t indices = count_of(sizes(node.inputs[1])), picks = outer ? indices / outer : 0;
+  const int64_t count = count_of(sizes(node.inputs[1])), picks = outer ? count / outer : 0;
   const bool nothing = count_of(sizes(node.result())) == 0, wide = node.inputs[1]->type.dtype == kI64;
   const int64_t least = node.attr().boolean("from_start") ? 0 : -size;
   const size_t x = index_of(group, node.inputs[0]), at = index_of(group, node.inputs[1]);
   return call("gather", [=](const StepArgs& args) {
     if (nothing) return;
-    for (int64_t i = 0; i < indices; ++i) {
-      const int64_t index = index_at(args.inputs[at], wide, i);
-      if (index < least || index >= size)
-        fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", index, size);
-    }
-    for_each(args.executor, outer * middle * picks, bytes / 4, [&](int64_t row) {
-      const int64_t part = row / picks;
-      int64_t index = index_at(args.inputs[at], wide, part / middle * picks + row % picks);
-      if (index < 0) index += size;
-      std::memcpy(output<char>(args) + row * bytes, input<char>(args, x) + (part * size + index) * bytes,
-                  static_cast<size_t>(bytes));
-    });
+    const auto gather = [&](auto tag, auto copy) {
+      using Index = decltype(tag);
+      const Index* indices = input<Index>(args, at);
+      for (int64_t i = 0; i < count; ++i)
+        if (indices[i] < least || indices[i] >= size)
+          fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", indices[i], size);
+      for_ranges(args.executor, outer * middle * picks, bytes / 4, [&](int64_t first, int64_t last) {
+        for (int64_t row = first, many = 0; row < last; row += many) {
+          const int64_t part = row / picks, pick = row % picks;
+          many = std::min(last - row, picks - pick);
+          const char* from = input<char>(args, x) + part * size * bytes;
+          char* to = output<char>(args) + row * bytes;
+          const Index* index = indices + part / middle * picks + pick;
+          for (int64_t i = 0; i < many; ++i)
+            copy(to + i * bytes, from + (index[i] < 0 ? index[i] + size : index[i]) * bytes);
+        }
+      });
+    };
+    const auto with_copy = [&](auto tag) {
+      if (bytes == 4)
+        gather(tag, [](char* to, const char* from) { std::memcpy(to, from, 4); });
+      else if (bytes == 8)
+        gather(tag, [](char* to, const char* from) { std::memcpy(to, from, 8); });
+      else
+        gather(tag, [size = static_cast<size_t>(bytes)](char* to, const char* from) { std::memcpy(to, from, size); });
+    };
+    wide ? with_copy(int64_t()) : with_copy(int32_t());
   });
 }
 

@@ -1,4 +1,4 @@
-// Kernels along axes: reductions, softmax, normalisation of rows, running sums, index of the largest.
+// Kernels along axes: reductions, softmax, normalisation of rows, running sums, index of the largest, the k largest.
 #pragma once
 
 #include "engines/cpu/call_step.h"
@@ -22,6 +22,9 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context);
 
 Refusal refuses_arg(const Group& group);
 std::unique_ptr<Step> make_arg(const Group& group, MakeContext& context);
+
+Refusal refuses_top_k(const Group& group);
+std::unique_ptr<Step> make_top_k(const Group& group, MakeContext& context);
 
 Refusal refuses_cumsum(const Group& group);
 std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext& context);

@@ -57,6 +57,27 @@ CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float ot
   return load(rest);
 }
 
+// op of all lanes: of halves, then of their halves.
+template <class Op>
+CAIRN_INLINE float over_lanes(Floats vector, Op op) {
+  typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+  typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+  float lanes[kFloats];
+  store(lanes, vector);
+  const Eight eight = op(*reinterpret_cast<const Eight*>(lanes), *reinterpret_cast<const Eight*>(lanes + 8));
+  *reinterpret_cast<Eight*>(lanes) = eight;
+  const Four four = op(*reinterpret_cast<const Four*>(lanes), *reinterpret_cast<const Four*>(lanes + 4));
+  return op(op(four[0], four[2]), op(four[1], four[3]));
+}
+CAIRN_INLINE float sum_of_lanes(Floats vector) {
+  return over_lanes(
+      vector, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
+}
+CAIRN_INLINE float largest_of_lanes(Floats vector) {
+  return over_lanes(
+      vector, [](auto a, auto b) __attribute__((always_inline)) { return (a > b) | (a != a) ? a : b; });
+}
+
 // Sum of term(vector) over a row in a fixed order: lanes, then halves of them. A long row is summed in blocks, whose sums are
 // added with what rounding takes from each (TwoSum), so that its error does not grow with the length.
 template <class Term>
@@ -88,20 +109,20 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
     }
     return static_cast<float>(rest == rest ? sum + rest : sum);  // infinities leave no rest
   }
-  for (int half = kFloats / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane) even[lane] += even[lane + half];
-  return even[0];
+  return sum_of_lanes(even);
 }
 
 CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
   const float least = -std::numeric_limits<float>::infinity();
-  Floats most = spread(least);
+  Floats even = spread(least), odd = even;
   int64_t i = 0;
-  for (; i + kFloats <= c; i += kFloats) most = larger(most, load(x + i));
-  if (i < c) most = larger(most, load_rest(x, i, c, least));
-  float result = most[0];
-  for (int lane = 1; lane < kFloats; ++lane) result = result > most[lane] || result != result ? result : most[lane];
-  return result;
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
+    even = larger(even, load(x + i));
+    odd = larger(odd, load(x + i + kFloats));
+  }
+  for (; i + kFloats <= c; i += kFloats) even = larger(even, load(x + i));
+  if (i < c) odd = larger(odd, load_rest(x, i, c, least));
+  return largest_of_lanes(larger(even, odd));
 }
 
 void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
@@ -130,7 +151,6 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
     for (int64_t i = 0; i < c; ++i) y[i] = x[i] - most - total;
     return;
   }
-  float total = 0;
   int64_t i = 0;
   Floats sum{};
   for (; i + kFloats <= c; i += kFloats) {
@@ -138,14 +158,13 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
     sum += value;
     store(y + i, value);
   }
-  for (int lane = 0; lane < kFloats; ++lane) total += sum[lane];
   if (i < c) {
-    float tail[kFloats];
-    for (int lane = 0; lane < kFloats; ++lane) tail[lane] = i + lane < c ? x[i + lane] - most : 0.f;
-    store(tail, exp_of(load(tail)));
-    for (int lane = 0; i + lane < c; ++lane) total += y[i + lane] = tail[lane];
+    const Floats value = exp_of(load_rest(x, i, c, -std::numeric_limits<float>::infinity()) - most);
+    sum += value;
+    for (int lane = 0; i + lane < c; ++lane) y[i + lane] = value[lane];
   }
-  for (i = 0; i < c; ++i) y[i] /= total;
+  const float factor = 1.f / sum_of_lanes(sum);
+  for (i = 0; i < c; ++i) y[i] *= factor;
 }
 
 // The softmax of `lanes` neighbouring columns (at most a vector of them).
@@ -223,25 +242,6 @@ void cross_entropy_row(int64_t c, const float* logits, const float* labels, int6
 }
 
 void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) {
-  Floats most = spread(-std::numeric_limits<float>::infinity()), sum{};
-  const int64_t whole = count / kFloats * kFloats;
-  float top = -std::numeric_limits<float>::infinity(), total = 0;
   for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
-  for (int64_t i = 0; i < whole; i += kFloats) most = larger(most, load(x + i));
-  for (int64_t i = whole; i < count; ++i) top = top > x[i] || top != top ? top : x[i];
-  for (int lane = 0; lane < kFloats; ++lane) top = top > most[lane] || top != top ? top : most[lane];
-  for (int64_t i = 0; i < whole; i += kFloats) {
-    const Floats power = exp_of(load(x + i) - top);
-    sum += power;
-    store(x + i, power);
-  }
-  if (whole < count) {
-    float tail[kFloats] = {};
-    for (int64_t i = whole; i < count; ++i) tail[i - whole] = x[i] - top;
-    store(tail, exp_of(load(tail)));
-    for (int64_t i = whole; i < count; ++i) total += x[i] = tail[i - whole];
-  }
-  for (int lane = 0; lane < kFloats; ++lane) total += sum[lane];
-  const float factor = 1 / total;
-  for (int64_t i = 0; i < count; ++i) x[i] *= factor;
+  softmax_row(false, count, x, x);
 }
