@@ -1,3 +1,4 @@
+// The k largest elements of rows, by keys that order values and places at once.
 #include <algorithm>
 #include <bit>
 #include <functional>
