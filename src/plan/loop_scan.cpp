@@ -118,7 +118,7 @@ bool LoopScan::run() {
   if (turns() < 1 || acts(*copy_->regions[0])) return false;
   find_lists();
   find_gathers();
-  if ((reads_.empty() && writes_.empty()) || !use_rows()) return false;
+  if ((reads_.empty() && writes_.empty() && elements_.empty()) || !use_rows()) return false;
   for (const TakeSum take : {&LoopScan::rows_sum, &LoopScan::product_sum, &LoopScan::axes_sum}) take_out_sums(take);
   return true;
 }
@@ -133,13 +133,13 @@ std::unique_ptr<Node> LoopScan::scan() {
   };
   std::vector<int64_t> first, step;
   const auto add_row = [&](const RowOfTurn& row) { first.push_back(row.first), step.push_back(row.step); };
-  for (const size_t i : kept_) take(loop_.inputs[i], std::move(body_->params[i]));
+  for (const size_t i : kept_) take(start(i), std::move(body_->params[i]));
   for (Read& read : reads_) {
     take(read.outer, std::move(read.param));
     add_row(read.row);
   }
   for (size_t i = carried_; i < loop_.inputs.size(); ++i)
-    if (!gone_.contains(i)) take(loop_.inputs[i], std::move(body_->params[i]));
+    if (!gone_.contains(i)) take(start(i), std::move(body_->params[i]));
   for (auto& [outer, param] : captures_) take(outer, std::move(param));
   for (const Write& write : writes_) add_row(write.row);
   renumber(region->params);
@@ -173,10 +173,11 @@ Value* LoopScan::value(const Node& scan, size_t i) {
     sum = outside_.add("reduce_sum", all, {{"axes", result.axes}});
   }
   sum = as(result.type.shape, sum);
-  return is_zero(loop_.inputs[i]) ? sum : outside_.add("add", {loop_.inputs[i], sum});
+  return is_zero(start(i)) ? sum : outside_.add("add", {start(i), sum});
 }
 
 std::optional<Rows> LoopScan::rows(const Node& scan, size_t i) const {
+  if (elements_.contains(i)) return Rows{nullptr, scan.result(position(i)), 1};
   std::optional<Rows> rows = results_[i].list;
   if (rows && results_[i].write) rows->tensor = scan.result(kept_.size() + *results_[i].write);
   return rows;
@@ -184,7 +185,8 @@ std::optional<Rows> LoopScan::rows(const Node& scan, size_t i) const {
 
 void LoopScan::tell(const Node& scan, Numbers& numbers) const {
   for (size_t k = 0; k < kept_.size(); ++k)
-    if (const auto last = numbers_->last(kept_[k]); last && scan.result(k)->type.is_tensor())
+    if (const auto last = numbers_->last(kept_[k]);
+        last && scan.result(k)->type.is_tensor() && !elements_.contains(kept_[k]))
       numbers[scan.result(k)] = *last;
   for (size_t k = 0; k < writes_.size(); ++k) {
     const auto* by_turn = writes_[k].by_turn;
@@ -221,6 +223,7 @@ void LoopScan::find_lists() {
     }
     reads_.resize(reads);
     same_.resize(same);
+    if (!is_element(i, known->second, uses)) same_.resize(same);
   }
 }
 
@@ -335,6 +338,41 @@ bool LoopScan::writes_list(size_t i, const Rows& start, const Uses& uses) {
   return true;
 }
 
+bool LoopScan::is_element(size_t i, const Rows& rows, const Uses& uses) {
+  const auto is_first = [&](const Value* index) {
+    const auto* places = numbers_->of(index);
+    return places && std::all_of(places->begin(), places->end(), [](int64_t place) { return place == 0; });
+  };
+  if (rows.count != 1 || i >= carried_) return false;
+  Type type = param(i)->type.elements[0];
+  std::vector<Value*> lists{param(i)};  // each with what its element is
+  for (size_t k = 0; k < lists.size(); ++k) {
+    Value* list = lists[k];
+    if (yields(list) != (body_->results[i] == list ? 1 : 0)) return false;
+    for (const Node* user : uses.users(list)) {
+      const bool sets = user->is("list_set");
+      if (!(sets || user->is("list_get")) || !is_first(user->inputs[1])) return false;
+      if (!sets) {
+        same_.emplace_back(user->result(), list);
+        continue;
+      }
+      if (user->inputs[0] != list || user->attr().boolean("add")) return false;
+      lists.push_back(user->result());
+      same_.emplace_back(user->result(), user->inputs[2]);
+      type = meet(type, user->inputs[2]->type);
+    }
+  }
+  if (std::find(lists.begin(), lists.end(), body_->results[i]) == lists.end()) return false;
+  Value* element = rows.same;
+  if (rows.tensor) element = outside_.add("gather", {rows.tensor, outside_.constant(Tensor::scalar_i64(0))});
+  if (!element && has_rows(type) && (type.dtype.is_float() || type.dtype.is_integer()))
+    element = outside_.add("broadcast_to", {outside_.number(0, type.dtype), outside_.ints(type.shape.sizes())});
+  if (!element || !has_rows(element->type)) return false;
+  elements_[i] = element;
+  param(i)->type = element->type;
+  return true;
+}
+
 // Rows of what stays the same in all turns, by an index that goes through them.
 void LoopScan::find_gathers() {
   for (const auto& node : body_->nodes) {
@@ -383,7 +421,7 @@ bool LoopScan::use_rows() {
   set_results();
   for (size_t i = 0; i < loop_.inputs.size(); ++i) {
     Type& type = param(i)->type;
-    if (type.is_tensor() && compatible(type, loop_.inputs[i]->type)) type = meet(type, loop_.inputs[i]->type);
+    if (type.is_tensor() && compatible(type, start(i)->type)) type = meet(type, start(i)->type);
   }
   try {
     infer_block(*body_);
@@ -402,10 +440,41 @@ bool LoopScan::use_rows() {
   for (const size_t i : gone_)
     if (used.contains(param(i))) return false;
   for (const size_t i : kept_)
-    if (next_[i]->type != param(i)->type || loop_.inputs[i]->type != param(i)->type) return false;
+    if (next_[i]->type != param(i)->type || start(i)->type != param(i)->type) return false;
   for (size_t i = carried_; i < loop_.inputs.size(); ++i)
     if (!gone_.contains(i) && loop_.inputs[i]->type != param(i)->type) return false;
   return std::all_of(writes_.begin(), writes_.end(), [](const Write& write) { return has_rows(write.inner->type); });
+}
+
+// Shapes that lists brought in are constants by now, so that more is known than when the turns were followed.
+std::vector<int64_t> LoopScan::numbers_now(const Value* value) const {
+  for (const Read& read : reads_)
+    if (read.param.get() == value) value = read.made;
+  if (const auto* known = numbers_->of(value)) return *known;
+  const Node* node = value->producer;
+  if (!node || !node->op->pure() || !node->regions.empty() || !node->op->reference || node->inputs.empty()) return {};
+  if (!value->type.is_static() || element_count(value->type.shape.sizes()) != 1) return {};
+  std::vector<std::vector<int64_t>> by_input;
+  for (const Value* input : node->inputs) {
+    by_input.push_back(constant_of(input) ? std::vector<int64_t>() : numbers_now(input));
+    if (!constant_of(input) && by_input.back().empty()) return {};
+  }
+  std::vector<int64_t> made;
+  for (size_t t = 0; t < static_cast<size_t>(turns()); ++t) {
+    std::vector<HostValue> inputs;
+    for (size_t i = 0; i < by_input.size(); ++i) {
+      const Type& type = node->inputs[i]->type;
+      const Tensor* constant = constant_of(node->inputs[i]);
+      inputs.push_back({constant ? *constant
+                                 : evaluate("cast", {Tensor::of_i64({by_input[i][t]}).reshaped(type.shape.sizes())},
+                                            {{"dtype", type.dtype}}),
+                        nullptr});
+    }
+    const Tensor result = evaluate(*node, inputs)[value->index].tensor;
+    if (!result.dtype().is_integer() && result.dtype() != kBool) return {};
+    made.push_back(result.as_i64()[0]);
+  }
+  return made;
 }
 
 // A carried value to which each turn adds something.
@@ -462,9 +531,9 @@ bool LoopScan::rows_sum(const Node& term, Result& result) {
   while (node && node->is("reshape")) node = node->inputs[0]->producer;
   if (!node || !(scatters || node->is("segment_reduce")) || node->attr().text("mode") != (scatters ? "add" : "sum"))
     return false;
-  const auto* places = numbers_->of(node->inputs[1]);
-  if (!places) return false;
-  const auto row = row_of_turn(*places);
+  const std::vector<int64_t> places = numbers_now(node->inputs[1]);
+  if (places.empty()) return false;
+  const auto row = row_of_turn(places);
   if (!row || !has_all_rows(*row, turns()) || node->result()->type.shape.dims[0] != Dim(turns())) return false;
   Value* rows = node->inputs[scatters ? 2 : 0];
   while (rows->producer && rows->producer->is("reshape")) rows = rows->producer->inputs[0];

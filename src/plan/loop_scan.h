@@ -1,6 +1,7 @@
 // One loop on its way to a scan: which lists its turns fill and read row by row, and which sums can wait until it is over.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "engine/engine.h"
@@ -75,6 +76,7 @@ class LoopScan {
 
   int64_t turns() const { return numbers_->turns(); }
   Value* param(size_t i) const { return body_->params[i].get(); }
+  Value* start(size_t i) const { return elements_.contains(i) ? elements_.at(i) : loop_.inputs[i]; }
   size_t position(size_t i) const;
   Value* as(const Shape& shape, Value* x) const;
 
@@ -84,11 +86,15 @@ class LoopScan {
   bool reads_list(size_t i, const Rows& rows, const Uses& uses);
   bool reads_by(const Node& user, const Rows& rows);
   bool writes_list(size_t i, const Rows& start, const Uses& uses);
+  /// A list of one element, which the turns read and set: carried as that element.
+  bool is_element(size_t i, const Rows& start, const Uses& uses);
   void find_gathers();
   /// Params of rows in place of what read them, and the types that follow; false where these are not static.
   bool use_rows();
   void set_results();
 
+  /// By turn, of a value of the body as it is now; empty where it is not known.
+  std::vector<int64_t> numbers_now(const Value* value) const;
   void take_out_sums(TakeSum take);
   /// The tensor of which each turn has one row that is `inner`, or null.
   const Read* read_whole(const Value* inner) const;
@@ -112,9 +118,10 @@ class LoopScan {
   std::vector<Write> writes_;
   std::vector<std::pair<const Value*, Value*>> same_;  // made by the body, what it always is
   std::vector<std::pair<Value*, std::unique_ptr<Value>>> captures_;
-  std::set<size_t> gone_;     // params
-  std::vector<size_t> kept_;  // carried values
-  std::vector<Value*> next_;  // what each carried value becomes in a turn
+  std::map<size_t, Value*> elements_;  // by param: what the list of one element starts with
+  std::set<size_t> gone_;              // params
+  std::vector<size_t> kept_;           // carried values
+  std::vector<Value*> next_;           // what each carried value becomes in a turn
   std::vector<Result> results_;
 };
 

@@ -64,6 +64,7 @@ class ScanMaker {
   Value* tensor_of(const Rows& rows) {
     if (rows.same) {
       const Type type = stacked_type(rows.count, rows.same->type);
+      if (rows.count == 1) return builder_.add("reshape", {rows.same, builder_.ints(type.shape.sizes())});
       return builder_.add("broadcast_to", {rows.same, builder_.ints(type.shape.sizes())});
     }
     if (rows.tensor->type.shape.dims[0] == Dim(rows.count)) return rows.tensor;
@@ -96,6 +97,11 @@ class ScanMaker {
       if (has_rows(x->type)) lists_[node.result()] = {x, nullptr, x->type.shape.dims[0].size};
     }
     const Rows* rows = node.inputs.empty() ? nullptr : rows_of(node.inputs[0]);
+    if (rows && node.is("list_set") && rows->count == 1 && number(1) == 0 && !node.attr().boolean("add")) {
+      lists_[node.result()] = {nullptr, node.inputs[2], 1};
+      unmade_.insert(node.result());
+      return true;
+    }
     if (!rows || !(rows->tensor || rows->same)) return false;
     builder_.sources = node.sources;
     if (node.is("list_stack")) {
@@ -118,8 +124,12 @@ class ScanMaker {
 
   bool convert(Node& loop) {
     builder_.sources = loop.sources;
+    const size_t before = made_.nodes.size();
     LoopScan work(loop, lists_, numbers_, builder_);
-    if (!work.run()) return false;
+    if (!work.run()) {
+      made_.nodes.resize(before);
+      return false;
+    }
     auto owned = work.scan();
     Node& scan = *owned;
     for (Value*& input : scan.inputs) input = as_list(input);

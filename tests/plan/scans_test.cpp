@@ -154,6 +154,8 @@ TEST(Scans, ElementsOfDimsThatTheRunTells) {
   for (const int64_t batch : {1, 4}) {
     const std::string kernels = check(module, {numbers({3, batch, 3}, 1), numbers({3, 3}, 2), numbers({3}, 3)});
     EXPECT_EQ(count(kernels, "list_"), 0u) << kernels;
+    EXPECT_EQ(count(kernels, "segment_reduce") + count(kernels, "scatter"), 1u)
+        << "of the first row, which no loop takes: " << kernels;
   }
 }
 
@@ -253,6 +255,54 @@ TEST(Scans, AListWithoutElementsMayBeReadBehindItsEnd) {
 })"),
                                     {numbers({3, 2}, 1)});
   EXPECT_EQ(count(kernels, "scan"), 1u) << kernels;
+}
+
+/// Adds the rows of x in element 0 of a list of one, which BEGIN makes.
+std::string summing(const std::string& begin, const std::string& index) {
+  std::string text = R"(module @m {
+  func @main(%x: f32[3, 2]) -> (%y: f32[?, 2], %z: f32[2]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %size = constant {value = i64[] (1)} : i64[]
+    %first = gather %x, %zero : f32[2]
+    %empty = list_make %size {element = f32[2]} : list<f32[2]>
+    BEGIN
+    %i, %sum = while %zero, %start, %x {carried = 2} : i64[], list<f32[2]>
+      region(%i1: i64[], %s1: list<f32[2]>, %x1: f32[3, 2]) {
+        %three = constant {value = i64[] (3)} : i64[]
+        %more = less %i1, %three : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %s2: list<f32[2]>, %x2: f32[3, 2]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %three = constant {value = i64[] (3)} : i64[]
+        %none = constant {value = i64[] (0)} : i64[]
+        %third = floor_div %i2, %three : i64[]
+        %next = add %i2, %one : i64[]
+        %row = gather %x2, %i2 : f32[2]
+        %before = list_get %s2, INDEX : f32[2]
+        %after = add %before, %row : f32[2]
+        %nothing = list_set %s2, %none, %row : list<f32[2]>
+        %set = list_set %nothing, INDEX, %after : list<f32[2]>
+        yield %next, %set
+      }
+    %y = list_stack %sum : f32[?, 2]
+    %z = list_get %sum, %zero : f32[2]
+    return %y, %z
+  }
+})";
+  for (const auto& [name, value] : {std::pair("BEGIN", begin), {"INDEX", index}, {"INDEX", index}})
+    text.replace(text.find(name), 5, value);
+  return text;
+}
+
+TEST(Scans, AListOfOneElementIsCarriedAsThatElement) {
+  for (const char* begin : {"%start = list_set %empty, %zero, %first : list<f32[2]>",
+                            "%start = list_set %empty, %zero, %first {grow = true} : list<f32[2]>",
+                            "%start = identity %empty : list<f32[2]>"})
+    for (const char* index : {"%none", "%third"}) {
+      const std::string kernels = check(parse(summing(begin, index)), {numbers({3, 2}, 1)});
+      EXPECT_EQ(count(kernels, "list_"), 0u) << begin << ": " << kernels;
+    }
 }
 
 TEST(Scans, ATurnThatWouldFailStaysALoop) {
