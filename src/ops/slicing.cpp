@@ -162,20 +162,26 @@ Var padded(Var x, Var pads, Var like) {
   return {*x.builder, x.builder->add_node(op_named("pad"), {x.value, pads.value}, {}, {}, {type})->result()};
 }
 
+// Where the sizes that count are known; what is taken whole needs none.
+std::optional<Dims> known_pads(const Shape& x, const Tensor* begin, const Tensor* end) {
+  if (!begin || !end || !x.ranked) return {};
+  const Dims begins = begin->as_i64(), ends = end->as_i64();
+  Dims pads(2 * x.rank(), 0);
+  for (size_t i = 0; i < x.rank(); ++i) {
+    if (begins[i] == 0 && ends[i] == std::numeric_limits<int64_t>::max()) continue;
+    if (!x.dims[i].known()) return {};
+    const Range range = range_of(x.dims[i].size, begins[i], ends[i], 1);
+    pads[2 * i] = range.count > 0 ? range.begin : 0;
+    pads[2 * i + 1] = x.dims[i].size - pads[2 * i] - range.count;
+  }
+  return pads;
+}
+
 // The numbers before and after dy that make it as large as x again, when a slice has taken every element of its range.
 Var pads_around(GradientContext& g) {
   const Var x = g.x(0);
-  const Tensor *begin = constant_of(g.x(1).value), *end = constant_of(g.x(2).value);
-  if (begin && end && x.type().is_static()) {
-    Dims pads;
-    const Dims dims = x.shape().sizes(), begins = begin->as_i64(), ends = end->as_i64();
-    for (size_t i = 0; i < dims.size(); ++i) {
-      const Range range = range_of(dims[i], begins[i], ends[i], 1);
-      const int64_t before = range.count > 0 ? range.begin : 0;
-      pads.insert(pads.end(), {before, dims[i] - before - range.count});
-    }
-    return {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(dims), 2}, pads))};
-  }
+  if (const auto pads = known_pads(x.shape(), constant_of(g.x(1).value), constant_of(g.x(2).value)))
+    return {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(x.shape().dims), 2}, *pads))};
   const Var dims = dims_of(x), zero = dims.number(0);
   const Var before = minimum(maximum(counted_from_start(g.x(1), dims), zero), dims);
   const Var after = dims - before - dims_of(g.dy());

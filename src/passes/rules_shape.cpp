@@ -190,7 +190,9 @@ std::optional<Piece> piece_of(const Match& m, const char* pad, const char* x, co
   const AttributeView attr = m.node(pad).attr();
   const Type& type = m[x]->type;
   if (attr.text("mode") != "constant" || attr.number("value") != 0 || !type.shape.ranked) return {};
-  if (m.node(pad).result()->type != m.type()) return {};  // the sum broadcasts nothing
+  const auto& dims = m.node(pad).result()->type.shape.dims;
+  const auto equal = [](const Dim& a, const Dim& b) { return a.surely_equals(b); };
+  if (!std::equal(dims.begin(), dims.end(), m.type().shape.dims.begin(), m.type().shape.dims.end(), equal)) return {};
   const std::vector<int64_t> all = m.constant(pads).as_i64();
   std::optional<Piece> piece;
   for (size_t axis = 0; axis < type.shape.rank(); ++axis) {

@@ -19,6 +19,24 @@ TEST(Gradients, OfAFormulaThatUsesAValueTwice) {
                   {f64({3}, {0.5, -0.25, 1.5}), f64({3}, {1.0, 2.0, -0.75})});
 }
 
+// The size of a dim that a slice takes whole is not asked for.
+TEST(Gradients, OfASliceAreZerosAroundItByNumbers) {
+  Module module = parse(R"(module @m {
+  func @main(%x: f64[?n, 4]) -> (%y: f64[?n, 1]) {
+    %b = constant {value = i64[2] (0, 1)} : i64[2]
+    %e = constant {value = i64[2] (9223372036854775807, 2)} : i64[2]
+    %y = slice %x, %b, %e : f64[?n, 1]
+    return %y
+  }
+})");
+  Function& main = module.main();
+  const Value* dx = append_gradients(module, main, {main.body.results[0]}, {nullptr}, {main.body.params[0].get()})[0];
+  ASSERT_TRUE(dx->producer->is("pad"));
+  const Tensor* pads = constant_of(dx->producer->inputs[1]);
+  ASSERT_NE(pads, nullptr);
+  EXPECT_EQ(pads->as_i64(), (std::vector<int64_t>{0, 0, 1, 2}));
+}
+
 TEST(Gradients, FlowThroughBothBranches) {
   const std::string text = with_main(R"(
   func @main(%p: bool[], %x: f64[2], %y: f64[2]) -> (%loss: f64[]) {
