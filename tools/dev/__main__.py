@@ -25,7 +25,8 @@ HELP = """usage: ./dev COMMAND
   fuzz [NAME...]       damaged input to what reads files, with clang (./dev fuzz --help)
   check                format, lint, build, test: what to run before handing in
   build                compile build/ and install the wheel into the Python environments
-  bench [CASE...]      Cairn and its peers in interleaved rounds (./dev bench --help)
+  bench [CASE...]      Cairn and its peers in interleaved rounds (./dev bench --help); bench --families [WORD...]: operators
+                       one by one (./dev bench --families --help)
   fmt [--check]        clang-format the C++ files
   lint                 the rules a formatter does not know
   docs                 write the reference pages from the op and option tables
@@ -71,7 +72,10 @@ def build_all(arguments):
 def bench(arguments):
     setup(peers=True)
     build.build(tests=False, peers=True)
-    return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench/compare.py", *arguments], cwd=ROOT)
+    script = "compare.py"
+    if arguments[:1] == ["--families"]:
+        script, *arguments = "families.py", *arguments[1:]
+    return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench" / script, *arguments], cwd=ROOT)
 
 
 def fuzz(arguments):
