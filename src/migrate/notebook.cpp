@@ -186,7 +186,7 @@ std::unique_ptr<Notebook> Notebook::read(const std::string& text, const std::str
       if (type != "code" || source.text.empty()) return;
       std::string cell = source.text;
       hide_magics(cell);
-      if (Syntax check(cell); check.error_count()) {
+      if (Syntax::errors_in(cell) > 0) {
         findings.push_back({"syntax", Severity::warning, path, 0, 0, 0, 0,
                             fmt::format("cell {} cannot be parsed", cell_number), "it is left as it is", false});
         for (char& c : cell)

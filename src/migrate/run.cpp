@@ -261,8 +261,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
   }
   if (!edits.empty()) {
     std::string after = apply_edits(module.text(), edits);
-    Syntax check(after, module.encoding());
-    if (check.error_count() > module.syntax().error_count()) {
+    if (Syntax::errors_in(after, module.encoding()) > module.syntax().error_count()) {
       result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1,
                                  "the rewritten text would not parse", "the file is left as it is; please report this",
                                  false});

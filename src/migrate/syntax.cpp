@@ -3,12 +3,9 @@
 
 #include <tree_sitter/api.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <tuple>
 #include <unordered_map>
 
+#include "migrate/parser_memory.h"
 #include "support/error.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
@@ -55,42 +52,35 @@ const Grammar& grammar() {
   return instance;
 }
 
-void (*without_memory)(size_t bytes) = nullptr;
-
-/// The parser's own answer to memory that the system refuses is abort().
-template <auto Allocate, class... Sizes>
-void* allocate(Sizes... sizes) {
-  void* data = Allocate(sizes...);
-  const size_t bytes = std::get<sizeof...(Sizes) - 1>(std::tuple(sizes...));
-  if (!data && bytes > 0) without_memory(bytes);
-  return data;
+/// In the memory of the parse, as is all that it makes.
+TSParser* new_parser() {
+  static const bool memory_is_ours = [] {
+    ts_set_allocator(ParserMemory::allocate, ParserMemory::allocate_zeros, ParserMemory::reallocate,
+                     ParserMemory::free);
+    return true;
+  }();
+  TSParser* parser = ts_parser_new();
+  CHECK(memory_is_ours && ts_parser_set_language(parser, tree_sitter_python()), "the grammar does not fit the parser");
+  return parser;
 }
 
-TSParser* thread_parser() {
-  thread_local std::unique_ptr<TSParser, void (*)(TSParser*)> parser(ts_parser_new(), ts_parser_delete);
-  CHECK(ts_parser_set_language(parser.get(), tree_sitter_python()), "the grammar does not fit the parser");
-  return parser.get();
+/// Of a text that is not needed any more.
+TSNode parsed(const std::string& text) {
+  const TSTree* tree = ts_parser_parse_string(new_parser(), nullptr, text.data(), static_cast<uint32_t>(text.size()));
+  CHECK(tree, "no tree for {} bytes", text.size());
+  return ts_tree_root_node(tree);
 }
 
 }  // namespace
 
-void when_parser_lacks_memory(void (*handler)(size_t bytes)) {
-  without_memory = handler;
-  ts_set_allocator(allocate<std::malloc, size_t>, allocate<std::calloc, size_t, size_t>,
-                   allocate<std::realloc, void*, size_t>, std::free);
-}
+void when_parser_lacks_memory(void (*handler)(size_t bytes)) { ParserMemory::without_memory = handler; }
 
 Syntax::Syntax(std::string_view text, const std::string& encoding) : text_(text) {
-  std::string copy = parsable_copy(text, encoding);
-  TSParser* parser = thread_parser();
-  ts_parser_reset(parser);
-  std::unique_ptr<TSTree, void (*)(TSTree*)> tree(
-      ts_parser_parse_string(parser, nullptr, copy.data(), static_cast<uint32_t>(copy.size())), ts_tree_delete);
-  CHECK(tree, "no tree for {} bytes", text.size());
-
+  const ParserMemory memory;
+  const TSNode root = parsed(parsable_copy(text, encoding));
   nodes_.reserve(text.size() / 4 + 8);
   const Grammar& known = grammar();
-  TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree.get()));
+  TSTreeCursor cursor = ts_tree_cursor_new(root);
   std::vector<NodeId> open;  // the kept ancestors of the cursor's node; kNoNode for those left out
   for (bool down = true;;) {
     if (down) {
@@ -130,7 +120,14 @@ Syntax::Syntax(std::string_view text, const std::string& encoding) : text_(text)
       break;
     }
   }
-  ts_tree_cursor_delete(&cursor);
+}
+
+size_t Syntax::errors_in(std::string_view text, const std::string& encoding) {
+  {
+    const ParserMemory memory;
+    if (!ts_node_has_error(parsed(parsable_copy(text, encoding)))) return 0;
+  }
+  return Syntax(text, encoding).error_count();
 }
 
 NodeId Syntax::next(NodeId id) const {

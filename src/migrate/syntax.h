@@ -62,6 +62,8 @@ class Syntax {
  public:
   /// Parses `text` (kept by the caller for as long as this lives). Never fails: damage becomes `broken` nodes.
   explicit Syntax(std::string_view text, const std::string& encoding = "utf-8");
+  /// error_count() of a text that nothing else is asked about: sound ones, which most are, cost the parse alone.
+  static size_t errors_in(std::string_view text, const std::string& encoding = "utf-8");
 
   std::string_view text() const { return text_; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }

@@ -60,6 +60,8 @@ set(grammar ${sources}/tree_sitter_python-0.23.6/src)
 add_library(cairn_tree_sitter STATIC ${core}/src/lib.c ${grammar}/parser.c ${grammar}/scanner.c)
 target_include_directories(cairn_tree_sitter SYSTEM PUBLIC ${core}/include)
 target_include_directories(cairn_tree_sitter PRIVATE ${core}/src ${sources}/include)
-target_compile_definitions(cairn_tree_sitter PRIVATE TREE_SITTER_HIDE_SYMBOLS)
+# A tree stays on its thread, so its references are counted without atomics, which atomic.h, and nothing else, does for this
+# compiler.
+target_compile_definitions(cairn_tree_sitter PRIVATE TREE_SITTER_HIDE_SYMBOLS __TINYC__)
 target_compile_options(cairn_tree_sitter PRIVATE -w)
 set_target_properties(cairn_tree_sitter PROPERTIES C_STANDARD 11)
