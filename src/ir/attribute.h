@@ -32,15 +32,16 @@ struct FunctionName {
   friend bool operator==(const FunctionName&, const FunctionName&) = default;
 };
 
-/// Alternatives stand in the order of AttrKind.
+/// The alternatives are in the order of AttrKind.
 using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
                                std::vector<std::string>, DType, Type, Tensor, FunctionName>;
 
 inline AttrKind kind_of(const Attribute& attribute) { return static_cast<AttrKind>(attribute.index()); }
-/// Equal kinds and values; tensors by bits, numbers by bits as well (so NaN equals itself).
+/// Equal kinds and values; floats and tensors are compared by their bits, so that NaN equals itself.
 bool same(const Attribute& a, const Attribute& b);
 
-/// The attributes of one node: few, so a list in the op's declared order. Missing ones have the declared default.
+/// The attributes of one node, as a list in the order in which the op declares them. A missing one has its declared
+/// default.
 class Attributes {
  public:
   Attributes() = default;

@@ -9,7 +9,8 @@ namespace cairn {
 
 class Builder;
 
-/// Fills a region: gets a builder for it and what stands inside for the values handed in; returns the region's results.
+/// Builds the body of a region. The first argument appends to the region; the second holds the values that stand inside
+/// it for the values passed in (its parameters and copies of captured constants). Returns the region's results.
 using RegionBody = FunctionRef<std::vector<Value*>(Builder&, const std::vector<Value*>&)>;
 
 /// Appends nodes to a block, inferring types; sources set on the builder go to every node it makes.
@@ -18,7 +19,7 @@ class Builder {
   explicit Builder(Block& block) : block_(&block) {}
   /// The node's first result. Throws Error invalid_model when the op refuses the inputs.
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}, std::string name = {});
-  /// `types`: what is known about the results beyond inference (all there is for ops without a shape rule, like call).
+  /// `types`: what is known about the results beyond inference; required for ops without a shape rule, such as call.
   Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
                  std::vector<std::unique_ptr<Block>> regions = {}, const std::vector<Type>& types = {},
                  std::string name = {});
@@ -31,10 +32,12 @@ class Builder {
 
   /// The results of calling a function of the module.
   std::vector<Value*> call(const Function& callee, std::vector<Value*> inputs);
-  /// `taken` are the outer values that the branches use. Both branches return as many values, of types that join.
+  /// `taken`: the outer values that the branches capture. Both branches return equally many values, whose types join
+  /// (types.h).
   std::vector<Value*> make_if(Value* condition, const std::vector<Value*>& taken, RegionBody then,
                               RegionBody otherwise);
-  /// `condition` returns one bool[], `body` the carried values of the next turn; both get carried values, then `taken`.
+  /// `condition` returns one bool[], `body` the carried values of the next iteration. The parameters of both are the
+  /// carried values, then the captures `taken`.
   std::vector<Value*> make_while(std::vector<Value*> carried, const std::vector<Value*>& taken, RegionBody condition,
                                  RegionBody body);
 
@@ -45,16 +48,16 @@ class Builder {
   Block* block_;
 };
 
-/// The outer values that the regions of one node take, in order. Constants are made again inside, so that axes and sizes
-/// stay numbers there.
+/// The outer values that the regions of one node capture, in order. Constants are copied into the region instead of
+/// becoming parameters, so that axes and sizes stay known there.
 class Captures {
  public:
   explicit Captures(const std::vector<Value*>& values) : values_(values) {}
-  /// The values that are no constants: the inputs of the node.
+  /// The captured values that are not constants: these become inputs of the node.
   std::vector<Value*> inputs() const;
-  /// A block with a parameter for each input, and what stands for each value inside it.
+  /// A new block with one parameter per input. `inside` receives what stands in the block for each captured value.
   std::unique_ptr<Block> open(std::vector<Value*>& inside) const;
-  /// Adds the same to a block that has other parameters before.
+  /// The same for an existing block: the parameters are added after those that it has.
   void enter(Block& block, std::vector<Value*>& inside) const;
 
  private:

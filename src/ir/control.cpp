@@ -41,7 +41,7 @@ bool Effects::of(const Node& node) {
   return !harmless_->contains(callee_name(node));
 }
 
-// From the functions that write state themselves up to all that call them.
+// Starts from the functions that write state themselves (or call unknown ones) and removes them and all their callers.
 void Effects::find_harmless() {
   harmless_.emplace();
   if (!module_) return;

@@ -1,4 +1,5 @@
-// Control flow: what the rows of `if`, `while` and `call` say about their nodes, what regions capture, which calls act.
+// Control flow: what the rows of `if`, `while` and `call` say about their nodes, what regions capture, which calls have
+// side effects.
 #pragma once
 
 #include <optional>
@@ -15,28 +16,29 @@ inline constexpr const char* kCallee = "callee";
 
 inline bool is_loop(const Node& node) { return node.op->has(kLoop); }
 inline bool is_call(const Node& node) { return node.op->has(kCall); }
-/// How many of a loop's inputs each turn replaces; 0 of another node.
+/// How many of a loop's inputs each iteration replaces (the first ones); 0 for a node that is no loop.
 inline size_t carried_count(const Node& node) {
   return is_loop(node) ? static_cast<size_t>(node.attr().integer(kCarried)) : 0;
 }
-/// The input that is the first param of the regions: an `if` keeps its condition to itself.
+/// The index of the input that becomes the regions' first param: an `if` does not pass its condition on.
 inline size_t first_region_input(const Node& node) { return is_loop(node) ? 0 : 1; }
 inline const std::string& callee_name(const Node& call) {
   return std::get<FunctionName>(call.attr().get(kCallee)).name;
 }
-/// Of a call: whether a gradient computes the callee again, and the function that is its gradient.
+/// Whether the gradient of the call recomputes the callee instead of storing its intermediate values.
 inline bool recomputes(const Node& call) { return call.attr().boolean("recompute"); }
+/// The name of the function that the user gave as the call's gradient; "" when there is none.
 inline const std::string& backward_of(const Node& call) {
   return std::get<FunctionName>(call.attr().get("backward")).name;
 }
 inline bool has_backward(const Node& call) { return !backward_of(call).empty(); }
 
-/// What the nodes and the results of a block take.
+/// The values that the nodes of a block use as operands or that the block returns.
 std::unordered_set<const Value*> used_values(const Block& block);
-/// Drops the captures that no region of the node uses; returns the inputs that went.
+/// Drops the captures that no region of the node uses; returns the removed inputs.
 std::vector<Value*> drop_unused_captures(Node& node);
 
-/// Leaves those elements of the list whose mark is set.
+/// Keeps only the elements whose mark is set.
 template <class T>
 void keep(std::vector<T>& list, const std::vector<bool>& marks) {
   size_t at = 0;
@@ -45,10 +47,11 @@ void keep(std::vector<T>& list, const std::vector<bool>& marks) {
   list.resize(at);
 }
 
-/// Which nodes write state: themselves, in their regions or through calls. Calls of functions that the module lacks count.
+/// Which nodes write state: themselves, in their regions or through calls. A call of a function that the module lacks is
+/// taken to write state.
 class Effects {
  public:
-  /// Without a module all calls count.
+  /// Without a module every call is taken to write state.
   explicit Effects(const Module* module) : module_(module) {}
   bool of(const Node& node);
 
@@ -56,7 +59,7 @@ class Effects {
   void find_harmless();
 
   const Module* module_;
-  std::optional<std::set<std::string>> harmless_;  // functions, once a call asks for them
+  std::optional<std::set<std::string>> harmless_;  // functions that write no state; computed at the first call
 };
 
 }  // namespace cairn

@@ -9,7 +9,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kMaxCallDepth = 200;  // calls inside calls
+constexpr int kMaxCallDepth = 200;  // nested calls
 
 class Evaluator {
  public:
@@ -58,7 +58,7 @@ class Evaluator {
     return values;
   }
 
-  // Types are inferred again from the concrete inputs: those of the node may know less.
+  // Infers the types again from the concrete inputs: the node's types may have unknown dims.
   static std::vector<HostValue> kernel(const Node& node, std::span<const HostValue> inputs, size_t largest_bytes) {
     if (!node.op->reference) fail(ErrorKind::unsupported, node.op->name, "cannot be computed");
     std::vector<Type> types;

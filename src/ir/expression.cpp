@@ -25,14 +25,14 @@ Var ones_like(Var a) { return filled_like(a, 1); }
 
 namespace {
 
-// The result has the shape of `like`, also where its sizes are operands of the run.
+// `a` in the shape of `like` by `op`, which takes the dims as its second operand; they may be known only at run time.
 Var shaped_like(std::string_view op, Var a, Var like) {
   if (surely_same(a.shape(), like.shape())) return a;
   const Type type = Type::tensor(a.dtype(), like.shape());
   return {*a.builder, a.builder->add_node(op_named(op), {a.value, dims_of(like).value}, {}, {}, {type})->result()};
 }
 
-// The axes that broadcasting `like` to `a` repeats, where types tell them.
+// The axes that broadcasting `like` to `a` repeats, when the types suffice to tell.
 std::optional<std::vector<int64_t>> repeated_axes(const Shape& a, const Shape& like) {
   if (!a.ranked || !like.ranked || like.rank() > a.rank()) return std::nullopt;
   std::vector<int64_t> axes;

@@ -5,7 +5,7 @@
 
 namespace cairn {
 
-/// A value and the builder that appends what is made from it. A number beside it takes its element type.
+/// A value and the builder to which its operators append nodes. A number used with it takes its element type.
 struct Var {
   Builder* builder;
   Value* value;
@@ -51,17 +51,17 @@ inline Var square(Var a) { return a * a; }
 inline Var abs(Var a) { return a.apply("abs"); }
 inline Var sign(Var a) { return a.apply("sign"); }
 inline Var cast(Var a, DType dtype) { return a.dtype() == dtype ? a : a.apply("cast", {}, {{"dtype", dtype}}); }
-/// The dims as i64[rank]; a constant where they are numbers.
+/// The dims as i64[rank]; a constant when they are known.
 Var dims_of(Var a);
 Var zeros_like(Var a);
 Var ones_like(Var a);
-/// Sums what broadcasting repeated, so that the result has the shape of `like`.
+/// Sums `a` over the axes along which `like` was broadcast to it; the result has the shape of `like`.
 Var sum_to_like(Var a, Var like);
-/// Repeats to the shape of `like`, by NumPy's rules.
+/// Broadcasts `a` to the shape of `like`, by NumPy's rules.
 Var broadcast_to_like(Var a, Var like);
-/// The same elements in the shape of `like`.
+/// Reshapes `a` to the shape of `like`.
 Var reshape_like(Var a, Var like);
-/// Over these axes.
+/// The sum over these axes.
 Var reduce_sum(Var a, std::vector<int64_t> axes, bool keep_dims = false);
 Var reduce_mean(Var a, std::vector<int64_t> axes, bool keep_dims = false);
 

@@ -10,8 +10,8 @@
 
 namespace cairn {
 
-/// The elements, in chunks that copies share until one of them changes: a loop that adds an element in every step does not copy
-/// all that are there.
+/// The elements, in copy-on-write chunks: a loop that appends an element in each iteration copies at most one chunk, not
+/// the whole list.
 class ListElements {
  public:
   using Shared = std::shared_ptr<const Tensor>;  // null: never set
@@ -25,7 +25,7 @@ class ListElements {
   void set(size_t i, Shared x) {
     auto& chunk = chunks_[i / kChunk];
     if (!chunk || chunk.use_count() != 1) chunk = chunk ? std::make_shared<Chunk>(*chunk) : std::make_shared<Chunk>();
-    std::atomic_thread_fence(std::memory_order_acquire);  // who shared it before has read
+    std::atomic_thread_fence(std::memory_order_acquire);  // former sharers' reads happen before the write below
     (*chunk)[i % kChunk] = std::move(x);
   }
   void set(size_t i, Tensor x) { set(i, std::make_shared<const Tensor>(std::move(x))); }
@@ -49,7 +49,7 @@ class ListElements {
 
 struct List {
   ListElements elements;
-  Type element = Type::tensor(kF32, Shape::unranked());  // what every element is, as far as known
+  Type element = Type::tensor(kF32, Shape::unranked());  // holds for every element
 };
 
 }  // namespace cairn

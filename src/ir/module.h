@@ -38,17 +38,17 @@ struct Source {
 /// Why a source node has no node of its own any more.
 enum class Removal : uint8_t {
   folded,      // computed at compile time
-  fused,       // part of a combined node that carries its id
+  fused,       // merged into a node that lists it among its sources
   identity,    // passes its input on unchanged
   dead,        // no output depends on it
   shape_only,  // only its shape was used, and that is known
-  training,    // acts in training only
+  training,    // has an effect in training only
 };
 const char* to_string(Removal removal);
 
 struct Block {
   std::vector<std::unique_ptr<Value>> params;
-  std::vector<std::unique_ptr<Node>> nodes;  // in an order that respects data flow
+  std::vector<std::unique_ptr<Node>> nodes;  // in topological order
   std::vector<Value*> results;
 
   Value* add_param(Type type, std::string name);
@@ -71,7 +71,7 @@ struct Function {
   std::string name;
   Block body;                             // param names are the input names
   std::vector<std::string> result_names;  // as many as body.results
-  /// State made explicit: result `first` is the new content of param `second` (variables, random state).
+  /// State as values: result `first` is the new content of param `second` (variables, random state).
   std::vector<std::pair<size_t, size_t>> updates;
 };
 
@@ -81,40 +81,40 @@ struct Module {
   std::vector<Source> sources;
   std::map<SourceId, Removal> removed;          // filled by passes for sources without a node
   std::map<std::string, std::string> metadata;  // for people and tools: producer, format, signature, options
-  /// Where the random state of that name starts: key and counter of Philox.
+  /// The initial random state of that name: key and counter of Philox.
   std::map<std::string, std::array<uint64_t, 3>> random_states;
-  /// What a converted model was prepared with.
-  std::string optimised_by;                  // the version whose passes made it what it is; "": not optimised
-  std::vector<std::string> disabled_passes;  // left out when it is optimised again
-  bool keep_memory = false;                  // no buffer is used twice
+  /// How a converted model was prepared.
+  std::string optimised_by;                  // the Cairn version whose passes optimised it; "": not optimised
+  std::vector<std::string> disabled_passes;  // also skipped when it is optimised again
+  bool keep_memory = false;                  // no two values share a buffer
 
   Function* find(std::string_view function_name) const;
   Function& main() const;
   SourceId add_source(Source source);
 };
 
-/// After a change of a list of results or params: each value's index is its place again.
+/// Sets each value's index to its position, after a list of results or params was changed.
 void renumber(std::vector<std::unique_ptr<Value>>& values);
 std::vector<Value*> results_of(const Node& node);
 /// The tensor of a `constant` node's result, else null.
 const Tensor* constant_of(const Value* value);
-/// Whether a constant is a weight of the source model: floats with a dim and elements. In an ONNX graph, and where the module
-/// is not given, a constant that has a source is none.
+/// Whether a constant is a weight of the source model: floats of rank 1 or more with at least one element. In an ONNX
+/// graph, and when `module` is null, a constant that has a source node is not a weight.
 bool is_weight(const Node& constant, const Module* module);
-/// "resnet/conv1 (train.py:41)", of the first source; falls back to the value's name.
+/// "resnet/conv1 (train.py:41)": name and location of the node's first source, else the name of its result.
 std::string where(const Module& module, const Node& node);
 /// Deep copy; values map to their copies through `map` when given.
 std::unique_ptr<Function> clone(const Function& function, std::unordered_map<const Value*, Value*>* map = nullptr);
 std::unique_ptr<Node> clone(const Node& node, std::unordered_map<const Value*, Value*>& map);
 Module clone(const Module& module);
 
-/// Types of the results of `op` on these inputs, by its shape rule, after checking arity, attributes and input types.
-/// Throws Error invalid_model.
+/// Checks arity, attributes and input types, then returns the result types by the op's shape rule. Throws Error
+/// invalid_model.
 std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs, const Attributes& attributes,
                               std::span<const std::unique_ptr<Block>> regions = {});
 
-/// What is known of an op's results when both inference and a declaration speak; a called function's are as declared.
-/// Throws Error invalid_model when they disagree.
+/// The result types that combine the inferred and the declared (`known`) ones; those of a called function are as declared.
+/// Throws Error invalid_model when the two contradict each other.
 std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known);
 
 /// Calls visit(block) for the block and every region block below it, outer first.

@@ -29,15 +29,15 @@ enum Trait : uint32_t {
   kView = 1 << 2,           // result 0 has the elements of input 0 in the same order: no work, may share memory
   kInPlace = 1 << 3,        // result 0 may overwrite input 0 when both have the same bytes
   kControl = 1 << 4,        // has regions or calls a function: the runtime runs it, engines do not
-  kDynamicResult = 1 << 5,  // result dims depend on element values: ends a segment
+  kDynamicResult = 1 << 5,  // result dims depend on element values: a planned segment ends after it
   kHostValue = 1 << 7,      // works on lists, optionals or strings: host objects, never device buffers
-  kReadsState = 1 << 8,     // may not be moved over a node that writes state
-  kWritesState = 1 << 9,    // is never dead
+  kReadsState = 1 << 8,     // may not be reordered with a node that writes state
+  kWritesState = 1 << 9,    // dead-code elimination keeps it
   kReduction = 1 << 10,     // sums or compares along axes
-  kContraction = 1 << 11,   // matrix product or convolution: where the FLOPs are
-  kNotFoldable = 1 << 12,   // never computed at compile time (random, constants themselves)
+  kContraction = 1 << 11,   // matrix product or convolution: most FLOPs of a model
+  kNotFoldable = 1 << 12,   // constant folding leaves it alone (random ops, `constant` itself)
   kShapeOnly = 1 << 13,     // the result depends on the types of the inputs alone, not on their elements
-  kLoop = 1 << 14,          // with kControl: a condition and a body, which replaces the first `carried` inputs
+  kLoop = 1 << 14,          // with kControl: regions are condition and body; the body replaces the first `carried` inputs
   kCall = 1 << 15,          // with kControl: runs the function that the attribute `callee` names
 };
 
@@ -61,18 +61,18 @@ enum class Accepts : uint8_t {
 /// What an op does with an input.
 enum class Role : uint8_t {
   data,   // its elements flow into the results; only float data has a gradient
-  shape,  // the dims of results depend on its elements, which are part of a prepared single operator
-  index,  // its integers choose elements of another input or places in a result
-  state,  // a variable, a random state or a token: the op reads or replaces what it stands for
+  shape,  // result dims depend on its elements; a prepared single operator is specialised to them
+  index,  // its integers choose elements of another input or positions in a result
+  state,  // a variable, a random state or a token: the op reads or replaces the state that it refers to
 };
 
 struct InputDef {
   const char* name;
   Accepts accepts = Accepts::any_tensor;
-  enum class Arity : uint8_t { one, optional, variadic } arity = Arity::one;  // optional and variadic stand last
+  enum class Arity : uint8_t { one, optional, variadic } arity = Arity::one;  // optional and variadic inputs come last
   Role role = Role::data;
 };
-/// "shape", "size", "count": whose elements say how large a result is.
+/// An input such as "shape", "size" or "count", whose elements determine the size of a result.
 inline InputDef shape_operand(const char* name, Accepts accepts = Accepts::i32_or_i64) {
   return {name, accepts, InputDef::Arity::one, Role::shape};
 }
@@ -87,7 +87,7 @@ inline InputDef state_operand(const char* name, Accepts accepts) {
 struct AttrDef {
   const char* name;
   AttrKind kind;
-  std::optional<Attribute> fallback = {};    // value when not given; none: required
+  std::optional<Attribute> fallback = {};    // value when not given; without one the attribute is required
   std::vector<std::string_view> words = {};  // allowed values of a text attribute; empty: any
 };
 
@@ -112,7 +112,7 @@ class AttributeView {
   const Attributes* given_;
 };
 
-/// What a shape rule sees and answers. A rule is written once and works on numbers, symbols and unknown dims alike.
+/// Inputs and results of a shape rule. A rule is written once and works on known, symbolic and unknown dims alike.
 class InferContext {
  public:
   InferContext(const OpDef& op, const Attributes& attributes, std::vector<Type> inputs,
@@ -126,7 +126,7 @@ class InferContext {
   const Type& input(size_t i) const { return inputs_[i]; }
   const Shape& shape(size_t i) const { return inputs_[i].shape; }
   DType dtype(size_t i) const { return inputs_[i].dtype; }
-  /// Value of input i where it is known at compile time, else null.
+  /// Value of input i when it is known at compile time, else null.
   const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
   std::span<const std::unique_ptr<Block>> regions() const { return regions_; }
 
@@ -149,13 +149,14 @@ class InferContext {
   std::vector<Type> results_;
 };
 
-/// A value at run time that is not a plain buffer: a tensor with dims of its own, or a list.
+/// A value at run time that is not a plain buffer of the plan: a tensor that carries its own dims, or a list.
 struct HostValue {
   Tensor tensor;
   std::shared_ptr<List> list;
 };
 
-/// What a reference kernel sees. Results with static types are there before it starts; others it allocates.
+/// Inputs and results of a reference kernel. Results with static types are allocated before it starts; it allocates the
+/// others.
 class KernelContext {
  public:
   KernelContext(const OpDef& op, const Attributes& attributes, std::span<const HostValue> inputs,
@@ -169,10 +170,11 @@ class KernelContext {
   const HostValue& value(size_t i) const { return inputs_[i]; }
   Tensor& output(size_t i) { return results_[i].tensor; }
   HostValue& result(size_t i) { return results_[i]; }
-  /// Result i with dims known only now; keeps a static result's buffer. Throws Error when that has other dims.
+  /// Allocates result i, whose dims the kernel has just computed. A result with a static type keeps its buffer; throws
+  /// Error when that has other dims.
   Tensor& allocate(size_t i, DType dtype, std::vector<int64_t> dims);
-  /// Result types by the op's shape rule with the values of all inputs known; requires that all inputs are tensors.
-  /// Throws Error where the rule refuses.
+  /// Result types by the op's shape rule, with all input values known; requires that all inputs are tensors. Throws
+  /// Error when the rule refuses the inputs.
   std::vector<Type> infer() const;
 
   /// Throws Error invalid_argument "<op>: message".
@@ -190,15 +192,16 @@ class KernelContext {
 };
 
 /// Accuracy class: what an engine may do and how conformance compares.
-enum class Precision : uint8_t { exact, rounded, accumulate_f32 };  // bit equal; few ulp per element; sums reordered
+/// exact: equal bits; rounded: a few ulp per element; accumulate_f32: sums in f32, in any order.
+enum class Precision : uint8_t { exact, rounded, accumulate_f32 };
 
-/// An independent statement of the op in Python, evaluated by the conformance tests with the inputs under their names,
-/// the attributes under theirs, and np, tf, torch (only `tf` or `torch` when named by `framework`) in scope. Inputs are numpy
-/// arrays (torch tensors for torch), 16-bit floats widened to f32; a variadic input is a list.
+/// An independent definition of the op: a Python expression that the conformance tests evaluate with the inputs and
+/// attributes as variables of their names, and np, tf, torch (only `tf` or `torch` when named by `framework`) in scope.
+/// Inputs are numpy arrays (torch tensors for torch), 16-bit floats widened to f32; a variadic input is a list.
 struct Oracle {
   const char* expression = nullptr;
   enum class Framework : uint8_t { numpy, tensorflow, torch } framework = Framework::numpy;
-  const char* reason = nullptr;  // why there is no expression; names the tests that stand in
+  const char* reason = nullptr;  // why there is no expression; names the tests used instead
 };
 
 struct OpDef {
@@ -206,26 +209,26 @@ struct OpDef {
   const char* summary;  // one sentence: the meaning, with rounding, NaN, overflow and empty-tensor behaviour
   std::vector<InputDef> inputs = {};
   std::vector<AttrDef> attributes = {};
-  std::vector<const char*> results = {"y"};  // names; an op with a variable number of results names none
+  std::vector<const char*> results = {"y"};  // names; empty for an op with a variable number of results
   uint32_t traits = 0;
   Precision precision = Precision::exact;
   void (*infer)(InferContext&) = nullptr;
   /// Floating-point operations for one run with these static types; elementwise ops need none (one per element).
   double (*flops)(const InferContext&) = nullptr;
-  /// Appends what the gradients of the inputs are, by rows. A differentiable op (a float result from float data) without
-  /// a rule says in `no_gradient` why.
+  /// Appends nodes that compute the gradients of the inputs. `no_gradient` gives the reason when an op with a float result
+  /// from float data has no rule.
   void (*gradient)(GradientContext&) = nullptr;
   const char* no_gradient = nullptr;
-  /// The same result by simpler ops; an engine without the op uses it.
+  /// Computes the same results from simpler ops, for engines that lack the op.
   std::vector<Value*> (*decompose)(Builder&, const Node&) = nullptr;
   void (*reference)(KernelContext&) = nullptr;
   Oracle oracle = {};
-  /// Inputs worth testing: "f32[2, 3], f32[3] {axis = 1}"; a literal fixes a value: "f32[6], i64[2]=[2, 3]".
+  /// Test inputs: "f32[2, 3], f32[3] {axis = 1}"; a literal fixes a value: "f32[6], i64[2]=[2, 3]".
   std::vector<const char*> cases = {};
-  /// Of operators from users: what their shape rule, kernel and gradient find behind op().user.
+  /// For operators from users: data that their shape rule, kernel and gradient reach as op().user.
   const void* user = nullptr;
 
-  /// Input i of a node; the last InputDef stands for all inputs from there on when it is variadic.
+  /// The definition of a node's input i; a variadic last one covers all inputs from its position on.
   const InputDef& input(size_t i) const { return inputs[i < inputs.size() ? i : inputs.size() - 1]; }
   Role role(size_t i) const { return input(i).role; }
   bool has_role(Role wanted) const;
@@ -236,12 +239,12 @@ struct OpDef {
 
 /// The row of that name, or null. Defined in src/ops/table.cpp.
 const OpDef* find_op(std::string_view name);
-/// find_op that CHECKs; for names written in our own code.
+/// The row of that name, which must exist (CHECK); for names written in our own code.
 const OpDef& op_named(std::string_view name);
-/// All rows of the product, by family.
+/// All built-in rows, ordered by family.
 std::span<const OpDef* const> all_ops();
-/// Makes a row of a user's operator known for the life of the process. Throws Error invalid_argument when the name is taken
-/// or the row is incomplete. Rows of users are found by find_op; user_ops() lists them in the order of their names.
+/// Registers the row of a user's operator for the life of the process, so that find_op finds it. Throws Error
+/// invalid_argument when the name is taken or the row is incomplete. user_ops() lists these rows, ordered by name.
 const OpDef& register_op(OpDef row);
 std::vector<const OpDef*> user_ops();
 

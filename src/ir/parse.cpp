@@ -1,4 +1,4 @@
-// Parser of the text form: one pass, the attribute kinds and result types come from the op rows.
+// Parser of the text form, in one pass; attribute kinds and result types come from the op rows.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -464,7 +464,7 @@ class Parser {
   const std::vector<Tensor>& weights_;
   std::string file_;
   size_t at_ = 0;
-  size_t last_ = 0;  // end of the last token taken: where errors are reported
+  size_t last_ = 0;  // end of the last consumed token: errors are reported there
 };
 
 }  // namespace

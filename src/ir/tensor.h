@@ -1,4 +1,5 @@
-// A dense value in host memory: constants of a module, and what the reference kernels and the doors work on.
+// A dense tensor in host memory: the constants of a module, and the inputs and results of reference kernels and of the
+// public interfaces.
 #pragma once
 
 #include <cstring>
@@ -12,16 +13,16 @@
 
 namespace cairn {
 
-/// Row-major elements, 64-byte aligned when made by us. Copies share the elements; write only to a tensor just made.
-/// The elements of a string tensor are std::string.
+/// Row-major elements, 64-byte aligned when allocated here. Copies share the elements: write only to a tensor that was just
+/// made. The elements of a string tensor are std::string.
 class Tensor {
  public:
   Tensor() = default;
   /// Zero-filled (strings: empty). Throws Error out_of_memory.
   static Tensor zeros(DType dtype, std::vector<int64_t> dims);
-  /// Elements are left as they come: the caller writes them all.
+  /// The elements are not initialised: the caller writes all of them.
   static Tensor uninitialized(DType dtype, std::vector<int64_t> dims);
-  /// Elements owned by somebody else and kept alive by `owner`.
+  /// Refers to elements that `owner` keeps alive.
   static Tensor view(DType dtype, std::vector<int64_t> dims, const void* data, std::shared_ptr<const void> owner);
   template <class T>
   static Tensor of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values);

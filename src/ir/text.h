@@ -14,14 +14,14 @@ struct PrintOptions {
   size_t inline_elements = 16;  // constants up to this many elements are written out, others as @weights[i]
 };
 
-/// Text, and the tensors that it names @weights[0], @weights[1], ... (equal tensors share one).
+/// The text, and the tensors that it calls @weights[0], @weights[1], ... (equal tensors share an entry).
 struct ModuleText {
   std::string text;
   std::vector<Tensor> weights;
 };
 ModuleText print(const Module& module, const PrintOptions& options = {});
 std::string print(const Function& function, const PrintOptions& options = {});
-/// One line, without the block's other nodes: for messages and `why`.
+/// The node's line alone: for messages and `why`.
 std::string print(const Node& node);
 std::string to_string(const Attribute& attribute);
 

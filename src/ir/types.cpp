@@ -114,7 +114,7 @@ std::string to_string(const Type& type) {
 
 namespace {
 
-// Walks two types in step; `dim` is asked about every pair of dims, `unranked` decides for unranked tensors.
+// Whether two types agree in kind, element type and number of contained types; shapes are not compared.
 bool same_frame(const Type& a, const Type& b) {
   return a.kind == b.kind && a.elements.size() == b.elements.size() && (!a.is_tensor() || a.dtype == b.dtype);
 }

@@ -1,4 +1,4 @@
-// Types of values: tensors with numeric, symbolic or unknown dims, and the few non-tensor kinds. Text forms round-trip.
+// Types of values: tensors with numeric, symbolic or unknown dims, and a few other kinds. Their text forms round-trip.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cairn {
 
-/// An element type is a kind and a width in bits, so that 4- and 2-bit types pack.
+/// An element type: a kind and a width in bits. Types narrower than a byte are stored packed.
 struct DType {
   enum class Kind : uint8_t { boolean, signed_int, unsigned_int, ieee_float, brain_float, complex_float, string };
   Kind kind = Kind::ieee_float;
@@ -58,14 +58,14 @@ struct Dim {
   Dim(int64_t number) : size(number) {}  // NOLINT: a number is a dimension
   explicit Dim(Symbol name) : symbol(name) {}
   bool known() const { return size >= 0; }
-  /// Both are the same number or the same symbol; unknown dims equal nothing for certain, not even themselves.
+  /// Whether both are the same number or the same symbol. Unknown dims never are, not even compared with themselves.
   bool surely_equals(const Dim& other) const {
     return known() ? size == other.size : symbol != nullptr && symbol == other.symbol;
   }
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
-/// A dimension list, or nothing known but that there is one.
+/// A list of dimensions; when not `ranked`, not even its length is known.
 struct Shape {
   bool ranked = true;
   std::vector<Dim> dims;
@@ -81,12 +81,12 @@ struct Shape {
   static Shape of(const std::vector<int64_t>& sizes) { return Shape(std::vector<Dim>(sizes.begin(), sizes.end())); }
   size_t rank() const { return dims.size(); }
   bool known() const;
-  /// Numbers of a known shape.
+  /// The dims as numbers; requires known().
   std::vector<int64_t> sizes() const;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// Product of sizes; nothing when its bytes could overflow (above 2^55 elements) or a size is negative.
+/// Product of the sizes; nothing when a size is negative or the count is above 2^55 (its bytes could overflow).
 std::optional<int64_t> element_count(const std::vector<int64_t>& sizes);
 /// Bytes of `count` elements, packed for types narrower than a byte.
 size_t storage_bytes(DType dtype, int64_t count);
@@ -94,9 +94,9 @@ size_t storage_bytes(DType dtype, int64_t count);
 struct Type {
   enum class Kind : uint8_t { tensor, list, optional, tuple, resource, rng, token };
   Kind kind = Kind::tensor;
-  DType dtype = kF32;          // tensor
-  Shape shape;                 // tensor
-  std::vector<Type> elements;  // list, optional, resource: one; tuple: any number
+  DType dtype = kF32;          // of a tensor
+  Shape shape;                 // of a tensor
+  std::vector<Type> elements;  // of a list, optional, resource: one; of a tuple: any number
 
   static Type tensor(DType dtype, Shape shape) { return {Kind::tensor, dtype, std::move(shape), {}}; }
   static Type list(Type element) { return {Kind::list, kF32, {}, {std::move(element)}}; }
@@ -117,9 +117,9 @@ std::string to_string(const Type& type);
 
 /// True when some concrete value can have both types.
 bool compatible(const Type& a, const Type& b);
-/// What is known when both hold; requires compatible(a, b). Numbers win over symbols, symbols over unknown.
+/// The type of values that have both types; requires compatible(a, b). Numbers win over symbols, symbols over unknown.
 Type meet(const Type& a, const Type& b);
-/// What holds for either: equal dims stay, others become unknown. Requires equal kinds and dtypes.
+/// The narrowest type that covers both: equal dims stay, others become unknown. Requires equal kinds and dtypes.
 Type join(const Type& a, const Type& b);
 
 }  // namespace cairn

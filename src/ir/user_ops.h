@@ -1,4 +1,4 @@
-// Operators from users: the names that frameworks have for them, and what is said where one is missing. Their rows are
+// Operators from users: the names by which frameworks refer to them, and the message for a missing one. Their rows are
 // found by find_op (op_def.h).
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace cairn {
 
-/// `framework`: "onnx" or "tensorflow"; `type`: "com.acme::Gelu", "FusedGelu". Throws Error invalid_argument where the name
-/// stands for another row.
+/// Makes `type` a name of the row. `framework`: "onnx" or "tensorflow"; `type`: "com.acme::Gelu", "FusedGelu". Throws Error
+/// invalid_argument when the name already stands for another row.
 void add_foreign_name(std::string_view framework, std::string_view type, const OpDef& row);
-/// The row of a user that a node of that type stands for, or null: by a name that was added, else by the row's own name
-/// "domain.name", of which letter case and underscores do not count: ONNX's domain::Name, TensorFlow's Domain>Name, or
-/// Name alone where no other row has it. Throws Error unsupported where two have it.
+/// The user's row for nodes of that type, or null: looked up by added names, then by the row's own name "domain.name",
+/// compared without letter case and underscores: ONNX's domain::Name, TensorFlow's Domain>Name, or Name alone. Throws Error
+/// unsupported when Name alone fits more than one row.
 const OpDef* find_foreign_op(std::string_view framework, std::string_view type);
 /// Nodes of that type are read as the framework's own type `other`.
 void add_foreign_alias(std::string_view framework, std::string_view type, std::string_view other);
-/// That type, or "".
+/// The type that `type` is an alias of, or "".
 std::string_view foreign_alias(std::string_view framework, std::string_view type);
-/// "operator acme.gelu comes from no library that is loaded; ...".
+/// The message "operator acme.gelu comes from no library that is loaded; ...".
 std::string unknown_op(std::string_view name);
 
 }  // namespace cairn

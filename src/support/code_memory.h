@@ -1,4 +1,4 @@
-// How much machine code was generated, for the accounts of who holds it.
+// Counts generated machine code, so that the memory accounting can attribute it.
 #pragma once
 
 #include <cstddef>

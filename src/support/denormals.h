@@ -1,4 +1,4 @@
-// Denormal numbers count as zero in all that Cairn computes (docs/explanation/numbers.md).
+// Cairn treats denormal numbers as zero in all computation (docs/explanation/numbers.md).
 #pragma once
 
 #if defined(__SSE2__)
@@ -7,7 +7,8 @@
 
 namespace cairn {
 
-/// On this thread while it lives: they cost a hundred cycles each. The host's own setting comes back.
+/// Flushes denormals to zero on this thread while it lives (each would cost about a hundred cycles), then restores the
+/// host's setting.
 class FlushDenormals {
  public:
 #if defined(__SSE2__)
@@ -26,7 +27,7 @@ class FlushDenormals {
 #endif
 };
 
-/// The other way, for what is compared with NumPy's numbers.
+/// Keeps denormals on this thread while it lives, for results that are compared with NumPy's.
 class KeepDenormals {
  public:
 #if defined(__SSE2__)

@@ -1,4 +1,5 @@
-// How a fault leaves the core: a user's fault throws Error, caught once at each door; our own fault stops in CHECK.
+// How the core reports faults: a user's fault throws Error, which each public interface catches once; a bug of ours
+// aborts in CHECK.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,17 +21,17 @@ enum class ErrorKind {
   cancelled,
 };
 
-/// Text from a file with control bytes, and bytes that are no UTF-8, escaped, as in "a\x0a".
+/// The text with control bytes and invalid UTF-8 escaped, as in "a\x0a".
 std::string clean(std::string_view text);
-/// The same, fit for a message: cut at 120 bytes.
+/// clean(text), cut at 120 bytes for use in a message.
 std::string printable(std::string_view text);
 
-/// A fault that the user can mend. `where` names the node and script line or the file, may be empty; `message` is lower
-/// case without a period and says expected and found; whatever a file put into either is one clean line.
-/// what() is "where: message".
+/// A fault that the user can correct. `where` names the node and script line or the file and may be empty; `message` is
+/// lower case without a period and says what was expected and what was found. Both are escaped to one line, since a file
+/// may supply parts of them. what() is "where: message".
 class Error : public std::runtime_error {
  public:
-  struct AsItIs {};  // a message of several lines
+  struct AsItIs {};  // selects the constructor that does not escape: for messages of several lines
 
   Error(ErrorKind kind, const std::string& where, const std::string& message)
       : Error(kind, where, clean(message), AsItIs{}) {}
@@ -54,12 +55,12 @@ template <class... Args>
   throw Error(kind, std::move(where), fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Prints the broken promise and aborts; never reachable from a file or an argument.
+/// Prints the failed condition and aborts. No file or argument may lead here.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& facts);
 
 }  // namespace cairn
 
-/// CHECK(rows == columns, "rows {} columns {}", rows, columns): our own fault when it does not hold.
+/// CHECK(rows == columns, "rows {} columns {}", rows, columns): a bug of ours when the condition is false.
 #define CHECK(condition, ...)                                                                                     \
   do {                                                                                                            \
     if (!(condition)) [[unlikely]]                                                                                \

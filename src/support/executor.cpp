@@ -1,5 +1,5 @@
-// The pool, the serial and the lent executor. Chunks are claimed from one atomic word per worker; a worker that finds its
-// own range empty takes from the back of another's, so neighbours in memory stay with one worker as long as possible.
+// The pool, the serial and the lent executor. Each worker's range of chunks is one atomic word. A worker whose range is
+// empty steals from the back of another's, so that one worker processes neighbouring chunks as long as possible.
 #include "support/executor.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace cairn {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(20);
-constexpr auto kLinger = std::chrono::microseconds(100);  // of a lent thread
+constexpr auto kLinger = std::chrono::microseconds(100);  // how long a lent thread waits for the next job
 constexpr int kMostLentWorkers = 256;
 
 void pause_briefly() {
@@ -36,7 +36,7 @@ void pause_briefly() {
 #endif
 }
 
-/// Spins until done() or the time has passed; says whether done() held.
+/// Spins until done() holds or the time has passed; returns done().
 template <class Done>
 bool spin_until(Done done, std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
@@ -49,7 +49,7 @@ bool spin_until(Done done, std::chrono::microseconds time) {
   return done();
 }
 
-/// The executor whose chunk this thread is running, innermost last.
+/// The executor whose chunk this thread is running (the innermost one), and which of its workers this thread is.
 struct Inside {
   const Executor* executor = nullptr;
   int worker = 0;
@@ -63,7 +63,7 @@ class Enter {
 
  private:
   Inside before_;
-  NoStopping no_stopping_;  // what a chunk runs may not throw
+  NoStopping no_stopping_;  // no exception may leave a chunk
 };
 
 using Body = FunctionRef<void(int chunk, int worker)>;
@@ -79,8 +79,8 @@ void run_serially(const Executor* executor, int chunks, Body body) {
   }
 }
 
-/// One worker's chunks [begin, end) of one job in one word, so that a claim is one compare-and-swap and a worker that
-/// comes late cannot touch a newer job: job (24 bits) | end (20) | begin (20).
+/// One worker's chunks [begin, end) of a job, packed into one word: job (24 bits) | end (20) | begin (20). A claim is one
+/// compare-and-swap, and the job number makes a late worker's claim fail once a newer job has started.
 struct alignas(64) Range {
   std::atomic<uint64_t> word{0};
 
@@ -94,7 +94,7 @@ struct alignas(64) Range {
                std::memory_order_release);
   }
 
-  /// A chunk from the front or the back, or -1.
+  /// Takes a chunk from the front or the back; -1 when none is left.
   int claim(bool from_back) {
     uint64_t seen = word.load(std::memory_order_acquire);
     while (begin(seen) < end(seen)) {
@@ -112,7 +112,8 @@ void open_ranges(Range* ranges, int workers, uint64_t job, int chunks) {
   for (int worker = 0; worker < workers; ++worker) ranges[worker].open(job, bound(worker), bound(worker + 1));
 }
 
-/// Calls chunk_claimed(chunk) until no range has a chunk left: own range from the front, then others' from the back.
+/// Calls chunk_claimed(chunk) until no range has a chunk left: takes from the front of the own range, then from the back of
+/// the others'.
 template <class ChunkClaimed>
 void drain(Range* ranges, int workers, int worker, ChunkClaimed chunk_claimed) {
   for (int distance = 0; distance < workers; ++distance) {
@@ -127,7 +128,7 @@ class SerialExecutor final : public Executor {
   void run(int chunks, Body body) override { run_serially(this, chunks, body); }
 };
 
-/// One job at a time, whose chunks worker 0, the caller, shares with whoever else is at work.
+/// Runs one job at a time. The caller is worker 0 and shares the chunks with the other workers that are running.
 class Crew : public Executor {
  public:
   explicit Crew(int width) : ranges_(static_cast<size_t>(width)) {}
@@ -149,12 +150,12 @@ class Crew : public Executor {
   }
 
  protected:
-  /// A job of so many chunks has been signalled.
+  /// Called after a job with so many chunks was signalled: wakes workers.
   virtual void call_workers(int chunks) = 0;
-  /// The workers stayed in the process that forked this one; no job is on.
+  /// Called after a fork, when no job runs: the workers' threads exist only in the parent process.
   virtual void forget_workers() = 0;
 
-  /// Whether this process was forked since the workers came.
+  /// Whether this process was forked after the workers had started.
   bool is_of_parent() const { return generation_ != fork_generation(); }
 
   uint32_t signal() const { return signal_.load(); }
@@ -162,7 +163,7 @@ class Crew : public Executor {
 
   void work(int worker) {
     drain(ranges_.data(), width(), worker, [&](int chunk) {
-      const Job job = job_;  // cannot change while the chunk that we claimed is not done
+      const Job job = job_;  // the next job cannot start before the claimed chunk is done
       try {
         const bool stopped = job.stop && (worker == 0 ? job.stop->poll() : job.stop->stopped());
         if (!stopped) (*job.body)(job.first + chunk, worker);
@@ -200,17 +201,17 @@ class Crew : public Executor {
     work(0);
     int done = 0;
     const auto all_done = [&] { return (done = done_.load(std::memory_order_acquire)) == job.chunks; };
-    // Parking lets the system run a delayed worker on this processor.
+    // Blocking lets the system run a preempted worker on this processor.
     while (!spin_until(all_done, kSpin)) done_.wait(done);
     if (failed_.exchange(false)) std::rethrow_exception(std::exchange(fault_, nullptr));
   }
 
-  alignas(64) RunMutex turn_;  // apart from the signal, which idle workers read all the time
+  alignas(64) RunMutex turn_;  // not on the cache line of signal_, which idle workers poll
   Job job_;
   uint64_t job_number_ = 0;
   std::vector<Range> ranges_;
   uint32_t generation_ = fork_generation();
-  std::exception_ptr fault_;  // the first of this job
+  std::exception_ptr fault_;  // the job's first exception
   std::atomic<bool> failed_{false};
   alignas(64) std::atomic<int> done_{0};
 };
@@ -238,7 +239,7 @@ class Pool final : public Crew {
     start_threads();
   }
 
-  /// Fewer than wanted where the system refuses more: whoever is there takes all chunks.
+  /// Starts fewer threads when the system refuses more; those that run take all chunks.
   void start_threads() {
     threads_.reserve(static_cast<size_t>(width() - 1));
     try {
@@ -271,8 +272,9 @@ class Pool final : public Crew {
   std::vector<std::thread> threads_;
 };
 
-/// A host's threads, asked for when a job finds too few. One stays for some time after a job, for the next: waking one
-/// costs more than most jobs. A thread may come after the executor is gone, so that the last of them ends the crew.
+/// Uses a host's threads and requests more when a job finds too few. A thread stays for kLinger after a job, since waking
+/// one costs more than most jobs. A requested thread may arrive after the executor was destroyed; therefore the last user,
+/// thread or executor, deletes the crew.
 class LentCrew final : public Crew {
  public:
   LentCrew(void* host, HostSchedule schedule, int width)
@@ -317,7 +319,7 @@ class LentCrew final : public Crew {
       work(worker);
       if (spin_until(signalled, kLinger) && !stop_.load()) continue;
       helpers_.fetch_sub(1);
-      helps = signalled() && !stop_.load();  // a job that counted on this thread
+      helps = signalled() && !stop_.load();  // a job started meanwhile and counted this thread as a helper
       if (helps) helpers_.fetch_add(1);
     }
     taken_[static_cast<size_t>(worker)].store(false);
@@ -329,9 +331,9 @@ class LentCrew final : public Crew {
 
   void* host_;
   HostSchedule schedule_;
-  std::vector<std::atomic<bool>> taken_;  // by worker
-  std::atomic<int> helpers_{0};           // asked for or at work
-  std::atomic<int> users_{1};             // they and the executor
+  std::vector<std::atomic<bool>> taken_;  // by worker index: a thread works under it
+  std::atomic<int> helpers_{0};           // threads that were requested or are working
+  std::atomic<int> users_{1};             // threads that were requested and have not left, and the executor
   std::atomic<bool> stop_{false};
 };
 

@@ -1,4 +1,4 @@
-// All parallel work of Cairn goes through one interface: our own pool, or threads that a host lends.
+// The one interface for parallel work in Cairn, implemented by our own pool and by threads that a host lends.
 #pragma once
 
 #include <memory>
@@ -20,19 +20,19 @@ class Executor {
   virtual void run(int chunks, FunctionRef<void(int chunk, int worker)> body) = 0;
 };
 
-/// The caller's thread alone.
+/// Runs all chunks on the caller's thread.
 Executor& serial_executor();
 
 /// A pool of `threads` workers (the caller is worker 0): idle workers spin about 20 us, then park. Each worker owns an
 /// equal range of the chunks and steals from the back of others'. Several callers may use it; they take turns.
 std::unique_ptr<Executor> make_pool(int threads);
 
-/// Processors this process may use: affinity mask and cgroup quota, at least 1.
+/// Processors that this process may use by its affinity mask and cgroup quota, at least 1.
 int available_threads();
 
-/// A host's threads: `schedule(host, call, data)` returns at once and has call(data) called later, once, on a thread of
-/// the host; null when there is none. A lent thread takes part in what the executor runs, and goes when nothing has come
-/// for 100 us. At most `width` work at a time (at most 256), the caller included.
+/// An executor over a host's threads. `schedule(host, call, data)` returns at once and arranges one later call of
+/// call(data) on a thread of the host; when it is null, the caller works alone. A lent thread returns from `call` when no
+/// job has arrived for 100 us. At most `width` threads (at most 256) work at a time, the caller included.
 using HostSchedule = void (*)(void* host, void (*call)(void* data), void* data);
 std::unique_ptr<Executor> make_lent_executor(void* host, HostSchedule schedule, int width);
 

@@ -23,7 +23,7 @@ std::optional<double> read_number(const fs::path& file) {
   return std::nullopt;
 }
 
-/// Processors of one cgroup directory, or infinity.
+/// The quota of one cgroup directory in processors, or infinity.
 double quota_of(const fs::path& directory) {
   std::ifstream cpu_max(directory / "cpu.max");  // "max 100000" or "200000 100000"
   double quota = 0, period = 0;
@@ -34,8 +34,8 @@ double quota_of(const fs::path& directory) {
   return INFINITY;
 }
 
-/// The smallest quota of `group` and its parents below `mount`. A container may see paths of its host: what does not
-/// exist has no quota.
+/// The smallest quota of `group` and its parents below `mount`. A container may see paths of its host, so directories that
+/// do not exist are taken as unlimited.
 double quota_up_to_root(const fs::path& mount, fs::path group) {
   double least = quota_of(mount);
   for (; group.has_relative_path(); group = group.parent_path())
@@ -48,7 +48,7 @@ bool lists_cpu(const std::string& controllers) { return ("," + controllers + ","
 int affinity_threads() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());  // more processors than cpu_set_t holds
+  return static_cast<int>(std::thread::hardware_concurrency());  // the machine has more processors than cpu_set_t holds
 }
 
 }  // namespace

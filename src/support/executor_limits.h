@@ -1,4 +1,4 @@
-// How many processors the system lets this process use; a part of the executor that tests can point at another root.
+// How many processors the system lets this process use; separate from the executor so that tests can pass another root.
 #pragma once
 
 #include <filesystem>

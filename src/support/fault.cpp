@@ -26,7 +26,7 @@ std::string with(const std::string& sentence, const std::string& addition) {
   return addition.empty() ? sentence : sentence + "; " + addition;
 }
 
-/// "cannot create directories" of "filesystem error: cannot create directories: Permission denied [out]".
+/// Extracts "cannot create directories" from "filesystem error: cannot create directories: Permission denied [out]".
 std::string what_failed(const std::filesystem::filesystem_error& error) {
   constexpr std::string_view kHead = "filesystem error: ";
   std::string_view text = error.what();
@@ -49,7 +49,7 @@ Error fault_of(const std::filesystem::filesystem_error& error) {
           fmt::format("{}: {}", what_failed(error), reason(code))};
 }
 
-/// Of the standard library's other system errors only starting a thread and writing to a stream throw here.
+/// Besides filesystem_error, only starting a thread and writing to a stream throw system errors here.
 Error fault_of(const std::system_error& error) {
   if (!is_errno(error.code())) return {ErrorKind::io, "", fmt::format("a stream failed: {}", error.what())};
   const int code = error.code().value();
@@ -112,7 +112,7 @@ Error current_fault() {
 void note(std::string_view line) noexcept try {
   const std::string text = std::string(line) + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);
-} catch (...) {  // no memory for the line
+} catch (...) {  // out of memory for the line
 }
 
 void note_once(std::string_view line) noexcept try {

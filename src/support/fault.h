@@ -1,4 +1,4 @@
-// What the system refuses (memory, threads, files, streams) in our own sentences, for every door.
+// Turns what the system refuses (memory, threads, files, streams) into messages in our words, for every public interface.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace cairn {
 
-/// Memory that the system refused, of that many bytes.
+/// A refused allocation that knows how many bytes were asked for.
 struct NoMemory : std::bad_alloc {
   explicit NoMemory(size_t asked) : bytes(asked) {}
   const char* what() const noexcept override { return "memory ran out"; }
   size_t bytes;
 };
 
-/// What errno `code` means and what to do: "No space left on device; free some space or name another folder".
+/// The meaning of errno `code` and the remedy: "No space left on device; free some space or name another folder".
 std::string reason(int code);
 
-/// The exception that is being handled, as the user is told: an Error as it is; one of the standard library (no memory, no
-/// thread, a file or a stream that fails) in our own sentence. To be called in a catch block.
+/// The exception being handled as an Error: an Error unchanged, an exception of the standard library (no memory, no thread,
+/// a file or stream that fails) with a message in our words. Call it in a catch block.
 Error current_fault();
 
-/// Memory that ran out when so many bytes were asked for.
+/// The out_of_memory Error for an allocation of so many bytes.
 Error memory_fault(size_t bytes);
 
-/// A line on standard error; where that cannot be written nothing happens.
+/// Writes a line to standard error; failures are ignored.
 void note(std::string_view line) noexcept;
 
-/// The same, once in this process for each `line`.
+/// The same, once per process for each distinct `line`.
 void note_once(std::string_view line) noexcept;
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// Files as the doors need them: mapped for reading, replaced as a whole for writing.
+// Reading files by mapping them, and replacing files atomically.
 #pragma once
 
 #include <functional>
@@ -29,15 +29,15 @@ class MappedFile {
 /// Receives the bytes of a file in order.
 using FileSink = std::function<void(std::string_view bytes)>;
 
-/// Replaces `path` as a whole: `write` fills a temporary file beside it, which is synced, renamed over `path`, and the
-/// folder synced. Whatever stops it, `path` holds the old content or the new. Throws Error io; an error thrown by
-/// `write` passes through and leaves the old file. A device or a pipe (/dev/stdout) is written to and stays what it is.
+/// Replaces `path` atomically: `write` fills a temporary file beside it, which is synced and renamed over `path`; then the
+/// folder is synced. However it is interrupted, `path` holds the old content or the new. Throws Error io; an exception of
+/// `write` passes through and leaves the old file. A device or a pipe (/dev/stdout) is written to directly.
 void write_file(const std::string& path, const std::function<void(const FileSink& sink)>& write);
 void write_file(const std::string& path, std::string_view bytes);
-/// Whole content, at most `limit` bytes; throws Error not_found, io.
+/// The whole content. Throws Error not_found, io (also when there are more than `limit` bytes).
 std::string read_file(const std::string& path, size_t limit = 64 << 20);
 
-/// "~" or "~/..." with the home folder put in; other text unchanged.
+/// Replaces "~" in "~" or "~/..." by the home folder; other text is unchanged.
 std::string expand_home(const std::string& path);
 
 }  // namespace cairn

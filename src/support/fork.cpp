@@ -8,15 +8,15 @@
 namespace cairn {
 namespace {
 
-// Shields are counted by groups of threads, so that threads seldom write to one cache line.
+// Live shields are counted in several slots, so that threads rarely write to the same cache line.
 constexpr uint32_t kSlots = 16;
 struct alignas(64) Slot {
   std::atomic<uint32_t> shields{0};
 };
 Slot slots[kSlots];
-std::atomic<int> forking{0};  // threads that are about to
+std::atomic<int> forking{0};  // threads that are about to fork
 std::atomic<uint32_t> generation{0};
-std::mutex renewing;  // of RunMutexes
+std::mutex renewing;  // guards the replacement of a RunMutex's mutex in a child
 
 thread_local uint32_t t_depth = 0;
 Slot& own_slot() {
@@ -27,7 +27,7 @@ Slot& own_slot() {
 
 void wait_for_shields() {
   forking.fetch_add(1);
-  const uint32_t own = t_depth > 0;  // of a thread that forks behind its own shield
+  const uint32_t own = t_depth > 0;  // this thread may itself hold a shield while it forks
   const auto shields = [] {
     uint32_t sum = 0;
     for (const Slot& slot : slots) sum += slot.shields.load();
@@ -72,7 +72,7 @@ void RunMutex::lock() {
   if (generation_.load(std::memory_order_acquire) != now) {
     const std::lock_guard lock(renewing);
     if (generation_.load(std::memory_order_relaxed) != now) {
-      new (&mutex_) std::mutex;  // whoever held it stayed in the parent
+      new (&mutex_) std::mutex;  // a thread that held it exists only in the parent
       generation_.store(now, std::memory_order_release);
     }
   }

@@ -1,5 +1,5 @@
-// What a process that forks while other threads run models needs: the child has one thread only, finds every mutex free, and
-// finds whole what the mutexes guard.
+// Makes fork() safe while other threads run models: the child, which has one thread only, finds every mutex free and the
+// data that it guards consistent.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace cairn {
 
-/// Forks between the process that loaded Cairn and this one: a child sees another number than its parent.
+/// The number of forks between the process that loaded Cairn and this one; it differs between parent and child.
 uint32_t fork_generation();
 
-/// While one lives, fork() in another thread waits. It stands beside the mutex of every short section that changes what a
-/// child inherits (caches, plans, contexts), so that the child finds the content whole and the mutex free. It may be
-/// nested; the section must end without waiting for the thread that forks.
+/// While a shield lives, fork() in another thread waits. Every short critical section that changes data which a child
+/// inherits (caches, plans, contexts) holds one together with its mutex, so that the child finds the data consistent and
+/// the mutex free. Shields may be nested; the section must not wait for the thread that forks.
 class ForkShield {
  public:
   ForkShield();
@@ -22,7 +22,7 @@ class ForkShield {
   ForkShield& operator=(const ForkShield&) = delete;
 };
 
-/// A lock taken behind a shield: `const Shielded<std::lock_guard<std::mutex>> lock(mutex_);`
+/// A lock together with a shield: `const Shielded<std::lock_guard<std::mutex>> lock(mutex_);`
 template <class Lock>
 class Shielded {
  public:
@@ -34,8 +34,8 @@ class Shielded {
 };
 using ShieldedLock = Shielded<std::lock_guard<std::mutex>>;
 
-/// A mutex that may be held for as long as a run. The child of a fork finds it free, so that what it guards must stand a
-/// holder that stopped at any point outside a ForkShield.
+/// A mutex that may be held for a whole run. The child of a fork finds it free, as if its holder had stopped at an arbitrary
+/// point outside a ForkShield: the data that it guards must tolerate this.
 class RunMutex {
  public:
   void lock();

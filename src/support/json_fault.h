@@ -1,4 +1,4 @@
-// Where a text that people write is no JSON.
+// Finds the first syntax error in JSON that people write.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace cairn {
 
-/// "line 2, column 7: ..." for a text that cannot be read as JSON, empty for one that can. `comments`: // and /* are taken.
+/// "line 2, column 7: ..." when the text is not valid JSON, else empty. `comments`: // and /* comments are allowed.
 std::string json_fault(std::string_view text, bool comments = false);
 
 }  // namespace cairn

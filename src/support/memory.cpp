@@ -9,7 +9,7 @@
 namespace cairn {
 namespace {
 
-/// The number of a file that holds one alone, or that follows `key` in one of lines.
+/// Reads a number from a file: the first word when `key` is empty, else the word behind `key`.
 size_t number_in(const char* path, const std::string& key, size_t fallback) {
   std::ifstream file(path);
   std::string word;

@@ -1,4 +1,4 @@
-// Edit distance by one row of the table.
+// Edit distance, keeping only the last rows of the dynamic-programming table.
 #include "support/nearest.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-/// Two neighbours in the wrong order count as one.
+/// A swap of two adjacent bytes counts as one edit.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

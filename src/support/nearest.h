@@ -1,4 +1,4 @@
-// The name that somebody who misspelt one meant.
+// Suggests the name that was meant by a misspelt one.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace cairn {
 
-/// The candidate with the least edit distance (insert, remove, replace a byte, swap two) from `name`, of equals the one whose
-/// length is nearest, then the first; one that differs in the case of letters alone before all others. Nothing where more
-/// than a third of the name, and one byte, would change.
+/// The candidate with the least edit distance (insert, remove, replace a byte, swap two) from `name`. Ties go to the nearest
+/// length, then to the first; a candidate that differs only in letter case precedes all others. Nothing when the distance
+/// is more than a third of the name's length plus one.
 std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 /// "; did you mean NAME?", or nothing.

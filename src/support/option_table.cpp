@@ -1,4 +1,4 @@
-// The rows: every option of atc and omg, what it means and what it does in this version.
+// The rows of the option table: every option of atc and omg, its meaning and its effect in this version.
 #include "support/options.h"
 #include "support/precision_modes.h"
 

@@ -29,7 +29,7 @@ size_t starts_with_one(std::string_view text, const std::string_view (&marks)[kC
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-/// The option's name that a text begins with, and what follows it.
+/// Splits the text behind the option name that it begins with.
 std::pair<std::string_view, std::string_view> split_name(std::string_view text) {
   size_t end = 0;
   while (end < text.size() && is_name(text[end])) ++end;
@@ -42,7 +42,7 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-/// The longest option that the name begins with.
+/// The option with the longest name that is a proper prefix of `name`, at least three characters long.
 const OptionDef* option_in_front(std::string_view name, Door door) {
   for (size_t length = name.size(); length-- > 3;)
     if (const OptionDef* def = find_option(name.substr(0, length), door)) return def;

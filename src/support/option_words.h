@@ -1,5 +1,5 @@
-// Words of a command line as people really type and paste them: dashes, quotes, blanks and punctuation of word processors
-// and of other keyboards, and options that ran into each other.
+// Normalises command-line words as people type and paste them: typographic dashes, quotes, blanks and punctuation, and
+// options with no blank between them.
 #pragma once
 
 #include <string>
@@ -16,18 +16,19 @@ size_t leading_dashes(std::string_view text);
 size_t opening_quote(std::string_view text);
 size_t closing_quote(std::string_view text);
 
-/// The words with blanks and invisible characters of web pages mended: a no-break blank in front of an option separates.
+/// The words with no-break blanks and invisible characters (from web pages) replaced; a no-break blank in front of an option
+/// separates words. Adds a sentence to `repairs` for each change.
 std::vector<std::string> mended_words(const std::vector<std::string>& words, Door door,
                                       std::vector<std::string>& repairs);
-/// Full-width commas, colons, semicolons, brackets, digits, minus and equals signs in ASCII.
+/// Replaces full-width commas, colons, semicolons, brackets, digits, minus and equals signs by their ASCII forms.
 std::string ascii_punctuation(std::string_view text);
-/// Where in a value another option begins, as in "name--output_type=FP32"; npos where none does.
+/// The position in a value where another option begins, as in "name--output_type=FP32"; npos when none does.
 size_t glued_option(std::string_view value, Door door);
-/// What was most likely meant by a word that belongs to no option; empty where nothing tells.
+/// A hint for a word that belongs to no option: what was most likely meant.
 std::string hint_for_stray(const std::string& word, const std::string& next, Door door);
-/// The same for an option that there is not, `next` being the word behind it.
+/// A hint for an unknown option; `next` is the word behind it.
 std::string hint_for_unknown(const std::string& name, const std::string& next, Door door);
-/// Why the name of a chip is none, empty where it is one.
+/// Why `name` is not the name of a chip; empty when it is one.
 std::string chip_fault(const std::string& name);
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// Reading of the platform tools' arguments as people really write them.
+// Tolerant parser of the platform tools' arguments.
 #include "support/options.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// Dashes of any kind within a name are underscores.
+/// Replaces dashes of any kind within a name by underscores.
 std::string canonical(std::string_view name) {
   std::string text;
   while (!name.empty()) {
@@ -126,7 +126,7 @@ class Reader {
       }
     problem("E10053", word, fmt::format("'{}' belongs to no option", word),
             hint_for_stray(word, std::string(next()), door_));
-    if (word.starts_with('#'))  // the comment's other words
+    if (word.starts_with('#'))  // skip the other words of the comment
       while (at_ < arguments_.size() && !next_is_option()) ++at_;
   }
 
@@ -137,7 +137,7 @@ class Reader {
     if (!has_value && at_ < arguments_.size() && !next_is_option()) ++at_;
   }
 
-  /// The text after `=` or the next argument, with quotes and cut blanks mended.
+  /// The text after `=` or the next argument, with quotes removed and a value that the shell split joined again.
   std::optional<std::string> value_of(const OptionDef& def, const std::string& text, size_t equals) {
     const std::string option = fmt::format("--{}", def.name);
     std::string value;
@@ -193,7 +193,7 @@ class Reader {
     return value;
   }
 
-  /// Takes quotes off that the shell left, and joins what it cut inside of quotes that it does not know.
+  /// Removes quotes that the shell left, and joins the words of a value in typographic quotes, which the shell split.
   bool without_quotes(const OptionDef& def, std::string& value) {
     bool curly = false, plain = false;
     for (size_t open = opening_quote(value); open > 0; open = opening_quote(value)) {
@@ -281,7 +281,7 @@ class Reader {
       invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)), fix);
   }
 
-  /// The value that a misspelt one is nearest to, in any case of letters and without what hangs behind it.
+  /// The allowed value nearest to a misspelt one, compared without letter case and without trailing text.
   static std::string meant_choice(const OptionDef& def, const std::string& value) {
     std::string small = value;
     std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -299,7 +299,7 @@ class Reader {
     return close ? std::string(*close) : "";
   }
 
-  /// "--name=true" for what usually means true.
+  /// Suggests "--name=true" for a value that usually means true, likewise for false.
   static std::string one_of(const std::string& value, const char* yes, const char* no, const std::string& option) {
     std::string small = value;
     std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });

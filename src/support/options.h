@@ -1,5 +1,5 @@
-// The one table of command-line options that the platform's tools have, and the tolerant reading of them: help, checks,
-// notices and documentation are derived from the rows.
+// The one table of the platform tools' command-line options, and their tolerant parser. Help, checks, notices and
+// documentation are derived from the rows.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ enum class OptionType : uint8_t {
 /// What giving the option does in this version.
 enum class OptionStatus : uint8_t {
   acts,
-  met,      // what it asks for is always so
-  noted,    // read and checked, has no effect; said once with the reason
-  refused,  // would change the result in a way that is not done yet; the run stops with the reason
+  met,      // always satisfied: what it asks for is the only behaviour
+  noted,    // parsed and checked, but without effect; a notice gives the reason once
+  refused,  // would change the result in a way that is not supported yet; the run stops with the reason
 };
 const char* to_string(OptionStatus status);
 
@@ -39,11 +39,11 @@ struct OptionDef {
   const char* name;
   const char* group;
   OptionType type;
-  std::vector<std::string_view> values;  // choice
-  const char* fallback;                  // text of the default, empty: none
+  std::vector<std::string_view> values;  // allowed values of a choice
+  const char* fallback;                  // default value as text; empty: none
   const char* meaning;
   OptionStatus status;
-  const char* reason = "";  // all but acts: why, and what to do instead
+  const char* reason = "";  // for every status but `acts`: why, and what to do instead
   uint8_t doors = kAtc | kOmg;
   std::vector<std::string_view> aliases = {};
 };
@@ -55,8 +55,8 @@ const OptionDef* find_option(std::string_view name, Door door);
 std::optional<std::string_view> nearest_option(std::string_view name, Door door);
 
 struct ParsedOptions {
-  std::map<std::string, std::string, std::less<>> values;  // by name, as given last
-  std::vector<std::string> repairs;                        // what was mended while reading, a sentence each
+  std::map<std::string, std::string, std::less<>> values;  // by name; the last one given counts
+  std::vector<std::string> repairs;                        // corrections made while parsing, a sentence each
   std::vector<std::string> notices;                        // options without effect, a sentence each
 
   bool has(std::string_view name) const { return values.find(name) != values.end(); }
@@ -71,9 +71,10 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments, Door door
 /// The help text of a door, 100 columns.
 std::string options_help(Door door, const std::string& program);
 
-/// Words in lines of at most `width` columns, those after the first indented; `used` columns of the first are taken.
+/// Wraps the text into lines of at most `width` columns and indents those after the first; `used` columns of the first
+/// line are taken already.
 std::string wrapped(std::string_view text, size_t used, size_t indent, size_t width);
-/// Parts between separators, trimmed, without empty ones.
+/// The parts between separators, trimmed; empty parts are left out.
 std::vector<std::string> split_list(std::string_view text, char separator);
 
 }  // namespace cairn

@@ -32,10 +32,10 @@ namespace fs = std::filesystem;
   fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}", what, reason(code));
 }
 
-// What a signal handler removes. A path belongs to whoever takes it out of its slot.
+// The part files that a signal handler removes. Whoever exchanges a path out of its slot owns it.
 constexpr size_t kSlots = 64;
 std::atomic<char*> parts_in_work[kSlots];
-std::atomic<pid_t> writer{0};  // the process that they belong to
+std::atomic<pid_t> writer{0};  // the process that writes them
 
 size_t enter_part(const std::string& path) {
   writer.store(::getpid());
@@ -65,7 +65,7 @@ std::string part_name(const std::string& path) {
   return (target.parent_path() / fmt::format(".{}.{}-{:x}.{}.part", name, ::getpid(), now, counter++)).string();
 }
 
-/// Whether the name is one of part_name().
+/// Whether the name has the form that part_name() gives.
 bool is_part_name(std::string_view name) {
   const auto take = [&](auto belongs) {
     const size_t before = name.size();
@@ -85,7 +85,7 @@ bool is_part_name(std::string_view name) {
   return take(digit) && take_sign('.') && take(hex) && take_sign('-') && take(digit) && take_sign('.');
 }
 
-/// A writer holds the lock of its part file, so that one whose lock is free is nobody's any more.
+/// A writer holds the lock of its part file; a part file whose lock is free was abandoned and is removed.
 void remove_if_left(int folder, const char* name) {
   const int file = ::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
@@ -112,7 +112,7 @@ void remove_left_parts(const fs::path& path) {
   ::closedir(folder);
 }
 
-/// The number of /dev/stdout, /dev/fd/3 and /proc/self/fd/3: links to what an open descriptor of this process leads to.
+/// The descriptor number when `link` names an open descriptor of this process: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
 std::optional<int> descriptor_of(const std::string& link) {
   std::error_code error;
   const std::string folder = fs::canonical(folder_of(link), error).string();
@@ -125,8 +125,8 @@ std::optional<int> descriptor_of(const std::string& link) {
 }
 
 struct Target {
-  std::string path;               // behind all links
-  std::optional<int> descriptor;  // of this process
+  std::string path;               // with all links followed
+  std::optional<int> descriptor;  // the open descriptor of this process that the links lead to
 };
 
 Target target_of(const std::string& given) {
@@ -155,7 +155,7 @@ void write_all(int file, std::string_view bytes, const std::string& path) {
 void sync_folder(const std::string& path) {
   const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
-  ::fsync(folder);  // some file systems refuse; the rename has happened all the same
+  ::fsync(folder);  // some file systems do not support it; the rename has succeeded anyway
   ::close(folder);
 }
 
@@ -200,7 +200,7 @@ void PartFile::open_part(unsigned permissions) {
       part_.clear();
       refuse(path_, "cannot be written", code);
     }
-    // Another process that removes left part files may have been here between the two calls.
+    // Between open() and flock(), another process may have taken the file for an abandoned one and removed it.
     struct stat made {};
     const bool locked = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && ::fstat(descriptor_, &made) == 0 && made.st_nlink > 0) return;

@@ -10,10 +10,10 @@ namespace cairn {
 enum class PrecisionMode : unsigned char {
   keep,               // the model's own types
   force_wide,         // 16-bit operators compute and hand on f32
-  force_low,          // every f32 operator
-  matrix_low,         // matrix products and convolutions
-  matrix_low_inputs,  // the same, whose results stay f32
-  mixed,              // by lists: white is lowered, black is not, gray follows what it reads
+  force_low,          // all f32 operators compute in 16 bits
+  matrix_low,         // matrix products and convolutions compute in 16 bits
+  matrix_low_inputs,  // the same, but their results stay f32
+  mixed,              // by lists: white operators go to 16 bits, black ones do not, gray ones follow their operands
 };
 
 struct NamedPrecision {
@@ -21,12 +21,12 @@ struct NamedPrecision {
   PrecisionMode mode;
   bool of_v1 = false, of_v2 = false;  // a value of precision_mode, of precision_mode_v2
   bool brain = false;                 // bf16 instead of f16
-  const char* remark = "";            // what differs here
+  const char* remark = "";            // how Cairn differs from the platform
 };
 std::span<const NamedPrecision> precision_modes();
-/// Null when no mode is called so.
+/// The mode of that name, or null.
 const NamedPrecision* find_precision(std::string_view name);
-/// Names of precision_mode, or of precision_mode_v2.
+/// The values of option precision_mode, or of precision_mode_v2.
 std::vector<std::string_view> precision_names(bool v2);
 
 }  // namespace cairn

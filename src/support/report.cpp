@@ -19,7 +19,7 @@ std::string places_text(const Problem& problem) {
   return text;
 }
 
-/// Texts may come from hostile files: bytes that are not UTF-8 are replaced.
+/// Texts may come from malformed files, so bytes that are not UTF-8 are replaced.
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The one list of problems that every door prints: as text, JSON or SARIF. Import, check and conversion collect all
-// problems of a model before they stop.
+// The list of problems that every public interface prints, as text, JSON or SARIF. Import, check and conversion collect
+// all problems of a model before they stop.
 #pragma once
 
 #include <string>
@@ -32,14 +32,14 @@ std::string to_string(const Problem::Place& place);
 
 class Report {
  public:
-  /// Problems with equal code, subject, message and fix become one with all places.
+  /// Problems with equal code, subject, message and fix are merged into one with all their places.
   void add(Problem problem);
   void add(const Report& other);
   bool empty() const { return problems_.empty(); }
   size_t count(Severity severity) const;
   const std::vector<Problem>& problems() const { return problems_; }
 
-  /// A line each, in columns: subject, number of nodes, the first nodes with script lines, message; fix.
+  /// One line per problem, in columns: subject, number of nodes, the first nodes with script lines, message; fix.
   std::string text() const;
   std::string json() const;
   /// SARIF 2.1.0, for code-review tools; `file` is the artifact of problems without a script line.

@@ -45,7 +45,7 @@ void Sha256::block(const unsigned char* bytes) {
 }
 
 void Sha256::add(std::string_view bytes) {
-  if (bytes.empty()) return;  // its data may be null, which memcpy() may not be given
+  if (bytes.empty()) return;  // its data may be null, which memcpy() does not allow
   total_ += bytes.size();
   if (pending_size_) {
     size_t take = std::min(bytes.size(), 64 - pending_size_);

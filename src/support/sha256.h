@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by which a converted model names the file it came from as `sha256sum` would.
+// SHA-256 (FIPS 180-4). A converted model records the digest of its source file, equal to the output of `sha256sum`.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace cairn {
 class Sha256 {
  public:
   void add(std::string_view bytes);
-  /// 64 hexadecimal digits; ends the object's use.
+  /// The digest as 64 hexadecimal digits; the object cannot be used afterwards.
   std::string digest();
 
  private:

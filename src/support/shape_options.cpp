@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// A whole number, or nothing; numbers out of range come out as INT64_MAX.
+/// The integer that the text is, or nothing; a number out of range gives INT64_MAX.
 std::optional<int64_t> number_in(std::string_view text) {
   int64_t number = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -38,7 +38,7 @@ std::optional<int64_t> number_in(std::string_view text) {
   return code == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// What is most likely meant by something that is no size.
+/// Suggests what was most likely meant by a text that is no size.
 std::string size_fix(std::string_view text) {
   const std::string_view plain = trimmed(text);
   if (plain.empty()) return "there is a comma too many, or a size is missing";
@@ -89,7 +89,7 @@ void add_size(NamedDims& input, std::string_view item, std::string_view part) {
   add_range(input, {low, high < 0 ? SizeRange::kNoLimit : high});
 }
 
-/// The inside of one pair of brackets of --input_shape_range.
+/// Parses the text inside one pair of brackets of --input_shape_range.
 void add_ranges(NamedDims& input, std::string_view inside, const std::string& part) {
   if (trimmed(inside).empty()) return;  // a scalar
   for (std::string_view item : parts_of(inside, ',')) {
@@ -143,7 +143,7 @@ size_t open_sizes(const NamedDims& input) {
   return static_cast<size_t>(std::count(input.dims.begin(), input.dims.end(), -1));
 }
 
-/// The axes of an input that a profile fills.
+/// Checks the -1 axes of an input, whose sizes the profiles give.
 void check_open_axes(ProfileKind kind, const NamedDims& input, const std::string& format) {
   auto bad = [&](const char* code, const std::string& what) {
     refuse(code, "--input_shape", fmt::format("input [{}]: {}", input.name, what));
@@ -171,7 +171,7 @@ void check_open_axes(ProfileKind kind, const NamedDims& input, const std::string
 
 namespace {
 
-/// "a:1,2 b:3,4": an input that follows the sizes of another without ';'.
+/// Refuses "a:1,2 b:3,4", where ';' is missing between two inputs.
 void check_separator(std::string_view part, size_t last_colon) {
   const size_t colon = part.find(':');
   const std::string_view between = part.substr(colon + 1, last_colon - std::min(last_colon, colon + 1));
@@ -187,7 +187,7 @@ void check_separator(std::string_view part, size_t last_colon) {
          fmt::format("--input_shape=\"{};{}\"", trimmed(first), rest));
 }
 
-/// A part without a colon.
+/// Refuses a part without a colon.
 [[noreturn]] void refuse_part(const std::string& part) {
   const size_t equals = part.find('=');
   const bool numbers = part.find_first_not_of("0123456789,-~ \t") == std::string::npos;
@@ -299,7 +299,7 @@ std::vector<std::vector<std::vector<int64_t>>> fill_profiles(ProfileKind kind, c
     size_t next = 0;
     filled.emplace_back();
     for (const NamedDims& input : inputs) {
-      if (kind != ProfileKind::dims) next = 0;  // every input takes the same numbers
+      if (kind != ProfileKind::dims) next = 0;  // batch and image sizes are the same for every input
       std::vector<int64_t> dims = input.dims;
       for (int64_t& size : dims)
         if (size < 0) size = profile[next++];

@@ -1,5 +1,5 @@
-// Shapes as the platform's tools take them on the command line: sizes by input, ranges of sizes, and profiles, which are
-// lists of sizes that a model is made for.
+// Parses shapes from the platform tools' command line: sizes by input, ranges of sizes, and profiles (combinations of sizes
+// that a model is converted for).
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct SizeRange {
   friend bool operator==(const SizeRange&, const SizeRange&) = default;
 };
 
-/// An input with its dims; -1 where more than one size is allowed, then the range says which.
+/// An input with its dims; -1 when several sizes are allowed, which the range then gives.
 struct NamedDims {
   std::string name;  // empty: by position
   std::vector<int64_t> dims;
-  std::vector<SizeRange> ranges;  // as many
+  std::vector<SizeRange> ranges;  // one per dim
 };
 
 /// "a:1,224,224,3;b:1,-1,1~8"; brackets and blanks are accepted and noted in `repairs`. Names may contain colons.
@@ -30,13 +30,13 @@ std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<
 /// --input_shape_range: "a:[1~20,3,-1];b:[..]", or without names "[..],[..]". Throws ReportError E10048.
 std::vector<NamedDims> parse_shape_ranges(const std::string& value);
 
-/// What the numbers of a profile are for.
+/// Which sizes the numbers of a profile give.
 enum class ProfileKind : uint8_t { batch, image, dims };
 using Profile = std::vector<int64_t>;
 /// The value of --dynamic_batch_size, --dynamic_image_size or --dynamic_dims. Throws ReportError: E10003 (form), E10020
 /// (an image has two sizes), E10035 and E10036 (2 to 100 profiles), E10037 (lengths), E10038 (zero), E10039 (twice).
 std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value);
-/// For each profile the sizes of every input, the -1 filled in. `format` is "NCHW", "NHWC", "ND" or so. Throws
+/// For each profile the sizes of every input, with each -1 replaced. `format` is "NCHW", "NHWC", "ND" and so on. Throws
 /// ReportError: E10012, E10018, E10031 (batch), E10019 (image), E10003, E10045 (number of -1), E10040 (none, or a range).
 std::vector<std::vector<std::vector<int64_t>>> fill_profiles(ProfileKind kind, const std::vector<Profile>& profiles,
                                                              const std::vector<NamedDims>& inputs,

@@ -16,7 +16,7 @@ thread_local StopScope* t_scope = nullptr;
 
 StopScope::StopScope(const StopRequest& request)
     : request_(request), outer_(t_scope), next_question_(Clock::now() + kBetweenQuestions) {
-  constexpr double kLongest = 1e9;  // seconds, which a time point holds
+  constexpr double kLongest = 1e9;  // seconds; a longer limit could overflow a time point
   if (request.max_seconds > 0 && request.max_seconds < kLongest)
     deadline_ =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.max_seconds));

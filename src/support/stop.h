@@ -1,4 +1,4 @@
-// Ends long work before it is done: because somebody asks for it, or because its time is over.
+// Ends long work early, on request or at a time limit.
 #pragma once
 
 #include <atomic>
@@ -7,16 +7,16 @@
 
 namespace cairn {
 
-/// What may end the work of a thread.
+/// The conditions under which a thread's work ends early.
 struct StopRequest {
   const std::atomic<bool>* cancel = nullptr;  // set by any thread
-  double max_seconds = 0;                     // 0: any time
-  bool (*interrupted)(void* user) = nullptr;  // asked on the thread itself, some twenty times a second
+  double max_seconds = 0;                     // 0: no limit
+  bool (*interrupted)(void* user) = nullptr;  // called on the thread itself, about twenty times a second
   void* user = nullptr;
 };
 
-/// While it lives, stop_point() on this thread throws as soon as the request holds, or that of a scope around it.
-/// Executors then leave out the chunks that remain of what this thread has them run.
+/// While it lives, stop_point() on this thread throws once a condition of the request, or of an enclosing scope, holds.
+/// Executors then skip the remaining chunks of the job that this thread started.
 class StopScope {
  public:
   explicit StopScope(const StopRequest& request);
@@ -24,15 +24,15 @@ class StopScope {
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
 
-  /// Of this thread; null where nothing ends its work.
+  /// The innermost scope of this thread; null when there is none.
   static StopScope* current();
-  /// Whether the work has to end; once true, it stays so. On any thread.
+  /// Whether the work has to end; once true, it stays true. Callable on any thread.
   bool stopped();
-  /// The same on the scope's own thread, which asks `interrupted` as well.
+  /// The same, and also calls `interrupted`. Only on the scope's own thread.
   bool poll();
-  /// Of all scopes around; infinite where none has a limit.
+  /// The least time left of this and all enclosing scopes; infinite when none has a limit.
   double seconds_left() const;
-  /// Throws Error cancelled when the work has to end. On the scope's own thread.
+  /// Throws Error cancelled when the work has to end. Only on the scope's own thread.
   void check();
 
  private:
@@ -57,12 +57,12 @@ class NoStopping {
   StopScope* before_;
 };
 
-/// Throws Error cancelled when the work of this thread has to end. It costs some 30 ns.
+/// Throws Error cancelled when the work of this thread has to end. Costs about 30 ns.
 inline void stop_point() {
   if (StopScope* scope = StopScope::current()) scope->check();
 }
 
-/// stop_point() for inner loops: every so many calls.
+/// stop_point() for inner loops: checks once in `every` calls of pass().
 class StopPoints {
  public:
   explicit StopPoints(uint32_t every = 1 << 16) : every_(every), left_(every) {}

@@ -1,4 +1,4 @@
-// Unicode characters as bytes.
+// Encoding and validation of UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// One to four bytes of UTF-8; of what is above U+10FFFF, which is no character, the low bits.
+/// Appends the character as one to four bytes of UTF-8; above U+10FFFF (no character) only the low bits are encoded.
 inline void append_utf8(std::string& text, uint32_t character) {
   if (character < 0x80) {
     text += static_cast<char>(character);
@@ -19,7 +19,7 @@ inline void append_utf8(std::string& text, uint32_t character) {
   for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | ((character >> (6 * i)) & 0x3f));
 }
 
-/// Bytes of the character that `text` begins with: 0 when it is none that UTF-8 has (cut off, overlong, a surrogate).
+/// Size in bytes of the character that `text` begins with; 0 when it is not valid UTF-8 (truncated, overlong, a surrogate).
 inline size_t utf8_size(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
   const int lead = byte(0);
