@@ -41,7 +41,8 @@ void Activity::spread(const Node& node) {
     if (any && is_differentiable(result->type)) mark(result.get());
 }
 
-// One turn; whether it marked something that the next one has to see.
+// Propagates through one iteration of the loop. Returns whether a new carried value became active, so that another
+// iteration is necessary (fixed point).
 bool Activity::spread_loop(const Node& node) {
   const Block& body = *node.regions[1];
   for (size_t i = 0; i < node.inputs.size(); ++i)

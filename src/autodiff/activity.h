@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// Floats and complex numbers, and lists of them.
+/// True for floats, complex numbers and lists of them.
 bool is_differentiable(const Type& type);
 /// Whether a gradient can flow from the node's results to its input i.
 bool carries_gradient(const Node& node, size_t i);
@@ -16,7 +16,7 @@ class Activity {
  public:
   void mark(const Value* value) { active_.insert(value); }
   bool operator()(const Value* value) const { return active_.count(value) != 0; }
-  /// Marks what the nodes of the block, and of its regions, make of marked values.
+  /// Marks the results of the block's nodes, also in its regions, that depend on marked values.
   void spread(const Block& block);
   void spread(const Node& node);
 

@@ -10,7 +10,7 @@ namespace cairn {
 
 namespace {
 
-// Whether a chain of calls leads from the block to the function.
+// Whether the block calls the function, directly or through other functions.
 bool reaches(const Module& module, Block& from, const Function& target, std::unordered_set<const Function*>& seen) {
   bool found = false;
   for_each_block(from, [&](Block& block) {

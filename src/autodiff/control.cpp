@@ -21,7 +21,7 @@ void append_param(Block& block, std::unique_ptr<Value> param) {
   block.params.push_back(std::move(param));
 }
 
-// The values around a node that its backward regions capture, and a param for each in every region.
+// Returns the outer values that the backward regions capture, and gives every region a param for each of them.
 std::vector<Value*> append_captures(std::vector<Sweep>& sweeps) {
   std::vector<Value*> outer;
   for (Sweep& sweep : sweeps)
@@ -41,7 +41,7 @@ bool any_of(const std::vector<bool>& list) { return std::find(list.begin(), list
 
 }  // namespace
 
-// Each branch of the backward node walks back through the branch that was taken.
+// The backward node is an `if` on the same condition; each of its branches differentiates the matching forward branch.
 Differentiator::Gradients Differentiator::of_branches(Sweep& sweep, Node& node, const Gradients& given) {
   std::vector<std::unique_ptr<Block>> regions;
   std::vector<Sweep> sweeps(node.regions.size());
@@ -86,7 +86,7 @@ Differentiator::Gradients Differentiator::of_branches(Sweep& sweep, Node& node, 
 
 namespace {
 
-// The carried values whose gradients a loop has to carry back, of those with gradients at its end.
+// The carried values whose gradients the backward loop must carry, given which have a gradient after the loop.
 std::vector<bool> carried_back(const Block& body, const std::vector<Value*>& given) {
   std::vector<bool> results;
   for (const Value* each : given) results.push_back(each != nullptr);
@@ -101,7 +101,7 @@ std::vector<bool> carried_back(const Block& body, const std::vector<Value*>& giv
   }
 }
 
-// The loop counts its turns; returns the count at the end.
+// Makes the loop count its iterations; returns the count after the loop.
 Value* count_turns(Block& block, Node& loop) {
   Block start;
   Builder before(start);
@@ -116,7 +116,7 @@ Value* count_turns(Block& block, Node& loop) {
   return add_result(loop, Type::tensor(kI64, Shape()));
 }
 
-// The condition of a loop whose first carried value is the number of turns left.
+// Fills in the condition of a loop whose first carried value is the number of iterations left.
 void continue_while_left(Block& condition, const Block& body) {
   for (const auto& param : body.params) append_param(condition, new_param(param->type, param->name));
   Builder builder(condition);
@@ -125,8 +125,8 @@ void continue_while_left(Block& condition, const Block& body) {
 
 }  // namespace
 
-// A loop back over the turns: it carries how many are left, the gradients of carried values, and sums over the turns for the
-// values that stay.
+// The backward node is a loop over the iterations in reverse order. It carries the number of iterations left, the gradients
+// of carried values, and the gradients of loop-invariant inputs, summed over the iterations.
 Differentiator::Gradients Differentiator::of_loop(Sweep& sweep, Node& node, Gradients given) {
   Block& body = *node.regions[1];
   std::vector<bool> back = carried_back(body, given);
@@ -230,7 +230,7 @@ Differentiator::Gradients Differentiator::of_custom_call(Sweep& sweep, Node& nod
   return gradients;
 }
 
-// The callee is computed a second time, once the gradients of its results are known.
+// The backward call recomputes the callee, then its gradients, so that no intermediate value is kept.
 Differentiator::Gradients Differentiator::of_recomputed_call(Sweep& sweep, Node& node, const Gradients& given) {
   Key key{callee_of(module_, node)->name, {}, {}};
   std::vector<Type> types;

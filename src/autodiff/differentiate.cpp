@@ -12,7 +12,7 @@ namespace cairn {
 
 namespace {
 
-// The inputs of these names, or all that have gradients.
+// The inputs with these names; without names all differentiable ones.
 std::vector<Value*> chosen_inputs(const Function& function, const std::vector<std::string>& names) {
   std::vector<Value*> chosen;
   std::vector<std::string_view> known;
@@ -48,7 +48,7 @@ size_t chosen_result(const Function& function, const std::string& name) {
   return index;
 }
 
-// Float results, but for those that are new contents of the function's state.
+// The differentiable results, except those that are new contents of the function's state.
 std::vector<size_t> float_results(const Function& function) {
   std::vector<size_t> list;
   for (size_t i = 0; i < function.body.results.size(); ++i)
@@ -70,7 +70,7 @@ struct Results {
   }
 };
 
-// The function yields these, and the new contents of its state as before.
+// Makes these the function's results, followed by the new contents of its state.
 void set_results(Function& function, Results results) {
   for (auto& [result, param] : function.updates) {
     const size_t place = results.values.size();
@@ -124,7 +124,7 @@ Function& append_vjp(Module& module, const Function& function, const std::vector
   return made;
 }
 
-// The gradients of a function are linear in those of its results: the gradient of that map is the change along a direction.
+// The vjp is linear in the gradients of the results; its own gradient with respect to these is the jvp.
 Function& append_jvp(Module& module, const Function& function, const std::vector<std::string>& wrt,
                      const std::string& name) {
   Function& made = append_copy(module, function, name);

@@ -59,7 +59,7 @@ Var log_cosh(const LossOperands& o) {
   return error + softplus_of(error * -2) - std::log(2);
 }
 
-/// Answers are log probabilities, labels probabilities; one of 0 adds nothing.
+/// Answers are log probabilities, labels probabilities; a label of 0 contributes 0.
 Var kl_divergence(const LossOperands& o) {
   const Var none = o.labels.apply("equal", {o.labels.number(0)}), safe = select(none, o.labels.number(1), o.labels);
   return sum_of_classes(o.labels * (log(safe) - o.answers));
@@ -77,7 +77,7 @@ Var cosine(const LossOperands& o) {
   return 1 - product / maximum(lengths, lengths.number(1e-8));
 }
 
-/// The classes of logits [steps, batch, classes] with the blank, which may stand at any place, as the last.
+/// Moves the blank class of the logits [steps, batch, classes] to the end.
 Var blank_last(Var logits, int64_t blank, int64_t count) {
   if (blank == count - 1) return logits;
   Builder& b = *logits.builder;
@@ -87,7 +87,7 @@ Var blank_last(Var logits, int64_t blank, int64_t count) {
   return {b, b.add("concat", {part(0, blank), part(blank + 1, count), part(blank, blank + 1)}, {{"axis", int64_t{2}}})};
 }
 
-/// Answers are logits [steps, batch, classes], labels classes [batch, most labels], of which negative ones are no labels.
+/// Answers are logits [steps, batch, classes], labels class numbers [batch, longest label]; negative numbers are padding.
 Var ctc(const LossOperands& o) {
   const Shape& shape = o.answers.shape();
   if (shape.rank() != 3 || !shape.dims[2].known())
@@ -164,7 +164,7 @@ std::vector<int64_t> all_axes(const Type& type) {
   return axes;
 }
 
-/// The axis as the last.
+/// Moves the axis to the end.
 Var axis_last(Var x, int64_t axis) {
   const auto rank = static_cast<int64_t>(all_axes(x.type()).size());
   if (axis < 0) axis += rank;

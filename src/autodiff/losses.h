@@ -1,4 +1,4 @@
-// Losses by name: from what a model answers and what it should have answered to one number.
+// Losses by name: each maps a model's answers and the labels to one number.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace cairn {
 
-/// Loss of each row or element, before it is reduced, and what it is compared to.
+/// The operands of a loss: what the model answers, and the labels that it is compared with.
 struct LossOperands {
   Var answers, labels;
-  std::map<std::string, double, std::less<>> numbers;  // of the row, those not given at their fallbacks
+  std::map<std::string, double, std::less<>> numbers;  // the loss's parameters, with defaults filled in
   double number(std::string_view name) const { return numbers.find(name)->second; }
 };
 
@@ -27,27 +27,27 @@ struct Loss {
   const char* name;
   const char* summary;
   std::vector<LossNumber> numbers;
-  Var (*of)(const LossOperands&);  // one number for each row or element
-  /// The op that models often end in and that the loss contains: the answers are taken from before it.
+  Var (*of)(const LossOperands&);  // the loss of each row or element, not reduced
+  /// The op, often a model's last, that the loss includes: the answers are then taken from its operand.
   const char* contains = nullptr;
-  /// What labels are.
+  /// The form of the labels.
   enum class Labels : uint8_t { like_answers, classes, classes_or_like, sequences } labels = Labels::like_answers;
-  bool counts_hits = false;  // accuracy says something
+  bool counts_hits = false;  // accuracy is meaningful
 };
 
 std::span<const Loss> losses();
-/// Throws Error not_found, naming the nearest.
+/// Throws Error not_found, which suggests the nearest name.
 const Loss& find_loss(std::string_view name);
 /// The type of the labels for answers of this type.
 Type label_type(const Loss& loss, const Type& answers, bool classes, int64_t axis = -1);
-/// The mean over rows or elements. `axis` is that of the classes. Throws Error invalid_argument for a number that the loss
-/// does not have, or answers that do not suit it.
+/// The loss as the mean over rows or elements. `axis` is the axis of the classes. Throws Error invalid_argument for a
+/// parameter that the loss does not have and for answers that do not suit it.
 Var loss_of(const Loss& loss, Var answers, Var labels, const std::map<std::string, double>& numbers = {},
             int64_t axis = -1);
 /// The table as Markdown, for docs/reference/losses.md.
 std::string describe_losses();
 
-/// Share of rows whose largest answer, or whose sign for one answer, is the label.
+/// The share of rows whose largest answer (with a single answer: its sign) matches the label.
 Var accuracy_of(Var answers, Var labels, int64_t axis = -1);
 
 }  // namespace cairn

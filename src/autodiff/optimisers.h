@@ -1,4 +1,4 @@
-// The optimisers by name, with their numbers and slots, over the formulas of updates.h.
+// The optimisers by name, with their hyperparameters and slots; the formulas are in updates.h.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ struct HyperParameter {
 struct Slot {
   const char* name;
   double initial = 0;
-  const char* unless_zero = nullptr;  // the number without which there is no such slot
-  bool scalar = false;                // one number, not one for each element of the weight
+  const char* unless_zero = nullptr;  // the hyperparameter that removes this slot when it is 0
+  bool scalar = false;                // a single number instead of one per element of the weight
 };
 
 class OptimiserStep;
@@ -28,29 +28,29 @@ struct Optimiser {
   const char* name;
   const char* summary;
   double rate;                          // usual learning rate
-  std::vector<HyperParameter> numbers;  // besides the learning rate
+  std::vector<HyperParameter> numbers;  // without the learning rate
   std::vector<Slot> slots;
   update::Result (*step)(const OptimiserStep&);
-  /// Whether weight decay shrinks the weight by itself, else it is added to the gradient.
+  /// How weight decay acts: added to the gradient, shrinking the weight directly, or handled by `step` itself.
   enum class Decay : uint8_t { gradient, weight, own } decay = Decay::gradient;
 };
 
 std::span<const Optimiser> optimisers();
-/// Throws Error not_found, naming the nearest.
+/// Throws Error not_found, which suggests the nearest name.
 const Optimiser& find_optimiser(std::string_view name);
 /// The table as Markdown, for docs/reference/optimisers.md.
 std::string describe_optimisers();
 
-/// An optimiser with its numbers chosen.
+/// An optimiser with values for its hyperparameters.
 class ChosenOptimiser {
  public:
-  /// Throws Error not_found for a number that the optimiser does not have.
+  /// Throws Error not_found for a hyperparameter that the optimiser does not have.
   ChosenOptimiser(const Optimiser& row, const std::map<std::string, double>& given, double weight_decay = 0);
 
   const Optimiser& row() const { return *row_; }
   double number(std::string_view name) const;
   double weight_decay() const { return decay_; }
-  /// The slots that there are with these numbers.
+  /// The slots that are needed with these hyperparameters.
   std::vector<Slot> slots() const;
   /// One step; `rate` and `count`, which is 1 in the first step, are scalars of any float type.
   update::Result step(update::Operands operands, Var rate, Var count) const;
@@ -61,13 +61,13 @@ class ChosenOptimiser {
   double decay_;
 };
 
-/// What a row of the table sees.
+/// The operands and hyperparameters that the `step` of a row gets.
 class OptimiserStep {
  public:
   OptimiserStep(const ChosenOptimiser& chosen, const update::Operands& operands, Var rate, Var count)
       : operands(operands), rate(rate), count(count), chosen_(chosen) {}
   const update::Operands& operands;
-  Var rate, count;  // of the weight's element type
+  Var rate, count;  // in the weight's element type
   double known(std::string_view name) const { return chosen_.number(name); }
   Var number(std::string_view name) const { return operands.weight.number(known(name)); }
   double weight_decay() const { return chosen_.weight_decay(); }

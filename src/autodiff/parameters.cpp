@@ -26,7 +26,7 @@ class ConstantLifter {
   }
 
  private:
-  // A block, and the region of which node it is.
+  // A block, and the node whose region it is (null: the function's body).
   struct Place {
     Block* block;
     Node* node;
@@ -64,7 +64,7 @@ class ConstantLifter {
            *element_count(value.type.shape.sizes()) >= options_.min_elements;
   }
 
-  // Which of made_.
+  // The index in made_ of the parameter for this constant.
   size_t parameter(const std::string& name, const Tensor& value) {
     for (size_t i : by_name_[name])
       if (made_[i].value.data() == value.data() || made_[i].value.same_bits(value)) return i;
@@ -76,7 +76,7 @@ class ConstantLifter {
     return made_.size() - 1;
   }
 
-  // The parameter as it is seen in a block: nodes with regions take it as one more input.
+  // The value that stands for the parameter in a block; nodes with regions capture it as an additional input.
   Value* inside(const Place& place, size_t parameter) {
     if (!place.node) return function_.body.params[made_[parameter].param].get();
     auto [entry, fresh] = captured_.try_emplace({place.node, parameter}, place.block->params.size());
@@ -123,7 +123,7 @@ void lower_parameters(Function& function, const std::vector<Parameter>& paramete
   };
   for (auto& node : body.nodes) std::for_each(node->inputs.begin(), node->inputs.end(), replace);
   std::for_each(body.results.begin(), body.results.end(), replace);
-  std::vector<size_t> place;  // of each param, once the others are gone
+  std::vector<size_t> place;  // new index of each remaining param
   size_t kept = 0;
   for (const auto& param : body.params) place.push_back(param ? kept++ : kept);
   for (auto& [result, param] : function.updates) param = place[param];

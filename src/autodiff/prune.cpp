@@ -49,7 +49,7 @@ class Pruner {
     }
     size_t removed = unneeded;
     if (unneeded > 0 && is_loop(node)) {
-      // What is not carried any more is unused in both regions, once the body has lost what made it.
+      // Remove the dead nodes of both regions first; after that, the params of dropped carried values are unused.
       for (auto& region : node.regions) removed += block(*region);
       needed.resize(node.inputs.size(), true);
       keep(node.inputs, needed);
@@ -64,7 +64,7 @@ class Pruner {
     return removed + drop_unused_captures(node).size();
   }
 
-  // Values that the condition or a needed result depends on, over any number of turns.
+  // The carried values that the condition or a needed result depends on after any number of iterations (fixed point).
   std::vector<bool> needed_turns(const Node& loop, std::vector<bool> needed) {
     for (size_t r = 0;; r = 1) {
       const Block& region = *loop.regions[r];

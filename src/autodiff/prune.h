@@ -1,11 +1,12 @@
-// Removes what no result needs, also from inside loops and branches: results that nobody uses, and what is carried for them.
+// Dead-code elimination that reaches into loops and branches: also removes unused results of nodes with regions and the
+// carried values that only these need.
 #pragma once
 
 #include "ir/module.h"
 
 namespace cairn {
 
-/// Returns how many nodes and results went.
+/// Returns the number of removed nodes and results.
 size_t prune(Block& block, const Module& module);
 
 }  // namespace cairn

@@ -40,7 +40,7 @@ void Differentiator::finish() {
     parts.push_back(pair.backward);
   }
   thread_tapes(roots_, parts, tapes_);
-  parts.insert(parts.end(), roots_.begin() + 1, roots_.end());  // the caller is not done with the first
+  parts.insert(parts.end(), roots_.begin() + 1, roots_.end());  // the caller still works on the first
   for (Function* function : parts) prune(function->body, module_);
 }
 
@@ -137,7 +137,7 @@ Differentiator::Gradients Differentiator::by_rule(Sweep& sweep, Node& node, cons
   return made;
 }
 
-// The decomposition is computed beside the node, and differentiated in its place.
+// Appends the node's decomposition to the forward block and differentiates that instead of the node.
 bool Differentiator::by_decomposition(Sweep& sweep, Node& node, const Gradients& given) {
   if (!node.op->decompose) return false;
   const size_t first = sweep.forward->nodes.size();
@@ -165,7 +165,7 @@ Value* copy_constant(Sweep& sweep, const Value& constant) {
   return sweep.prologue.back()->result();
 }
 
-// A param of the region that both the forward and the backward node take from around them.
+// The backward region's param for an outer value that the forward region captures as `param`.
 Value* capture(Sweep& sweep, const Value& param) {
   Value* outer = sweep.node->inputs[first_region_input(*sweep.node) + param.index];
   if (constant_of(outer)) return copy_constant(sweep, *outer);
@@ -197,7 +197,8 @@ Value* Differentiator::need(Sweep& sweep, Value* forward) {
   return sweep.known[forward] = seen;
 }
 
-// Shapes are smaller than what has them, and lists cannot be kept.
+// Whether a node of the gradient uses forward values only and is better computed in the forward block: a shape is smaller
+// to keep than its tensor, and lists cannot be kept at all.
 bool Differentiator::belongs_forward(const Sweep& sweep, const Node& node) const {
   if (node.inputs.empty() || !node.regions.empty() || !node.op->pure() || node.op->has(kControl)) return false;
   bool worthwhile = node.op->has(kShapeOnly);

@@ -1,6 +1,6 @@
-// Reverse-mode differentiation of blocks: a walk over the nodes from the last to the first, which appends what the gradients
-// of their inputs are. The forward computation and the backward one stand in one block (a function), or in two (regions, and
-// functions that call themselves), where the backward one takes what it needs from captures and tapes.
+// Reverse-mode differentiation of blocks: visits the nodes from last to first and appends nodes that compute the gradients
+// of their inputs. Forward and backward computation share one block (for a function), or stand in two blocks (for regions
+// and recursive functions); then the backward block gets forward values through captures and tapes.
 #pragma once
 
 #include <map>
@@ -16,16 +16,17 @@ namespace cairn {
 struct Sweep {
   Block* forward;
   Block* backward;
-  /// Params of the forward block from here on are inputs of its node that a capture can hand to the backward block as well.
+  /// Params of the forward block from this index on are loop-invariant inputs of its node, which the backward block can
+  /// capture as well.
   size_t first_capture = SIZE_MAX;
-  const Node* node = nullptr;  // whose region the forward block is
+  const Node* node = nullptr;  // the node whose region the forward block is
 
   std::unordered_map<const Value*, Value*> gradients;  // of forward values
-  std::unordered_set<const Value*> forward_values;     // empty: both blocks are one
-  std::unordered_map<const Value*, Value*> known;      // forward values as they are seen in the backward block
-  std::vector<std::unique_ptr<Node>> prologue;         // what stands first in the backward block
+  std::unordered_set<const Value*> forward_values;     // empty when both blocks are one
+  std::unordered_map<const Value*, Value*> known;      // forward value -> its counterpart in the backward block
+  std::vector<std::unique_ptr<Node>> prologue;         // nodes to be put at the start of the backward block
   std::vector<std::pair<Value*, std::unique_ptr<Value>>>
-      captures;  // value around the node, param of the backward block
+      captures;  // outer value, param of the backward block
 
   bool in_one_block() const { return forward == backward; }
   Value* gradient(const Value* value) const {
@@ -38,15 +39,16 @@ class Differentiator {
  public:
   explicit Differentiator(Module& module) : module_(module) {}
 
-  /// Differentiates in place: `wanted` are values of the function's body; `results` and the gradients of them (null: ones).
-  /// The gradients of the wanted values, zeros where nothing depends on them.
+  /// Differentiates the function in place: `results` and `wanted` are values of its body, `cotangents` the gradients of
+  /// the results (null: ones). Returns the gradients of the wanted values, zeros for those on which no result depends.
   std::vector<Value*> differentiate(Function& function, const std::vector<Value*>& results,
                                     const std::vector<Value*>& cotangents, const std::vector<Value*>& wanted);
-  /// Replaces marks by lists; ends the work. What nothing needs stays in the function differentiated: prune() removes it.
+  /// The last step: replaces the marks of tapes by lists. Unused nodes stay in the differentiated function; prune() removes
+  /// them.
   void finish();
 
  private:
-  using Gradients = std::vector<Value*>;  // one per result or input of a node, null: none
+  using Gradients = std::vector<Value*>;  // one per result or input of a node; null: no gradient
   struct Key {
     std::string callee;
     std::vector<bool> wanted, given;
@@ -71,18 +73,19 @@ class Differentiator {
   Gradients of_recomputed_call(Sweep& sweep, Node& node, const Gradients& given);
 
   bool wants(const Node& node, size_t i) const { return active_(node.inputs[i]) && carries_gradient(node, i); }
-  /// A forward value as the backward block sees it.
+  /// The backward block's counterpart of a forward value: a copy (constants), a capture, or an element from a tape.
   Value* need(Sweep& sweep, Value* forward);
-  /// Makes the nodes of the backward block from `first` on see forward values, and moves what concerns these alone forward.
+  /// For the nodes of the backward block from `first` on: moves those that belongs_forward() accepts to the forward block,
+  /// and replaces forward values among the other nodes' inputs by their counterparts.
   void settle(Sweep& sweep, size_t first);
   bool belongs_forward(const Sweep& sweep, const Node& node) const;
-  /// In the backward block, like a forward value.
+  /// Zeros like a forward value, made in the backward block.
   Value* zeros(Sweep& sweep, Value* forward);
   Value* gradient_or_zeros(Sweep& sweep, Value* forward);
   Value* sum(Builder& builder, Value* a, Value* b);
-  /// The forward function that keeps what its backward function needs.
+  /// A forward function that pushes to tapes, and the backward function that pops from them.
   const Pair& pair_of(const Key& key);
-  /// The function that computes forward and backward, of inputs and gradients.
+  /// The name of the function of inputs and result gradients that computes forward and backward in one.
   const std::string& recomputing(const Key& key);
 
   /// Its nodes stand for the gradients of the node's sources: "gradients/conv1" of "conv1", as TensorFlow calls them.

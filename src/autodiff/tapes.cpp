@@ -25,7 +25,7 @@ class TapeThreader {
  public:
   TapeThreader(const std::vector<Function*>& parts, const Tapes& tapes) : tapes_(tapes) {
     for (Function* part : parts) parts_[part->name] = {part, {}};
-    for (bool changed = true; changed;) {  // functions that call each other use each other's tapes
+    for (bool changed = true; changed;) {  // fixed point: a function uses the tapes of the functions that it calls
       changed = false;
       for (auto& [name, part] : parts_) {
         const size_t before = part.second.size();

@@ -1,6 +1,6 @@
-// Values that the backward computation needs and that are out of its sight (those of a loop's turns, of branches, of called
-// functions) lie on tapes: lists to which the forward computation pushes and from which the backward computation pops.
-// Differentiation marks the places; thread_tapes() makes the lists inputs and results of all regions and functions between.
+// Tapes keep forward values for a backward computation in another block (of loop iterations, branches, called functions):
+// the forward computation pushes to a list, the backward computation pops from it. Differentiation only places marks;
+// thread_tapes() then passes the lists through the inputs and results of all regions and functions in between.
 #pragma once
 
 #include <map>
@@ -10,21 +10,22 @@
 
 namespace cairn {
 
-/// Tapes by number.
-using Tapes = std::vector<Type>;  // of the elements
+/// The element types of the tapes, by number.
+using Tapes = std::vector<Type>;
 
-/// Marks where `value` goes to the tape.
+/// A mark: `value` is pushed to the tape here.
 std::unique_ptr<Node> push_mark(size_t tape, Value* value);
-/// Marks where the element that was pushed last comes from the tape; result 0 is that.
+/// A mark: the last element is popped from the tape here; it is result 0.
 std::unique_ptr<Node> pop_mark(size_t tape, const Type& element);
 
-/// Makes further inputs of a node with regions, at `place` among its inputs; returns the regions' new params.
+/// Inserts inputs at index `place` of a node with regions; returns the regions' new params.
 std::vector<std::vector<Value*>> add_inputs(Node& node, size_t place, const std::vector<Value*>& inputs);
-/// Makes the node carry further values; returns the new params of condition and body, whose results the caller appends.
+/// Adds carried values to a loop; returns the new params of condition and body. The caller appends the body's results.
 std::vector<std::vector<Value*>> add_carried(Node& loop, const std::vector<Value*>& starts);
 Value* add_result(Node& node, const Type& type);
 
-/// Replaces the marks. Tapes begin empty in each of the `roots`; `parts` are the functions that take them and give them back.
+/// Replaces the marks. Each of the `roots` starts with empty tapes; the functions `parts` take tapes as inputs and return
+/// them.
 void thread_tapes(const std::vector<Function*>& roots, const std::vector<Function*>& parts, const Tapes& tapes);
 
 }  // namespace cairn

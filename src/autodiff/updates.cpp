@@ -5,18 +5,18 @@
 namespace cairn::update {
 namespace {
 
-/// The mean after one more element, of which `keep` is the share of the old ones.
+/// Exponential moving average; `keep` is the weight of the old value.
 Var blended(Var old, Var fresh, Var keep) { return old + (fresh - old) * (1 - keep); }
 Var weighted(Var old, Var fresh, Var keep) { return old * keep + fresh * (1 - keep); }
 
 Var nonnegative(Var x) { return maximum(x, x.number(0)); }
 
-/// Shrinks towards 0 by l1, which is scaled already, and by l2.
+/// Soft threshold by l1 (already scaled by the rate), then division by the factor that l2 gives.
 Var shrunk(Var x, Var l1, Var divisor) { return sign(x) * nonnegative(abs(x) - l1) / divisor; }
 
 Var adam_rate(const AdamNumbers& n) { return n.rate * sqrt(1 - n.power2) / (1 - n.power1); }
 
-/// The Euclidean length of all elements.
+/// The Euclidean norm over all elements.
 Var length(Var x) {
   std::vector<int64_t> axes(x.shape().rank());
   std::iota(axes.begin(), axes.end(), 0);
@@ -29,7 +29,7 @@ Var ratio_or_one(Var numerator, Var denominator) {
   return select((numerator > zero).apply("and", {denominator > zero}), numerator / denominator, numerator.number(1));
 }
 
-/// `used` moves the weight; the sum of squares is of the gradient as it is.
+/// FTRL. `used` is the gradient that changes the linear term; the sum of squares uses the plain gradient.
 Result follow_regularised_leader(const Operands& o, Var used, Var rate, Var l1, Var l2, Var power, bool times_rate) {
   const Tensor* known = constant_of(power.value);
   const bool root = known != nullptr && known->count() == 1 && known->as_f64()[0] == -0.5;
