@@ -1,4 +1,4 @@
-// Dynamic image preprocessing (AIPP): images as bytes, and what is to be done to them, both known in the run only.
+// Dynamic image preprocessing (AIPP): the image bytes and the steps to apply to them are both operands of the run.
 #include "ops/aipp.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void infer_aipp(InferContext& context) {
       kF32, {images, context.attr.integer("height"), context.attr.integer("width"), context.attr.integer("channels")});
 }
 
-/// One image of the block: checks it, and makes its pixels.
+/// Checks the parameters of one image and computes its pixels.
 class Preprocessing {
  public:
   Preprocessing(KernelContext& context, const AippHeader& header, const AippImage& image)
@@ -105,7 +105,7 @@ class Preprocessing {
                     left_, source_height_, source_width_);
   }
 
-  /// Alpha goes from the front to the end; red and blue (or U and V) change places.
+  /// Sets the channel order: alpha moves from the front to the end; red and blue (or U and V) are swapped.
   void set_order() {
     const int64_t have = aipp_channels(header_.format);
     if (header_.swap_alpha && have == 4) std::rotate(order_.begin(), order_.begin() + 1, order_.end());
@@ -117,7 +117,7 @@ class Preprocessing {
     }
   }
 
-  /// The bytes of a pixel, whose colours several pixels may share.
+  /// Reads the channels of a pixel; in subsampled formats several pixels share the same chroma bytes.
   Pixel read(const uint8_t* source, int64_t y, int64_t x) const {
     const int64_t width = source_width_, height = source_height_;
     auto at = [&](int64_t place) { return static_cast<float>(source[place]); };
@@ -135,7 +135,8 @@ class Preprocessing {
     return pixel;
   }
 
-  /// ((M * (pixel - input bias)) >> 8) + output bias, cut to 0..255; YUV has the first bias, RGB the second.
+  /// ((M * (pixel - input bias)) >> 8) + output bias, clamped to 0..255; only YUV input has the input bias, only RGB input
+  /// the output bias.
   Pixel converted(const Pixel& from) const {
     const bool yuv = aipp_is_yuv(header_.format);
     Pixel to{};

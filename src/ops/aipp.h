@@ -1,5 +1,5 @@
-// The block of bytes that tells dynamic image preprocessing (AIPP) what to do: 64 bytes for all images, then 96 for each,
-// little-endian, as the platform's runtime passes them.
+// The parameter block of dynamic image preprocessing (AIPP): 64 bytes for all images, then 96 bytes for each image,
+// little-endian, as the platform's runtime passes it.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-/// Numbers of the enumeration that AIPP configurations and blocks name image formats by.
+/// Image formats, with the numbers that AIPP configurations and blocks use.
 enum AippFormat : int64_t {
   kYuv420 = 1,
   kXrgb = 2,

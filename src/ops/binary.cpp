@@ -48,7 +48,7 @@ void binary(KernelContext& context) {
   context.input(0).dtype().is_float() ? binary_floats<kFloat>(context) : binary_integers<kInteger>(context);
 }
 
-// The same function for all numbers, and for bools where the shape rule lets them in.
+// The same function for all numbers, and for bools and strings when the shape rule accepts them.
 template <auto kFunction>
 void compare(KernelContext& context) {
   allocate_results(context);
@@ -68,7 +68,7 @@ void logical(KernelContext& context) {
   map_pairs<uint8_t, uint8_t>(context, [](uint8_t x, uint8_t y) { return kFunction(x != 0, y != 0); });
 }
 
-// Integer division must not meet a zero.
+// Integer division: refuses a divisor of 0.
 template <void (*kKernel)(KernelContext&)>
 void divide(KernelContext& context) {
   const Tensor &x = context.input(0), &y = context.input(1);
@@ -95,7 +95,7 @@ void raise(KernelContext& context) {
 template <class T>
 T truncated_quotient(T x, T y) {
   if constexpr (std::is_signed_v<T>)
-    if (y == -1) return wrapped(T(0), x, std::minus<>());  // the least integer wraps
+    if (y == -1) return wrapped(T(0), x, std::minus<>());  // the smallest integer wraps instead of overflowing
   return static_cast<T>(x / y);
 }
 template <class T>
@@ -141,7 +141,7 @@ DType element_type(const InferContext& context, size_t i) {
   return context.dtype(i) == kString ? kString : number_type(context, i);
 }
 void infer_compare(InferContext& context) {
-  element_type(context, 0);  // text where the row takes any tensor
+  element_type(context, 0);  // also strings, for rows that accept any tensor
   equal_types(context);
   context.result(kBool, broadcast(context, context.shape(0), context.shape(1)));
 }
@@ -169,12 +169,12 @@ void select(KernelContext& context) {
   });
 }
 
-// Sets the gradients of both inputs, which have the shape of the result, summed over what broadcasting repeats.
+// Sets the gradients of both inputs: dx and dy have the shape of the result and are summed over the broadcast axes.
 void set_both(GradientContext& g, Var dx, Var dy) {
   g.set(0, sum_to_like(dx, g.x(0)));
   g.set(1, sum_to_like(dy, g.x(1)));
 }
-// dy goes to the input that the mask names.
+// Gives dy to input `first` where the mask holds, else to the next input.
 void set_chosen(GradientContext& g, size_t first, Var mask) {
   const Var zero = g.dy().number(0);
   g.set(first, sum_to_like(select(mask, g.dy(), zero), g.x(first)));
@@ -195,12 +195,12 @@ void div_rule(GradientContext& g) {
   g.set(0, sum_to_like(share, g.x(0)));
   if (g.wanted(1)) g.set(1, sum_to_like(-share * g.y(), g.x(1)));
 }
-// The quotient is piecewise constant.
+// x - y * quotient, of which the quotient is piecewise constant.
 void remainder_rule(GradientContext& g) {
   g.set(0, sum_to_like(g.dy(), g.x(0)));
   if (g.wanted(1)) g.set(1, sum_to_like(-g.dy() * ((g.x(0) - g.y()) / g.x(1)).apply("round"), g.x(1)));
 }
-// Of a power of 0 the exponent changes nothing: its logarithm counts as 0.
+// The gradient by the exponent contains log(x), which is taken as 0 unless x > 0.
 void pow_rule(GradientContext& g) {
   const Var x = g.x(0), exponent = g.x(1);
   if (g.wanted(0)) {
@@ -255,7 +255,7 @@ OpDef arithmetic(const char* name, const char* summary, uint32_t traits, Kernel 
           .oracle = oracle,
           .cases = joined(kFloatCases, kIntegerCases)};
 }
-/// Of f32 a quotient that is denormal counts, whether or not this thread flushes it to 0.
+/// A denormal f32 quotient is not taken for 0, even if this thread flushes denormals.
 template <class T>
 T floor_of_quotient(T x, T y) {
   if constexpr (std::is_same_v<T, float>) {

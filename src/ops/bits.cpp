@@ -22,7 +22,7 @@ void combine_bits(KernelContext& context) {
   });
 }
 
-/// Distances are brought into range as TensorFlow does: below 0 to 0, beyond the width to the width less 1.
+/// Clamps a shift distance as TensorFlow does: to 0 .. width - 1.
 template <class T>
 int shift_distance(T distance) {
   if constexpr (std::is_signed_v<T>)

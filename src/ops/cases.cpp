@@ -1,4 +1,4 @@
-// Reads the cases of the rows, and makes inputs and modules of them.
+// Parses the cases of the op rows and makes inputs and modules from them.
 #include "ops/cases.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace cairn {
 
 namespace {
 
-// Parts between commas that stand in no bracket, without blanks around them.
+// Splits at commas outside of brackets and trims the parts.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
   std::string part;
@@ -188,7 +188,7 @@ std::optional<std::string> difference(const Tensor& expected, const Tensor& actu
     return fmt::format("expected {}, found {}", to_string(expected.type()), to_string(actual.type()));
   const bool is_float = expected.dtype().is_float();
   const bool wide = expected.dtype().is_integer() && expected.dtype().bits == 64;
-  if (wide && expected.same_bits(actual)) return std::nullopt;  // doubles do not hold all of them
+  if (wide && expected.same_bits(actual)) return std::nullopt;  // doubles cannot represent all 64-bit integers
   const std::vector<double> e = expected.as_f64(), a = actual.as_f64();
   const double unit = unit_in_last_place(expected.dtype());
   double largest = 1;

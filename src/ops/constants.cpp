@@ -1,4 +1,4 @@
-// Values out of nothing: constants and number sequences.
+// Ops that create values: constants and number sequences.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"

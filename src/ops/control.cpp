@@ -1,4 +1,4 @@
-// Control flow: the runtime runs these nodes, so they have shape rules alone.
+// Control flow: the runtime executes these nodes, so their rows have shape rules but no kernels.
 #include "ir/control.h"
 #include "ops/families.h"
 #include "ops/rows.h"
@@ -20,7 +20,7 @@ const Block& region(const InferContext& context, size_t i, size_t count) {
   return *context.regions()[i];
 }
 
-// The region takes inputs `first` and later of the node.
+// Checks that the region's params match the node's inputs from `first` on.
 void check_params(const InferContext& context, const Block& block, size_t first, const char* what) {
   if (block.params.size() != context.input_count() - first)
     context.fail("{} takes {} values, found {}", what, context.input_count() - first, block.params.size());

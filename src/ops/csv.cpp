@@ -1,4 +1,4 @@
-// Lines of comma-separated values become columns.
+// Parses lines of comma-separated values into columns.
 #include "ops/kernels.h"
 #include "ops/text.h"
 
@@ -6,7 +6,7 @@ namespace cairn {
 
 namespace {
 
-/// The fields of one line as TensorFlow takes them apart: RFC 4180, line ends before a field left out.
+/// Splits one line into fields as TensorFlow does: RFC 4180, with line ends before a field skipped.
 class CsvLine {
  public:
   CsvLine(const KernelContext& context, int64_t number, std::string_view line)

@@ -18,7 +18,7 @@ double log_add(double a, double b) {
   return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
 
-/// Logarithms of the probability of a prefix: in all, of what ends with a blank, of what ends with its last label.
+/// Log probabilities of a prefix: total, of the paths that end with a blank, of those that end with its last label.
 struct Chances {
   double total = kNever, blank = kNever, label = kNever;
 };
@@ -31,7 +31,7 @@ struct Prefix {
   bool active() const { return now.total != kNever; }
 };
 
-/// The prefixes of one sequence, of which the `width` most probable ones are kept after each step.
+/// The beam search over one sequence: after each step the `width` most probable prefixes are kept.
 class BeamSearch {
  public:
   explicit BeamSearch(size_t width) : width_(width) {
@@ -39,7 +39,7 @@ class BeamSearch {
     beam_ = {&root_};
   }
 
-  /// One step; `logs` are the logarithms of the classes' probabilities, of which the last is the blank.
+  /// One step; `logs` are the log probabilities of the classes, of which the last is the blank.
   void step(const std::vector<double>& logs) {
     const std::vector<Prefix*> prefixes = std::exchange(beam_, {});
     for (Prefix* prefix : prefixes) prefix->before = prefix->now;
@@ -53,7 +53,7 @@ class BeamSearch {
 
   size_t size() const { return beam_.size(); }
   double log_probability(size_t rank) const { return beam_[rank]->now.total; }
-  /// The labels of the prefix of that rank; of equal neighbours one, when merged.
+  /// The labels of the prefix of that rank; `merge_repeated` merges equal adjacent labels into one.
   std::vector<int64_t> labels(size_t rank, bool merge_repeated) const {
     std::vector<int64_t> labels;
     int64_t last = -1;
@@ -103,7 +103,7 @@ class BeamSearch {
   bool is_candidate(double total) const {
     return total > kNever && (beam_.size() < width_ || total > beam_.back()->now.total);
   }
-  /// Into the beam, which falls.
+  /// Inserts the prefix into the beam, which is sorted by decreasing probability.
   void keep(Prefix* prefix) {
     auto at = std::upper_bound(beam_.begin(), beam_.end(), prefix,
                                [](const Prefix* a, const Prefix* b) { return a->now.total > b->now.total; });

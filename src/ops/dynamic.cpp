@@ -1,4 +1,4 @@
-// Ops whose result dims are born from element values: what follows them is planned when they are known.
+// Ops whose result dims depend on element values: the nodes after them are planned once these dims are known.
 #include <unordered_map>
 
 #include "ops/families.h"

@@ -1,4 +1,4 @@
-// tf.train.Example records become tensors: dense features of a fixed or padded size, sparse and ragged ones.
+// Parses tf.train.Example records into tensors: dense features of fixed or padded size, sparse and ragged ones.
 #include <protozero/pbf_reader.hpp>
 
 #include <map>
@@ -18,7 +18,7 @@ const std::vector<std::string>& names_in(const AttributeView& attr, const char* 
   return std::get<std::vector<std::string>>(attr.get(name));
 }
 
-/// What a feature of one record holds.
+/// The values of one feature of one record.
 struct Feature {
   DType dtype = kF32;
   bool there = false;
@@ -62,7 +62,7 @@ Feature read_feature(protozero::pbf_reader feature) {
 
 using Record = std::map<std::string, Feature, std::less<>>;
 
-/// The features of those names; protozero throws on bytes that are no message.
+/// Reads the features with these names; protozero throws when the bytes are not a valid message.
 Record read_record(std::string_view bytes, const std::vector<std::string_view>& wanted) {
   constexpr uint32_t kFeatures = 1, kEntry = 1, kKey = 1, kValue = 2;
   Record record;
@@ -194,7 +194,7 @@ class ExampleParser {
   }
 
  private:
-  /// The feature of each record, of that type; null where there is none.
+  /// The feature of each record, checked to have that type; null for records without it.
   std::vector<const Feature*> features(const std::string& name, DType dtype) const {
     std::vector<const Feature*> found;
     for (size_t row = 0; row < records_.size(); ++row) {

@@ -1,4 +1,4 @@
-// The op families: each file of this folder named like one holds its rows. table.cpp finds them.
+// The op families: the rows of a family are in the file of its name. table.cpp collects them.
 #pragma once
 
 #include <span>

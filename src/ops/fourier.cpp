@@ -106,7 +106,7 @@ void conjugate(Line& line, double divisor) {
   for (Complex& each : line) each = {each.re / divisor, -each.im / divisor};
 }
 
-/// Both ways; the inverse divides by the length.
+/// The forward or the inverse transform; the inverse divides by the length.
 void transform(Fourier& fourier, Line& line, Line& result, bool inverse) {
   if (inverse) conjugate(line, 1);
   fourier.run(line.data(), result.data());
@@ -188,7 +188,7 @@ void inverse_real_dft(KernelContext& context) {
   });
 }
 
-/// The dims of pairs.
+/// The shape of a tensor of pairs, whose last dim must be 2.
 Shape pairs_shape(InferContext& context) {
   number_type(context, 0);
   const Shape& shape = context.shape(0);
@@ -208,7 +208,7 @@ void infer_dft(InferContext& context) {
   context.result(context.dtype(0), std::move(shape));
 }
 
-/// The length of operand 1, where it is known.
+/// The length that operand 1, a scalar, gives; unknown unless it is a constant.
 Dim length_told(InferContext& context) {
   require_scalar(context, 1);
   const auto value = constant_integers(context, 1);
@@ -251,7 +251,7 @@ void dft_rule(GradientContext& g) {
   g.set(0, inverse ? divided(back, length) : multiplied(back, length));
 }
 
-// The first `size` elements along an axis, zeros where there are fewer.
+// Cuts or zero-pads x along an axis from size `from` to size `to`.
 Var resized(Var x, size_t axis, const Size& from, const Size& to) {
   const size_t rank = x.shape().rank();
   Builder& b = *x.builder;
@@ -270,7 +270,7 @@ Var resized(Var x, size_t axis, const Size& from, const Size& to) {
   return {b, b.add_node(op_named("slice"), operands, {}, {}, {Type::tensor(x.dtype(), shape)})->result()};
 }
 
-// The real part of the adjoint transform of as many numbers as were transformed.
+// The real part of the adjoint transform, padded to the number of elements that were transformed.
 void real_dft_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(0)), bins = sizes_of(g, g.dy());
   const Size length = Size::element(reshape(g.x(1), {Size(g.b, 1)}), 0);
@@ -288,7 +288,7 @@ void real_dft_rule(GradientContext& g) {
   g.set(0, resized(multiplied(real, length), axis, length, sizes[axis]));
 }
 
-// All numbers but the first, and of even lengths the last, stand for themselves and their mirror image.
+// Each bin stands for itself and its mirror image, except the first and, for even lengths, the last.
 void inverse_real_dft_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(0));
   const size_t axis = sizes.size() - 2;

@@ -169,7 +169,7 @@ Var gather_rows_or_zeros(Var x, Var rows) {
     const Var found = gather_rows(x, maximum(rows, rows.number(0))), present = rows > -1;
     return keep_where(x.shape().rank() == 1 ? present : reshape(present, {Size(rows, 0), one}), found);
   }
-  // There may be no row to read: a row of zeros in front.
+  // x may have no rows to gather from, so a row of zeros is put in front.
   Sizes sizes = {one};
   for (size_t i = 1; i < x.shape().rank(); ++i) sizes.emplace_back(x, i);
   const Var zeros = x.number(0).apply("broadcast_to", {as_vector(*x.builder, sizes)});
@@ -239,7 +239,7 @@ std::vector<Var> apply_again(const GradientContext& g, std::vector<Var> inputs) 
 
 namespace {
 
-// Gradients of the values of a formula, while its nodes are walked from the last to the first.
+// The gradients of a formula's values during the reverse walk over its nodes.
 class FormulaWalk {
  public:
   explicit FormulaWalk(Builder& b) : b_(b) {}
@@ -256,7 +256,7 @@ class FormulaWalk {
     found->second = found->second ? b_.add("add", {found->second, gradient}) : gradient;
   }
 
-  // What depends on an active value is active.
+  // Marks the node's results as active when an input is active.
   void activate_results(const Node& node) {
     for (const auto& result : node.results)
       if (result->type.is_tensor() && result->type.dtype.is_float() &&
@@ -310,7 +310,7 @@ void differentiate_formula(GradientContext& g, FunctionRef<std::vector<Value*>(c
 
 void by_decomposition(GradientContext& g) {
   differentiate_formula(g, [&](const std::vector<Var>& inputs) {
-    Node node;  // the node on the inputs of the formula
+    Node node;  // the same op applied to the inputs of the formula
     node.op = g.node().op;
     node.attributes = g.node().attributes;
     for (const Var& input : inputs) node.inputs.push_back(input.value);

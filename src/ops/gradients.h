@@ -1,5 +1,5 @@
-// What gradient rules share: sizes that are numbers where types tell them, sums over places, formulas that are differentiated
-// op by op. The rules stand beside their rows, or in <family>_gradients.cpp.
+// Helpers of gradient rules: sizes that are constants when the types tell them, scatter-like sums, differentiation of a
+// formula op by op. The rules are beside their rows or in <family>_gradients.cpp.
 #pragma once
 
 #include "ir/gradient.h"
@@ -19,7 +19,7 @@ void by_slope(GradientContext& g) {
 /// Throws Error unsupported "<op>: message": a gradient that is asked for and does not exist.
 [[noreturn]] void refuse_gradient(const GradientContext& g, const std::string& message);
 
-/// A size, or what is computed of sizes: a number where types tell it, else an i64[1] that the run computes.
+/// A size, or a number computed from sizes: a constant when the types tell it, else an i64[1] computed at run time.
 class Size {
  public:
   Size(Builder& b, int64_t number) : builder_(&b), dim_(number) {}
@@ -44,22 +44,22 @@ class Size {
  private:
   Builder* builder_;
   Dim dim_;
-  Value* value_ = nullptr;  // where the dim is no number
+  Value* value_ = nullptr;  // i64[1], when dim_ is not a number
 };
 using Sizes = std::vector<Size>;
 
-/// The dims of x; refuses where their number is not known.
+/// The dims of x; throws Error unsupported when the rank is unknown.
 Sizes sizes_of(const GradientContext& g, Var x);
-/// The product of sizes[first .. last), of none 1.
+/// The product of sizes[first .. last); 1 when the range is empty.
 Size product_of(Builder& b, const Sizes& sizes, size_t first, size_t last);
-/// Number of elements; of any rank.
+/// The number of elements of x; the rank may be unknown.
 Size count_of(Var x);
 /// i64[n]
 Var as_vector(Builder& b, const Sizes& sizes);
-/// x / size and x * size; of 16-bit floats in f32, because a size may be more than they hold.
+/// x / size and x * size; 16-bit floats are computed in f32, because a size may exceed their range.
 Var divided(Var x, const Size& size);
 Var multiplied(Var x, const Size& size);
-/// A possibly negative axis counted from the start.
+/// The axis as an index >= 0; a negative one counts from the end.
 size_t axis_from_start(int64_t axis, size_t rank);
 
 Var reshape(Var x, const Sizes& sizes);
@@ -67,42 +67,45 @@ Var flattened(Var x);
 Var transpose(Var x, std::vector<int64_t> permutation);
 Var matmul(Var a, Var b, bool transpose_a = false, bool transpose_b = false);
 Var concat(const std::vector<Var>& parts, int64_t axis);
-/// x where the mask holds, else 0.
+/// x where the mask is true, else 0.
 Var keep_where(Var mask, Var x);
 /// Swaps the last two dims.
 Var transposed_matrices(Var x);
 /// 0, 1, ... size - 1
 Var counting(const Size& size);
-/// The numbers 0, 1, ... of the elements of x in row-major order, in its shape.
+/// The row-major indices 0, 1, ... of the elements of x, in the shape of x.
 Var numbered(Var x);
-/// i64 indices counted from the start of `size` elements; sizes may be a vector along the last dim.
+/// The indices as i64, with `size` added to negative ones; `size` may be a vector along the last dim.
 Var counted_from_start(Var indices, Var size);
-/// Parts of x along its first dim.
+/// Gathers rows of x (slices along its first dim).
 Var gather_rows(Var x, Var rows);
-/// The same with zeros for negative numbers of rows, which are a vector or x is one.
+/// The same, with zeros for negative row numbers. Either `rows` or x must be a vector.
 Var gather_rows_or_zeros(Var x, Var rows);
-/// For each of `count` rows the sum of the rows of x [places, width] that belong there; negative places belong nowhere.
+/// Segment sum: row r of the result, r < `count`, is the sum of the rows i of x with places[i] = r. Rows with a negative
+/// place are left out.
 Var sum_rows(Var x, Var places, const Size& count);
-/// Elements of dy summed at the places, numbers of elements of `like`; negative places belong nowhere.
+/// A tensor like `like` in which each element of dy is added at its place, a row-major index. Elements with a negative place
+/// are left out.
 Var sum_elements(Var dy, Var places, Var like);
-/// Index vectors as numbers of rows of an array that is [batches, rows of a batch, width].
+/// Index vectors converted to row numbers of an array seen as [batches, rows of a batch, width].
 struct RowNumbers {
-  Size count, rows, width;  // index vectors, rows of all batches, elements of a row
-  Var numbers;              // i64[count], -1 of vectors that are left out
+  Size count, rows, width;  // number of index vectors, of rows in all batches, of elements in a row
+  Var numbers;              // i64[count], -1 for vectors that are left out
 };
-/// `padded`: vectors with a negative number are left out; else negative numbers count from the end.
+/// `padded`: vectors with a negative index are left out; else negative indices count from the end.
 RowNumbers row_numbers(const GradientContext& g, Var vectors, const Sizes& sizes, size_t batch, bool padded);
-/// x with the axes that a reduction dropped put back as sizes of 1.
+/// `reduced` with the axes that the reduction of x dropped put back as dims of size 1; `kept`: it still has them.
 Var with_axes(const GradientContext& g, Var reduced, Var x, const std::vector<int64_t>& axes, bool kept);
-/// For each element of x the product of the others of its group, where one of them may be 0: `product` and `sum` take a
-/// tensor like x to what they are over each element's group, in a shape that broadcasts to x.
+/// For each element of x the product of the other elements of its group, correct also when some are 0. `product` and `sum`
+/// reduce a tensor like x over the groups; their results broadcast to x.
 Var product_of_others(Var x, FunctionRef<Var(Var)> product, FunctionRef<Var(Var)> sum);
-/// A copy of this node on other inputs, with its attributes.
+/// Applies the op of this node, with its attributes, to other inputs.
 std::vector<Var> apply_again(const GradientContext& g, std::vector<Var> inputs);
 
-/// Sets gradients by differentiating a formula of rows op by op. It gets the inputs and returns as many results as the op has.
+/// Sets the gradients by differentiating a formula op by op. `formula` gets the inputs and returns as many results as the op
+/// has.
 void differentiate_formula(GradientContext& g, FunctionRef<std::vector<Value*>(const std::vector<Var>&)> formula);
-/// The rule of a row whose decomposition says all.
+/// A gradient rule that differentiates the row's decomposition.
 void by_decomposition(GradientContext& g);
 
 // The rules of the families that have a file of gradients.

@@ -1,4 +1,4 @@
-// Ops without arithmetic of their own.
+// Ops without arithmetic, which the host carries out.
 #include <cmath>
 
 #include "ir/gradient.h"
@@ -24,7 +24,7 @@ void identity(KernelContext& context) {
     std::memcpy(y.mutable_data(), x.tensor.data(), x.tensor.bytes());
 }
 
-/// As TensorFlow writes floats: six digits, or nine where these are another number.
+/// Formats a number as TensorFlow does: with six digits, or nine when six give a different float.
 std::string written(double number, DType dtype) {
   if (!dtype.is_float()) return fmt::format("{}", static_cast<int64_t>(number));
   const bool wide = dtype == kF64;
@@ -34,7 +34,7 @@ std::string written(double number, DType dtype) {
   return same || std::isnan(number) ? text : fmt::format("{:.{}g}", number, wide ? 17 : 9);
 }
 
-/// The first elements in brackets by rows, as TensorFlow's Assert shows a tensor: "[200 200 200...]...".
+/// The first `most` elements with brackets around rows, as TensorFlow's Assert prints a tensor: "[200 200 200...]...".
 std::string summary(const Tensor& tensor, int64_t most) {
   const auto& dims = tensor.dims();
   const int64_t shown = most < 0 ? tensor.count() : std::min(most, tensor.count());

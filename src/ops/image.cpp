@@ -51,7 +51,7 @@ int64_t nearest(std::string_view coordinates, std::string_view rounding, float s
   return static_cast<int64_t>(std::round(x));
 }
 
-// Keys' cubic weights of the pixels before and behind a place between two of them, in steps of 1/1024 or exact.
+// Keys' cubic weights of the four pixels around a position `fraction` behind the second; quantised to 1/1024 with `steps`.
 std::array<float, 4> cubic(float fraction, float a, bool steps) {
   const double x = steps ? static_cast<double>(std::lrint(fraction * 1024.0f)) / 1024 : static_cast<double>(fraction);
   auto near = [a](double d) { return static_cast<float>(((a + 2) * d - (a + 3)) * d * d + 1); };
@@ -203,7 +203,7 @@ void crop_and_resize(KernelContext& context) {
   });
 }
 
-// Area common to two boxes of two opposite corners each, over the area of both.
+// Intersection over union of two boxes, each given by two opposite corners.
 float overlap(const float* a, const float* b) {
   const float top_a = std::min(a[0], a[2]), bottom_a = std::max(a[0], a[2]), left_a = std::min(a[1], a[3]),
               right_a = std::max(a[1], a[3]), top_b = std::min(b[0], b[2]), bottom_b = std::max(b[0], b[2]),
@@ -218,13 +218,14 @@ float overlap(const float* a, const float* b) {
 struct Candidate {
   float score;
   int64_t box;
-  size_t compared;  // chosen boxes that it has been compared with
+  size_t compared;  // number of selected boxes that it was compared with
   bool operator<(const Candidate& other) const {
     return score < other.score || (score == other.score && box > other.box);
   }
 };
 
-// The boxes that remain, best score first; `sigma` above 0 lowers scores of overlapping boxes instead of dropping them.
+// Non-maximum suppression: the selected boxes, best score first. With `sigma` above 0 (soft NMS), the scores of overlapping
+// boxes are lowered instead of dropping the boxes.
 std::vector<Candidate> suppress(const float* boxes, int64_t stride, const std::vector<float>& scores, int64_t most,
                                 float iou, float least_score, float sigma) {
   std::priority_queue<Candidate> queue;
@@ -285,7 +286,7 @@ void non_max_suppression(KernelContext& context) {
   *data<int64_t>(context.allocate(2, kI64, {})) = count;
 }
 
-// Number of boxes that a combined suppression answers for each image.
+// The number of boxes that combined non-maximum suppression returns for each image.
 Dim answered(const InferContext& context) {
   auto each = constant_integers(context, 2), total = constant_integers(context, 3);
   if (!each || !total || !context.shape(1).ranked) return Dim();

@@ -21,7 +21,7 @@ void infer_resize_gradient(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-// Every pixel of dy goes to the pixels that it was made of, by their weights.
+// Adds every pixel of dy, times the weights, to the source pixels from which it was computed.
 void resample_back(KernelContext& context) {
   allocate_results(context);
   const Tensor& dy = context.input(0);
@@ -91,13 +91,13 @@ void resize2d_rule(GradientContext& g) {
 
 namespace {
 
-// One axis of a crop: for each box and pixel of it where that lies in the image.
+// One axis of a crop: the image coordinate of each pixel of each box.
 struct CropAxis {
   CropAxis(Var low, Var high, const Size& in, const Size& out, bool smooth)
       : at(low), inside(low), before(low), after(low) {
     Builder& b = *low.builder;
     const Var last = in.as(kF32) - 1, count = out.as(kF32), step = cast(counting(out), kF32);
-    // Of one pixel the middle of the box.
+    // A crop of one pixel takes the middle of the box.
     const Var part = select(count > 1, step / maximum(count - 1, count.number(1)), count.number(0.5));
     at = (low + (high - low) * reshape(part, {Size(b, 1), out})) * last;
     inside = at.apply("greater_equal", {at.number(0)}).apply("and", {at.apply("less_equal", {last})});
@@ -110,7 +110,7 @@ struct CropAxis {
   Var before, after;  // the pixels around it
 };
 
-// What the kernel computes, in rows.
+// The kernel's computation as a formula of ops.
 std::vector<Value*> crop_formula(GradientContext& g, const std::vector<Var>& inputs) {
   Builder& b = g.b;
   const Var image = inputs[0], boxes = inputs[1];

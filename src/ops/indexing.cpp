@@ -1,5 +1,5 @@
-// Ops that read or write at positions given as data. A negative index counts from the end, where all are not from the start;
-// out of range is an error.
+// Ops that read or write at positions given as data. A negative index counts from the end, unless the op counts all indices
+// from the start; an index out of range is an error.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -95,7 +95,7 @@ void infer_gather_nd(InferContext& context) {
   context.result(dtype, std::move(result));
 }
 
-// Element offset that an index vector addresses in the dims [first, first + depth).
+// The element offset of an index vector into the dims [first, first + depth).
 int64_t offset_of(const KernelContext& context, const int64_t* index, const Dims& dims, const Dims& strides,
                   size_t first, size_t depth, bool from_start) {
   int64_t offset = 0;
@@ -126,7 +126,7 @@ void gather_nd(KernelContext& context) {
   });
 }
 
-// updates has the dims of the indices without the last, then those of `target` from `depth` on.
+// Checks that `updates` has the dims of the indices without the last one, then those of `target` from `depth` on.
 void check_updates(const InferContext& context, const Shape& target, size_t indices_at, size_t updates_at) {
   if (!target.ranked) return;
   auto depth = index_depth(context, indices_at, target.rank());
@@ -148,8 +148,8 @@ void infer_scatter_nd(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-// store(element of y, element of updates) for every addressed element, in the order of the indices; of `padded` ones
-// those with a negative number are left out.
+// Calls store(element of y, element of updates) for every addressed element, in the order of the indices; with `padded`,
+// index vectors with a negative number are skipped.
 template <class T, class Store>
 void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& updates, Tensor& y, bool padded,
              Store&& store) {
@@ -237,7 +237,8 @@ void one_hot(KernelContext& context) {
   });
 }
 
-// The rows of dy summed where they came from, for x as [batch, middle, size, width] and dy as [batch, middle, picks, width].
+// Adds the rows of dy where they were gathered, with x seen as [batch, middle, size, width] and dy as
+// [batch, middle, picks, width].
 void gather_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(0)), index_sizes = sizes_of(g, g.x(1));
   const auto batch = static_cast<size_t>(g.attr.integer("batch_dims"));
@@ -266,7 +267,7 @@ void scatter_nd_rule(GradientContext& g) {
   g.set(1, reshape_like(gather_rows(reshape(g.dy(), {at.rows, at.width}), at.numbers), g.x(1)));
 }
 
-// An update has the gradient of its place unless a later one took that.
+// An update gets the gradient of the element that it wrote, unless a later update overwrote that.
 void scatter_update_rule(GradientContext& g) {
   if (g.wanted(0)) g.set(0, apply_again(g, {g.dy(), g.x(1), zeros_like(g.x(2))})[0]);
   if (!g.wanted(2)) return;

@@ -1,4 +1,5 @@
-// What reference kernels share: element types, dispatch by dtype, strided walks. Plain loops; engines bring the speed.
+// Helpers of reference kernels: element types, dispatch by dtype, strided loops. They are simple on purpose; the fast
+// kernels are in the engines.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,10 @@ struct BFloat {
 
 template <class T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
-/// The type arithmetic is done in: f32 for 16-bit floats, the element's own for others.
+/// The type of arithmetic: f32 for 16-bit floats, the element type for others.
 template <class T>
 using Compute = std::conditional_t<kIsFloat<T> && sizeof(T) == 2, float, T>;
-/// The type sums are kept in.
+/// The type of accumulators.
 template <class T>
 using Sum = std::conditional_t<kIsFloat<T>, double, T>;
 
@@ -60,7 +61,7 @@ bool with_integer(DType dtype, F&& f) {
 inline void refuse(bool done, DType dtype) { CHECK(done, "the shape rule let {} pass", to_string(dtype)); }
 }  // namespace detail
 
-/// f(T()) with the C++ type of the elements. The shape rule has refused other dtypes.
+/// Calls f(T()) with the C++ type of the elements. The shape rule has refused other dtypes.
 template <class F>
 void with_floats(DType dtype, F&& f) {
   detail::refuse(detail::with_float(dtype, f), dtype);
@@ -78,7 +79,7 @@ template <class F>
 void with_numbers_or_bool(DType dtype, F&& f) {
   with_numbers(dtype == kBool ? kU8 : dtype, f);
 }
-/// Elements that are only moved: by their width, or as strings.
+/// For ops that only move elements: dispatches on their width, or on strings.
 template <class F>
 void with_elements(DType dtype, F&& f) {
   if (dtype == kString) return f(std::string());
@@ -90,7 +91,7 @@ void with_elements(DType dtype, F&& f) {
   detail::refuse(false, dtype);
 }
 
-/// All results, with the dims that the shape rule gives for the actual operands.
+/// Allocates all results with the dims that the shape rule gives for the actual operands.
 inline void allocate_results(KernelContext& context) {
   auto types = context.infer();
   for (size_t i = 0; i < types.size(); ++i) context.allocate(i, types[i].dtype, types[i].shape.sizes());
@@ -99,14 +100,14 @@ inline void allocate_results(KernelContext& context) {
 /// Row-major strides in elements.
 inline Dims strides_of(const Dims& dims) {
   Dims strides(dims.size());
-  uint64_t stride = 1;  // may wrap where another dim is 0; nobody walks then
+  uint64_t stride = 1;  // may wrap when another dim is 0; then there are no elements
   for (size_t i = dims.size(); i-- > 0;) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(dims[i]);
   }
   return strides;
 }
-/// Strides that walk `from` at positions of the broadcast shape `to`.
+/// Strides of a tensor of dims `from` broadcast to the dims `to`; 0 along repeated axes.
 inline Dims broadcast_strides(const Dims& from, const Dims& to) {
   Dims own = strides_of(from), strides(to.size(), 0);
   size_t lead = to.size() - from.size();
@@ -117,14 +118,14 @@ inline Dims broadcast_strides(const Dims& from, const Dims& to) {
 
 /// Product of dims[first .. last).
 inline int64_t count_between(const Dims& dims, size_t first, size_t last) {
-  uint64_t count = 1;  // may wrap where another dim is 0; the tensor has no elements then
+  uint64_t count = 1;  // may wrap when another dim is 0; then the tensor has no elements
   for (size_t i = first; i < last; ++i) count *= static_cast<uint64_t>(dims[i]);
   return static_cast<int64_t>(count);
 }
 inline int64_t count_of(const Dims& dims) { return count_between(dims, 0, dims.size()); }
 
-/// visit(n, offsets) for every position of `dims` in row-major order: n counts them, offsets[k] is where operand k
-/// with strides[k] stands.
+/// Calls visit(n, offsets) for every position of `dims` in row-major order: n counts the positions, offsets[k] is the element
+/// offset in operand k, which has strides[k].
 template <size_t N, class Visit>
 void walk(const Dims& dims, const std::array<Dims, N>& strides, Visit&& visit) {
   const int64_t count = count_of(dims);
@@ -152,14 +153,14 @@ T* data(Tensor& tensor) {
   return static_cast<T*>(tensor.mutable_data());
 }
 
-/// y[i, j, ...] = x[source(0, i), source(1, j), ...], or *fill (when given) where a source is negative. When y has more
-/// dims than x, its leading ones repeat x and are not asked for: axes count those of x.
+/// y[i, j, ...] = x[source(0, i), source(1, j), ...], or *fill (when given) if a source is negative. When y has more dims
+/// than x, x is repeated along the leading ones; `source` is called with axes of x only.
 template <class Source>
 void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* fill = nullptr) {
   if (y.count() == 0) return;
   const size_t lead = y.rank() - x.rank();
   const Dims strides = strides_of(x.dims());
-  std::vector<Dims> offsets(y.rank());  // per axis of y, where its elements stand in x; -1: outside
+  std::vector<Dims> offsets(y.rank());  // per axis of y: the offset in x of each index; -1: outside
   for (size_t d = 0; d < y.rank(); ++d) {
     offsets[d].assign(static_cast<size_t>(y.dims()[d]), 0);
     for (size_t i = 0; d >= lead && i < offsets[d].size(); ++i) {
@@ -185,7 +186,7 @@ void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* 
   });
 }
 
-/// The elements of x in their order.
+/// Copies the elements of x to y in row-major order.
 inline void copy_elements(const Tensor& x, Tensor& y) {
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -221,7 +222,7 @@ bool is_nan(T value) {
   return false;
 }
 
-/// A number as an element: floats round; integers truncate and saturate, NaN gives 0.
+/// Converts a double to an element: floats round; integers truncate and saturate, NaN gives 0.
 template <class T>
 T saturate(double value) {
   if constexpr (kIsFloat<T>) {
@@ -235,7 +236,7 @@ T saturate(double value) {
   }
 }
 
-/// An element as one of another type: floats round, floats to integers saturate, integers wrap.
+/// Converts an element to another type: floats round, floats to integers saturate, integers wrap.
 template <class From, class To>
 To cast_element(From x) {
   if constexpr (kIsFloat<To>)

@@ -137,7 +137,7 @@ void infer_conv2d(InferContext& context) {
   context.result(dtype, Shape(conv2d_dims(context, four_dims(context, 0), four_dims(context, 1))));
 }
 
-// Of a gradient whose operand 2 is the shape of what it is the gradient of: that shape, with what dy tells of it.
+// Shape rule of a convolution gradient: operand 2 gives the shape of the result, and dy may tell more of its dims.
 template <bool kOfKernel>
 void infer_conv2d_gradient(InferContext& context) {
   const DType dtype = number_type(context, 0);
@@ -174,7 +174,7 @@ double conv2d_kernel_gradient_flops(InferContext context) {
   return 2 * products_of(context.shape(1), context.results()[0].shape);
 }
 
-// visit(element of y, element of x, element of the kernel) for every product of the convolution y of x with a kernel.
+// Calls visit(element of y, element of x, element of the kernel) for every product in the convolution y of x with a kernel.
 template <class Visit>
 void for_each_product(const AttributeView& attr, const Dims& in, const Dims& k, const Dims& out, Visit&& visit) {
   const int64_t groups = attr.integer("groups"), per_group = out[3] / groups;
@@ -199,7 +199,7 @@ void for_each_product(const AttributeView& attr, const Dims& in, const Dims& k, 
 
 enum class Wanted : uint8_t { y, x, kernel };
 
-// Two of the three tensors of a convolution are given, products of their elements add up to the third.
+// Computes one of a convolution's three tensors (result, image, kernel) as sums of products of the other two.
 template <Wanted kWanted>
 void conv2d(KernelContext& context) {
   allocate_results(context);
@@ -222,7 +222,8 @@ void conv2d(KernelContext& context) {
   });
 }
 
-// One matrix b for all matrices a: the sum over the batch is part of one product of their rows.
+// The gradient of a matrix b that all matrices of the batch of a share: one product over the rows of the whole batch, which
+// includes the sum over the batch.
 Var of_shared_factor(GradientContext& g, bool transpose_b) {
   const Sizes rows_of_a = sizes_of(g, g.x(0)), rows_of_dy = sizes_of(g, g.dy());
   const size_t last = rows_of_a.size() - 1;
@@ -241,7 +242,7 @@ void matmul_rule(GradientContext& g) {
   g.set(1, sum_to_like(tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false), b));
 }
 
-// With the attributes of the node, on sizes that an operand tells where the row takes one.
+// A convolution op with the attributes of the node; gradient ops take the result's shape as a further operand.
 Var convolution(const GradientContext& g, const char* op, Var a, Var b) {
   return {g.b, g.b.add(op, {a.value, b.value}, g.node().attributes)};
 }
@@ -262,7 +263,7 @@ void conv2d_rule(GradientContext& g) {
   if (g.wanted(0)) g.set(0, by_image(g, g.dy(), g.x(1), g.x(0)));
   if (g.wanted(1)) g.set(1, by_kernel(g, g.x(0), g.dy(), g.x(1)));
 }
-// Of a convolution's three tensors x, kernel and dy each is linear in both others.
+// A convolution's result is linear in x and in the kernel, so every gradient is again a convolution op.
 void conv2d_input_gradient_rule(GradientContext& g) {
   if (g.wanted(0)) g.set(0, convolution(g, "conv2d", g.dy(), g.x(1)));
   if (g.wanted(1)) g.set(1, by_kernel(g, g.dy(), g.x(0), g.x(1)));

@@ -28,7 +28,7 @@ Matrix read_matrix(const Tensor& x, int64_t number) {
   return matrix;
 }
 
-/// Writes as many elements as `matrix` has; a vector is a matrix of one column.
+/// Writes the matrix as number `number` of the batch in y; a vector is a matrix with one column.
 void write_matrix(const Matrix& matrix, Tensor& y, int64_t number) {
   with_floats(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -37,7 +37,7 @@ void write_matrix(const Matrix& matrix, Tensor& y, int64_t number) {
   });
 }
 
-/// visit(number, matrix) for every matrix of input 0, unless all results are empty.
+/// Calls visit(number, matrix) for every matrix of input 0, unless all results are empty.
 template <class Visit>
 void for_each_matrix(KernelContext& context, size_t results, Visit&& visit) {
   allocate_results(context);
@@ -93,7 +93,7 @@ void cholesky(KernelContext& context) {
   });
 }
 
-/// visit(result number, a, b) for the pairs of matrices that broadcasting makes.
+/// Calls visit(result number, a, b) for the pairs of matrices by broadcasting the batch dims.
 template <class Visit>
 void for_each_pair(KernelContext& context, Visit&& visit) {
   allocate_results(context);
@@ -174,7 +174,7 @@ void self_adjoint_eig(KernelContext& context) {
   });
 }
 
-/// The shape of input i, of matrices.
+/// The shape of input i, checked to be matrices (square ones with `square`).
 Shape matrix_shape(InferContext& context, size_t i, bool square) {
   number_type(context, i);
   Shape shape = context.shape(i);
@@ -184,7 +184,7 @@ Shape matrix_shape(InferContext& context, size_t i, bool square) {
   if (square) rows = columns = same_size(context, rows, columns, "rows and columns");
   return shape;
 }
-/// The shape with other sizes in place of those of its matrices.
+/// The shape with its last two dims replaced by `sizes`.
 Shape with_matrix(Shape shape, std::vector<Dim> sizes) {
   if (!shape.ranked) return shape;
   shape.dims.resize(shape.rank() - 2);

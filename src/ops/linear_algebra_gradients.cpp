@@ -11,7 +11,7 @@ Var tensor_solve(const char* op, Var a, Var b, Attributes attributes) {
   return a.apply(op, {b}, std::move(attributes));
 }
 
-// A mask over the matrices of x: where op(row, column) holds.
+// A mask like the matrices of x: true where op(row, column) holds.
 Var where_of_matrix(Var x, const char* op) {
   const size_t rank = x.shape().rank();
   const Size rows(x, rank - 2), columns(x, rank - 1), one(*x.builder, 1);
@@ -20,10 +20,10 @@ Var where_of_matrix(Var x, const char* op) {
 Var lower_triangle(Var x) { return keep_where(where_of_matrix(x, "greater_equal"), x); }
 Var upper_triangle(Var x) { return keep_where(where_of_matrix(x, "less_equal"), x); }
 Var strictly_lower(Var x) { return keep_where(where_of_matrix(x, "greater"), x); }
-// The symmetric matrix with the lower triangle of x.
+// The symmetric matrix that has the lower triangle of x.
 Var mirrored(Var x) { return lower_triangle(x) + transposed_matrices(strictly_lower(x)); }
 
-// Numbers for each matrix so that they broadcast to it; vectors as rows or columns.
+// Reshape to broadcast to the matrices: one number per matrix; a vector per matrix as a column or a row.
 Var for_matrices(const GradientContext& g, Var numbers) {
   Sizes sizes = sizes_of(g, numbers);
   sizes.insert(sizes.end(), 2, Size(g.b, 1));
@@ -46,7 +46,7 @@ Var differences(const GradientContext& g, Var vector) {
 }
 Var diagonal(Var like, Var row) { return keep_where(where_of_matrix(like, "equal"), row); }
 
-// The first `count` columns, or those from there on.
+// The columns begin .. end - 1.
 Var columns(Var x, int64_t begin, int64_t end) {
   Builder& b = *x.builder;
   std::vector<int64_t> begins(x.shape().rank(), 0), ends(begins.size(), std::numeric_limits<int64_t>::max());
@@ -67,7 +67,7 @@ MatrixSizes matrix_sizes(const GradientContext& g) {
 
 Var inverse_transposed(Var x) { return x.apply("matrix_inverse", {}, {{"adjoint", true}}); }
 
-// By x = q r with at least as many rows as columns.
+// The gradient of x = q r for matrices with at least as many rows as columns.
 Var of_tall_qr(Var q, Var r, Var dq, Var dr) {
   const Var mixed = matmul(r, dr, false, true) - matmul(dq, q, true);
   const Var right = dq + matmul(q, mirrored(mixed));
@@ -90,7 +90,7 @@ void log_determinant_rule(GradientContext& g) {
   if (g.has_dy(1)) g.set(0, for_matrices(g, g.dy(1)) * inverse_transposed(g.x(0)));
 }
 
-// As of a symmetric x, of which both triangles change together.
+// The gradient is symmetric: x is taken as symmetric, so that both triangles change together.
 void cholesky_rule(GradientContext& g) {
   const Var l = g.y();
   const Var inner = lower_triangle(matmul(l, g.dy(), true));
@@ -103,7 +103,7 @@ void cholesky_rule(GradientContext& g) {
 
 namespace {
 
-// dA and db of A y = b, or A^T y = b.
+// Gradients by A and b of the solution y of A y = b, or of A^T y = b (adjoint).
 void solve_rule(GradientContext& g, const char* op, Attributes attributes, FunctionRef<Var(Var)> part) {
   const bool adjoint = g.attr.boolean("adjoint");
   attributes.set("adjoint", !adjoint);
@@ -125,7 +125,7 @@ void triangular_solve_rule(GradientContext& g) {
              [&](Var da) { return lower ? lower_triangle(da) : upper_triangle(da); });
 }
 
-// Of a wide x = q [u v] the columns beside the square part have the gradient q dv, which flows into q as well.
+// For a wide x = q [u v], the columns of v have the gradient q dv, and dv contributes to the gradient of q as well.
 void qr_rule(GradientContext& g) {
   const auto [rows, width] = matrix_sizes(g);
   if (g.attr.boolean("full") && rows > width)
@@ -139,7 +139,7 @@ void qr_rule(GradientContext& g) {
 }
 
 // With S = diag(s), E[j, k] = s[k]^2 - s[j]^2 and skew(a) = a - a^T the gradient is u (skew(u^T du) / E S + S skew(v^T dv) / E +
-// diag(ds)) v^T, and what of du and dv lies outside of the spaces of u and v.
+// diag(ds)) v^T, plus the parts of du and dv outside of the spans of u and v.
 void svd_rule(GradientContext& g) {
   const auto [rows, width] = matrix_sizes(g);
   const int64_t inner = std::min(rows, width);
@@ -163,7 +163,7 @@ void svd_rule(GradientContext& g) {
   g.set(0, dx);
 }
 
-// As of a symmetric x, of which both triangles change together.
+// The gradient is symmetric: x is taken as symmetric, so that both triangles change together.
 void self_adjoint_eig_rule(GradientContext& g) {
   const Var values = g.y(0), vectors = g.y(1);
   std::optional<Var> middle;

@@ -1,5 +1,5 @@
-// Lists of tensors (TensorArray, TensorList, sequence). A list is a value: changing one makes a new one, which shares
-// the elements with the old.
+// Lists of tensors (TensorArray, TensorList, sequence). Lists are immutable values: an update gives a new list, which shares
+// the unchanged elements with the old one.
 #include "ir/gradient.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
@@ -43,13 +43,13 @@ void check_element(const KernelContext& context, const List& list, const Tensor&
     context.fail("an element is {}, found {}", to_string(list.element), to_string(x.type()));
 }
 
-// Dims of an element that was never set: zeros of the declared dims.
+// The dims of an element that was never set, which reads as zeros of the declared dims.
 Dims unset_dims(const KernelContext& context, const List& list, size_t i) {
   if (!list.element.is_static()) context.fail("element {} was never set", i);
   return list.element.shape.sizes();
 }
 
-// Elements without content cost memory too: nobody means more of them.
+// Limits the length: unset elements cost memory too, and no model needs more.
 void check_length(const KernelContext& context, int64_t size) {
   constexpr int64_t kMost = int64_t{1} << 20;
   if (size < 0 || size > kMost) context.fail("a list cannot have {} elements, expected 0 to {}", size, kMost);
@@ -166,7 +166,7 @@ void infer_zeros(InferContext& context) {
 
 void zeros(KernelContext& context) {
   auto result = std::make_shared<List>(list_in(context));
-  ListElements::Shared last;  // neighbours of equal dims share theirs
+  ListElements::Shared last;  // adjacent elements of equal dims share one tensor of zeros
   for (size_t i = 0; i < result->elements.size(); ++i) {
     const ListElements::Shared& x = result->elements[i];
     if (!x) continue;
@@ -187,7 +187,7 @@ void push(KernelContext& context) {
   const Tensor& x = context.input(1);
   const size_t count = copy->elements.size();
   copy->elements.resize(count + 1);
-  // Loops push the weights that they read in every step: one copy is enough.
+  // Loops push the same weights in every iteration: equal consecutive elements share one copy.
   const bool again = count > 0 && copy->elements[count - 1] && equal_bytes(*copy->elements[count - 1], x);
   copy->elements.set(count, again ? copy->elements[count - 1] : std::make_shared<const Tensor>(kept(x)));
   context.result(0).list = std::move(copy);
@@ -221,7 +221,7 @@ void infer_stack(InferContext& context) {
   context.result(element.dtype, std::move(result));
 }
 
-// Every element, unset ones as zeros like the first that is set.
+// All elements; an unset one is zeros of the dims of the first that is set.
 std::vector<Tensor> whole_elements(const KernelContext& context, const List& list) {
   std::vector<Tensor> whole;
   const Tensor* known = nullptr;
@@ -367,8 +367,8 @@ void split_list_of(KernelContext& context) {
   context.result(0).list = std::move(list);
 }
 
-// The gradient of a list is a list, in which an element that is unset or missing is zero. It may have more elements than the
-// list, which mean nothing: whoever counts them makes it shorter first.
+// The gradient of a list is a list in which an unset or missing element means zero. It may be longer than the list itself;
+// the extra elements have no meaning, and rules that depend on the length shorten it first.
 
 Var no_gradients(const GradientContext& c, Var list) {
   Value* none = c.b.constant(Tensor::scalar_i64(0));
@@ -379,7 +379,7 @@ Var add_at(Var gradients, Var index, Var dy) {
   return gradients.apply("list_set", {index, dy}, {{"grow", true}, {"add", true}});
 }
 
-// Of x, which is element `index`.
+// The gradient of x, the element `index` of the list.
 Var gradient_at(Var gradients, Var index, Var x) {
   return gradients.apply("list_get", {index, zeros_like(x)}, {{"grow", true}});
 }
@@ -411,7 +411,7 @@ void add_gradient(GradientContext& c) {
 
 void stack_gradient(GradientContext& c) { c.set(0, c.dy().apply("list_unstack")); }
 
-// The gradients of all elements, zeros among them.
+// The gradients of all elements, with explicit zeros for the missing ones.
 Var all_gradients(const GradientContext& c, Var zeros) {
   return add_lists(zeros, c.dy()).apply("list_resize", {c.y().apply("list_size")});
 }

@@ -1,4 +1,4 @@
-// Lookup tables whose content is known: two vectors.
+// Lookup tables with constant content, given as a vector of keys and a vector of values.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -47,7 +47,8 @@ void find_key(KernelContext& context) {
   look_up(int32_t());
 }
 
-// Each element looks up which value it is; those that find none have the default.
+// Looks up the value's number for each element, so that its gradient goes to that value; elements without a match take the
+// default.
 void find_key_rule(GradientContext& g) {
   const Var numbers = counting(Size(g.x(1), 0)), nobody = numbers.number(-1);
   const Var place = apply_again(g, {g.x(0), numbers, g.x(2), nobody})[0];

@@ -1,4 +1,4 @@
-// Losses that come with their gradient, because both share the exponentials. Sums are kept in f64.
+// Losses that also return their gradient, because both share the exponentials. Sums are kept in f64.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-// Logits of input 0 have classes along their last dim; the loss has the dims before it.
+// The shape of the loss: that of input 0, the logits, without the last dim (the classes).
 Shape without_classes(const InferContext& context) {
   Shape shape = context.shape(0);
   if (!shape.ranked) return shape;
@@ -101,7 +101,7 @@ std::vector<Value*> cross_entropy_by_exp(Builder& b, const Node& node) {
   return {b.add("reduce_sum", {terms}, drop), b.add("sub", {b.add("div", {powers, sum}), labels})};
 }
 
-// x along a new last dim.
+// x with a new last dim of size 1.
 Var with_classes(const GradientContext& g, Var x) {
   Sizes sizes = sizes_of(g, x);
   sizes.emplace_back(g.b, 1);
@@ -110,7 +110,7 @@ Var with_classes(const GradientContext& g, Var x) {
 // dx of softmax(x) = y for dy.
 Var of_softmax(Var y, Var dy) { return y * (dy - reduce_sum(dy * y, {-1}, true)); }
 
-// Result 1, softmax - labels, is the slope where labels add up to 1; else the softmax counts as often as they do.
+// Result 1, softmax - labels, is the derivative when the labels add up to 1; else the softmax is multiplied by their sum.
 void softmax_cross_entropy_rule(GradientContext& g) {
   const Var labels = g.x(1), soft = g.y(1) + labels;
   std::optional<Var> dx, dlabels;
@@ -170,8 +170,8 @@ double log_of_sum(double a, double b) {
 }
 
 // One sequence of connectionist temporal classification (Graves, "Supervised sequence labelling with recurrent neural
-// networks", 2012, chapter 7). The path is its labels with a blank before, between and after them; every step stays, moves
-// on by one, or skips a blank between different labels.
+// networks", 2012, chapter 7). The path is its labels with a blank before, between and after them; each step stays, advances
+// by one, or skips a blank between different labels.
 class CtcSequence {
  public:
   CtcSequence(const std::vector<int64_t>& labels, int64_t classes, bool merge_repeated)
@@ -181,8 +181,8 @@ class CtcSequence {
     path_.push_back(blank);
   }
 
-  /// `logs` are log probabilities [steps, classes]; `shares`, of the same size, becomes for each step and class the log
-  /// of the part of all paths that are there. The result is the log of the probability of all paths.
+  /// `logs` are log probabilities [steps, classes]. Sets `shares`, of the same size, to the log probability of all paths that
+  /// emit the class at the step. Returns the log probability of all paths.
   double run(const std::vector<double>& logs, std::vector<double>& shares) const {
     const size_t places = path_.size(), steps = logs.size() / classes_;
     auto log_at = [&](size_t step, size_t place) { return logs[step * classes_ + path_[place]]; };
@@ -287,7 +287,7 @@ void ctc_loss(KernelContext& context) {
       for (int64_t t = 0; t < steps; ++t)
         for (int64_t c = 0; c < classes; ++c) {
           const auto i = static_cast<size_t>(t * classes + c);
-          // Without any possible path only the softmax is left.
+          // When no path is possible, the gradient is the softmax alone.
           const double part = all == kImpossible ? 0 : std::exp(shares[i] - all);
           gradient[(t * batch + row) * classes + c] = T(static_cast<Compute<T>>(std::exp(logs[i]) - part));
         }

@@ -1,4 +1,4 @@
-// Grey dilation of NHWC images by one structuring function a channel, and its gradients.
+// Greyscale dilation of NHWC images by one structuring function per channel, and its gradients.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -26,7 +26,7 @@ std::vector<Dim> dilated_dims(InferContext& context) {
 
 void infer_dilation(InferContext& context) { context.result(context.dtype(0), Shape(dilated_dims(context))); }
 
-// The gradient by input `kInput`.
+// Shape rule of the gradient by input `kInput`.
 template <size_t kInput>
 void infer_dilation_gradient(InferContext& context) {
   const std::vector<Dim> y = dilated_dims(context), dy = four_dims(context, 2);
@@ -43,8 +43,8 @@ double dilation_flops(const InferContext& context) {
          static_cast<double>(kernel.dims[0].size * kernel.dims[1].size);
 }
 
-/// visit(result index, largest sum, place in the image, place in the kernel): the first of equal sums; places are -1 where
-/// nothing of the window lies inside the image, or all of it is NaN.
+/// Calls visit(result index, largest sum, its index in the image, its index in the kernel) for every window, with the first of
+/// equal sums; the indices are -1 when no element of the window is inside the image or all are NaN.
 template <class T, class Visit>
 void for_each_largest(const KernelContext& context, const Dims& out, Visit&& visit) {
   using C = Compute<T>;
@@ -113,7 +113,7 @@ void dilation2d_places(KernelContext& context) {
   });
 }
 
-// A row of this family on x, the kernel and dy, with the attributes of the node.
+// An op of this family applied to x, the kernel and dy, with the attributes of the node.
 Var dilated(const GradientContext& g, const char* op, size_t like) {
   const Type type = Type::tensor(g.dy().dtype(), g.x(like).shape());
   const std::vector<Value*> operands = {g.x(0).value, g.x(1).value, g.dy().value};
@@ -123,7 +123,8 @@ void dilation2d_rule(GradientContext& g) {
   if (g.wanted(0)) g.set(0, dilated(g, "dilation2d_input_gradient", 0));
   if (g.wanted(1)) g.set(1, dilated(g, "dilation2d_kernel_gradient", 1));
 }
-// By dy: what stands where the windows' largest sums are. By x and the kernel: zero, as the places are piecewise constant.
+// By dy: the elements at the positions of the windows' largest sums. By x and the kernel: zero, since the positions are
+// piecewise constant.
 template <size_t kInput>
 void dilation2d_gradient_rule(GradientContext& g) {
   if (!g.wanted(2)) return;

@@ -69,8 +69,8 @@ void check_epsilon(const InferContext& context) {
   if (!(epsilon >= 0)) context.fail("epsilon must not be negative, found {}", epsilon);
 }
 
-// Inputs `first` and later are parameters: vectors of one number for every position of x (input `x`) along the axis.
-// Answers the shape of x with what they tell of its channels.
+// Checks the inputs from `first` on, the parameters: vectors of one number per channel (position along the axis) of input
+// `x`. Returns the shape of x, with the number of channels if the parameters tell it.
 Shape channels_and_parameters(const InferContext& context, size_t x, size_t first) {
   check_epsilon(context);
   number_type(context, x);
@@ -90,7 +90,7 @@ void infer_batch_norm(InferContext& context) {
   context.result(context.dtype(0), channels_and_parameters(context, 0, 1));
 }
 
-// The channels' vector of parameters: in their element type.
+// Adds a result that is a vector over the channels, in the element type of the parameters.
 void parameter_result(InferContext& context, size_t parameter, const Shape& x) {
   Dim channels;
   if (context.shape(parameter).ranked) channels = context.shape(parameter).dims[0];
@@ -159,7 +159,7 @@ std::vector<Value*> batch_norm_by_mul(Builder& b, const Node& node) {
   return {b.add("add", {b.add("mul", {b.add("div", {b.add("sub", {x, mean}), deviation}), scale}), offset})};
 }
 
-// Mean over all positions of each channel of f(position, channel); NaN where there are none.
+// For each channel the mean of f(position, channel) over its positions; NaN when there are none.
 template <class F>
 std::vector<double> channel_means(const Rows& rows, F&& f) {
   std::vector<double> sums(static_cast<size_t>(rows.size));
@@ -211,7 +211,7 @@ void batch_norm_gradient(KernelContext& context) {
   store(context.output(2), doffset);
 }
 
-// Batch normalisation in simpler ops, computed in the parameters' element type.
+// The decomposition of batch normalisation into simpler ops, computed in the parameters' element type.
 class Channels {
  public:
   Channels(Builder& b, const Node& node, const Value* x, const Value* parameter)
@@ -226,7 +226,7 @@ class Channels {
   }
   Value* cast(Value* x) { return cast(x, dtype_); }
   Value* cast(Value* x, DType dtype) { return x->type.dtype == dtype ? x : b_.add("cast", {x}, {{"dtype", dtype}}); }
-  /// A vector over channels so that it broadcasts.
+  /// A vector over channels, reshaped to broadcast.
   Value* column(Value* vector) { return b_.add("reshape", {cast(vector), b_.ints(column_)}); }
   Value* mean(Value* x) { return b_.add("reduce_mean", {x}, {{"axes", axes_}}); }
   Value* sum(Value* x) { return b_.add("reduce_sum", {x}, {{"axes", axes_}}); }

@@ -11,7 +11,7 @@ void log_softmax_rule(GradientContext& g) {
   g.set(0, g.dy() - exp(g.y()) * reduce_sum(g.dy(), {g.attr.integer("axis")}, true));
 }
 
-// What flows into the statistics is added to what batch_norm_gradient makes of that into y.
+// The gradients of the returned statistics are added to the result of batch_norm_gradient, which covers that of y.
 void batch_norm_training_rule(GradientContext& g) {
   const Var x = g.x(0), scale = g.x(1);
   if (g.has_dy(0)) {

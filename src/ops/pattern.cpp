@@ -1,4 +1,5 @@
-// A parser that writes the steps of a machine, and the machine, which follows all alternatives at once (Thompson 1968, Pike).
+// A parser that compiles a pattern to the steps of a machine, and the machine, which follows all alternatives simultaneously
+// (Thompson 1968, Pike).
 #include "ops/pattern.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using Check = Pattern::Check;
 constexpr uint32_t kLast = 0x10ffff;
 constexpr size_t kMostSteps = 20000, kMostRepeats = 1000, kDeepest = 200;
 
-/// The character that a text begins with and its bytes; a byte that begins none is taken by itself, as RE2 does.
+/// The first character of a text and its size in bytes; an invalid byte is taken as a character, as in RE2.
 std::pair<uint32_t, size_t> character(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);
   const size_t size = utf8_size(text);
@@ -40,7 +41,7 @@ std::vector<Chars> inverted(std::vector<Chars> ranges) {
   return result;
 }
 
-/// Both cases of every ASCII letter of the ranges.
+/// Adds the other case of every ASCII letter in the ranges.
 void add_cases(std::vector<Chars>& ranges) {
   const size_t count = ranges.size();
   for (size_t i = 0; i < count; ++i)
@@ -87,7 +88,7 @@ class Parser {
  public:
   Parser(std::string_view text, std::vector<Step>& steps) : whole_(text), text_(text), steps_(steps) {}
 
-  /// Group 0 is the whole match. Answers the number of the others.
+  /// Compiles the pattern as group 0, the whole match. Returns the number of other groups.
   int run() {
     save(0);
     alternatives();
@@ -192,7 +193,7 @@ class Parser {
       text_.remove_prefix(end + 1);
     } else if (eat("?")) {
       const Flags before = flags_;
-      if (read_flags()) return;  // for the rest of the group around it
+      if (read_flags()) return;  // they apply to the rest of the enclosing group
       captures = false;
       alternatives();
       flags_ = before;
@@ -206,7 +207,7 @@ class Parser {
     if (!eat(")")) fail("'(' has no ')'");
   }
 
-  /// Behind "(?". Whether it was "(?flags)"; else a group follows.
+  /// Reads the flags behind "(?". Returns whether it was "(?flags)"; else a group follows.
   bool read_flags() {
     for (bool on = true;;) {
       if (eat(")")) return true;
@@ -262,7 +263,7 @@ class Parser {
     }
   }
 
-  /// "{" that begins no repetition is a character.
+  /// Takes a "{" that begins no repetition as a character.
   void literal_brace(std::string_view before) {
     text_ = before;
     next();
@@ -302,7 +303,7 @@ class Parser {
     }
   }
 
-  /// What \d and its like, in a bracket or not, stand for; nothing where the letter is no class.
+  /// The ranges of \d and similar classes, in a bracket or not; nothing when the letter is not a class.
   std::optional<std::vector<Chars>> perl_class() {
     if (text_.empty()) fail("it ends with a backslash");
     const char letter = text_[0];
@@ -331,7 +332,7 @@ class Parser {
     return value;
   }
 
-  /// Behind a backslash: one character.
+  /// Reads one escaped character behind a backslash.
   uint32_t escaped() {
     if (eat("x{")) {
       const uint32_t value = hexadecimal(6);
@@ -432,7 +433,7 @@ bool holds(Check check, std::string_view text, size_t at) {
 
 }  // namespace
 
-/// Steps that wait for the next character, the preferred first.
+/// Steps that wait for the next character, in order of preference.
 struct Pattern::Threads {
   std::vector<std::pair<uint32_t, Places>> list;
   std::vector<bool> seen;
@@ -482,7 +483,7 @@ std::optional<Pattern::Places> Pattern::search(std::string_view text, size_t fro
       if (step.op == Op::match) {
         if (whole && at != text.size()) continue;
         found = std::move(places);
-        break;  // what comes later is preferred less
+        break;  // the remaining threads have lower preference
       }
       const bool fits = at < text.size() &&
                         std::any_of(step.ranges.begin(), step.ranges.end(),
@@ -517,7 +518,7 @@ std::string Pattern::replaced(std::string_view text, std::string_view rewrite, b
     if (!match) break;
     const size_t begin = (*match)[0], end = (*match)[1];
     result += text.substr(at, begin - at);
-    if (begin == end && begin == last_end) {  // an empty match right behind another is none
+    if (begin == end && begin == last_end) {  // an empty match right behind another does not count
       const size_t size = begin < text.size() ? character(text.substr(begin)).second : 1;
       result += text.substr(std::min(begin, text.size()), size);
       at = begin + size;

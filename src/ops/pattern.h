@@ -12,13 +12,13 @@ namespace cairn {
 
 class Pattern {
  public:
-  /// Throws Error invalid_model that quotes the pattern.
+  /// Throws Error invalid_model, with the pattern in the message, when its syntax is wrong.
   explicit Pattern(std::string_view text);
 
   bool matches_whole(std::string_view text) const;
   /// The first match, or all that do not overlap, replaced; \1 in the rewrite is what group 1 matched, \\ a backslash.
   std::string replaced(std::string_view text, std::string_view rewrite, bool all) const;
-  /// What is wrong with a rewrite; empty: nothing.
+  /// The fault of a rewrite; empty when it is valid.
   std::string fault_of(std::string_view rewrite) const;
   int groups() const { return groups_; }
 
@@ -30,12 +30,12 @@ class Pattern {
   struct Step {
     Op op = Op::match;
     Check check = Check::text_begin;
-    uint32_t to = 0, other = 0;  // split: goes on at `to` first, then at `other`; save: number of the place
+    uint32_t to = 0, other = 0;  // split: tries `to` first, then `other`; save: which of Places
     std::vector<Range> ranges = {};
   };
 
  private:
-  using Places = std::vector<size_t>;  // begin and end of each group; kNone: it took no part
+  using Places = std::vector<size_t>;  // begin and end of each group; kNone: the group did not match
   static constexpr size_t kNone = SIZE_MAX;
 
   struct Threads;

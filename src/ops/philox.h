@@ -1,5 +1,5 @@
 // The generator of the random ops, for reference kernels and engines: Philox 4x32-10 (Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3", 2011), and how its words become numbers, as TensorFlow's kernels have it.
+// numbers: as easy as 1, 2, 3", 2011), and the conversion of its words to numbers, which follows TensorFlow's kernels.
 #pragma once
 
 #include <array>
@@ -44,20 +44,20 @@ inline Philox read_state(const Tensor& state) {
   const auto* numbers = static_cast<const uint64_t*>(state.data());
   return {numbers[0], numbers[1], numbers[2]};
 }
-/// Writes where an earlier state stands when nobody else has it, so that steady runs allocate nothing.
+/// Overwrites an earlier state in place when its buffer is not shared, so that repeated runs do not allocate.
 inline void write_state(const Philox& state, Tensor& to) {
   if (!is_state(to) || to.owner().use_count() != 1) to = Tensor::uninitialized(kU64, {3});
   auto* numbers = static_cast<uint64_t*>(to.mutable_data());
   numbers[0] = state.key, numbers[1] = state.low, numbers[2] = state.high;
 }
 
-/// So many counts a draw of `elements` moves the state: those of its groups, or `reserve` for each element.
+/// By how many counts a draw of `elements` advances the counter: `each` per group, or `reserve` per element.
 inline uint64_t counts_of(int64_t elements, int64_t reserve, uint64_t group, uint64_t each) {
   const auto count = static_cast<uint64_t>(elements);
   return reserve ? count * static_cast<uint64_t>(reserve) : (count + group - 1) / group * each;
 }
 
-// One word after the other.
+// Yields the generator's 32-bit words one by one.
 class Stream {
  public:
   explicit Stream(Philox philox) : philox_(philox) {}
@@ -76,7 +76,7 @@ class Stream {
   size_t used_ = 4;
 };
 
-// Mantissa bits of the element type as a number in [0, 1).
+// A number in [0, 1) whose mantissa has the random bits that the element type can hold.
 template <class T>
 inline float unit(uint32_t word) {
   constexpr int kBits = std::is_same_v<T, Half> ? 10 : std::is_same_v<T, BFloat> ? 7 : 23;
@@ -94,7 +94,7 @@ std::array<T, 2> normal_pair(T u, T v) {
   return {std::sin(angle) * radius, std::cos(angle) * radius};
 }
 
-// How many elements one count gives.
+// How many elements one group, a step of the counter, gives.
 template <class T>
 inline constexpr size_t kGroup = std::is_same_v<T, double> ? 2 : 4;
 template <class T>
@@ -126,7 +126,7 @@ struct Normal {
   }
 };
 
-// So many words are set aside for each element, because nobody knows how many pairs are thrown away.
+// Words reserved for each element, because the number of rejected pairs is not known in advance.
 inline constexpr uint64_t kReserved = 256;
 
 struct TruncatedNormal {
@@ -150,7 +150,7 @@ struct TruncatedNormal {
   }
 };
 
-/// How far a group moves the counter.
+/// By how much a group advances the counter.
 template <class T, class Distribution>
 inline constexpr uint64_t kCounts = std::is_same_v<Distribution, TruncatedNormal> ? kGroup<T>* kReserved / 4 : 1;
 

@@ -71,7 +71,7 @@ Taps taps_at(const WindowSpec& spec, int64_t in, int64_t before, int64_t at) {
   return {first, std::min(start + spec.reach(), in), spec.dilation, end - start};
 }
 
-// visit(result index, top-left pixel of channel, row taps, column taps) for every result.
+// Calls visit(result index, top-left pixel of the channel, row taps, column taps) for every result.
 template <class Visit>
 void for_each_window(const KernelContext& context, const Dims& in, const Dims& out, Visit&& visit) {
   const auto& window = context.attr.integers("window");
@@ -127,7 +127,7 @@ void avg_pool2d(KernelContext& context) {
   });
 }
 
-// visit(result index, place of the window's first largest element, -1 where all is padding).
+// Calls visit(result index, index of the window's first largest element; -1 when the window is all padding).
 template <class T, class Visit>
 void for_each_first_largest(const KernelContext& context, const Tensor& x, const Dims& out, Visit&& visit) {
   const Dims& in = x.dims();
@@ -152,7 +152,7 @@ void max_pool2d_indices(KernelContext& context) {
   });
 }
 
-// All of a window's gradient goes to its first largest element; one with nothing but padding has none.
+// The gradient of a window goes to its first largest element; a window of padding only has none.
 void max_pool2d_gradient(KernelContext& context) {
   allocate_results(context);
   const Tensor &x = context.input(0), &dy = context.input(1);
@@ -202,7 +202,8 @@ void max_pool2d_rule(GradientContext& g) {
 void avg_pool2d_rule(GradientContext& g) {
   g.set(0, pooled(g, "avg_pool2d_gradient", {g.dy().value, dims_of(g.x(0)).value}, g.x(0).shape()));
 }
-// By dy: what stands where each window's largest element is. By x: zero, as the places are piecewise constant.
+// By dy: the elements at the positions of the windows' largest elements. By x: zero, since the positions are piecewise
+// constant.
 void max_pool2d_gradient_rule(GradientContext& g) {
   if (!g.wanted(1)) return;
   const Var places = {g.b, g.b.add("max_pool2d_indices", {g.x(0).value}, g.node().attributes)};

@@ -1,4 +1,4 @@
-// Ragged tensors as flat values and, for each dim that is ragged, where its rows begin and end (row splits).
+// Ragged tensors: flat values and, for each ragged dim, the boundaries of its rows (row splits).
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kRaggedTests = "its rows are compared with TensorFlow by tests/python/test_texts.py";
 
-/// Row splits that go from 0 to `count`, never back.
+/// Reads row splits and checks that they ascend from 0 to `count`.
 Dims checked_splits(const KernelContext& context, const Tensor& tensor, int64_t count) {
   Dims splits = tensor.as_i64();
   if (splits.empty() || splits.front() != 0 || !std::is_sorted(splits.begin(), splits.end()) || splits.back() != count)
@@ -22,7 +22,7 @@ Dims checked_splits(const KernelContext& context, const Tensor& tensor, int64_t 
 std::vector<Dims> all_splits(const KernelContext& context, std::span<const Tensor> parts,
                              const std::vector<std::string>& kinds, int64_t values) {
   std::vector<Dims> result;
-  int64_t rows = -1;  // of the next dim, where known
+  int64_t rows = -1;  // rows of the next dim, -1 when unknown
   for (size_t i = 0; i < parts.size(); ++i) {
     if (kinds[i] == "FIRST_DIM_SIZE") {
       rows = parts[i].as_i64().at(0);
@@ -210,7 +210,7 @@ void infer_ragged_gather(InferContext& context) {
 void ragged_gather(KernelContext& context) {
   const Tensor& values = context.input(1);
   const size_t levels = context.input_count() - 2;
-  std::vector<std::pair<int64_t, int64_t>> ranges;  // of elements one level down
+  std::vector<std::pair<int64_t, int64_t>> ranges;  // of rows at the current level
   for (int64_t index : context.input(0).as_i64()) ranges.emplace_back(index, index + 1);
   for (size_t level = 0; level < levels; ++level) {
     const bool last = level + 1 == levels;
@@ -296,7 +296,7 @@ void ragged_to_sparse(KernelContext& context) {
   std::copy(dims.begin(), dims.end(), data<int64_t>(context.allocate(2, kI64, {std::ssize(dims)})));
 }
 
-// The dense tensor of the elements' numbers tells where each stands; the rest is the default.
+// Applies the op to the elements' numbers: the result tells which element is at each position; -1 stands for the default.
 void ragged_to_dense_rule(GradientContext& g) {
   std::vector<Var> inputs = {g.x(0), numbered(g.x(1)), broadcast_to_like(counting(Size(g.b, 1)).number(-1), g.x(2))};
   for (size_t i = 3; i < g.input_count(); ++i) inputs.push_back(g.x(i));
@@ -305,7 +305,7 @@ void ragged_to_dense_rule(GradientContext& g) {
   if (g.wanted(2)) g.set(2, sum_to_like(keep_where(places < 0, g.dy()), g.x(2)));
 }
 
-// The values stand behind the row splits of the result.
+// The results are row splits, then the values.
 void ragged_gather_rule(GradientContext& g) {
   const size_t last = g.node().results.size() - 1;
   const Sizes sizes = sizes_of(g, g.x(1));

@@ -1,6 +1,6 @@
 // Random numbers. A random state is u64[3]: the key and the low and high half of the counter of Philox. One count gives
-// four 32-bit words; a draw starts at the state's counter, so equal states give equal numbers whatever the threads or the
-// device. Which words an element is made of, and how far a draw moves the counter, follow TensorFlow's kernels.
+// four 32-bit words; a draw starts at the state's counter, so equal states give equal numbers for any threads and device.
+// Which words an element uses, and by how much a draw advances the counter, follow TensorFlow's kernels.
 #include <numeric>
 
 #include "ops/families.h"
@@ -24,7 +24,7 @@ Tensor as_tensor(const Philox& philox) {
   return Tensor::of<uint64_t>(kU64, {3}, {philox.key, philox.low, philox.high});
 }
 
-// The state after the draw: past the counts of its groups, or `reserve` counts on for each element.
+// Writes the state after the draw: advanced by the counts of its groups, or by `reserve` counts per element.
 void advance(KernelContext& context, Philox state, int64_t elements, uint64_t group, uint64_t each) {
   state.skip(counts_of(elements, context.attr.integer("reserve"), group, each));
   context.result(0).tensor = as_tensor(state);
@@ -124,7 +124,7 @@ void shuffle(KernelContext& context) {
   context.result(0).tensor = as_tensor(state);
 }
 
-// The same state shuffles the numbers of the rows alike.
+// Shuffles the row numbers with the same state, which gives the permutation.
 void shuffle_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(1));
   const Sizes rows = {sizes[0], product_of(g.b, sizes, 1, sizes.size())};

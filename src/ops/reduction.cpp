@@ -29,7 +29,7 @@ double reduce_flops(const InferContext& context) {
   return static_cast<double>(known_count(context.shape(0)).value_or(0));
 }
 
-// y = finish(all elements of a group combined, how many), from `start`; A is the type they are combined in.
+// y = finish(combination of a group's elements, their number), beginning with `start`; A is the accumulator type.
 template <class T, class A, class Combine, class Finish>
 void fold(KernelContext& context, A start, Combine&& combine, Finish&& finish) {
   const Tensor& x = context.input(0);
@@ -257,7 +257,7 @@ void top_k(KernelContext& context) {
   });
 }
 
-// The axes of a reduction of the node.
+// A reduced tensor with the axes that the node reduced put back as dims of size 1.
 Var with_reduced_axes(const GradientContext& g, Var reduced) {
   return with_axes(g, reduced, g.x(0), g.attr.integers("axes"), g.attr.boolean("keep_dims"));
 }
@@ -269,7 +269,7 @@ void reduce_mean_rule(GradientContext& g) {
   for (int64_t axis : g.attr.integers("axes")) count = count * sizes[axis_from_start(axis, sizes.size())];
   g.set(0, broadcast_to_like(with_reduced_axes(g, divided(g.dy(), count)), g.x(0)));
 }
-// In equal parts to all elements that have the extreme value.
+// The gradient is divided equally among all elements that have the extreme value.
 void reduce_extreme_rule(GradientContext& g) {
   const Var x = g.x(0), here = x.apply("equal", {with_reduced_axes(g, g.y())});
   const Var parts = cast(here, x.dtype()), count = reduce_sum(parts, g.attr.integers("axes"), true);

@@ -1,4 +1,4 @@
-// Shorthand that keeps rows short: attributes with defaults, common shape rules, oracles.
+// Shorthands for op rows: attributes with defaults, common shape rules, oracles.
 #pragma once
 
 #include "ir/builder.h"

@@ -1,4 +1,4 @@
-// Reductions over groups of rows that indices form: segments, and updates of parts of a tensor.
+// Reductions over groups of rows given by indices: segments, and scattered updates with a reduction.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -35,7 +35,7 @@ double count_flops(const InferContext& context) {
   return static_cast<double>(known_count(context.shape(0)).value_or(0));
 }
 
-// How two elements become one, by the word of the attribute.
+// Combines two elements by the reduction that the attribute names.
 template <class S>
 S combine(std::string_view mode, S a, S b) {
   if (mode == "prod" || mode == "mul") {
@@ -152,7 +152,7 @@ void require_distinct(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
 }
 
-// x of a segment_reduce or updates of a scatter_reduce as rows, and the numbers of the rows of y that they belong to.
+// The reduced operand (x of segment_reduce, updates of scatter_reduce) as rows, and for each the row of y that it is part of.
 struct Members {
   Members(GradientContext& g, Var parts_of, Var indices, Var whole)
       : sizes(sizes_of(g, parts_of)), lead(indices.shape().rank()), count(product_of(g.b, sizes, 0, lead)),
@@ -160,7 +160,7 @@ struct Members {
         numbers(reshape(cast(indices, kI64), {count})), present(reshape(numbers > -1, {count, Size(g.b, 1)})),
         like(parts_of) {}
   Var as_rows(Var y) const { return reshape(y, {groups, width}); }
-  // Of each row what its group has, 0 for rows that are left out.
+  // For each row the row of y of its group; 0 for rows that are left out.
   Var of_group(Var y) const { return gather_rows_or_zeros(as_rows(y), numbers); }
   Var sums(Var parts) const { return sum_rows(parts, numbers, groups); }
   Var back(Var parts) const { return reshape_like(parts, like); }
@@ -190,13 +190,13 @@ void segment_reduce_rule(GradientContext& g) {
     };
     return g.set(0, of.back(dy * product_of_others(of.rows, product, sum)));
   }
-  // In equal parts to all that have the extreme value.
+  // The gradient is divided equally among all elements that have the extreme value.
   const Var here = of.rows.apply("equal", {spread(of.as_rows(g.y()))});
   const Var share = keep_where(of.present, cast(here, dy.dtype()));
   g.set(0, of.back(dy * share / maximum(sum(share), share.number(1))));
 }
 
-// The result of a product of rows of updates and x: what each is multiplied by.
+// Gradient of a scattered product: each factor's gradient is dy times the product of the other factors.
 void scatter_product_rule(GradientContext& g, const Members& of, bool divided) {
   const auto combined = [&](Var parts) {
     const Var ones = broadcast_to_like(parts.number(1), of.as_rows(g.x(0)));
@@ -222,7 +222,7 @@ void scatter_reduce_rule(GradientContext& g) {
     if (g.wanted(2)) g.set(2, of.back(mode == "sub" ? -of.of_group(g.dy()) : of.of_group(g.dy())));
     return;
   }
-  // In equal parts to the element and the updates that have the extreme value.
+  // The gradient is divided equally among the element of x and the updates that have the extreme value.
   const Var y = of.as_rows(g.y()), own = cast(of.as_rows(g.x(0)).apply("equal", {y}), y.dtype());
   const Var chosen = keep_where(of.present, cast(of.rows.apply("equal", {of.of_group(g.y())}), y.dtype()));
   const Var share = of.as_rows(g.dy()) / (own + of.sums(chosen));

@@ -1,4 +1,4 @@
-// Ops that arrange whole tensors anew, and those that speak of shapes.
+// Ops that rearrange whole tensors (reshape, transpose, ...), and ops on shapes.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-// Elements along the dims that are not empty.
+// The product of the dims that are not 0.
 int64_t filled_count(const Shape& shape) {
   Dims sizes;
   for (const Dim& dim : shape.dims)
@@ -16,7 +16,8 @@ int64_t filled_count(const Shape& shape) {
   return element_count(sizes).value_or(std::numeric_limits<int64_t>::max());
 }
 
-// The size that -1 stands for, where all others multiply to `others`. Of nothing, dims that are not empty tell, as in TensorFlow.
+// The size that -1 stands for when the others multiply to `others`. For empty tensors the dims that are not 0 decide, as in
+// TensorFlow.
 Dim inferred_size(const InferContext& context, const Shape& x, int64_t others, const Shape& shape) {
   if (auto count = known_count(x)) {
     if (*count == 0 && others == 0 && filled_count(x) % filled_count(shape) == 0)
@@ -251,7 +252,7 @@ void concat_rule(GradientContext& g) {
   }
 }
 
-// dy with a dim of copies before each dim of x, summed over the copies.
+// Reshapes dy so that each dim of x has a dim of copies before it, and sums over the copies.
 void tile_rule(GradientContext& g) {
   const Sizes sizes = sizes_of(g, g.x(0));
   Sizes parts;

@@ -1,5 +1,5 @@
-// What shape rules share. Every helper works on numbers, symbols and unknown dims: it keeps a symbol where the size is
-// surely unchanged, answers an unknown dim where nothing can be said, and refuses what no run could satisfy.
+// Helpers of shape rules. Every helper works on known, symbolic and unknown dims: it keeps a symbol when the size is surely
+// unchanged, returns an unknown dim when nothing can be said, and throws (Error invalid_model) what no run could satisfy.
 #pragma once
 
 #include <optional>
@@ -10,41 +10,41 @@ namespace cairn {
 
 using Dims = std::vector<int64_t>;
 
-/// More dims than any model has; a rank that data claims is not believed beyond it.
+/// The largest rank that is accepted from data; more than any model needs.
 inline constexpr int64_t kMaxRank = 64;
 
 /// Element type of input i for arithmetic; refuses complex, string and packed elements.
 DType number_type(const InferContext& context, size_t i);
 /// Element type of input i for ops that only move elements; refuses packed elements.
 DType moved_type(const InferContext& context, size_t i);
-/// Refuses unless inputs `first` and later have the element type of input `first`; answers it.
+/// Refuses unless all inputs from `first` on have the same element type; returns it.
 DType equal_types(const InferContext& context, size_t first = 0);
 
 /// Refuses a ranked input of any other rank; false when the input is unranked.
 bool ranked(const InferContext& context, size_t i, size_t rank);
-/// The dims of an input that must have four, of which nothing is known when it is unranked.
+/// The dims of an input of rank 4; four unknown dims when it is unranked.
 std::vector<Dim> four_dims(const InferContext& context, size_t i);
-/// Refuses a ranked input that is not a scalar. Accepts one element of any rank when `one_element`.
+/// Refuses a ranked input that is not a scalar.
 void require_scalar(const InferContext& context, size_t i);
 
-/// The sizes agree in some run: the more informed of both. Refuses when they cannot be equal.
+/// The more precise of two sizes that must be equal. Refuses when they cannot be.
 Dim same_size(const InferContext& context, const Dim& a, const Dim& b, const char* what);
-/// NumPy broadcasting.
+/// The shape that two shapes broadcast to, by NumPy's rules.
 Shape broadcast(const InferContext& context, const Shape& a, const Shape& b);
-/// Number of elements where every dim is a number and it is countable.
+/// The number of elements, if every dim is known and it does not overflow.
 std::optional<int64_t> known_count(const Shape& shape);
 
-/// Axis in 0 .. rank-1 of a possibly negative one.
+/// The axis as 0 .. rank-1; a negative one counts from the end. Refuses others.
 size_t axis_of(const InferContext& context, int64_t axis, size_t rank, const char* what = "axis");
-/// One flag a dim. Refuses axes out of range or named twice.
+/// One flag per dim, set for the given axes. Refuses axes out of range or named twice.
 std::vector<bool> axis_set(const InferContext& context, const std::vector<int64_t>& axes, size_t rank);
 /// The shape without the flagged dims, or with ones in their place.
 Shape reduced(const Shape& shape, const std::vector<bool>& axes, bool keep_dims);
 
-/// Values of a constant operand of integers, else nothing.
+/// The values of an integer operand if it is constant, else nothing.
 std::optional<Dims> constant_integers(const InferContext& context, size_t i);
-/// The shape that operand i (1-D integers) gives: its values, or as many unknown dims as it has elements. Refuses
-/// negative values.
+/// The shape that operand i (integers of rank 1) gives: its values if constant, else as many unknown dims as it has
+/// elements. Refuses negative values.
 Shape shape_operand(const InferContext& context, size_t i);
 
 /// Sliding windows along one dim.
@@ -52,13 +52,13 @@ struct WindowSpec {
   int64_t size = 1, stride = 1, dilation = 1;
   std::string_view padding = "valid";
   int64_t before = 0, after = 0;  // explicit padding
-  bool ceil = false;              // a last window may reach beyond the padded input, if it starts inside
+  bool ceil = false;              // a last window may extend beyond the padded input if it starts inside
 
   int64_t reach() const { return (size - 1) * dilation + 1; }
   /// Padding before the first of `in` elements when there are `out` windows.
   int64_t padding_before(int64_t in, int64_t out) const;
 };
-/// Reads the attributes strides, padding, pads and, where the op has them, dilations and ceil_mode, for axis 0 or 1.
+/// Reads the attributes strides, padding, pads and, if the op has them, dilations and ceil_mode, for axis 0 or 1.
 WindowSpec window_spec(const AttributeView& attr, int64_t size, size_t axis);
 /// Refuses lists of the wrong length in those attributes.
 void check_windows(const InferContext& context);

@@ -1,4 +1,4 @@
-// Ops that take part of a tensor or put borders around it, by numbers along each axis.
+// Ops that slice or pad a tensor by numbers along each axis.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-// One axis of a slice in Python's sense.
+// One axis of a slice, by Python's rules.
 struct Range {
   int64_t begin = 0, count = 0;
 };
@@ -16,14 +16,14 @@ Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
   auto clamped = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
   begin = clamped(begin), end = clamped(end);
-  // Distance in steps, in unsigned arithmetic because a step may be the least integer.
+  // The step's magnitude is unsigned, because the step may be the smallest integer.
   const auto stride = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   const int64_t distance = step > 0 ? end - begin : begin - end;
   if (distance <= 0) return {begin, 0};
   return {begin, static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride + 1)};
 }
 
-// The range, or what makes it none: with `within` the bounds are places that the axis has.
+// The range of a slice along one axis; with the attribute `within`, refuses bounds outside of the axis.
 template <class Context>
 Range checked_range(const Context& context, size_t axis, int64_t n, int64_t begin, int64_t end, int64_t step) {
   const bool to_end = end == std::numeric_limits<int64_t>::max();
@@ -32,7 +32,7 @@ Range checked_range(const Context& context, size_t axis, int64_t n, int64_t begi
   return range_of(n, begin, end, step);
 }
 
-// True when the range is the whole axis whatever its size.
+// True when the range is the whole axis for any size of it.
 bool takes_all(DType dtype, int64_t begin, int64_t end, int64_t step) {
   const int64_t most = dtype == kI32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
   const int64_t least = dtype == kI32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
@@ -144,7 +144,7 @@ void pad(KernelContext& context) {
       *data<decltype(tag)>(fill) = saturate<decltype(tag)>(x.dtype() == kBool ? value != 0 : value);
     });
   }
-  const int64_t mirror = mode == "reflect" ? 1 : 0;  // whether the edge itself is left out of its mirror image
+  const int64_t mirror = mode == "reflect" ? 1 : 0;  // 1: the edge element is not repeated
   take_along_axes(
       x, context.output(0),
       [&](size_t axis, int64_t i) -> int64_t {
@@ -189,7 +189,7 @@ Var pads_around(GradientContext& g) {
   return concat({reshape(before, column), reshape(after, column)}, 1);
 }
 
-// Zeros between the elements of dy where a slice has taken every `step`-th: [.., n, ..] becomes [.., (n - 1) * step + 1, ..].
+// Puts zeros between the elements of dy for a slice of step `step`: [.., n, ..] becomes [.., (n - 1) * step + 1, ..].
 Var spread(GradientContext& g, Var dy, size_t axis, int64_t step) {
   Sizes wide = sizes_of(g, dy), merged = wide;
   wide.insert(wide.begin() + static_cast<int64_t>(axis) + 1, Size(g.b, 1));
@@ -208,7 +208,7 @@ void slice_rule(GradientContext& g) {
   if (std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }))
     return g.set(0, padded(g.dy(), pads_around(g), x));
   const Tensor *begin = constant_of(g.x(1).value), *end = constant_of(g.x(2).value);
-  // In the run alone: each element goes back by its number.
+  // Ranges known only at run time: slice the elements' numbers the same way and add dy at these.
   if (!begin || !end || !x.type().is_static())
     return g.set(0, sum_elements(g.dy(), apply_again(g, {numbered(x), g.x(1), g.x(2)})[0], x));
   const Dims dims = x.shape().sizes(), begins = begin->as_i64(), ends = end->as_i64();
@@ -226,7 +226,7 @@ void slice_rule(GradientContext& g) {
   g.set(0, padded(dy, {g.b, g.b.constant(Tensor::of<int64_t>(kI64, {std::ssize(dims), 2}, pads))}, x));
 }
 
-// Of constant borders the part inside them; of repeated elements the sum over their copies.
+// Constant padding: the inner part of dy. Repeated elements: the sum over their copies.
 void pad_rule(GradientContext& g) {
   const Var x = g.x(0);
   if (g.attr.text("mode") != "constant")

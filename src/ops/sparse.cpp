@@ -1,4 +1,4 @@
-// Sparse tensors as three dense ones: index vectors [n, rank], the n values, and the shape.
+// Sparse tensors, given as three dense ones: index vectors [n, rank], n values, and the shape.
 #include <map>
 #include <numeric>
 
@@ -16,7 +16,7 @@ constexpr const char* kSparseTests = "tests/python/test_texts.py compares it wit
 
 const InputDef kIndices = index_operand("indices"), kShape = {"shape", Accepts::i32_or_i64};
 
-/// Refuses unless operands at `first` are index vectors, values and a shape that can go together.
+/// Refuses unless the three operands from `first` on are index vectors, values and a shape that match.
 void check_sparse(InferContext& context, size_t first) {
   const bool matrix = ranked(context, first, 2), vector = ranked(context, first + 1, 1);
   const bool shape = ranked(context, first + 2, 1);
@@ -34,7 +34,7 @@ Dim rank_of(const InferContext& context, size_t first) {
   return context.shape(first).ranked ? context.shape(first).dims[1] : Dim();
 }
 
-/// A sparse tensor of the operands at `first`, every index inside the shape.
+/// The sparse tensor given by the operands from `first` on; checks that every index is inside the shape.
 struct Sparse {
   int64_t count, rank;
   const int64_t* indices;
@@ -89,7 +89,7 @@ void infer_sparse_reshape(InferContext& context) {
   context.result(kI64, Shape{rank});
 }
 
-/// The sizes with the one -1 among them worked out.
+/// The sizes with a -1 among them replaced by the size that it stands for.
 Dims settled(const KernelContext& context, Dims to, int64_t total) {
   int64_t others = 1, free = -1;
   for (size_t d = 0; d < to.size(); ++d) {
@@ -163,7 +163,7 @@ void infer_fill_empty_rows(InferContext& context) {
   context.result(kI64, Shape{context.shape(1).ranked ? context.shape(1).dims[0] : Dim()});
 }
 
-/// Rows in order, each with its elements in theirs.
+/// Orders the elements by row, keeping the order within a row, and adds a default element to each empty row.
 void fill_empty_rows(KernelContext& context) {
   const Sparse x(context, 0);
   if (x.rank < 1) context.fail("the shape has no rows");
@@ -177,7 +177,7 @@ void fill_empty_rows(KernelContext& context) {
     const bool is_empty = ends[row] == 0;
     data<uint8_t>(empty)[row] = is_empty;
     total += is_empty ? 1 : ends[row];
-    ends[row] = total - (is_empty ? 1 : ends[row]);  // now where the row begins
+    ends[row] = total - (is_empty ? 1 : ends[row]);  // from here on the row's begin
   }
   auto* indices = data<int64_t>(context.allocate(0, kI64, {total, x.rank}));
   auto* places = data<int64_t>(context.allocate(3, kI64, {x.count}));
@@ -342,10 +342,10 @@ void sparse_softmax(KernelContext& context) {
   });
 }
 
-/// Features of one input of a cross, by batch row.
+/// The features of one input of a cross, grouped by batch row.
 struct CrossColumn {
   const Tensor* values;
-  std::vector<std::vector<int64_t>> rows;  // where the features of each row are among the values
+  std::vector<std::vector<int64_t>> rows;  // for each row, the indices of its features among the values
 };
 
 std::vector<CrossColumn> cross_columns(const KernelContext& context, int64_t& batch) {
@@ -410,7 +410,7 @@ std::string feature_text(const Tensor& values, int64_t at) {
   return values.dtype() == kString ? data<std::string>(values)[at] : fmt::format("{}", data<int64_t>(values)[at]);
 }
 
-/// Every choice of one feature from each column, the last column's changing fastest.
+/// Crosses the columns: every combination of one feature per column, the last column changing fastest.
 void sparse_cross(KernelContext& context) {
   int64_t batch = 0, widest = 0;
   const std::vector<CrossColumn> columns = cross_columns(context, batch);

@@ -1,4 +1,4 @@
-// Gradient rules of sparse tensors: where an element went is what the op makes of the elements' numbers.
+// Gradient rules of sparse tensors: applying the op to the elements' numbers tells where each element went.
 #include "ops/gradients.h"
 
 namespace cairn {
@@ -13,7 +13,7 @@ Sizes shape_of_sparse(const GradientContext& g, size_t indices, size_t shape) {
   return sizes;
 }
 
-// Of each element the number of its place when the dims of these axes have become 1.
+// For each element the number of its position after the dims of these axes were reduced to 1.
 RowNumbers places_without(const GradientContext& g, Sizes sizes, const std::vector<int64_t>& axes) {
   std::vector<int64_t> kept(sizes.size(), 1);
   for (int64_t axis : axes) {
@@ -23,7 +23,7 @@ RowNumbers places_without(const GradientContext& g, Sizes sizes, const std::vect
   return row_numbers(g, g.x(0) * Var{g.b, g.b.ints(kept)}, sizes, 0, false);
 }
 
-// Numbers in place of the values of input `values`.
+// Applies the op with the elements' numbers instead of the values of input `values`.
 std::vector<Var> applied_to_numbers(const GradientContext& g, size_t values) {
   std::vector<Var> inputs;
   for (size_t i = 0; i < g.input_count(); ++i) inputs.push_back(i == values ? numbered(g.x(i)) : g.x(i));
@@ -44,7 +44,7 @@ void sparse_fill_empty_rows_rule(GradientContext& g) {
   g.set(3, reshape_like(reduce_sum(g.dy(1), {0}) - reduce_sum(of_values, {0}), g.x(3)));
 }
 
-// The elements of a and b look up where their sum stands; one below the threshold is nowhere.
+// Each element of a and b looks up the position of its sum in the result; sums below the threshold are not there.
 void sparse_add_rule(GradientContext& g) {
   if (!g.has_dy(1)) return;
   const Sizes sizes = shape_of_sparse(g, 0, 2);
@@ -61,7 +61,7 @@ void sparse_reduce_rule(GradientContext& g) {
   const RowNumbers at = places_without(g, shape_of_sparse(g, 0, 2), g.attr.integers("axes"));
   const Var dy = gather_rows(flattened(g.dy()), at.numbers);
   if (g.attr.text("mode") == "sum") return g.set(1, dy);
-  // In equal parts to all that have the largest value.
+  // The gradient is divided equally among all elements that have the largest value.
   const Var here = cast(g.x(1).apply("equal", {gather_rows(flattened(g.y()), at.numbers)}), dy.dtype());
   g.set(1, dy * here / gather_rows(sum_rows(here, at.numbers, at.rows), at.numbers));
 }

@@ -109,7 +109,7 @@ struct Dual {
   }
 };
 
-/// The derivative of the lower one by a: of the same series and continued fraction.
+/// The derivative by a of the lower incomplete gamma function: that of the same series and continued fraction.
 double incomplete_gamma_slope(double a, double x) {
   if (std::isnan(x) || !(a > 0) || x < 0) return kNaN;
   if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
@@ -190,7 +190,7 @@ void map_one(KernelContext& context) {
   });
 }
 
-/// Of two or three inputs, which broadcast.
+/// A kernel of two or three inputs, which broadcast.
 template <auto kFunction, size_t kInputs>
 void map_several(KernelContext& context) {
   allocate_results(context);
@@ -219,9 +219,9 @@ void infer_several(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-// The slope of bessel_i0e; A&S 9.6.27.
+// The derivative of bessel_i0e; A&S 9.6.27.
 Var bessel_i0e_slope(GradientContext& g) { return g.x(0).apply("bessel_i1e") - sign(g.x(0)) * g.y(); }
-// A&S 9.6.26; at 0, where I1(x) / x is 1/2, the slope is 1/2.
+// The derivative of bessel_i1e; A&S 9.6.26. At 0, where I1(x) / x is 1/2, it is 1/2.
 Var bessel_i1e_slope(GradientContext& g) {
   const Var x = g.x(0), none = x.apply("equal", {x.number(0)}), divisor = select(none, x.number(1), x);
   const Var share = select(none, x.number(0.5), g.y() / divisor);

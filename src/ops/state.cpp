@@ -1,4 +1,4 @@
-// Variables, which an early pass turns into inputs and results.
+// Variables; an early pass replaces them by params and results of the function.
 #include "ops/families.h"
 #include "ops/rows.h"
 

@@ -1,4 +1,4 @@
-// The one list of op families, and the index by name over their rows.
+// The one list of op families, and the index of their rows by name.
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -34,7 +34,7 @@ struct Table {
 const Table& table() {
   static std::atomic<const Table*> made = nullptr;
   if (const Table* known = made.load(std::memory_order_acquire)) return *known;
-  const ForkShield shield;  // a child that is forked while another thread makes it would wait for that thread
+  const ForkShield shield;  // else a child forked while another thread builds the index would wait forever
   static const Table table;
   made.store(&table, std::memory_order_release);
   return table;

@@ -1,4 +1,4 @@
-// Ops on texts, which are bytes: hashed, measured, compared with patterns, split, joined and read as numbers.
+// Ops on texts (byte strings): hashes, lengths, pattern matching, splitting, joining, parsing of numbers.
 #include "ops/text.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
@@ -9,7 +9,7 @@ namespace cairn {
 
 namespace {
 
-/// make(text) for every element, into a result of that shape.
+/// Result 0 is make(text) for every element.
 template <class T, class Make>
 void map_texts(KernelContext& context, DType dtype, Make&& make) {
   const Tensor& x = context.input(0);
@@ -216,7 +216,7 @@ void text_join(KernelContext& context) {
   }
 }
 
-/// Bytes begin .. of `text` of its part; characters are counted as TensorFlow does, by their first bytes.
+/// The part of `text` from `position`; characters are counted by their first bytes, as TensorFlow does.
 std::string part_of_text(const KernelContext& context, std::string_view text, int64_t position, int64_t length,
                          bool bytes) {
   const auto size = static_cast<int64_t>(bytes ? text.size() : characters(text));
@@ -260,7 +260,7 @@ void infer_text_reduce_join(InferContext& context) {
   context.result(kString, reduced(context.shape(0), axes, context.attr.boolean("keep_dims")));
 }
 
-/// The axes in the order given, the first one fastest.
+/// Joins along the axes in the given order, the first one changing fastest.
 void text_reduce_join(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);

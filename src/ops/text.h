@@ -1,4 +1,4 @@
-// What the ops on texts share.
+// Helpers of the ops on texts.
 #pragma once
 
 #include <charconv>
@@ -21,7 +21,7 @@ inline std::string_view stripped(std::string_view text) {
   return text;
 }
 
-/// A number as TensorFlow reads it: nothing but blanks around it, no locale.
+/// Parses a number as TensorFlow does: with nothing but blanks around it, independent of the locale.
 template <class T>
 bool read_number(std::string_view text, T& value) {
   text = stripped(text);
@@ -35,7 +35,7 @@ bool read_number(std::string_view text, T& value) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || end != text.data() + text.size()) return false;
   if constexpr (std::is_floating_point_v<T>)
-    if (fault == std::errc::result_out_of_range) {  // an infinity or zero, as strtod has it
+    if (fault == std::errc::result_out_of_range) {  // becomes an infinity or zero, as in strtod
       value = static_cast<T>(std::strtod(std::string(text).c_str(), nullptr));
       return true;
     }

@@ -1,4 +1,5 @@
-// The hashes that TensorFlow makes buckets of texts with: farmhash's Fingerprint64, SipHash-2-4 and a form of MurmurHash2.
+// The hashes by which TensorFlow assigns texts to buckets: farmhash's Fingerprint64, SipHash-2-4 and a variant of
+// MurmurHash2.
 #pragma once
 
 #include <bit>
@@ -102,7 +103,7 @@ inline uint64_t fingerprint64(std::string_view text) {
   return of_two(of_two(v.first, w.first, mul) + mixed(y) * kFarm0 + z, of_two(v.second, w.second, mul) + x, mul);
 }
 
-/// Two fingerprints as one: TensorFlow's FingerprintCat64.
+/// Combines two fingerprints; TensorFlow's FingerprintCat64.
 inline uint64_t fingerprint_of_two(uint64_t first, uint64_t second) {
   constexpr uint64_t kMul = 0xc6a4a7935bd1e995;
   uint64_t result = (first ^ kMul ^ (text_hash::mixed(second * kMul) * kMul)) * kMul;
@@ -136,7 +137,7 @@ inline uint64_t siphash(uint64_t key0, uint64_t key1, std::string_view text) {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-/// TensorFlow's Hash64, a form of MurmurHash2 (64 bits), with the seed that its ops use.
+/// TensorFlow's Hash64, a variant of MurmurHash2 (64 bits), with the seed that its ops use.
 inline uint64_t murmur64(std::string_view text) {
   constexpr uint64_t kMul = 0xc6a4a7935bd1e995, kSeed = 0xDECAFCAFFE;
   uint64_t h = kSeed ^ (text.size() * kMul);

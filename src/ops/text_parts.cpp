@@ -1,4 +1,4 @@
-// Ops that take texts apart into more elements: words, characters, bytes, runs of words.
+// Ops that split texts into several elements: words, characters, bytes, n-grams of words.
 #include "ops/families.h"
 #include "ops/kernels.h"
 #include "ops/text.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-/// At any of the separator's bytes, or of none after every byte.
+/// Splits at any of the separator's bytes; an empty separator splits after every byte.
 void split_at_bytes(std::string_view text, std::string_view separators, bool skip_empty,
                     std::vector<std::string_view>& parts) {
   if (separators.empty()) {
@@ -22,7 +22,7 @@ void split_at_bytes(std::string_view text, std::string_view separators, bool ski
   }
 }
 
-/// As Python's split: at blanks where the separator is empty; at most `most` times unless that is negative.
+/// Splits as Python does: at whitespace when the separator is empty, at most `most` times unless that is negative.
 void split_as_python(std::string_view text, std::string_view separator, int64_t most,
                      std::vector<std::string_view>& parts) {
   if (most == 0) return parts.push_back(text);
@@ -114,7 +114,7 @@ void infer_text_characters(InferContext& context) {
   context.result(context.attr.boolean("numbers") ? kI32 : kString, Shape{Dim()});
 }
 
-/// The characters of each text, bytes that are none as U+FFFD each.
+/// The characters of each text; each invalid byte becomes U+FFFD.
 void text_characters(KernelContext& context) {
   const auto from = texts(context.input(0));
   auto* splits = data<int64_t>(context.allocate(0, kI64, {static_cast<int64_t>(from.size()) + 1}));
@@ -151,7 +151,7 @@ void infer_text_ngrams(InferContext& context) {
   context.result(context.dtype(1), known ? context.shape(1) : Shape{Dim()});
 }
 
-/// Runs of words of one row, joined.
+/// The n-grams of one row: runs of consecutive words, joined.
 class NGrams {
  public:
   explicit NGrams(const AttributeView& attr)

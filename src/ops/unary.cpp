@@ -1,4 +1,4 @@
-// Element-wise ops of one input. Floats are computed in f64 and rounded once (16-bit floats by way of f32).
+// Element-wise ops of one input. Floats are computed in f64 and rounded once (16-bit floats through f32).
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -15,7 +15,7 @@ void map_elements(const Tensor& x, Tensor& y, F&& f) {
   for (int64_t i = 0; i < x.count(); ++i) data<To>(y)[i] = f(data<From>(x)[i]);
 }
 
-// A kernel from double -> double.
+// A kernel from a function double -> double.
 template <auto kFunction>
 void map_floats(KernelContext& context) {
   allocate_results(context);
@@ -26,7 +26,7 @@ void map_floats(KernelContext& context) {
   });
 }
 
-// Floats by one function, integers by another, of T -> T.
+// A kernel from two functions T -> T, one for floats and one for integers.
 template <auto kFloat, auto kInteger>
 void map_numbers(KernelContext& context) {
   if (context.input(0).dtype().is_float()) return map_floats<kFloat>(context);
@@ -37,7 +37,7 @@ void map_numbers(KernelContext& context) {
   });
 }
 
-// A kernel from double -> bool.
+// A kernel from a function double -> bool.
 template <auto kFunction>
 void test_floats(KernelContext& context) {
   allocate_results(context);
@@ -48,7 +48,7 @@ void test_floats(KernelContext& context) {
   });
 }
 
-// A kernel from double -> double that reads an attribute.
+// A kernel from a function double -> double, which may read attributes of the node.
 template <class F>
 void map_with(KernelContext& context, F&& f) {
   allocate_results(context);
@@ -170,9 +170,9 @@ void logical_not(KernelContext& context) {
 
 void relu_rule(GradientContext& g) { g.set(0, keep_where(g.x(0) > 0, g.dy())); }
 void leaky_relu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * g.attr.number("alpha"))); }
-// Below 0 the slope alpha * exp(x) is y + alpha.
+// Below 0 the derivative alpha * exp(x) equals y + alpha.
 void elu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * (g.y() + g.attr.number("alpha")))); }
-// At a bound itself the slope is 1.
+// At the bounds themselves the derivative is 1.
 void clip_rule(GradientContext& g) {
   const Var x = g.x(0), above = x.apply("greater_equal", {x.number(g.attr.number("low"))});
   const Var below = x.apply("less_equal", {x.number(g.attr.number("high"))});
@@ -231,7 +231,7 @@ Var mish_slope(GradientContext& g) {
   return bend + x * (1 - square(bend)) * x.apply("sigmoid");
 }
 
-// The engines' fast code for it is that of its parts, as one program.
+// Engines compute it by its decomposition, fused into one program.
 OpDef mish_row() {
   return decomposed(rounded("mish", "x * tanh(softplus(x))", map_floats<mish>,
                             {"x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))"}, by_slope<mish_slope>),

@@ -1,4 +1,4 @@
-// The names by which frameworks know operators from users, and where a missing one could come from.
+// The framework names of operators from users, and the message for a missing operator.
 #include "ir/user_ops.h"
 
 #include <map>
