@@ -43,7 +43,7 @@ Group make_group(std::vector<const Node*> nodes, const Uses& uses) {
       if (outside) group.outputs.push_back(result.get());
     }
   }
-  // A step needs something to write even when nobody reads it (an assertion, say, has no results at all).
+  // A step needs an output to write to even when no node uses it.
   if (group.outputs.empty())
     for (const auto& result : group.nodes.back()->results) group.outputs.push_back(result.get());
   return group;

@@ -1,4 +1,4 @@
-// The contract of a device: which groups of nodes it takes, how it packs their constants, and the steps it makes.
+// The interface of a device: which groups of nodes it takes, how it packs their constants, and the steps it makes.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace cairn {
 
 /// Nodes of one block that one step computes together. All tensor types are static, except what is_host_object().
 struct Group {
-  std::vector<const Node*> nodes;     // in program order; the group runs where its last node stands
-  std::vector<const Value*> inputs;   // made outside the nodes, in order of first use, each once
-  std::vector<const Value*> outputs;  // made inside and used outside, in order of making
+  std::vector<const Node*> nodes;     // in program order; the group runs at the position of its last node
+  std::vector<const Value*> inputs;   // defined outside of the group, in order of first use, each once
+  std::vector<const Value*> outputs;  // defined in the group and used outside, in order of definition
 
   const Node& last() const { return *nodes.back(); }
 };
 
-/// How often each value of a block is used: by nodes, and as a block result.
+/// The uses of each value of a block: by nodes, and as a block result.
 class Uses {
  public:
   explicit Uses(const Block& block);
@@ -38,13 +38,13 @@ class Uses {
   std::unordered_map<const Value*, Entry> entries_;
 };
 
-/// A group of these nodes with inputs and outputs filled in.
+/// The group of these nodes, with its inputs and outputs.
 Group make_group(std::vector<const Node*> nodes, const Uses& uses);
 
-/// True for values that live as HostValue objects and not as plain buffers: lists, strings, tensors of dynamic dims.
+/// True for values that are HostValue objects instead of plain buffers: lists, strings, tensors with dynamic dims.
 bool is_host_object(const Type& type);
 
-/// Where an engine's buffers live. The CPU's own space is host_memory().
+/// The memory of an engine's buffers. The CPU's is host_memory().
 class MemorySpace {
  public:
   virtual ~MemorySpace() = default;
@@ -57,17 +57,18 @@ class MemorySpace {
 };
 MemorySpace& host_memory();
 
-/// Packed constants, made once per model whatever number of plans use them.
+/// Packed constants: each is made once per model and shared by all plans.
 class Packer {
  public:
   virtual ~Packer() = default;
-  /// `bytes` bytes, 64-byte aligned, in the layout named by `layout` (which must determine the bytes together with the
-  /// constant); `fill` writes them when they do not exist yet.
+  /// The constant in the layout `layout`: `bytes` bytes, 64-byte aligned. Constant and layout together must determine the
+  /// bytes; `fill` writes them when they do not exist yet.
   virtual std::shared_ptr<const void> packed(const Tensor& constant, const std::string& layout, size_t bytes,
                                              FunctionRef<void(void* to)> fill) = 0;
 };
 
-/// Pointers of one run: a buffer each, or a HostValue* where is_host_object(type). Constants are plain, row-major.
+/// The arguments of one run: for each input and output a pointer to its buffer, or to a HostValue if is_host_object(type).
+/// Constants are plain row-major buffers.
 struct StepArgs {
   const void* const* inputs;
   void* const* outputs;
@@ -75,22 +76,22 @@ struct StepArgs {
   Executor& executor;
 };
 
-/// A planned group, immutable: run() may be called by several threads at once with different buffers. run() neither
-/// allocates nor locks, except for host objects.
+/// A planned group. It is immutable: several threads may call run() at once with different buffers. run() neither allocates
+/// nor locks, except for host objects.
 class Step {
  public:
   virtual ~Step() = default;
   virtual void run(const StepArgs& args) const = 0;
-  /// "cpu/conv_brgemm 14x32"; equal names mean equal bits.
+  /// The kernel's name, such as "cpu/conv_brgemm 14x32"; steps with equal names give equal bits.
   virtual std::string kernel() const = 0;
   virtual size_t workspace() const { return 0; }
-  /// Whether run() looks at inputs[i]; false for constants that were packed, whose pointer may then be null.
+  /// Whether run() reads inputs[i]; false for constants that were packed, whose pointer may then be null.
   virtual bool reads(size_t /*input*/) const { return true; }
-  /// Inputs whose buffer an output, any of them, may share when nobody needs them afterwards.
+  /// Inputs whose buffer any output may reuse when the input's live range ends at this step.
   virtual std::vector<size_t> in_place() const { return {}; }
 };
 
-/// Elements apart from one another along each dim, of each input and output of a group; none: row-major.
+/// Strides in elements of each input and output of a group; an empty list stands for row-major.
 struct GroupStrides {
   std::vector<std::vector<int64_t>> inputs, outputs;
 };
@@ -100,7 +101,7 @@ struct MakeContext {
   int threads = 1;
 };
 
-/// One kernel that could run a group, best first; `refusal` is empty when it takes the group.
+/// A kernel that was considered for a group; `refusal` is empty when it takes the group.
 struct Candidate {
   std::string kernel;
   std::string refusal;
@@ -115,23 +116,23 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  /// Groups worth making one step of, best cuts first; they do not overlap. Nodes left out are offered one by one.
+  /// Disjoint groups of nodes that this engine would compute in one step each, best first. The other nodes are offered to
+  /// the engine one by one.
   virtual std::vector<Group> propose(const Block& block, const Uses& uses) const = 0;
   /// Why this engine does not take the group, or nothing.
   virtual std::optional<std::string> refuses(const Group& group) const = 0;
-  /// Every kernel considered for the group, best first, for people (`cairn why`).
+  /// All kernels that were considered for the group, best first; shown by `cairn why`.
   virtual std::vector<Candidate> candidates(const Group& group) const = 0;
   /// Requires that refuses(group) is nothing.
   virtual std::unique_ptr<Step> make(const Group& group, MakeContext& context) const = 0;
-  /// The step for tensors that are not all row-major, or null where it would need copies of them. Requires what make()
-  /// does.
+  /// The step for strided inputs and outputs, or null when it would need copies of them. Same requirement as make().
   virtual std::unique_ptr<Step> make_strided(const Group& /*group*/, const GroupStrides& /*strides*/) const {
     return nullptr;
   }
   virtual MemorySpace& memory() const { return host_memory(); }
 };
 
-/// FLOPs of the nodes by their rows, bytes of inputs and outputs.
+/// The cost of a group: FLOPs of the nodes by their op rows, bytes of inputs and outputs.
 Cost cost_of(const Group& group);
 
 }  // namespace cairn

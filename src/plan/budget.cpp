@@ -37,7 +37,7 @@ void PlanBudget::remove(const Program* program) {
 
 void PlanBudget::make_room() {
   while (used() > most_) {
-    std::shared_ptr<const Plan> gone;  // outlives the lock: programs inside it remove themselves
+    std::shared_ptr<const Plan> gone;  // destroyed after the lock is released: its programs call remove(), which locks
     const ShieldedLock lock(mutex_);
     uint64_t last = 0;
     for (const Program* program : programs_) last = std::max(last, program->last_use());

@@ -1,4 +1,4 @@
-// How much memory the plans of a model take, and the contexts of their runs: above the bound, what was used longest ago goes.
+// Bounds the memory of a model's plans and of their contexts: above the bound, the least recently used ones are freed.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@ class PlanBudget {
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   void take(size_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  /// A number above all that were given out before.
+  /// The next time stamp: larger than all before.
   uint64_t now() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   void add(const Program* program);
   void remove(const Program* program);
-  /// Frees idle contexts and plans, those used longest ago first, until the bound holds. What runs, and the plan that
-  /// was used last with one context, stay.
+  /// Frees idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept, and
+  /// so is the most recently used plan with one context.
   void make_room();
 
  private:

@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kHugePage = 2 << 20;
 
-// Host arenas are touched here once, so that runs meet no page fault; as many huge pages as they fill begin them.
+// Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the part
+// of it that fills whole ones.
 void* make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return space.allocate(bytes);
   const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
@@ -131,7 +132,7 @@ void ContextPool::release(std::unique_ptr<Context> context) {
 }
 
 void ContextPool::drop_idle(size_t left) {
-  std::vector<std::unique_ptr<Context>> gone;  // freed without the lock
+  std::vector<std::unique_ptr<Context>> gone;  // freed after the lock is released
   const ShieldedLock lock(mutex_);
   for (; idle_.size() > left; idle_.pop_back()) {
     budget_->give_back(idle_.back()->bytes());

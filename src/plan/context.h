@@ -1,5 +1,5 @@
-// The memory of one run: arenas, host objects, and the resolved argument pointers of every step. Contexts are pooled
-// per plan; a run borrows one, so that concurrent runs never share memory.
+// The memory of one run: arenas, host objects, and the argument pointers of every step. Contexts are pooled per plan; each
+// run takes one, so that concurrent runs never share memory.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace cairn {
 
 class Context {
  public:
-  /// `arena`: memory of the plan around this one, where it runs; else the context allocates its own.
+  /// `arena`: memory in the enclosing plan's arena for the plan of a region; null: the context allocates its own.
   explicit Context(const Plan& plan, void* arena = nullptr);
   ~Context();
   Context(const Context&) = delete;
@@ -22,12 +22,12 @@ class Context {
   void bind_input(size_t index, const void* data) { bind(inputs_[index], const_cast<void*>(data)); }
   void bind_output(size_t index, void* data) { bind(outputs_[index], data); }
   void* const* arguments(const PlannedStep& step) const { return arguments_.data() + step.first_argument; }
-  /// Where buffer i is: memory of its space, or a HostValue*.
+  /// The address of buffer i: memory of its space, or a HostValue*.
   void* buffer(size_t i) const { return pointers_[i]; }
   void* const* buffers() const { return pointers_.data(); }
-  /// Of body `i` of the step.
+  /// The context of body `i` of the step.
   Context& inner(const PlannedStep& step, size_t i) const { return *inner_[step.first_inner + i]; }
-  /// About, of all that it holds.
+  /// The approximate size of everything that the context holds.
   size_t bytes() const;
 
  private:
@@ -38,7 +38,7 @@ class Context {
   void bind(Binding& binding, void* data);
 
   const Plan& plan_;
-  std::vector<std::pair<MemorySpace*, void*>> arenas_;  // its own
+  std::vector<std::pair<MemorySpace*, void*>> arenas_;  // owned by this context
   std::vector<HostValue> objects_;
   std::vector<void*> pointers_;   // per buffer
   std::vector<void*> arguments_;  // per step: inputs, then outputs
@@ -48,16 +48,16 @@ class Context {
 
 class ContextPool {
  public:
-  /// `plan_bytes` count with the contexts' against the budget.
+  /// `plan_bytes` and the contexts' bytes both count against the budget.
   ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes);
   ~ContextPool();
-  /// An idle context, or a new one; give it back with release(). That of the first run is not kept: what runs once, like
-  /// the initialisation of variables, holds no memory afterwards.
+  /// An idle context, or a new one; return it with release(). The context of the first run is not kept, so that functions
+  /// which run once, such as the initialisation of variables, hold no memory afterwards.
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
-  /// Frees idle contexts until so many are left.
+  /// Frees idle contexts until at most `left` remain.
   void drop_idle(size_t left);
-  /// Notes a use of the plan; the number of the last one.
+  /// Records a use of the plan; last_use() is the time stamp of the latest one.
   void touch() { last_use_.store(budget_->now(), std::memory_order_relaxed); }
   uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
   /// A number that no other plan of this process has.

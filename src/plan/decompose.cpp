@@ -12,11 +12,11 @@ namespace cairn {
 
 namespace {
 
-constexpr int kDeepest = 4;  // decompositions inside decompositions
+constexpr int kDeepest = 4;  // nested decompositions
 
 bool is_narrow(const Type& type) { return type.is_tensor() && type.dtype.is_float() && type.dtype.bits < 32; }
 
-/// Whether the op has the same meaning on f32 elements in place of narrower floats.
+/// Whether the node's op can be computed on f32 instead of narrower floats.
 bool can_widen(const Node& node) {
   const bool narrow =
       std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return is_narrow(x->type); });
@@ -38,8 +38,8 @@ std::vector<Value*> widen(Builder& builder, const Node& node) {
   return results;
 }
 
-/// What stands for a node: the op on f32 for narrower floats, so that nothing is rounded between, else its decomposition.
-/// `block.results` are the results of the node.
+/// The replacement of a node: for narrow floats the op on f32, so that no intermediate result is rounded, else its
+/// decomposition. `block.results` replace the results of the node.
 Block parts_of(const Module& module, const Node& node) {
   Block block;
   Builder builder(block);
@@ -53,7 +53,7 @@ Block parts_of(const Module& module, const Node& node) {
   return block;
 }
 
-/// Where a user gives a kernel as well, that is what is meant.
+/// Whether parts_of() has a replacement. The kernel of a user's operator is preferred to its decomposition.
 bool has_parts(const Node& node) {
   return (node.op->decompose && !(node.op->user && node.op->reference)) || can_widen(node);
 }
@@ -111,7 +111,7 @@ class Decomposer {
     return std::any_of(fast_.begin(), fast_.end(), [&](const Engine* engine) { return !engine->refuses(group); });
   }
 
-  /// Whether the fast engines take all that the node is decomposed into.
+  /// Whether the fast engines take all nodes of the node's decomposition.
   bool pays(const Node& node, int depth) const {
     if (fast_.empty() || depth == kDeepest || !all_static(node)) return false;
     const Block parts = parts_of(module_, node);
@@ -131,7 +131,7 @@ class Decomposer {
   Block& block_;
   const std::vector<const Engine*> fast_;
   const Engine& last_;
-  std::unordered_map<const Node*, bool> refused_;  // by the fast engines; by the last one as well?
+  std::unordered_map<const Node*, bool> refused_;  // nodes that the fast engines refuse; true: so does the last one
   std::unordered_map<const Value*, Value*> replaced_;
   std::vector<std::unique_ptr<Node>> gone_;
 };

@@ -1,4 +1,4 @@
-// Engines propose groups, best engine first; what nobody grouped is taken node by node; then all are ordered.
+// Engines propose groups, best engine first; the remaining nodes become items one by one; then all items are scheduled.
 #include "plan/items.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 bool is_constant(const Node& node) { return node.op->inputs.empty() && constant_of(node.result()); }
 
-// Program order where data flow allows: an item is ready when its inputs are made; among ready ones those that update a
-// param or make nothing but results go first, so that no gradient is kept, then the earliest last node.
+// Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or yield
+// only results of the function go first, so that the live ranges of gradients are short; the others follow program order.
 class Order {
  public:
   Order(const Function& function, Items& items)
@@ -27,7 +27,7 @@ class Order {
       if (followers_[i].empty() && !items.list[i].group.inputs.empty()) first_[i] = true;
   }
 
-  /// Puts the items in order; false when some wait for each other.
+  /// Sorts the items; false when some form a cycle.
   bool sort() {
     auto later = [&](size_t a, size_t b) { return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b); };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
@@ -83,7 +83,7 @@ class Order {
       }
   }
 
-  // Effects keep their order.
+  // Nodes with side effects keep their order.
   void follow_effects() {
     for (const auto& node : function_.body.nodes) {
       auto item = item_of_.find(node.get());
@@ -93,8 +93,8 @@ class Order {
     }
   }
 
-  // Who makes the new content of a param runs after all who read the old one, unless one of those needs the new one; and
-  // after what may stop the run.
+  // The item that computes the new content of a param runs after all items that read the old content, unless one of these
+  // depends on the new content. It also runs after earlier nodes with side effects, which may stop the run.
   void follow_readers() {
     const Block& body = function_.body;
     for (auto [result, param] : function_.updates) {
@@ -185,7 +185,7 @@ class Chooser {
     fail(ErrorKind::unsupported, where(module_, node), "no engine takes {}: {}", node.op->name, refusals);
   }
 
-  // A group that would need to stand in two places at once.
+  // Splits groups that cannot be scheduled: some node outside depends on a part of the group and the group on that node.
   void dissolve(const Order& order) {
     const size_t before = dissolved_.size();
     for (size_t i = 0; i < items_.list.size(); ++i)

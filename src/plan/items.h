@@ -1,4 +1,4 @@
-// Items: what a plan runs as one, chosen by the engines and put into an order.
+// Items: the units that a plan runs, chosen by the engines and put into an order.
 #pragma once
 
 #include <unordered_map>
@@ -11,21 +11,21 @@ namespace cairn {
 
 /// A group for an engine, or a control node.
 struct Item {
-  const Engine* engine = nullptr;  // null: control
+  const Engine* engine = nullptr;  // null: a control node
   Group group;
 };
 
 /// The items of a function in the order in which they run.
 struct Items {
   std::vector<Item> list;
-  std::unordered_set<const Node*> nodes;  // of all items; constants, and views that no engine took, are in none
+  std::unordered_set<const Node*> nodes;  // of all items; constants, and views that no engine took, belong to no item
   std::unordered_map<const Value*, std::vector<size_t>> readers;  // param -> items that read it, through views as well
 };
 
-/// Whether the result is its input's memory under other dims.
+/// Whether the result aliases its input, with other dims.
 bool is_view(const Node& node);
 
-/// Throws Error unsupported, at the node, with each engine's reason when none takes it.
+/// Throws Error unsupported, at the node, with each engine's reason when no engine takes a node.
 Items make_items(const Module& module, const Function& function, const Uses& uses, const PlanOptions& options);
 
 }  // namespace cairn

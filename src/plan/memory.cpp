@@ -14,14 +14,14 @@ size_t most_live(const std::vector<Buffer*>& buffers) {
     events.emplace_back(buffer->first, static_cast<int64_t>(aligned(buffer->bytes)));
     events.emplace_back(buffer->last + 1, -static_cast<int64_t>(aligned(buffer->bytes)));
   }
-  std::sort(events.begin(), events.end());  // releases of a step come before its allocations
+  std::sort(events.begin(), events.end());  // at equal steps, releases sort before allocations
   int64_t live = 0, most = 0;
   for (auto [step, change] : events) most = std::max(most, live += change);
   return static_cast<size_t>(most);
 }
 
-// Places that are taken, by time: a buffer is noted in every stretch of steps that it lives in, so that another one looks at
-// its neighbours in time and not at all buffers.
+// The offsets that are in use, indexed by time: a buffer is entered in every stretch of steps that its live range touches, so
+// that a lookup visits only buffers with nearby live ranges.
 class TakenPlaces {
  public:
   using Place = std::pair<size_t, size_t>;  // from, to
@@ -30,13 +30,13 @@ class TakenPlaces {
   void add(const Buffer& buffer) {
     for (size_t i = buffer.first / kStretch; i <= buffer.last / kStretch; ++i) stretches_[i].push_back(&buffer);
   }
-  /// Those of buffers that live at the same time, in order; valid until the next call.
+  /// The sorted offsets of the buffers whose live ranges overlap that of `buffer`; valid until the next call.
   const std::vector<Place>& beside(const Buffer& buffer) {
     found_.clear();
     for (size_t i = buffer.first / kStretch; i <= buffer.last / kStretch; ++i)
       for (const Buffer* other : stretches_[i]) {
         if (other->last < buffer.first || buffer.last < other->first) continue;
-        if (std::max<size_t>(other->first, buffer.first) / kStretch == i)  // the first that both live in
+        if (std::max<size_t>(other->first, buffer.first) / kStretch == i)  // the first stretch that both touch
           found_.emplace_back(other->offset, other->offset + aligned(other->bytes));
       }
     std::sort(found_.begin(), found_.end());
@@ -49,7 +49,7 @@ class TakenPlaces {
   std::vector<Place> found_;
 };
 
-// In this order, each buffer into the tightest gap that its neighbours in time leave.
+// Places the buffers in this order, each into the smallest gap between buffers with overlapping live ranges.
 size_t place_in_order(const std::vector<Buffer*>& order) {
   size_t end = 0, steps = 0;
   for (const Buffer* buffer : order) steps = std::max<size_t>(steps, buffer->last);
@@ -82,7 +82,7 @@ Placement place(std::vector<Buffer*> buffers, bool reuse) {
     }
     return result;
   }
-  // By size is best on nearly every graph; by area and by first use win on some, and all three are cheap.
+  // Ordering by size is best for nearly all graphs; by area and by first use win for some, and all three are cheap.
   using Order = bool (*)(const Buffer*, const Buffer*);
   const Order orders[] = {
       [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; },

@@ -1,4 +1,4 @@
-// Placement of arena buffers: largest first, each into the smallest gap among buffers needed at the same time.
+// Placement of arena buffers: largest first, each into the smallest gap between buffers with overlapping live ranges.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@ namespace cairn {
 
 struct Placement {
   size_t bytes = 0;       // size of the arena
-  size_t live_bytes = 0;  // largest sum of buffers needed at one step
+  size_t live_bytes = 0;  // largest sum of live buffers at any step
 };
 
-/// Sets the offsets (64-byte aligned) of these arena buffers. Without reuse every buffer has its own place.
+/// Sets the offsets (64-byte aligned) of these arena buffers. Without `reuse` no two buffers overlap.
 Placement place(std::vector<Buffer*> buffers, bool reuse);
 
 }  // namespace cairn

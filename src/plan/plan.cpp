@@ -1,4 +1,4 @@
-// The planner: cuts the segment, makes a step of each item, assigns buffers.
+// The planner: cuts off the segment, makes a step of each item, assigns buffers.
 #include "plan/plan.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace {
 
 bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape.known(); }
 
-// Moves what depends on dims born here into a function of its own; nothing when there is none. Afterwards the results
-// of `function` are the inputs of the rest.
+// Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are none.
+// Afterwards the results of `function` are the inputs of the rest.
 std::unique_ptr<Function> cut_rest(Function& function) {
-  std::unordered_set<const Value*> late;  // dynamic here, or made by a late node
+  std::unordered_set<const Value*> late;  // values with dynamic dims, and results of nodes that use late values
   std::vector<std::unique_ptr<Node>> early, rest_nodes;
   for (auto& node : function.body.nodes) {
     bool is_late = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return late.count(v); });
@@ -96,7 +96,7 @@ class Planner {
   }
 
  private:
-  // About: what nodes and steps take on average, and elements that were computed for these dims.
+  // The plan's approximate size: averages per node and step, plus the constants that were folded for these dims.
   size_t own_bytes() const {
     constexpr size_t kNode = 1024, kStep = 1024, kBuffer = 256;
     size_t bytes = body_->nodes.size() * kNode + plan_->steps.size() * kStep + plan_->buffers.size() * kBuffer;
@@ -123,7 +123,7 @@ class Planner {
 
   static size_t bytes_of(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
 
-  // The buffer of a value in the space where it was made, created at its first mention.
+  // The buffer of a value in the memory space where it is computed; created at the first call.
   size_t buffer_of(const Value* value, MemorySpace* space = &host_memory()) {
     value = root(value);
     auto found = buffer_.find(value);
@@ -147,8 +147,8 @@ class Planner {
     return buffer_[value] = add_buffer(std::move(buffer));
   }
 
-  // Results made by a step on the host go straight into the caller's memory. An update's memory is that of its param,
-  // which nobody may need after the step.
+  // Chooses the results that steps on the host write directly to the caller's memory. The memory of an updated state is that
+  // of its param: the result goes there directly only if no later step reads the param.
   void make_outputs() {
     for (auto [result, param] : plan_->function->updates) replaces_[result] = body_->params[param].get();
     if (has_rest_) return;
@@ -175,15 +175,15 @@ class Planner {
     return true;
   }
 
-  // What a step changes in place in a result's memory is made there already, unless it is the memory of a param that
-  // somebody reads in between.
+  // If a step updates its operand in place to give a result, the operand is computed in the result's buffer as well, unless
+  // that buffer is a param's that another step still reads.
   void start_in_outputs() {
     std::unordered_map<const Value*, size_t> maker;
     for (size_t i = 0; i < items_.list.size(); ++i)
       for (const Value* output : items_.list[i].group.outputs) maker[output] = i;
     for (size_t i = items_.list.size(); i-- > 0;) {
       const Group& group = items_.list[i].group;
-      const OpDef& op = *group.last().op;  // element-wise ones are made together
+      const OpDef& op = *group.last().op;  // element-wise ops are fused instead
       if (group.nodes.size() != 1 || !op.has(kInPlace) || op.has(kElementwise) || group.outputs.size() != 1) continue;
       auto direct = direct_.find(group.outputs[0]);
       const Value* start = group.last().inputs[0];
@@ -199,15 +199,15 @@ class Planner {
     }
   }
 
-  // The step that makes a param's new content reads the old one as well, or what begins in the result's memory: in place
-  // only where the step can.
+  // The step of a direct result may also read from that result's buffer (the param's old content, or an operand placed there
+  // by start_in_outputs). If the step cannot work in place, the result gets a buffer of its own and is copied at the end.
   void keep_apart(const Group& group, const PlannedStep& step) {
     for (const Value* output : group.outputs) {
       auto direct = direct_.find(root(output));
       if (direct == direct_.end()) continue;
       auto replaced = replaces_.find(direct->second);
       std::vector<size_t> same;
-      std::optional<size_t> begun;  // the buffer
+      std::optional<size_t> begun;  // the operand's buffer, if start_in_outputs placed it in the result's
       for (size_t j = 0; j < group.inputs.size(); ++j) {
         const Buffer& buffer = plan_->buffers[step.inputs[j]];
         const bool begins = buffer.kind == Buffer::Kind::output && buffer.index == direct->second;
@@ -249,7 +249,7 @@ class Planner {
 
   void touch(size_t buffer) { plan_->buffers[buffer].last = plan_->steps.size(); }
 
-  // The value's bytes in `space`, copied there once.
+  // The buffer of the value in `space`; adds a copy step when the value is in another space.
   size_t in_space(const Value* value, MemorySpace* space) {
     size_t home = buffer_of(value);
     if (is_host_object(value->type) || plan_->buffers[home].space == space) return home;
@@ -296,7 +296,7 @@ class Planner {
     plan_->steps.push_back(std::move(step));
   }
 
-  // Needed during this step alone.
+  // A buffer whose live range is this step.
   size_t scratch_buffer(size_t bytes) {
     Buffer buffer;
     buffer.bytes = bytes;
@@ -304,8 +304,8 @@ class Planner {
     return add_buffer(std::move(buffer));
   }
 
-  // The regions of a step run one after the other, so that they share one arena. Carried values change between the step's
-  // results and their spare buffers.
+  // Allocates the arena of a step's regions, which never run at the same time and share it, and for loops a second buffer
+  // per carried value: iterations alternate between it and the result's buffer.
   void make_room_for_bodies(PlannedStep& step) {
     size_t bytes = 0;
     for (const auto& body : step.bodies)
@@ -327,7 +327,7 @@ class Planner {
     if (!step.scan) step.spare.push_back(scratch_buffer(1));
   }
 
-  // Constants that the step has packed need no plain bytes.
+  // The buffer of input i; a constant that the step has packed needs no plain copy.
   size_t input_buffer(const Step& step, const Group& group, size_t i, MemorySpace* space) {
     const Value* value = group.inputs[i];
     if (step.reads(i) || !constant_of(root(value))) return in_space(value, space);
@@ -343,7 +343,7 @@ class Planner {
     for (const auto& region : step.control->regions) {
       auto function = std::make_unique<Function>();
       function->name = step.control->op->name;
-      std::unordered_map<const Value*, Value*> map;  // clone() copies whole nodes; the region is all we keep of it
+      std::unordered_map<const Value*, Value*> map;  // clone() copies whole nodes; only the region is kept
       for (const Value* input : step.control->inputs) map.emplace(input, nullptr);
       auto copy = clone(*step.control, map);
       function->body = std::move(*copy->regions[static_cast<size_t>(&region - step.control->regions.data())]);
@@ -410,7 +410,7 @@ class Planner {
     return types;
   }
 
-  // Whether the plan needs host memory alone and makes values of exactly these types, none of dims born from data.
+  // Whether the plan needs host memory only and yields exactly these types, without dynamic dims.
   static bool runs_inside(const Plan& body, const std::vector<Type>& types) {
     if (body.rest) return false;
     for (const auto& [space, bytes] : body.arena_bytes)
@@ -437,7 +437,7 @@ class Planner {
     return false;
   }
 
-  // An output takes over the buffer of an input that dies here.
+  // Lets outputs reuse the buffers of inputs whose live range ends at this step, if the step can work in place.
   void share_in_place(const Group& group, const PlannedStep& step) {
     for (const Node* node : group.nodes) done_.insert(node);
     std::vector<size_t> able = step.step->in_place();
@@ -460,7 +460,7 @@ class Planner {
            !needed_later(group.inputs[i], group) && std::count(step.inputs.begin(), step.inputs.end(), shared) == 1;
   }
 
-  // Copies to outputs come last; those that replace a param after those that may read it.
+  // Adds the copies to outputs at the end; copies that overwrite a param follow those that may read it.
   void finish_outputs() {
     const auto& results = body_->results;
     plan_->outputs.resize(results.size());
@@ -473,7 +473,7 @@ class Planner {
     for (size_t buffer : plan_->outputs) touch(buffer);
   }
 
-  // A param that becomes another's content is read before anything is replaced.
+  // When a param becomes the new content of another one, copies it to a temporary before any param is overwritten.
   void set_params_aside() {
     for (auto [i, param] : replaces_) {
       const Value* value = root(body_->results[i]);
@@ -540,10 +540,10 @@ class Planner {
   std::unordered_set<const Node*> done_;
   std::unordered_map<const Value*, const Value*> root_;
   std::unordered_map<const Value*, size_t> buffer_;
-  std::unordered_map<const Value*, size_t> direct_;  // root of a result -> which output
+  std::unordered_map<const Value*, size_t> direct_;  // value written directly to an output -> that output
   std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
-  std::map<size_t, const Value*> replaces_;  // result -> the param whose content it becomes
-  std::map<size_t, size_t> set_aside_;       // such a result -> the buffer it waits in
+  std::map<size_t, const Value*> replaces_;  // result -> the param whose new content it is
+  std::map<size_t, size_t> set_aside_;       // such a result -> its temporary buffer (set_params_aside)
 };
 
 }  // namespace

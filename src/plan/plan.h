@@ -1,5 +1,5 @@
-// A plan: one function for one set of input dims, resolved to steps over buffers. A segment ends where dims are born
-// from data; what follows is a program of its own, planned when those dims are known.
+// A plan: one function for one set of input dims, lowered to steps over buffers. A plan covers the nodes up to those whose
+// result dims depend on data; the nodes after them form a program of their own, planned when these dims are known.
 #pragma once
 
 #include <list>
@@ -20,7 +20,7 @@ namespace cairn {
 
 using Dims = std::vector<int64_t>;
 
-/// What a plan is made with: engines best first (the last takes every op), and how wide.
+/// The options of planning: the engines, best first (the last one takes every op), the number of threads and others.
 struct PlanOptions {
   std::vector<const Engine*> engines;
   int threads = 1;
@@ -32,12 +32,12 @@ struct Buffer {
   enum class Kind : uint8_t { input, output, constant, arena, object };
   Kind kind = Kind::arena;
   const Value* value = nullptr;  // in the plan's function; null for workspaces
-  size_t index = 0;              // input, output: which; object: which HostValue of the context
+  size_t index = 0;              // the number of the input or output; for an object, of the context's HostValue
   Tensor constant;
   MemorySpace* space = &host_memory();
-  size_t offset = 0;  // arena
+  size_t offset = 0;  // in the arena
   size_t bytes = 0;
-  size_t first = 0, last = 0;  // steps between which the bytes are needed, both included
+  size_t first = 0, last = 0;  // live range in steps, both included
 };
 
 class Program;
@@ -48,19 +48,20 @@ struct PlannedStep {
   const Engine* engine = nullptr;
   std::unique_ptr<Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
-  std::vector<std::unique_ptr<Program>> programs;  // control: one per region, or the callee
-  /// `if`, `while` with static types: the plans of the regions, which run in this step's workspace. Else empty: planned at run time.
+  std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
+  /// For `if` and `while` with static types: the plans of the regions, whose arena is this step's workspace. Empty when they
+  /// are planned at run time.
   std::vector<std::shared_ptr<const Plan>> bodies;
   std::vector<size_t>
       spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
   std::optional<Scan> scan;  // rows in bytes
   Group group;
-  std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (control: the node's) values
+  std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (or the control node's) values
   std::optional<size_t> workspace;      // buffer
   std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
   Cost cost;
-  size_t first_argument = 0;  // of inputs, then outputs, in the context's argument list
-  size_t first_inner = 0;     // of the bodies, in the context's list of inner contexts
+  size_t first_argument = 0;  // index in the context's argument list, where inputs and then outputs follow
+  size_t first_inner = 0;     // index in the context's list of inner contexts, where those of the bodies follow
 };
 
 struct Plan {
@@ -70,14 +71,14 @@ struct Plan {
   std::vector<PlannedStep> steps;
   std::vector<size_t> outputs;    // buffer of each function result; with `rest`: of each of its inputs
   std::vector<Dims> output_dims;  // of results with static dims, else empty
-  std::unique_ptr<Program> rest;  // what follows when dims were born; its results are the function's
+  std::unique_ptr<Program> rest;  // the nodes that depend on dynamic dims, if any; its results are the function's
   std::map<MemorySpace*, size_t> arena_bytes;
-  size_t live_bytes = 0;  // largest sum of host buffers needed at one step: the lower bound of the host arena
-  size_t objects = 0;     // HostValues of a context
-  double flops = 0;       // of all steps, loops and branches left out
-  size_t own_bytes = 0;   // about, of the plan itself and the code generated for it
+  size_t live_bytes = 0;  // largest sum of live host buffers at any step: a lower bound for the host arena
+  size_t objects = 0;     // number of HostValues in a context
+  double flops = 0;       // of all steps, without loops and branches
+  size_t own_bytes = 0;   // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
-  /// Hash of all kernels and types: same id, same bits.
+  /// Hash of all kernels and types: plans with equal ids give equal bits.
   std::string id() const;
 };
 
@@ -87,19 +88,20 @@ class Program {
   Program(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
           Packer& packer);
   ~Program();
-  /// The plan for these dims (one list per param; empty for non-tensors), made when it is the first time.
+  /// The plan for these dims (one list per param; empty for non-tensors); made at the first call. Throws as specialise() does,
+  /// and Error unsupported when no engine takes a node.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
   /// The plan whose dims `same` accepts, or null; allocates nothing.
   std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same) const;
   const Function& function() const { return *function_; }
   const Module& module() const { return *module_; }
 
-  /// For the budget. When the plans were used last: the latest; the earliest of those that nobody runs, if any.
+  /// For the budget: the latest time stamp of use among the plans, and the earliest among those that are not running.
   uint64_t last_use() const;
   std::optional<uint64_t> oldest_use() const;
-  /// Of the plan used at `last` all but one.
+  /// Frees all idle contexts, except one of the plan used at `last`.
   void drop_idle_contexts(uint64_t last) const;
-  /// The plan that was used last then is kept no longer; null when it has been used since.
+  /// Removes the plan whose last use has this time stamp, and returns it; null when it has been used since.
   std::shared_ptr<const Plan> forget(uint64_t use) const;
 
  private:
@@ -108,14 +110,15 @@ class Program {
   PlanOptions options_;
   Packer* packer_;
   mutable std::shared_mutex mutex_;
-  mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // newest first
+  mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // most recently made first
 };
 
-/// Plans one function whose params are static (or host objects). `function` becomes the plan's.
+/// Plans a function whose params are static (or host objects). The plan owns `function`. Throws Error unsupported when no
+/// engine takes a node.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer);
 
-/// A copy of the function for these input dims: types inferred again with numbers, shape computations folded.
+/// A copy of the function for these input dims, with types inferred again and shape computations folded.
 /// Throws Error invalid_argument when the dims do not fit the declared input types, invalid_model when an op refuses.
 std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims);
 

@@ -10,7 +10,7 @@ namespace cairn {
 namespace {
 
 constexpr size_t kMostPlans =
-    64;  // per program, which looks through all of them; the least recently used one goes first
+    64;  // per program, since a lookup is linear; the least recently used one is dropped first
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
   };
   if (auto plan = find(same)) return plan;
   auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_);
-  std::shared_ptr<const Plan> gone;  // outlives the lock
+  std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
     for (const auto& [key, other] : plans_)

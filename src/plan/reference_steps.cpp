@@ -15,7 +15,7 @@ namespace cairn {
 
 namespace {
 
-// Orders of magnitude: what a core does in a second by a fast kernel, and by a plain loop.
+// Orders of magnitude of what a core does in a second (FLOPs, bytes), in a fast kernel and in a plain loop.
 constexpr Cost kFast{2e10, 8e9}, kPlain{3e8, 6e8};
 constexpr double kStepSeconds = 1e-6, kShare = 0.05, kWorthALine = 2e-4;
 
@@ -23,13 +23,13 @@ double seconds_of(const Cost& cost, const Cost& rate) {
   return kStepSeconds + cost.flops / rate.flops + cost.bytes / rate.bytes;
 }
 
-/// Operators of users are not counted: no engine has another kernel of them.
+/// Whether the group falls to the reference engine. Operators from users do not count: no engine has another kernel.
 bool is_reference(const Engine* engine, const Group& group, const PlanOptions& options) {
   return options.engines.size() > 1 && engine == options.engines.back() && !group.nodes.empty() &&
          !group.last().op->user;
 }
 
-/// What kernels of this kind of operator say; without one, that there is none.
+/// The refusals of the engine's kernels for this kind of operator; if it has none, a sentence that says so.
 std::string reason_of(const Engine& engine, const Group& group) {
   std::string text;
   std::set<std::string> known;
@@ -171,7 +171,7 @@ void tell_reference_steps(const Plan& plan, const Module& module, const PlanOpti
   const ShieldedLock lock(mutex);
   if (file && *file) add_to_file(file, share.steps);
   if (!worth) return;
-  // Those that count, each operator once.
+  // The steps worth a line, each operator once.
   std::string text;
   for (const ReferenceStep& step : share.steps)
     if (step.seconds >= 0.1 * slow && told.insert(step.op).second) text += (text.empty() ? " " : ", ") + line_of(step);

@@ -9,11 +9,11 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kFewest = 1 << 14;  // elements: fewer stay in a cache
-constexpr size_t kLongest = 3;        // nodes to repeat for one result
-constexpr size_t kVisits = 100;       // nodes looked at in all, for each node of the block
+constexpr int64_t kFewest = 1 << 14;  // elements; a smaller tensor stays in a cache
+constexpr size_t kLongest = 3;        // most nodes to repeat for one result
+constexpr size_t kVisits = 100;       // bound of the search: nodes visited in all, per node of the block
 
-/// Nodes that hardly count beside the memory they read. Transcendental functions would.
+/// Whether the node's arithmetic costs little compared with reading its operands (unlike transcendental functions).
 bool is_cheap(const Node& node) {
   constexpr std::string_view kCheap[] = {"add", "sub", "mul", "neg", "square"};
   return std::any_of(std::begin(kCheap), std::end(kCheap), [&](std::string_view name) { return node.is(name); });
@@ -55,14 +55,14 @@ class Repeater {
            node.result()->type.shape == other.result()->type.shape;
   }
 
-  /// The step of the product makes such an addition, if what it adds is there already.
+  /// Whether the node adds to a contraction's result: the contraction's epilogue may take it if the other operand is kept.
   static bool adds_to_product(const Node& node) {
     return node.is("add") && std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* input) {
              return input->producer && input->producer->op->has(kContraction);
            });
   }
 
-  // Users that one step could compute together with the node stay its users; the others get copies.
+  // Users that can be fused with the node keep using it; the late ones get a copy of it.
   void consider(const Node& node) {
     const auto& users = uses_.users(node.result());
     std::vector<const Node*> late, copied;
@@ -72,13 +72,13 @@ class Repeater {
     if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
   }
 
-  /// Users that need the node also by way of others, which no step computes together with it, or that only such users
-  /// need; where the first of these others stands.
+  /// Collects the late users: those that also depend on the node through other nodes which cannot be fused with it, and those
+  /// whose result only such users need. Returns the position of the first of these other nodes.
   size_t find_late(const Node& node, const std::vector<const Node*>& users, std::vector<const Node*>& late) {
     size_t last = position_.at(users.back());
     for (const Node* user : users)
       for (const Node* next : uses_.users(user->result())) last = std::max(last, position_.at(next));
-    std::unordered_map<const Node*, bool> behind{{&node, false}};  // what needs the node: by way of others?
+    std::unordered_map<const Node*, bool> behind{{&node, false}};  // nodes that depend on it; true: through such others
     size_t parting = last;
     for (size_t place = position_.at(&node) + 1; place <= last && visits_ > 0; ++place, --visits_) {
       const Node& at = *block_.nodes[place];
@@ -105,7 +105,7 @@ class Repeater {
     return parting;
   }
 
-  /// Whether all that the node is computed from is used behind the position, once those in `copied` are repeated too.
+  /// Whether all operands of the node are still live after the position, if the nodes in `copied` are repeated with it.
   bool is_kept(const Node& node, size_t position, std::vector<const Node*>& copied) const {
     copied.assign(1, &node);
     for (size_t i = 0; i < copied.size(); ++i)
@@ -144,7 +144,7 @@ class Repeater {
   Uses uses_;
   std::unordered_map<const Node*, size_t> position_;
   std::unordered_map<const Value*, size_t> last_use_;                             // by root
-  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // by the node they stand before
+  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node to put them before
   size_t visits_ = 0;
 };
 

@@ -1,12 +1,12 @@
-// A result that is used again much later, in a training step's way back say, need not be kept where it costs little to
-// compute it again from what is kept anyway.
+// Rematerialisation: a cheap result that is used again much later (for instance in a training step's backward pass) is
+// computed again from values that are live anyway, instead of being kept.
 #pragma once
 
 #include "ir/module.h"
 
 namespace cairn {
 
-/// Large sums and products used both near the node and behind others that need them get copies before these users.
+/// Inserts copies of large cheap element-wise nodes before users that run much later.
 void repeat_cheap(Block& block);
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// One function for one set of input dims.
+// Specialises a function to one set of input dims.
 #include "passes/pipeline.h"
 #include "plan/plan.h"
 #include "plan/repeat_cheap.h"

@@ -7,7 +7,7 @@ namespace cairn {
 
 namespace {
 
-// Steps see addresses of the other space shifted by one bit; only this engine knows how to undo it.
+// Addresses of the remote memory space have one bit flipped, so that only this engine can use them.
 void* shifted(const void* data) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) ^ (uintptr_t{1} << 62));
 }
@@ -70,7 +70,7 @@ class ReferenceStep final : public Step {
     if (!target) return;
     if (is_host_object(type)) {
       *static_cast<HostValue*>(target) = std::move(result);
-    } else if (result.tensor.data() != address(target)) {  // a kernel that allocates even what is static
+    } else if (result.tensor.data() != address(target)) {  // the kernel replaced the preallocated result
       CHECK(result.tensor.type() == type, "{} made {}", kernel(), to_string(result.tensor.type()));
       std::memcpy(address(target), result.tensor.data(), result.tensor.bytes());
     }

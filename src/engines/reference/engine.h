@@ -1,4 +1,4 @@
-// The engine that takes every op: one step a node, running the row's reference kernel on the calling thread.
+// The engine that takes every op: each node is a step that runs the row's reference kernel on the calling thread.
 #pragma once
 
 #include "engine/engine.h"
@@ -7,8 +7,8 @@ namespace cairn {
 
 const Engine& reference_engine();
 
-/// The reference kernels behind a memory space of their own whose addresses are not host addresses: proves that plans
-/// never touch a device buffer directly.
+/// The reference kernels with a memory space whose addresses are not valid on the host: a test that plans never access a
+/// device buffer directly.
 const Engine& remote_engine();
 
 }  // namespace cairn
