@@ -12,10 +12,10 @@ namespace cairn {
 
 namespace {
 
-/// A tensor of [batch, heads, rows, columns] inside another.
+/// A strided view [batch, heads, rows, columns] of a tensor.
 struct View {
   const Value* base = nullptr;
-  Dims dims, strides;  // 4 each; strides 0 where a dim is 1 and is repeated
+  Dims dims, strides;  // 4 each; a batch or head dim of 1 has stride 0
 };
 
 struct Attention {
@@ -25,7 +25,7 @@ struct Attention {
   float scale = 1;
 };
 
-/// The value's producer, when it makes the value for the attention alone.
+/// The value's producer if it may join the group and the value has a single use; else null.
 const Node* own_producer(const Value* value, const Surroundings& around) {
   const Node* producer = value->producer;
   return producer && around.joins(producer) && around.sole_user(value) ? producer : nullptr;
@@ -65,7 +65,7 @@ std::optional<View> view_of(const Value* value, Attention& attention, const Surr
   return view;
 }
 
-// Scale and mask between the scores and the softmax; answers the scores.
+// Recognises scale and mask between the scores and the softmax; returns the scores.
 const Value* through_scale(const Value* x, Attention& attention, const Surroundings& around) {
   for (const Node* node = own_producer(x, around); node && node->inputs.size() == 2; node = own_producer(x, around)) {
     const bool divides = node->is("div");
@@ -142,7 +142,7 @@ std::optional<Attention> match(const Node& softmax, const Surroundings& around) 
   return fits(a) ? std::optional(a) : std::nullopt;
 }
 
-/// Work is cut into blocks of rows of one head, each of which packs that head's k and v for itself.
+/// The unit of work is a block of rows of one head; each unit packs that head's k and v for itself.
 class AttentionStep final : public Step {
  public:
   AttentionStep(const Group& group, Attention a, MakeContext& context) : a_(std::move(a)), workers_(context.threads) {
@@ -195,7 +195,7 @@ class AttentionStep final : public Step {
   bool reads(size_t i) const override { return i == q_ || i == k_ || i == v_ || i == mask_; }
 
  private:
-  static constexpr int64_t kScores = 64 << 10;  // of a piece: they stay in the second-level cache
+  static constexpr int64_t kScores = 64 << 10;  // scores of a unit of work, which stay in the second-level cache
   static size_t lines(size_t floats) { return (floats + 15) / 16 * 16; }
 
   void piece(const StepArgs& args, int64_t index, float* scratch) const {
@@ -228,7 +228,7 @@ class AttentionStep final : public Step {
   size_t q_, k_, v_, mask_ = SIZE_MAX;
   int64_t rows_, keys_, block_, blocks_;
   Dims mask_strides_;
-  std::vector<Conv> scores_, results_;  // of whole blocks and of the last
+  std::vector<Conv> scores_, results_;  // for whole blocks and for the last block
   size_t packed_k_, packed_v_, scratch_;
   std::vector<float> zeros_;
 };

@@ -22,7 +22,7 @@ bool is_zero(const Value* value) {
   return constant && constant->dtype() == kF32 && constant->count() == 1 && constant->values<float>()[0] == 0;
 }
 
-// The gradient that a batch_norm_gradient starts from, and what gates it or null.
+// A batch_norm_gradient, its incoming gradient, and the operand of the relu that gates it (or null).
 struct Gated {
   const Node* node = nullptr;
   const Value *dy = nullptr, *gate = nullptr;
@@ -36,7 +36,8 @@ std::optional<Gated> read_gradient(const Group& group) {
   return Gated{&node, select->inputs[1], select->inputs[0]->producer->inputs[0]};
 }
 
-// Inputs whose places an output may take: read at the very element that is written. One row could be a vector's place.
+// Inputs that an output may overwrite, since each element is read where it is written. Not with one position per channel:
+// then a vector of parameters has the same size.
 std::vector<size_t> aligned(const ChannelPlanes& planes, std::vector<size_t> inputs) {
   return planes.outer * planes.inner > 1 ? inputs : std::vector<size_t>{};
 }
@@ -62,7 +63,7 @@ Refusal refuses_normalisation(const Group& group, const std::optional<Contractio
   return has_elements(extended->node->inputs[0]) ? Refusal() : "has no elements";
 }
 
-// The y that takes the place of x or of what is added to it.
+// Options that let y overwrite x or the residual.
 CallOptions in_place_of(const ChannelPlanes& planes, size_t x, size_t residual, size_t workspace) {
   std::vector<size_t> places = residual != x ? std::vector<size_t>{residual, x} : std::vector<size_t>{x};
   return {.in_place = aligned(planes, places), .workspace = workspace};

@@ -10,12 +10,13 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kMostParts = 64;  // of the rows; their sums are added in order, so that workers change no bits
-constexpr int64_t kShiftRows = 16;  // whose mean is near enough to the part's to take squares around it
+constexpr int64_t kMostParts = 64;  // parts of the rows; their sums are added in order, so bits do not depend on threads
+constexpr int64_t kShiftRows = 16;  // rows whose mean approximates that of the part, as the shift for its squares
 
 int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 
-// Mean and sum of squared distances from it, of each channel over some rows, read once: sums around a rough mean.
+// For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences from an
+// approximate mean.
 CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
                               float* __restrict sum, float* __restrict squares) {
   const int64_t first = std::min(rows, kShiftRows);
@@ -41,7 +42,7 @@ CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x
     }
   for (int64_t i = 0; i < c; ++i) {
     const float shift = sum[i] / static_cast<float>(rows), around = squares[i] - sum[i] * shift;
-    if (!std::isfinite(sum[i])) {  // an infinity or NaN: the mean as it comes, nothing around it
+    if (!std::isfinite(sum[i])) {  // an infinity or NaN: the plain mean, and NaN for the squares
       mean[i] = 0;
       for (row = 0; row < rows; ++row) mean[i] += x[row * c + i];
       mean[i] /= static_cast<float>(rows);
@@ -53,7 +54,7 @@ CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x
   }
 }
 
-// y = (x - mean) * factor + offset [+ residual], of rows of c channels each with numbers of its own.
+// y = (x - mean) * factor + offset [+ residual], with mean, factor and offset per channel.
 CAIRN_VECTORISED void normalise(int64_t rows, int64_t c, const BatchNorm& b, int64_t first, const float* factor) {
   const float *mean = b.mean, *offset = b.offset;
   for (int64_t row = first; row < first + rows; ++row) {
@@ -122,7 +123,7 @@ CAIRN_VECTORISED void input_gradient(int64_t rows, int64_t c, const BatchNormGra
   }
 }
 
-// Of one channel's planes: sums of x - middle and of its square.
+// For one channel's planes, the sums of x - middle and of its square.
 CAIRN_VECTORISED void plane_moments(const ChannelPlanes& p, const float* x, float middle, double* sum,
                                     double* squares) {
   for (int64_t o = 0; o < p.outer; ++o) {
@@ -212,7 +213,7 @@ void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
   });
 }
 
-// Channels last.
+// The layout with channels last.
 void normalise_rows(Executor& executor, int64_t rows, int64_t c, BatchNorm b, float* mean, float* variance,
                     float* workspace) {
   const int64_t parts = parts_of(rows);
@@ -258,7 +259,7 @@ void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNo
     b.doffset[i] = static_cast<float>(flat);
     factor[i] = static_cast<float>(static_cast<double>(b.scale[i]) / deviation);
     slope[i] = static_cast<float>(rise / (deviation * deviation * static_cast<double>(rows)));
-    levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // of the first part, which nobody needs now
+    levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // overwrites the first part's, which is no longer needed
   }
   for_parts(executor, rows, parts,
             [&](int64_t, int64_t first, int64_t count) { input_gradient(count, c, b, first, factor, levels, slope); });

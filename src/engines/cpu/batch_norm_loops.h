@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// x [outer, c, inner]: places before and after the channels.
+/// The dims of x seen as [outer, channels, inner].
 struct ChannelPlanes {
   int64_t outer, c, inner;
 };
@@ -23,10 +23,10 @@ struct BatchNorm {
 /// Writes the batch's mean and variance. `workspace`: batch_norm_workspace() bytes.
 void batch_norm_training(Executor& executor, const ChannelPlanes& planes, BatchNorm b, float* mean, float* variance,
                          float* workspace);
-/// With the mean and variance of `b`. `workspace`: a float for each channel.
+/// Uses the mean and variance of `b`. `workspace`: a float for each channel.
 void batch_norm_inference(Executor& executor, const ChannelPlanes& planes, const BatchNorm& b, float* workspace);
 
-/// By x, scale and offset, of the gradient dy where `gate` (may be null) is above 0. dx may be dy, gate or x.
+/// Gradients by x, scale and offset; dy counts only where `gate` (may be null) is above 0. dx may be dy, gate or x.
 struct BatchNormGradient {
   float epsilon = 0;
   const float *dy, *gate, *x, *scale, *mean, *variance;

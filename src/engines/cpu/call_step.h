@@ -1,4 +1,4 @@
-// Steps that are one call of a function, for kernels whose whole state fits its captures.
+// Steps that call one function object, for kernels whose state is its captures.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using Refusal = std::optional<std::string>;
 struct CallOptions {
   std::vector<size_t> in_place = {};
   size_t workspace = 0;             // bytes
-  std::vector<size_t> unread = {};  // inputs whose constants were taken over when the step was made
+  std::vector<size_t> unread = {};  // constant inputs that were copied when the step was made
 };
 
 template <class Run>

@@ -1,4 +1,4 @@
-// Kernels that walk tensors sixteen innermost elements at a time: reductions of other axes, softmax.
+// Kernels that process sixteen innermost elements at a time: reductions, softmax, layer normalisation.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace cairn {
 
-/// y[o, c] = sum (times `scale`) or largest of x[o, :, c]. `workspace`: reduce_workspace() bytes.
+/// y[o, c] = sum (times `scale`) or maximum of x[o, :, c]. `workspace`: reduce_workspace() bytes.
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const float* x, float* y, float* workspace);
-/// Whether a few channels of many rows are reduced as a row's worth of them.
+/// Whether many rows of few channels are reduced as fewer rows of more channels (kFolded rows in one).
 inline bool folds_rows(int64_t outer, int64_t middle, int64_t c) {
   return outer == 1 && c > 1 && c < 8 && middle % 16 == 0;
 }
 size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 
-/// y[row] = sum (times `scale`) or largest of x[row, :].
+/// y[row] = sum (times `scale`) or maximum of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row.
@@ -26,7 +26,7 @@ void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, cons
 /// softmax, or its logarithm, of each row; rows of -inf give NaN. y may be x.
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y);
 
-/// The same of x[o, :, i] for x of [outer, size, inner].
+/// The same along the middle axis of x [outer, size, inner].
 void softmax_middle(Executor& executor, bool log, int64_t outer, int64_t size, int64_t inner, const float* x, float* y);
 
 }  // namespace cairn

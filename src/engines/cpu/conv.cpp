@@ -14,22 +14,23 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kFewTiles = 16, kFewRows = 64;
-constexpr int64_t kChunkBytes = 192 << 10;  // inputs of a chunk's tiles, to stay in the second-level cache
-constexpr int64_t kLeastTiles = 4;          // of a chunk that reads all weights
-constexpr int64_t kPanelBytes = 768 << 10;  // weights of a panel that stay in the second-level cache
+constexpr int64_t kChunkBytes = 192 << 10;  // bound of the input of a chunk's tiles: it stays in the second-level cache
+constexpr int64_t kLeastTiles = 4;          // fewest tiles of a chunk that reads all weights
+constexpr int64_t kPanelBytes = 768 << 10;  // bound of a panel's weights that stay in the second-level cache
 constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The error of one long sum grows with its length, that of a sum of sums as with the sum of both their lengths. Multiples of the
-// tile's unrolled steps, of nearly equal size.
+// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows with
+// its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's unrolled
+// steps, of nearly equal size.
 int block_steps(int64_t steps) {
   constexpr int64_t kLongest = 256;
   if (steps <= kLongest + kLongest / 2) return 0;
   return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
 }
 
-// Rows of `width` floats from a matrix with any steps; columns that do not exist are 0.
+// Packs rows of `width` floats from a matrix with any strides; missing columns are 0.
 void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
                float* to) {
   constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
@@ -52,7 +53,7 @@ void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t column
   }
 }
 
-// Runs of taps that a tile's code has one by one: rows of taps that lie inside the image are one run each, and equal rows a loop.
+// The number of runs of taps in a tile's code: each row of taps inside the image is one run, and equal rows share a loop.
 int64_t taps_in_code(const ConvSpec& s) {
   const auto inside = [](int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
     return pad <= 0 && (out - 1) * stride + (taps - 1) * dilation + 1 - pad <= in;
@@ -84,7 +85,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   if (!spec_.y_pixel) spec_.y_pixel = spec_.oc;
   if (!spec_.y_row) spec_.y_row = spec_.ow * spec_.y_pixel;
   if (!spec_.y_image) spec_.y_image = spec_.oh * spec_.y_row;
-  if (is_matrix()) {  // pixels of all images and rows are one list
+  if (is_matrix()) {  // the pixels of all images and rows form one list
     spec_.w = spec_.ow = spec_.n * spec_.h * spec_.w;
     spec_.n = spec_.h = spec_.oh = 1;
     spec_.y_row = spec_.y_image = spec_.ow * spec_.y_pixel;
@@ -104,10 +105,10 @@ bool Conv::is_matrix() const {
 
 bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
 
-// The widest panel that fits the channels, so that a pixel is broadcast seldom. Exceptions, measured on whole networks:
-// taller tiles when the channels divide better or when few pixels meet many taps, but not when neighbouring pixels lie
-// 4 KiB apart, which puts a tall tile into one set of the first-level cache; and a panel for each worker to pack where rows
-// are few.
+// Chooses the widest panel that fits the channels, so that pixels are broadcast rarely. Exceptions, measured on whole
+// networks: taller tiles when the channels divide better or when few pixels meet many taps, but not when adjacent pixels are
+// 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one panel per worker to
+// pack.
 void Conv::choose_panel(Isa isa, int threads) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
@@ -128,8 +129,8 @@ void Conv::choose_panel(Isa isa, int threads) {
   most_pixels_ = most_pixels(isa, vectors_);
 }
 
-// Tiles lie in one image, unless images are so small that several fit one; they follow the output rows unless rows are
-// short, when they run across them.
+// Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is part of
+// an output row, unless rows are short, in which case it spans several rows.
 void Conv::cut() {
   const int64_t image = spec_.oh * spec_.ow, together = most_pixels_ / image;
   if (!is_matrix() && together > 1 && rows_adjoin() && spec_.y_image == spec_.oh * spec_.y_row) {
@@ -140,7 +141,7 @@ void Conv::cut() {
   std::vector<Tile> tiles;
   auto split = [&](int64_t first, int64_t pixels) {
     int64_t count = ceil_div(pixels, most_pixels_);
-    for (int64_t i = 0; i < count; ++i) {  // spread evenly: 49 = 13 + 12 + 12 + 12
+    for (int64_t i = 0; i < count; ++i) {  // of nearly equal size: 49 = 13 + 12 + 12 + 12
       int64_t size = pixels / count + (i < pixels % count);
       add_tile(first, size, tiles);
       first += size;
@@ -162,7 +163,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const ConvSpec& s = spec_;
   const int64_t image = s.oh * s.ow;
   const auto row_of = [&](int64_t i) { return i % image / s.ow; };
-  const auto offset = [&](int64_t i) {  // in x, of the pixel's first tap when there is no padding
+  const auto offset = [&](int64_t i) {  // in x: of the pixel's first tap, as if there were no padding
     return ((i / image * s.h + row_of(i) * s.stride_h) * s.w + i % s.ow * s.stride_w) * s.x_pixel;
   };
   TileSpec tile;
@@ -207,9 +208,9 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tiles.push_back({whole, tail, a, first / image * s.y_image + row_of(first) * s.y_row + first % s.ow * s.y_pixel});
 }
 
-// What is larger is read once: the input (pixels outermost, so that a worker meets its own pixels again in the next
-// layer) or the weights (panels outermost). Where so few long pixels make a chunk that the weights would be read over and
-// over from beyond the second-level cache, a panel of them stays in it instead.
+// The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the next
+// layer) or the weights (outer loop over panels). When a chunk has so few pixels that the weights would be read again and
+// again from beyond the second-level cache, a panel of them is kept in that cache instead.
 void Conv::choose_chunks(int threads) {
   const auto tiles = static_cast<int64_t>(tiles_.size());
   const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerThread;
@@ -223,7 +224,7 @@ void Conv::choose_chunks(int threads) {
     tiles_per_chunk_ = static_cast<int>(std::clamp<int64_t>(tiles / wanted, 1, most));
     panels_per_chunk_ = static_cast<int>(panels_);
   } else {
-    const int64_t parts = ceil_div(wanted, panels_);  // of the tiles, when there are too few panels
+    const int64_t parts = ceil_div(wanted, panels_);  // the tiles are divided as well when there are too few panels
     tiles_per_chunk_ = static_cast<int>(std::max<int64_t>(1, ceil_div(tiles, parts)));
     panels_per_chunk_ = static_cast<int>(std::clamp<int64_t>(panels_ / wanted, 1, 4));
   }
@@ -293,7 +294,7 @@ void Conv::pack_and_run(Executor& executor, const float* x, const float* weights
                         const float* bias, const float* residual, float* y) const {
   const auto tiles = static_cast<int>(tiles_.size());
   const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
-  // Few rows: whoever packs a panel uses it at once, and nobody waits for the others in between.
+  // With few rows, the worker that packs a panel also uses it at once, without a barrier between the two phases.
   if (tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width()))
     return executor.run(panels(), [&](int panel, int worker) {
       pack(panel, worker);

@@ -1,4 +1,5 @@
-// Convolution (one group) and matrix product on the generated tile: packing of the weights, cutting into tiles, chunks.
+// Convolution (one group) and matrix product on the generated tile: packs the weights, cuts the output into tiles and these
+// into chunks.
 #pragma once
 
 #include <optional>
@@ -21,9 +22,9 @@ struct ConvSpec {
   bool residual = false;
   Activation activation;
   bool transposed_x = false;   // matrix products only: x is [k, m]
-  bool packed_in_run = false;  // the weights are no constants
-  // Views of larger tensors, in floats; 0 where the tensor is dense.
-  int64_t x_pixel = 0;                          // between pixels of x, whose rows and images follow each other
+  bool packed_in_run = false;  // the weights are not constant and are packed in every run
+  // Strides in floats, for views of larger tensors; 0 for dense tensors.
+  int64_t x_pixel = 0;                          // between pixels of x, whose rows and images are contiguous
   int64_t y_pixel = 0, y_row = 0, y_image = 0;  // between pixels, rows and images of y and of the residual
 };
 
@@ -41,19 +42,19 @@ class Conv {
   std::string layout() const;
   /// kernel[(tap * ic + i) * oc + o] when `transposed` is false; for a matrix [oc, ic] when it is true.
   void pack(const float* kernel, float* packed, bool transposed = false) const;
-  /// The same, panel by panel, for weights that are known only when the network runs.
+  /// The same, panel by panel, for weights that are known only at run time.
   int panels() const { return static_cast<int>(panels_); }
   void pack_panel(int panel, const float* kernel, float* packed, bool transposed) const;
-  /// The same from taps that lie anywhere: element (channel i, output channel o) of tap t is
+  /// The same for a kernel with any strides: element (channel i, output channel o) of tap t is
   /// kernel[taps[t] + i * channel_step + o * output_step].
   void pack_taps(int panel, const float* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
                  int64_t output_step, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
-  /// residual may be y itself. Bits do not depend on the number of workers.
+  /// `residual` may be y itself. The bits of the result do not depend on the number of workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
-  /// The same of weights as the network has them, which are packed first.
+  /// The same for unpacked weights, which are packed into `packed` first.
   void pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
                     const float* bias, const float* residual, float* y) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
@@ -61,7 +62,7 @@ class Conv {
 
  private:
   struct Tile {
-    TileFunction whole, tail;  // for full panels and for the last one
+    TileFunction whole, tail;  // for full panels and for a partial last one
     int64_t a, c;              // offsets in floats
   };
 

@@ -10,7 +10,7 @@ namespace cairn {
 
 namespace {
 
-/// One plain convolution: where it starts in x, y and the bias, and the taps of its kernel (see Conv::pack_taps).
+/// One plain convolution: its offsets in x, y and the bias, and the taps of its kernel (see Conv::pack_taps).
 struct Part {
   ConvSpec spec;
   int64_t x = 0, y = 0, bias = 0;
@@ -20,10 +20,10 @@ struct Part {
 struct Parts {
   std::vector<Part> list;
   int64_t channel_step = 0, output_step = 0;
-  bool covers = true;  // every element of y is written
-  /// Borders of zeros that the step puts around x first, so that large kernels always lie inside.
+  bool covers = true;  // the parts write every element of y
+  /// Zero padding that the step adds around x first, so that large kernels are always inside the image.
   struct Border {
-    int64_t n = 0, h = 0, w = 0, pixel = 0;  // of x as it is
+    int64_t n = 0, h = 0, w = 0, pixel = 0;  // of x before padding
     int64_t top = 0, left = 0, bottom = 0, right = 0;
     int64_t rows() const { return top + h + bottom; }
     int64_t row() const { return (left + w + right) * pixel; }
@@ -31,7 +31,7 @@ struct Parts {
   } border;
 };
 
-/// The same on a padded copy of x.
+/// Changes the parts to work on a padded copy of x.
 void pad_input(Parts& parts) {
   const ConvSpec& any = parts.list[0].spec;
   Parts::Border border{any.n, any.h, any.w, std::max(any.x_pixel, any.ic)};
@@ -114,7 +114,7 @@ class PartsStep final : public Step {
   bool reads(size_t i) const override {
     return i == inputs_.x || i == inputs_.residual || (i == inputs_.kernel && !packed_);
   }
-  // Only the residual: other tiles still read the rest.
+  // Only the residual: other tiles still read the other inputs.
   std::vector<size_t> in_place() const override {
     const size_t residual = inputs_.residual;
     const bool alone = residual != SIZE_MAX && residual != inputs_.x && residual != inputs_.kernel;
@@ -122,7 +122,7 @@ class PartsStep final : public Step {
   }
 
  private:
-  // What no part writes: the residual, or 0. Returns where the residual is now.
+  // Fills y with the residual or 0, for elements that no part writes. Returns the address of the residual from then on.
   const float* fill(const StepArgs& args, const float* residual) const {
     constexpr size_t kBlock = 256 << 10;
     auto* to = static_cast<char*>(args.outputs[0]);
@@ -138,7 +138,7 @@ class PartsStep final : public Step {
     return output(args);
   }
 
-  // Floats at the start of the workspace.
+  // Floats of the packed kernel at the start of the workspace.
   size_t packed_here() const { return packed_ ? 0 : packed_floats_; }
 
   const float* padded(const StepArgs& args, const float* x) const {
@@ -191,7 +191,7 @@ class PartsStep final : public Step {
   std::shared_ptr<const void> packed_, bias_;
 };
 
-/// Any convolution: of several groups, or with a kernel that is too large for the tile as it is.
+/// A convolution with several groups, or with a kernel that is too large for the tile without padding of x.
 Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
   if (!found || !found->node->is("conv2d")) return "is no convolution";
@@ -222,11 +222,11 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   return refuses_parts(parts);
 }
 
-/// Pixels of one dim of the image at first, first + stride, ...: which taps reach them, as a convolution of dy.
+/// The pixels first, first + stride, ... of the image along one dim: the taps that reach them make up a convolution of dy.
 struct Phase {
   int64_t first = 0, size = 0;  // pixels
   int64_t pad = 0;
-  Dims taps;  // of the forward kernel, last first
+  Dims taps;  // of the forward kernel, in reverse order
 };
 
 std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
@@ -234,7 +234,7 @@ std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t
   for (int64_t first = 0; first < std::min(stride, size); ++first) {
     Phase phase{first, (size - first + stride - 1) / stride, 0, {}};
     for (int64_t tap = taps - 1; tap >= 0; --tap) {
-      const int64_t distance = first + pad - tap * dilation;  // of the element of dy, in pixels
+      const int64_t distance = first + pad - tap * dilation;  // to the element of dy, in pixels of x
       if (distance % stride != 0) continue;
       if (phase.taps.empty()) phase.pad = -(distance / stride);
       phase.taps.push_back(tap);

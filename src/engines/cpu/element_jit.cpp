@@ -15,8 +15,8 @@ namespace {
 using Kind = MachineOp::Kind;
 
 struct Code final : Xbyak::CodeGenerator, ElementKernel {
-  // Arguments: rdi = inputs, rsi = outputs, rdx = count, then bytes. rcx: bytes done; rax: scratch. The first streams
-  // have their pointers in kPointers, the others get theirs from the tables each time.
+  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later in bytes. rcx: bytes done; rax: scratch. The pointers of the
+  // first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
       : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec)), places_(place_values(ops_, isa)) {
     enter();
@@ -43,7 +43,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     return place(value).kind == ValuePlace::Kind::frame ? ptr[rsp + offset] : ptr[rip + pool_ + offset];
   }
   bool in_register(int value) const { return place(value).kind == ValuePlace::Kind::vector; }
-  /// The value in a register: its own or the scratch one.
+  /// The register of the value: its own, or scratch register `spare` after loading it.
   Register in(int value, int spare) {
     if (in_register(value)) return vector(place(value).index);
     vmovups(scratch(spare), address(value));
@@ -242,7 +242,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     with(yes, [&](const auto& chosen) { vblendvps(to, other, chosen, by); });
   }
 
-  // One of the three operands gives way to the result; unless it is the result's own, it is copied there.
+  // The instruction overwrites one of its three operands with the result; unless that register is already the result's, the
+  // operand is copied there first.
   void emit_fused(const MachineOp& op, const Register& to) {
     int a = op.sources[0], b = op.sources[1];
     const int c = op.sources[2];
@@ -305,7 +306,7 @@ std::string key_of(Isa isa, const ElementSpec& spec) {
 }  // namespace
 
 std::shared_ptr<const ElementKernel> ElementKernel::make(Isa isa, const ElementSpec& spec) {
-  static auto& store = *new KernelStore<ElementKernel>;  // outlives every kernel
+  static auto& store = *new KernelStore<ElementKernel>;  // never destroyed: it must outlive every kernel
   if (isa == Isa::none || !can_record(spec)) return nullptr;
   return store.get(key_of(isa, spec), [&] { return std::make_unique<Code>(isa, spec); });
 }

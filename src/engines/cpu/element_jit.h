@@ -1,5 +1,5 @@
-// Generated code for element-wise programs: one loop whose values stay in registers, from the inputs' own place to the
-// outputs'. The results are bit for bit those of the interpreter (program.h).
+// Generated code for element-wise programs: one loop from the inputs to the outputs, with all intermediate values in
+// registers. The results equal those of the interpreter (program.h) bit for bit.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace cairn {
 
-/// Elements [0, count) of every output; nothing beyond them is read or written. By operand inputs[i] points to as many
-/// elements, or to one number where the specification says single. An output may be an input that is not single.
+/// Computes elements [0, count) of every output; nothing beyond them is read or written. inputs[i] points to `count` elements
+/// of operand i, or to one number if the specification says `single`. An output may alias an input that is not single.
 using ElementFunction = void (*)(const float* const* inputs, float* const* outputs, int64_t count);
 
-/// Shared by all programs of the process with an equal specification.
+/// Generated code, shared by all programs of the process with an equal specification.
 class ElementKernel {
  public:
-  /// Nothing where no code can be made: Isa::none, or an operation that only the C library does.
+  /// Null when no code can be generated: for Isa::none, or for an operation that only the C library computes.
   static std::shared_ptr<const ElementKernel> make(Isa isa, const ElementSpec& spec);
   virtual ~ElementKernel() = default;
   ElementFunction function() const { return function_; }

@@ -58,12 +58,12 @@ class Recorder {
   const ElementSpec& spec_;
   std::vector<int> values_;  // of operands and instructions
   std::vector<MachineOp> ops_;
-  std::map<Key, int> fixed_, known_;  // the latter of one instruction
+  std::map<Key, int> fixed_, known_;  // for reuse: constants and inputs; operations of the current instruction
 };
 
 namespace recorded {
 
-/// A value in the list, or a number that has not been written down yet.
+/// A recorded value, or a number that has not been recorded yet.
 template <class Number>
 struct Value {
   Recorder* recorder = nullptr;
@@ -108,7 +108,7 @@ Ints operator>>(Ints a, int by) {
   return {a.recorder, a.recorder->append(Kind::shift_right, a.id, -1, -1, static_cast<uint32_t>(by))};
 }
 
-// Predicates of vcmpps that say false (not_equal: true) of a NaN and raise nothing.
+// Predicates of vcmpps that give false (not_equal: true) for NaN and raise no exception.
 Mask operator==(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x00); }
 Mask operator!=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x04); }
 Mask operator<(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x11); }
@@ -129,7 +129,7 @@ Ints minus(Ints a, Ints b) { return a - b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
 Floats root_of(Floats x) { return {x.recorder, x.recorder->append(Kind::sqrt, x.id)}; }
-// Modes of vroundps that raise nothing.
+// Modes of vroundps that raise no exception.
 Floats rounded(Floats x, uint32_t mode) { return {x.recorder, x.recorder->append(Kind::round, x.id, -1, -1, mode)}; }
 Floats floor_of(Floats x) { return rounded(x, 9); }
 Floats ceil_of(Floats x) { return rounded(x, 10); }
@@ -148,7 +148,8 @@ int Recorder::apply(const ElementInstruction& code) {
   return recorded::element(code.op, code.low, code.high, source(0), source(1), source(2)).id;
 }
 
-// As the compiler does it for the loops: a product that is nothing but a term of sums becomes part of them.
+// Contracts products into fused multiply-adds, as the compiler does for the loops: a product whose only uses are terms of sums
+// becomes part of these.
 void Recorder::contract(size_t start, int result) {
   for (size_t i = start; i < ops_.size(); ++i)
     if (ops_[i].kind == Kind::mul && static_cast<int>(i) != result) contract_product(i);

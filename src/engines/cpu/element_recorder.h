@@ -1,6 +1,5 @@
-// What an element-wise program does to one vector, as a list of machine operations: recorded by calling the functions
-// of vector_math.h with a type that writes down what is done to it, so that generated code and interpreter cannot
-// differ.
+// Records an element-wise program as a list of machine operations on one vector, by calling the functions of vector_math.h
+// with a type that records the operations applied to it. Generated code and interpreter therefore compute the same.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,9 @@ namespace cairn {
 
 struct ElementInstruction {
   ElementOp op;
-  int sources[3] = {0, 0, 0};  // operands, then results of earlier instructions
+  int sources[3] = {0, 0, 0};  // numbers of operands or, after these, of earlier instructions
   float low = 0, high = 0;
-  int output = -1;  // that it makes
+  int output = -1;  // the output that it stores to; -1: none
   friend bool operator==(const ElementInstruction&, const ElementInstruction&) = default;
 };
 
@@ -23,7 +22,7 @@ struct ElementSpec {
   std::vector<ElementInstruction> code;
 };
 
-/// One operation on vectors: its value is named by its place in the list.
+/// One operation on vectors; its index in the list identifies its value.
 struct MachineOp {
   // clang-format off
   enum class Kind : uint8_t {
@@ -33,7 +32,7 @@ struct MachineOp {
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c
     bits_and, bits_xor, ints_add, ints_sub, shift_left, shift_right,  // `detail`: by how much
     to_ints, to_floats,
-    none,                                                          // nobody needs it
+    none,                                                          // unused
   };
   // clang-format on
   Kind kind;
@@ -41,14 +40,14 @@ struct MachineOp {
   uint32_t detail = 0;
 
   bool is_mask() const { return kind >= Kind::compare && kind <= Kind::both; }
-  /// The same for all vectors.
+  /// Whether the value is the same for all vectors.
   bool is_fixed() const { return kind <= Kind::single; }
 };
 
-/// Whether the program has nothing that only the C library does.
+/// Whether no instruction of the program needs the C library.
 bool can_record(const ElementSpec& spec);
 
-/// Every input comes before the first store: an output may take an input's place.
+/// Records the program. Every input is read before the first store, so that an output may alias an input.
 std::vector<MachineOp> record(const ElementSpec& spec);
 
 }  // namespace cairn

@@ -12,7 +12,8 @@ using Place = ValuePlace::Kind;
 
 constexpr int kFirstMask = 2, kMasks = 8;
 
-/// From the first operation to the last each value has one place. What is needed last gives its register up first.
+/// Linear-scan register allocation: each value has one place for its whole live range. When registers run out, the value with
+/// the latest last use goes to the frame.
 class Placing {
  public:
   Placing(const std::vector<MachineOp>& ops, Isa isa)
@@ -67,7 +68,7 @@ class Placing {
     used_ = std::max(used_, index + 1);
   }
 
-  // Registers that are never used hold the fixed values that are used most.
+  // Registers that stay unused hold the most frequently used fixed values.
   void place_fixed() {
     std::vector<int> fixed;
     for (size_t i = 0; i < ops_.size(); ++i)

@@ -1,4 +1,5 @@
-// Where each value of recorded machine operations lives: a register, or a place in the frame or the pool of constants.
+// Register allocation for recorded machine operations: each value is in a register, in the stack frame or in the pool of
+// constants.
 #pragma once
 
 #include <vector>
@@ -10,17 +11,17 @@ namespace cairn {
 
 struct ValuePlace {
   enum class Kind : uint8_t { none, vector, mask, frame, pool } kind = Kind::none;
-  int index = 0;  // register, or vectors from the start
+  int index = 0;  // the register, or the offset in vectors
 };
 
 struct ElementPlaces {
   std::vector<ValuePlace> values;  // by operation
-  std::vector<int> set_up;         // fixed values to be brought to their register or into the frame before the loop
-  std::vector<uint32_t> pool;      // numbers that lie there once for each lane
-  int frame = 0;                   // vectors
+  std::vector<int> set_up;         // fixed values to load into their register or the frame before the loop
+  std::vector<uint32_t> pool;      // constants in memory, each repeated for every lane
+  int frame = 0;                   // size of the frame in vectors
 };
 
-/// The last two vector registers are left free; masks are vectors but with AVX-512, where they are in registers from 2.
+/// The last two vector registers are left free. Masks are vectors, except with AVX-512: there they are mask registers from k2.
 ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa);
 inline int vector_registers(Isa isa) { return isa == Isa::avx512 ? 32 : 16; }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlock = 4096;  // positions of a chunk
 constexpr size_t kMostOperands = 3;
 
-/// Strides that walk a tensor at the positions of the broadcast shape `to`; no strides of its own: row-major.
+/// The strides of a tensor broadcast to the shape `to`; `own` empty: the tensor is row-major.
 Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
   if (own.empty()) return broadcast_strides(from, to);
   own.insert(own.begin(), to.size() - from.size(), 0);
@@ -24,7 +24,7 @@ Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
   return own;
 }
 
-/// Operands of one node and its result: neighbouring dims that all of them walk alike are one.
+/// Iterates over the operands of one node and its result together; adjacent dims that are contiguous in all of them are merged.
 class Walk {
  public:
   Walk(const Node& node, const Group& group, const GroupStrides* given = nullptr) {
@@ -56,7 +56,7 @@ class Walk {
   size_t input(size_t k) const { return inputs_[k]; }
   int64_t count() const { return count_; }
   size_t operands() const { return inputs_.size(); }
-  /// Operands that lie as the result does, which may take their place.
+  /// Operands with the same strides as the result, which may overwrite them.
   std::vector<size_t> aligned_operands() const {
     std::vector<size_t> aligned;
     for (size_t k = 0; k < operands(); ++k)
@@ -64,7 +64,8 @@ class Walk {
     return aligned;
   }
 
-  /// run(how many, offset of each operand and of the result there, its step) along the last dim, in parallel.
+  /// Calls run(count, offsets, steps) for runs along the last dim, in parallel; offsets and steps are those of each operand,
+  /// then of the result.
   template <class Run>
   void each(Executor& executor, Run&& run) const {
     const int64_t inner = dims_.back();
@@ -93,7 +94,7 @@ class Walk {
 
 using Run = std::function<void(const StepArgs&)>;
 
-/// Where a loop reads, operand by operand, and how many elements further the next one is.
+/// The operands of a loop: the address of the first element and the stride in elements of each.
 struct Operands {
   std::array<const uint8_t*, kMostOperands> at;
   std::array<int64_t, kMostOperands> step;
@@ -104,7 +105,7 @@ struct Operands {
   }
 };
 
-// A loop makes `many` elements. All that does not depend on the type of the elements is outside of it and compiled once.
+// A loop computes `many` elements. Code that does not depend on the element type is outside of it and compiled once.
 using Loop = std::function<void(int64_t many, const Operands& x, void* y)>;
 
 void scatter(const uint8_t* from, int64_t many, size_t width, int64_t step, uint8_t* to) {
@@ -139,7 +140,7 @@ Run over(Walk walk, std::array<size_t, kMostOperands> widths, size_t width, Loop
   };
 }
 
-// y = f(x) with elements From and To; f takes and gives elements.
+// y = f(x) with elements of type From and To.
 template <class From, class To, class F>
 Run unary(Walk walk, F f) {
   return over(std::move(walk), {sizeof(From)}, sizeof(To), [f](int64_t many, const Operands& operands, void* result) {
@@ -190,7 +191,7 @@ auto integers_wrap(F f) {
   };
 }
 
-// Integer division, rounded towards 0, after a check that no divisor is 0; the least integer by -1 wraps.
+// Integer division, rounded towards 0, after a check that no divisor is 0; the smallest integer divided by -1 wraps.
 struct Divided {
   template <class T>
   static T quotient(T x, T y) {
@@ -286,7 +287,7 @@ Run calculate(const Node& node, Walk walk) {
   }
 }
 
-// Functions of one float, computed in f64 and rounded once: those of f32 that have no vector code, and all of other widths.
+// Functions of one float, computed in f64 and rounded once: for f32 those without vector code, for other widths all.
 struct FloatFunction {
   const char* name;
   double (*apply)(double x);
@@ -367,7 +368,7 @@ Run logical(const Node& node, Walk walk) {
   return compare<uint8_t>(node, std::move(walk));
 }
 
-// What computes the node, or nothing.
+// The function that computes the node; empty when there is none.
 Run run_of(const Node& node, const Walk& walk) {
   if (node.is("cast")) return cast(node, walk);
   if (node.is("select")) return select(node, walk);

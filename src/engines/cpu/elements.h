@@ -1,4 +1,4 @@
-// Element-wise nodes of any element type, one at a time: integers, bools, f64, 16-bit floats, and casts between all.
+// Single element-wise nodes of any element type: integers, bools, f64, 16-bit floats, and casts between all.
 #pragma once
 
 #include "engines/cpu/call_step.h"

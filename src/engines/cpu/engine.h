@@ -1,4 +1,4 @@
-// The fast engine: f32 kernels of our own on the executor's workers.
+// The fast engine: our own kernels, run on the executor's workers.
 #pragma once
 
 #include "engine/engine.h"

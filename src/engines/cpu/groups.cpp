@@ -13,7 +13,7 @@ namespace cairn {
 
 namespace {
 
-// Of one element-wise program: its registers are tiles in the first-level cache.
+// Bounds of one element-wise program, whose virtual registers are tiles in the first-level cache.
 constexpr size_t kMostNodes = 24, kMostInputs = 16;
 static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
 
@@ -25,7 +25,7 @@ bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip"
 
 const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
 
-// Adds the same number to every element of a channel.
+// Whether adding the value adds the same number to all elements of a channel.
 bool is_bias(const Value* value, const Type& result) {
   if (!is_f32(value) || result.shape.rank() == 0) return false;
   const auto& dims = value->type.shape.dims;
@@ -35,7 +35,7 @@ bool is_bias(const Value* value, const Type& result) {
 
 bool is_residual(const Value* value, const Type& result) { return value->type == result && !constant_of(value); }
 
-// Extends the epilogue by the node when its place (bias, residual, activation) is still free.
+// Adds the node to the epilogue as bias, residual or activation, if that is still free.
 bool extend(Contraction& contraction, const Node& node, const Value* current) {
   Epilogue& epilogue = contraction.epilogue;
   if (epilogue.activation) return false;
@@ -66,7 +66,7 @@ std::optional<Contraction> read_epilogue(const Group& group) {
   return found;
 }
 
-// Nodes of a block by their place, and where their results go.
+// The nodes of a block by position, and the positions of their users.
 class Places {
  public:
   Places(const Block& block, const Uses& uses) : nodes_(block.nodes) {
@@ -98,7 +98,8 @@ class Proposer {
   std::vector<Group> run() {
     for (const auto& node : block_.nodes)
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
-    // From the back: of two contractions that meet in an addition the later one takes it, and reads the earlier's result.
+    // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the result of
+    // the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (takes_epilogue(**node)) extended(**node);
     for (const auto& node : block_.nodes)
@@ -136,7 +137,8 @@ class Proposer {
     if (!refuses_attention(group)) take(std::move(group));
   }
 
-  // An addition of what is computed for it alone, element by element, is better made with that: an optimiser's update.
+  // Whether the other operand of an addition is computed by an element-wise chain for this addition only: then the addition is
+  // better fused with that chain (as in an optimiser's update).
   bool reads_chain(const Node& node, const Value* current) const {
     if (!is_add(node)) return false;
     const Value* other = other_operand(node, current);
@@ -149,7 +151,7 @@ class Proposer {
            is_f32(node.result(0));
   }
 
-  // The longest part of what follows that a kernel takes as one.
+  // Groups the node with the longest epilogue that a kernel takes.
   void extended(const Node& node) {
     if (taken(node)) return;
     Contraction found{&node, {}, nullptr};
@@ -158,7 +160,7 @@ class Proposer {
     while (uses_.single(current)) {
       const Node* next = uses_.users(current).front();
       if (taken(*next) || reads_chain(*next, current) || !extend(found, *next, current)) break;
-      // A residual made later than the contraction is fine: the group runs where its last node stands.
+      // The residual may be computed after the contraction: the group runs at the position of its last node.
       nodes.push_back(next);
       current = next->result();
     }
@@ -179,8 +181,8 @@ class Proposer {
     if (!refuses_(group)) take(std::move(group));
   }
 
-  // The node and what it is computed from, as far as shapes are the same: all on one tile. Results that others use as
-  // well leave the group, unless these others are needed for it.
+  // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
+  // becomes an output of the group, unless the group depends on such a user.
   void region(const Node& root) {
     std::vector<const Node*> nodes{&root};
     for (size_t i = 0; i < nodes.size(); ++i)
@@ -213,10 +215,10 @@ class Proposer {
     return uses_.is_result(node.result()) || std::any_of(users.begin(), users.end(), outside);
   }
 
-  // Whether users of the node outside the group come before it: it could not run as one.
+  // Whether the group depends on a user of the node outside the group: then it could not run as one step.
   bool leads_back(const Node& node, const std::vector<const Node*>& nodes) {
     ++walks_;
-    size_t end = 0;  // the last place of the group
+    size_t end = 0;  // the last position in the group
     for (const Node* each : nodes) end = std::max(end, places_.of(*each));
     const auto inside = [&](size_t place) { return contains(nodes, places_.at(place)); };
     std::vector<size_t> pending;
@@ -241,7 +243,8 @@ class Proposer {
     return false;
   }
 
-  // Users come later; only a group that reaches further up leads to a place before its own.
+  // Prunes the search of leads_back(): users come later than their producers, so an earlier position can only be reached
+  // through a group that spans it.
   bool may_lead_before(size_t place, size_t end) const {
     while (place > end && lowest_[place] < place) place = lowest_[place];
     return place <= end;
@@ -257,9 +260,9 @@ class Proposer {
   const Uses& uses_;
   Refuses refuses_;
   Places places_;
-  std::vector<size_t> group_;   // by place
-  std::vector<size_t> lowest_;  // by place: the first one of groups that have this place or one behind it, or itself
-  std::vector<size_t> seen_;    // by place: in which walk
+  std::vector<size_t> group_;   // by position: the group of the node, or kNone
+  std::vector<size_t> lowest_;  // by position: the first position of the groups that span it, or itself
+  std::vector<size_t> seen_;    // by position: the last search that visited it
   size_t walks_ = 0;
   std::vector<Group> groups_;
 };
@@ -293,7 +296,7 @@ SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh,
   spec.stride_h = rows.stride, spec.stride_w = columns.stride;
   spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
   spec.pad_top = rows.padding_before(spec.h, spec.oh), spec.pad_left = columns.padding_before(spec.w, spec.ow);
-  // How far windows may reach beyond the image and still count: explicit padding has an end, "same" has what it needs.
+  // How far windows may extend beyond the image: explicit padding is limited, "same" has as much as the windows need.
   const bool ends = rows.padding == "explicit" || rows.padding == "valid";
   spec.pad_bottom = ends ? rows.after : rows.reach(), spec.pad_right = ends ? columns.after : columns.reach();
   return spec;

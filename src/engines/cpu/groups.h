@@ -1,4 +1,4 @@
-// Which nodes the CPU engine computes together: a contraction with what follows it, and chains of element-wise work.
+// Chooses the nodes that the CPU engine fuses: a contraction with its epilogue, and regions of element-wise nodes.
 #pragma once
 
 #include "engine/engine.h"
@@ -6,9 +6,9 @@
 
 namespace cairn {
 
-/// What is done to a contraction's result before it is stored: + bias[channel], + residual, then the activation.
+/// The operations fused into a contraction before its result is stored: + bias[channel], + residual, then the activation.
 struct Epilogue {
-  const Value* bias = nullptr;       // f32, [channels] or with leading ones
+  const Value* bias = nullptr;       // f32, [channels], also with leading dims of 1
   const Value* residual = nullptr;   // same type as the result
   const Node* activation = nullptr;  // unary node: relu, clip, ...
 };
@@ -17,10 +17,10 @@ struct Epilogue {
 struct Contraction {
   const Node* node = nullptr;
   Epilogue epilogue;
-  const Value* result = nullptr;  // of the last node, in place of the node's first result
+  const Value* result = nullptr;  // the result of the last node, which replaces the node's first result
 };
 
-/// Position among the group's inputs.
+/// The index of the value among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
 inline bool is_pooling(const Group& group) {
   return group.nodes.size() == 1 && (group.last().is("max_pool2d") || group.last().is("avg_pool2d"));
@@ -35,15 +35,15 @@ inline SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
   return slide_of(node, node.inputs[0], node.result(), kh, kw);
 }
 
-/// Whether no kernel takes a group.
+/// Tells whether no kernel takes a group.
 using Refuses = FunctionRef<bool(const Group&)>;
 
-/// Groups of contractions with their epilogues, and of element-wise nodes; f32 only. Disjoint.
+/// Disjoint groups: contractions with their epilogues, and element-wise regions; f32 only.
 std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses refuses);
 
-/// The group as a contraction, or nothing when it is none.
+/// The group read as a contraction with epilogue, or nothing.
 std::optional<Contraction> as_contraction(const Group& group);
-/// The group as the op of this name and an epilogue to its first result, or nothing.
+/// The group read as the op of this name with an epilogue on its first result, or nothing.
 std::optional<Contraction> as_extended(const Group& group, std::string_view op);
 
 }  // namespace cairn

@@ -9,7 +9,7 @@ namespace cairn {
 
 namespace {
 
-/// Vectors of i32 or i64 into the dims [batch, batch + depth) of a tensor.
+/// Index vectors (i32 or i64) into the dims [batch, batch + depth) of a tensor.
 struct IndexVectors {
   IndexVectors(const Group& group, const Node& node, const Value* vectors, const Dims& tensor, size_t batch)
       : name(node.op->name), input(index_of(group, vectors)), wide(vectors->type.dtype == kI64),
@@ -21,7 +21,7 @@ struct IndexVectors {
     part = count_between(tensor, batch + depth, tensor.size());
   }
 
-  /// The number of the part that vector i names, in row-major order of the dims. Throws Error invalid_argument.
+  /// The row-major number of the part that vector i addresses. Throws Error invalid_argument when it is out of range.
   int64_t part_of(const StepArgs& args, int64_t i) const {
     int64_t place = 0;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -35,7 +35,7 @@ struct IndexVectors {
     return place;
   }
 
-  /// All of them, checked, into memory for `count` numbers: chunks of an executor may not throw.
+  /// Computes and checks all numbers before the parallel part, since chunks of an executor must not throw.
   void read(const StepArgs& args, int64_t* places) const {
     for (int64_t i = 0; i < count; ++i) places[i] = part_of(args, i);
   }
@@ -43,7 +43,7 @@ struct IndexVectors {
   const char* name;
   size_t input;
   bool wide, from_start;
-  int64_t count = 0, part = 0;  // vectors; elements behind the dims that they address
+  int64_t count = 0, part = 0;  // number of vectors; elements of an addressed part
   Dims dims;
 };
 
@@ -94,7 +94,8 @@ Refusal refuses_scatter_nd(const Group& group) {
   return refuses_vectors(node->inputs[0]);
 }
 
-// A worker adds to parts of its own, in the order of the vectors: the sums do not depend on how many there are.
+// Each worker handles its own parts of the result, in the order of the vectors, so that sums do not depend on the number of
+// workers.
 std::unique_ptr<Step> make_scatter_nd(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = node.result()->type.shape.sizes();

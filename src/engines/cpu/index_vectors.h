@@ -1,4 +1,4 @@
-// Kernels over parts that vectors of indices name: gather_nd of any elements, scatter_nd of f32.
+// Kernels on parts addressed by index vectors: gather_nd of any element type, scatter_nd of f32.
 #pragma once
 
 #include "engines/cpu/call_step.h"

@@ -7,7 +7,7 @@ namespace cairn {
 
 enum class Isa { none, avx2, avx512 };
 
-/// Looked up once. `avx2` means AVX2 and FMA; `avx512` means F, BW, DQ and VL.
+/// Determined once per process. `avx2` means AVX2 and FMA; `avx512` means F, BW, DQ and VL.
 Isa machine_isa();
 const char* to_string(Isa isa);
 /// Floats in one vector register.

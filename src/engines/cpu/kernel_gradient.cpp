@@ -14,15 +14,15 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlockPixels = 448;   // of dy: sums are fetched and stored once a block, whose pixels stay in caches
-constexpr int64_t kParts = 8;           // of the blocks at most, with sums of their own
-constexpr int64_t kSumBytes = 2 << 20;  // of all parts
-constexpr int64_t kCacheBytes = 512 << 10;  // of what a chunk packs, and of its sums, to stay in the second-level cache
+constexpr int64_t kBlockPixels = 448;   // pixels of dy in a block: they stay in caches; sums are loaded and stored per block
+constexpr int64_t kParts = 8;           // most parts of the blocks that have sums of their own
+constexpr int64_t kSumBytes = 2 << 20;  // bound of the sums of all parts
+constexpr int64_t kCacheBytes = 512 << 10;  // bound of a chunk's packed data and sums: they stay in the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t lines(int64_t floats) { return static_cast<size_t>(ceil_div(floats, 16) * 16); }
 
-/// Along one dim the outputs [first, last) meet a tap inside the image, at input `at` first.
+/// Along one dim: the outputs [first, last) for which a tap is inside the image, and its input position for the first.
 struct Reach {
   int64_t first, last, at;
 };
@@ -53,7 +53,7 @@ CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from
   std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
 }
 
-/// `count` pixels `step` floats apart: of pixel p the i-th of these ranges of channels comes to lie at
+/// Packs `count` pixels that are `step` floats apart: range i of the channels of pixel p goes to
 /// to[i * range_floats + p * pitch].
 CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<const Range> channels,
                                   int64_t range_floats, int64_t pitch, float* to) {
@@ -67,10 +67,11 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 }
 
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
-/// (channels i of a tap, or where channels are few of a row of taps, which lie side by side in x) by a panel of channels
-/// o; it adds up blocks of rows, or of whole small images, one after the other. Where dW is small the blocks are cut into
-/// parts with sums of their own, added in the end: by the shapes alone, so that bits do not depend on the width. A chunk
-/// of units packs for each block the channels of its tiles and panels, so that every unit reads without gaps.
+/// (channels i of a tap; with few channels those of a row of taps, which are adjacent in x) by a panel of channels o. It
+/// accumulates over blocks of rows, or of whole small images. When dW is small, the blocks are divided into parts with sums
+/// of their own, which are added at the end; the division depends on the shapes only, so that bits do not depend on the
+/// number of workers. A chunk of units packs the channels of its tiles and panels for each block, so that the units read
+/// contiguous memory.
 class KernelGradient {
  public:
   KernelGradient(const Node& node, int threads) : threads_(threads) {
@@ -84,7 +85,7 @@ class KernelGradient {
     if (kh * kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
     plan(slide, kh, kw);
   }
-  /// The product of x [rows, in], transposed, with dy [rows, out]: that of one tap.
+  /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
   KernelGradient(int64_t rows, int64_t in, int64_t out, int threads)
       : threads_(threads), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
     SlideSpec slide;
@@ -125,10 +126,10 @@ class KernelGradient {
   }
 
  private:
-  /// What a tap does in a block.
+  /// The work of one tap in a block.
   struct Call {
-    int64_t x = 0, dy = 0;                // its first pixel, of those of the block
-    std::vector<TileFunction> functions;  // by kind of tile and whether it is in the last panel; null: nothing to do
+    int64_t x = 0, dy = 0;                // the index in the block of the tap's first pixel
+    std::vector<TileFunction> functions;  // by kind of tile and whether it is in the last panel; null: no work
   };
   struct Chunk {
     int64_t part, group;
@@ -139,7 +140,7 @@ class KernelGradient {
     return slide.pad_top == 0 && slide.pad_left == 0 && (slide.oh - 1) * slide.stride_h < slide.h &&
            (slide.ow - 1) * slide.stride_w < slide.w;
   }
-  /// A kernel of one tap needs only the pixels at its strides; where these are all, rows of all images are one list.
+  /// A kernel of one tap reads only the pixels at its strides; if these are all pixels, all rows of all images form one list.
   void skip_pixels(SlideSpec& slide) {
     x_pixel_ *= slide.stride_w, x_row_ *= slide.stride_h;
     if (slide.stride_h == 1 && slide.stride_w == 1 && slide.h == slide.oh && slide.w == slide.ow) {
@@ -177,7 +178,7 @@ class KernelGradient {
   }
 
   void choose_blocks(const SlideSpec& slide, int64_t kh) {
-    const int64_t beyond = (kh - 1) * slide.dilation_h;  // rows of x that blocks share
+    const int64_t beyond = (kh - 1) * slide.dilation_h;  // rows of x that adjacent blocks share
     const int64_t most = std::max({int64_t{1}, kBlockPixels / ow_, beyond / slide.stride_h / 2});
     block_rows_ = ceil_div(oh_, ceil_div(oh_, most));
     if (block_rows_ == oh_) block_images_ = std::clamp<int64_t>(kBlockPixels / (oh_ * ow_), 1, images_);
@@ -195,8 +196,8 @@ class KernelGradient {
     }
   }
 
-  /// The cut into chunks that ends first, from what packing and fetching cost beside a unit's products (in cycles a
-  /// pixel of dy, measured).
+  /// Chooses the division into chunks with the least estimated time, from the measured costs of packing and loading relative
+  /// to the products of a unit (in cycles per pixel of dy).
   void choose_chunks() {
     constexpr double kTile = 6, kPanel = 8, kNear = 80, kFar = 350;
     const double product = static_cast<double>(tile_size(0) * vectors_) / 2;
@@ -220,7 +221,7 @@ class KernelGradient {
     if (!direct_dy_) packed_dy_ = lines(ceil_div(panels_, panel_parts_) * dy_pixels_ * width_);
   }
 
-  size_t scratch() const { return packed_x_ + packed_dy_; }  // floats of a worker
+  size_t scratch() const { return packed_x_ + packed_dy_; }  // floats per worker
   int64_t blocks() const { return ceil_div(oh_, block_rows_); }
   int64_t all_blocks() const { return images_ / block_images_ * blocks(); }
   int64_t chunks() const { return parts_ * groups_ * tap_parts_ * panel_parts_ * tile_parts_; }
@@ -234,7 +235,8 @@ class KernelGradient {
   Range tile_at(int64_t tile) const { return tile_channels_[static_cast<size_t>(tile)]; }
   int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
   int64_t columns_of(int64_t panel) const { return panel_channels_[static_cast<size_t>(panel)].size(); }
-  // Tiles of one kind have the same code: in a row of taps each its own, for each meets the image's border elsewhere.
+  // The number of kinds of tiles, which differ in code. With rows of taps every tile is a kind, since each meets the image's
+  // border at other pixels.
   int64_t kinds() const { return by_rows_ ? tiles_ : 2; }
   size_t function_of(int64_t tile, bool last) const {
     const int64_t kind = by_rows_ ? tile : tile_size(tile) != tile_size(0);
@@ -289,7 +291,7 @@ class KernelGradient {
     return std::span(list).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.size()));
   }
 
-  /// x and dy: the block's pixels, packed or as they lie.
+  /// Adds a block's products to the gradient; x and dy are the block's pixels, packed or in place.
   void add(const Chunk& chunk, int64_t block, const float* x, const float* dy, float* gradient) const {
     alignas(64) static constexpr float kZeros[64] = {};
     for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
@@ -308,7 +310,7 @@ class KernelGradient {
   }
 
   void make_calls(const SlideSpec& slide, int64_t kh, int64_t kw) {
-    std::map<std::array<int64_t, 3>, std::vector<TileFunction>> made;  // by column of the tap and rows
+    std::map<std::array<int64_t, 3>, std::vector<TileFunction>> made;  // by the tap's column and the rows
     for (int64_t ky = 0; ky < kh; ++ky)
       for (int64_t kx = 0; kx < (by_rows_ ? 1 : kw); ++kx)
         for (int64_t block = 0; block < blocks(); ++block) {
@@ -329,7 +331,7 @@ class KernelGradient {
         }
   }
 
-  /// Columns of one row of dy, and which positions of the tile meet the image there.
+  /// The columns of one row of dy, with the positions of the tile for which the tap is inside the image.
   std::vector<TapRun> runs_of(const SlideSpec& slide, const Reach& columns, int64_t tile) const {
     const int64_t size = tile_size(tile);
     const auto all = static_cast<uint32_t>((uint64_t{1} << size) - 1);
@@ -364,10 +366,10 @@ class KernelGradient {
     tile.a_row_bytes = slide.stride_h * w_ * pitch_ * 4;
     tile.b_row_rows = static_cast<int>(ow_);
     if (!by_rows_ && runs[0].length == ow_ && slide.stride_h == 1 && slide.stride_w == 1 && w_ == ow_) {
-      runs[0].length *= static_cast<int>(rows);  // rows follow each other
+      runs[0].length *= static_cast<int>(rows);  // the rows are contiguous
       rows = 1;
     }
-    if (block_images_ > 1) {  // a row of the tile is an image
+    if (block_images_ > 1) {  // each row of the tile's code is an image
       const size_t each = runs.size();
       for (int64_t row = 1; row < rows; ++row)
         for (size_t i = 0; i < each; ++i)
@@ -387,18 +389,18 @@ class KernelGradient {
   int threads_;
   int64_t groups_, images_, h_, w_, oh_, ow_, in_, out_;
   int64_t in_each_, out_each_;         // channels of a group
-  int64_t x_pixel_, x_row_, x_image_;  // floats between what is needed of x
+  int64_t x_pixel_, x_row_, x_image_;  // strides of x in floats between the pixels, rows and images that are read
   int vectors_ = 1;
-  bool by_rows_ = false, once_ = false;        // once: each unit has one block
-  bool direct_x_ = false, direct_dy_ = false;  // read as it lies, not packed
+  bool by_rows_ = false, once_ = false;        // by_rows_: tiles cover rows of taps; once_: each unit has one block
+  bool direct_x_ = false, direct_dy_ = false;  // read in place, not packed
   int64_t taps_, positions_, tiles_, width_, panels_;
-  int64_t pitch_;  // floats between pixels of x when kernels read them
+  int64_t pitch_;  // floats between pixels of x as kernels read them
   int64_t block_rows_, block_images_ = 1;
-  int64_t x_pixels_ = 0, dy_pixels_ = 0;               // of a block
+  int64_t x_pixels_ = 0, dy_pixels_ = 0;               // in a block
   std::vector<Range> tile_channels_, panel_channels_;  // of a group
-  std::vector<Range> rows_;                            // of x that a block meets
+  std::vector<Range> rows_;                            // by block: the rows of x that it reads
   int64_t tap_parts_ = 1, panel_parts_ = 1, tile_parts_ = 1;
-  int64_t parts_ = 1;                    // of the blocks, with sums of their own
+  int64_t parts_ = 1;                    // parts of the blocks that have sums of their own
   int64_t count_ = 0;                    // elements of dW
   size_t packed_x_ = 0, packed_dy_ = 0;  // floats
   std::vector<Call> calls_;

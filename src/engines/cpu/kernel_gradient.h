@@ -1,4 +1,4 @@
-// The gradient of a convolution by its kernel: for each tap a product of the image, transposed, with dy.
+// The gradient of a convolution by its kernel: for each tap the product of the transposed image with dy.
 #pragma once
 
 #include "engines/cpu/call_step.h"
@@ -7,7 +7,7 @@ namespace cairn {
 
 Refusal refuses_kernel_gradient(const Group& group);
 std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& context);
-/// The same for a product: x [rows, in], transposed, with dy [rows, out]. x and dy: which inputs of the group they are.
+/// The product of transposed x [rows, in] with dy [rows, out]. `x` and `dy` are the indices of the group's inputs.
 std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, size_t dy,
                                               MakeContext& context);
 

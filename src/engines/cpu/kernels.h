@@ -9,11 +9,11 @@ struct CpuKernel {
   const char* name;
   std::optional<std::string> (*refuses)(const Group& group);
   std::unique_ptr<Step> (*make)(const Group& group, MakeContext& context);
-  /// For tensors that are not all row-major; null, or answers null, where it would need copies of them.
+  /// For strided inputs and outputs; null, or returns null, when it would need copies of them.
   std::unique_ptr<Step> (*make_strided)(const Group& group, const GroupStrides& strides) = nullptr;
 };
 
-/// Best first.
+/// All CPU kernels, best first.
 std::span<const CpuKernel> cpu_kernels();
 
 }  // namespace cairn

@@ -11,8 +11,8 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlock = kLanes;           // square pieces whose lines stay in the first-level cache
-constexpr int64_t kLeastElements = 8 << 10;  // of a chunk worth handing out
+constexpr int64_t kBlock = kLanes;           // side of square blocks, whose cache lines stay in the first-level cache
+constexpr int64_t kLeastElements = 8 << 10;  // fewest elements of a chunk that is worth scheduling
 
 }  // namespace
 
@@ -95,7 +95,7 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
     y += rest % axis.size * axis.to;
     rest /= axis.size;
   }
-  if (columns_.from == 1 && columns_.to == 1) {  // whole runs keep their order
+  if (columns_.from == 1 && columns_.to == 1) {  // contiguous in both layouts
     for (int64_t row = first; row < last; ++row)
       std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
     return;
@@ -140,7 +140,7 @@ void StridedCopy::run(Executor& executor, const void* x, void* y) const {
 
 namespace {
 
-constexpr int64_t kMostItemBytes = 64 << 10;  // items beyond this leave too few rows to share out
+constexpr int64_t kMostItemBytes = 64 << 10;  // larger items would leave too few rows to distribute over the workers
 
 bool is_identity(const std::vector<int64_t>& source, int64_t size) {
   for (size_t i = 0; i < source.size(); ++i)
@@ -162,7 +162,7 @@ AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int
   size_t rank = from.size();
   while (rank > 1 && is_identity(sources[rank - 1], from[rank - 1]) && item_bytes_ * from[rank - 1] <= kMostItemBytes)
     item_bytes_ *= from[--rank];
-  if (rank == 0) {  // one element, as one position of one axis
+  if (rank == 0) {  // a scalar is treated as one position of one axis
     pieces_.push_back({1, 0, item_bytes_});
     row_bytes_ = item_bytes_;
     return;

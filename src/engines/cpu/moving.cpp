@@ -32,7 +32,7 @@ Dims count_up(int64_t first, int64_t step, int64_t count) {
   return values;
 }
 
-// Where slices start; their number is the result's size.
+// The source positions of a slice along each axis; the result's dims give their number.
 Sources slice_sources(const Node& node, const Dims& from, const Dims& to) {
   const Dims begin = constant_of(node.inputs[1])->as_i64();
   const auto& steps = node.attr().integers("steps");
@@ -77,7 +77,7 @@ Sources pad_sources(const Node& node, const Dims& from, const Dims& to) {
   return sources;
 }
 
-// Repetition: by NumPy's rules, or each dim several times.
+// The source positions of broadcasting or tiling.
 Sources repeat_sources(const Dims& from, const Dims& to) {
   Sources sources;
   for (size_t axis = 0; axis < from.size(); ++axis) {

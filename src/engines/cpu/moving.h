@@ -1,4 +1,4 @@
-// Kernels that move elements of any type: joining, taking apart, borders, repetition, look-up.
+// Kernels that move elements of any type: concatenation, splitting, padding, repetition, gathering.
 #pragma once
 
 #include "engines/cpu/call_step.h"

@@ -9,7 +9,7 @@ namespace cairn {
 
 namespace {
 
-// Shorter rows are put together in tiles for generated code.
+// Rows shorter than this are collected in tiles for generated code.
 constexpr int64_t kShortRow = 32;
 
 CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
@@ -30,15 +30,15 @@ namespace {
 
 bool is_number_or_bool(const Type& type) { return type.is_static() && (type.dtype == kF32 || type.dtype == kBool); }
 
-// A number or a flag.
+// The value of an attribute that is a number or a flag.
 float number_of(const Node& node, const char* attribute) {
   const Attribute& value = node.attr().get(attribute);
   const bool* flag = std::get_if<bool>(&value);
   return flag ? static_cast<float>(*flag) : static_cast<float>(std::get<double>(value));
 }
 
-// Rest and quotient of a division whose quotient is rounded down. A quotient that is denormal counts, though workers flush it
-// to 0.
+// Remainder and quotient of a division whose quotient is rounded down. A denormal quotient is not taken for 0, although
+// workers flush denormals.
 float rest_below(float x, float y) {
   const float rest = std::fmod(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
@@ -136,7 +136,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
   make_kernel();
 }
 
-// Neighbouring dims that every operand goes through as if they were one become one.
+// Merges adjacent dims that are contiguous in every operand.
 void ElementwiseProgram::merge_dims() {
   for (size_t d = dims_.size(); d-- > 1;) {
     const auto one_walk = [&](const Operand& operand) {
@@ -332,7 +332,7 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
   executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
 }
 
-// Elements [first, last) by the generated code: as many at a time as every operand can be pointed to.
+// Computes elements [first, last) with the generated code, in pieces in which every operand is contiguous or one number.
 void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
   using Way = Operand::Way;
   alignas(64) float tiles[kMostRegisters * 2 * kTile];

@@ -1,5 +1,6 @@
-// Element-wise programs: the nodes of a group as one loop of generated code, or one after the other on tiles of 256
-// floats that stay in the first-level cache, which any machine can do and any operation. Bools are 0 and 1 inside.
+// Element-wise programs: the nodes of a group as one loop of generated code, or interpreted one after the other on tiles of
+// 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation. Bools are the
+// numbers 0 and 1 inside a program.
 #pragma once
 
 #include <optional>
@@ -23,11 +24,11 @@ class ElementwiseProgram {
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   size_t instructions() const { return code_.size(); }
-  /// Inputs that are read at the very element that is written, so that an output may take their place.
+  /// Inputs of which each element is read where it is written, so that an output may overwrite them.
   std::vector<size_t> aligned_inputs() const;
 
-  /// Whether so many elements of a view lie so far from each other that a copy by blocks and then whole rows are faster:
-  /// adding a transposed view of 256x256 floats takes 47 us where it lies and 17 us with a copy, of 64x64 2.2 and 1.0 us.
+  /// Whether so many elements of a view have such a large stride that copying the view first is faster: adding a transposed
+  /// view of 256x256 floats takes 47 us in place and 17 us with a copy, one of 64x64 2.2 and 1.0 us.
   bool reads_far() const;
 
   static constexpr int64_t kTile = kElementTile;
@@ -38,16 +39,16 @@ class ElementwiseProgram {
   struct Row {
     const char* name;
     Op op;
-    const char *low = nullptr, *high = nullptr;  // attributes with the numbers of the formula
+    const char *low = nullptr, *high = nullptr;  // names of the attributes that the formula uses
   };
   static const Row kRows[];
   static const Row* find(const Node& node);
 
-  /// Where an input's elements lie: strides of dims_, 0 where broadcast.
+  /// The layout of an operand over dims_; broadcast dims have stride 0.
   struct Operand {
     int buffer = 0;  // index into the group's inputs, or outputs
     bool boolean = false;
-    bool full = false;             // same elements in the same order
+    bool full = false;             // same elements in the same order as the result
     bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
     std::vector<int64_t> jumps;    // to the next row, by the dim whose index grows
@@ -68,9 +69,9 @@ class ElementwiseProgram {
   void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
   void store(const Operand& target, const float* from, int64_t first, int64_t count, float* data) const;
-  /// Numbers that are the same on every tile.
+  /// Loads the operands that are single numbers, which are the same for every tile.
   void load_singles(const void* const* inputs, float* registers) const;
-  /// `direct`, bit by output: it shares no memory with an input, so that it may be written before the last is read.
+  /// `direct` has a bit per output: set when it aliases no input, so that it may be written before all inputs are read.
   void run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first, int64_t count,
                 float* registers) const;
   static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
@@ -80,14 +81,14 @@ class ElementwiseProgram {
   int64_t inner() const { return dims_.empty() ? 1 : dims_.back(); }
   void run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
 
-  std::vector<int64_t> dims_;  // of the result, as few as describe how operands lie
+  std::vector<int64_t> dims_;  // of the result, merged where all operands are contiguous
   int64_t count_ = 0;
-  std::vector<Operand> operands_;         // registers 0 .. operands
-  std::vector<ElementInstruction> code_;  // registers behind them
+  std::vector<Operand> operands_;         // in the first registers
+  std::vector<ElementInstruction> code_;  // their results are in the registers after these
   std::vector<int> outputs_;              // register of each output
-  std::vector<Operand> targets_;          // where each output's elements go
+  std::vector<Operand> targets_;          // layout of each output
   std::shared_ptr<const ElementKernel> kernel_;
-  bool by_rows_ = false, by_tiles_ = false;  // generated code takes so much at a time
+  bool by_rows_ = false, by_tiles_ = false;  // generated code is called per row or per tile, else for a whole chunk
 };
 
 }  // namespace cairn

@@ -11,9 +11,9 @@ namespace {
 
 using namespace random;
 
-constexpr int64_t kWide = 16;  // groups at once
+constexpr int64_t kWide = 16;  // groups computed at once
 
-// What Philox::words() gives of neighbouring counts, as numbers in [0, 1).
+// Philox::words() for consecutive counts, converted to numbers in [0, 1).
 CAIRN_VECTORISED void uniform_groups(const Philox& first, float* to) {
   uint32_t x0[kWide], x1[kWide], x2[kWide], x3[kWide];
   for (uint64_t i = 0; i < kWide; ++i) {
@@ -34,7 +34,7 @@ CAIRN_VECTORISED void uniform_groups(const Philox& first, float* to) {
   }
 }
 
-/// Elements of groups that begin at `state`.
+/// Writes `count` elements, drawn from the groups that begin at `state`.
 template <class Distribution>
 void fill(Philox state, int64_t count, float* to) {
   int64_t i = 0;
@@ -48,7 +48,7 @@ void fill(Philox state, int64_t count, float* to) {
 
 using Fill = void (*)(Philox state, int64_t count, float* to);
 
-/// What fills, how far a group moves the counter, and how much work an element is.
+/// The fill function, by how much a group advances the counter, and the cost of an element.
 struct Drawing {
   Fill fill = nullptr;
   uint64_t counts = 1;

@@ -1,4 +1,4 @@
-// Kernels that draw random numbers: the bits of the reference kernels, made by all workers, without allocation.
+// Kernels that draw random numbers in parallel and without allocation; their bits equal those of the reference kernels.
 #pragma once
 
 #include "engines/cpu/call_step.h"

@@ -12,7 +12,7 @@ namespace cairn {
 
 namespace {
 
-// One row of the result from up to four rows of the image, whose pixels have c channels.
+// Computes one row of the result from up to four rows of the image, whose pixels have c channels.
 CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const float* const* rows, const float* weights,
                                  int64_t c, float* __restrict y) {
   for (size_t w = 0; w < columns.taps.size(); ++w, y += c) {
@@ -41,7 +41,7 @@ CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const flo
   }
 }
 
-/// Part of a window inside the image, in one dim, and its elements there and in the padded image.
+/// The part of a window inside the image along one dim: first position, number of elements there and in the padded image.
 struct Inside {
   int64_t first, count, padded;  // first: position in the image
 };
@@ -56,7 +56,7 @@ Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilatio
 
 constexpr int64_t kBlockChannels = 64;
 
-// A window of one pixel, up to kBlockChannels channels: rows are summed by themselves.
+// The window of one result pixel, for up to kBlockChannels channels; each row of the window is summed separately.
 CAIRN_VECTORISED void pool_window(bool largest, const Inside& rows, const Inside& columns, int64_t row_step,
                                   int64_t column_step, int64_t channels, float divisor, const float* x, float* y) {
   const float start = largest ? -std::numeric_limits<float>::infinity() : 0.f;

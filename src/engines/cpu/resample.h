@@ -1,4 +1,4 @@
-// Images resized, and pooled over windows that are too large for generated code.
+// Resizing of images, and pooling over windows that are too large for generated code.
 #pragma once
 
 #include "engines/cpu/call_step.h"

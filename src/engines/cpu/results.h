@@ -1,4 +1,4 @@
-// Results of a step that are computed together though not all are used: the others go to the workspace.
+// The results of a kernel that computes all of them although some may be unused: unused ones are written to the workspace.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace cairn {
 
 class Results {
  public:
-  /// `workspace` bytes come before those of unused results. `first`: what the step makes in place of result 0.
+  /// The kernel's own `workspace` bytes come first, then the unused results. `first`: the value that replaces result 0 (that
+  /// of the epilogue).
   Results(const Group& group, const Node& node, size_t workspace, const Value* first = nullptr)
       : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
     for (const auto& result : node.results) {

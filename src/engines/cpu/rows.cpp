@@ -19,7 +19,7 @@ size_t positive_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// A tensor as rows along one axis.
+// A tensor seen as rows along one axis: [outer, size, inner].
 struct Rows {
   int64_t outer, size, inner;
 };
@@ -29,7 +29,7 @@ Rows rows_of(const Node& node) {
   return {count_between(dims, 0, axis), dims[axis], count_between(dims, axis + 1, dims.size())};
 }
 
-// Reductions of neighbouring axes: x as [outer, middle, inner].
+// Reductions of adjacent axes, with x seen as [outer, middle, inner].
 struct Middle {
   int64_t outer = 1, middle = 1, inner = 1;
   bool largest = false;
@@ -70,14 +70,14 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
   return middle;
 }
 
-// A reduction of any axes: where the first element of each result stands, and where its others stand from there.
+// A reduction of any axes: the offset of each result's first element, and the offsets of its elements relative to that.
 struct Fold {
   Dims starts, others;
 };
 Fold fold_of(const Node& node) {
   const Dims dims = sizes(node.inputs[0]), strides = strides_of(dims);
   const std::vector<bool> reduced = reduced_axes(node);
-  Dims kept[2], steps[2];  // of the axes that stay, and of those that go
+  Dims kept[2], steps[2];  // dims and strides of the kept axes, then of the reduced ones
   for (size_t i = 0; i < dims.size(); ++i) {
     kept[reduced[i]].push_back(dims[i]);
     steps[reduced[i]].push_back(strides[i]);
@@ -88,7 +88,7 @@ Fold fold_of(const Node& node) {
   return fold;
 }
 
-// T: elements, A: what they are combined in.
+// T: the element type, A: the accumulator type.
 template <class T, class A, class Combine>
 void fold_elements(const StepArgs& args, const Fold& fold, A start, bool mean, Combine&& combine) {
   const auto count = std::ssize(fold.others);
@@ -147,7 +147,7 @@ std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_fold(const Group& group) {
-  constexpr int64_t kMost = 1 << 20;  // results or elements of one, whose places are listed
+  constexpr int64_t kMost = 1 << 20;  // bound of the results and of the elements of each, whose offsets are stored
   if (!is_reduction(group)) return "is another operation";
   const Node& node = group.last();
   const bool known = node.is("reduce_sum") || node.is("reduce_mean") || node.is("reduce_max") ||

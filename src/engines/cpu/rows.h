@@ -5,11 +5,11 @@
 
 namespace cairn {
 
-/// Sums, means and largest elements of f32 along neighbouring axes.
+/// Sums, means and maxima of f32 along adjacent axes.
 Refusal refuses_reduction(const Group& group);
 std::unique_ptr<Step> make_reduction(const Group& group, MakeContext& context);
 
-/// Every other reduction of numbers or bools: any axes, one result at a time.
+/// All other reductions of numbers or bools, along any axes; slower: one result at a time.
 Refusal refuses_fold(const Group& group);
 std::unique_ptr<Step> make_fold(const Group& group, MakeContext& context);
 

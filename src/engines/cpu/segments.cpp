@@ -35,8 +35,9 @@ Refusal refuses_indices(const Value* indices) {
   return std::nullopt;
 }
 
-/// Calls body(i, row) for every index, negative ones counting from `end`, unless it is negative then; in their order for
-/// each row. A worker has rows of its own, far apart, because small indices are frequent ones.
+/// Calls body(i, row) for every index i; a negative index counts from `end` and is skipped if it is still negative. For each
+/// row the calls are in the order of the indices. Each chunk has its own rows, interleaved with those of others because small
+/// indices are the frequent ones.
 template <class Body>
 void for_each_row(const StepArgs& args, const Indices& indices, int64_t end, int64_t work, Body&& body) {
   constexpr int64_t kLeastWork = 16 << 10;
@@ -186,7 +187,7 @@ std::unique_ptr<Step> make_unique_padded(const Group& group, MakeContext&) {
   const Results results(group, node, slots * sizeof(int32_t));
   const auto run = [=](const StepArgs& args) {
     constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
-    auto* table = static_cast<int32_t*>(args.workspace);  // places among the different elements
+    auto* table = static_cast<int32_t*>(args.workspace);  // hash table of positions among the distinct elements
     std::fill_n(table, slots, -1);
     void* values = results.at<void>(args, 0);
     auto* index = results.at<int64_t>(args, 1);

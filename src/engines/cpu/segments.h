@@ -1,11 +1,11 @@
-// Kernels over rows that indices name: sums of rows of equal index, updates of rows, and which indices there are.
+// Kernels on rows addressed by indices: segment sums, updates of rows, and the distinct indices.
 #pragma once
 
 #include "engines/cpu/call_step.h"
 
 namespace cairn {
 
-/// scatter_reduce of f32, and scatter_update by index vectors of one number.
+/// scatter_reduce of f32, and scatter_update with index vectors of length one.
 Refusal refuses_row_updates(const Group& group);
 std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext& context);
 

@@ -69,7 +69,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       vxorps(sum, sum, sum);
   }
 
-  // The stack keeps the sum of the blocks so far, the bias at first.
+  // The stack holds the sum of the blocks so far, starting with the bias.
   void start_blocks() {
     push(rbp);
     mov(rbp, rsp);
@@ -93,7 +93,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     pop(rbp);
   }
 
-  // Whole blocks in a loop, the rest behind it.
+  // Emits a loop over whole blocks, then the remainder.
   void emit_blocks(const TapRun& run) {
     const int blocks = (run.length - 1) / spec_.block_steps;
     if (blocks > 0) {
@@ -128,7 +128,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       emit_steps(run.length, run.pixels);
   }
 
-  // r10 and r11 move on by whole rounds of the loop.
+  // r10 and r11 advance by whole iterations of the loop.
   void emit_steps(int length, uint32_t pixels) {
     int loops = length <= kLongestStraight ? 0 : length / kUnroll;
     if (loops) {
@@ -174,7 +174,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     vbroadcastss(target, Xbyak::Xmm(target.getIdx()));
   }
 
-  // After the sums, panel and broadcast registers are free: two for the activation's bounds, one for the tail's mask.
+  // After the sums, the panel and broadcast registers are free: two hold the activation's bounds, one the tail's mask.
   void finish() {
     Xbyak::Xmm low = panel(0), high = broadcasts_ > 1 || vectors_ > 1 ? reg(panel(0).getIdx() + 1) : panel(0);
     bool clip = spec_.activation.kind == Activation::Kind::clip;
@@ -188,7 +188,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
         Xbyak::Xmm sum = accumulator(i, j);
         auto offset = static_cast<int>(static_cast<int64_t>(i) * spec_.c_stride * 4 + j * vector_bytes());
         if (spec_.residual) add_residual(sum, offset, is_tail(j));
-        if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum, low, sum);  // a NaN in the second place stays
+        if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum, low, sum);  // keeps NaN: the second source
         if (clip) continue;
         store(sum, offset, is_tail(j));
       }
@@ -203,7 +203,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       }
   }
 
-  // The mask lives in k1 (AVX-512), or in an accumulator-free register whose bits come from the stack (AVX2).
+  // The mask is in k1 (AVX-512), or in a register that holds no accumulator, loaded through the stack (AVX2).
   void prepare_tail(const Xbyak::Xmm& spare) {
     if (spec_.isa == Isa::avx512) {
       mov(eax, (1 << tail_) - 1);
@@ -222,7 +222,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       vaddps(sum, sum, ptr[r8 + offset]);
     } else if (spec_.isa == Isa::avx512) {
       vaddps(Xbyak::Zmm(sum.getIdx()) | k1, Xbyak::Zmm(sum.getIdx()), ptr[r8 + offset]);
-    } else {  // the mask register holds the last broadcast slot, the one before it is free as well
+    } else {  // the mask is in the last broadcast register; the one before it is free as well
       Xbyak::Ymm loaded(mask_ - 1);
       vmaskmovps(loaded, Xbyak::Ymm(mask_), ptr[r8 + offset]);
       vaddps(sum, sum, loaded);
@@ -284,7 +284,7 @@ int most_pixels(Isa isa, int vectors) {
 }
 
 std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
-  static auto& store = *new KernelStore<TileKernel>;  // outlives every kernel
+  static auto& store = *new KernelStore<TileKernel>;  // never destroyed: it must outlive every kernel
   return store.get(key_of(spec), [&] { return std::make_unique<Code>(spec); });
 }
 

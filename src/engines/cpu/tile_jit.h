@@ -1,6 +1,6 @@
 // The generated micro-kernel: one tile of a convolution or matrix product, up to `rows` output pixels by one panel of
-// channels. Displacements of pixels and taps are baked into the code, and a tap that falls into the padding for a pixel
-// is simply not emitted for it: strides, padding and tiles across image rows need no copies and no edge code.
+// channels. The displacements of pixels and taps are constants in the code, and a tap that is in the padding for a pixel is
+// not emitted for it: strides, padding and tiles across image rows need no copies and no special cases.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,36 @@ struct Activation {
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 
-/// Consecutive taps that the same pixels take part in.
+/// Consecutive taps that are inside the image for the same pixels.
 struct TapRun {
   int64_t a_bytes;  // from the start of the kernel row in A
   int b_row;        // first row of B in this kernel row
   int length;       // steps of k
-  uint32_t pixels;  // bit i: pixel i takes part
+  uint32_t pixels;  // bit i: the taps apply to pixel i
   friend bool operator==(const TapRun&, const TapRun&) = default;
 };
 
 struct TileSpec {
   Isa isa = Isa::none;
   int vectors = 1;                        // panel width in registers
-  int columns = 0;                        // channels of the panel that exist: less than vectors * lanes at the tail
+  int columns = 0;                        // valid channels of the panel: fewer than vectors * lanes in the tail
   std::vector<int64_t> pixel_bytes;       // displacement of each pixel in A
   std::vector<std::vector<TapRun>> rows;  // per kernel row
-  int64_t a_step_bytes = 4;               // between the steps of a run in A: more when A is transposed
+  int64_t a_step_bytes = 4;               // between the steps of a run in A; larger when A is transposed
   int64_t a_row_bytes = 0;                // between kernel rows in A
   int b_row_rows = 0;                     // between kernel rows in B, in rows
   int64_t b_step_bytes = 0;               // between rows in B; 0: one panel width
-  int block_steps = 0;                    // sums of so many steps are added up by themselves; 0: all steps in one sum
+  int block_steps = 0;                    // steps summed separately before adding to the total; 0: all in one sum
   int64_t c_stride = 0;                   // floats between pixels in C and in the residual
   bool residual = false;
   Activation activation;
   friend bool operator==(const TileSpec&, const TileSpec&) = default;
 };
 
-/// Rows of a tile so that accumulators, a panel row and some pixels fit the registers.
+/// The most rows of a tile for which accumulators, a panel row and some broadcast pixels fit the registers.
 int most_pixels(Isa isa, int vectors);
 
-/// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B unaligned; bias has a whole panel.
+/// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel.
 using TileFunction = void (*)(const float* a, const float* b, float* c, const float* bias, const float* residual);
 
 /// Generated code, shared by all tiles of the process with an equal specification.

@@ -13,13 +13,13 @@ namespace {
 using Refusal = std::optional<std::string>;
 using Dims = std::vector<int64_t>;
 
-/// A contraction as the tile sees it: one convolution, or `offsets.size()` products of equal size.
+/// A contraction in the tile's terms: one convolution, or `offsets.size()` products of equal size.
 struct TileProblem {
   Contraction contraction;
   ConvSpec spec;
   bool transposed = false;  // weights of a product are [n, k]
   struct Offsets {
-    int64_t x, weights;  // of one product, in elements; its result follows the one before
+    int64_t x, weights;  // of one product, in elements; the results are contiguous
   };
   std::vector<Offsets> offsets = {{0, 0}};
 };
@@ -37,7 +37,7 @@ Refusal read_conv(TileProblem& problem) {
   return std::nullopt;
 }
 
-/// Offset of each matrix of an operand whose batch dims broadcast to `batch`.
+/// The offset of each matrix of an operand whose batch dims are broadcast to `batch`.
 std::vector<int64_t> matrix_offsets(Dims operand, const Dims& batch) {
   const int64_t size = operand[operand.size() - 1] * operand[operand.size() - 2];
   operand.resize(operand.size() - 2);
@@ -64,7 +64,7 @@ Refusal read_product(TileProblem& problem) {
   spec.ic = a[a.size() - (spec.transposed_x ? 2 : 1)];
   spec.oc = result.back();
   const Dims batch(result.begin(), result.end() - 2);
-  if (b.size() == 2 && !spec.transposed_x) {  // rows of all matrices are one list
+  if (b.size() == 2 && !spec.transposed_x) {  // the rows of all matrices form one list
     spec.w = spec.ow = *element_count(a) / std::max<int64_t>(1, spec.ic);
     return std::nullopt;
   }
@@ -91,7 +91,7 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   return Conv::refuses(problem.spec, machine_isa());
 }
 
-/// A product with many rows of a transposed x, and nothing else: each tile would read a little of every row.
+/// Whether it is a plain product with many rows of a transposed x, for which each tile would read a little of every row.
 bool reads_far_rows(const TileProblem& problem) {
   constexpr int64_t kManyRows = 256, kLeast = 64;
   const ConvSpec& spec = problem.spec;
@@ -106,7 +106,7 @@ const float* floats(const void* data) { return static_cast<const float*>(data); 
 /// Marks an input that a step does not have.
 constexpr size_t kNone = SIZE_MAX;
 
-/// A bias as kernels read it, in whole panels: packed once when it is a constant, in each run when it is not.
+/// A bias padded to whole panels: packed once when it is a constant, else in each run.
 class Bias {
  public:
   template <class Kernel>
@@ -125,7 +125,7 @@ class Bias {
     });
   }
   size_t input() const { return input_; }
-  /// Bytes of a run's copy.
+  /// Bytes of the copy made in each run.
   size_t workspace() const { return input_ == kNone || count_ == floats_ ? 0 : (floats_ * 4 + 63) / 64 * 64; }
   const float* get(const StepArgs& args, char* workspace) const {
     if (input_ == kNone) return floats(packed_.get());
@@ -190,19 +190,19 @@ class TileStep final : public Step {
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
   }
-  // Only the residual: other tiles still read the rest.
+  // Only the residual: other tiles still read the other inputs.
   std::vector<size_t> in_place() const override {
     const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_ && residual_ != bias_.input();
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
  private:
-  /// How many pack at the same time: every worker a product of its own, or all of them one.
+  /// The number of packing buffers: one per worker when each packs its own product, else one for all.
   size_t packers() const {
     const auto workers = static_cast<size_t>(workers_);
     return offsets_.size() < 2 * workers ? 1 : workers;
   }
-  /// Of one packer, whole cache lines.
+  /// Floats of one packing buffer, in whole cache lines.
   size_t scratch_floats() const { return (conv_.packed_size() + 15) / 16 * 16; }
 
   Conv conv_;

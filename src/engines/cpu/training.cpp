@@ -11,7 +11,7 @@ namespace {
 
 Dims sizes(const Value* value) { return value->type.shape.sizes(); }
 
-/// Why values are not f32, or nothing.
+/// A refusal when one of the values is not f32, or nothing.
 Refusal others_than_f32(std::initializer_list<const Value*> values) {
   for (const Value* value : values)
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));

@@ -6,14 +6,14 @@
 
 namespace cairn {
 
-/// softmax_cross_entropy, with labels as shares or as classes.
+/// softmax_cross_entropy, with labels as probabilities or as class numbers.
 Refusal refuses_cross_entropy(const Group& group);
 std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext& context);
 
 Refusal refuses_pool_gradient(const Group& group);
 std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& context);
 
-/// conv2d_input_gradient and conv2d_kernel_gradient with one group and one filter a channel.
+/// conv2d_input_gradient and conv2d_kernel_gradient of depthwise convolutions with one filter per channel.
 Refusal refuses_depthwise_gradient(const Group& group);
 std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& context);
 

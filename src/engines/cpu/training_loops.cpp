@@ -13,7 +13,7 @@ namespace cairn {
 
 namespace {
 
-/// Part of a window inside the image, in one dim.
+/// The part of a window inside the image along one dim.
 struct Taps {
   int64_t first, last;  // taps
   int64_t at;           // position of the first in the image
@@ -25,10 +25,10 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
   return {std::min(first, size), std::max(std::min(first, size), std::min(last, size)), start};
 }
 
-constexpr int64_t kBlock = 64;  // channels whose largest elements are held at a time
+constexpr int64_t kBlock = 64;  // channels whose maxima are kept at a time
 
-// One window's gradient to its first largest element, for up to kBlock channels. Plain loops: comparisons of vector types
-// are taken apart to scalars before a function is compiled for each instruction set.
+// Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers comparisons of
+// vector types to scalars before it clones a function for each instruction set.
 CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const float* x, const float* __restrict gradient,
                                  const Taps& rows, const Taps& columns, float* dx) {
   float most[kBlock];
@@ -54,7 +54,7 @@ CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const flo
     }
 }
 
-// The same of a few channels, one by one.
+// The same for a few channels, one by one.
 CAIRN_INLINE void add_to_largest_of_few(const SlideSpec& s, int64_t channels, const float* x, const float* gradient,
                                         const Taps& rows, const Taps& columns, float* dx) {
   const int64_t down = s.dilation_h * s.w * s.channels, right = s.dilation_w * s.channels;
@@ -82,12 +82,12 @@ CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t channels, const float* 
     }
 }
 
-// Elements of the window in the padded image, in one dim.
+// The number of elements of the window inside the padded image, along one dim.
 int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad, int64_t in, int64_t after) {
   return std::min(position * stride - pad + size, in + after) - (position * stride - pad);
 }
 
-// dx of the first `channels` channels of one image: of each window all of them, which lie side by side.
+// dx of the first `channels` channels of one image; handles all of them, which are adjacent, for each window.
 CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t channels, const float* x, const float* dy,
                                        float* dx) {
   for (int64_t i = 0; i < s.h * s.w; ++i)
@@ -117,7 +117,8 @@ CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b
   for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
 }
 
-// visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution, channels aside.
+// Calls visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution; each stands for all
+// channels.
 template <class Visit>
 void each_product(const SlideSpec& s, Visit&& visit) {
   for (int64_t y = 0; y < s.oh; ++y)
@@ -131,8 +132,8 @@ void each_product(const SlideSpec& s, Visit&& visit) {
     }
 }
 
-constexpr int64_t kSlice = 64;       // channels of a piece of work
-constexpr int64_t kManyImages = 16;  // enough for a piece of work to be a whole one
+constexpr int64_t kSlice = 64;       // channels of a unit of work
+constexpr int64_t kManyImages = 16;  // from so many images on, a unit of work is a whole image
 
 }  // namespace
 

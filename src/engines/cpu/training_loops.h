@@ -1,4 +1,4 @@
-// The loops of the training kernels but batch normalisation, sixteen channels at a time.
+// The loops of the training kernels except batch normalisation, sixteen channels at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace cairn {
 
-/// Loss and gradient of each row; labels are shares, or null where `classes` has the row's class.
+/// Loss and gradient of each row. `labels` are probabilities; null: `wide_classes` or `classes` has each row's class.
 void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* logits, const float* labels,
                    const int64_t* wide_classes, const int32_t* classes, float* loss, float* gradient);
 
-/// dx of all windows of dy; `spec.work` says which pooling, x is read by the largest only.
+/// dx of pooling, added up over all windows of dy; `spec.work` tells the kind of pooling. Only maximum pooling reads x.
 void pool_gradient(Executor& executor, const SlideSpec& spec, const float* x, const float* dy, float* dx);
 
 void depthwise_input_gradient(Executor& executor, const SlideSpec& spec, const float* dy, const float* kernel,

@@ -34,7 +34,7 @@ CAIRN_LOOPS(nullptr)
 namespace avx512 {
 #include "engines/cpu/vector_loops_body.h"
 
-// In each step rows i and i + distance exchange what lies on the wrong side.
+// One step of a transposition: rows i and i + kDistance exchange their off-diagonal blocks.
 template <int kDistance>
 CAIRN_INLINE void exchange(Floats (&rows)[kFloats]) {
   Ints low, high;

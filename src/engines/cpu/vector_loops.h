@@ -1,5 +1,5 @@
-// Loops that compare and choose, sixteen floats at a time, compiled for each instruction set: element-wise operations on
-// tiles, reductions, softmax and its like on rows.
+// Loops with comparisons and selections, sixteen floats at a time, compiled for each instruction set: element-wise operations
+// on tiles, reductions, softmax and similar functions of rows.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace cairn {
 inline constexpr int kLanes = 16;
 inline constexpr int64_t kElementTile = 256;
 
-/// Instructions of element-wise programs; those from first_one_by_one on are calls of the C library.
+/// Instructions of element-wise programs; those from first_one_by_one on call the C library.
 enum class ElementOp : uint8_t {
 #define CAIRN_VECTOR(name, instruction, f32) instruction,
 #include "engines/cpu/element_table.h"
@@ -21,25 +21,25 @@ enum class ElementOp : uint8_t {
 };
 
 struct VectorLoops {
-  /// Every operation before first_one_by_one on a whole tile; positions beyond its count hold whatever was there.
+  /// Executes any operation before first_one_by_one on a whole tile; positions beyond its count have arbitrary content.
   void (*execute)(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to);
-  /// Channels [first, last) of x [middle, c]; four partial sums in a fixed order.
+  /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order.
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
                           int64_t last);
   void (*reduce_row)(bool largest, int64_t c, float scale, const float* x, float* y);
   void (*layer_norm_row)(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
   void (*softmax_row)(bool log, int64_t c, const float* x, float* y);
-  /// The softmax of `lanes` neighbouring columns, at most kLanes.
+  /// The softmax of `lanes` adjacent columns, at most kLanes.
   void (*softmax_columns)(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y);
   void (*cross_entropy_row)(int64_t c, const float* logits, const float* labels, int64_t label, float* loss,
                             float* gradient);
-  /// Of x * scale + mask, in place; mask may be null.
+  /// The softmax of x * scale + mask, in place; mask may be null.
   void (*softmax_of_scores)(int64_t count, float scale, const float* mask, float* x);
-  /// to[j * to_step + i] = from[i * step + j], kLanes of each; null where that is not faster than one by one.
+  /// to[j * to_step + i] = from[i * step + j] for i, j < kLanes; null when that is not faster than a scalar loop.
   void (*transpose)(const float* from, int64_t step, float* to, int64_t to_step);
 };
 
-/// Those of machine_isa().
+/// The loops compiled for machine_isa().
 const VectorLoops& vector_loops();
 
 }  // namespace cairn

@@ -1,10 +1,10 @@
-// The loops of vector_loops.cpp, included once for each instruction set, in a namespace each.
+// The loops of vector_loops.cpp, included once for each instruction set, each time in another namespace.
 
 #include "engines/cpu/vector_types.h"
 
 #include "engines/cpu/vector_math.h"
 
-// Every operation on a whole tile; positions beyond the tile's count hold whatever was there.
+// Executes an operation on a whole tile; positions beyond the tile's count have arbitrary content.
 void execute(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to) {
   switch (op) {
 #define CAIRN_VECTOR(name, instruction, f32)                                                            \
@@ -13,7 +13,7 @@ void execute(ElementOp op, float low, float high, const float* a, const float* b
       store(to + i, element(ElementOp::instruction, low, high, load(a + i), load(b + i), load(c + i))); \
     break;
 #include "engines/cpu/element_table.h"
-    default: break;  // one by one
+    default: break;  // operations of the C library
   }
 }
 
@@ -23,7 +23,7 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
   int64_t at = first;
   for (; at + kFloats <= last; at += kFloats) {
     Floats part[4];
-    for (int i = 0; i < 4; ++i)  // a reference to one would promise an alignment of 64
+    for (int i = 0; i < 4; ++i)  // by index: a reference to an element would imply an alignment of 64
       part[i] = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
     for (int64_t i = 0; i < middle; ++i) {
       Floats value = load(x + i * c + at);
@@ -50,7 +50,7 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
   }
 }
 
-// Elements [first, c) of a row that do not fill a vector, the rest `other`.
+// The elements [first, c) of a row, which do not fill a vector; the other lanes are `other`.
 CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float other) {
   float rest[kFloats];
   for (int64_t lane = 0; lane < kFloats; ++lane) rest[lane] = first + lane < c ? x[first + lane] : other;
@@ -107,7 +107,7 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
       sum += static_cast<double>(total[lane]) + static_cast<double>(even[lane]);
       rest += static_cast<double>(lost[lane]);
     }
-    return static_cast<float>(rest == rest ? sum + rest : sum);  // infinities leave no rest
+    return static_cast<float>(rest == rest ? sum + rest : sum);  // with infinities the compensation is NaN
   }
   return sum_of_lanes(even);
 }
@@ -167,7 +167,7 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
   for (i = 0; i < c; ++i) y[i] *= factor;
 }
 
-// The softmax of `lanes` neighbouring columns (at most a vector of them).
+// The softmax of `lanes` adjacent columns (at most a vector of them).
 void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
   const auto take = [&](int64_t i) __attribute__((always_inline)) {
     return lanes == kFloats ? load(x + i * inner) : load_rest(x + i * inner, 0, lanes, 0.f);
@@ -177,7 +177,7 @@ void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const
     for (int64_t lane = 0; lane < lanes; ++lane) y[i * inner + lane] = value[lane];
   };
   Floats most = spread(-std::numeric_limits<float>::infinity());
-  Floats part[4];  // of the sum, added in pairs
+  Floats part[4];  // partial sums, added in pairs
   for (int i = 0; i < 4; ++i) part[i] = Floats{};
   for (int64_t i = 0; i < size; ++i) most = larger(most, take(i));
   if (log) {
@@ -198,7 +198,7 @@ void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const
   }
 }
 
-/// `count` of sixteen lanes exist at `at`.
+/// Loads a vector of which only the first `count` lanes exist at `at`.
 CAIRN_INLINE Floats take(const float* at, int64_t count) {
   if (count >= kFloats) return load(at);
   float values[kFloats] = {};
@@ -237,7 +237,7 @@ void cross_entropy_row(int64_t c, const float* logits, const float* labels, int6
     if (share != 0) total += static_cast<double>(share) * (shift - static_cast<double>(logits[i]));
     gradient[i] = gradient[i] * scale - share;
   }
-  // A NaN among the logits reaches every result, also where its own label is 0.
+  // A NaN among the logits makes the loss NaN, even if its own label is 0.
   *loss = static_cast<float>(sum != sum && total == total ? sum : total);
 }
 

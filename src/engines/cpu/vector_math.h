@@ -1,8 +1,8 @@
-// Functions of vectors, written once for all who bring a type Floats: the loops compiled for each instruction set
-// (vector_types.h), and the recorder of element_recorder.cpp, which makes code of them at run time. Sums of products
-// are contracted where the instruction set can.
+// Functions of vectors, written once for every type Floats that the including file defines: that of the loops compiled for
+// each instruction set (vector_types.h), and that of element_recorder.cpp, which generates code from them at run time.
+// Multiply-adds are contracted if the instruction set has them.
 
-/// The larger, or the NaN if either is one.
+/// The maximum; NaN if either is NaN.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
 
@@ -77,7 +77,7 @@ CAIRN_INLINE Floats log_of(Floats x) {
   Floats s = (m - 1.f) / (m + 1.f), square = s * s;
   Floats p = spread(2.f / 11);
   for (float c : {2.f / 9, 2.f / 7, 2.f / 5, 2.f / 3}) p = p * square + c;
-  // A sum has one product at most: of two the compiler may contract either.
+  // Each sum has at most one product: with two, the compiler could contract either one.
   Floats result = s + s + s * (square * p);
   result = result - e * 2.12194440e-4f;
   result = result + e * 0.693359375f;
@@ -112,13 +112,13 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
 }
 
-/// What the table says that an instruction makes of vectors.
+/// Applies an instruction of the table (element_table.h) to vectors.
 CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
   const Floats one = spread(1.f), zero = spread(0.f);
   switch (op) {
 #define CAIRN_VECTOR(name, instruction, f32) \
   case ElementOp::instruction: return f32;
 #include "engines/cpu/element_table.h"
-    default: return x;  // one by one
+    default: return x;  // operations of the C library
   }
 }

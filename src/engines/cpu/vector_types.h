@@ -1,5 +1,5 @@
-// Sixteen floats at a time in GCC's vector type, included once for each instruction set, in a namespace each: functions
-// of CAIRN_VECTORISED would not do, for GCC takes comparisons of vectors apart to scalars before it makes those.
+// Sixteen floats in GCC's vector type, included once for each instruction set, each time in another namespace. CAIRN_VECTORISED
+// would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
 
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
@@ -12,13 +12,13 @@ CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to
 CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
 CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
-/// Modulo 2^32.
+/// Subtraction modulo 2^32.
 CAIRN_INLINE Ints minus(Ints a, Ints b) {
   return reinterpret_cast<Ints>(reinterpret_cast<Words>(a) - reinterpret_cast<Words>(b));
 }
 CAIRN_INLINE Ints minus(Ints a, int32_t b) { return minus(a, Ints{} + b); }
 CAIRN_INLINE Floats floats_of(Ints bits) { return reinterpret_cast<Floats>(bits); }
-/// Functions that the compiler has an instruction for, lane by lane.
+/// Functions written lane by lane, which the compiler turns into one instruction.
 #define CAIRN_LANES(name, function)                       \
   CAIRN_INLINE Floats name(Floats x) {                    \
     float lanes[kFloats];                                 \
@@ -31,6 +31,6 @@ CAIRN_LANES(floor_of, floor)
 CAIRN_LANES(ceil_of, ceil)
 CAIRN_LANES(round_of, nearbyint)
 #undef CAIRN_LANES
-/// The numbers rounded toward zero, and back.
+/// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }

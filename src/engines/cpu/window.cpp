@@ -14,20 +14,20 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kMostTaps = 256;
-constexpr int64_t kShortRow = 10;  // rows of fewer pixels share tiles
+constexpr int64_t kShortRow = 10;  // a tile may span several rows with fewer pixels
 constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the rest.
+/// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the other values.
 int64_t most_tile_pixels(Isa isa) { return isa == Isa::avx512 ? 14 : 10; }
 
 struct Tap {
   int64_t x_bytes;  // from the tile's first tap
-  uint32_t pixels;  // bit i: pixel i takes part
+  uint32_t pixels;  // bit i: the tap applies to pixel i
 };
 
-/// One tile of pixels; everything but the channels is baked into the code.
+/// One tile of pixels; everything except the channels is constant in the generated code.
 struct SlideTile {
   std::vector<int64_t> pixel_bytes;  // displacement of each pixel in x
   std::vector<Tap> taps;
@@ -44,8 +44,8 @@ std::string key_of(const SlideTile& tile) {
 
 }  // namespace
 
-// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = whole vectors of channels, r9 = asks for the rest,
-// r10 = bias, from the stack.
+// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = number of whole vectors of channels, r9 = whether to handle
+// the remaining channels; r10 = bias, loaded from the stack.
 class Slide::Code final : public Xbyak::CodeGenerator {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
@@ -85,7 +85,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
   Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
-  // The six registers after the sums of the largest tile.
+  // These use the six registers after the sums of the largest tile.
   Xbyak::Xmm weight() const { return reg(wide_ ? 26 : 10); }
   Xbyak::Xmm loaded() const { return reg(wide_ ? 27 : 11); }
   Xbyak::Xmm other() const { return reg(wide_ ? 28 : 12); }
@@ -180,7 +180,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     }
   }
 
-  // maxps answers its second source when one is NaN: both orders, or-ed, are NaN when either is and the maximum otherwise.
+  // maxps returns its second source if either is NaN. The bitwise or of both orders is NaN if either is, else the maximum.
   void emit_maximum(const Xbyak::Xmm& most) {
     vmaxps(other(), most, loaded());
     vmaxps(most, loaded(), most);

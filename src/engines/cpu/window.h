@@ -1,4 +1,4 @@
-// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, largest and mean.
+// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, maximum and mean pooling.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,18 @@ namespace cairn {
 
 enum class WindowWork : uint8_t { multiply_add, maximum, mean };
 
-/// x [n, h, w, channels] to y [n, oh, ow, channels]. Taps outside the image take no part.
+/// x [n, h, w, channels] to y [n, oh, ow, channels]. Taps outside the image are skipped.
 struct SlideSpec {
   WindowWork work = WindowWork::multiply_add;
   int64_t n = 1, h = 1, w = 1, channels = 1, oh = 1, ow = 1;
   int64_t kh = 1, kw = 1;
   int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
-  /// mean only: divides by the window's part in the padded image, which ends pad_bottom and pad_right after the image.
+  /// For the mean: divides by the size of the window's part inside the padded image, which extends the image by pad_bottom and
+  /// pad_right at the end.
   bool count_padding = false;
   int64_t pad_bottom = 0, pad_right = 0;
-  bool residual = false;  // multiply_add only, as is the activation
+  bool residual = false;  // like the activation, for multiply_add only
   Activation activation;
 };
 
@@ -44,7 +45,7 @@ class Slide {
   void pack(const float* kernel, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
-  /// residual may be y itself. NaN of any tap is NaN. Bits do not depend on the number of workers.
+  /// `residual` may be y itself. A NaN at any tap gives NaN. The bits of the result do not depend on the number of workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
   /// "12 pixels x 16 channels avx512"
@@ -52,7 +53,7 @@ class Slide {
 
  private:
   class Code;
-  /// Handles whole vectors of channels, then the rest of a vector when asked to.
+  /// Computes whole vectors of channels, then the remaining channels if `rest` is set.
   using Function = void (*)(const float* x, const float* packed, float* y, const float* residual, int64_t vectors,
                             int64_t rest, const float* bias);
   struct Tile {
@@ -64,7 +65,7 @@ class Slide {
 
   SlideSpec spec_;
   Isa isa_;
-  int64_t pixels_ = 0;  // most of a tile
+  int64_t pixels_ = 0;  // most pixels of a tile
   std::vector<Tile> tiles_;
   std::vector<std::unique_ptr<Code>> codes_;
 };
