@@ -33,7 +33,7 @@ class Preprocess {
  public:
   Preprocess(Builder& builder, const AippOp& op, std::string where) : b_(builder), op_(op), where_(std::move(where)) {}
 
-  /// Checks all sizes and says what the source image is; `wanted` is the model's own image.
+  /// Checks all sizes and returns the type of the source image; `wanted` is the size of the model's own image.
   Type source_type(Dim batch, Size wanted, int64_t channels) {
     check_kind();
     source_ = {op_.integer("src_image_size_h"), op_.integer("src_image_size_w")};
@@ -63,7 +63,7 @@ class Preprocess {
     return Type::tensor(kU8, source_shape(batch));
   }
 
-  /// The same for a model of open height or width, whose images are as large as the source.
+  /// The same for a model with open height or width, whose images have the size of the source.
   Type open_source_type(const Dim& batch, const Dim& height, const Dim& width, int64_t channels) {
     check_kind();
     for (const char* field : {"crop", "padding", "src_image_size_h", "src_image_size_w"})
@@ -140,7 +140,7 @@ class Preprocess {
 
   int64_t source_channels() const { return aipp_channels(format_); }
 
-  /// Bytes as they lie in memory: planes of YUV below each other, pairs of YUV422 side by side.
+  /// The shape of the bytes in memory: the planes of YUV420 stacked vertically, the pixel pairs of YUV422 adjacent.
   Shape source_shape(Dim batch) const {
     int64_t height = source_.height, width = source_.width;
     if (format_ == kYuv420) return {batch, height * 3 / 2, width, 1};
@@ -154,14 +154,14 @@ class Preprocess {
   }
   Value* channel(Value* x, int64_t index) { return part(x, {0, 0, 0, index}, {kToEnd, kToEnd, kToEnd, index + 1}); }
 
-  /// Each pixel `rows` x `columns` times.
+  /// Repeats each pixel `rows` x `columns` times.
   Value* enlarged(Value* x, int64_t height, int64_t width, int64_t rows, int64_t columns, int64_t channels) {
     Value* split = b_.add("reshape", {x, b_.ints({-1, height, 1, width, 1, channels})});
     Value* more = b_.add("tile", {split, b_.ints({1, 1, rows, 1, columns, 1})});
     return b_.add("reshape", {more, b_.ints({-1, height * rows, width * columns, channels})});
   }
 
-  /// One image of three or four channels, whatever the order of the bytes was.
+  /// The image with three or four channels last, from bytes in any of the formats.
   Value* planes(Value* x) {
     int64_t height = source_.height, width = source_.width;
     width_ = source_channels();
@@ -185,7 +185,7 @@ class Preprocess {
     return b_.add("gather", {x, b_.ints(order)}, {{"axis", int64_t{3}}});
   }
 
-  /// Red and blue (or U and V) change places; alpha goes from the front to the end.
+  /// Swaps red and blue (or U and V), and moves alpha from the front to the end.
   Value* swapped(Value* x) {
     std::vector<int64_t> order(static_cast<size_t>(width_));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -198,7 +198,8 @@ class Preprocess {
     return std::is_sorted(order.begin(), order.end()) ? x : reordered(x, order);
   }
 
-  /// (M * (pixel - input_bias)) >> 8 + output_bias, cut to 0..255; YUV has the first bias, RGB the second.
+  /// ((M * (pixel - input_bias)) >> 8) + output_bias, clamped to 0..255; only YUV input has the input bias, only RGB input the
+  /// output bias.
   Value* converted(Value* x) {
     if (width_ == 1) refuse("csc_switch needs an image of three channels");
     if (width_ == 4)
@@ -270,7 +271,7 @@ Value* input_of(const Function& main, const AippOp& op) {
   op.refuse(op.input_name, "is no input of the model");
 }
 
-/// Bytes and parameters of each run as an image; what is not told here is told then.
+/// The image from the bytes and the parameters that each run passes; settings not given here are taken from the parameters.
 Value* dynamic_image(Builder& b, Function& main, Value* param, const AippOp& op, const AippSize& size,
                      const std::string& parameters) {
   auto refuse = [&](const std::string& text) { op.refuse(param->name, "{}", text); };

@@ -13,7 +13,7 @@
 
 namespace cairn {
 
-/// One aipp_op block: the numbers given, by the name of their field; enumerations and truth values as numbers.
+/// One aipp_op block: the given values by field name; enumerations and booleans are numbers.
 struct AippOp {
   std::map<std::string, double, std::less<>> numbers;
   std::string input_name;  // related_input_name; empty: by rank
@@ -42,7 +42,7 @@ struct AippColours {
 };
 AippColours colours_of(const AippOp& op);
 
-/// An input that takes bytes now; with dynamic preprocessing another input takes what is to be done to them.
+/// An input that now takes image bytes; with dynamic preprocessing, another input takes the parameters.
 struct AippInput {
   std::string name;
   std::string parameters;  // empty: static
@@ -52,7 +52,8 @@ struct AippInput {
 /// Error invalid_argument, unsupported.
 std::vector<AippInput> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first);
 
-/// What such an input takes: one block of fields for all images, or one for each. Throws Error invalid_argument.
+/// The content of a parameter input for dynamic preprocessing. `ops` has one block for all images, or one per image. Throws
+/// Error invalid_argument.
 std::string aipp_parameters(const std::vector<AippOp>& ops, int64_t images);
 
 }  // namespace cairn

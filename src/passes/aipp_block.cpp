@@ -1,4 +1,4 @@
-// The block of parameters that a model with dynamic preprocessing takes with each run, from the fields of a configuration.
+// Encodes the fields of a configuration as the parameter block that a model with dynamic preprocessing takes in each run.
 #include <bit>
 
 #include "ops/aipp.h"

@@ -1,4 +1,4 @@
-// Reading of AIPP configurations: the fields and their limits.
+// Parser of AIPP configurations, with the fields and their limits.
 #include <array>
 #include <protozero/pbf_reader.hpp>
 
@@ -47,7 +47,7 @@ constexpr TextField kFileFields[] = {{"aipp_op", 1, TextKind::message, &kOpMessa
 constexpr TextMessage kFileMessage = {"AIPP configuration", kFileFields, kPlace};
 
 struct Limit {
-  const char* fields;  // what their names start with
+  const char* fields;  // prefix of their names
   double low, high;
 };
 // clang-format on

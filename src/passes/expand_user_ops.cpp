@@ -1,4 +1,4 @@
-// Operators of users that are written as other operators become these.
+// Replaces operators from users that are defined by other operators with these.
 #include "passes/passes.h"
 #include "passes/rewriter.h"
 
@@ -6,9 +6,9 @@ namespace cairn {
 
 namespace {
 
-constexpr int kMostLevels = 64;  // of operators of users inside such
+constexpr int kMostLevels = 64;  // nested operators from users
 
-/// The decomposition of a node, with a param for each input that is no constant.
+/// The decomposition of a node, with a param for each input that is not a constant.
 std::unique_ptr<Block> decomposition(const Node& node, const Captures& captures) {
   Node inner;
   inner.op = node.op;

@@ -71,7 +71,7 @@ bool same_by_count(const Type& a, const Type& b) {
     if (!a.shape.dims[i].surely_equals(b.shape.dims[i]))
       ++open;
     else if (!a.shape.dims[i].known() || a.shape.dims[i].size == 0)
-      empty = true;  // zero elements on both sides would say nothing about the open dim
+      empty = true;  // with a dim of 0, equal element counts would not determine the unknown dim
   }
   return open == 0 || (open == 1 && !empty);
 }

@@ -1,4 +1,4 @@
-// What rules and passes ask about constants, shapes and permutations.
+// Queries of rules and passes about constants, shapes and permutations.
 #pragma once
 
 #include <optional>
@@ -20,23 +20,23 @@ Permutation permutation_of(const Node& transpose);
 /// Axis in 0 .. rank - 1.
 size_t axis_of(int64_t axis, size_t rank);
 
-/// The number that every element of a numeric or boolean tensor is; nothing for none or several.
+/// The number that all elements of a numeric or boolean tensor are equal to; nothing when they differ or there are none.
 std::optional<double> splat(const Tensor& tensor);
 inline bool is_all(const Tensor& tensor, double number) { return splat(tensor) == number; }
 /// Each element is an exact power of two with an exact reciprocal.
 bool powers_of_two(const Tensor& tensor);
 
-/// Both are surely tensors of the same element type and dims.
+/// Whether both are surely tensors of the same element type and dims.
 bool surely_same(const Type& a, const Type& b);
-/// The same but for at most one dim each that is not known, which then must agree because the number of elements does.
+/// The same, but each may have one unknown dim: since the numbers of elements are equal, these agree too.
 bool same_by_count(const Type& a, const Type& b);
-/// True when everything that `known` says of a value, `type` says too.
+/// Whether `type` is at least as precise as `known`: all that `known` says of a value follows from `type`.
 bool implies(const Type& type, const Type& known);
 
-/// Elements of a 1-D (or scalar) integer value as far as they are known at compile time: numbers, or the dims that they
-/// are. Nothing when not even their number is known.
+/// The elements of an integer vector or scalar as far as they are known at compile time: numbers, or the symbolic dims that
+/// they equal. Nothing when not even their number is known.
 std::optional<std::vector<Dim>> known_elements(const Value* value, int depth = 16);
-/// Dims as a constant operand of reshape: at most one that is not a number becomes -1.
+/// The dims as a constant operand of reshape, with one unknown dim as -1; nothing when more are unknown.
 std::optional<std::vector<int64_t>> reshape_operand(const std::vector<Dim>& dims);
 /// 1-D integers of the element type of `like`.
 Tensor integers_like(const Type& like, const std::vector<int64_t>& values);

@@ -1,4 +1,4 @@
-// Computes at compile time what depends on constants alone.
+// Constant folding: computes nodes whose results depend on constants alone.
 #include <algorithm>
 #include <unordered_set>
 
@@ -11,7 +11,7 @@ namespace cairn {
 
 namespace {
 
-// The reference kernels are plain loops: so much for one node, and for all that one call folds.
+// Bounds of FLOPs, since the reference kernels are slow: for one node, and for all nodes that one call folds.
 constexpr double kMostFlops = 1e9, kMostFlopsInAll = 2e10;
 thread_local double flops_left = kMostFlopsInAll;
 
@@ -23,7 +23,8 @@ bool of_constants(const Node& node) {
          std::all_of(node.inputs.begin(), node.inputs.end(), constant_of);
 }
 
-// A few constant elements repeated many times stay as they are, or what a variable begins with would be held twice.
+// Whether the node repeats a few constant elements many times: it is not folded, since the result (for example a variable's
+// initial content) would take memory twice.
 bool repeats(const Node& node) {
   constexpr int64_t kMuch = 1 << 20, kTimes = 16;  // bytes
   const Type& y = node.result()->type;
@@ -74,7 +75,7 @@ std::unique_ptr<Node> detached_constant(std::unique_ptr<Value> value, Tensor ten
   return constant;
 }
 
-// The values stay the same objects, so that users need no change.
+// Turns the node into `constant` nodes. The Value objects are kept, so that users need no change.
 void become_constants(Node& node, std::vector<HostValue> values, std::vector<std::unique_ptr<Node>>& place) {
   for (size_t i = 0; i < values.size(); ++i) node.result(i)->type = values[i].tensor.type();
   for (size_t i = 1; i < values.size(); ++i)
@@ -112,7 +113,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   return folded;
 }
 
-// Of an input of a foldable node; without elements when only its shape counts.
+// The elements of an input of a foldable node; uninitialised when only its shape matters.
 Tensor elements_of(const Value& input, bool needed, size_t largest_bytes) {
   if (const Tensor* constant = constant_of(&input)) return *constant;
   if (!needed) return Tensor::view(input.type.dtype, input.type.shape.sizes(), nullptr, nullptr);
@@ -143,7 +144,7 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
     return true;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::cancelled) throw;
-    return false;  // said at run time, with the name of the node, if the node is run at all
+    return false;  // the error is reported at run time, with the node's name, if the node is ever run
   }
 }
 

@@ -1,4 +1,4 @@
-// What a loop's body computes anew in every turn from values that no turn changes is computed once, before the loop.
+// Loop-invariant code motion: nodes of a loop's body that depend on loop-invariant values only move before the loop.
 #include <algorithm>
 #include <set>
 
@@ -13,8 +13,8 @@ int64_t bytes_of(const Value& value) {
   return storage_bytes(value.type.dtype, *element_count(value.type.shape.sizes()));
 }
 
-/// Nodes that cannot fail, as the loop may make no turn, and that do not make much of little, as the result lives as long as the
-/// loop.
+/// Whether the node may be hoisted: it cannot fail (the loop may have no iteration), and its result is not much larger than its
+/// operands (it lives as long as the loop).
 bool may_move(const Node& node) {
   static const std::set<std::string_view> kOthers = {"transpose", "slice", "concat", "reverse", "pad"};
   if (!node.regions.empty() || node.results.size() != 1 || !node.op->pure() || node.op->has(kNotFoldable)) return false;
@@ -35,7 +35,7 @@ bool may_move(const Node& node) {
 
 size_t hoist_from(Node& loop, std::vector<std::unique_ptr<Node>>& before) {
   Block& body = *loop.regions[1];
-  std::unordered_map<const Value*, Value*> outside;  // by value of the body
+  std::unordered_map<const Value*, Value*> outside;  // value of the body -> its equal before the loop
   for (size_t i = carried_count(loop); i < loop.inputs.size(); ++i) outside[body.params[i].get()] = loop.inputs[i];
   std::vector<std::unique_ptr<Node>> kept, moved;
   for (auto& node : body.nodes) {
@@ -59,7 +59,7 @@ size_t hoist_from(Node& loop, std::vector<std::unique_ptr<Node>>& before) {
     Value*& inside = found->second;
     if (!inside) {
       loop.inputs.push_back(outside.at(value));
-      for (auto& region : loop.regions) inside = region->add_param(value->type, "");  // the body's is the last
+      for (auto& region : loop.regions) inside = region->add_param(value->type, "");  // ends as the param of the body
     }
     value = inside;
   };

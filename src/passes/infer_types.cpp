@@ -1,4 +1,4 @@
-// Types again by the shape rules, in program order, into regions and out of them.
+// Type inference: applies the shape rules in program order, also through regions.
 #include "ir/control.h"
 #include "passes/facts.h"
 #include "passes/passes.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kTrialDepth = 3;  // loops inside loops whose carried types are narrowed by trial
+constexpr int kTrialDepth = 3;  // nested loops whose carried types are narrowed by trial
 
 void infer_nodes(Block& block, const Module* module, int depth);
 
@@ -16,8 +16,9 @@ void narrow(Value& value, const Type& type) {
   if (compatible(value.type, type)) value.type = meet(value.type, type);
 }
 
-// Carried values must have the type of the params that they become: start from the types that enter, widen by what the
-// body returns, until that holds. Trials run on a copy because types are never widened in place.
+// Finds types of carried values that hold in every iteration (fixed point): starts with the types at loop entry and joins them
+// with those that the body returns until these imply the params' types. Trials use a copy, because types are never widened in
+// place.
 bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
   for (int trial = 0; trial < 3; ++trial) {
     std::unordered_map<const Value*, Value*> map;
@@ -29,7 +30,7 @@ bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
     try {
       infer_nodes(body, nullptr, depth + 1);
     } catch (const Error&) {
-      return false;  // the first pass through the loop would fail, if there is one
+      return false;  // the first iteration would fail, if there is one
     }
     bool stable = true;
     for (size_t i = 0; i < carried; ++i) {

@@ -1,5 +1,4 @@
-// Puts the bodies of called functions in place of calls, unless a function calls itself, and drops functions that nothing
-// calls any more.
+// Inlines calls, except of recursive functions, and removes functions that are no longer called.
 #include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"
@@ -8,9 +7,9 @@ namespace cairn {
 
 namespace {
 
-// Beyond it calls stay: functions that each call another twice grow without bound.
+// Calls beyond this bound are kept: a chain of functions that each call the next one twice would grow exponentially.
 size_t most_new_nodes(size_t nodes) { return 50'000 + 16 * nodes; }
-constexpr int kMaxDepth = 1000;  // of calls inside calls; deeper ones stay
+constexpr int kMaxDepth = 1000;  // of nested calls; deeper ones are kept
 
 size_t count_nodes(Block& block) {
   size_t count = 0;
@@ -40,7 +39,7 @@ class Inliner {
  private:
   enum class State { open, recursive, done };
 
-  // Bottom-up, so that a body is flat before it is copied.
+  // Bottom-up, so that a body is inlined itself before it is copied.
   void visit(Function& function, int depth) {
     states_[&function] = State::open;
     for_each_block(function.body, [&](Block& block) {
@@ -114,7 +113,7 @@ std::vector<Value*> splice(Rewriter& rewriter, const Block& body, const Node& no
   for (size_t i = 0; i < body.results.size(); ++i) {
     Value* value = map.at(body.results[i]);
     const Type& known = node.result(i)->type;
-    bool param = !value->producer && meet(value->type, known) != value->type;  // params cannot learn a type
+    bool param = !value->producer && meet(value->type, known) != value->type;  // the type of a param cannot be narrowed
     values.push_back(param ? rewriter.add(op_named("identity"), {value}, {}, {known}) : value);
   }
   return values;

@@ -1,5 +1,5 @@
-// Variables and random state become params of @main and results that update them, through regions as well, so that what
-// follows sees values alone. Variables of one run become values that are handed from write to read.
+// Makes state explicit: variables and random states become params of @main and results that update them, also through
+// regions, so that later passes see values only. Variables that are local to a run become values passed from write to read.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,13 +12,13 @@ namespace cairn {
 
 namespace {
 
-using Index = size_t;  // of a variable of @main
+using Index = size_t;  // number of a variable in Lifter::variables_
 
 struct Variable {
   std::string name;
   Type type;
   bool written = false;
-  bool local = false;  // begins and ends in the run: neither input nor result
+  bool local = false;  // lives within a run: neither input nor result
 };
 
 bool is_handle(const Value* value) { return value->type.kind == Type::Kind::resource; }
@@ -31,7 +31,7 @@ class Lifter {
     Block& body = function_.body;
     for (auto& param : body.params) {
       if (!is_handle(param.get())) continue;
-      auto content = std::make_unique<Value>(*param);  // takes the handle's place among the params
+      auto content = std::make_unique<Value>(*param);  // replaces the handle among the params
       content->type = param->type.elements.empty() ? Type::token() : param->type.elements[0];
       handles_[param.get()] = variables_.size();
       variables_.push_back({content->name, content->type});
@@ -54,7 +54,7 @@ class Lifter {
   }
 
  private:
-  using Contents = std::vector<Value*>;  // what each variable holds now
+  using Contents = std::vector<Value*>;  // the current content of each variable
 
   [[noreturn]] void refuse(const Node& node, const char* why) const {
     fail(ErrorKind::unsupported, where(module_, node), "{}: {}", node.op->name, why);
@@ -65,7 +65,7 @@ class Lifter {
            node.inputs.size() == 1 && !is_handle(node.inputs[0]);
   }
 
-  // Every `variable` node, in regions too, is a handle of the variable of its name; equal names are one.
+  // Every `variable` node, also in regions, is a handle of the variable with its name.
   void find_variables(Block& body) {
     std::map<std::string, Index> by_name;
     std::set<std::string> names;
@@ -75,7 +75,7 @@ class Lifter {
         if (is_local(*node)) {
           handles_[node->result()] = variables_.size();
           variables_.push_back({node->result()->name, node->inputs[0]->type, false, true});
-          contents_.push_back(nullptr);  // until its node comes
+          contents_.push_back(nullptr);  // set when its node is reached
         }
         if (!node->op->has(kNotFoldable) || node->results.size() != 1 || !is_handle(node->result()) ||
             !node->inputs.empty())
@@ -95,10 +95,10 @@ class Lifter {
 
   struct Touched {
     std::set<Index> read, written;
-    std::set<Index> made;  // variables of the region itself
+    std::set<Index> made;  // local variables created in the region
   };
 
-  // Follows handles into the regions' params, and collects what the regions do with them.
+  // Propagates handles to the regions' params and collects which variables the regions read and write.
   void enter(Node& node, size_t first, Touched& touched) {
     for (auto& region : node.regions) {
       for (size_t i = 0; i < region->params.size(); ++i)
@@ -114,7 +114,7 @@ class Lifter {
     }
   }
 
-  // An op with the handle itself as result.
+  // Propagates a handle through an op that returns it.
   void pass_on(const Node& node) {
     if (node.inputs.size() == 1 && node.results.size() == 1 && is_handle(node.result()) &&
         handles_.count(node.inputs[0]))
@@ -159,7 +159,8 @@ class Lifter {
     }
   }
 
-  // Handles leave the node's values; contents of touched variables enter, those written come out.
+  // Removes handles from the inputs of a node with regions; adds the contents of the variables that the regions read or write
+  // as inputs, and those of written ones as results.
   void regions(Node& node, Contents& contents) {
     const bool loop = is_loop(node);
     const size_t first = first_region_input(node), carried = carried_count(node);
@@ -174,7 +175,7 @@ class Lifter {
       variables_[i].written = true;
     }
     std::vector<Value*> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<long>(first));
-    std::vector<size_t> kept;  // of the values, in their new order: carried first
+    std::vector<size_t> kept;  // old indices of the remaining values in their new order: carried ones first
     for (size_t i = 0; i < node.inputs.size() - first; ++i)
       if (!handles_.count(node.inputs[first + i])) kept.push_back(i);
     auto invariant = std::find_if(kept.begin(), kept.end(), [&](size_t i) { return i >= carried; });
@@ -216,7 +217,7 @@ class Lifter {
     for (Index i : touched.written) body.results.push_back(final_[i]);
   }
 
-  // A handle that a loop carries comes out as it went in, and is no result any more.
+  // Replaces the node's results. A handle carried by a loop is unchanged by it and is no longer a result.
   void results(Node& node, size_t carried, std::span<Value* const> loop_inputs, const Touched& touched,
                Contents& contents) {
     const bool loop = !loop_inputs.empty();
@@ -254,8 +255,8 @@ class Lifter {
   Module& module_;
   Function& function_;
   std::vector<Variable> variables_;
-  Contents contents_;  // params of @main
-  Contents final_;     // contents at the end of the block walked last
+  Contents contents_;  // at the start of @main: its params
+  Contents final_;     // at the end of the block processed last
   std::unordered_map<const Value*, Index> handles_;
   std::unordered_map<const Value*, Value*> replaced_;
   std::vector<std::unique_ptr<Node>> gone_;  // kept until the end: their values are keys

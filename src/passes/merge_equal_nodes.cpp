@@ -1,4 +1,4 @@
-// Nodes of equal op, attributes and inputs become one, equal constants among them.
+// Common subexpression elimination: merges nodes with equal op, attributes and inputs, also equal constants.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kHashedBytes = 4096;  // of a constant; equality compares all
+constexpr size_t kHashedBytes = 4096;  // of a constant; the test for equality compares all bytes
 
 void mix(size_t& hash, size_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15 + (hash >> 29); }
 
@@ -48,7 +48,7 @@ size_t hash_of(const Node& node) {
   return hash;
 }
 
-// Attributes are compared with their defaults, so that a default written out changes nothing.
+// Compares attributes with defaults filled in, so that an explicit default equals a missing attribute.
 bool equal(const Node& a, const Node& b) {
   if (a.op != b.op || a.inputs != b.inputs || a.results.size() != b.results.size()) return false;
   for (const AttrDef& def : a.op->attributes) {
@@ -67,7 +67,7 @@ bool mergeable(const Node& node) {
 size_t merge_equal_nodes(Block& block, Module& module) {
   size_t inner = 0;
   std::unordered_multimap<size_t, Node*> seen;
-  std::unordered_set<Node*> grown;  // their sources are put in order once
+  std::unordered_set<Node*> grown;  // nodes that got sources, which are sorted once at the end
   Rewriter rewriter(block, &module);
   size_t changes = rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
     for (auto& region : node.regions) inner += merge_equal_nodes(*region, module);

@@ -1,6 +1,6 @@
-// The different indices of an embedding's gradient, which `unique` finds, get room for as many as there are elements when
-// they serve to add up and update rows alone: no dims are born from data then, and one plan holds the whole step. What stands
-// in the rows too many is computed in vain and never written.
+// Replaces `unique` on the indices of an embedding's gradient by `unique_padded`, whose result is as long as the operand, if
+// the distinct indices are only used to add up and update rows. Then no dims depend on data, and one plan covers the whole
+// training step. The surplus rows are computed but never written.
 #include <algorithm>
 #include <unordered_set>
 
@@ -12,12 +12,12 @@ namespace cairn {
 
 namespace {
 
-/// What is computed from one `unique` node until rows are updated.
+/// The values computed from one `unique` node, up to the updates of rows.
 class Followers {
  public:
   explicit Followers(const Node& unique) : unique_(unique), rows_{unique.result(0)} {}
 
-  /// Whether the node may get more rows; false for what would see their number or their content.
+  /// Whether the node works with surplus rows; false when their number or content would affect its result.
   bool take(Node& node) {
     const auto known = [&](const Value* value) { return rows_.count(value) || counts_.count(value); };
     if (std::none_of(node.inputs.begin(), node.inputs.end(), known)) return true;
@@ -38,7 +38,7 @@ class Followers {
   bool is_rows(const Value* value) const { return rows_.count(value) != 0; }
   bool is_integer_rows(const Value* value) const { return is_rows(value) && value->type.dtype.is_integer(); }
 
-  /// The number of rows: the only element of a vector's shape, moved about.
+  /// Whether the node gives the number of rows: the shape of a vector, or an op that only moves its one element.
   bool is_count(const Node& node) const {
     const Value* x = node.inputs[0];
     if (node.op->has(kShapeOnly)) return is_rows(x) && x->type.shape.rank() == 1;
@@ -48,7 +48,7 @@ class Followers {
            node.result()->type.dtype.is_integer() && *element_count(node.result()->type.shape.sizes()) == 1;
   }
 
-  /// Rows of equal index added up: rows without an index are neutral elements.
+  /// Whether the node reduces rows of equal index; surplus rows then are neutral elements.
   bool is_sum(const Node& node) const {
     if (!node.is("segment_reduce") || reach(node.inputs[0]) || !counts_.count(node.inputs[2])) return false;
     const Value* index = node.inputs[1];
@@ -56,7 +56,7 @@ class Followers {
     return index == unique_.result(1);
   }
 
-  /// Element-wise on rows and what is the same for all of them.
+  /// Whether the node is element-wise on rows and on operands that are the same for all rows.
   bool is_row_by_row(const Node& node) const {
     if (!node.op->has(kElementwise)) return false;
     const Type& result = node.result()->type;
@@ -69,7 +69,8 @@ class Followers {
     });
   }
 
-  /// The indices as index vectors, and the rows of a variable that they name: -1 is the last one.
+  /// Whether the node turns the indices into index vectors, or gathers the rows of a variable that they address (-1 reads the
+  /// last row).
   bool names_rows(const Node& node) const {
     if (node.is("require_distinct")) return is_integer_rows(node.inputs[0]);
     if (node.is("reshape")) {
@@ -104,7 +105,7 @@ bool pad(Block& block, Node& unique) {
   if (followers.updates().empty() || std::any_of(block.results.begin(), block.results.end(), reached)) return false;
   unique.op = &op_named("unique_padded");
   for (Node* update : followers.updates()) update->attributes.set("padded", true);
-  for (const auto& node : block.nodes)  // -1 is no fault of the model; unique_padded takes no negative elements
+  for (const auto& node : block.nodes)  // a model may use -1, but unique_padded takes no negative elements
     if (node->is("gather") && reached(node->inputs[1])) node->attributes.erase("from_start");
   for (const auto& node : block.nodes)
     if (node->is("require_distinct") && reached(node->inputs[0])) node->op = &op_named("identity");

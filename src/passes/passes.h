@@ -1,5 +1,4 @@
-// The passes, one file each; pipeline.cpp calls them in order. Each changes the graph or does not, and returns how many
-// nodes it rewrote or removed.
+// The passes, one file each; pipeline.cpp calls them in order. Each returns the number of nodes that it rewrote or removed.
 #pragma once
 
 #include <span>
@@ -10,11 +9,11 @@ namespace cairn {
 
 class Rewriter;
 
-/// Nodes and edges that the passes of this thread have looked at: the measure of their work (PassRecord::visits).
+/// Nodes and edges that the passes of this thread have visited, as a measure of work (PassRecord::visits).
 inline thread_local size_t visits = 0;
 
 size_t inline_calls(Module& module);
-/// Those with a kernel stay.
+/// Keeps operators that have a kernel.
 size_t expand_user_ops(Module& module);
 size_t lift_state(Module& module);
 size_t take_constant_branches(Block& block, Module& module);
@@ -25,8 +24,8 @@ size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
 size_t pad_unique(Block& block, Module& module);
 
-/// Copies the nodes of a function's or region's body to where the rewriter stands, with `arguments` for its params;
-/// returns what its results have become, for the results of `node`.
+/// Copies the nodes of a function's or region's body to the rewriter's current position, with `arguments` for its params;
+/// returns the copies of the body's results, which replace the results of `node`.
 std::vector<Value*> splice(Rewriter& rewriter, const Block& body, const Node& node, std::span<Value* const> arguments);
 
 }  // namespace cairn

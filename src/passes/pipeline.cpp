@@ -1,4 +1,4 @@
-// The one place where the order of passes stands.
+// The only list that gives the order of passes.
 #include "passes/pipeline.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int kMostRounds = 6;
 struct Run {
   Module& module;
   SimplifyOptions simplify;
-  std::map<std::string, size_t> effects;  // of rules, in the current step
+  std::map<std::string, size_t> effects;  // how often each rule took effect in the current step
 };
 
 size_t each_block(Run& run, size_t (*pass)(Block&, Module&)) {
@@ -50,7 +50,7 @@ struct Pass {
   bool required = false;
 };
 
-// What makes one function of pure values out of a frontend's module.
+// Passes that turn a frontend's module into one function on pure values.
 constexpr Pass kFirst[] = {
     {"inline_calls", "bodies of called functions take the place of calls",
      [](Run& run) { return inline_calls(run.module); }, "", true},
@@ -66,7 +66,7 @@ constexpr Pass kRemoveDead = {
     [](Run& run) { return each_block(run, [](Block& block, Module& module) { return remove_dead(block, &module); }); },
     "PrunePass", true};
 
-// Repeated until nothing changes: each makes room for others. What counts users must not see dead ones.
+// Repeated until nothing changes, since each may enable others. Passes that count uses run after dead-code elimination.
 constexpr Pass kRepeated[] = {
     {"take_constant_branches", "an if whose condition is known becomes the chosen branch",
      [](Run& run) { return each_block(run, take_constant_branches); }, "CondRemovePass"},
@@ -146,7 +146,7 @@ class Pipeline {
     return changes;
   }
 
-  // Reachable without a fault of ours: shapes may turn out to contradict each other.
+  // An Error here may be the model's fault: inference may reveal shapes that contradict each other.
   void check(const Pass& pass) const {
     try {
       verify(run_.module);

@@ -9,16 +9,16 @@ namespace cairn {
 
 namespace {
 
-// The platform's lists, in our names; what is in neither is gray.
+// The platform's white and black lists, in our names; operators in neither are gray.
 constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_transpose"};
 constexpr std::string_view kBlack[] = {
     "log", "log1p", "expm1", "pow", "log_softmax", "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
-// Of rounded numbers these make rounded ones.
+// The results of these are representable in 16 bits if their operands are.
 constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",     "tile",       "slice",
                                        "reverse", "gather",    "gather_nd",    "identity",   "relu",       "neg",
                                        "abs",     "sign",      "maximum",      "minimum",    "max_pool2d", "select",
                                        "floor",   "ceil",      "round",        "reduce_max", "reduce_min"};
-// Names of the platform that are not ours with other spelling.
+// The platform's names that differ from ours by more than spelling.
 constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"batchmatmul", "matmul"},
                                                                             {"gemm", "matmul"},
                                                                             {"fullyconnection", "matmul"},
@@ -42,7 +42,7 @@ bool in(std::span<const std::string_view> list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// "ReduceSumD" and "reduce_sum" alike: small letters alone.
+/// The name in lower case without underscores, so that "ReduceSum" equals "reduce_sum".
 std::string plain(std::string_view name) {
   std::string text;
   for (char c : name)
@@ -50,7 +50,7 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-/// The name, and what is left of it without the platform's marks of versions (V2, D).
+/// The name, and the name without the platform's version suffixes (V2, D).
 std::vector<std::string> spellings(const std::string& type) {
   std::vector<std::string> list{plain(type)};
   for (std::string_view mark : {"d", "v2", "v3", "v4"})
@@ -72,7 +72,7 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-/// One block; values that are known to be rounded are not rounded again.
+/// Lowers the precision of one block; values known to be rounded already are not rounded again.
 class Lowering {
  public:
   Lowering(Block& block, Module& module, const PrecisionOptions& options, PrecisionReport& report,
@@ -85,8 +85,8 @@ class Lowering {
   }
 
  private:
-  /// What a white operator reads, or who asks for results, through any number of others. The rest is what optimizers make of
-  /// gradients: 16 bits would make nothing faster there, and have no digits for a square of a gradient.
+  /// Finds the nodes on which a white operator or a result depends, directly or through others. The remaining nodes are the
+  /// optimiser's arithmetic on gradients: 16 bits would not make it faster, and are too few for squares of gradients.
   void find_read(const Block& block, const Function& function) {
     std::unordered_set<size_t> updates;
     if (&block == &function.body)
@@ -133,7 +133,7 @@ class Lowering {
     return rewriter_.add(*node.op, std::move(inputs), node.attributes, {node.result()->type});
   }
 
-  /// Which lists of the options name the operator.
+  /// The lists of the options that name the operator.
   struct Listed {
     bool white, black, gray;
   };
@@ -163,7 +163,7 @@ class Lowering {
     return reads;
   }
 
-  /// The value as 16 bits hold it, in f32.
+  /// The value rounded to 16 bits, as f32.
   Value* rounded(Value* value, DType low) {
     if (!value->type.is_tensor() || value->type.dtype != kF32 || rounded_.count(value)) return value;
     auto [found, fresh] = cache_.try_emplace({value, low.kind == kF16.kind});

@@ -20,7 +20,7 @@ DType custom_type(const std::string& name, const std::string& line) {
   wrong(line, fmt::format("'{}' is not float32, float16 or bfloat16", name));
 }
 
-/// The types after `word`, which stands at `at`, up to `end`.
+/// The types listed behind `word`, which is at position `at`, up to `end`.
 std::vector<DType> types_after(const std::string& line, std::string_view word, size_t at, size_t end) {
   std::vector<DType> types;
   if (at == std::string::npos) return types;

@@ -1,4 +1,4 @@
-// Lower precision as files of the platform ask for it.
+// Parsers of the platform's files that configure lower precision.
 #pragma once
 
 #include "passes/precision.h"
@@ -6,10 +6,10 @@
 namespace cairn {
 
 /// JSON of changes to the lists of a mixed mode: {"black-list": {"to-add": ["ReduceSumD"], "to-remove": []}}, also
-/// "white-list" and "gray-list"; what is removed from a list follows what it reads. Throws Error invalid_argument.
+/// "white-list" and "gray-list"; an operator removed from a list becomes gray. Throws Error invalid_argument.
 void read_mix_lists(const std::string& text, PrecisionOptions& precision);
 
-/// A line an operator: "conv1::InputDtype:float16,float32,OutputDtype:float32", or "OpType::Conv2D:InputDtype:...".
+/// One operator per line: "conv1::InputDtype:float16,float32,OutputDtype:float32", or "OpType::Conv2D:InputDtype:...".
 /// Throws Error invalid_argument.
 std::vector<CustomTypes> read_custom_types(const std::string& text);
 

@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-// Values that a result or an effect of the block needs; the functions that live calls name go to `called`.
+// Liveness: the values on which a result or side effect of the block depends; callees of live calls are added to `called`.
 class Liveness {
  public:
   explicit Liveness(const Module& module) : module_(module), effects_(&module) {}
@@ -109,7 +109,7 @@ void SourceGraph::add_block(const Block& block) {
   }
 }
 
-// Users that are dead themselves prove nothing.
+// Whether all live users that still exist use types only; dead users do not count.
 bool SourceGraph::shape_only_users(const Entry& entry, const std::vector<bool>& carried) const {
   bool any = false;
   for (SourceId user : entry.users) {

@@ -1,5 +1,5 @@
-// Replacements that an op refused, or that had another type than what they replace. The nodes were valid, so the rule or pass is
-// at fault: they stay as they are, and tests demand that there is none.
+// Replacements that an op refused, or whose type differs from that of the replaced value. The original nodes are valid and are
+// kept; the rule or pass has a bug, and tests require that there are none.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace cairn {
 
-/// Notes that `by`, a rule or pass, could not replace the node. A cancelled run is no refusal: it is thrown again.
+/// Records that `by`, a rule or pass, could not replace the node. An Error `cancelled` is thrown again instead.
 void note_refusal(std::string_view by, const Node& node, const Error& fault);
-/// "rule: op: what was refused", of this thread since the last call. CAIRN_REFUSED_REPLACEMENTS names a file to which they are
-/// added, a line each.
+/// The refusals of this thread since the last call, as "rule: op: what was refused". If CAIRN_REFUSED_REPLACEMENTS names a
+/// file, also appends a line for each to it.
 std::vector<std::string> take_refusals();
 
 }  // namespace cairn

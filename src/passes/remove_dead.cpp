@@ -1,4 +1,4 @@
-// Removes nodes that no result or effect depends on.
+// Dead-code elimination: removes nodes on which no result or side effect depends.
 #include <unordered_set>
 
 #include "ir/control.h"

@@ -104,7 +104,7 @@ bool Rewriter::replace(Node& node, const std::vector<Value*>& values) {
       return false;
     }
     if (!values[i]->producer && meet(values[i]->type, known) != values[i]->type)
-      return false;  // params keep their type
+      return false;  // the type of a param cannot be narrowed
   }
   for (size_t i = 0; i < values.size(); ++i) {
     Value* old = node.result(i);

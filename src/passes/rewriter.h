@@ -1,5 +1,5 @@
-// Rewrites a block in one walk in program order. Users are never searched: a map of replaced values is applied to the
-// inputs of every node as the walk reaches it, and uses are counted once, so time is linear in nodes.
+// Rewrites a block in one walk in program order, in linear time: instead of searching the users of a replaced value, the walk
+// applies the map of replaced values to the inputs of every node that it reaches. Uses are counted once.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ namespace cairn {
 
 class Rewriter {
  public:
-  /// `module` receives reasons for removal, may be null.
+  /// `module` receives the reasons for removals; may be null.
   explicit Rewriter(Block& block, Module* module);
 
-  /// What replaces the node's results, one value each; none keeps the node.
+  /// Returns one value per result that replaces it, or nothing to keep the node.
   using Visit = std::function<std::optional<std::vector<Value*>>(Node& node)>;
-  /// Visits every node of the block (not of its regions) once its inputs are up to date. Nodes made by add() stand
-  /// before the visited one and are not visited. Returns how many nodes were replaced.
+  /// Visits every node of the block (not of its regions) with updated inputs. Nodes made by add() are inserted before the
+  /// visited one and are not visited. Returns the number of replaced nodes.
   size_t run(const Visit& visit);
 
-  /// A new node with the sources set by inherit(); `known` is what is known of its type beyond inference.
+  /// The result of a new node with the sources set by inherit(); `known`: what is known of its type beyond inference.
   Value* add(const OpDef& op, std::vector<Value*> inputs, Attributes attributes = {},
              const std::vector<Type>& known = {});
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {}) {
@@ -35,23 +35,23 @@ class Rewriter {
     return add(*node.op, std::move(inputs), node.attributes);
   }
 
-  /// Sources of the nodes that add() makes from now on, and during one visit.
+  /// Sets the sources of nodes that add() makes during the rest of the visit.
   void inherit(std::vector<SourceId> sources) { sources_ = std::move(sources); }
   const std::vector<SourceId>& inherited() const { return sources_; }
-  /// Notes why the sources of this node may have no node in the end.
+  /// Records why the sources of this node may have no node in the end.
   void note(const Node& node, Removal removal);
 
-  /// How often a value is used by nodes that are alive, and as a result of the block.
+  /// The number of uses of a value by live nodes and as a result of the block.
   size_t uses(const Value* value) const;
   /// True for values of nodes that add() made during the current visit.
   bool fresh(const Value* value) const { return fresh_.count(value) != 0; }
-  /// The value as it stands now.
+  /// The value that replaces `value` now; itself if it was not replaced.
   Value* current(Value* value) const;
 
-  /// Where new nodes go, for code that makes nodes itself; call adopt() for each.
+  /// The list to which code that makes nodes itself appends them; call adopt() for each.
   std::vector<std::unique_ptr<Node>>& place() { return nodes_; }
   void adopt(Node& node);
-  /// The node's inputs lose a use each.
+  /// Decrements the use count of each input.
   void disown(const std::vector<Value*>& inputs);
 
  private:
@@ -64,11 +64,11 @@ class Rewriter {
   std::unordered_map<const Value*, Value*> replaced_;
   std::unordered_map<const Value*, size_t> uses_;
   std::unordered_set<const Value*> fresh_;
-  std::unordered_set<const Node*> noted_;  // the first note counts
+  std::unordered_set<const Node*> noted_;  // nodes with a recorded reason; the first one is kept
   std::vector<SourceId> sources_;
 };
 
-/// Ids of both, each once, in the order of the model: the first names the node.
+/// The union of both in the order of the model; the first one names the node.
 std::vector<SourceId> merged(std::vector<SourceId> a, const std::vector<SourceId>& b);
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// Matching and applying of rules.
+// Matches and applies rewrite rules.
 #include "passes/rules.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kMaxChain = 24;  // rules applied to one another's results
+constexpr int kMaxChain = 24;  // rules applied in sequence to one another's results
 
 struct Pattern {
   enum class Kind { value, constant, node } kind = Kind::value;
@@ -132,7 +132,7 @@ class RuleEngine {
       try {
         infer_node(node);
       } catch (const Error&) {
-        return {};  // shapes that contradict each other are reported by the verifier or at run time
+        return {};  // contradicting shapes are reported by the verifier or at run time
       }
       chain_ = 0;
       Value* value = improve(node);
@@ -149,7 +149,7 @@ class RuleEngine {
   }
 
  private:
-  // What can stand for the node's result; null when the node stays. Folding changes the node itself.
+  // The value that replaces the node's result; null when the node is kept. Folding changes the node itself.
   Value* improve(Node& node) {
     if (++chain_ > kMaxChain) return nullptr;
     const std::vector<Value*> inputs = node.inputs;

@@ -12,7 +12,7 @@
 
 namespace cairn {
 
-/// What a pattern bound, and the means to build the replacement.
+/// The values and nodes that a pattern bound, and functions to build the replacement.
 class Match {
  public:
   Match(Rewriter& rewriter, Node& root) : rewriter_(rewriter), root_(root) {}
@@ -21,11 +21,11 @@ class Match {
   const Tensor& constant(std::string_view name) const;  // c!
   Node& node(std::string_view name) const;              // conv2d(...), or the name given after ':'
   Node& root() const { return root_; }
-  const Type& type() const { return root_.result()->type; }  // of what is replaced
+  const Type& type() const { return root_.result()->type; }  // of the replaced value
 
-  /// Counts a node that the pattern does not name among the matched ones.
+  /// Treats a node that the pattern does not name as one of the matched nodes.
   void absorb(Node& node);
-  /// A new node; it is folded and simplified at once where possible.
+  /// The result of a new node, which is folded and simplified at once if possible.
   Value* add(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {});
   Value* constant(Tensor value);
   /// The same op and attributes as `node` on other inputs, with some attributes set.
@@ -43,41 +43,41 @@ class Match {
   Bound<Node*> nodes_;
 };
 
-/// Pattern text: `op(a, b)`, `op|op(...)` for either, `x` any value (the same name twice, or that of a node: the
-/// same value), `c!` a constant, `~` after a node: used here only, `:name` after a node: its name when the op's own will not do, `...` any
-/// further inputs. Inputs of commutative ops match in both orders.
+/// Pattern text: `op(a, b)`; `op|op(...)` for either op; `x` for any value (a name used twice, or the name of a node, stands
+/// for the same value); `c!` for a constant; `~` after a node: it has no other use; `:name` after a node: its name instead of
+/// the op's; `...` for any further inputs. The inputs of commutative ops match in both orders.
 struct Rule {
   const char* name;
   const char* summary;
   const char* pattern;
   bool (*where)(const Match&);       // null: always
-  Value* (*replace)(Match&);         // null: the condition does not hold after all
+  Value* (*replace)(Match&);         // returns null when the rule does not apply after all
   Removal removal = Removal::fused;  // of the inner matched nodes; identity and folded: of the root as well
-  const char* platform = "";         // name of the equal rule in fusion switch files
+  const char* platform = "";         // name of the corresponding rule in fusion switch files
   const char* in = "";               // "(%x: f32[2]) -> (%y: f32[2]) { ... return %y }"
   const char* out = "";
 };
 
-/// What the pattern calls x surely has the type of what is replaced.
+/// Whether the value `x` of the pattern surely has the type of the replaced value.
 bool keeps_type(const Match& m);
 
 std::span<const Rule> canonical_rules();    // identities and normal forms
 std::span<const Rule> shape_rules();        // transposes, reshapes, shapes known early
 std::span<const Rule> arithmetic_rules();   // element-wise algebra
 std::span<const Rule> contraction_rules();  // constants into the weights of convolutions and matrix products
-std::span<const Rule> pattern_rules();      // compositions that are one op
+std::span<const Rule> pattern_rules();      // compositions that equal one op
 /// All tables in order.
 std::span<const Rule* const> all_rules();
 
 struct SimplifyOptions {
   std::set<std::string, std::less<>> disabled;  // names of rules
   bool rules = true;
-  bool fold = true;  // constants as they appear
+  bool fold = true;  // fold constants as they appear
   size_t largest_bytes = 64 << 20;
 };
 
-/// Applies the rules to the block and its regions in one walk; new nodes are simplified as they are made. Counts how
-/// often each rule took effect.
+/// Applies the rules to the block and its regions in one walk; new nodes are simplified when they are made. Counts in
+/// `effects` how often each rule took effect.
 size_t simplify(Block& block, Module* module, const SimplifyOptions& options,
                 std::map<std::string, size_t>* effects = nullptr);
 

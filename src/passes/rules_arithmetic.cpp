@@ -1,4 +1,4 @@
-// Element-wise algebra that changes no number: every rule here is exact, up to the sign of zero.
+// Element-wise algebra: every rule here is exact, up to the sign of zero.
 #include <algorithm>
 
 #include "passes/facts.h"

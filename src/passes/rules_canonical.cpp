@@ -1,4 +1,4 @@
-// Nodes that do nothing, and the normal form of nodes that can be written in several ways.
+// Removes identities, and brings nodes that can be written in several ways into a normal form.
 #include "passes/facts.h"
 #include "passes/rules.h"
 
@@ -19,7 +19,7 @@ bool takes_everything(const Match& m) {
 
 bool all_ones(const Match& m) { return is_all(m.constant("c"), 1); }
 
-// Every value of `from` is a value of `to`, and no two become one.
+// Whether a cast from `from` to `to` is injective and exact.
 bool widens(DType from, DType to) {
   using Kind = DType::Kind;
   if (from == to) return true;
@@ -34,7 +34,7 @@ bool widens(DType from, DType to) {
   return from.kind == Kind::unsigned_int && to.bits > from.bits;
 }
 
-// Over the dims that the shape lacks, and those of which it has one.
+// Replaces sum_to by a reduction over the dims that the target shape lacks or has as 1.
 Value* sum_over_axes(Match& m) {
   const std::vector<int64_t> shape = m.constant("c").as_i64();
   const size_t rank = m["x"]->type.shape.rank();
@@ -46,7 +46,7 @@ Value* sum_over_axes(Match& m) {
   return axes.size() + shape.size() == rank ? sum : m.add("reshape", {sum, m.constant(Tensor::of_i64(shape))});
 }
 
-// Whatever the second cast does to a value, it does to the same value of the wider type.
+// The first of two casts can be removed if it widens: the second gives the same result for the original value.
 bool first_cast_widens(const Match& m) { return widens(m["x"]->type.dtype, m.node("first").attr().dtype("dtype")); }
 
 Value* cast_once(Match& m) { return m.add("cast", {m["x"]}, {{"dtype", m.type().dtype}}); }

@@ -1,5 +1,5 @@
-// Constants around convolutions and matrix products go into their weights; what remains is product plus bias. Sums are
-// rounded in another order, as in every inference engine.
+// Folds constants around convolutions and matrix products into their weights, so that product plus bias remains. This changes
+// the rounding, as in every inference engine.
 #include <algorithm>
 #include <limits>
 
@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool wide_float(DType dtype) { return dtype == kF32 || dtype == kF64; }
 
-// The constant scales whole output channels, and the product keeps its type under it.
+// Whether the constant scales whole output channels and does not change the product's type.
 bool scales_channels(const Match& m) {
   return wide_float(m.type().dtype) && along_last_dim(m.constant("c")) &&
          surely_same(m.node("product").result()->type, m.type());
@@ -49,7 +49,7 @@ Value* joined_bias(Match& m) { return m.add("add", {m.node("product").result(), 
 
 bool keeps_product_type(const Match& m) { return surely_same(m.node("product").result()->type, m.type()); }
 
-// The constant scales whole input channels; padding stays zero under it.
+// Whether the constant scales whole input channels (the zero padding is not affected).
 bool scales_input_channels(const Match& m) {
   const Node& product = m.root();
   if (!wide_float(m.type().dtype) || !along_last_dim(m.constant("c"))) return false;
@@ -92,7 +92,7 @@ Value* normalise_by_constants(Match& m) {
   return m.add("add", {m.add("mul", {m["x"], k}), b});
 }
 
-// Pads of an image's rows and columns alone, in the order top, bottom, left, right.
+// The padding, if it is of an image's rows and columns only, in the order top, bottom, left, right.
 std::optional<std::vector<int64_t>> image_pads(const Match& m) {
   const Tensor& pads = m.constant("p");
   if (pads.dims() != std::vector<int64_t>{4, 2} || m.node("pad").attr().text("mode") != "constant") return {};
@@ -121,7 +121,7 @@ Value* pad_inside(Match& m) {
   return m.like(root, std::move(inputs), {{"padding", std::string("explicit")}, {"pads", std::move(pads)}});
 }
 
-// Zeros never exceed what relu gives, and no window stands in padding alone.
+// Whether zero padding cannot change maximum pooling: the image is a relu's result, and no window has padding only.
 bool zeros_lose(const Match& m) {
   const auto& window = m.root().attr().integers("window");
   auto pads = image_pads(m);

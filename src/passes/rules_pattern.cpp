@@ -1,4 +1,4 @@
-// Compositions that frameworks write out and that are one op here.
+// Recognises compositions that frameworks write out and for which there is one op here.
 #include <cmath>
 
 #include "passes/facts.h"
@@ -8,7 +8,7 @@ namespace cairn {
 
 namespace {
 
-// Within the rounding of the constant to the type in which a framework wrote it.
+// Whether the constant equals the number within the rounding of its type.
 bool is_about(const Tensor& tensor, double number) {
   auto value = splat(tensor);
   return value && std::abs(*value - number) <= 1e-3 * std::abs(number);
@@ -56,7 +56,7 @@ Value* layer_norm_of_input(Match& m) {
   return m.add("layer_norm", {m["x"], m["g"], m["b"]}, {{"epsilon", epsilon}, {"axis", axis}});
 }
 
-// Rows that are summed into places of zeros, which then are added to x: the rows can be added to x.
+// Rows scattered into zeros by addition, and the result added to x: the rows can be scattered into x directly.
 bool sums_into_places(const Match& m) {
   const Node& sums = m.node("segment_reduce");
   return keeps_type(m) && sums.attr().text("mode") == "sum" && sums.inputs[0]->type.dtype == m.type().dtype;

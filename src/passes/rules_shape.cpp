@@ -1,4 +1,4 @@
-// Transposes and reshapes that cancel or merge, and shapes that are known before the program runs.
+// Cancels or merges transposes and reshapes, and replaces shapes that are known at compile time.
 #include <algorithm>
 
 #include "passes/facts.h"
@@ -25,7 +25,7 @@ Value* transpose_once(Match& m) {
   return is_identity(both) ? m["x"] : transposed(m, m["x"], both);
 }
 
-// The dims that are not one keep their order, so the elements do.
+// Whether the transpose moves only dims of size 1, so that the elements keep their order.
 bool moves_ones_only(const Match& m) {
   Permutation permutation = permutation_of(m.root());
   const Shape& shape = m["x"]->type.shape;
@@ -43,10 +43,10 @@ Value* transpose_by_reshape(Match& m) {
   return reshaped(m, m["x"], Type::tensor(kI64, {}), *reshape_operand(m.type().shape.dims));
 }
 
-// The operand of the second reshape alone decides, unless an element of it refers to the dims of its input.
+// Of two reshapes only the second one matters, unless its operand refers to the dims of its input.
 Value* reshape_once(Match& m) { return m.like(m.node("second"), {m["x"], m["s"]}); }
 
-// Dims of the result as numbers with at most one -1, from the type or from how the operand was computed.
+// The result's dims as numbers with at most one -1, from the type or from the computation of the operand.
 std::optional<std::vector<int64_t>> known_operand(const Match& m) {
   if (constant_of(m["s"])) return {};
   const Shape& shape = m.type().shape;
@@ -67,7 +67,7 @@ Value* broadcast_to_known(Match& m) {
   return m.add("broadcast_to", {m["x"], m.constant(integers_like(m["s"]->type, m.type().shape.sizes()))});
 }
 
-// The other operand already has the shape of the result.
+// Whether the broadcast is redundant: the other operand already has the shape of the result.
 bool broadcast_is_implied(const Match& m) {
   return surely_same(Type::tensor(m["z"]->type.dtype, m.type().shape), m["z"]->type);
 }
@@ -120,7 +120,7 @@ Value* matmul_flipped(Match& m, size_t side) {
   return m.like(node, inputs, {{flag, !node.attr().boolean(flag)}});
 }
 
-constexpr size_t kMostJoined = 64;  // long chains of joins would be copied again and again
+constexpr size_t kMostJoined = 64;  // bound of merged concat inputs: long chains would be copied again and again
 
 bool joins_a_concat(const Match& m) {
   Node& root = m.root();

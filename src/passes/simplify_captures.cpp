@@ -1,5 +1,5 @@
-// What regions see of the block around them: constants move inside, values that a loop hands on unchanged are not carried,
-// captures that no region uses are dropped.
+// Simplifies the captures of regions: constants move inside, values that a loop does not change are no longer carried, and
+// unused captures are dropped.
 #include <algorithm>
 
 #include "ir/control.h"
@@ -16,7 +16,7 @@ class CaptureRules {
     carried_ = carried_count(node);
   }
 
-  // Results of the node that are its inputs, by index.
+  // Stops carrying values that the loop does not change; returns each such result's index with the input that it equals.
   std::vector<std::pair<size_t, Value*>> stop_carrying() {
     std::vector<std::pair<size_t, Value*>> unchanged;
     if (!loop_) return unchanged;
@@ -40,7 +40,7 @@ class CaptureRules {
     return unchanged;
   }
 
-  // Each region gets a copy of the constants that it uses, first of all; their elements are shared.
+  // Puts copies of the captured constants at the start of each region that uses them; the elements are shared.
   size_t move_constants() {
     size_t changes = 0;
     for (auto& region : node_.regions) {
@@ -68,7 +68,7 @@ class CaptureRules {
   }
 
  private:
-  // The marked ones go behind the carried ones.
+  // Moves the marked elements behind the carried ones.
   template <class T>
   void reorder(std::vector<T>& list, const std::vector<bool>& moves) {
     std::vector<T> kept, moved;
@@ -83,7 +83,7 @@ class CaptureRules {
   size_t carried_ = 0;
 };
 
-// The loop without the results that it does not change: same regions, fewer results.
+// Replaces the loop by one without the unchanged results.
 std::optional<std::vector<Value*>> without_results(Node& node, const std::vector<std::pair<size_t, Value*>>& unchanged,
                                                    Rewriter& rewriter) {
   auto loop = std::make_unique<Node>();
@@ -95,7 +95,7 @@ std::optional<std::vector<Value*>> without_results(Node& node, const std::vector
   std::vector<Value*> values(node.results.size(), nullptr);
   for (auto [i, input] : unchanged) {
     const Type& known = node.result(i)->type;
-    bool param = !input->producer && meet(input->type, known) != input->type;  // params cannot learn a type
+    bool param = !input->producer && meet(input->type, known) != input->type;  // the type of a param cannot be narrowed
     values[i] = param ? rewriter.add(op_named("identity"), {input}, {}, {known}) : input;
   }
   for (size_t i = 0; i < values.size(); ++i) {

@@ -1,4 +1,4 @@
-// Moves reshapes behind element-wise nodes, so that a matrix product meets its bias and activation.
+// Moves reshapes behind element-wise nodes, so that bias and activation directly follow the matrix product.
 #include <algorithm>
 
 #include "passes/facts.h"
@@ -14,7 +14,7 @@ bool same_last_dim(const Type& a, const Type& b) {
          a.shape.dims.back().surely_equals(b.shape.dims.back());
 }
 
-/// The node's reshaped input when all else are constants that work on the shape before as well.
+/// The index of the node's reshaped input, if all other inputs are constants that broadcast to the shape before as well.
 std::optional<size_t> movable_input(const Node& node, const Rewriter& rewriter) {
   if (!node.op->has(kElementwise) || node.results.size() != 1) return {};
   std::optional<size_t> moved;

@@ -1,5 +1,5 @@
-// Chooses the layout of every region of nodes that work in any order of dims: transposes at its border cancel where that
-// moves fewer elements. A model in NCHW, whose convolutions are NHWC between transposes, ends as NHWC throughout.
+// Chooses a layout for every region of connected layout-agnostic nodes, such that transposes at its border cancel if this
+// moves fewer elements. A model in NCHW, whose convolutions are NHWC between transposes, becomes NHWC throughout.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,7 +15,7 @@ namespace cairn {
 
 namespace {
 
-/// How a node's parameters speak of dims.
+/// How a node's parameters refer to dims.
 enum class Moves { no, freely, axis, axes, drops_axes, rows, bounds };
 
 struct Movable {
@@ -67,7 +67,7 @@ Moves moves_of(const Node& node) {
   return moves;
 }
 
-/// True when input i has the dims that are permuted.
+/// Whether input i has the permuted dims.
 bool takes_layout(const Node& node, size_t i) {
   return i == 0 || node.op->has(kElementwise) || node.op->inputs[0].arity == InputDef::Arity::variadic;
 }
@@ -80,11 +80,11 @@ double cost_of(const Value* value) {
 
 bool is_transpose(const Node* node) { return node && node->is("transpose"); }
 
-/// Order of the dims that a reduction leaves, when its input is permuted: the result is transpose(new result, this).
+/// The permutation of the dims that a reduction keeps when its input is permuted: result = transpose(new result, this).
 Permutation remaining(const Node& node, const Permutation& permutation) {
   std::set<size_t> dropped;
   for (int64_t axis : node.attr().integers("axes")) dropped.insert(axis_of(axis, permutation.size()));
-  std::map<int64_t, int64_t> place;  // of kept new axes
+  std::map<int64_t, int64_t> place;  // position of each kept new axis
   for (size_t i = 0; i < permutation.size(); ++i)
     if (!dropped.count(i)) place[permutation[i]] = 0;
   int64_t next = 0;
@@ -116,8 +116,8 @@ class Regions {
 
   Moves moves(const Node& node) const { return moves_[nodes_.at(&node)]; }
 
-  /// Permutation of each region for which it pays to be computed as y' with y = transpose(y', permutation). Largest gain
-  /// first; regions on both sides of one transpose never change together, for it can only vanish once.
+  /// The permutations of the regions that are better computed as y' with y = transpose(y', permutation). Chosen by largest
+  /// gain; of two regions joined by a transpose only one changes, since that transpose can be removed only once.
   std::map<size_t, Permutation> choose(const Block& block) {
     std::map<size_t, std::vector<const Node*>> regions;
     for (const auto& node : block.nodes)
@@ -144,7 +144,7 @@ class Regions {
     return node.op->has(kElementwise) ? rank_of(node.result()) : rank_of(node.inputs[0]);
   }
 
-  // The value is made by a movable node and has the region's rank.
+  // Whether the value is computed by a movable node and has the region's rank.
   bool inside(const Value* value, size_t rank) const {
     auto found = nodes_.find(value->producer);
     if (found == nodes_.end() || rank_of(value) != rank) return false;
@@ -205,7 +205,7 @@ class Regions {
 
   double gain_at_input(size_t region, const Node& node, const Value* value, const Permutation& permutation) {
     if (constant_of(value) || rank_of(value) == 0 || inside(value, rank(node))) return 0;
-    if (rank_of(value) < rank(node)) return rank_of(value) == 1 ? 0 : -cost_of(value);  // one dim: a reshape
+    if (rank_of(value) < rank(node)) return rank_of(value) == 1 ? 0 : -cost_of(value);  // for rank 1 a reshape is enough
     if (!is_transpose(value->producer)) return -cost_of(value);
     const auto& users = users_[value];
     bool vanishes = std::all_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });
@@ -240,7 +240,7 @@ class Regions {
   std::unordered_map<const Value*, std::vector<const Node*>> users_;
 };
 
-/// Rebuilds the nodes of the chosen regions in their layout.
+/// Rebuilds the nodes of the chosen regions in their new layout.
 class Relayout {
  public:
   explicit Relayout(Rewriter& rewriter) : rewriter_(rewriter) {}
@@ -274,7 +274,7 @@ class Relayout {
     return value;
   }
 
-  // transpose(value, inverse(permutation)), or what it comes to.
+  // transpose(value, inverse(permutation)), simplified.
   Value* moved(Value* value, const Permutation& permutation) {
     if (auto found = inner_.find(value); found != inner_.end()) return found->second;
     if (rank_of(value) == 0) return value;
@@ -331,7 +331,7 @@ class Relayout {
   }
 
   Rewriter& rewriter_;
-  std::unordered_map<const Value*, Value*> inner_;  // a value as transpose of one in the region's layout
+  std::unordered_map<const Value*, Value*> inner_;  // value -> its equal in the region's layout
   std::map<std::pair<const Value*, Permutation>, Value*> border_;
 };
 

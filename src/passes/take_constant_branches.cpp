@@ -1,4 +1,4 @@
-// An `if` whose condition is known becomes the chosen region; a `while` whose condition never holds hands its values on.
+// Replaces an `if` with a known condition by the chosen region, and a `while` that has no iteration by its inputs.
 #include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"

@@ -21,7 +21,7 @@ Type wide_type(Type type) {
 
 Tensor wide_tensor(const Tensor& tensor) { return Tensor::of(kF64, tensor.dims(), tensor.as_f64()); }
 
-/// Variables, random states and what is drawn from them keep their types, and what other functions take and give.
+/// Whether the node's values keep their types: variables, random states, random numbers, and values of calls.
 bool keeps_type(const Node& node) {
   if (!node.regions.empty()) return false;
   if (is_call(node)) return true;
@@ -34,7 +34,7 @@ bool keeps_type(const Node& node) {
 
 class WideBlock {
  public:
-  /// `outermost`: of a function, whose params and results have types that callers know.
+  /// `outermost`: the body of a function, whose param and result types are part of its signature.
   WideBlock(Block& block, bool outermost, bool wide_results)
       : block_(block), builder_(block), outermost_(outermost), wide_results_(wide_results) {}
 
@@ -63,7 +63,7 @@ class WideBlock {
     if (is_narrow_float(value.type)) narrow_[&value] = value.type.dtype;
     value.type = wide_type(std::move(value.type));
   }
-  /// Later users read a wide copy of a value that keeps its type.
+  /// Makes later users read a widened copy of a value that keeps its type.
   void hand_on(Value& value) {
     if (is_narrow_float(value.type)) wide_[&value] = builder_.add("cast", {&value}, {{"dtype", kF64}});
   }
@@ -79,7 +79,7 @@ class WideBlock {
     for (auto& result : block_.nodes.back()->results) hand_on(*result);
   }
 
-  /// Attributes and results in f64; false where the operator refuses that.
+  /// Changes attributes and results to f64; false if the operator refuses that.
   bool make_wide(Node& node) {
     Attributes attributes = node.attributes;
     for (const auto& [name, value] : node.attributes) {
@@ -99,7 +99,7 @@ class WideBlock {
     }
     node.attributes = std::move(attributes);
     for (size_t i = 0; i < node.results.size(); ++i) {
-      const bool stays = i < types.size() && is_narrow_float(types[i]);  // the attribute of an operator names the type
+      const bool stays = i < types.size() && is_narrow_float(types[i]);  // an attribute determines the type
       if (!stays) widen(*node.results[i]);
     }
     return true;
@@ -115,8 +115,8 @@ class WideBlock {
   Block& block_;
   Builder builder_;
   bool outermost_, wide_results_;
-  std::unordered_map<const Value*, Value*> wide_;   // of values that keep their types
-  std::unordered_map<const Value*, DType> narrow_;  // what a widened value was
+  std::unordered_map<const Value*, Value*> wide_;   // widened copies of values that keep their types
+  std::unordered_map<const Value*, DType> narrow_;  // original types of widened values
 };
 
 }  // namespace
