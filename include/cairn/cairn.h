@@ -1,10 +1,10 @@
 /* The C interface of Cairn: open a model, prepare it, run it; run single operators.
  *
- * Handles are opaque and freed by their own function; free functions accept NULL. Functions return a CairnStatus; after a
- * failure cairn_last_error() tells, per thread, what happened. Structs that may grow start with struct_size, which the
- * caller sets to sizeof the struct it was compiled with. Texts are UTF-8; texts handed out through `char**` are freed
- * with cairn_free_text(), others live as long as the handle they came from. Modules must not be used by two threads at a
- * time; models may be run by any number of threads at once.
+ * Handles are opaque, and each kind has a function that frees it, which accepts NULL. Functions return a CairnStatus; after
+ * a failure cairn_last_error() describes the calling thread's last error. Structs that may grow start with struct_size,
+ * which the caller sets to sizeof the struct that it was compiled with. Texts are UTF-8; texts returned through `char**`
+ * are freed with cairn_free_text(), other returned texts live as long as the handle that they came from. A module must not
+ * be used by two threads at a time; a model may be run by any number of threads at once.
  */
 #ifndef CAIRN_CAIRN_H_
 #define CAIRN_CAIRN_H_
@@ -45,7 +45,7 @@ typedef struct CairnCancel CairnCancel; /* a flag that stops runs */
 
 /* "0.1.0" */
 CAIRN_API const char* cairn_version(void);
-/* CAIRN_ABI_VERSION of the library that is loaded. */
+/* The CAIRN_ABI_VERSION of the loaded library. */
 CAIRN_API uint32_t cairn_abi_version(void);
 
 typedef struct CairnError {
@@ -56,7 +56,7 @@ typedef struct CairnError {
   const char* report;  /* JSON list of all problems when there are several, else "" */
 } CairnError;
 
-/* The calling thread's last failure; texts live until the thread's next failing call. */
+/* The calling thread's last error; its texts live until the thread's next failing call. */
 CAIRN_API void cairn_last_error(CairnError* error);
 CAIRN_API void cairn_free_text(char* text);
 
@@ -73,8 +73,8 @@ typedef enum CairnTypeCode {
   CAIRN_LIST = 201  /* of single operators: data is a CairnList */
 } CairnTypeCode;
 
-/* An element of a text tensor: any bytes, which need not end in a zero. Texts of inputs are read during the call; texts of
- * outputs are the library's and live until the next run on the same thread. */
+/* An element of a text tensor: any bytes, not necessarily zero-terminated. Texts of inputs are read during the call; texts
+ * of outputs are owned by the library and live until the next run on the same thread. */
 typedef struct CairnText {
   const char* data;
   size_t size;
@@ -123,7 +123,7 @@ typedef struct CairnType {
   size_t element_count;
 } CairnType;
 
-/* Which member of a CairnAttribute holds its value. */
+/* The kind of a CairnAttribute, which tells the member that holds its value. */
 typedef enum CairnAttributeKind {
   CAIRN_ATTRIBUTE_BOOLEAN = 0,
   CAIRN_ATTRIBUTE_INTEGER = 1,
@@ -138,8 +138,8 @@ typedef enum CairnAttributeKind {
   CAIRN_ATTRIBUTE_FUNCTION = 10 /* the name of a function of the same module, as `text` */
 } CairnAttributeKind;
 
-/* Where an operator declares a number, an integer is taken as well; where it declares an element type, its name; where it
- * declares a list, an empty list of any kind. */
+/* An attribute. For a declared number an integer is accepted as well, for an element type its name, and for a list an empty
+ * list of any kind. */
 typedef struct CairnAttribute {
   const char* name;
   int32_t kind; /* a CairnAttributeKind */
@@ -179,21 +179,22 @@ typedef enum CairnFormat {
   CAIRN_FORMAT_CLUSTER = 6
 } CairnFormat;
 
-/* `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes": {"x": [1, -1]},
- * "signature": "serving_default", "tags": ["serve"]}. Sizes may be names, ["n", 64]: equal names are equal sizes. For a
- * cluster also "input_values": {"x": [3, "n"]}, integers that the input always holds, or open sizes; "n" without the list
- * is a scalar. A run does not look at such an input, which may have any shape that "input_shapes" gives it. */
+/* Opens a model file or folder. `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes":
+ * {"x": [1, -1]}, "signature": "serving_default", "tags": ["serve"]}. A size may be a name, ["n", 64]: equal names stand for
+ * equal sizes. For a cluster also "input_values": {"x": [3, "n"]}: the elements that an integer input always has, numbers or
+ * names of sizes; "n" without brackets for a scalar. A run does not read such an input, which may have any shape that
+ * "input_shapes" gives it. */
 CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module);
-/* The bytes are copied. `name` is for messages. */
+/* The same for a model in memory; the bytes are copied. `name` is used in messages. */
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
                                               const char* options, CairnModule** module);
-/* The same for a cluster whose inputs of these names always hold these tensors, which are copied: a run still takes such
- * an input and does not look at it, and what it writes to such a variable is gone when it ends. */
+/* The same for a cluster whose inputs `names` always have the values `constants`, which are copied: a run still takes such an
+ * input, but does not read it, and drops what it writes to such a variable. */
 CAIRN_API CairnStatus cairn_module_from_cluster(const char* name, const void* data, size_t size, const char* options,
                                                 const char* const* names, const CairnTensor* constants, size_t count,
                                                 CairnModule** module);
 CAIRN_API void cairn_module_free(CairnModule* module);
-/* Which nodes of a GraphDef cannot be part of a cluster: JSON, {"node": "reason"}. */
+/* The nodes of a GraphDef that cannot be part of a cluster, as JSON {"node": "reason"}. */
 CAIRN_API CairnStatus cairn_cluster_refusals(const void* graph, size_t size, char** refusals);
 /* What TensorFlow's operators touch and cost: JSON, {"Cumsum": {"traits": [], "known_input": 1}}. The traits are those of
  * src/frontends/tensorflow/row.h; "known_input", where an input must be known when a cluster is compiled, is its number
@@ -205,9 +206,9 @@ typedef struct CairnLocation {
   const char* location; /* script line, "train.py:41" */
 } CairnLocation;
 
-/* Tells which script line made which source node; unknown nodes are ignored. */
+/* Sets the script lines that created the source nodes; unknown nodes are ignored. */
 CAIRN_API CairnStatus cairn_module_set_locations(CairnModule* module, const CairnLocation* locations, size_t count);
-/* Writes an .om file, replacing `path` as a whole. */
+/* Writes an .om file, replacing `path` atomically. */
 CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* path);
 /* Converts the model at `source` to an .om file that is known to run, as `cairn convert` and atc do: equal options give equal
  * files. `options`: NULL, or JSON with the keys of cairn_module_open (sizes may also be [low, high]) and "replace"
@@ -215,17 +216,18 @@ CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* p
  * "input_format" "NCHW", "insert_op_conf" (a file), "dynamic_batch_size" [1, 2], "dynamic_image_size" [[224, 224]],
  * "dynamic_dims" [[1, 32]], "precision_mode", "mixed_lists" (an object), "keep_types" ["node"], "custom_types" (lines),
  * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: what `cairn convert
- * --json` prints, with the share that falls to the engine `reference`, and "notes" on what a user may not expect. */
+ * --json` prints, with the share of the work that falls to the engine `reference`, and "notes" on what may be unexpected. */
 CAIRN_API CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report);
-/* The text form. */
+/* The module in text form. */
 CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
-/* A module whose inputs are those of `module` and whose results are gradients. `options`: NULL, or JSON:
- * "kind": "grad" (of a result that is one number), "vjp" (takes a gradient for each float result, gives the results and the
- *   gradients of inputs) or "jvp" (takes a direction for each input, gives the results and their changes);
- * "function": which function of the module, else "main";
+/* A module with the inputs of `module` whose results are gradients. `options`: NULL, or JSON:
+ * "kind": "grad" (of a result that is one number), "vjp" (takes a gradient for each float result, returns the results and the
+ *   gradients of inputs) or "jvp" (takes a tangent for each input, returns the results and their tangents);
+ * "function": the name of a function of the module, else "main";
  * "wrt": names of inputs or of weights (float constants), ["x", "conv1.weight"]; without it all float inputs;
  * "weights": true for all weights that have a name and a dim; "weights_as_inputs": true makes those inputs of the module;
- * "result": name of the result that grad is of, else the first; "value": true for its value before the gradients. */
+ * "result": the name of the result that grad differentiates, else the first; "value": true to return it as well, before the
+ *   gradients. */
 CAIRN_API CairnStatus cairn_module_grad(const CairnModule* module, const char* options, CairnModule** gradient);
 
 /* ---- Building modules --------------------------------------------------------------------------------------------- */
@@ -236,49 +238,49 @@ typedef struct CairnValue CairnValue; /* a value that a builder made; lives as l
 
 CAIRN_API CairnStatus cairn_builder_create(const char* name, CairnBuilder** builder);
 CAIRN_API void cairn_builder_free(CairnBuilder* builder);
-/* Begins a function, which ends where the next begins; "main" is the model. `types`: of its results, needed where a call
- * stands before the function is complete (recursion); NULL: none told. */
+/* Begins a function; the previous one ends here. "main" is the model. `types` of its results are required for calls that are
+ * added before the function is complete (recursion); else NULL. */
 CAIRN_API CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, const CairnType* types,
                                              size_t type_count);
 CAIRN_API CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type,
                                           CairnValue** value);
-/* `updates`: NULL, or the param of main that is a variable, whose new content the value is. */
+/* Adds a result. `updates`: NULL, or the param of main (a variable) whose new content the value is. */
 CAIRN_API CairnStatus cairn_builder_result(CairnBuilder* builder, const char* name, CairnValue* value,
                                            const CairnValue* updates);
-/* The source node that nodes made from now on come from, told in messages, dumps and profiles; `name` NULL: none. */
+/* Sets the source node of all nodes added from now on, shown in messages, dumps and profiles; `name` NULL: none. */
 CAIRN_API CairnStatus cairn_builder_source(CairnBuilder* builder, const char* framework, const char* name,
                                            const char* op, const char* location);
-/* The elements are copied. `name` may be NULL, here and below. */
+/* Adds a constant; the elements are copied. `name` may be NULL, here and below. */
 CAIRN_API CairnStatus cairn_builder_constant(CairnBuilder* builder, const CairnTensor* tensor, const char* name,
                                              CairnValue** value);
-/* A scalar of that element type, the number rounded to it (integers: saturated). */
+/* Adds a scalar constant; the number is rounded to the element type (for integers: saturated). */
 CAIRN_API CairnStatus cairn_builder_number(CairnBuilder* builder, double number, CairnDType dtype, CairnValue** value);
-/* A node. Fills results[0 .. result_count); the operator may have more. */
+/* Adds a node. Fills results[0 .. result_count); the operator may have more results. */
 CAIRN_API CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, CairnValue* const* inputs,
                                         size_t input_count, const CairnAttribute* attributes, size_t attribute_count,
                                         const char* name, CairnValue** results, size_t result_count);
 CAIRN_API CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, CairnValue* const* inputs,
                                          size_t input_count, CairnValue** results, size_t result_count);
-/* A conditional. What is added between begin_if and begin_else runs where `condition` (bool[]) is true, what is added up
- * to end_if where it is false. Inside, values from outside stand under other handles: `inside` receives one for each of
- * `taken`. Both branches give `count` values, for which `results` receives what stands for them outside. */
+/* A conditional. Nodes added between begin_if and begin_else run when `condition` (bool[]) is true, those added from there to
+ * end_if when it is false. Values from outside have other handles inside: `inside` receives one for each captured value in
+ * `taken`. Both branches return `count` values; `results` receives the handles of the conditional's results. */
 CAIRN_API CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
                                              size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                                CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                            CairnValue** results);
-/* A loop: begin_while, the condition, begin_body with what it gives (bool[]), the body, end_while with the carried values
- * of the next turn. `inside` receives the carried values, then what stands for each of `taken`. */
+/* A loop: begin_while, the condition, begin_body with its result (bool[]), the body, end_while with the carried values of the
+ * next iteration. `inside` receives the handles of the carried values, then of the captured values `taken`. */
 CAIRN_API CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
                                                 CairnValue* const* taken, size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results);
-/* What is known of a value; the type lives as long as the builder. */
+/* The type of a value as far as it is known; it lives as long as the builder. */
 CAIRN_API CairnStatus cairn_builder_type(CairnBuilder* builder, const CairnValue* value, const CairnType** type);
-/* The elements of a value that is a constant; CAIRN_NOT_FOUND where it is none. */
+/* The elements of a constant value; CAIRN_NOT_FOUND when the value is not constant. */
 CAIRN_API CairnStatus cairn_builder_constant_of(CairnBuilder* builder, const CairnValue* value, CairnTensor* tensor);
-/* Checks the module and hands it out; the builder can only be freed afterwards. */
+/* Verifies the module and returns it; afterwards the builder can only be freed. */
 CAIRN_API CairnStatus cairn_builder_finish(CairnBuilder* builder, CairnModule** module);
 
 /* ---- Models ------------------------------------------------------------------------------------------------------- */
@@ -297,12 +299,12 @@ typedef struct CairnModelOptions {
   const char* keep_types; /* nodes that keep their types in every mode: JSON list of the source's names; or NULL */
   /* Types of single operators, a line each: "conv1::InputDtype:float16,OutputDtype:float32"; or NULL. */
   const char* custom_types;
-  /* Bytes that the plans of a model (one for each set of input shapes), the memory of their runs and the code generated for
-   * them may keep; what was used longest ago goes first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else 1 GiB. */
+  /* Bound in bytes on the plans of a model (one for each set of input shapes), the memory of their runs and their generated
+   * code; the least recently used ones are freed first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else 1 GiB. */
   uint64_t plan_memory;
 } CairnModelOptions;
 
-/* Optimises a copy of the module and makes it ready; `options` may be NULL. */
+/* Optimises a copy of the module and prepares it for runs; `options` may be NULL. */
 CAIRN_API CairnStatus cairn_model_prepare(const CairnModule* module, const CairnModelOptions* options,
                                           CairnModel** model);
 CAIRN_API void cairn_model_free(CairnModel* model);
@@ -327,11 +329,11 @@ enum {
   CAIRN_INPUT_RANDOM = 4   /* a random state, u64[3] */
 };
 CAIRN_API int32_t cairn_model_input_use(const CairnModel* model, size_t index);
-/* What the random state of that name is before the first run; CAIRN_NOT_FOUND when the model's maker set no seed. */
+/* The value of input `index`, a random state, before the first run; CAIRN_NOT_FOUND when the model has no seed for it. */
 CAIRN_API CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index, uint64_t state[3]);
 CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
-/* About how many bytes the model's plans, their runs' memory and the code generated for them keep now, its graph included
- * and its weights not. `most`: NULL, or receives the bound that plan_memory set. */
+/* The approximate number of bytes that the model's plans, the memory of their runs, their generated code and the graph occupy
+ * now, without the weights. `most`: NULL, or receives the bound that plan_memory set. */
 CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
 
 /* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:
@@ -339,15 +341,15 @@ CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
 CAIRN_API CairnStatus cairn_model_plan(const CairnModel* model, const CairnTensor* inputs, size_t count,
                                        char** description);
 
-/* Gives the memory of output `index`: row-major, aligned to its elements at least (64 bytes is best). NULL stops the run
- * with CAIRN_OUT_OF_MEMORY. Called on the thread that called run, once per output. */
+/* Returns the memory for output `index`: row-major, aligned at least to its elements (best to 64 bytes). NULL ends the run
+ * with CAIRN_OUT_OF_MEMORY. Called once per output, on the thread that called run. */
 typedef void* (*CairnAllocate)(void* user, size_t index, CairnDType dtype, int32_t ndim, const int64_t* shape);
 
-/* A host's threads: has call(data) called later, once, on one of them, and returns at once. call(data) may come when the
-   run is long over; it returns about 100 us after there is nothing left to do. */
+/* Schedules work on a host's threads: returns at once and arranges one later call of call(data) on one of them. The call may
+   happen after the run has ended; it returns about 100 us after there is no more work. */
 typedef void (*CairnSchedule)(void* host, void (*call)(void* data), void* data);
 
-/* One step as it was run, told on the running thread. Outputs are readable during the call only. */
+/* A step that has been run, reported on the running thread. Outputs are readable during the call only. */
 typedef struct CairnStep {
   uint32_t struct_size;
   size_t index;
@@ -374,34 +376,34 @@ typedef struct CairnRunOptions {
       step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
 } CairnRunOptions;
 
-/* Runs once. Inputs in the model's order; views with strides are copied, others are read in place. */
+/* Runs the model once. Inputs are in the model's order; strided views are copied, other inputs are read in place. */
 CAIRN_API CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, size_t input_count,
                                       CairnAllocate allocate, void* user, const CairnRunOptions* options);
 
-/* Variables that a model keeps between its runs. Acquiring gives a variable's elements, row-major, to read and write until
- * it is released; nobody else can acquire it meanwhile. With `changed` 1 releasing makes the elements hold from the next
- * run on. A variable that has no value yet is acquired as zeros, where its shape is known. */
+/* Variables that a model keeps between its runs. Acquiring a variable gives exclusive access to its elements, row-major, for
+ * reading and writing until it is released. If it is released with `changed` 1, the elements take effect from the next run
+ * on. A variable that has no value yet is acquired as zeros, if its shape is known. */
 CAIRN_API size_t cairn_model_variable_count(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_variable(const CairnModel* model, size_t index, CairnPort* port);
 CAIRN_API CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnTensor* tensor);
 CAIRN_API CairnStatus cairn_model_variable_release(CairnModel* model, size_t index, int32_t changed);
-/* The state of a model's random numbers, as bytes to be kept and set again; 0 bytes when it has none. */
+/* The state of a model's random numbers, as bytes that can be saved and restored; 0 bytes when it has none. */
 CAIRN_API size_t cairn_model_random_state_size(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_random_state_get(const CairnModel* model, void* state, size_t size);
 CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void* state, size_t size);
 
-/* The content of a model's input "ascend_dynamic_aipp_data" (dynamic image preprocessing), for so many images: `config` is
- * the text of an AIPP configuration, whose one aipp_op is for all images, or has one for each. `*size` is the room at
- * `bytes` and becomes the size of the content; `bytes` NULL asks for the size. */
+/* Computes the content of a model's input "ascend_dynamic_aipp_data" (dynamic image preprocessing) for `images` images.
+ * `config` is the text of an AIPP configuration with one aipp_op for all images or one per image. `*size` is the capacity of
+ * `bytes` and receives the size of the content; with `bytes` NULL only the size is computed. */
 CAIRN_API CairnStatus cairn_aipp_parameters(const char* config, int64_t images, void* bytes, size_t* size);
 
 CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
 CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
 CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
 
-/* What the calling thread has the library do from now on (open, prepare, save, run) fails with CAIRN_CANCELLED once it has
- * taken so many seconds (0: any time), `cancel` (or NULL) is set, or `interrupted` (or NULL), which is asked some twenty
- * times a second on this thread, returns other than 0. A run that cannot be done in the time is refused before it starts.
+/* Limits the calling thread's work in the library from now on (open, prepare, save, run): it fails with CAIRN_CANCELLED after
+ * `max_seconds` (0: no limit), when `cancel` (or NULL) is set, or when `interrupted` (or NULL), which is called about twenty
+ * times a second on this thread, returns other than 0. A run that cannot finish in the time is refused before it starts.
  * Limits nest; each ends with a call of cairn_limit_end on the same thread. */
 CAIRN_API CairnStatus cairn_limit_begin(double max_seconds, const CairnCancel* cancel,
                                         int32_t (*interrupted)(void* user), void* user);
@@ -410,77 +412,78 @@ CAIRN_API void cairn_limit_end(void);
 /* ---- Profiles ----------------------------------------------------------------------------------------------------- */
 
 /* Records every run of the process from now on into a new folder PROF_*. `options`: NULL, or JSON with "level" (marks, ops,
- * counters), "output" (a folder) and the keys of PROFILING_OPTIONS. Starts nest: the recording ends with the last stop. The
- * first model of a process starts one by itself when the environment's PROFILING_MODE is true. */
+ * counters), "output" (a folder) and the keys of PROFILING_OPTIONS. Starts nest: the recording ends with the last stop. If the
+ * environment's PROFILING_MODE is true, the first model of a process starts a recording. */
 CAIRN_API CairnStatus cairn_profile_start(const char* options);
-/* `folder`: NULL, or receives the recording's folder. `cairn profile export FOLDER` makes tables and pages of it. */
+/* `folder`: NULL, or receives the recording's folder, which `cairn profile export FOLDER` turns into tables and pages. */
 CAIRN_API CairnStatus cairn_profile_stop(char** folder);
-/* A range of your own on this thread, "epoch 3", in the recording that is on; ranges nest. Ending ends the one that began
- * last. Neither does anything while nothing is recorded. */
+/* Begins a named range ("epoch 3") on this thread in the current recording; ranges nest. range_end ends the one that began
+ * last. Both do nothing while there is no recording. */
 CAIRN_API CairnStatus cairn_profile_range_begin(const char* name);
 CAIRN_API CairnStatus cairn_profile_range_end(void);
 
 /* ---- Dumps -------------------------------------------------------------------------------------------------------- */
 
-/* Writes what every operator of every run makes from now on, below the folder "dump_path", until the dump is stopped.
+/* Writes the results of every operator in every run from now on, below the folder "dump_path", until the dump is stopped.
  * `options`: JSON with the platform's names: enable_dump, enable_dump_debug (watch for values that are not finite),
  * enable_exception_dump, dump_path, dump_step ("0|5|10-20"), dump_mode (input, output, all), dump_data (tensor, stats),
- * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump stands in for the one that is on until it is
- * stopped itself. The first model of a process starts one by itself when the environment's CAIRN_DUMP holds such options. */
+ * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump suspends the current one until it is stopped
+ * itself. If the environment's CAIRN_DUMP has such options, the first model of a process starts a dump. */
 CAIRN_API CairnStatus cairn_dump_start(const char* options);
 /* `folder`: NULL, or receives the dump's folder, for `cairn compare`. */
 CAIRN_API CairnStatus cairn_dump_stop(char** folder);
-/* Which script lines made which source nodes, for dumps and profiles of models whose modules do not say; later calls
- * add and replace. */
+/* Sets the script lines that created source nodes, for dumps and profiles of models whose modules do not have them; later
+ * calls add and replace lines. */
 CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, size_t count);
 
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
 
-/* An operator's row: what it is called and takes. It lives as long as the process. */
+/* An operator's definition (its row). It lives as long as the process. */
 typedef struct CairnOperator CairnOperator;
 CAIRN_API CairnStatus cairn_op_find(const char* name, const CairnOperator** found);
 
-/* The operator made ready for inputs of these types. Equal calls give the same prepared operator: only the element types,
- * shapes and strides of the inputs count, and the elements of those that say how large a result is (a `shape`, a `begin`),
- * which are read now. What was prepared before is found in the thread's cache, without lock or allocation. `outputs` may be
- * NULL; their strides alone are looked at, for results to be written with strides. `options`: threads, engines and
- * lent_threads count; may be NULL. */
+/* Prepares the operator for inputs of these types. Equal calls return the same prepared operator; what matters are the element
+ * types, shapes and strides of the inputs, and the elements of shape operands (a `shape`, a `begin`), which are read now. An
+ * operator that was prepared before is found in the thread's cache, without lock or allocation. Of `outputs`, which may be
+ * NULL, only the strides matter, for results that are written with strides. Of `options`, which may be NULL, only threads,
+ * engines and lent_threads matter. */
 CAIRN_API CairnStatus cairn_op_prepare(const CairnOperator* found, const CairnAttribute* attributes,
                                        size_t attribute_count, const CairnTensor* inputs, size_t input_count,
                                        const CairnTensor* outputs, size_t output_count,
                                        const CairnModelOptions* options, const CairnOp** op);
 CAIRN_API void cairn_op_free(const CairnOp* op);
-/* The results, without data; ndim is -1 where a run tells. They are good until this thread calls again. */
+/* The types of the results, without data; ndim is -1 when only a run determines it. Valid until the thread's next call. */
 CAIRN_API const CairnTensor* cairn_op_outputs(const CairnOp* op, size_t* count);
-/* FLOPs of one run; `bytes`: NULL, or receives how many it reads and writes. */
+/* FLOPs of one run; `bytes`: NULL, or receives the number of bytes read and written. */
 CAIRN_API double cairn_op_cost(const CairnOp* op, double* bytes);
-/* JSON: the operator, its kernel, and for each input whether it is read where it lies ("direct", "strided"), copied first,
- * or was taken over ("value"). */
+/* JSON: the operator, its kernel, and for each input whether it is read in place ("direct", "strided"), copied first, or was
+ * embedded when the operator was prepared ("value"). */
 CAIRN_API CairnStatus cairn_op_describe(const CairnOp* op, char** description);
 
-/* Runs the operator; any number of threads may run one at a time. An output with data is written there, with its strides,
- * and may be an input; results beyond output_count, and those whose data is NULL, are written to what `allocate` gives
- * (NULL when there are none). A random state is a u64[3] that the caller keeps: the input holds it, a result is the next.
- * Of `options`, which may be NULL, width 1 without schedule is the calling thread alone. */
+/* Runs the operator; several threads may run the same one at once. An output with data is written there, with its strides,
+ * and may alias an input; results beyond output_count, and those whose data is NULL, are written to memory from `allocate`
+ * (which may be NULL when there are none). A random state is a u64[3] that the caller keeps: an input has the current state, a
+ * result is the next one. `options` may be NULL; width 1 without schedule uses the calling thread only. */
 CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count,
                                    CairnTensor* outputs, size_t output_count, CairnAllocate allocate, void* user,
                                    const CairnRunOptions* options);
 
-/* A list of tensors, for operators that take or make one: in a CairnTensor of dtype {CAIRN_LIST, 0, 1} and ndim 0, data is
- * the CairnList; of an output it is NULL before the run, and the caller's afterwards. Operators change no list. */
+/* A list of tensors, for operators with list operands or results: a CairnTensor with dtype {CAIRN_LIST, 0, 1}, ndim 0 and the
+ * CairnList as data. The data of an output is NULL before the run; afterwards the caller owns the list. Operators never modify
+ * a list. */
 CAIRN_API CairnStatus cairn_list_create(const CairnTensor* elements, size_t count, CairnList** list);
 CAIRN_API void cairn_list_free(CairnList* list);
 CAIRN_API size_t cairn_list_size(const CairnList* list);
-/* An element, which lives as long as the list; CAIRN_NOT_FOUND where none was set. */
+/* An element, which lives as long as the list; CAIRN_NOT_FOUND when it was never set. */
 CAIRN_API CairnStatus cairn_list_element(const CairnList* list, size_t index, CairnTensor* element);
-/* Loads a library of operators (<cairn/op.h>): from now on models may use them. Those that the environment's
- * CAIRN_OP_LIBRARY names, between colons, are loaded when a model is first opened or an operator first made. */
+/* Loads a library of operators (<cairn/op.h>), which models may use from now on. The libraries that the environment's
+ * CAIRN_OP_LIBRARY names, separated by colons, are loaded when the first model is opened or the first operator is found. */
 CAIRN_API CairnStatus cairn_op_library_load(const char* path);
-/* JSON: every operator with summary, inputs, attributes and results, and for those of users their library. */
+/* JSON: every operator with summary, inputs, attributes and results; for operators from users also their library. */
 CAIRN_API CairnStatus cairn_describe_ops(char** description);
-/* JSON: every pass in order, then every rule: name, summary, and whether it is required, so that it cannot be left out. The
- * others are left out of every model of the process that the environment's CAIRN_DISABLE names ("ALL", or names between
- * commas); CAIRN_ENGINES names the engines of models whose maker names none. */
+/* JSON: every pass in order, then every rule: name, summary, and whether it is required. The passes and rules that the
+ * environment's CAIRN_DISABLE names ("ALL", or names separated by commas) are disabled for all models of the process, unless
+ * they are required. CAIRN_ENGINES names the engines of models for which no engines are given. */
 CAIRN_API CairnStatus cairn_describe_passes(char** description);
 
 #ifdef __cplusplus

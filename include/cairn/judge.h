@@ -1,5 +1,5 @@
-/* How results are judged, as `cairn diff` does it: how far a tensor is from one that is held to be right, which of two errors
- * is larger, and which operators of a graph are the first at fault. */
+/* Judging of results, as in `cairn diff`: the distance of a tensor from a reference, which of two errors is larger, and which
+ * operators of a graph are the first at fault. */
 #ifndef CAIRN_JUDGE_H_
 #define CAIRN_JUDGE_H_
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Elements that are finite on both sides count in all but `unlike`. */
+/* Only elements that are finite in both tensors count, except for `unlike`. */
 typedef struct CairnDistance {
   uint32_t struct_size;
   double most;     /* largest |x - y| */
@@ -19,7 +19,7 @@ typedef struct CairnDistance {
   uint64_t unlike; /* elements finite on one side only, infinities of other sign, texts that differ */
 } CairnDistance;
 
-/* Of numbers of any types, or of texts, with the same shape. */
+/* The distance of two tensors of the same shape: numbers of any types, or texts. */
 CAIRN_API CairnStatus cairn_distance(const CairnTensor* x, const CairnTensor* y, CairnDistance* distance);
 
 typedef enum CairnLarger {
@@ -28,8 +28,8 @@ typedef enum CairnLarger {
   CAIRN_THEIRS_LARGER = 2
 } CairnLarger;
 
-/* Both are distances from the truth. `ratio`: mine over theirs, root mean squares, neither below what rounding the truth once
- * gives. `larger`: a CairnLarger. */
+/* Compares two distances from the exact result. `ratio`: the root mean square of mine over that of theirs, where neither counts
+ * as less than one rounding of the exact result. `larger`: a CairnLarger. */
 CAIRN_API CairnStatus cairn_compare_errors(const CairnDistance* mine, const CairnDistance* theirs, double* ratio,
                                            int32_t* larger);
 
@@ -41,8 +41,8 @@ typedef struct CairnJudged {
   const size_t* inputs; /* places of the values that it was made from */
 } CairnJudged;
 
-/* Sets first[i] to 1 for each value that fails although nothing that it was made from does, else to 0; where an input was not
- * judged, what that was made from counts. The graph may have cycles. */
+/* Sets first[i] to 1 for each value that fails although none of its inputs does, else to 0. For an input that was not judged,
+ * the inputs of that input count. The graph may have cycles. */
 CAIRN_API CairnStatus cairn_first_faults(const CairnJudged* values, size_t count, uint8_t* first);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* Operators from users: a shared library with rows that Cairn loads (`--op-library`, CAIRN_OP_LIBRARY, Python's
- * cairn.load_op_library). The library exports cairn_register_ops() and cairn_op_abi, and needs to link nothing: all that it
- * calls comes with the registry. <cairn/op.hpp> is the same for C++.
+/* Operators from users: a shared library that defines operators (rows) and that Cairn loads (`--op-library`, CAIRN_OP_LIBRARY,
+ * Python's cairn.load_op_library). The library exports cairn_register_ops() and cairn_op_abi. It does not link to Cairn: all
+ * functions that it calls are members of the registry. <cairn/op.hpp> is the C++ interface.
  */
 #ifndef CAIRN_OP_H_
 #define CAIRN_OP_H_
@@ -13,7 +13,7 @@ extern "C" {
 
 #define CAIRN_OP_ABI_VERSION 1
 
-/* Which types an input accepts. */
+/* The types that an input accepts. */
 typedef enum CairnAccepts {
   CAIRN_ACCEPTS_TENSOR = 0, /* any */
   CAIRN_ACCEPTS_NUMBERS = 1,
@@ -29,7 +29,7 @@ typedef enum CairnRole {
   CAIRN_ROLE_DATA = 0,  /* its elements flow into the results; float data has a gradient */
   CAIRN_ROLE_SHAPE = 1, /* the dims of results depend on its elements */
   CAIRN_ROLE_INDEX = 2, /* its integers choose elements */
-  /* Something kept from run to run, which has no gradient: a tensor, and a result is what it is in the next run. */
+  /* State kept from run to run, without a gradient: a tensor; one result is its content for the next run. */
   CAIRN_ROLE_STATE = 3
 } CairnRole;
 
@@ -55,13 +55,13 @@ enum { /* facts that passes may use: flags of CairnOpRow */
 
 typedef struct CairnOpRegistry CairnOpRegistry;
 
-/* What every function of a row sees. */
+/* The argument of every function of a row. */
 typedef struct CairnOpCall {
   uint32_t struct_size;
   const CairnOpRegistry* registry;
   void* host; /* whose call it is */
   void* user; /* of the row */
-  /* All that the row declares, in its order; those left out have their default. */
+  /* All attributes that the row declares, in its order; missing ones have their default. */
   const CairnAttribute* attributes;
   size_t attribute_count;
 } CairnOpCall;
@@ -102,9 +102,9 @@ typedef struct CairnDecomposeCall {
   size_t result_count;
 } CairnDecomposeCall;
 
-/* An operator. All that it points to is copied when it is registered, except `user` and the functions. A function returns 0,
- * or another number after registry->fail() said why. A row has a kernel or a decomposition; without a shape rule the
- * decomposition's types are the results'; without a gradient the decomposition is differentiated. */
+/* An operator. Everything it points to is copied at registration, except `user` and the functions. A function returns 0 for
+ * success, or another number after it called registry->fail(). A row has a kernel or a decomposition; without a shape rule the
+ * results have the types of the decomposition; without a gradient the decomposition is differentiated. */
 typedef struct CairnOpRow {
   uint32_t struct_size;
   const char* name;    /* "domain.name" */
@@ -121,11 +121,11 @@ typedef struct CairnOpRow {
   int32_t (*gradient)(const CairnGradientCall* call);
   int32_t (*decompose)(const CairnDecomposeCall* call);
   const char* no_gradient; /* why there is none, or NULL */
-  /* Inputs worth testing, "f32[2, 3], f32[3] {axis = 1}", for `cairn op test`. */
+  /* Test inputs for `cairn op test`: "f32[2, 3], f32[3] {axis = 1}". */
   const char* const* cases;
   size_t case_count;
-  /* Names that frameworks have for it, "tensorflow:FusedGelu", "onnx:com.acme::Gelu", beside those that follow from its
-   * own: ONNX's domain::Name and TensorFlow's Domain>Name or Name are found without. */
+  /* Additional framework names, "tensorflow:FusedGelu", "onnx:com.acme::Gelu". Those that follow from its own name, ONNX's
+   * domain::Name and TensorFlow's Domain>Name or Name, are found without. */
   const char* const* foreign_names;
   size_t foreign_name_count;
   void* user;
@@ -137,18 +137,18 @@ struct CairnOpRegistry {
   const char* host_version; /* CAIRN_VERSION of the host */
   void* host;
   CairnStatus (*add)(const CairnOpRegistry* registry, const CairnOpRow* row);
-  /* Nodes of that type of a framework ("tensorflow", "onnx") stand for the operator: a row of a user, one of Cairn's own, or a
-   * type that Cairn reads from that framework. */
+  /* Makes `type` of a framework ("tensorflow", "onnx") a name of the operator `op`: a user's, one of Cairn's own, or a type that
+   * Cairn imports from that framework. */
   CairnStatus (*name)(const CairnOpRegistry* registry, const char* framework, const char* type, const char* op);
-  /* Of the thread's last failed call below. */
+  /* The error of this thread's last failed call of one of the functions below. */
   void (*last_error)(CairnError* error);
-  /* Says why the function fails. */
+  /* Sets the message for a function that fails. */
   void (*fail)(const CairnOpCall* call, const char* message);
-  /* Tells the type of the next result, in a shape rule. */
+  /* In a shape rule: adds the type of the next result. */
   CairnStatus (*result)(const CairnShapeCall* call, const CairnType* type);
-  /* Gives output `index` these dims and memory, in a kernel. */
+  /* In a kernel: sets the dims of output `index` and allocates its memory. */
   CairnStatus (*allocate)(const CairnKernelCall* call, size_t index, int32_t ndim, const int64_t* dims);
-  /* As the functions cairn_builder_* of the same names. */
+  /* Like the functions cairn_builder_* of the same names. */
   CairnStatus (*constant)(CairnBuilder*, const CairnTensor*, const char*, CairnValue**);
   CairnStatus (*number)(CairnBuilder*, double, CairnDType, CairnValue**);
   CairnStatus (*node)(CairnBuilder*, const char*, CairnValue* const*, size_t, const CairnAttribute*, size_t,
@@ -163,13 +163,13 @@ struct CairnOpRegistry {
   CairnStatus (*constant_of)(CairnBuilder*, const CairnValue*, CairnTensor*);
 };
 
-/* What a library exports: the version it was compiled against, and the function that adds its rows. It returns 0, or
- * another number when registry->add() failed. */
+/* The exports of a library: the ABI version it was compiled against, and the function that adds its rows, which returns 0 or,
+ * when registry->add() failed, another number. */
 typedef int32_t (*CairnRegisterOps)(const CairnOpRegistry* registry);
 #define CAIRN_OP_ABI_SYMBOL "cairn_op_abi"
 #define CAIRN_REGISTER_OPS_SYMBOL "cairn_register_ops"
 
-/* Adds a row of the process that calls; `origin` is where it comes from, for messages. */
+/* Registers a row from the calling process itself; `origin` says in messages where it comes from. */
 CAIRN_API CairnStatus cairn_op_register(const CairnOpRow* row, const char* origin);
 
 #ifdef __cplusplus
