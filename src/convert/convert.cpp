@@ -16,7 +16,7 @@ namespace {
 
 using Fault = ConversionError::Fault;
 
-/// What was given for an input, by name or position.
+/// The shape given for an input, by name or by position.
 const NamedDims* given_for(const std::vector<NamedDims>& shapes, const Value& input, size_t position) {
   for (const NamedDims& shape : shapes)
     if (is_named(input.name, shape.name)) return &shape;
@@ -32,7 +32,7 @@ std::vector<SizeRange> ranges_of(const Type& type) {
 
 bool is_limited(const SizeRange& range) { return range != SizeRange{} && range.low != range.high; }
 
-/// The sizes the model is made for: every profile, or the ranges when one has an end.
+/// The sizes that the model is converted for: every profile, or the ranges if one of them is bounded.
 InputLimits limits_of(const Conversion& conversion, const Function& main) {
   std::vector<std::vector<std::vector<int64_t>>> filled;
   if (conversion.profile_kind)
@@ -56,7 +56,7 @@ InputLimits limits_of(const Conversion& conversion, const Function& main) {
   return InputLimits(std::move(alternatives));
 }
 
-/// Shapes by position get the names of the inputs, which are known once the model was read.
+/// Gives shapes that were given by position the names of the inputs, which are known once the model has been read.
 void name_positions(Conversion& conversion) {
   bool positional = std::any_of(conversion.shapes.begin(), conversion.shapes.end(),
                                 [](const NamedDims& shape) { return shape.name.empty(); });
@@ -73,7 +73,7 @@ void name_positions(Conversion& conversion) {
   for (size_t i = 0; i < conversion.shapes.size(); ++i) conversion.shapes[i].name = params[i]->name;
 }
 
-/// Bytes of the parameters of dynamic preprocessing for a range of images.
+/// The size in bytes of the parameters of dynamic preprocessing, for a range of image counts.
 SizeRange parameter_bytes(const SizeRange& images) {
   auto bytes = [](int64_t count) {
     return static_cast<int64_t>(AippHeader::kBytes + AippImage::kBytes * size_t(count));
@@ -81,7 +81,7 @@ SizeRange parameter_bytes(const SizeRange& images) {
   return {bytes(images.low), images.high == SizeRange::kNoLimit ? SizeRange::kNoLimit : bytes(images.high)};
 }
 
-/// Images come as bytes; their limits are then those of the bytes, but for the batch.
+/// Inserts the preprocessing: images become byte inputs, and their limits, except for the batch, those of the bytes.
 void preprocess(const Conversion& conversion, Module& module, std::vector<InputLimits::Alternative>& alternatives) {
   std::string text = read_file(conversion.aipp);
   const bool channels_first = conversion.format.starts_with("NC");
@@ -107,7 +107,7 @@ void preprocess(const Conversion& conversion, Module& module, std::vector<InputL
         continue;
       }
       alternative[i][0] = own[0];
-      for (size_t axis : {1, 2})  // open height and width are the model's own
+      for (size_t axis : {1, 2})  // open height and width are limited as the model's own
         if (!params[i]->type.shape.dims[axis].known()) alternative[i][axis] = own[row + axis - 1];
     }
   }
@@ -143,14 +143,14 @@ double constant_bytes(const Module& module) {
   return total;
 }
 
-/// Whether to store the optimised form: folded weights are then mapped and not computed at each load. Not where folding
-/// made constants much larger, nor with variables, whose handles are gone in it.
+/// Whether to store the optimised form, in which folded weights are mapped instead of computed at each load. Not if folding made
+/// the constants much larger, and not with variables, whose handles the optimised form lacks.
 bool loads_faster(const Module& module, const Module& optimised) {
   constexpr double kMostGrowth = 1.25;
   return optimised.main().updates.empty() && constant_bytes(optimised) <= kMostGrowth * constant_bytes(module) + 4096;
 }
 
-/// With 1 for each open size; nothing where the model does not run so.
+/// The reference share with 1 for each open size; empty if the model does not run with these sizes.
 ReferenceShare smallest_share(const Model& model) {
   std::vector<Dims> dims;
   for (const Port& input : model.inputs()) {
@@ -162,11 +162,11 @@ ReferenceShare smallest_share(const Model& model) {
   try {
     return model.expected_share(dims);
   } catch (const Error&) {
-    return {};  // sizes that depend on each other
+    return {};  // the sizes depend on each other
   }
 }
 
-/// Makes every shape rule and kernel choice of the model happen once, so that what is written is known to run.
+/// Plans the model for all its sizes, which runs every shape rule and kernel choice once: the written file is known to run.
 void plan_all(const Module& module, const InputLimits& limits, Converted& converted) {
   auto model = Model::make(clone(module), {.threads = 1, .optimise = false});
   converted.inputs = model->inputs();

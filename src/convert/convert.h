@@ -1,5 +1,5 @@
-// A source model becomes an .om file that is known to run. Every door (`cairn convert`, atc, omg, Python, the C ABI) converts
-// here, so that equal options give equal files.
+// Converts a source model to an .om file that is known to run. All interfaces (`cairn convert`, atc, omg, Python, the C ABI)
+// use this function, so that equal options give equal files.
 #pragma once
 
 #include <map>
@@ -18,37 +18,37 @@ namespace cairn {
 struct Conversion {
   std::string source;
   std::string output;           // path of the .om to write; empty: only check
-  std::string original_output;  // of another one with the model as it was read; empty: none
+  std::string original_output;  // path of another .om with the model as it was read; empty: none
   ImportOptions import;
   std::map<std::string, DType> output_types;  // by output, "" for all
   std::vector<std::string> fp16_inputs;
-  std::vector<NamedDims> shapes;  // as given: ranges are kept as limits of the model
+  std::vector<NamedDims> shapes;  // as given; ranges become limits of the model
   std::optional<ProfileKind> profile_kind;
   std::vector<Profile> profiles;  // for the -1 of `shapes`
-  std::string format;             // order of image dimensions, empty: the framework's
+  std::string format;             // order of image dims; empty: the framework's
   std::string aipp;               // configuration file, empty: none
   PrecisionOptions precision;
   std::vector<std::string> disabled_passes;
-  bool keep_memory = false;  // every value has memory of its own
+  bool keep_memory = false;  // no two values share memory
   bool external_weights = false;
 };
-/// What was asked for, by the platform's names of the options, as the file records it.
+/// The options of the conversion by the platform's names, as recorded in the file.
 std::map<std::string, std::string> recorded_options(const Conversion& conversion);
 
 struct Converted {
   std::vector<Port> inputs, outputs;
-  std::vector<std::pair<std::string, size_t>> operators;  // of the source, by number
+  std::vector<std::pair<std::string, size_t>> operators;  // of the source, most frequent first
   std::vector<Source> sources;                            // of the source, in its order
   double parameters = 0;
-  PlanTotals totals;         // of the largest profile; steps is 0 when an input's size is open: planned when it runs
-  ReferenceShare reference;  // of the same, or where sizes are open of a run with 1 for each, if there can be one
+  PlanTotals totals;         // of the largest profile; steps is 0 if an input's size is open (planned at run time)
+  ReferenceShare reference;  // of the same plan; with open sizes of a run with 1 for each, if that is possible
   std::vector<PassRecord> passes;
   std::map<std::string, size_t> groups;  // kernels of more than one node, by name
   PrecisionReport precision;
   uint64_t bytes = 0;
 };
 
-/// What was asked for does not fit the model or itself. Doors name their own option and code.
+/// The options contradict the model or each other. Each interface adds the name of its option and its error code.
 class ConversionError final : public Error {
  public:
   enum class Fault : uint8_t {
@@ -69,11 +69,11 @@ class ConversionError final : public Error {
   std::string name_;
 };
 
-/// Throws ConversionError, UnknownName (of an input with a shape, or an output), other Errors of the source, and ReportError
-/// with every problem of it.
+/// Throws ConversionError, UnknownName (for an input with a shape, or an output), other Errors about the source, and ReportError
+/// with all problems of the source.
 Converted convert(const Conversion& conversion);
 
-/// "FP32", "FP16", "UINT8" and so on in any case; nothing for other texts.
+/// The type named "FP32", "FP16", "UINT8" and so on, in any letter case; nothing for other texts.
 std::optional<DType> parse_type_name(std::string_view name);
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// What there is to say about a model and its plan: operators, parameters, FLOPs, memory.
+// Facts about a model and its plan: operators, parameters, FLOPs, memory.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ struct PlanTotals {
   bool complete = true;  // false: a part is planned only when it runs
 };
 PlanTotals totals_of(const Plan& plan);
-/// Elements of floating-point constants, each once.
+/// The number of elements of all float constants; each constant counts once.
 double parameters_of(const Module& module);
-/// How many nodes of the source model each of its operators has, most first.
+/// The number of nodes of the source model for each operator, most frequent first.
 std::vector<std::pair<std::string, size_t>> histogram(const Module& module);
 
-/// -1 becomes an open size.
+/// The shapes by input name; -1 becomes an unknown dim.
 std::map<std::string, Shape> shapes_of(const std::vector<NamedDims>& inputs);
-/// Whether people call the input so: as it is, as a tensor, or as the node of a SavedModel.
+/// Whether `name` may refer to the input: its exact name, its tensor name, or the node name of a SavedModel.
 bool is_named(const std::string& input, const std::string& name);
 
 }  // namespace cairn

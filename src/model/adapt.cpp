@@ -7,7 +7,7 @@ namespace cairn {
 
 namespace {
 
-/// Names of foreign tensors end in ":0" where a person leaves it out.
+/// Compares names; ":0" at the end of a foreign tensor name may be left out.
 bool same_tensor(const std::string& a, const std::string& b) {
   for (const std::string& prefix : {std::string(), std::string("serving_default_")})
     if (a == prefix + b || a + ":0" == prefix + b || a == prefix + b + ":0") return true;

@@ -1,4 +1,4 @@
-// Changes to the borders of a module that are asked for while converting: element types of inputs and outputs.
+// Changes the element types of a module's inputs and outputs, as requested for a conversion.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace cairn {
 
-/// Outputs by name, or all under "", are converted to the type. Throws Error not_found, unsupported.
+/// Converts outputs to the given types; the name "" stands for all outputs. Throws Error not_found, unsupported.
 void set_output_types(Module& module, const std::map<std::string, DType>& types);
-/// Inputs of these names are handed in as `dtype` and converted to what the model computes in.
+/// Makes the named inputs take `dtype`; they are converted to the type in which the model computes.
 void set_input_types(Module& module, const std::vector<std::string>& inputs, DType dtype);
 
 }  // namespace cairn

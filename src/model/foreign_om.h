@@ -24,7 +24,7 @@ struct ForeignOm {
   std::vector<Partition> partitions;  // of the first model
 };
 
-/// Told by the first four bytes, "IMOD".
+/// Whether the bytes start with "IMOD".
 bool is_foreign_om(std::string_view bytes);
 /// Throws Error invalid_model naming `file`.
 ForeignOm read_foreign_om(std::string_view bytes, const std::string& file);

@@ -1,4 +1,5 @@
-// The .om file: a container of checked sections with the module as text and each weight once, mapped and never copied.
+// The .om file: a container of checksummed sections with the module as text and each weight once; weights are mapped, never
+// copied.
 //
 //   header        64 bytes: magic, version, number of sections, file size, checksums
 //   section table 24 bytes each: kind, CRC-32C, offset, size
@@ -28,8 +29,8 @@ struct OmOrigin {
   std::map<std::string, std::string> options;
 };
 
-/// Replaces `path` as a whole. Equal modules and origins give equal bytes. With `external` the weights go to files
-/// weight/weight_<SHA-256> beside it. Throws Error io, unsupported.
+/// Replaces `path` atomically. Equal modules and origins give equal bytes. With `external` the weights are written to files
+/// weight/weight_<SHA-256> in the same folder. Throws Error io, unsupported.
 void write_om(const Module& module, const OmOrigin& origin, const std::string& path, bool external = false);
 /// The same bytes in memory.
 std::string encode_om(const Module& module, const OmOrigin& origin);
@@ -45,11 +46,11 @@ class OmFile {
 
   /// Maps the file and checks header, table and all sections but the weights' checksum. Throws Error.
   static std::shared_ptr<const OmFile> open(const std::string& path);
-  /// The same over bytes that `owner` keeps, aligned to 64; `name` is for messages.
+  /// The same for bytes that `owner` keeps alive, aligned to 64; `name` is used in messages.
   static std::shared_ptr<const OmFile> from_bytes(std::string name, std::string_view bytes,
                                                   std::shared_ptr<const void> owner);
 
-  /// Reads all weights, those in other files too, and compares their checksums. Throws Error invalid_model.
+  /// Reads all weights, also those in external files, and compares their checksums. Throws Error invalid_model.
   void check_weights() const;
   /// Parses and verifies the module; its weights are views into the file. Throws Error invalid_model.
   Module module() const;
@@ -76,7 +77,7 @@ class OmFile {
   friend class OmReader;
 };
 
-/// Told by the first bytes.
+/// Whether the bytes start like an .om file of ours.
 bool is_om(std::string_view bytes);
 
 inline constexpr const char* kProducer = "cairn " CAIRN_VERSION;

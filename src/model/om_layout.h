@@ -17,7 +17,7 @@ inline constexpr uint32_t kMaxSections = 16;
 inline constexpr uint64_t kMaxMetadata = 1 << 20;
 inline constexpr uint16_t kMaxRank = 64;
 inline constexpr char kPlainLayout[16] = "plain";         // row-major elements
-inline constexpr char kExternalLayout[16] = "external";   // the same in a file named by the 64 digits that stand here
+inline constexpr char kExternalLayout[16] = "external";   // the same, in a file; here are the 64 digits of its name
 inline constexpr const char* kExternalFolder = "weight";  // beside the model
 inline constexpr const char* kExternalPrefix = "weight_";
 
@@ -42,7 +42,7 @@ struct Section {
 };
 static_assert(sizeof(Section) == 24);
 
-/// Followed by `rank` dims of 8 bytes. A text weight holds its lengths (4 bytes each), then its bytes.
+/// Followed by `rank` dims of 8 bytes. A text weight consists of the lengths (4 bytes each), then the bytes.
 struct Weight {
   uint8_t kind;  // DType
   uint8_t bits;

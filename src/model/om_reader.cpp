@@ -1,4 +1,5 @@
-// Every number of the file is checked before it is used; a file that passes can be mapped and read without further care.
+// Reader of the .om container. Every number in the file is checked before it is used; a file that passes can be mapped and
+// read without further checks.
 #include <algorithm>
 #include <filesystem>
 
@@ -98,7 +99,7 @@ class OmReader {
     std::string_view content = bytes_.substr(section.offset, section.size);
     file_->sections_.push_back(
         {name ? name : fmt::format("unknown {}", section.kind), section.offset, section.size, section.checksum});
-    if (!name) return;  // of a later version: not needed
+    if (!name) return;  // a section kind of a later version, which is not needed
     if (found_[section.kind]) refuse("has two {} sections", name);
     found_[section.kind] = true;
     if (section.kind == om::kWeights) {
@@ -140,7 +141,7 @@ class OmReader {
     if (end != file_->data_.size()) refuse("has {} bytes of weights that belong to none", file_->data_.size() - end);
   }
 
-  /// The bytes of a file that is named by its own SHA-256, so no name leads anywhere else.
+  /// The bytes of an external file. Its name is its SHA-256, so that the file cannot refer to any other path.
   std::string_view external_bytes(size_t index, std::string_view digest, std::shared_ptr<const void>& owner) {
     if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string_view::npos)
       refuse("weight {} lies in a file whose name is no SHA-256", index);

@@ -1,4 +1,4 @@
-// Writer of the .om container: lays out the sections, then writes the whole file atomically.
+// Writer of the .om container: lays out the sections, then writes the file atomically.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,20 +29,20 @@ std::string metadata_of(const Module& module, const OmOrigin& origin) {
   for (const auto& param : main.body.params) names.push_back(param->name), inputs.push_back(param->type);
   for (const Value* result : main.body.results) outputs.push_back(result->type);
   Json json = {{"producer", kProducer},
-               {"targets", {"any"}},  // no machine code inside: planned where it runs
+               {"targets", {"any"}},  // the file has no machine code; it is planned on the machine that runs it
                {"source", {{"file", origin.source}, {"sha256", origin.source_sha256}}},
                {"options", origin.options},
                {"signature", {{"inputs", ports(names, inputs)}, {"outputs", ports(main.result_names, outputs)}}}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Weights in order of the table; of one that lies in a file of its own the name's digits.
+/// The weights in the order of the table, and the digits of the file names of external ones.
 struct Weights {
   const std::vector<Tensor>& tensors;
-  std::vector<std::string> external;  // as many; empty: inside
+  std::vector<std::string> external;  // one per weight; empty: stored inside
 };
 
-/// The bytes of a weight; texts are gathered into `buffer`.
+/// The stored bytes of a weight; those of texts are assembled in `buffer`.
 std::string_view stored_bytes(const Tensor& weight, std::string& buffer) {
   if (weight.dtype() != kString) return {static_cast<const char*>(weight.data()), weight.bytes()};
   buffer.clear();
@@ -60,7 +60,7 @@ std::string_view stored_bytes(const Weights& weights, size_t index, std::string&
   return weights.external[index].empty() ? stored_bytes(weights.tensors[index], buffer) : weights.external[index];
 }
 
-/// Hands the weights section to `sink` piece by piece.
+/// Writes the weights section to `sink` piece by piece.
 void each_weight(const Weights& weights, const FileSink& sink) {
   static constexpr char kZeros[om::kAlignment] = {};
   std::string buffer;
@@ -95,7 +95,7 @@ std::string weight_table(const Weights& weights) {
   return table;
 }
 
-/// Files for all weights but texts, in `folder`; those that exist are of the same bytes.
+/// Writes a file for each weight except texts to `folder`; a file that exists has the same bytes, since its name is their hash.
 std::vector<std::string> write_external(const std::vector<Tensor>& weights, const std::filesystem::path& folder) {
   std::vector<std::string> digests;
   for (const Tensor& weight : weights) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLargestText = size_t{1} << 30;
 
-/// The text form starts with "module @", after blanks and comments.
+/// Whether the bytes are our text form: "module @" after blanks and comments.
 bool is_text(std::string_view bytes) {
   while (!bytes.empty()) {
     bytes.remove_prefix(std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size()));

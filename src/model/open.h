@@ -1,4 +1,4 @@
-// Opens whatever holds a model: our .om, our text form, and the foreign formats; and tells where it came from.
+// Opens models of all formats (our .om, our text form, foreign formats) and computes their origin.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ namespace cairn {
 enum class FileKind : uint8_t {
   om,
   text,
-  foreign_om,  // of the original platform: can be shown, not run
-  foreign,     // what import_model() reads
+  foreign_om,  // an .om of the original platform, which can be described but not run
+  foreign,     // a format that import_model() reads
 };
-/// Told by content. Throws Error not_found, io.
+/// Determined by the content. Throws Error not_found, io.
 FileKind kind_of(const std::string& path);
 /// "Cairn model", "TensorFlow SavedModel", ...
 std::string format_name(const std::string& path);
 
-/// Throws Error; ReportError with every problem of the model when it has operators that cannot be taken. `options` are
-/// for foreign formats; giving shapes, outputs or a signature for others is an Error.
+/// Throws Error; ReportError with all problems of the model if it has unsupported operators. `options` are for foreign formats:
+/// shapes, outputs or a signature for other formats are an Error.
 Module open_model(const std::string& path, const ImportOptions& options = {});
 
 enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om, cluster };
@@ -30,7 +30,8 @@ enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om, cluster };
 Module open_bytes(BytesFormat format, const std::string& name, std::string_view bytes,
                   const ImportOptions& options = {});
 
-/// File name and SHA-256 of a model file; of a SavedModel, of its files' checksums as `sha256sum` prints them, by path.
+/// File name and SHA-256 of a model file; for a SavedModel, the SHA-256 of the checksums of its files by path, in the format of
+/// `sha256sum`.
 OmOrigin origin_of(const std::string& path);
 
 }  // namespace cairn

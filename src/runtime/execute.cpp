@@ -46,7 +46,7 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
 
 void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options);
 
-// Results that are objects wait in the plan's context until the run is over: into `targets`, one per result.
+// Moves results that are host objects from the plan's context to the targets, after the run.
 void hand_over(const Plan& plan, const Context& context, FunctionRef<void*(size_t)> target) {
   const auto& results = plan.function->body.results;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -66,8 +66,8 @@ void run_body(const PlannedStep& step, size_t body, Context& context, const Modu
   hand_over(plan, inner, target);
 }
 
-// Turn t reads the carried values where turn t - 1 left them: the step's inputs, then its results and the spare buffers by
-// turns. What stays the same in all turns is bound once.
+// Runs a planned loop without copying carried values: iteration t reads them where iteration t - 1 wrote them (at first the
+// step's inputs, then alternately its results and the spare buffers). Loop-invariant inputs are bound once.
 void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const Module& module,
               const RunOptions& options) {
   void* const* arguments = context.arguments(step);
@@ -142,7 +142,7 @@ std::vector<HostValue> run_while(const PlannedStep& step, std::vector<HostValue>
   return values;
 }
 
-// Regions and functions whose types the run tells.
+// Runs regions and functions whose types are known only at run time: plans them now.
 void run_late(const PlannedStep& step, void* const* arguments, const RunOptions& options) {
   const Node& node = *step.control;
   std::vector<HostValue> values;
@@ -180,8 +180,8 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
   }
 }
 
-// "resnet/conv1 (train.py:41): conv2d: ..." from an error of a step that knows its op only; what a step inside a loop or
-// branch has told stays as it is.
+// Adds node and script line to an error of a step ("resnet/conv1 (train.py:41): conv2d: ..."); an error from a step inside a loop
+// or branch has them already and stays unchanged.
 [[noreturn]] void rethrow(const Error& fault, const Module& module, const PlannedStep& step) {
   const Node* node = step.control ? step.control : step.group.nodes.empty() ? nullptr : &step.group.last();
   std::string place = node && !node->sources.empty() ? where(module, *node) : "";
@@ -240,7 +240,7 @@ class OwningSink final : public ResultSink {
 }  // namespace
 
 void check_estimate(const Plan& plan, double seconds) {
-  constexpr double kFastest = 2e13;  // operations a second
+  constexpr double kFastest = 2e13;  // operations per second that no processor exceeds
   if (plan.flops > seconds * kFastest)
     fail(ErrorKind::cancelled, "", "the run takes about {:.0e} operations, more than the {:.3g} seconds left allow",
          plan.flops, seconds);

@@ -1,4 +1,4 @@
-// Runs a plan: binds a caller's buffers, walks the steps, follows control flow and later segments.
+// Runs a plan: binds the caller's buffers, runs the steps in order, handles control flow and the programs after dynamic dims.
 #pragma once
 
 #include "plan/plan.h"
@@ -6,17 +6,17 @@
 
 namespace cairn {
 
-/// Takes the results of a program.
+/// Receives the results of a program.
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
   /// Memory for a result whose dims are known before the run.
   virtual void* allocate(size_t result, DType dtype, const std::vector<int64_t>& dims) = 0;
-  /// A result that became known during the run; the tensor may be a view into memory of the run.
+  /// Takes a result whose dims became known during the run; the tensor may be a view of memory of the run.
   virtual void take(size_t result, const HostValue& value) = 0;
 };
 
-/// Throws Error cancelled when no processor does the plan's operations in so many seconds.
+/// Throws Error cancelled if no processor could do the plan's operations in so many seconds.
 void check_estimate(const Plan& plan, double seconds);
 
 /// `inputs` hold one pointer per param of the plan's function: its elements, or a HostValue* where is_host_object.

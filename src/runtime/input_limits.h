@@ -1,5 +1,5 @@
-// The input sizes that a model was converted for: profiles, or ranges of sizes. They stand in the module's metadata, so
-// that they survive every writer, and are checked when a plan for new sizes is asked for.
+// The input sizes that a model was converted for: profiles, or ranges of sizes. They are stored in the module's metadata, which
+// every writer preserves, and are checked when a plan for new sizes is requested.
 #pragma once
 
 #include <span>
@@ -18,12 +18,12 @@ class InputLimits {
 
   InputLimits() = default;
   explicit InputLimits(std::vector<Alternative> alternatives) : alternatives_(std::move(alternatives)) {}
-  /// Of the module's metadata; none when there are none. Throws Error invalid_model.
+  /// The limits in the module's metadata; empty when there are none. Throws Error invalid_model when they are malformed.
   static InputLimits of(const Module& module);
 
   void write(Module& module) const;
   const std::vector<Alternative>& alternatives() const { return alternatives_; }
-  /// Throws Error invalid_argument when no alternative holds all sizes; `names` are the inputs'.
+  /// Throws Error invalid_argument when no alternative allows these sizes. `names`: of the inputs.
   void check(std::span<const Dims> dims, std::span<const std::string> names) const;
 
  private:

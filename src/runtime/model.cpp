@@ -41,10 +41,10 @@ class PackedConstants final : public Packer {
   }
 
  private:
-  /// Kept by the plans that use it: many constants are of one plan alone.
+  /// A packed constant. It is owned by the plans that use it, since many constants are used by one plan only.
   struct Packed {
     Packed(Tensor constant, Tensor memory) : constant(std::move(constant)), memory(std::move(memory)) {}
-    Tensor constant;  // keeps the address from being used again for another constant
+    Tensor constant;  // kept alive so that its address cannot be reused by another constant
     Tensor memory;
   };
 
@@ -71,14 +71,14 @@ std::vector<const Engine*> engines_of(const ModelOptions& options) {
   return engines;
 }
 
-// What the caller leaves out, and what was left out when the model was converted.
+// The passes that the caller disables, and those that were disabled when the model was converted.
 std::vector<std::string> disabled_passes(const Module& module, const ModelOptions& options) {
   std::vector<std::string> disabled = options.disabled_passes;
   disabled.insert(disabled.end(), module.disabled_passes.begin(), module.disabled_passes.end());
   return disabled;
 }
 
-// A converted model holds what the passes of this version made of it; of another version it is optimised again.
+// Whether the passes of this version have optimised the model already; a model from another version is optimised again.
 bool is_optimised(const Module& module, const ModelOptions& options) {
   return module.optimised_by == kProducer && options.disabled_passes.empty();
 }
@@ -90,15 +90,15 @@ void copy_elements(const Tensor& from, void* to) {
     std::memcpy(to, from.data(), from.bytes());
 }
 
-// A result of @main is an output of the model, the new content of a state, or that of an input.
+// The role of a result of @main: an output of the model, the new content of a state, or that of an updated input.
 struct Result {
   enum class Kind : uint8_t { output, state, input };
   Kind kind = Kind::output;
   size_t index = 0;
 };
 
-// Hands results on: outputs to the caller, allocated up front when dims are known, else when they come; state aside;
-// inputs over what they held.
+// Passes results on: outputs to the caller's memory (allocated before the run if the dims are known, else when they are
+// computed), new state to temporary memory, updated inputs to the inputs' memory.
 class CallerSink final : public ResultSink {
  public:
   CallerSink(const std::vector<Result>& results, std::span<const TensorRef> inputs, OutputAllocator allocate,
@@ -140,7 +140,7 @@ class CallerSink final : public ResultSink {
   std::vector<HostValue>& state_;
 };
 
-// Memory of earlier calls on this thread, so that calls with many inputs allocate nothing in the long run.
+// A vector reused by the calls on this thread, so that repeated calls with many inputs do not allocate.
 template <class T>
 class Scratch {
  public:
@@ -159,13 +159,13 @@ class Scratch {
 
 constexpr size_t kNone = SIZE_MAX;
 
-// An input that steps see as an object; a random state goes into memory that is kept from run to run.
+// Converts an input to the host object that steps expect; a random state is copied to memory that is kept between runs.
 void hold(const TensorRef& input, bool is_random, HostValue& object) {
   if (!is_random || input.dims.size() != 1 || input.dims[0] != 3) {
     object = {Tensor::view(input.dtype, {input.dims.begin(), input.dims.end()}, input.data, nullptr), nullptr};
     return;
   }
-  std::array<uint64_t, 3> numbers;  // which need not be aligned
+  std::array<uint64_t, 3> numbers;  // copied, since the input may be unaligned
   std::memcpy(numbers.data(), input.data, sizeof numbers);
   object.list = nullptr;
   random::write_state({numbers[0], numbers[1], numbers[2]}, object.tensor);
@@ -176,14 +176,14 @@ void hold(const TensorRef& input, bool is_random, HostValue& object) {
 struct Model::Impl {
   std::shared_ptr<const Module> module;
   std::vector<Port> inputs, outputs, state;
-  std::vector<size_t> input_of, state_of;  // per param of @main: which input, which state; the other is kNone
+  std::vector<size_t> input_of, state_of;  // per param of @main: the number of the input or of the state; the other: kNone
   std::vector<Result> results;             // per result of @main
   RunMutex state_mutex;
-  std::vector<HostValue> values;  // of the state
+  std::vector<HostValue> values;  // current values of the state
 
   std::vector<InputUse> uses;  // of inputs
 
-  /// Where the module says that the stream starts, else zero.
+  /// The initial random state that the module gives for that name, else zeros.
   Tensor first_random_state(const std::string& name) const {
     std::vector<uint64_t> numbers(3, 0);
     if (auto found = module->random_states.find(name); found != module->random_states.end())
@@ -228,7 +228,7 @@ struct Model::Impl {
     return values[state_of[param]].tensor.dims();
   }
 
-  /// A plan is made for these sizes: they must be among those that the model was converted for.
+  /// Checks that the model was converted for these sizes, before a plan is made for them.
   void check_sizes(std::span<const Dims> dims) const {
     if (limits.alternatives().empty()) return;
     std::vector<std::string> names;
@@ -240,7 +240,7 @@ struct Model::Impl {
   }
 
   InputLimits limits;
-  /// Of all params of @main: of the inputs as given, and of the state.
+  /// The dims of all params of @main: those of the inputs as given, and those of the state.
   std::vector<Dims> with_state(std::span<const Dims> dims) const {
     if (dims.size() != inputs.size())
       fail(ErrorKind::invalid_argument, "", "the model has {} inputs, {} are given", inputs.size(), dims.size());

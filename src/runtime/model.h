@@ -22,39 +22,39 @@ struct ModelOptions {
   bool reuse_memory = true;
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Executor> pool;  // shared with others; null: a pool of the model's own
-  bool bind_state = false;         // the caller keeps the state and hands it in as inputs, which run() updates in place
-  size_t plan_bytes = 0;           // that plans and their runs' memory may keep; 0: PlanBudget::default_bytes()
+  bool bind_state = false;         // the caller keeps the state and passes it as inputs, which run() updates in place
+  size_t plan_bytes = 0;           // bound on the memory of plans and their runs; 0: PlanBudget::default_bytes()
 };
 
-/// A tensor of the caller's: row-major elements that stay valid during the call.
+/// A tensor of the caller: row-major elements that stay valid during the call.
 struct TensorRef {
   DType dtype;
   std::span<const int64_t> dims;
   const void* data;
 };
 
-/// Gives the memory for output i (64-byte alignment preferred, any accepted); called once per output and run.
+/// Returns the memory for output i (64-byte alignment preferred, any accepted); called once per output and run.
 using OutputAllocator = FunctionRef<void*(size_t output, DType dtype, std::span<const int64_t> dims)>;
 
-/// Told about every step; free when absent. `step` counts within the plan. Buffers by index as in PlannedStep: host
-/// pointers, or HostValue* for host objects. A step may write over its inputs, so these are there before it only, its
-/// outputs after it only.
+/// Observes every step of a run; without an observer there is no cost. `step` is the index in the plan. Buffers are indexed as in
+/// PlannedStep: host pointers, or HostValue* for host objects. A step may overwrite its inputs, so these are valid only before
+/// it, its outputs only after it.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void plan_begins(const Plan&) {}
-  /// Asked when a plan begins: whether its steps are to be told.
+  /// Called when a plan begins: whether to observe its steps.
   virtual bool watches_steps() const { return true; }
   virtual void step_begins(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
-  /// In place of step_ends, for a step that threw; not for the steps around it.
+  /// Called instead of step_ends for a step that threw, but not for the control-flow steps around it.
   virtual void step_fails(const Plan&, size_t /*step*/, const Error&) {}
 };
 
 struct RunOptions {
   Executor* executor = nullptr;  // null: the model's own pool
   Observer* observer = nullptr;
-  const std::atomic<bool>* cancel = nullptr;  // asked between steps, and within large ones
+  const std::atomic<bool>* cancel = nullptr;  // checked between steps, and within large ones
 };
 
 struct Port {
@@ -71,29 +71,29 @@ class Model {
   const Module& module() const;  // after optimisation
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
-  /// How a run uses an input: whether it looks at the content, and whether it replaces it (`bind_state`). The memory of
-  /// an input that is replaced must not be that of another input or output.
+  /// How a run uses an input: whether it reads the content, and whether it replaces it (`bind_state`). The memory of a replaced
+  /// input must not alias another input or output.
   struct InputUse {
     bool reads = false, updates = false, random = false;
   };
   InputUse input_use(size_t i) const;
-  /// What the model keeps between runs: variables that it updates, and random states (type rng, held as u64[3], zero at
-  /// first). Runs of a model with state take turns.
+  /// The state that the model keeps between runs: variables that it updates, and random states (type rng, stored as u64[3],
+  /// initially zero). Runs of a model with state are serialised.
   const std::vector<Port>& state() const;
-  /// Undefined until a variable was set.
+  /// The current value; an undefined tensor for a variable that was not set yet.
   Tensor state_value(size_t i) const;
   /// Throws Error invalid_argument when dtype or dims do not fit.
   void set_state(size_t i, const Tensor& value) const;
   int threads() const;
-  /// About, of the plans made so far and of what their runs keep.
+  /// The approximate size of all plans and of the memory kept for their runs.
   size_t plan_bytes() const;
-  /// The bound on them.
+  /// The bound on plan_bytes().
   size_t most_plan_bytes() const;
   /// Makes (or finds) the plan for these input dims.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
-  /// What of such a plan runs on the reference engine, and why.
+  /// The part of such a plan that runs on the reference engine, with the reasons.
   ReferenceShare reference_share(const Plan& plan) const;
-  /// The same before there is a plan for these dims.
+  /// The same for these dims, without making a plan.
   ReferenceShare expected_share(std::span<const Dims> dims) const;
   /// Runs once. Inputs in the order of inputs(); dtypes and dims are checked against them. Throws Error.
   void run(std::span<const TensorRef> inputs, OutputAllocator allocate, const RunOptions& options = {}) const;

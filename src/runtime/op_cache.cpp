@@ -25,7 +25,7 @@ uint64_t OpKey::hash() const {
   return hash;
 }
 
-/// The operators that a thread used last, each at the place that its hash gives.
+/// A direct-mapped cache of the operators that a thread used last, indexed by hash.
 struct OpCache::ThreadCache {
   static constexpr size_t kPlaces = 256;
   std::array<SingleOpRef, kPlaces> ops;
@@ -40,7 +40,7 @@ struct OpCache::ThreadCache {
 };
 
 OpCache& OpCache::instance() {
-  static auto& cache = *new OpCache;  // outlives threads that still run
+  static auto& cache = *new OpCache;  // never destroyed: threads may still use it at exit
   return cache;
 }
 
@@ -79,7 +79,7 @@ SingleOpRef OpCache::find_shared(std::span<const uint64_t> words, uint64_t hash)
 }
 
 SingleOpRef OpCache::add(SingleOpRef op) {
-  std::vector<SingleOpRef> gone;  // freed without the lock
+  std::vector<SingleOpRef> gone;  // freed after the lock is released
   const ShieldedLock lock(mutex_);
   auto [begin, end] = ops_.equal_range(op->hash_);
   for (auto entry = begin; entry != end; ++entry)
@@ -92,13 +92,13 @@ SingleOpRef OpCache::add(SingleOpRef op) {
   return op;
 }
 
-// A quarter goes at once: threads then drop what they keep, and look here again for what they use.
+// Removes a quarter of the operators at once, since every removal makes all threads clear their caches and look up here again.
 void OpCache::make_room(std::vector<SingleOpRef>& gone) {
   const size_t wanted = PlanBudget::default_bytes() / 4 * 3;
   std::vector<std::pair<uint64_t, const SingleOp*>> oldest;
   for (const auto& [hash, op] : ops_) oldest.emplace_back(op->last_use_.load(std::memory_order_relaxed), op.get());
   std::sort(oldest.begin(), oldest.end());
-  oldest.pop_back();  // the one that was added now stays
+  oldest.pop_back();  // keeps the one that was just added
   for (const auto& [use, op] : oldest) {
     if (bytes_ <= wanted) break;
     bytes_ -= op->bytes();

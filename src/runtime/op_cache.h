@@ -1,4 +1,4 @@
-// Prepared operators by key: each thread's own, looked through without a lock, and the process's behind them.
+// The cache of prepared operators by key: one per thread, searched without a lock, in front of one for the process.
 #pragma once
 
 #include <mutex>
@@ -8,14 +8,14 @@
 
 namespace cairn {
 
-/// Operators up to as many bytes as the plans of one model may take (PlanBudget::default_bytes); what was used longest ago
-/// goes first.
+/// Holds operators up to the bytes that the plans of one model may take (PlanBudget::default_bytes); the least recently used
+/// ones are dropped first.
 class OpCache {
  public:
   static OpCache& instance();
-  /// No operator: there is none yet. The returned pointer is good until the thread calls find() again.
+  /// The operator, or null when it is not cached. The pointer is valid until the thread calls find() again.
   const SingleOp* find(const OpKey& key);
-  /// What stands in the cache now: `op`, or what another thread has added meanwhile.
+  /// Adds the operator; returns it, or the equal one that another thread has added meanwhile.
   SingleOpRef add(SingleOpRef op);
 
  private:
@@ -28,8 +28,8 @@ class OpCache {
   std::mutex mutex_;
   std::unordered_multimap<uint64_t, SingleOpRef> ops_;  // by hash
   size_t bytes_ = 0;
-  std::atomic<uint64_t> clock_{1};     // counts what was added
-  std::atomic<uint64_t> removals_{0};  // threads drop what they keep when it moves
+  std::atomic<uint64_t> clock_{1};     // counts additions
+  std::atomic<uint64_t> removals_{0};  // threads clear their caches when it changes
 };
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// Preparing single operators: a module of one node, its plan, and the direct way to the plan's step.
+// Prepares single operators: makes a module of one node, its plan, and direct access to the plan's step.
 #include "runtime/single_op.h"
 
 #include <algorithm>
@@ -80,13 +80,13 @@ Dims strides_of(const Operand& operand) {
   return strides;
 }
 
-/// The attribute by which a product takes its operand i transposed, or null.
+/// The attribute that makes a matrix product transpose its operand i, or null.
 const char* transposing_attribute(const OpDef& op, size_t i) {
   const char* name = i == 0 ? "transpose_a" : "transpose_b";
   return i < 2 && op.has(kContraction) && op.find_attribute(name) ? name : nullptr;
 }
 
-/// Whether the operand is row-major but for its last two dims, which have changed places.
+/// Whether the operand is row-major except that its last two dims are swapped.
 bool is_transposed(const Operand& operand) {
   const size_t rank = operand.dims.size();
   if (rank < 2 || is_row_major(operand)) return false;
@@ -130,11 +130,12 @@ SingleOpRef SingleOp::prepare(const OpRequest& request, std::span<const Operand>
     known->retain();
     return SingleOpRef(known);
   }
-  // Tables are made at their first use. Code of users may wait for the thread that forks.
+  // Shields the tables that are built at first use. Not for operators from users: their code might wait for the thread that
+  // forks.
   std::optional<ForkShield> shield;
   if (!request.op.user) shield.emplace();
   std::unique_ptr<SingleOp> made(new SingleOp);
-  made->key_.assign(key.words().begin(), key.words().end());  // what follows may prepare others
+  made->key_.assign(key.words().begin(), key.words().end());  // copied, since the code below may prepare other operators
   made->hash_ = key.hash();
   made->op_ = &request.op;
   const Attributes attributes = request.attributes();
@@ -196,7 +197,7 @@ void SingleOp::make_model(const Attributes& attributes, std::span<const Operand>
     const bool any = std::count(transposed.begin(), transposed.end(), true) > 0;
     const auto slow = [](const PlannedStep& step) { return step.kernel.starts_with("reference/"); };
     if (!any || std::none_of(plan_->steps.begin(), plan_->steps.end(), slow)) return;
-    std::fill(transposed.begin(), transposed.end(), false);  // rather a copy
+    std::fill(transposed.begin(), transposed.end(), false);  // copy the operands instead
   }
 }
 
@@ -247,7 +248,7 @@ Cost SingleOp::cost() const {
 }
 
 size_t SingleOp::bytes() const {
-  constexpr size_t kOwn = 16 << 10;  // about, of the model without its plan
+  constexpr size_t kOwn = 16 << 10;  // approximate size of the model without its plan
   size_t bytes = kOwn + 2 * key_.size() * 8 + model_->plan_bytes() + (direct_ ? direct_->memory : 0);
   for (const auto& [space, arena] : plan_->arena_bytes) bytes += arena;
   return bytes;

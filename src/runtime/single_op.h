@@ -1,5 +1,5 @@
-// One operator on the caller's tensors, without a model around it: prepared once for the types of its inputs, then run
-// any number of times, by any number of threads. A run that was made before takes no lock and allocates nothing.
+// A single operator on the caller's tensors, without a model: prepared once for the types of its inputs, then run any number of
+// times, by any number of threads. Repeated runs take no lock and do not allocate.
 #pragma once
 
 #include <array>
@@ -9,16 +9,16 @@
 
 namespace cairn {
 
-/// A tensor of the caller's, or a host object.
+/// A tensor of the caller, or a host object.
 struct Operand {
   DType dtype;
   std::span<const int64_t> dims;
   const int64_t* strides = nullptr;  // in elements; null: row-major
-  void* data = nullptr;              // of an output null: the allocator gives row-major memory
-  HostValue* object = nullptr;       // a list: in place of elements
+  void* data = nullptr;              // null for an output: the allocator provides row-major memory
+  HostValue* object = nullptr;       // for a list: used instead of data
 };
 
-/// What prepared operators are looked up by: words, hashed and compared.
+/// The key by which prepared operators are looked up: a list of words that is hashed and compared.
 class OpKey {
  public:
   void clear() { words_.clear(); }
@@ -31,8 +31,8 @@ class OpKey {
   std::vector<uint64_t> words_;
 };
 
-/// What to prepare, besides the types of the tensors. `key` appends what tells these attributes and options from others;
-/// the other two are asked when the operator has to be made.
+/// What to prepare, besides the types of the tensors. `key` appends words that identify the attributes and options; the other two
+/// are called only if the operator has to be made.
 struct OpRequest {
   const OpDef& op;
   FunctionRef<void(OpKey&)> key;
@@ -42,11 +42,11 @@ struct OpRequest {
 
 class SingleOp;
 
-/// Holds a prepared operator.
+/// A reference-counted pointer to a prepared operator.
 class SingleOpRef {
  public:
   SingleOpRef() = default;
-  explicit SingleOpRef(const SingleOp* op) : op_(op) {}  // takes a count over
+  explicit SingleOpRef(const SingleOp* op) : op_(op) {}  // takes over one count
   SingleOpRef(const SingleOpRef& other);
   SingleOpRef(SingleOpRef&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
   SingleOpRef& operator=(SingleOpRef other) noexcept {
@@ -58,7 +58,7 @@ class SingleOpRef {
   const SingleOp* get() const { return op_; }
   const SingleOp* operator->() const { return op_; }
   const SingleOp& operator*() const { return *op_; }
-  /// Leaves the count to the caller.
+  /// Releases the pointer; the caller takes over its count.
   const SingleOp* detach() { return std::exchange(op_, nullptr); }
 
  private:
@@ -67,21 +67,21 @@ class SingleOpRef {
 
 class SingleOp {
  public:
-  /// The operator for inputs of these types, and shape operands of these values; from the thread's cache, the process's,
-  /// or made. Of `outputs` only strides count. Throws Error.
+  /// The operator for inputs of these types and shape operands of these values: from the thread's cache, from the process's, or
+  /// newly made. Of `outputs` only the strides matter. Throws Error.
   static SingleOpRef prepare(const OpRequest& request, std::span<const Operand> inputs,
                              std::span<const Operand> outputs = {});
   ~SingleOp();
 
   struct Result {
     DType dtype;
-    std::optional<Dims> dims;  // none: a run tells
+    std::optional<Dims> dims;  // none: known only after a run
     bool is_list = false;
   };
   const std::vector<Result>& results() const { return results_; }
 
-  /// `outputs` may be fewer than the results; `allocate` gives what they lack, and may be null when they lack nothing.
-  /// An output may be an input. Throws Error, invalid_argument where an input is not what was prepared for.
+  /// There may be fewer `outputs` than results; `allocate` provides the memory of the others, and may be null if there are none.
+  /// An output may alias an input. Throws Error; invalid_argument if an input differs from what was prepared for.
   void run(std::span<const Operand> inputs, std::span<const Operand> outputs, const OutputAllocator* allocate,
            const RunOptions& options = {}) const;
 
@@ -89,19 +89,19 @@ class SingleOp {
   const OpDef& op() const { return *op_; }
   size_t input_count() const;
   const Plan& plan() const { return *plan_; }
-  /// "cpu/elementwise 1".
+  /// The kernel's name, such as "cpu/elementwise 1".
   std::string kernel() const;
-  /// How run() gets at input i as it was prepared.
+  /// How run() accesses input i.
   enum class Access : uint8_t { direct, strided, copied, value };
   Access access(size_t input) const;
   Cost cost() const;
-  /// About, with the memory of one run.
+  /// The approximate size, with the memory of one run.
   size_t bytes() const;
   void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// Frees the memory that is kept for the next run.
+  /// Frees the memory kept for the next run.
   void drop_memory() const;
 
  private:
@@ -128,7 +128,7 @@ class SingleOp {
                 const RunOptions& options) const;
 
   mutable std::atomic<uint32_t> count_{1};
-  mutable std::atomic<uint64_t> last_use_{0};  // for the cache
+  mutable std::atomic<uint64_t> last_use_{0};  // set by the cache
   mutable std::atomic<Memory*> spare_{nullptr};
   std::vector<uint64_t> key_;
   uint64_t hash_ = 0;
@@ -142,7 +142,7 @@ class SingleOp {
   std::unique_ptr<Direct> direct_;  // null: the plan is run step by step
 };
 
-/// SingleOp::prepare() with attributes and options as they are.
+/// SingleOp::prepare() with the attributes and options given directly.
 SingleOpRef prepare_op(const OpDef& op, const Attributes& attributes, std::span<const Operand> inputs,
                        std::span<const Operand> outputs = {}, const ModelOptions& options = {});
 /// Runs one op on row-major tensors. Throws Error.

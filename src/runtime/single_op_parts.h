@@ -1,4 +1,4 @@
-// What a prepared operator consists of, shared by the sources that make it and run it.
+// The parts of a prepared operator, shared by the sources that prepare and run it.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-/// Operands whose values decide the result's dims are part of a prepared operator, as constants.
+/// Whether the operand's value determines the result's dims: it is then embedded in the prepared operator as a constant.
 inline bool is_embedded(const OpDef& op, size_t input) { return op.role(input) == Role::shape; }
 
 inline int64_t count_of(const Operand& operand) {
@@ -27,7 +27,7 @@ inline bool is_row_major(const Operand& operand) {
   }
   return true;
 }
-/// Whether it lies so; no strides: row-major.
+/// Whether the operand has these strides; without strides it is row-major.
 inline bool lies(const Operand& operand, const Dims& strides) {
   if (strides.empty()) return is_row_major(operand);
   if (!operand.strides) return false;
@@ -36,9 +36,9 @@ inline bool lies(const Operand& operand, const Dims& strides) {
   return true;
 }
 
-/// The elements in row-major order; a view where they lie so.
+/// The elements in row-major order; a view if they already are.
 Tensor gathered(const Operand& operand);
-/// Appends what tells the value from others.
+/// Appends words that identify the value.
 void add_attribute(OpKey& key, const Attribute& value);
 
 struct SingleOp::Input {
@@ -47,10 +47,10 @@ struct SingleOp::Input {
   DType dtype;
   Dims dims;
   bool is_list;
-  Tensor value = {};  // of an operand that is embedded
-  Dims strides = {};  // as prepared
-  Dims layout = {};   // as the plan's param lies, in strides of these dims
-  size_t param = 0;   // of the plan
+  Tensor value = {};  // of an embedded operand
+  Dims strides = {};  // for which it was prepared
+  Dims layout = {};   // strides of the plan's param, in the order of the operand's dims
+  size_t param = 0;   // index of the plan's param
 };
 
 struct SingleOp::Output {
@@ -59,22 +59,22 @@ struct SingleOp::Output {
   size_t bytes = 0;
 };
 
-/// The plan's one step, or copy, with the caller's pointers.
+/// Direct execution of the plan's only step, or copy, on the caller's pointers.
 struct SingleOp::Direct {
   static constexpr size_t kMostInputs = 64, kMostOutputs = 16;
 
   const Step* step = nullptr;  // null: a copy
-  std::unique_ptr<Step> own;   // that reads strides
+  std::unique_ptr<Step> own;   // a step made for strided operands, if any
   bool reads_strides = false;
   std::optional<StridedCopy> copy;
-  /// Where an argument of the step comes from.
+  /// The source of an argument of the step.
   struct Argument {
     enum class Kind : uint8_t { operand, constant, memory, object } kind = Kind::operand;
-    size_t index = 0;  // operand: which; memory: offset; object: which of the memory's
+    size_t index = 0;  // the operand's number, the offset in memory, or the number of the object
     const void* constant = nullptr;
   };
   std::vector<Argument> inputs, outputs;
-  /// Copies before the step, of inputs that it cannot read as they lie, and behind it.
+  /// A copy of an input that the step cannot read in place (before the step), or of an output (after it).
   struct Move {
     size_t operand, offset;
     StridedCopy copy;
@@ -84,7 +84,7 @@ struct SingleOp::Direct {
     size_t operand, object;
   };
   std::vector<Object> states_in, states_out;  // random states
-  uint64_t shareable = 0;                     // inputs whose memory an output may have
+  uint64_t shareable = 0;                     // bit set of the inputs that an output may overwrite
   bool several_shareable = false;
   size_t workspace = 0, memory = 0, objects = 0;  // offset; bytes; number
 };

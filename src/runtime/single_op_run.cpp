@@ -1,4 +1,4 @@
-// Running single operators: straight to the plan's step where there is one, else through the plan.
+// Runs single operators: directly by the plan's step if it has only one, else through the plan.
 #include <algorithm>
 #include <cstdlib>
 
@@ -20,7 +20,7 @@ std::string type_text(const Operand& operand) {
   return to_string(Type::tensor(operand.dtype, Shape::of({operand.dims.begin(), operand.dims.end()})));
 }
 
-/// The first and the last byte of the elements.
+/// The address range of the elements.
 std::pair<const char*, const char*> range_of(const Operand& operand) {
   const auto* first = static_cast<const char*>(operand.data);
   const int64_t count = count_of(operand);
@@ -67,7 +67,8 @@ void copy_elements_to(const Tensor& from, const Operand& to, Executor& executor)
     StridedCopy(from.dims(), {}, strides_in(to), from.dtype().size()).run(executor, from.data(), to.data);
 }
 
-/// Results of a plan: straight into the caller's memory where that is row-major and no input's, else by a copy at the end.
+/// Receives the results of a plan: directly in the caller's memory if that is row-major and aliases no input, else by a copy
+/// after the run.
 class OperandSink final : public ResultSink {
  public:
   OperandSink(const char* name, std::span<const Operand> inputs, std::span<const Operand> outputs, size_t results,
@@ -149,7 +150,7 @@ SingleOp::Memory::~Memory() { std::free(data); }
 
 void SingleOp::drop_memory() const { delete spare_.exchange(nullptr); }
 
-/// The memory of one run; that of the run before is kept.
+/// The memory of one run, reused from the run before if possible.
 class SingleOp::Lease {
  public:
   explicit Lease(const SingleOp& op) : op_(op) {
@@ -169,7 +170,7 @@ class SingleOp::Lease {
   Memory* memory_ = nullptr;
 };
 
-// The direct way: the plan is one step, or one copy, of tensors and random states that the caller holds.
+// Sets up direct execution, if the plan is one step, or one copy, on the caller's tensors and random states.
 void SingleOp::make_direct() {
   if (plan_->rest || plan_->steps.size() != 1 || plan_->steps[0].control) return;
   Direct direct;
@@ -237,7 +238,7 @@ bool SingleOp::make_step(Direct& direct) {
   return true;
 }
 
-/// A result with the input's elements: those of a view are read where they lie, if elements keep their size.
+/// Sets up a direct copy for a result that has the input's elements; strided views are read in place.
 bool SingleOp::make_copy(Direct& direct, bool strided) {
   using Kind = Direct::Argument::Kind;
   const Direct::Argument& from = direct.inputs[0];
@@ -326,11 +327,11 @@ bool SingleOp::lies_as_prepared(std::span<const Operand> inputs, std::span<const
   return true;
 }
 
-/// Whether the memory that outputs share with inputs is written only after it was read.
+/// Whether every output that aliases an input is written only after the input was read.
 bool SingleOp::may_share(std::span<const Operand> inputs, std::span<const Operand> outputs) const {
   size_t shared = 0;
   for (size_t o = 0; o < outputs.size(); ++o) {
-    if (outputs_[o].is_rng) continue;  // written at the end
+    if (outputs_[o].is_rng) continue;  // random states are written at the end
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs_[i].value.defined() || !overlap(inputs[i], outputs[o])) continue;
       const bool same = inputs[i].data == outputs[o].data && inputs[i].dims.size() == outputs[o].dims.size() &&
@@ -361,7 +362,7 @@ bool SingleOp::run_direct(std::span<const Operand> inputs, std::span<const Opera
   for (const Direct::Move& move : direct.gathers)
     move.copy.run(executor, inputs[move.operand].data, memory.data() + move.offset);
   for (const Direct::Object& state : direct.states_in) {
-    std::array<uint64_t, 3> numbers;  // which need not be aligned
+    std::array<uint64_t, 3> numbers;  // copied, since the input may be unaligned
     std::memcpy(numbers.data(), inputs[state.operand].data, sizeof numbers);
     random::write_state({numbers[0], numbers[1], numbers[2]}, memory.object(state.object).tensor);
   }

@@ -17,7 +17,7 @@ Tensor as_type(const Tensor& x, DType dtype, const std::string& name) {
   return evaluate("cast", {x}, {{"dtype", dtype}});
 }
 
-/// Dims of size 1 come and go: labels [n] for answers [n, 1].
+/// Adds or removes dims of size 1 to match the port's rank, as for labels [n] with answers [n, 1].
 Tensor in_rank(const Tensor& x, const Port& port) {
   const Shape& shape = port.type.shape;
   if (!shape.ranked || x.rank() == shape.rank() || x.rank() == 0) return x;
@@ -91,7 +91,7 @@ std::vector<int64_t> shuffled(int64_t count, uint64_t seed) {
   std::vector<int64_t> places(static_cast<size_t>(count));
   std::iota(places.begin(), places.end(), 0);
   uint64_t state = seed;
-  auto next = [&] {  // SplitMix64, so that an order is the same everywhere
+  auto next = [&] {  // SplitMix64, so that a seed gives the same order everywhere
     uint64_t z = state += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;

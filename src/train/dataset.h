@@ -1,4 +1,4 @@
-// Examples to train on: an array for each input of a trainer, cut into batches.
+// Training examples: an array for each input of a trainer, from which batches are taken.
 #pragma once
 
 #include <map>
@@ -11,15 +11,14 @@ namespace cairn {
 
 class Dataset {
  public:
-  /// Arrays by the names of the ports, the labels last, with the examples along the first dim. Elements are cast to the
-  /// ports' types; the only array beside the labels serves the only input whatever its name. Throws Error invalid_argument,
-  /// not_found.
+  /// Arrays by the names of the ports (the labels are the last port), with the examples along the first dim. Elements are cast to
+  /// the ports' types. If there is one input only, its array may have any name. Throws Error invalid_argument, not_found.
   Dataset(const std::vector<Port>& ports, const std::map<std::string, Tensor>& arrays);
 
   int64_t count() const { return count_; }
-  /// The examples at these places.
+  /// The examples with these numbers, one tensor per port.
   std::vector<Tensor> batch(std::span<const int64_t> places) const;
-  /// Takes examples away, at these places, into a data set of their own.
+  /// Moves the examples with these numbers to a data set of their own.
   Dataset split_off(const std::vector<int64_t>& places);
 
  private:
@@ -29,7 +28,7 @@ class Dataset {
   int64_t count_ = 0;
 };
 
-/// 0 .. count - 1 in an order that the seed gives.
+/// The numbers 0 .. count - 1 in a random order that depends on the seed only.
 std::vector<int64_t> shuffled(int64_t count, uint64_t seed);
 
 }  // namespace cairn

@@ -20,7 +20,7 @@ std::vector<TensorRef> refs_of(const std::vector<Tensor>& tensors) {
   return refs;
 }
 
-/// Batch `index` of the places.
+/// The example numbers of batch `index`.
 std::span<const int64_t> part(const std::vector<int64_t>& places, int64_t index, int64_t batch) {
   const auto begin = static_cast<size_t>(index * batch);
   return std::span(places).subspan(begin, std::min(static_cast<size_t>(batch), places.size() - begin));

@@ -1,4 +1,4 @@
-// The loop over epochs and batches: order of the examples, learning rate, measures.
+// The loop over epochs and batches: order of the examples, learning rate, metrics.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace cairn {
 
-/// How the learning rate goes over the steps.
+/// The learning rate as a function of the step.
 struct Schedule {
   enum class Kind : uint8_t { constant, step, cosine, linear } kind = Kind::constant;
   double rate = 0.01;
-  double least = 0;      // where cosine and linear end
-  double gamma = 0.1;    // step: factor
-  int step_epochs = 30;  // step: after so many epochs
+  double least = 0;      // for cosine and linear: the final rate
+  double gamma = 0.1;    // for step: the factor
+  int step_epochs = 30;  // for step: the factor applies once in so many epochs
   double warm_up = 0;    // epochs in which the rate rises from 0
 
-  /// In this step, counted from 0.
+  /// The rate in step `step`, counted from 0.
   double at(int64_t step, int64_t steps_per_epoch, int epochs) const;
 };
 std::optional<Schedule::Kind> schedule_kind(std::string_view name);
@@ -27,7 +27,7 @@ struct FitOptions {
   int epochs = 1;
   int64_t batch = 32;
   bool shuffle = true;
-  bool keep_rest = true;  // the examples that do not fill the last batch make a smaller one
+  bool keep_rest = true;  // the last batch may be smaller; else its examples are left out
   uint64_t seed = 0;
   Schedule schedule;
 };
@@ -42,7 +42,7 @@ struct Epoch {
   int64_t steps = 0;
 };
 
-/// JSON with these names; `accuracy`: whether there is one.
+/// The epoch as JSON with these names; with the accuracy only if `accuracy`.
 std::string json_of(const Epoch& epoch, bool accuracy);
 
 struct FitWatch {
@@ -50,11 +50,11 @@ struct FitWatch {
   std::function<bool(const Epoch&)> epoch = {};  // false ends the training
 };
 
-/// Goes on where the trainer stands: a restored one continues in its epoch. The result is that of the last epoch. Throws Error.
+/// Continues from the trainer's current step, so that a restored trainer continues within its epoch. Throws Error.
 std::vector<Epoch> fit(Trainer& trainer, const Dataset& data, const Dataset* validation, const FitOptions& options,
                        const FitWatch& watch = {});
 
-/// Over all examples.
+/// Loss and accuracy over all examples.
 Trainer::Result measure(const Trainer& trainer, const Dataset& data, int64_t batch);
 
 }  // namespace cairn

@@ -13,7 +13,7 @@ constexpr size_t kMean = 3, kVariance = 4;  // operands of batch_norm
 
 bool is_param(const Value* value) { return value->producer == nullptr; }
 
-/// The statistic that is moved by one of a batch: c of c * share + batch * rest. Null when there is none.
+/// The running statistic that the batch statistic updates: c in c * share + batch * rest. Null when there is none.
 Value* kept_beside(const Function& function, const Value* batch) {
   auto factor = [](const Value* product, const auto& wanted) -> Value* {
     if (!product->producer || !product->producer->is("mul")) return nullptr;
@@ -45,7 +45,7 @@ void use_kept_statistics(Function& function) {
     auto [mean, variance] = found->second;
     Value* y =
         rewriter.add("batch_norm", {node.inputs[0], node.inputs[1], node.inputs[2], mean, variance}, node.attributes);
-    return std::vector<Value*>{y, mean, variance};  // what moves the statistics is dead from here on
+    return std::vector<Value*>{y, mean, variance};  // the nodes that update the statistics are dead from here on
   });
 }
 

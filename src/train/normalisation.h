@@ -1,4 +1,4 @@
-// What acts otherwise in training: batch norms by the statistics of the batch, which also move the kept ones, and dropout.
+// Ops that behave differently in training: batch norms use the statistics of the batch and update the running ones; dropout.
 #pragma once
 
 #include <set>
@@ -8,17 +8,17 @@
 
 namespace cairn {
 
-/// Batch norms that a file has in training form, with the statistics that it keeps beside them, take the form of inference.
+/// Converts batch norms in training form that also have running statistics to inference form.
 void use_kept_statistics(Function& function);
 
-/// The names of the constants that batch norms of the function's body use as mean and variance.
+/// The names of the constants that the body's batch norms use as mean and variance.
 std::set<std::string> statistics_of(const Function& function);
 
-/// Batch norms whose statistics are params take those of the batch. Returns the new content of each such param, where
-/// `momentum` is the share of the old one and the variance is the unbiased one.
+/// Makes batch norms whose statistics are params use those of the batch. Returns each such param with its new content;
+/// `momentum` is the weight of the old content, and the unbiased variance is used.
 std::vector<std::pair<Value*, Value*>> use_batch_statistics(Function& function, double momentum);
 
-/// Dropouts draw: `state` is the random state that they start from. Returns what it is afterwards.
+/// Makes dropout ops active, starting from the random state `state`. Returns the random state after them.
 Value* use_dropout(Function& function, Value* state);
 bool has_dropout(const Function& function);
 

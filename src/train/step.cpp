@@ -21,7 +21,7 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
                      [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
-/// Names of the weights, the statistics left out.
+/// The names of the weights, without the statistics.
 std::vector<std::string> weights_of(const Module& module, const std::set<std::string>& statistics) {
   std::vector<std::string> names;
   std::set<std::string> seen = statistics;
@@ -35,7 +35,7 @@ std::vector<std::string> weights_of(const Module& module, const std::set<std::st
   return names;
 }
 
-/// Those that the options choose. A pattern that no name has is a fault of its own.
+/// The names that the options select. A pattern that matches no name is an Error.
 std::set<std::string> trained_names(const std::vector<std::string>& names, const TrainingOptions& options) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   for (const auto* patterns : {&options.train, &options.freeze})
@@ -52,8 +52,8 @@ std::set<std::string> trained_names(const std::vector<std::string>& names, const
 
 const std::vector<int64_t>& permutation_of(const Node& transpose) { return transpose.attr().integers("permutation"); }
 
-/// A weight that is transposed wherever it is used is kept that way, so that no step transposes it and its gradient. Returns
-/// the order of its dims, empty when it stays.
+/// If all uses of a weight transpose it in the same way, the weight is stored transposed, so that no step has to transpose it
+/// and its gradient. Returns the permutation; empty if the weight is unchanged.
 std::vector<int64_t> keep_transposed(Function& function, Value* weight) {
   std::vector<Node*> users;
   bool other = std::count(function.body.results.begin(), function.body.results.end(), weight) > 0;
@@ -91,11 +91,11 @@ class TrainingBuilder {
   }
 
  private:
-  /// One function that yields what the loss takes.
+  /// Prepares one function that returns the operands of the loss.
   void open_model() {
     inline_calls(base_);
     lift_state(base_);
-    hoist_invariants(base_.main().body);  // else the way back keeps them of every turn
+    hoist_invariants(base_.main().body);  // else the backward pass would keep them for every iteration
     Function& main = base_.main();
     if (!main.updates.empty())
       fail(ErrorKind::unsupported, "", "the model keeps variables between runs; freeze it first");
@@ -137,7 +137,7 @@ class TrainingBuilder {
   struct Measured {
     Value *loss, *accuracy;
   };
-  /// Adds the labels as a param, behind the model's inputs, and what comes of them.
+  /// Adds the labels as a param, and the nodes that compute loss and accuracy.
   Measured measure(Function& main) {
     Builder b(main.body);
     const Var answers(b, main.body.results[0]);
@@ -164,7 +164,7 @@ class TrainingBuilder {
     order_params(main);
   }
 
-  /// Inputs, labels and what else was added behind the states that were there, then these.
+  /// Moves the params that were added after the states (labels and others) in front of them, behind the inputs.
   void order_params(Function& main) const {
     auto& params = main.body.params;
     const auto states = params.begin() + static_cast<int64_t>(program_.inputs);
@@ -211,7 +211,7 @@ class TrainingBuilder {
     }
   }
 
-  /// All gradients times the same number, so that their length together is at most clip_norm.
+  /// Scales all gradients by the same factor, so that their joint Euclidean norm is at most clip_norm.
   void clip(Builder& b, std::vector<Value*>& gradients) const {
     if (options_.clip_norm <= 0) return;
     std::optional<Var> sum;

@@ -12,7 +12,7 @@ constexpr const char* kSteps = "steps";
 
 TensorRef ref(const Tensor& tensor) { return {tensor.dtype(), tensor.dims(), tensor.data()}; }
 
-/// As the model has it: the inverse of the order in which the step keeps it.
+/// The state with its dims in the model's order, if the step stores it transposed.
 Tensor in_order_of_model(const TrainedState& state, const Tensor& kept) {
   if (state.permutation.empty()) return kept;
   std::vector<int64_t> inverse(state.permutation.size());

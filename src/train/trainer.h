@@ -1,4 +1,4 @@
-// Trains a model: keeps its weights, makes steps, measures, and gives the trained model back.
+// Trains a model: holds its weights, makes steps, measures, and returns the trained model.
 #pragma once
 
 #include "runtime/model.h"
@@ -16,22 +16,22 @@ class Trainer {
   bool has_accuracy() const { return program_.has_accuracy; }
   double usual_rate() const { return program_.usual_rate; }
   int64_t steps() const { return steps_; }
-  /// Of one batch.
+  /// Loss and accuracy of one batch.
   struct Result {
     double loss = 0, accuracy = 0;
   };
-  /// One step at this learning rate on a batch; tensors in the order of inputs(). Throws Error.
+  /// Makes one step with this learning rate on a batch; the tensors are in the order of inputs(). Throws Error.
   Result step(std::span<const TensorRef> batch, double rate);
-  /// With the weights and statistics as they are.
+  /// Loss and accuracy with the current weights and statistics.
   Result evaluate(std::span<const TensorRef> batch) const;
 
-  /// Weights, and the statistics of batch norms, as the model has them.
+  /// The current weights and statistics of batch norms, by name, in the model's order of dims.
   std::vector<std::pair<std::string, Tensor>> weights() const;
-  /// The model with the weights as they are now.
+  /// The model with the current weights.
   Module trained() const;
 
-  /// What the next step depends on besides its batch: weights, statistics, the optimiser's slots and the number of steps made.
-  /// All as the model has them, by name.
+  /// The state on which the next step depends: weights, statistics, the optimiser's slots and the number of steps made, by name,
+  /// in the model's order of dims.
   std::vector<std::pair<std::string, Tensor>> checkpoint() const;
   /// Throws Error invalid_argument when names, types or dims are not those of this training.
   void restore(const std::map<std::string, Tensor>& checkpoint);
@@ -47,7 +47,7 @@ class Trainer {
   TrainingProgram program_;
   std::vector<Port> inputs_;
   std::shared_ptr<const Model> step_, evaluate_;
-  std::vector<Tensor> states_;  // as the step has them
+  std::vector<Tensor> states_;  // in the step's order of dims
   int64_t steps_ = 0;
 };
 
