@@ -84,7 +84,7 @@ bool is_empty_list(const Attribute& value) {
   return (integers && integers->empty()) || (numbers && numbers->empty()) || (texts && texts->empty());
 }
 
-/// The value as another kind that can hold all of it, or nothing.
+/// The value converted without loss to another kind, or nothing.
 std::optional<Attribute> widened(const Attribute& value, AttrKind wanted) {
   if (wanted == AttrKind::number)
     if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);

@@ -1,4 +1,4 @@
-// Types and attributes between the C interface and the core.
+// Conversion of types and attributes between the C interface and the core.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace cairn::capi {
 const char* attribute_kind_name(AttrKind kind);
 /// Throws Error invalid_argument.
 Type type_from_c(const CairnType& given);
-/// The value as the row declares the attribute of that name. Throws Error invalid_argument.
+/// The value in the kind that the row declares for the attribute. Throws Error invalid_argument.
 Attribute attribute_from_c(const OpDef& op, const CairnAttribute& given);
 /// Throws Error invalid_argument when one is not declared or given twice.
 Attributes attributes_from_c(const OpDef& op, const CairnAttribute* given, size_t count);

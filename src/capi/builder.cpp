@@ -29,7 +29,7 @@ std::vector<Value*> values_from_c(CairnValue* const* values, size_t count, const
 
 namespace {
 
-/// The module under construction, in one of its functions and outside of regions where `in_function`.
+/// The module under construction; with `in_function`, refuses unless a function has begun and no region is open.
 Module& module_of(CairnBuilder* builder, bool in_function) {
   require(builder, "builder");
   if (!builder->module)
@@ -53,7 +53,7 @@ void hand_out(std::span<Value* const> made, CairnValue** results, size_t count, 
   for (size_t i = 0; i < count; ++i) results[i] = to_c(made[i]);
 }
 
-/// Goes on in a new block of the innermost region, whose params are the carried values and what was taken.
+/// Continues in a new block of the innermost open node, whose params are the carried values and the captures.
 void open_block(CairnBuilder* builder, CairnValue** inside) {
   CairnBuilder::Region& region = builder->regions.back();
   auto block = std::make_unique<Block>();
@@ -77,7 +77,7 @@ CairnBuilder::Region& innermost(CairnBuilder* builder, bool loop, size_t blocks)
   return builder->regions.back();
 }
 
-/// The node of the innermost region, in the block around it.
+/// Completes the innermost open node and appends it to the enclosing block.
 void close_region(CairnBuilder* builder, CairnValue** results, size_t count) {
   CairnBuilder::Region region = std::move(builder->regions.back());
   builder->regions.pop_back();

@@ -1,4 +1,4 @@
-// The builder of the C interface: the core's Builder, the function or rule it fills, and the regions that are open.
+// The builder of the C interface: the core's Builder, the function or rule that it fills, and the open regions.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 struct CairnBuilder {
   explicit CairnBuilder(std::string name);
-  /// Inside a rule: nodes go where `outer` puts them; there are no functions.
+  /// For a gradient rule or decomposition: appends nodes where `outer` does; has no functions.
   explicit CairnBuilder(const cairn::Builder& outer) : builder(outer) {}
 
   struct Region {

@@ -47,7 +47,7 @@ GradientRequest gradient_request(const char* text) {
   return request;
 }
 
-// The weights that are asked for become params; `wrt` names them.
+// Turns the requested weights into params and adds their names to `wrt`.
 std::vector<Parameter> lift_weights(const Module& module, Function& function, GradientRequest& request) {
   std::vector<std::string>& wrt = request.options.wrt;
   std::vector<std::string> names;
@@ -69,7 +69,7 @@ void erase(Module& module, const std::string& name) {
   std::erase_if(module.functions, [&](const auto& function) { return function->name == name; });
 }
 
-// Another function takes the place of @main.
+// Makes another function the module's @main.
 void make_main(Module& module, const std::string& name) {
   if (name == "main") return;
   const Function* function = module.find(name);
@@ -86,7 +86,7 @@ Module gradient_of(const Module& module, GradientRequest request) {
   inline_plain_calls(made, main.body);
   lift_state(made);
   const std::vector<Parameter> weights = lift_weights(made, main, request);
-  hoist_invariants(main.body);  // else the way back keeps them of every turn
+  hoist_invariants(main.body);  // else the backward pass would keep them for every iteration
   Function& gradient = request.kind == "grad"  ? append_grad(made, main, request.options, "gradient")
                        : request.kind == "vjp" ? append_vjp(made, main, request.options.wrt, "gradient")
                                                : append_jvp(made, main, request.options.wrt, "gradient");

@@ -52,7 +52,7 @@ bool row_major(const CairnTensor& tensor) {
   return true;
 }
 
-/// Copies the elements of one axis and those below it.
+/// Copies the elements along an axis and all inner axes to row-major memory.
 void gather(const CairnTensor& tensor, size_t size, int32_t axis, const char* from, char*& to) {
   if (axis == tensor.ndim) {
     std::memcpy(to, from, size);
@@ -63,7 +63,7 @@ void gather(const CairnTensor& tensor, size_t size, int32_t axis, const char* fr
     gather(tensor, size, axis + 1, from + i * tensor.strides[axis] * static_cast<int64_t>(size), to);
 }
 
-/// Elements of a shape, or nothing when it is impossible; allocates nothing.
+/// The number of elements, or nothing for an impossible shape; does not allocate.
 std::optional<int64_t> count_of(const CairnTensor& tensor) {
   __int128 count = 1;
   bool empty = false;
@@ -77,7 +77,7 @@ std::optional<int64_t> count_of(const CairnTensor& tensor) {
   return empty ? 0 : static_cast<int64_t>(count);
 }
 
-/// CairnText elements as our own strings.
+/// CairnText elements converted to std::string.
 Tensor own_texts(const CairnTensor& tensor, std::span<const int64_t> dims, const char* data, size_t index) {
   Tensor texts = Tensor::zeros(kString, {dims.begin(), dims.end()});
   std::vector<CairnText> given(static_cast<size_t>(texts.count()));
@@ -107,7 +107,7 @@ TensorRef read_tensor(const CairnTensor& tensor, size_t index, Tensor& copy) {
   auto count = count_of(tensor);
   if (!count) refuse(ErrorKind::invalid_argument, "has impossible dimensions");
   if (*count > 0 && !tensor.data) refuse(ErrorKind::invalid_argument, "has no data");
-  alignas(64) static const char kNothing[64] = {};  // of a tensor without elements, which may have no memory
+  alignas(64) static const char kNothing[64] = {};  // for a tensor without elements, whose data may be NULL
   const char* data = tensor.data ? static_cast<const char*>(tensor.data) + tensor.byte_offset : kNothing;
   std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.ndim));
   if (dtype == kString) {
@@ -185,8 +185,8 @@ DType from_c(CairnDType given) {
 }
 
 namespace {
-thread_local std::vector<TensorRef> spare_refs;  // of the call before: calls in a row allocate once
-thread_local std::vector<Tensor> last_texts;     // that the call before handed out
+thread_local std::vector<TensorRef> spare_refs;  // reused by the next call, so that repeated calls do not allocate
+thread_local std::vector<Tensor> last_texts;     // text outputs of the last call, which the caller may still read
 }  // namespace
 
 Inputs::Inputs(const CairnTensor* tensors, size_t count) : refs_(std::move(spare_refs)) {
@@ -224,13 +224,13 @@ void Outputs::hand_over_texts() {
 
 namespace {
 
-/// What the environment asks of every model whose maker asks for nothing else: to find out what makes a difference.
+/// The names in an environment variable that sets a default for all models of the process (for experiments).
 std::vector<std::string> list_in(const char* variable) {
   const char* text = std::getenv(variable);
   return text && *text ? split_list(text, ',') : std::vector<std::string>{};
 }
 
-/// CAIRN_TRUTH=f64: every model computes in float64 on the reference engine, to judge rounding by.
+/// CAIRN_TRUTH=f64: every model computes in float64 on the reference engine, as a reference for rounding errors.
 bool in_float64() {
   const char* text = std::getenv("CAIRN_TRUTH");
   if (!text || !*text) return false;
@@ -265,7 +265,7 @@ ModelOptions model_options(const CairnModelOptions* given) {
   options.optimise = !known.keep_graph;
   options.bind_state = known.bind_state != 0;
   options.plan_bytes = static_cast<size_t>(known.plan_memory);
-  // Plans are made for as many threads as the executor has; runs bring the one that is used.
+  // Plans are made for the executor's width. This executor is never run: each run passes its own.
   if (known.lent_threads) options.pool = make_lent_executor(nullptr, nullptr, std::max(known.threads, 1));
   return options;
 }

@@ -1,4 +1,4 @@
-// What the C interface's handles are, and the one place where exceptions become statuses.
+// The handles of the C interface, and the one place where exceptions are converted to statuses.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ struct CairnModel {
     std::vector<int64_t> dims;
   };
   std::vector<Port> inputs, outputs, variables;
-  std::vector<size_t> variable_states, random_states;  // which of model->state()
+  std::vector<size_t> variable_states, random_states;  // indices in model->state()
   cairn::RunMutex mutex;
-  std::map<size_t, cairn::Tensor> acquired;  // by variable
+  std::map<size_t, cairn::Tensor> acquired;  // elements of acquired variables, by index
 };
 
 struct CairnList {
@@ -41,11 +41,11 @@ struct CairnCancel {
 
 namespace cairn::capi {
 
-/// Keeps the failure for cairn_last_error() of this thread.
+/// Records the error for cairn_last_error() of this thread; returns the status.
 CairnStatus remember(CairnStatus status, std::string where, std::string message, std::string report = {});
 CairnStatus remember_current_exception();
 
-/// Runs `body`; what it throws becomes a status.
+/// Runs `body` and converts exceptions to statuses.
 template <class Body>
 CairnStatus guarded(Body&& body) noexcept {
   try {
@@ -61,7 +61,7 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) fail(ErrorKind::invalid_argument, name, "is NULL");
 }
 
-/// The caller's struct in the size that this library knows: what its older version lacks is zero.
+/// The caller's struct converted to this library's version: members that an older version lacks are zero.
 template <class Struct>
 Struct checked(const Struct* given, const char* name) {
   Struct known{};
@@ -72,7 +72,7 @@ Struct checked(const Struct* given, const char* name) {
   return known;
 }
 
-/// Fills as much of the caller's struct as it has.
+/// Copies to the caller's struct as many members as its version has.
 template <class Struct>
 void hand_out(const Struct& value, Struct* given, const char* name) {
   require(given, name);
@@ -89,10 +89,10 @@ CairnDType to_c(DType dtype);
 /// Throws Error unsupported.
 DType from_c(CairnDType dtype);
 
-/// What a tensor of texts holds, as our own. `index` is for messages. Throws Error invalid_argument.
+/// The elements of a text tensor as a Tensor. `index` is used in messages. Throws Error invalid_argument.
 Tensor texts_from_c(const CairnTensor& tensor, size_t index);
 
-/// The callers' tensors as row-major elements: in place where they lie so, else copied.
+/// The caller's tensors as row-major elements: in place if they are row-major, else copied.
 class Inputs {
  public:
   /// Throws Error invalid_argument, unsupported.
@@ -106,12 +106,12 @@ class Inputs {
   std::vector<Tensor> copies_;
 };
 
-/// Memory for outputs through the caller's function.
+/// Allocates outputs through the caller's function.
 class Outputs {
  public:
   Outputs(CairnAllocate allocate, void* user);
   void* operator()(size_t index, DType dtype, std::span<const int64_t> dims);
-  /// To be called when all outputs are written: text is shown to the caller and kept until the thread's next run.
+  /// To be called when all outputs are written: passes text outputs to the caller, which stay valid until the thread's next run.
   void hand_over_texts();
 
  private:
@@ -126,7 +126,7 @@ class Outputs {
 };
 
 ModelOptions model_options(const CairnModelOptions* given);
-/// Types as the options' precision mode has them, after the passes that fuse: a fused node is one operator.
+/// Applies the options' precision mode, after the passes that fuse nodes, since a fused node counts as one operator.
 void apply_precision(const CairnModelOptions* given, Module& module);
 
 }  // namespace cairn::capi

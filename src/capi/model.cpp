@@ -115,7 +115,7 @@ int32_t cairn_model_threads(const CairnModel* model) { return model ? model->mod
 
 size_t cairn_model_memory(const CairnModel* model, size_t* most) {
   if (!model) return 0;
-  constexpr size_t kNode = 1024;  // about
+  constexpr size_t kNode = 1024;  // approximate bytes per node
   size_t bytes = model->model->plan_bytes();
   for (const auto& function : model->model->module().functions) bytes += function->body.nodes.size() * kNode;
   if (most) *most = model->model->most_plan_bytes();
@@ -177,7 +177,7 @@ void cairn_cancel_free(CairnCancel* cancel) { delete cancel; }
 
 namespace {
 
-/// Begun by this thread and not ended yet.
+/// A limit that this thread has begun and not yet ended.
 struct Limit {
   int32_t (*interrupted)(void* user);
   void* user;

@@ -56,7 +56,7 @@ DType type_of(const std::string& key, const Json& value) {
   return *type;
 }
 
-/// Lists of sizes that the model is made for: [[1], [2]] batches, [[224, 224]] images, [[1, 32]] open sizes in order.
+/// Reads the profiles that the model is converted for: [[1], [2]] batches, [[224, 224]] images, [[1, 32]] open sizes in order.
 bool take_profiles(const std::string& key, const Json& value, Conversion& conversion) {
   constexpr std::pair<const char*, ProfileKind> kKinds[] = {{"dynamic_batch_size", ProfileKind::batch},
                                                             {"dynamic_image_size", ProfileKind::image},
@@ -106,7 +106,7 @@ CairnStatus cairn_module_open(const char* path, const char* options, CairnModule
     *module = nullptr;
     load_op_libraries_of_environment();
     std::string file = expand_home(path);
-    // The checksum waits until something is written: it would be most of the time to load.
+    // The checksum is computed only when the module is written: it would take most of the loading time.
     *module = new CairnModule{open_model(file, import_options(options)), {file, "", {}}};
   });
 }
@@ -187,10 +187,10 @@ CairnStatus cairn_module_save(const CairnModule* module, const char* path) {
   return guarded([&] {
     require(module, "module");
     require(path, "path");
-    const bool built = module->origin.source.empty();  // by cairn_builder_finish: there is no file
+    const bool built = module->origin.source.empty();  // made by cairn_builder_finish, not from a file
     const bool known = built || !module->origin.source_sha256.empty();
     Module written = clone(module->module);
-    expand_user_ops(written);  // whoever opens the file need not have what is made of other operators
+    expand_user_ops(written);  // so that the file can be opened without these operators' libraries
     write_om(written, known ? module->origin : origin_of(module->origin.source), expand_home(path));
   });
 }

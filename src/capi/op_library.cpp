@@ -30,7 +30,7 @@ void register_rows(void* handle, const std::string& path) {
          "was built for version {} of the interface of operators, this Cairn has {}; build it again", version,
          CAIRN_OP_ABI_VERSION);
   const auto enter = reinterpret_cast<CairnRegisterOps>(symbol(handle, CAIRN_REGISTER_OPS_SYMBOL, path));
-  static std::deque<std::pair<std::string, CairnOpRegistry>> registries;  // libraries may keep theirs
+  static std::deque<std::pair<std::string, CairnOpRegistry>> registries;  // never freed: libraries may keep the pointer
   auto& own = registries.emplace_back(path, CairnOpRegistry{});
   own.second = registry_for(own.first);
   remember(CAIRN_OK, "", "");
@@ -59,7 +59,7 @@ std::set<std::string> libraries_in(const fs::path& folder) {
   return files;
 }
 
-/// Whether the file names our entry point: libraries of the platform's own are left alone.
+/// Whether the file contains our entry point; others, such as the platform's own libraries, are not loaded.
 bool has_entry(const std::string& file) {
   constexpr size_t kLargest = size_t{64} << 20;
   std::error_code none;
@@ -67,8 +67,8 @@ bool has_entry(const std::string& file) {
   return !none && size < kLargest && read_file(file, kLargest).find(CAIRN_REGISTER_OPS_SYMBOL) != std::string::npos;
 }
 
-/// Where plug-ins that register operators of frameworks lie on the platform: below ASCEND_OPP_PATH in framework/custom, and
-/// in framework/<any> of each vendor and of each folder of ASCEND_CUSTOM_OPP_PATH.
+/// The platform's folders for plug-ins that register framework operators: framework/custom below ASCEND_OPP_PATH, and
+/// framework/<any> of each vendor and of each folder in ASCEND_CUSTOM_OPP_PATH.
 std::vector<fs::path> plug_in_folders() {
   std::vector<fs::path> roots, folders;
   std::error_code none;
@@ -95,7 +95,7 @@ void load_op_library(const std::string& given) {
   if (loaded.contains(path.string())) return;
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) fail(ErrorKind::invalid_argument, given, "cannot be loaded: {}", dlerror());
-  register_rows(handle, path.string());  // stays loaded: rows live as long as the process
+  register_rows(handle, path.string());  // the library is never unloaded, since rows live as long as the process
   loaded.insert(path.string());
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLongestOptions = 1 << 20;
 
-/// Of a word; null for anything else.
+/// The symbol for a JSON string that names a size; null for anything else.
 Symbol symbol_of(const Json& item) {
   if (!item.is_string()) return nullptr;
   const std::string name = item.get<std::string>();

@@ -1,4 +1,4 @@
-// Inputs, outputs and states as the C interface describes them.
+// Descriptions of inputs, outputs and states for the C interface.
 #pragma once
 
 #include "capi/handles.h"

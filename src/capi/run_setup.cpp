@@ -14,7 +14,7 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-/// Where the first source node of the step is from, as error messages say it.
+/// Name and script line of the step's first source node, as in error messages.
 std::string place_of(const Module& module, const PlannedStep& step) {
   if (step.control) return where(module, *step.control);
   return step.group.nodes.empty() ? step.kernel : where(module, *step.group.nodes.front());
@@ -39,7 +39,7 @@ void Watcher::step_ends(const Plan& plan, size_t index, void* const* buffers) {
   observe_(user_, &told);
 }
 
-/// A plain host buffer; a value of another kind or place has no data.
+/// A plain host buffer as CairnTensor; host objects and buffers in other memory have no data.
 CairnTensor Watcher::tensor(const Buffer& buffer, void* data, std::vector<Dims>& dims) {
   CairnTensor out{};
   out.device.type = 1;

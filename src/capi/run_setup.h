@@ -1,4 +1,4 @@
-// What a run is asked to do besides running: threads that are lent, who watches, what ends it.
+// The options of a run: lent threads, observers, cancellation.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace cairn::capi {
 
-/// A host's threads as an executor. The thread keeps the one of its last run, so that equal runs in a row make one.
+/// An executor over a host's threads. Each thread keeps that of its last run, so that repeated runs reuse it.
 class Lent {
  public:
   Executor& executor(const CairnRunOptions& options);
@@ -25,7 +25,7 @@ class Lent {
   Entry mine_;
 };
 
-/// Tells a caller's function of every step.
+/// Calls the caller's function for every step.
 class Watcher final : public Observer {
  public:
   Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
@@ -41,7 +41,7 @@ class Watcher final : public Observer {
   std::vector<int64_t> begins_;
 };
 
-/// The run options of a call, and what they need while it lasts.
+/// The run options of a call, and the objects that they need during the call.
 class RunSetup {
  public:
   /// Throws Error invalid_argument.

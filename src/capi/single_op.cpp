@@ -28,7 +28,7 @@ DType quick_dtype(CairnDType given) {
   return known ? DType{kKinds[given.code], given.bits} : from_c(given);
 }
 
-/// As many operands as most operators have in place, more on the heap.
+/// A list of operands with inline storage for as many as most operators have.
 class Operands {
  public:
   explicit Operands(size_t count) : count_(count) {
@@ -36,7 +36,7 @@ class Operands {
   }
   Operand& operator[](size_t i) { return data()[i]; }
   std::span<const Operand> all() { return {data(), count_}; }
-  /// Where it lives as long as this.
+  /// Stores the value for the lifetime of this object.
   HostValue& keep(HostValue value) { return *kept_.emplace_back(std::make_unique<HostValue>(std::move(value))); }
 
  private:
@@ -68,7 +68,7 @@ void check_shape(const char* what, size_t i, const CairnTensor& tensor) {
     refuse(what, i, ErrorKind::invalid_argument, "has impossible dimensions");
 }
 
-alignas(64) char nothing[64];  // of a tensor without elements, which may have no memory
+alignas(64) char nothing[64];  // for a tensor without elements, whose data may be NULL
 
 void read(const CairnTensor& tensor, size_t i, Operands& operands) {
   check_shape("input", i, tensor);
@@ -93,7 +93,7 @@ void read(const CairnTensor& tensor, size_t i, Operands& operands) {
   if (!operand.data) refuse("input", i, ErrorKind::invalid_argument, "has no data");
 }
 
-/// Texts and results without memory are left to the allocator; a list gets a place.
+/// Reads output i: texts and outputs without data are left to the allocator; a list gets a HostValue.
 void read_output(const CairnTensor& tensor, size_t i, Operands& operands) {
   Operand& operand = operands[i];
   if (tensor.dtype.code == CAIRN_LIST) {
@@ -132,7 +132,7 @@ void add_type(OpKey& key, const CairnType& type) {
   for (size_t i = 0; type.elements && i < type.element_count; ++i) add_type(key, type.elements[i]);
 }
 
-/// What tells the attribute from others; what is wrong with it is found when the operator is made.
+/// Appends words that identify the attribute; it is validated when the operator is made.
 void add_attribute(OpKey& key, const CairnAttribute& given) {
   const auto& value = given.value;
   const auto add_list = [&](const auto& list) {

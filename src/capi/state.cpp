@@ -1,4 +1,4 @@
-// What a model keeps between runs, at the C interface: variables by acquire and release, random state as bytes.
+// The state of models at the C interface: variables by acquire and release, random states as bytes.
 #include "capi/handles.h"
 
 using namespace cairn;
@@ -15,7 +15,7 @@ size_t state_of(const CairnModel* model, size_t index) {
   return model->variable_states[index];
 }
 
-/// A copy of its own of the variable's value.
+/// An independent copy of the variable's value.
 Tensor value_of(const CairnModel* model, size_t state) {
   Tensor value = model->model->state_value(state);
   const Port& port = model->model->state()[state];

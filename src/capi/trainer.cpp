@@ -34,7 +34,7 @@ struct CairnTrainer {
 
 namespace {
 
-/// Reads a JSON object key by key; what is not read, or has another form, is a fault.
+/// Reads a JSON object key by key; unread keys and malformed values are Errors.
 class Reader {
  public:
   Reader(const char* text, const char* what) : what_(what) {

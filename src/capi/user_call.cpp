@@ -31,7 +31,7 @@ const char* crash_name(int signal) {
 
 void write_out(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
-/// Says whose code it was, and lets what was there before do the rest.
+/// The signal handler: names the operator whose code crashed, then continues with the previous handler.
 void crashed(int signal, siginfo_t* info, void* context) {
   if (running.op) {
     for (const char* text : {"\nerror: ", running.op, ": its ", running.part, " crashed (", crash_name(signal),
@@ -46,7 +46,7 @@ void crashed(int signal, siginfo_t* info, void* context) {
   std::raise(signal);
 }
 
-/// Once in a process: threads that each set and restored the handlers around their calls would undo each other's.
+/// Installs the handlers once per process; installing them per call would conflict between threads.
 void watch_crashes() {
   static std::once_flag once;
   std::call_once(once, [] {

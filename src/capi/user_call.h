@@ -1,4 +1,4 @@
-// A call into the code of a user's operator: a fault inside is told with the operator's name.
+// A call into the code of a user's operator; faults inside are reported with the operator's name.
 #pragma once
 
 #include "cairn/op.h"
@@ -6,7 +6,7 @@
 
 namespace cairn::capi {
 
-/// A row as registered: the texts that its OpDef points to, and its functions.
+/// A registered row: the texts that its OpDef points to, and its functions.
 struct UserRow {
   std::string library;
   CairnOpRow row;
@@ -22,7 +22,7 @@ class UserCall {
 
   CairnOpCall& call() { return call_; }
   CView& shown() { return shown_; }
-  /// Runs body(), one of the row's functions; throws Error when it returns other than 0, throws, or had said that it fails.
+  /// Runs body(), one of the row's functions; throws Error when it returns other than 0, throws, or has called fail().
   template <class Body>
   void run(ErrorKind kind, Body&& body) {
     int32_t status = 0;
@@ -42,7 +42,7 @@ class UserCall {
   void say(const char* message) { message_ = message ? message : ""; }
   [[noreturn]] void refuse(ErrorKind kind, const std::string& message) const;
 
-  // Set by the rule that the call is for.
+  // Set for the kind of function that is called.
   InferContext* infer = nullptr;
   KernelContext* kernel = nullptr;
   std::span<CairnTensor> outputs;
@@ -51,7 +51,7 @@ class UserCall {
   void enter();
   void leave();
 
-  /// What the thread was in before: rules of operators may use other operators of users.
+  /// The enclosing call on this thread: the rules of an operator may use other operators from users.
   struct {
     const char* op = nullptr;
     const char* part = nullptr;

@@ -1,4 +1,4 @@
-// Rows of users become rows like our own, whose functions call the library's.
+// Converts rows from users to OpDef rows whose functions call those of the library.
 #include "capi/user_op.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ std::vector<Value*> decompose_user(Builder& builder, const Node& node) {
   return made;
 }
 
-/// The types of what the decomposition makes of such inputs.
+/// Shape rule: the types of the decomposition's results.
 void infer_by_decomposition(InferContext& context) {
   Block block;
   Builder builder(block);
@@ -118,7 +118,7 @@ void infer_user(InferContext& context) {
                 fmt::format("gives {} results, expected {}", context.results().size(), context.op().results.size()));
 }
 
-/// A tensor of texts has other elements at the C interface; those of results are taken over when the kernel has returned.
+/// Text tensors for a kernel: converted to CairnText elements for the call; text results are converted back after it.
 struct Texts {
   std::vector<CairnText> given;
   size_t output;
@@ -188,7 +188,7 @@ Accepts accepts_of(int32_t accepts, const char* input) {
   return kAll[accepts];
 }
 
-/// Fills the OpDef whose texts live in `own`.
+/// Fills the OpDef; `own` owns its texts.
 class RowReader {
  public:
   RowReader(const CairnOpRow& row, UserRow& own) : row_(row), own_(own) {}
@@ -311,7 +311,7 @@ const OpDef& add_user_op(const CairnOpRow& given, const std::string& library) {
     foreign.emplace_back(name.substr(0, colon), name.substr(colon + 1));
   }
   const OpDef& made = register_op(std::move(op));
-  own.release();  // lives as long as the row
+  own.release();  // never freed, like the row
   for (const auto& [framework, name] : foreign) add_foreign_name(framework, name, made);
   return made;
 }

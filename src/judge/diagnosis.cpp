@@ -12,24 +12,24 @@ namespace cairn::judge {
 namespace {
 
 struct Precision {
-  int fraction_bits, lowest_exponent;  // of normal numbers
+  int fraction_bits, lowest_exponent;  // lowest exponent of normal numbers
 };
 
 Precision precision_of(DType dtype) {
   return {fraction_bits(dtype), dtype == kF16 ? -14 : dtype == kF64 ? -1022 : -126};
 }
 
-/// Unbiased exponent of a float32; below all others for zero and denormals.
+/// The unbiased exponent of a float32; zero and denormals have the smallest one.
 int exponent_of(float value) { return static_cast<int>(std::bit_cast<uint32_t>(value) >> 23 & 0xff) - 127; }
 
 size_t ulp_bucket(float error, float y, Precision precision) {
   if (error == 0) return 0;
-  // error / 2^(exponent of y - fraction bits), by exponents: the bucket is its power of two.
+  // The bucket is the power of two of error / 2^(exponent of y - fraction bits), computed from the exponents.
   int unit = std::max(exponent_of(y), precision.lowest_exponent) - precision.fraction_bits;
   return static_cast<size_t>(std::clamp(exponent_of(error) - unit + 2, 1, static_cast<int>(kUlpBuckets) - 1));
 }
 
-/// Sums for the line x ~ scale*y + bias, about the first finite pair.
+/// Sums for fitting the line x ~ scale*y + bias, relative to the first finite pair.
 struct LineSums {
   double origin_x = 0, origin_y = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
   void add(double a, double b) {

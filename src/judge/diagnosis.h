@@ -1,5 +1,5 @@
-// What the ten columns cannot see, in numbers and words: scale and bias, where and how the error is spread, in units of the
-// last place, values that are not finite.
+// Properties of an error that the ten metrics do not show: scale and bias, its distribution, its size in units of the last
+// place, values that are not finite.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace cairn::judge {
 
 inline constexpr size_t kUlpBuckets = 34;
 
-/// Elements where x or y is not finite are counted, and left out of everything else.
+/// Elements for which x or y is not finite are counted and left out of all other numbers.
 struct Diagnosis {
   size_t count = 0, finite = 0;
   Distance distance;
   double scale = 1, bias = 0;         // x ~ scale*y + bias, least squares; scale 1 when y is constant
   double fit_residual = 0;            // root mean square of x - (scale*y + bias)
   double sqnr_db = 0;                 // 20 log10(|y| / |x-y|)
-  double p50 = 0, p99 = 0, p999 = 0;  // of |x-y|: the smallest error that so many elements do not exceed
+  double p50 = 0, p99 = 0, p999 = 0;  // percentiles of |x-y|
   size_t worst_index = 0;
   double worst_x = 0, worst_y = 0;
   /// Bucket 0: equal; bucket k: |x-y| in [2^(k-2), 2^(k-1)) units in the last place of y (bucket 1: below one).
@@ -31,11 +31,12 @@ struct Diagnosis {
   bool zero_x = false, zero_y = false;  // all elements are zero
 
   bool zero_mismatch() const { return count > 0 && zero_x != zero_y; }
-  /// "scale 2 (x ~ 2 y + 0)", "3 values are NaN or infinite on one side only, first at 17"; empty when nothing is said.
+  /// A sentence such as "scale 2 (x ~ 2 y + 0)" or "3 values are NaN or infinite on one side only, first at 17"; empty when there
+  /// is nothing to say.
   std::string finding() const;
 };
 
-/// Units in the last place are those of `precision` (the coarser of the two dtypes). Requires equal sizes.
+/// Units in the last place refer to `precision` (the coarser of the two dtypes). Requires equal sizes.
 Diagnosis diagnose(std::span<const float> x, std::span<const float> y, DType precision);
 
 }  // namespace cairn::judge

@@ -33,7 +33,7 @@ Tensor permuted(const Tensor& tensor, const std::vector<size_t>& order) {
   return out;
 }
 
-/// Channels moved behind the other axes, and in front of them.
+/// The permutations that move the channels behind the other axes and in front of them.
 std::vector<std::vector<size_t>> channel_moves(size_t rank) {
   if (rank < 3) return {};
   std::vector<size_t> back = {0}, front = {0, rank - 1};
@@ -43,7 +43,7 @@ std::vector<std::vector<size_t>> channel_moves(size_t rank) {
   return {back, front};
 }
 
-/// A complex number counts as two.
+/// The elements as doubles; a complex number gives two.
 std::vector<double> numbers_of(const Tensor& tensor) {
   if (tensor.dtype() != kC64) return tensor.as_f64();
   const float* parts = static_cast<const float*>(tensor.data());

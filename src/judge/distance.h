@@ -1,4 +1,4 @@
-// How far a tensor is from another that is held to be right: the numbers from which every verdict is made.
+// The distance of a tensor from a reference: the numbers on which all verdicts are based.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace cairn::judge {
 
-/// Elements that are finite on both sides count in all but `unlike`.
+/// Only elements that are finite in both tensors count, except for `unlike`.
 struct Distance {
   double most = 0;     // largest |x - y|
   double rms = 0;      // root mean square of x - y
@@ -19,24 +19,24 @@ struct Distance {
   size_t unlike = 0;   // elements finite on one side only, infinities of other sign, texts that differ
 };
 
-/// True for a number and NaN, a number and an infinity, and infinities of other sign.
+/// True for a number and NaN, a number and an infinity, and infinities of different sign.
 template <class Float>
 bool is_unlike(Float x, Float y) {
   return !(std::isfinite(x) && std::isfinite(y)) && !(std::isnan(x) && std::isnan(y)) && x != y;
 }
 
 Distance distance(std::span<const double> x, std::span<const double> y);
-/// Of numbers of any types, or of texts. Requires equal counts, and texts on both sides or on none.
+/// The distance of two tensors of equal count: both numbers of any types, or both texts.
 Distance distance(const Tensor& x, const Tensor& y);
 
-/// Real numbers of whole bytes.
+/// Whether the distance is defined for the type: real numbers of whole bytes.
 bool is_measured(DType dtype);
 
-/// All that `golden` may be in the dims of `like`, the likely one first: as it is, and with channels moved, which can have
-/// equal dims by chance. None when the counts differ.
+/// The interpretations of `golden` with the dims of `like`, the most likely first: unchanged, and with the channel axis moved
+/// (the dims may agree by chance). None when the counts differ.
 std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
 
-/// The form of `golden` that fits `mine` best.
+/// The interpretation of `golden` that is nearest to `mine`.
 struct Nearest {
   Tensor golden;
   Distance distance;

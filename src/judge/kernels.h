@@ -1,6 +1,5 @@
-// The passes over memory behind the ten metrics. Sums of float32 are added in the order of numpy 1.26, so that they have its
-// bits on every machine: chunks of 8192 one after the other, in a chunk halves down to blocks of at most 128, there eight
-// lanes.
+// The loops over memory for the ten metrics. Sums of float32 use the order of numpy 1.26, so that they equal its bits on every
+// machine: chunks of 8192 in sequence, pairwise summation within a chunk down to blocks of at most 128, eight lanes in a block.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +20,13 @@ struct Moments {
   double mean = 0, variance = 0;
 };
 
-/// Extremes say nothing when an element was NaN: the sum of the same (xx and yy for the ranges) is NaN then.
+/// With a NaN element the extremes are meaningless; the corresponding sum (xx and yy for the ranges) is NaN then.
 struct FirstPass : FirstSums {
   float max_absolute = 0, max_relative = 0;
   Moments x, y;
 };
 
-/// Cosine divides by the norms; the divergence takes (v - low) / range, raised to the float32 epsilon.
+/// The cosine divides by the norms; the divergence uses (v - low) / range, at least the float32 epsilon.
 struct SecondScales {
   float norm_x = 1, norm_y = 1;
   float low_x = 0, range_x = 1, low_y = 0, range_y = 1;

@@ -1,5 +1,5 @@
-// The blocks of kernels.cpp, included once for the baseline and once for AVX2 with FMA, in a namespace each; all give the
-// same bits but for the last ones of the divergence and the deviations. Needs kBlock, kLanes and CAIRN_FMA (0 or 1).
+// The inner loops of kernels.cpp, included once for the baseline and once for AVX2 with FMA, each time in another namespace. Both
+// give the same bits, except for the last bits of the divergence and the deviations. Needs kBlock, kLanes and CAIRN_FMA (0 or 1).
 
 using Floats = float __attribute__((vector_size(32)));
 using Ints = int32_t __attribute__((vector_size(32)));
@@ -26,19 +26,19 @@ INLINE Floats multiply_add(Floats a, Floats b, Floats c) { return a * b + c; }
 INLINE Doubles multiply_add(Doubles a, Doubles b, Doubles c) { return a * b + c; }
 #endif
 
-/// numpy's order for the eight lanes of a block.
+/// The sum of the eight lanes of a block in numpy's order.
 INLINE float across(Floats r) {
   r += __builtin_shuffle(r, Ints{1, 0, 3, 2, 5, 4, 7, 6});
   r += __builtin_shuffle(r, Ints{2, 3, 0, 1, 6, 7, 4, 5});
   return r[0] + r[4];
 }
 
-/// The last `count` < 8 elements, filled up with the first of them.
+/// Copies the last `count` < 8 elements and fills the remaining lanes with the first of them.
 INLINE void copy_tail(const float* from, size_t count, float* to) {
   for (size_t i = 0; i < kLanes; ++i) to[i] = from[i < count ? i : 0];
 }
 
-/// A float32 sum over a block: lanes while there are eight elements, then numpy's sequential rest.
+/// A float32 sum over a block: in eight lanes, then sequentially over the remaining elements, as in numpy.
 struct LaneSum {
   Floats lanes{};
   INLINE void add(Floats terms) { lanes += terms; }
@@ -49,7 +49,7 @@ struct LaneSum {
   }
 };
 
-/// What is carried from block to block, in lanes.
+/// Accumulators that are carried from block to block, in lanes.
 struct Spread {
   Floats min, max;
   Doubles sum{}, square{}, square_high{};  // about the first element
@@ -75,7 +75,7 @@ INLINE FirstTerms first_terms(const float* x, const float* y, FirstState& state)
   return t;
 }
 
-/// Range and moments of one tensor; a loop of its own, because both would not fit the registers with the sums.
+/// Range and moments of one tensor; a separate loop, because with the sums they would not fit the registers.
 INLINE void first_moments(const float* x, size_t count, Spread& carried) {
   Spread s = carried;
   size_t whole = count / kLanes * kLanes;
@@ -152,8 +152,8 @@ FirstPass first(const float* x, const float* y, size_t count) {
   return out;
 }
 
-/// Divides by one number many times. `plain` divisors are so small or large that the reciprocal, or a remainder, could
-/// leave the range of normal numbers.
+/// Repeated division by one number. For `plain` divisors, which are so small or large that the reciprocal or a remainder could
+/// leave the range of normal numbers, it uses the division instruction.
 struct Divisor {
   Floats value, reciprocal;
   bool plain;
@@ -179,7 +179,7 @@ struct Divisors {
   bool any_plain() const { return norm_x.plain || norm_y.plain || range_x.plain || range_y.plain; }
 };
 
-/// ln of a positive normal value, error below 1e-7 (polynomial of Cephes logf, S. Moshier); of others, some number.
+/// ln of a positive normal value, error below 1e-7 (polynomial of Cephes logf, S. Moshier); meaningless for other values.
 INLINE Floats natural_log(Floats v) {
   Ints bits = (Ints)v;
   Ints exponent = (bits - 0x3f3504f3) >> 23;  // of the mantissa in [sqrt(1/2), sqrt(2))

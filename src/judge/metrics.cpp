@@ -22,7 +22,7 @@ float mean_of(float sum, size_t count) {
   return static_cast<float>(static_cast<double>(sum) / static_cast<double>(count));
 }
 
-/// Chooses cosine's value by the norms and leaves the note; `value` is used when both are large enough.
+/// Sets the cosine and its note by the norms; `value` is used when both are large enough.
 void set_cosine(Metrics& metrics, size_t count, float norm_x, float norm_y, float value) {
   double& cosine = metrics[Metric::cosine];
   if (count == 1) {
@@ -40,7 +40,7 @@ void set_cosine(Metrics& metrics, size_t count, float norm_x, float norm_y, floa
   }
 }
 
-/// Maps [low, high] to [0, 1]. A constant counts as 1 everywhere: any constant gives the uniform distribution.
+/// Maps [low, high] to [0, 1]. A constant tensor is mapped to 1, which gives the uniform distribution.
 void set_scale(float low, float high, float& from, float& range) {
   bool constant = low == high;
   from = constant ? low - 1 : low;
@@ -52,7 +52,7 @@ double divergence(const SecondPass& pass) {
   return std::abs(value) < kEpsilon ? 0 : static_cast<float>(value);
 }
 
-/// A mean or deviation in the StandardDeviation column.
+/// The text of a mean or deviation in the StandardDeviation column.
 std::string shown(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.3f}", std::abs(value) < 1e-3 ? 0 : value);
 }

@@ -34,7 +34,7 @@ std::string_view column_name(Metric metric);
 std::optional<Metric> parse_metric(std::string_view text);
 
 struct Metrics {
-  /// NaN where there is none; deviation holds the larger difference of the two means and deviations.
+  /// NaN for metrics without a value; `deviation` is the larger of the differences of the means and of the deviations.
   std::array<double, kMetrics> values;
   double mean_x = 0, std_x = 0, mean_y = 0, std_y = 0;
   bool both_zero = false;  // cosine prints as "1.0"
@@ -48,7 +48,7 @@ struct Metrics {
   std::string text(Metric metric) const;
 };
 
-/// Requires equal sizes; of no elements every metric is NaN.
+/// Requires equal sizes; without elements every metric is NaN.
 Metrics measure(std::span<const float> x, std::span<const float> y);
 /// Booleans support cosine and relative Euclidean distance only.
 Metrics measure_bools(std::span<const uint8_t> x, std::span<const uint8_t> y);
@@ -56,7 +56,7 @@ Metrics measure_bools(std::span<const uint8_t> x, std::span<const uint8_t> y);
 /// sizes differ or a tensor holds strings.
 Metrics measure(const Tensor& x, const Tensor& y, int64_t limit = -1);
 
-/// Elements as float32: the tensor's own when it is f32, else `storage` is filled. A complex counts as two.
+/// The elements as float32: the tensor's own if it is f32, else converted in `storage`. A complex number gives two.
 std::span<const float> as_floats(const Tensor& tensor, std::vector<float>& storage);
 
 }  // namespace cairn::judge

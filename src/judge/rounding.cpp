@@ -9,7 +9,7 @@ namespace cairn::judge {
 
 namespace {
 
-/// Terms of narrow types are added in f32.
+/// The roundoff of additions: terms of narrow types are added in f32.
 double roundoff_of_sums(double roundoff) { return std::min(roundoff, 0x1p-24); }
 
 double root_mean_square(const Tensor& tensor) {
@@ -34,7 +34,7 @@ OpKind kind_of(std::string_view op_type) {
   return OpKind::element;
 }
 
-/// Terms of one output element of a convolution: elements of the kernel over its output channels.
+/// The number of terms of an output element of a convolution: the kernel's elements divided by its output channels.
 int64_t kernel_terms(const Tensor& kernel, const Tensor& output) {
   if (kernel.rank() < 3 || kernel.count() == 0) return 1;
   int64_t first = kernel.dims().front(), last = kernel.dims().back();
@@ -44,7 +44,7 @@ int64_t kernel_terms(const Tensor& kernel, const Tensor& output) {
   return kernel.count() / std::max<int64_t>(channels, 1);
 }
 
-/// K of a matrix product, from K*K = |a| |b| / |out| for each matrix of a batch.
+/// The inner dim K of a matrix product, from the numbers of elements: K*K = |a| |b| / |out| for each matrix of a batch.
 int64_t shared_size(const Tensor& a, const Tensor& b, const Tensor& output) {
   double batch = 1;
   for (size_t i = 0; i + 2 < output.rank(); ++i) batch *= static_cast<double>(output.dims()[i]);
@@ -54,7 +54,7 @@ int64_t shared_size(const Tensor& a, const Tensor& b, const Tensor& output) {
   return std::max<int64_t>(1, std::llround(std::sqrt(square)));
 }
 
-/// A uniform number in [-1, 1) of a place and an element (splitmix64).
+/// A pseudo-random uniform number in [-1, 1) for a seed (splitmix64).
 double uniform(uint64_t seed) {
   seed += 0x9e3779b97f4a7c15u;
   seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -69,7 +69,7 @@ void move(size_t count, const Rounding& rounding, uint64_t seed, Read&& read, Wr
   for (size_t i = 0; i < count; ++i)
     if (double value = read(i); std::isfinite(value)) square += value * value, ++finite;
   double size = finite > 0 ? std::sqrt(square / static_cast<double>(finite)) : 0;
-  // A sum of many terms errs by their size, whatever is left of it; else an element errs by its own size.
+  // The error of a sum of many terms is proportional to the size of the terms, also if these cancel; else to that of the element.
   double sums = roundoff_of_sums(rounding.roundoff) * std::sqrt(rounding.terms);
   bool narrow = rounding.roundoff > 0x1p-24;
   double common = rounding.terms > 1 ? size * (sums + (narrow ? rounding.roundoff : 0)) : 0;
@@ -121,7 +121,7 @@ std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vecto
   } else if (kind == OpKind::element) {
     facts.magnitude = facts.output;
   } else {
-    bool keeps = inputs[0].count() == output.count() && output.rank() > 0;  // softmax and norms: along the last axis
+    bool keeps = inputs[0].count() == output.count() && output.rank() > 0;  // softmax and norms reduce the last axis
     facts.reduction =
         keeps ? output.dims().back() : std::max<int64_t>(1, inputs[0].count() / std::max<int64_t>(1, output.count()));
     double terms = kind == OpKind::sum ? static_cast<double>(facts.reduction) : 1;

@@ -18,7 +18,7 @@ const char* to_string(Larger larger) {
 }
 
 Errors compare_errors(const Distance& mine, const Distance& theirs) {
-  // Rounding the truth to f32 once errs by about 0.4 of the roundoff.
+  // One rounding of the exact result to f32 has an error of about 0.4 of the unit roundoff.
   const double least = std::max(0.4 * 0x1p-24 * theirs.size, 1e-300);
   Errors errors;
   errors.ratio = std::max(mine.rms, least) / std::max(theirs.rms, least);
@@ -35,10 +35,10 @@ std::vector<bool> first_faults(std::span<const Judged> values) {
   std::vector<std::vector<size_t>> users(values.size());
   for (size_t place = 0; place < values.size(); ++place)
     for (size_t input : values[place].inputs) users[input].push_back(place);
-  // Of the faults that reach a value two are kept: around a cycle one may be its own.
+  // For each value up to two faults that reach it are kept, since on a cycle one may be its own.
   constexpr size_t kNone = SIZE_MAX;
   std::vector<std::array<size_t, 2>> reached(values.size(), {kNone, kNone});
-  std::vector<std::pair<size_t, size_t>> pending;  // a value, and a fault that its users are made from
+  std::vector<std::pair<size_t, size_t>> pending;  // a value, and a fault that reaches its users
   auto faulty = [&](size_t place) { return values[place].verdict == Verdict::fail; };
   for (size_t place = 0; place < values.size(); ++place)
     if (faulty(place)) pending.emplace_back(place, place);

@@ -1,4 +1,4 @@
-// What follows from distances: whether a result agrees, whose error is larger, and which operators are the first at fault.
+// Verdicts from distances: whether a result agrees, whose error is larger, and which operators are the first at fault.
 #pragma once
 
 #include <span>
@@ -16,28 +16,28 @@ enum class Verdict : uint8_t {
 };
 const char* to_string(Verdict verdict);
 
-/// Nothing is apart by more than `allowed`, nor unlike.
+/// Whether no element differs by more than `allowed`, and none is unlike.
 bool agrees(const Distance& distance, double allowed);
 
-/// Of two errors against the same truth.
+/// Which of two errors relative to the same exact result is larger.
 enum class Larger : uint8_t { alike, mine, theirs };
 const char* to_string(Larger larger);
 /// An error is larger when it is more than this times the other.
 inline constexpr double kLarger = 1.5;
 struct Errors {
   Larger larger = Larger::alike;
-  double ratio = 1;  // mine over theirs, root mean squares, neither below what rounding the truth once gives
+  double ratio = 1;  // rms of mine over that of theirs; neither counts as less than one rounding of the exact result
 };
-/// Both are distances from the truth.
+/// Both are distances from the exact result.
 Errors compare_errors(const Distance& mine, const Distance& theirs);
 
-/// A value of a graph.
+/// A judged value of a graph.
 struct Judged {
   Verdict verdict = Verdict::none;
-  std::vector<size_t> inputs;  // places of the values that it was made from
+  std::vector<size_t> inputs;  // indices of the values that it was computed from
 };
-/// The values that fail although nothing that they were made from does; where an input was not judged, what that was made
-/// from counts. The graph may have cycles: no value is its own input.
+/// Marks the values that fail although none of their inputs does; for an input that was not judged, its inputs count. The graph
+/// may have cycles; a value does not count as its own input.
 std::vector<bool> first_faults(std::span<const Judged> values);
 
 }  // namespace cairn::judge

@@ -38,7 +38,7 @@ Counters::~Counters() {
 }
 
 bool Counters::read(uint64_t counts[kCount]) const {
-  uint64_t values[kCount + 1] = {};  // how many, then each
+  uint64_t values[kCount + 1] = {};  // the number of counters, then their values
   bool read = refusal_.empty() && ::read(files_[0], values, sizeof values) == static_cast<ssize_t>(sizeof values);
   for (int i = 0; i < kCount; ++i) counts[i] = values[i + 1];
   return read;

@@ -1,4 +1,4 @@
-// The processor's counters of one thread, where the system lets them be read.
+// The processor's performance counters for one thread, if the system allows reading them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace cairn::observe {
 class Counters {
  public:
   static constexpr int kCount = 4;  // cycles, instructions, references and misses of the last-level cache
-  /// Of the calling thread.
+  /// Counts for the calling thread.
   Counters();
   ~Counters();
   Counters(const Counters&) = delete;
-  /// False, and zeros, when they cannot be read.
+  /// Returns false and zeros when they cannot be read.
   bool read(uint64_t counts[kCount]) const;
   /// Why they cannot be read; empty when they can.
   const std::string& refusal() const { return refusal_; }

@@ -19,7 +19,7 @@ Json type_json(const Type& type) {
   return {{"dtype", to_string(type.dtype)}, {"dims", std::move(dims)}};
 }
 
-/// What the step is to the processor: where the FLOPs are, other kernels, control flow, copies, and the slow engine.
+/// The class of the step: contractions (most FLOPs), other kernels, control flow, copies, or the reference engine.
 const char* class_of(const PlannedStep& step) {
   if (step.control) return "control";
   if (!step.engine) return "copy";

@@ -24,11 +24,11 @@ std::atomic<bool> dump_on{false};
 namespace {
 
 struct Session : OnInProcess<Dump> {
-  std::vector<std::shared_ptr<Dump>> outer;  // that the current one stands in for, until it is stopped
+  std::vector<std::shared_ptr<Dump>> outer;  // dumps suspended by the current one
 };
 
 Session& session() {
-  static Session* instance = new Session;  // threads may still run models when the process ends
+  static Session* instance = new Session;  // never destroyed: threads may still run models at exit
   return *instance;
 }
 
@@ -85,7 +85,7 @@ std::string stop_dump() {
   session().current = outer.empty() ? nullptr : std::move(outer.back());
   if (!outer.empty()) outer.pop_back();
   dump_on.store(session().current != nullptr, std::memory_order_relaxed);
-  ended->summary();  // what waits is written
+  ended->summary();  // writes what is still buffered
   tell_missing(*ended);
   return ended->root();
 }
@@ -138,7 +138,7 @@ bool RunDumper::is_wanted(const PlannedStep& step) const {
   return wanted_ && observe::is_wanted(step, module_, dump_->options);
 }
 
-/// Of a statistics dump.
+/// Adds the step's rows to a statistics dump.
 void RunDumper::add_rows(const Plan& plan, size_t step, void* const* buffers, bool inputs) {
   if (plan_ != &plan) plan_ = &plan, rows_ = &dump_->statistics_rows(plan, module_);
   if (!rows_->has(step, inputs)) return;
@@ -189,7 +189,7 @@ void RunDumper::step_begins(const Plan& plan, size_t step, void* const* buffers)
   Open& open = open_.emplace_back(Open{buffers, nullptr});
   const DumpOptions& options = dump_->options;
   if (!options.tensors || !wanted_) return;
-  if (options.statistics) return add_rows(plan, step, buffers, true);  // before the step may write over them
+  if (options.statistics) return add_rows(plan, step, buffers, true);  // before the step may overwrite them
   if (!is_wanted(plan.steps[step])) return;
   open.item = item_of(plan, step);
   if (options.inputs) add_inputs(*open.item, plan, step, buffers, true);
@@ -211,8 +211,8 @@ void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
   }
 }
 
-/// Makes values that are not finite of inputs that all are. An input that an output was written over cannot be asked any
-/// more; it counts as finite.
+/// Whether the step has outputs that are not finite although all its inputs are. An input that an output has overwritten can no
+/// longer be checked and counts as finite.
 bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const {
   auto bad = [&](size_t buffer) {
     auto tensor = tensor_at(plan, buffer, buffers);
@@ -226,7 +226,7 @@ bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void*
   });
 }
 
-/// "; it holds a, b, c" of what one kernel does together.
+/// "; it holds a, b, c": the operators that the kernel computes together.
 std::string RunDumper::held_by(const Item& item) {
   constexpr size_t kMost = 8;
   if (item.sources.size() < 2) return "";
@@ -250,7 +250,7 @@ void RunDumper::tell_overflow(const Plan& plan, size_t step, void* const* buffer
                             found.count, held_by(*item)));
     break;
   }
-  // The device's record: model, stream, task, type of task, three places in its program, block, status.
+  // The device's record: model, stream, task, task type, three positions in its program, block, status.
   std::array<uint64_t, 9> record = {0, 0, step, 0, 0, 0, 0, 0, 1};
   DumpFile note;
   note.op_name = "Node_OpDebug", note.time = dump_->next_time();
@@ -285,7 +285,7 @@ void RunDumper::write(const Item& item) try {
     write_arrays(item, time);
   else
     write_file(item, time);
-} catch (...) {  // a dump never stops the run it looks at
+} catch (...) {  // a dump never ends the run that it observes
   cairn::note(fmt::format("dump: {}: {}", item.origin.name, current_fault().what()));
 }
 
@@ -316,7 +316,7 @@ void RunDumper::write_file(const Item& item, uint64_t time) {
                bytes, manifest(item, item.origin, "dump", 0), [&](const FileSink& sink) { send_dump(file, 2, sink); });
 }
 
-/// The line of a file, without its braces and the file's name.
+/// The manifest line of a file, without the braces and the file's name.
 std::string RunDumper::manifest(const Item& item, const Origin& of, const char* kind, size_t index) const {
   Json line = {{"op", of.name},  {"type", of.op},           {"kind", kind},
                {"index", index}, {"sources", item.sources}, {"location", of.location},

@@ -1,5 +1,5 @@
-// Dumps: what operators read and made, written while runs go on. One dump per process, to which every run adds the files of
-// its steps, in the platform's folders and names, with a manifest that ties each file to source node and script line.
+// Dumps: operands and results of operators, written during runs. There is one dump per process, to which every run adds the files
+// of its steps, with the platform's folders and names, and a manifest that maps each file to source node and script line.
 #pragma once
 
 #include <atomic>
@@ -22,21 +22,21 @@ extern std::atomic<bool> dump_on;
 
 inline bool dumping() { return observe::dump_on.load(std::memory_order_relaxed); }
 
-/// Starts a dump into a new folder below options.path, which is returned; until it is stopped it stands in for the one that is
-/// on. Throws Error io.
+/// Starts a dump in a new folder below options.path, which is returned. A current dump is suspended until this one is stopped.
+/// Throws Error io.
 std::string start_dump(const DumpOptions& options);
-/// Ends the dump that is on, and the one before goes on; says on standard error what it could not keep. Its folder. Throws
-/// Error invalid_argument when none is on.
+/// Ends the current dump and resumes a suspended one; reports on standard error what was left out. Returns the ended dump's
+/// folder. Throws Error invalid_argument when there is no dump.
 std::string stop_dump();
-/// At the first call of the process: what the variable CAIRN_DUMP asks for, as parse_dump_options reads it, until the
-/// process ends. Throws Error.
+/// At the first call in the process, starts the dump that CAIRN_DUMP describes (see parse_dump_options), until the process ends.
+/// Throws Error.
 void start_dump_from_environment();
 
-/// One run of a model: made before it, dropped after it.
+/// Dumps one run of a model: constructed before the run, destroyed after it.
 class RunDumper final : public Observer {
  public:
-  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. `next` is told as
-  /// well, may be null.
+  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are forwarded
+  /// to `next`, which may be null.
   RunDumper(const Module& module, int64_t host_step, Observer* next = nullptr);
   ~RunDumper() override;
   RunDumper(const RunDumper&) = delete;
@@ -50,7 +50,7 @@ class RunDumper final : public Observer {
   struct Item;  // one operator, to be written
   struct Open {
     void* const* buffers;
-    std::unique_ptr<Item> item;  // null: not dumped
+    std::unique_ptr<Item> item;  // null when the operator is not dumped
   };
   std::unique_ptr<Item> item_of(const Plan& plan, size_t step) const;
   void add_inputs(Item& item, const Plan& plan, size_t step, void* const* buffers, bool copied) const;
@@ -65,14 +65,14 @@ class RunDumper final : public Observer {
   void write_file(const Item& item, uint64_t time);
   std::string manifest(const Item& item, const Origin& of, const char* kind, size_t index) const;
 
-  std::shared_ptr<observe::Dump> dump_;  // null: it ended in between
+  std::shared_ptr<observe::Dump> dump_;  // null when it ended meanwhile
   const Module& module_;
   Observer* next_;
   const std::string* model_folder_ = nullptr;
   int64_t step_ = 0;
   bool wanted_ = false;
   std::vector<Open> open_;
-  const Plan* plan_ = nullptr;  // that rows_ are of
+  const Plan* plan_ = nullptr;  // the plan of rows_
   const observe::StatisticsRows* rows_ = nullptr;
   std::vector<observe::StatisticsRow> statistics_;  // of this run
 };

@@ -43,7 +43,8 @@ uint64_t microseconds() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
-/// Under another name first: what bears its own name is whole, unless the machine itself stops. Not synced, for speed.
+/// Writes under another name and renames, so that a file with its own name is complete (unless the machine fails: it is not
+/// synced, for speed).
 void write_whole(const fs::path& path, const std::function<void(const FileSink& sink)>& content) {
   PartFile file(path.string(), false);
   content([&](std::string_view bytes) { file.write(bytes); });
@@ -132,7 +133,7 @@ bool Dump::admit(size_t bytes) {
   bool over = options.budget > 0 && bytes_ + bytes > options.budget;
   if (over && dropped_ == 0)
     cairn::note(fmt::format("dump: the budget of {} MB is spent; nothing more is kept", options.budget >> 20));
-  if (over || refused_ || dropped_ > 0) {  // after a first gap only whole steps could be told from parts of one
+  if (over || refused_ || dropped_ > 0) {  // after a first gap nothing more is written: later steps could be incomplete
     ++dropped_;
     return false;
   }
@@ -187,7 +188,7 @@ void Dump::add_rows(const std::string& folder, std::vector<StatisticsRow> rows) 
     batches_.push_back({&folder, std::move(rows)});
     try {
       if (!writer_.joinable()) writer_ = std::thread([this] { write_loop(); });
-    } catch (const std::system_error&) {  // no thread is to be had: this one writes
+    } catch (const std::system_error&) {  // no thread could be started: this one writes
       many = true;
     }
   }
@@ -251,7 +252,7 @@ void Dump::write_rows() {
     if (spare_.size() < kMostSpare) spare_.push_back(std::move(batch.rows));
 }
 
-/// Written when many lines wait, twice a second, and at the end.
+/// Buffers lines; they are written when there are many, twice a second, and at the end.
 void Dump::append(const std::string& path, const std::string& lines) {
   if (lines.empty()) return;
   std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// The folder of a dump: where the files of a step go, how one is written so that a crash leaves only whole ones, the budget.
+// The folder of a dump: paths of a step's files, writing them so that a crash leaves only complete ones, and the budget.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,35 +32,35 @@ class Dump {
 
     std::string folder() const { return fmt::format("{}/{}", *model, step); }
   };
-  /// Of a run of the model that is part of the host's step; runs of one host step share a place.
+  /// The place for a run of the model in the host's step; all runs of one host step share a place.
   Place place(const std::string& model, int64_t host_step);
-  /// Made at the plan's first run.
+  /// The prepared rows of a plan; made at its first run.
   const StatisticsRows& statistics_rows(const Plan& plan, const Module& module);
   const std::vector<StepNames>& names(const Plan& plan, const Module& module);
   std::string exception_folder() const;
-  /// The plan runs: which of the operators asked for it holds.
+  /// Called when a plan runs: records which of the requested operators it contains.
   void see(const Plan& plan, const Module& module);
-  /// What was asked for and did not run.
+  /// The requested layers that have not run.
   std::vector<std::string> layers_not_seen();
 
-  /// Writes `folder`/`name` as a whole and adds `manifest` (JSON without its braces) behind its name to the folder's
-  /// manifest. False when the budget is spent or the disk refuses, which is said once.
+  /// Writes `folder`/`name` atomically and adds its name with `manifest` (JSON without braces) to the folder's manifest. Returns
+  /// false when the budget is used up or the disk fails, which is reported once.
   bool write(const std::string& folder, const std::string& name, size_t bytes, const std::string& manifest,
              const std::function<void(const FileSink& sink)>& content);
-  /// At the end of the statistics in `folder`, which must be a model's; written by a thread of the dump, or by this one when
-  /// too many wait.
+  /// Appends rows to the statistics in `folder`, the folder of a model; a thread of the dump writes them, or this one if too many
+  /// are waiting.
   void add_rows(const std::string& folder, std::vector<StatisticsRow> rows);
-  /// None, in memory that earlier rows had.
+  /// An empty list that reuses the memory of earlier rows.
   std::vector<StatisticsRow> take_rows();
-  /// Around a fork, see OnInProcess.
+  /// Called before and after a fork, see OnInProcess.
   void hold();
   void release();
-  /// Microseconds since 1970, each value once.
+  /// Microseconds since 1970; every call returns another value.
   uint64_t next_time();
 
   const DumpOptions options;
   const std::string& root() const { return root_; }
-  /// "12 files (3 MB) in FOLDER", and what was left out.
+  /// "12 files (3 MB) in FOLDER", and a remark on what was left out.
   std::string summary();
 
  private:
@@ -82,25 +82,25 @@ class Dump {
   std::unordered_map<std::string, Model*> known_as_;                    // by the model's name
   std::unordered_map<uint32_t, std::unique_ptr<StatisticsRows>> rows_;  // by the plan's serial
   std::unordered_map<uint32_t, std::vector<StepNames>> names_;          // by the plan's serial
-  std::map<std::string, std::string> waiting_;                          // lines, by file
+  std::map<std::string, std::string> waiting_;                          // buffered lines, by file
   std::atomic<uint64_t> time_{0};
   uint64_t bytes_ = 0, flushed_ = 0;
   size_t files_ = 0, dropped_ = 0;
   bool refused_ = false;
-  std::unordered_set<uint32_t> seen_plans_;      // by serial, while layers are asked for
+  std::unordered_set<uint32_t> seen_plans_;      // by serial; only if layers were requested
   std::unordered_set<std::string> seen_layers_;  // operators of those plans
 
   struct Batch {
     const std::string* folder;
     std::vector<StatisticsRow> rows;
   };
-  std::mutex batches_mutex_, write_mutex_;  // the second is held while batches are written, which keeps their order
+  std::mutex batches_mutex_, write_mutex_;  // the second is held while batches are written, to keep their order
   std::condition_variable wake_;
   std::vector<Batch> batches_;
-  std::vector<std::vector<StatisticsRow>> spare_;  // empty
+  std::vector<std::vector<StatisticsRow>> spare_;  // empty lists for reuse
   size_t rows_waiting_ = 0;
   bool closing_ = false;
-  std::thread writer_;  // once there are rows
+  std::thread writer_;  // started with the first rows
 };
 
 }  // namespace cairn::observe

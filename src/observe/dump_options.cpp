@@ -30,7 +30,7 @@ bool whole_number(std::string_view text, int64_t& number) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-/// The platform's two sentences are what users search for.
+/// Uses the platform's wording for its two error messages, which users search for.
 std::vector<std::pair<int64_t, int64_t>> parse_steps(const std::string& text) {
   std::vector<std::pair<int64_t, int64_t>> steps;
   std::vector<std::string> parts = split_list(text, '|');
@@ -61,7 +61,7 @@ uint64_t parse_budget(const std::string& text) {
   return static_cast<uint64_t>(megabytes) << 20;
 }
 
-/// "1", true and 1 are true alike.
+/// Reads a flag: "1", true and 1 are all true.
 bool flag(const std::string& key, const nlohmann::json& value) {
   if (value.is_boolean()) return value.get<bool>();
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();

@@ -1,4 +1,4 @@
-// What a dump is asked for, by the platform's names of its options.
+// The options of a dump, by the platform's names.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ struct DumpOptions {
   std::string path;
   bool tensors = false;     // enable_dump
   bool overflow = false;    // enable_dump_debug: watch for values that are not finite
-  bool exceptions = false;  // enable_exception_dump: keep what a failing operator read
+  bool exceptions = false;  // enable_exception_dump: write the inputs of a failing operator
   bool inputs = false, outputs = true;
   bool statistics = false;                         // instead of the tensors
   bool npy = false;                                // NumPy's files instead of DumpData
   std::vector<std::pair<int64_t, int64_t>> steps;  // first and last; empty: every step
   std::vector<std::string> layers;                 // source operators; empty: all
   uint64_t budget = 0;                             // bytes on disk; 0: no limit
-  std::vector<std::string> notes;                  // what was asked for and changes nothing here
+  std::vector<std::string> notes;                  // on options without effect here
 
   bool wants_step(int64_t step) const;
 };

@@ -22,11 +22,11 @@ constexpr size_t kLongestLine = 1 << 16;
 
 void say(int client, const std::string& line) {
   std::string text = line + "\n";
-  // A client that is gone is noticed where it is read from.
+  // Errors are ignored: a closed connection is noticed when reading.
   static_cast<void>(::send(client, text.data(), text.size(), MSG_NOSIGNAL));
 }
 
-/// One client's wishes, from its first line to its last.
+/// The connection to one client.
 class Client {
  public:
   explicit Client(int socket) : socket_(socket) { say(socket_, "ok"); }
@@ -41,7 +41,7 @@ class Client {
   Client(const Client&) = delete;
 
   int socket() const { return socket_; }
-  /// Takes what has come; false when the client is done.
+  /// Reads and handles available input; false when the client has finished.
   bool read() {
     char bytes[4096];
     const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
@@ -82,7 +82,7 @@ bool is_ours(int client) {
   return ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == ::geteuid();
 }
 
-/// Further clients are sent away meanwhile.
+/// Serves one client; refuses others meanwhile.
 void serve(int listener, int first) {
   Client client(first);
   while (true) {
@@ -108,7 +108,7 @@ void listen_loop(int listener) {
   }
 }
 
-std::string* path_in_use = nullptr;  // of this process alone
+std::string* path_in_use = nullptr;  // of this process's socket
 pid_t listening = 0;
 
 void remove_socket() {
@@ -130,7 +130,7 @@ void listen_for_clients() {
   if (path.size() >= sizeof address.sun_path) fail(ErrorKind::io, path, "is too long for the name of a socket");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ::unlink(path.c_str());  // of a process that had this number before
+  ::unlink(path.c_str());  // left by a former process with the same id
   if (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), 0600) != 0 || ::listen(listener, 4) != 0) {
     const int error = errno;

@@ -1,4 +1,4 @@
-// PROFILING_MODE=dynamic: a process that is asked from outside when to record, by `msprof --dynamic=on --pid=N`.
+// PROFILING_MODE=dynamic: recordings of a running process are started and stopped by `msprof --dynamic=on --pid=N`.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace cairn {
 
-/// Where the process listens: ~/dynamic_profiling_socket_<pid>. Throws Error not_found when there is no home folder.
+/// The path of the process's socket: ~/dynamic_profiling_socket_<pid>. Throws Error not_found when there is no home folder.
 std::string dynamic_socket(int64_t pid);
-/// Listens until the process ends, for one client of the same user at a time, who is greeted by "ok". Lines "start OPTIONS" (as PROFILING_OPTIONS),
-/// "stop" and "quit"; each is answered by "ok", behind a stop with the recording's folder, or "error: SENTENCE". What a
-/// client has started ends when it goes. Throws Error io.
+/// Listens until the process ends, for one client of the same user at a time, which is greeted with "ok". The client sends lines
+/// "start OPTIONS" (as PROFILING_OPTIONS), "stop" and "quit". Each is answered by "ok" (after a stop followed by the recording's
+/// folder) or "error: SENTENCE". A recording ends when the client that started it disconnects. Throws Error io.
 void listen_for_clients();
 
 }  // namespace cairn

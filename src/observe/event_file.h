@@ -1,5 +1,5 @@
-// The file that a recording is written to while the program runs: chunks with a checksum each, so that after a crash
-// everything up to the last whole chunk can be read. Records are packed: writing bytes is what costs a recording most.
+// The file that a recording is written to while the program runs: chunks with checksums, so that after a crash everything up to
+// the last complete chunk can be read. Records are packed, because writing bytes is the main cost of a recording.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,36 +12,37 @@ namespace cairn {
 
 inline constexpr char kEventMagic[8] = {'C', 'A', 'I', 'R', 'N', 'E', 'V', 'T'};
 inline constexpr uint32_t kEventVersion = 2;
-/// Where it lies in a PROF_* folder.
+/// The path of the file in a PROF_* folder.
 inline constexpr const char* kEventPath = "host/data/cairn.events";
 
-/// Under a limit records lie in parts beside it, of which only the last are kept; each opens with the header as well.
+/// With a storage limit, records are written to part files beside it, of which only the last ones are kept; each part starts with
+/// the header as well.
 inline std::string event_part(const std::string& folder, uint64_t number) {
   return fmt::format("{}/{}.{:09}", folder, kEventPath, number);
 }
 
-/// The file opens with it; numbers are little-endian.
+/// The header of the file; numbers are little-endian.
 struct EventHeader {
   char magic[8];
   uint32_t version;
   uint32_t reserved;
 };
 
-/// session: JSON, once, first. plan: JSON, before the first record of the plan. records: packed Records. end: JSON, when
-/// the recording was stopped in order. range: JSON, the name of a user's range, before its first record; they count from 0.
+/// session: JSON, once, at the start. plan: JSON, before the first record of the plan. records: packed Records. end: JSON, if the
+/// recording was stopped regularly. range: JSON, the name of a user's range, before its first record; names are numbered from 0.
 enum class ChunkKind : uint32_t { session = 1, plan = 2, records = 3, end = 4, range = 5 };
 
 struct ChunkHeader {
   uint32_t kind;
-  uint32_t bytes;  // that follow
-  uint32_t crc;    // crc32c of them
-  uint32_t count;  // of records
+  uint32_t bytes;  // size of the content that follows
+  uint32_t crc;    // crc32c of the content
+  uint32_t count;  // number of records
 };
 
-/// run: one run of a model, `plan` its first plan. host_step: the host's step id of a run, in begin_ns. op: step `step`
-/// of plan `plan`. cycles: of the op before it, cycles in begin_ns and instructions in end_ns. cache: the same with
-/// references and misses of the last-level cache. range: a range of the user's, `step` its name. range_begin: its begin, for
-/// a range that no record ends.
+/// run: one run of a model; `plan` is its first plan. host_step: the host's step id of a run, in begin_ns. op: step `step` of plan
+/// `plan`. cycles: for the op record before it, cycles in begin_ns and instructions in end_ns. cache: the same with references
+/// and misses of the last-level cache. range: a range of the user; `step` is the number of its name. range_begin: the begin of a
+/// range whose end was not recorded.
 enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5, range = 6, range_begin = 7 };
 
 struct Record {
@@ -56,8 +57,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32);
 
-/// Packs the records of one chunk, each as what differs from the one before it: a byte of kind and flags, then numbers of
-/// seven bits a byte, the lowest first, the top bit set where more follow; differences have their sign in the lowest bit.
+/// Packs the records of one chunk, each relative to the one before it: a byte of kind and flags, then numbers in groups of seven
+/// bits, lowest first, with the top bit set when more follow (LEB128); differences have their sign in the lowest bit.
 class RecordPacker {
  public:
   void add(const Record& record) {
@@ -80,7 +81,7 @@ class RecordPacker {
 
   static constexpr size_t kLeastBytes = 3;
   static constexpr uint8_t kKinds = 7, kSame = 8, kNextStep = 16, kSameStep = 32;
-  static int64_t difference(int64_t a, int64_t b) {  // of any two, without overflow
+  static int64_t difference(int64_t a, int64_t b) {  // wraps instead of overflowing
     return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
   }
 
@@ -98,12 +99,12 @@ class RecordPacker {
   Record last_{};
 };
 
-/// Takes packed records one by one.
+/// Unpacks records one by one.
 class RecordUnpacker {
  public:
   explicit RecordUnpacker(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
   bool done() const { return at_ == end_; }
-  /// Null: what follows is no record.
+  /// The next record; null when the remaining bytes are not a record.
   const Record* next() {
     const auto flags = static_cast<uint8_t>(*at_++);
     last_.kind = static_cast<RecordKind>(flags & RecordPacker::kKinds);

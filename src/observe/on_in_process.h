@@ -1,4 +1,4 @@
-// What is on in this process, a recording or a dump, and what becomes of it where the process forks.
+// The active recording or dump of this process, and its handling when the process forks.
 #pragma once
 
 #include <memory>
@@ -7,13 +7,13 @@
 
 namespace cairn::observe {
 
-/// Thing::hold() and release() stand around a fork: nothing of it is being changed meanwhile. The new process has no thread
-/// of it that writes, and what waits there is the parent's to write: it is never used or ended in the new process.
+/// Thing::hold() and release() are called before and after a fork, so that it is consistent at the fork. The child has no writer
+/// thread, and buffered data is written by the parent: the child never uses or ends an inherited Thing.
 template <class Thing>
 struct OnInProcess {
   std::mutex mutex;
-  std::shared_ptr<Thing> current;                 // null: none is on
-  std::vector<std::shared_ptr<Thing>> inherited;  // of processes that forked this one, and still theirs
+  std::shared_ptr<Thing> current;                 // null when none is active
+  std::vector<std::shared_ptr<Thing>> inherited;  // owned by ancestor processes
 
   void before_fork() {
     mutex.lock();
@@ -23,7 +23,7 @@ struct OnInProcess {
     if (current) current->release();
     mutex.unlock();
   }
-  /// Whether one was on.
+  /// Returns whether one was active.
   bool after_fork_in_child() {
     after_fork();
     if (!current) return false;

@@ -16,13 +16,13 @@ enum class Status : uint8_t { acts, noted, refused };
 struct Key {
   std::string_view name;
   Status status;
-  std::string_view note;  // why it changes nothing, or why it is refused
+  std::string_view note;  // why it has no effect, or why it is refused
 };
 
 constexpr std::string_view kDevice = "there is no device with such units here";
 constexpr std::string_view kHost = "sampling of the host is not there";
 
-// The keys of PROFILING_OPTIONS and what becomes of each; "level" is ours.
+// The keys of PROFILING_OPTIONS and how each is handled; "level" is our own.
 constexpr Key kKeys[] = {
     {"level", Status::acts, ""},
     {"output", Status::acts, ""},
@@ -81,7 +81,7 @@ uint64_t storage_limit(const std::string& text) {
   return megabytes << 20;
 }
 
-/// Custom: one to eight numbers of registers, "0x49,0x8".
+/// Whether the text is a custom setting: one to eight register numbers, "0x49,0x8".
 bool is_custom(std::string_view text) {
   if (!text.starts_with("Custom:")) return false;
   std::vector<std::string> numbers = split_list(std::string(text.substr(7)), ',');
@@ -104,7 +104,7 @@ ProfileLevel level_of(const nlohmann::json& options) {
   };
   bool told = options.contains("task_trace") || options.contains("task_time");
   bool tasks = told ? wanted("task_trace") || wanted("task_time") : !options.contains("training_trace");
-  // The backward part can only be told from single steps.
+  // The backward part can only be determined from single steps.
   if (!tasks && !options.contains("training_trace")) return ProfileLevel::marks;
   return metrics.empty() || !tasks ? ProfileLevel::ops : ProfileLevel::counters;
 }

@@ -1,4 +1,4 @@
-// What a recording is asked for, by our own names or by the platform's PROFILING_OPTIONS.
+// The options of a recording, by our own names or those of the platform's PROFILING_OPTIONS.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-/// marks: runs only. ops: every step. counters: with the processor's counters, where they may be read.
+/// marks: runs only. ops: every step. counters: every step with the processor's counters, if these can be read.
 enum class ProfileLevel : uint8_t { marks, ops, counters };
 const char* to_string(ProfileLevel level);
 /// "marks", "ops", "counters", or the platform's L0, L1, L2. Throws Error invalid_argument.
@@ -18,8 +18,8 @@ struct ProfileOptions {
   ProfileLevel level = ProfileLevel::ops;
   std::string output = ".";
   uint64_t storage_limit = 0;      // bytes; 0: none
-  std::string fp_point, bp_point;  // source nodes that begin the forward and end the backward part; empty: found
-  std::vector<std::string> notes;  // options that were taken and change nothing here
+  std::string fp_point, bp_point;  // source nodes that begin the forward and end the backward part; empty: detected
+  std::vector<std::string> notes;  // on options without effect here
 };
 
 /// JSON with the keys of PROFILING_OPTIONS, and "level". Throws Error invalid_argument for what the platform refuses.

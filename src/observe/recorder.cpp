@@ -24,14 +24,14 @@ struct Session : OnInProcess<Recording> {
 };
 
 Session& session() {
-  static Session* instance = new Session;  // threads may still run models when the process ends
+  static Session* instance = new Session;  // never destroyed: threads may still run models at exit
   return *instance;
 }
 
-/// Changes whenever a recording starts or ends.
+/// Incremented whenever a recording starts or ends.
 std::atomic<uint64_t> changes{0};
 
-/// The lane of this thread in the recording that it saw last.
+/// This thread's lane in the recording that it used last.
 struct LaneOfThread {
   std::shared_ptr<Recording> recording;
   Lane* lane = nullptr;
@@ -57,7 +57,7 @@ struct LaneOfThread {
   }
 };
 
-/// Null: no recording is on. While a run of the thread uses its lane it keeps that one.
+/// The thread's lane in the current recording, or null. While a run of the thread uses a lane, the thread keeps it.
 Lane* lane_of_thread() {
   thread_local LaneOfThread mine;
   uint64_t now = changes.load(std::memory_order_acquire);
@@ -187,7 +187,7 @@ void RunRecorder::step_begins(const Plan& plan, size_t step, void* const* buffer
 }
 
 void RunRecorder::step_ends(const Plan& plan, size_t step, void* const* buffers) {
-  if (lane_ && lane_->open.size() > open_) {  // else it began before the level was raised
+  if (lane_ && lane_->open.size() > open_) {  // else the step began before the level was raised
     int64_t end = ticks();
     const Lane::Open& open = lane_->open.back();
     uint32_t serial = plan.contexts->serial();

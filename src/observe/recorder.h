@@ -1,5 +1,5 @@
-// Records what runs and when: one recording per process, to which every run adds fixed records. Costs one load while no
-// recording is on; allocates nothing per step while one is.
+// Records what runs and when: one recording per process, to which every run adds records of fixed size. Costs one load when there
+// is no recording; does not allocate per step when there is one.
 #pragma once
 
 #include <atomic>
@@ -21,27 +21,28 @@ extern std::atomic<bool> recording_on;
 
 inline bool profiling() { return observe::recording_on.load(std::memory_order_relaxed); }
 
-/// Starts a recording in a new folder PROF_* below options.output, or joins the one that is on: starts nest, the finer
-/// level holds. Throws Error io.
+/// Starts a recording in a new folder PROF_* below options.output, or joins the current one: starts nest, and the finest level
+/// applies. Throws Error io.
 void start_profile(const ProfileOptions& options);
-/// Undoes one start; the last one writes the rest and closes the file. The recording's folder. Throws Error
-/// invalid_argument when no recording is on, io when records could not be written.
+/// Ends one start; the last stop writes buffered records and closes the file. Returns the recording's folder. Throws Error
+/// invalid_argument when there is no recording, io when records could not be written.
 std::string stop_profile();
-/// At the first call of the process: what PROFILING_MODE and PROFILING_OPTIONS ask for, until the process ends. Throws
-/// Error invalid_argument.
+/// At the first call in the process, starts the recording that PROFILING_MODE and PROFILING_OPTIONS request, until the process
+/// ends. Throws Error invalid_argument.
 void start_profile_from_environment();
 
-/// A range of the user's own on this thread, "epoch 3", at every level; ranges nest. Nothing while no recording is on.
+/// Begins a named range of the user ("epoch 3") on this thread, recorded at every level; ranges nest. Does nothing without a
+/// recording.
 void begin_range(const std::string& name);
-/// Ends the one that this thread began last. What began before the recording is not recorded; what outlasts it, or its
-/// thread, ends with it.
+/// Ends the range that this thread began last. A range that began before the recording is not recorded; one that outlasts the
+/// recording or its thread ends with it.
 void end_range();
 
-/// One run of a model on this thread: made before it, dropped after it.
+/// Records one run of a model on this thread: constructed before the run, destroyed after it.
 class RunRecorder final : public Observer {
  public:
-  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. `next` is told
-  /// as well, may be null.
+  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are forwarded
+  /// to `next`, which may be null.
   RunRecorder(const Module& module, int64_t host_step, Observer* next = nullptr);
   ~RunRecorder() override;
   RunRecorder(const RunRecorder&) = delete;
@@ -55,7 +56,7 @@ class RunRecorder final : public Observer {
   }
 
  private:
-  observe::Lane* lane_;  // of this thread, which keeps the recording as well; null: it ended in between
+  observe::Lane* lane_;  // of this thread, which keeps the recording alive; null when it ended meanwhile
   const Module& module_;
   Observer* next_;
   int64_t host_step_, begin_ = 0;  // ticks

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr auto kFlushEvery = std::chrono::milliseconds(200);
-constexpr uint64_t kParts = 8;  // of a recording with a limit
+constexpr uint64_t kParts = 8;  // part files of a recording with a storage limit
 constexpr size_t kBuffer = 1 << 17;
 
 int64_t clock_ns(clockid_t clock) {
@@ -35,7 +35,7 @@ int64_t clock_ns(clockid_t clock) {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-/// PROF_000001_20240131120000123_ABCDEFGH: which of the process, when, and what makes it unlike others.
+/// PROF_000001_20240131120000123_ABCDEFGH: number in the process, time, and random letters that make it unique.
 std::string folder_name() {
   static std::atomic<int> count{0};
   int64_t now = clock_ns(CLOCK_REALTIME);
@@ -66,7 +66,7 @@ std::string command_line() {
   return text.substr(0, 4096);
 }
 
-/// What one recorded step costs: two looks at the clock and a record.
+/// The cost of one recorded step: two readings of the clock and a record.
 double cost_of_step() {
   constexpr int kTimes = 2000;
   auto chunk = std::make_unique<Chunk>();
@@ -79,20 +79,20 @@ double cost_of_step() {
   return static_cast<double>(now_ns() - begin) / kTimes;
 }
 
-/// Whether begin and end are times.
+/// Whether begin and end of the record are times.
 bool is_timed(RecordKind kind) {
   return kind == RecordKind::run || kind == RecordKind::op || kind == RecordKind::range ||
          kind == RecordKind::range_begin;
 }
 
-/// A new file of events with its header; null: errno says why.
+/// Creates an event file with its header; null on failure, with the reason in errno.
 FILE* open_events(const std::string& path) {
   FILE* file = std::fopen(path.c_str(), "wbe");
   if (!file) return nullptr;
   std::setvbuf(file, nullptr, _IOFBF, kBuffer);
   EventHeader header{{}, kEventVersion, 0};
   std::memcpy(header.magic, kEventMagic, sizeof header.magic);
-  std::fwrite(&header, sizeof header, 1, file);  // into the buffer
+  std::fwrite(&header, sizeof header, 1, file);  // only buffered, so it cannot fail
   return file;
 }
 
@@ -176,11 +176,11 @@ Lane* Recording::take_lane() {
     if (!idle_.empty()) {
       Lane* lane = idle_.back();
       idle_.pop_back();
-      lane->counters.reset();  // they were another thread's
+      lane->counters.reset();  // they counted for another thread
       return lane;
     }
   }
-  // The number of threads that record at one time is far below the range of a lane's number.
+  // The number of threads that record at the same time is far below the range of lane numbers.
   uint16_t number;
   {
     std::lock_guard lock(mutex_);
@@ -202,7 +202,7 @@ void Recording::describe(const Plan& plan, const Module& module, uint32_t serial
     std::lock_guard lock(mutex_);
     if (!described_.insert(serial).second) return;
     auto& known = models_[&module];
-    if (known.second == 0 || known.first != module.name) {  // a later module may lie where another one was
+    if (known.second == 0 || known.first != module.name) {  // another module may have been at this address before
       known = {module.name, ++last_model_};
     }
     model = known.second;
@@ -265,11 +265,11 @@ void Recording::flush() {
   {
     std::lock_guard lock(mutex_);
     full.swap(full_);
-    chunks = full;  // in the order of time, in which a limit gives them up
+    chunks = full;  // in chronological order, in which a storage limit drops them
     for (auto& chunk : chunks_)
       if (std::find(full.begin(), full.end(), chunk.get()) == full.end()) chunks.push_back(chunk.get());
   }
-  // What is filled is looked at before the descriptions are: a record's plan is described before the record is made.
+  // The filled sizes are read before the descriptions: a record's plan is described before the record is made.
   std::vector<uint32_t> filled;
   for (Chunk* chunk : chunks) filled.push_back(chunk->filled.load(std::memory_order_acquire));
   clock_.look();
@@ -292,7 +292,7 @@ void Recording::flush() {
   }
 }
 
-/// Ticks become nanoseconds.
+/// Writes records, converting ticks to nanoseconds.
 void Recording::put_records(const Record* records, size_t count) {
   packer_.clear();
   for (size_t i = 0; i < count; ++i) {
@@ -310,7 +310,7 @@ void Recording::put_records(const Record* records, size_t count) {
   parts_.back().records += count;
 }
 
-/// One part more than fits is never there: the oldest goes before a new one begins.
+/// Begins a new part file; the oldest one is removed first, so that the limit is never exceeded.
 void Recording::next_part() {
   if (part_ && std::fclose(part_) != 0) error_ = errno;
   while (parts_.size() >= kParts) {

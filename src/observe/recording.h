@@ -1,4 +1,4 @@
-// The recording that is on: lanes, one per thread, that records are put into, and the thread that writes them out.
+// The current recording: lanes, one per thread, that collect records, and the thread that writes them.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,19 @@
 
 namespace cairn::observe {
 
-constexpr uint32_t kRunsTogether = 1024;  // a lane takes so many numbers of runs at once
+constexpr uint32_t kRunsTogether = 1024;  // run numbers that a lane reserves at once
 
-/// Records of one thread, times in ticks; that thread fills, the writer's thread empties.
+/// Records of one thread, with times in ticks; filled by that thread, emptied by the writer thread.
 struct Chunk {
   static constexpr uint32_t kRecords = 4096;
   std::atomic<uint32_t> filled{0};
-  uint32_t written = 0;  // the writer's
+  uint32_t written = 0;  // used by the writer thread only
   Record records[kRecords];
 };
 
 class Recording;
 
-/// What one thread puts its records into.
+/// Collects the records of one thread.
 class Lane {
  public:
   Lane(Recording& recording, uint16_t thread);
@@ -50,7 +50,7 @@ class Lane {
   }
 
   Recording& recording() const { return recording_; }
-  /// A number that no other run of the recording has.
+  /// A run number that is unique in the recording.
   inline uint32_t next_run();
   void begin_range(const std::string& name);
   void end_range();  // the last of `ranges`
@@ -65,10 +65,10 @@ class Lane {
   };
   const uint16_t thread;
   std::vector<Open> open;              // steps that have begun
-  std::vector<OpenRange> ranges;       // of the user's, that have begun
-  std::unordered_set<uint32_t> plans;  // that this thread knows to be described
-  uint32_t last_plan = 0;              // of them
-  int runs = 0;                        // that use it now
+  std::vector<OpenRange> ranges;       // the user's ranges that have begun
+  std::unordered_set<uint32_t> plans;  // plans that this thread knows to be described
+  uint32_t last_plan = 0;              // the one used last
+  int runs = 0;                        // number of runs that use the lane now
   std::unique_ptr<Counters> counters;  // at the level counters
 
  private:
@@ -76,7 +76,7 @@ class Lane {
   void change_chunk();
   Recording& recording_;
   Chunk* chunk_;
-  uint32_t run_ = 0;  // the next one; a multiple of kRunsTogether: there is none left
+  uint32_t run_ = 0;  // the next number; a multiple of kRunsTogether: none is left
 };
 
 class Recording {
@@ -84,19 +84,19 @@ class Recording {
   /// Makes the folder and the file. Throws Error io.
   explicit Recording(const ProfileOptions& options);
   ~Recording();
-  /// Writes what is left and ends the file; throws Error io when something could not be written.
+  /// Writes buffered records and ends the file; throws Error io when something could not be written.
   void close();
-  /// Around a fork, see OnInProcess.
+  /// Called before and after a fork, see OnInProcess.
   void hold();
   void release();
 
-  /// A lane that no running thread has; give it back when the thread ends.
+  /// A lane that no running thread uses; return it when the thread ends.
   Lane* take_lane();
   void give_lane(Lane* lane);
   void describe(const Plan& plan, const Module& module, uint32_t serial);
-  /// What ranges of this name have as their `step`.
+  /// The number of the range name, which is the `step` of its records.
   uint32_t name_range(const std::string& name);
-  /// The first of kRunsTogether numbers that nothing else has.
+  /// Reserves kRunsTogether run numbers; returns the first.
   uint32_t take_runs() { return runs_.fetch_add(kRunsTogether, std::memory_order_relaxed); }
   ProfileLevel level() const { return level_.load(std::memory_order_relaxed); }
   void raise(ProfileLevel level);
@@ -116,21 +116,22 @@ class Recording {
   std::atomic<uint32_t> runs_{0};
   const uint64_t limit_;
 
-  std::mutex writing_;  // held while the files change; taken before the other
+  std::mutex writing_;  // held while the files change; locked before the other mutex
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::vector<Chunk*> full_, free_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Lane*> idle_;  // of threads that ended
+  std::vector<Lane*> idle_;  // lanes of threads that ended
   std::vector<std::pair<ChunkKind, std::string>> descriptions_;
   std::unordered_map<std::string, uint32_t> range_names_;
   std::unordered_set<uint32_t> described_;
   std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
   uint32_t last_model_ = 0;
 
-  // The writer's, like the rest. Under a limit records go to files of their own, of which the oldest is given up.
+  // Used by the writer only, like the members below. With a storage limit, records go to part files, of which the oldest is
+  // dropped.
   struct Part {
     std::string path;
     uint64_t bytes = 0, records = 0;

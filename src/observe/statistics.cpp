@@ -20,10 +20,10 @@ constexpr size_t kParts = 2, kPart = kLanes / kParts;  // in doubles
 using Part = float __attribute__((vector_size(kPart * sizeof(float))));
 using Doubles = double __attribute__((vector_size(kPart * sizeof(double))));
 
-/// Of a whole number of lanes.
+/// Statistics of a block with a whole number of lanes.
 struct Block {
   float least, most;
-  double sum, square;  // the square is finite when all elements are; else the rest says nothing
+  double sum, square;  // the square is finite if all elements are; else the other members are meaningless
   size_t zero;
 };
 
@@ -46,7 +46,7 @@ CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
   }
   Block block{least[0], most[0], 0, 0, 0};
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    block.least = least[lane] < block.least ? least[lane] : block.least;  // no calls: they would not be of this set
+    block.least = least[lane] < block.least ? least[lane] : block.least;  // calls would use another instruction set
     block.most = most[lane] > block.most ? most[lane] : block.most;
     block.sum += sums[lane / kPart][lane % kPart], block.square += squares[lane / kPart][lane % kPart];
     block.zero += static_cast<size_t>(-zero[lane]);
@@ -108,7 +108,7 @@ void add_floats(Statistics& out, const float* x, size_t count) {
   for (size_t i = whole; i < count; ++i) add_number(out, x[i]);
 }
 
-/// Elements as floats, block by block; those that are no floats yet are converted.
+/// Processes the elements as floats, block by block, converting other types.
 template <class Convert>
 void each_block(size_t count, Statistics& out, Convert&& convert) {
   for (size_t at = 0; at < count; at += kBlock) {

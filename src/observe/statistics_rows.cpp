@@ -27,7 +27,7 @@ std::string type_text(DType dtype, const std::vector<int64_t>& dims) {
                      fmt::join(dims, ","));
 }
 
-/// How many f32 lie in the buffer wherever the plan runs; 0: that is not known, or it is something else.
+/// The number of f32 elements in the buffer, if the plan determines it; else (or for other types) 0.
 size_t floats_in(const Buffer& buffer) {
   bool known = buffer.value && buffer.value->type.is_tensor() && buffer.value->type.is_static();
   if (!known || buffer.kind == Buffer::Kind::constant || is_host_object(buffer.value->type) || !buffer.space->is_host())
@@ -39,7 +39,7 @@ size_t floats_in(const Buffer& buffer) {
   return count;
 }
 
-/// A number of a tensor of floats of at most 32 bits needs no more digits than these have.
+/// Appends a number and a comma; for tensors of floats of at most 32 bits with fewer digits.
 char* put_number(char* out, double value, bool narrow) {
   *out++ = ',';
   return narrow ? fmt::format_to(out, FMT_COMPILE("{}"), static_cast<float>(value))

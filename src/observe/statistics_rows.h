@@ -1,5 +1,5 @@
-// Rows of a statistics dump: what a row says of a step besides numbers is made once a plan, and its text later, so that a
-// run pays little more than the look at the values.
+// Rows of a statistics dump. The constant part of a row is made once per plan and its text is formatted later, so that a run does
+// little more than compute the statistics.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ inline constexpr const char* kStatisticsHead =
     "Step,Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
     "L2Norm Value,Count,NaN Count,Negative Inf Count,Positive Inf Count,Zero Count\n";
 
-/// Whether the options ask for the step: an operator, of the layers that are named if some are.
+/// Whether the options select the step: an operator, and one of the requested layers if there are any.
 bool is_wanted(const PlannedStep& step, const Module& module, const DumpOptions& options);
 
 struct StatisticsRow;
@@ -25,7 +25,7 @@ struct StatisticsRow;
 class StatisticsRows {
  public:
   StatisticsRows(const Plan& plan, const Module& module, const DumpOptions& options);
-  /// Adds a row for each value of step `step` that is looked at before (inputs) or after it.
+  /// Adds a row for each value of step `step` that is dumped before it (`inputs`) or after it.
   void add(std::vector<StatisticsRow>& rows, size_t step, bool inputs, const Plan& plan, void* const* buffers,
            int64_t data_index, uint64_t time) const;
   bool has(size_t step, bool inputs) const { return !(inputs ? steps_[step].inputs : steps_[step].outputs).empty(); }
@@ -34,8 +34,8 @@ class StatisticsRows {
     size_t buffer;
     std::string operation;  // "Relu,net/relu,3,0,"
     std::string place;      // "output,0,"
-    std::string type;       // "1024,f32,\"(4,64)\",", empty: of each run its own
-    size_t floats;          // so many f32 lie in the buffer itself; 0: ask tensor_at
+    std::string type;       // "1024,f32,\"(4,64)\","; empty when it depends on the run
+    size_t floats;          // number of f32 elements in the buffer; 0: use tensor_at
   };
 
  private:
@@ -45,10 +45,10 @@ class StatisticsRows {
   std::vector<Step> steps_;
 };
 
-/// One value that was looked at.
+/// The row of one value.
 struct StatisticsRow {
   const StatisticsRows::Value* value;
-  std::unique_ptr<std::string> type;  // where the value has none
+  std::unique_ptr<std::string> type;  // if the type depends on the run
   int64_t data_index;
   uint64_t time;
   bool narrow;  // a float of at most 32 bits

@@ -16,7 +16,7 @@ struct Lines {
 };
 
 Lines& lines() {
-  static Lines* table = new Lines;  // threads may still run models when the process ends
+  static Lines* table = new Lines;  // never destroyed: threads may still run models at exit
   return *table;
 }
 
@@ -55,7 +55,7 @@ std::optional<Tensor> tensor_at(const Plan& plan, size_t i, void* const* buffers
   if (type.dtype.kind == DType::Kind::string || type.dtype.bits < 8) return std::nullopt;
   if (buffer.kind == Buffer::Kind::constant) {
     if (buffer.constant.defined()) return buffer.constant;
-    const Tensor* packed = constant_of(buffer.value);  // the kernel has its own form of it
+    const Tensor* packed = constant_of(buffer.value);  // the kernel uses its packed form
     return packed && packed->defined() ? std::optional(*packed) : std::nullopt;
   }
   if (is_host_object(type)) {

@@ -10,7 +10,7 @@ namespace cairn::observe {
 
 namespace {
 
-/// The system's own judgement that the counters of all cores go alike and without stops.
+/// Whether the system considers the counters of all cores synchronous and continuous (it uses them as its clock source).
 bool system_counts_ticks() {
 #if defined(__x86_64__)
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -31,7 +31,7 @@ int64_t now_ns() {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-/// Of several tries the one that was interrupted least.
+/// Reads both clocks; takes the fastest of several tries, which was interrupted least.
 void TickClock::look() {
   constexpr int kTries = 5;
   Moment best{};
@@ -52,7 +52,7 @@ void TickClock::look() {
 
 int64_t TickClock::ns(int64_t ticks) const {
   if (!counts_ticks || moments_.size() < 2) return counts_ticks ? moments_[0].ns : ticks;
-  const Moment* from = &moments_.end()[-2];  // nearly always: records are written soon
+  const Moment* from = &moments_.end()[-2];  // nearly always the right one, since records are written soon
   if (ticks < from->ticks) {
     auto behind = std::upper_bound(moments_.begin() + 1, moments_.end() - 1, ticks,
                                    [](int64_t at, const Moment& moment) { return at < moment.ticks; });

@@ -1,5 +1,5 @@
-// The clock of recordings: the processor's counter where the system itself goes by it, which costs a few nanoseconds to read;
-// else CLOCK_MONOTONIC. What it counts becomes nanoseconds of CLOCK_MONOTONIC afterwards.
+// The clock of recordings: the processor's time-stamp counter if the system itself uses it as clock source (reading it costs a few
+// nanoseconds), else CLOCK_MONOTONIC. Ticks are converted to nanoseconds of CLOCK_MONOTONIC afterwards.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace cairn::observe {
 
 int64_t now_ns();  // CLOCK_MONOTONIC
 
-/// Whether ticks are the processor's counter; of the whole process.
+/// Whether ticks are the processor's counter; constant for the process.
 extern const bool counts_ticks;
 
 inline int64_t ticks() {
@@ -22,18 +22,18 @@ inline int64_t ticks() {
   return now_ns();
 }
 
-/// Both clocks at moments of a recording; between two moments ticks go evenly.
+/// Converts ticks to nanoseconds by both clocks' values at several moments; between moments it interpolates linearly.
 class TickClock {
  public:
   TickClock() { look(); }
-  /// Before ticks up to now are asked for.
+  /// Records a moment; must be called before ticks up to now are converted.
   void look();
   int64_t ns(int64_t ticks) const;
 
  private:
   struct Moment {
     int64_t ticks, ns;
-    double rate;  // nanoseconds a tick, up to the next moment; of the last one nothing
+    double rate;  // nanoseconds per tick until the next moment; unset for the last one
   };
   std::vector<Moment> moments_;
 };

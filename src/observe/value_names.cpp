@@ -32,14 +32,14 @@ ValueName ValueNames::of(const Value& value) const {
 
 namespace {
 
-/// The first node of the step's group that reads the value, and as which operand.
+/// The name of an input by the first node of the step's group that reads it, and the operand's number there.
 ValueName operand_name(const ValueNames& names, const Module& module, const PlannedStep& step, size_t input) {
   const Value* value = step.group.inputs[input];
   for (const Node* node : step.group.nodes) {
     auto found = std::find(node->inputs.begin(), node->inputs.end(), value);
     if (found == node->inputs.end()) continue;
     const auto place = static_cast<size_t>(found - node->inputs.begin());
-    // What another node of the same source made is no operand of the source node.
+    // A value that another node of the same source made is not an operand of the source node.
     const bool inner =
         value->producer && !node->sources.empty() && value->producer->sources == node->sources && !constant_of(value);
     ValueName name = inner && !node->results.empty() ? names.inner(*node->result()) : ValueName{};
@@ -52,7 +52,7 @@ ValueName operand_name(const ValueNames& names, const Module& module, const Plan
 
 using Views = std::unordered_map<const Value*, std::vector<const Value*>>;
 
-/// Values that lie in the memory of a step's output in another shape, and have no step of their own.
+/// Views: values that alias a step's output in another shape and have no step of their own.
 Views views_of(const Plan& plan) {
   Views views;
   if (!plan.function) return views;
@@ -69,7 +69,7 @@ Views views_of(const Plan& plan) {
   return views;
 }
 
-/// The name of the value, or of a view of it where that is the result of its source node.
+/// The name of the value, or that of a view of it if the view is the result of its source node.
 ValueName result_name(const ValueNames& names, const Views& views, const Value& value) {
   ValueName name = names.of(value);
   auto found = views.find(&value);

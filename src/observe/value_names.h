@@ -1,4 +1,4 @@
-// What the values of a plan's steps are called in dumps and comparisons: results and operands of source nodes.
+// The names of the values of a plan's steps in dumps and comparisons: results and operands of source nodes.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace cairn {
 
-/// Result or operand `places[0]` of the source node `origin`; one value may be several results.
+/// A value as result or operand number `places[0]` of the source node `origin`; one value may be several results.
 struct ValueName {
   Origin origin;
   std::vector<size_t> places;
-  bool inner = false;  // no result of a source node, but a value on the way to one: "split:slice" of node "split"
+  bool inner = false;  // not a result of a source node but an intermediate value: "split:slice" of node "split"
 };
 
 class ValueNames {
  public:
   explicit ValueNames(const Module& module);
-  /// Of a node's result, as far as the node itself tells.
+  /// The name of a node's result, as far as the node itself determines it.
   ValueName of(const Value& value) const;
-  /// As the value on the way to a result.
+  /// The name as an intermediate value.
   ValueName inner(const Value& value) const;
 
  private:
@@ -32,7 +32,7 @@ class ValueNames {
 struct StepNames {
   std::vector<ValueName> inputs, outputs;  // of the step's group
 };
-/// Of each step of the plan. Where several steps make what looks like the same result, the last one makes it.
+/// The names for each step of the plan. If several steps seem to compute the same result, the last one counts.
 std::vector<StepNames> step_names(const Plan& plan, const Module& module);
 
 }  // namespace cairn
