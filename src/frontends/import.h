@@ -1,5 +1,5 @@
-// A foreign model becomes a module: one function @main whose params and results have the model's own names, every node
-// knowing the nodes it came from. All problems of a model are found before it is refused.
+// Imports a foreign model as a module: a function @main whose params and results have the model's own names, and nodes that
+// record their source nodes. All problems of a model are collected before it is refused.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,22 @@
 
 namespace cairn {
 
-/// Integers of an input that are known: numbers, or sizes of open dims by their symbols.
+/// The known elements of an integer input: numbers, or sizes of open dims by their symbols.
 struct KnownIntegers {
   struct Element {
     int64_t number = 0;
     Symbol size = nullptr;
   };
   std::vector<Element> elements;
-  bool scalar = false;  // else a vector; without sizes of the input's declared shape
+  bool scalar = false;  // else a vector; with no sizes it has the input's declared shape
 };
 
 struct ImportOptions {
-  /// Declared shapes by input name, as key of the signature, node or tensor name; they may fix or free dims.
+  /// Shapes by input name (key of the signature, node name or tensor name); they may fix dims or make them open.
   std::map<std::string, Shape> input_shapes;
-  /// Clusters: values of integer inputs that are known, by input name. The input stays, and is not read.
+  /// For clusters: known values of integer inputs, by input name. The input remains, but is not read.
   std::map<std::string, KnownIntegers> input_values = {};
-  /// Clusters: what inputs of any type always hold, variables among them, which then are the run's own.
+  /// For clusters: constant values of inputs of any type, by name. A variable among them becomes local to the run.
   std::map<std::string, Tensor> constants = {};
   /// "node", "node:index"; ONNX also tensor names; Keras: layers. Default: the model's outputs.
   std::vector<std::string> out_nodes;
@@ -38,7 +38,7 @@ struct ImportOptions {
   /// the model of the node's name (floats unless the file tells); in TensorFlow also "identity" its first input, "zeros"
   /// zeros like that.
   std::map<std::string, std::string> replace;
-  /// Called with a sentence for everything about a model that is taken that its user may not expect.
+  /// Called with a sentence for everything in an accepted model that its user may not expect.
   std::function<void(const std::string&)> note = {};
 
   template <class... Args>
@@ -54,18 +54,18 @@ struct ImportOptions {
 
 enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras };
 const char* to_string(ModelFormat format);
-/// Told by content, not by name. Throws Error not_found, invalid_model.
+/// Determined by the content, not by the name. Throws Error not_found, invalid_model.
 ModelFormat detect_format(const std::string& path);
 
-/// Reads and imports any supported model. Throws Error, and ReportError with every unsupported or unsound node.
+/// Reads and imports any supported model. Throws Error, and ReportError with all unsupported or malformed nodes.
 Module import_model(const std::string& path, const ImportOptions& options = {});
 
-/// A frozen graph. `signature` names inputs and outputs; without tensors in it inputs are the placeholders, outputs
-/// options.out_nodes or the nodes that no other reads.
+/// Imports a frozen graph. `signature` names inputs and outputs; if it has no tensors, the inputs are the placeholders, and the
+/// outputs are options.out_nodes or the nodes that no other node uses.
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options = {},
                          const tensorflow::Signature& signature = {});
 Module import_onnx(const onnx::Model& model, const ImportOptions& options = {});
-/// An HDF5 file or an archive of Keras.
+/// Imports an HDF5 file or an archive of Keras.
 Module import_keras(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-// What the doors of all formats share: the declared types of inputs, and names for dims that nobody named.
+// Shared by the importers of all formats: the declared types of inputs, and names for unnamed dims.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ class InputTypes {
  public:
   explicit InputTypes(const ImportOptions& options) : options_(options) {}
 
-  /// The type of one input: the model's own, or with the shape that the user gave under one of its names. Throws Error
-  /// invalid_argument when the two cannot both hold.
+  /// The type of one input: the model's own, combined with the shape that the user gave under one of its names. Throws Error
+  /// invalid_argument when the two contradict each other.
   Type type(const std::vector<std::string>& names, DType dtype, Shape own);
-  /// Inputs that the outputs do not need: a shape for one is told, and not refused.
+  /// Inputs that the outputs do not need: a shape given for one of them is noted instead of refused.
   void cut_off(const std::vector<std::string>& names);
-  /// Throws Error invalid_argument when the user gave a shape for an input that there is not.
+  /// Throws Error invalid_argument when the user gave a shape for an input that does not exist.
   void refuse_unused(const std::string& file, const Block& body) const;
 
  private:

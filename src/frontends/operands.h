@@ -1,4 +1,4 @@
-// The operands of a foreign node or layer, checked where they are read, so that no row has to ask first.
+// The operands of a foreign node or layer, checked on access, so that rows need no checks.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace cairn {
 
-/// Null where the model left one out. Reading one that is missing or left out throws Error invalid_model; so does taking
-/// them all as a list.
+/// An operand that the model leaves out is null. Access to a missing or left-out operand throws Error invalid_model; so does
+/// converting to a list when one is left out.
 class Operands {
  public:
   Operands() = default;

@@ -1,4 +1,4 @@
-// Collects what keeps a model from being imported: one entry for each foreign operator and reason, with all its nodes.
+// Collects the problems that prevent the import of a model: one entry per foreign operator and reason, with all its nodes.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@ class Problems {
   /// Ways around what is refused. `ends`: outputs that need nothing of it; `below`: nodes that could be inputs instead.
   struct Remedies {
     std::vector<std::string> ends, below;
-    /// Imports the model with these outputs, or these nodes as inputs; throws Error where that fails.
+    /// Tries to import the model with these outputs, or with these nodes as inputs; throws Error when that fails.
     std::function<void(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs)> attempt;
   };
-  /// Throws ReportError when there is any problem, with the remedies that were tried and hold.
+  /// Throws ReportError when there is any problem, with those remedies that were tried and work.
   void raise(const std::string& file, const Remedies& remedies = {}) const;
 
  private:

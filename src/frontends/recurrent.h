@@ -1,5 +1,5 @@
-// Recurrent layers (simple, GRU, LSTM) as loops over time: the inputs of all steps are multiplied at once before the loop,
-// each round adds what the state before contributes.
+// Recurrent layers (simple, GRU, LSTM) as loops over time: one product before the loop handles the inputs of all steps, each
+// iteration adds the contribution of the previous state.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ struct Recurrence {
 
   Kind kind = Kind::simple;
   int64_t hidden = 0;
-  /// Which part of the weights each gate is. GRU: update, reset, new state. LSTM: input, forget, new cell, output.
+  /// The part of the weights for each gate. GRU: update, reset, new state. LSTM: input, forget, new cell, output.
   std::array<int64_t, 4> order = {0, 1, 2, 3};
-  /// Functions of the gates (simple: none), of the new state or cell, and of the LSTM's result: names of ops, or what
-  /// `apply` knows.
+  /// The activations of the gates (simple: none), of the new state or cell, and of the LSTM's result: names of ops, or names that
+  /// `apply` handles.
   std::string gate = "sigmoid", fresh = "tanh", out = "tanh";
   std::function<Value*(const std::string& function, Value* x, Builder& b)> apply =
       [](const std::string& function, Value* x, Builder& b) { return b.add(function, {x}); };
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
   bool backwards = false;
 
-  /// The state's part of gates, by their part of the kernel. States of an LSTM may be images of `hidden` channels.
+  /// Computes the state's contribution to gates from their part of the kernel. States of an LSTM may be images of `hidden` channels.
   std::function<Value*(Value* state, Value* kernel, Builder& b)> product = [](Value* state, Value* kernel, Builder& b) {
     return b.add("matmul", {state, kernel});
   };
@@ -36,13 +36,13 @@ struct Recurrence {
   Value* bias = nullptr;       // [gates * hidden] added to the state's part; may be null
   Value* peephole = nullptr;   // LSTM: [3 * hidden] for input, output and forget gate; may be null
   Value* lengths = nullptr;    // [batch, 1] i64: later steps give 0 and keep the state; may be null
-  Value* mask = nullptr;       // [steps, batch, 1] bool: steps that do not count keep the state; may be null
-  bool masked_zero = false;    // such steps give 0 and not what the step before gave
+  Value* mask = nullptr;       // [steps, batch, 1] bool: masked steps keep the state; may be null
+  bool masked_zero = false;    // masked steps give 0 instead of the result of the step before
   std::vector<Value*> states;  // [batch, hidden] at the start: hidden, and of an LSTM the cell
 };
 
 struct Sequence {
-  Value* all;                // [steps, batch, hidden], in the order of time
+  Value* all;                // [steps, batch, hidden], in chronological order
   std::vector<Value*> last;  // the states after the last step
 };
 

@@ -1,4 +1,4 @@
-// Reshapes that frontends make: the new dims are numbers or dims of the input, which may be unknown until a run.
+// Reshapes for frontends: each new dim is a number or a dim of the input, which may be known only at run time.
 #pragma once
 
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-/// The end of a slice that goes on to the end of its axis.
+/// The `end` of a slice that extends to the end of its axis.
 inline constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
 /// One dim of the result: a number, or the size of dim `from` of the input.
@@ -18,29 +18,29 @@ struct NewDim {
   int from = -1;
 };
 
-/// x under other dims. Uses a constant shape when at most one dim is unknown, unless `exact`: then a number of elements
-/// that does not fit is an error of the run, where -1 would take up the difference.
+/// Reshapes x. Uses a constant shape with -1 if at most one dim is unknown, unless `exact`: then a wrong number of elements is an
+/// error at run time, which a -1 would hide.
 Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, bool exact = false);
-/// Without the axes, which must have size 1; axes count from 0 and differ.
+/// Removes the axes, which must have size 1; axes are distinct and count from 0.
 Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder);
-/// With dims of size 1 at `axes` of the result; axes count from 0 and differ.
+/// Inserts dims of size 1 at `axes` of the result; axes are distinct and count from 0.
 Value* expand_dims(Value* x, const std::vector<int64_t>& axes, Builder& builder);
 
-/// What is known of a vector of sizes: numbers, symbols of the tensors whose sizes they are, or nothing. No value at all
-/// when not even their number is known. `free` is set to the place of a constant -1.
+/// The elements of a vector of sizes as far as they are known: numbers, symbols of the tensors whose sizes they are, or unknown.
+/// Nothing when not even their number is known. `free` receives the index of a constant -1.
 std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size_t>* free = nullptr);
-/// x under the dims that a vector gives, with what is known of them.
+/// Reshapes x to the dims that a vector gives, with the type as far as they are known.
 Value* reshape_by(Value* x, Value* shape, Builder& builder);
 
-/// Axes counted from 0. Throws Error invalid_model for one out of range or named twice.
+/// The axes counted from 0. Throws Error invalid_model for an axis that is out of range or named twice.
 std::vector<int64_t> normal_axes(std::vector<int64_t> axes, size_t rank);
 int64_t normal_axis(int64_t axis, size_t rank);
 
 /// Elements begin .. end-1 of a vector.
 Value* part_of(Value* vector, int64_t begin, int64_t end, Builder& builder);
-/// Size of one dim of x as a vector of one i64: a constant where it is known.
+/// The size of one dim of x as i64[1]; a constant if it is known.
 Value* dim_of(Value* x, size_t axis, Builder& builder);
-/// A vector from scalars or vectors of one element, as i64.
+/// An i64 vector from scalars and vectors of one element.
 Value* joined(const std::vector<Value*>& parts, Builder& builder);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
-// Protocol buffer text form (pbtxt, prototxt) turned into wire bytes by a table of the messages' fields, so that every
-// reader needs one decoder only.
+// Converts the protocol buffer text form (pbtxt, prototxt) to wire bytes by a table of the messages' fields, so that readers need
+// only one decoder.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-/// `ignored` is read and left out.
+/// `ignored` fields are parsed and dropped.
 enum class TextKind : uint8_t { integer, boolean, real32, real64, text, enumeration, message, ignored };
 
 struct TextEnum {

@@ -1,5 +1,5 @@
-// Stand-ins for the results of nodes that cannot be imported, so that the nodes below them are read as well and one report
-// tells everything that keeps a model from being imported. A module with stand-ins is refused, never used.
+// Stand-ins for the results of nodes that cannot be imported, so that the nodes below them are imported as well and one report has
+// all problems of a model. A module with stand-ins is always refused.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace cairn {
 
 class Unknowns {
  public:
-  /// `dtype` empty: the model does not tell the element type.
+  /// `dtype` is empty if the model does not tell the element type.
   Value* add(std::optional<DType> dtype, Shape shape);
   bool is_stand_in(const Value* value) const { return known_dtype_.contains(value); }
   bool contains(const Value* value) const {
@@ -22,9 +22,9 @@ class Unknowns {
   }
 
   using Build = std::function<std::vector<Value*>(std::vector<Value*> inputs)>;
-  /// The results of a node of which an input is unknown, themselves stand-ins unless the node alone tells their types.
-  /// `build` is tried with the inputs as they are, then, unless `once`, with other types of the unknown ones. Nothing where
-  /// it succeeds with none and the reasons differ or ask for a constant: what is unknown may be at fault. Throws Error where
+  /// The results of a node with an unknown input; they are stand-ins too, unless the node itself determines their types. Tries
+  /// `build` with the inputs as they are, then (unless `once`) with other types for the unknown ones. Returns nothing if all
+  /// attempts fail and the reasons differ or ask for a constant, since then the unknown input may be the cause. Throws Error if
   /// `build` fails for the same reason each time.
   std::vector<Value*> results(const std::vector<Value*>& inputs, bool once, const Build& build);
 
@@ -33,8 +33,8 @@ class Unknowns {
   bool tells_dtypes(const std::vector<Value*>& inputs) const;
 
   std::vector<std::unique_ptr<Value>> own_;
-  std::unordered_map<const Value*, bool> known_dtype_;  // of each stand-in
-  bool doubt_ = false;  // inside a region that was entered with unknown types, where all that is computed is unknown
+  std::unordered_map<const Value*, bool> known_dtype_;  // for each stand-in
+  bool doubt_ = false;  // inside a region that was entered with unknown types, all computed values are unknown
 };
 
 /// Drops nodes and params that the results do not need. False, and nothing is dropped, where they need a stand-in.

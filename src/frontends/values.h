@@ -1,4 +1,4 @@
-// Elements of tensors as protocol buffers hold them.
+// Elements of tensors as stored in protocol buffers.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace cairn {
 
-/// A copy of elements that lie in a file at an odd address. The file's pages are let go: most are never read again.
+/// A copy of elements that are unaligned in a file. Releases the file's pages, most of which are never read again.
 Tensor copy_of_elements(DType dtype, std::vector<int64_t> dims, std::string_view bytes);
 
-/// The first elements from integers, which come as 64 bits whatever their type: 16-bit floats as their bits, other
-/// sizes cut.
+/// Sets the first elements from integers that are stored as 64 bits for all types: 16-bit floats by their bits, other types
+/// truncated.
 void put_integers(Tensor& tensor, const std::vector<int64_t>& from);
 
-/// Elements of a constant where whole numbers, or numbers, must be. Throws Error invalid_model for another element type.
+/// The elements of a constant that must be integers, or numbers. Throws Error invalid_model for other element types.
 std::vector<int64_t> whole_numbers(const Tensor& tensor);
 std::vector<double> real_numbers(const Tensor& tensor);
 

@@ -1,4 +1,4 @@
-// 3-D convolution and pooling of volumes in NDHWC: sums, largest or means over depth of the 2-D forms on slices.
+// 3-D convolution and pooling of volumes in NDHWC: sums, maxima or means over depth of the 2-D operations on slices.
 #pragma once
 
 #include <vector>
@@ -15,18 +15,18 @@ struct DepthWindow {
   int64_t reach() const { return (size - 1) * dilation + 1; }
 };
 
-/// The window over `in` slices; under "same" padding it shares what is missing out to both sides, the rest behind.
+/// The window over `in` slices; "same" padding is divided between both sides, with an odd slice at the end.
 DepthWindow depth_window(int64_t in, int64_t size, int64_t stride, int64_t dilation, bool same);
 
 enum class Pooling : uint8_t { largest, mean, mean_with_padding };
 
 /// Refuses volumes whose depth, height, width or channels are not known. Throws Error.
 void check_volume(const Value* x);
-/// x [n, d, h, w, c] with a kernel [kd, kh, kw, c / groups, out]; `plane` has the attributes of conv2d for height and
-/// width. Throws Error invalid_model where no window fits.
+/// The convolution of x [n, d, h, w, c] with a kernel [kd, kh, kw, c / groups, out]; `plane` has the attributes of conv2d for height
+/// and width. Throws Error invalid_model when no window fits.
 Value* conv3d(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane, Builder& builder);
-/// The volume [n, depth, h, w, out] whose convolution x is, with a kernel [kd, kh, kw, out, c]: `depth` and `plane` tell
-/// how that slides, `sizes` its depth, height and width.
+/// The transposed convolution: the volume [n, depth, h, w, out] from x and a kernel [kd, kh, kw, out, c]. `depth` and `plane` give
+/// the windows of the forward convolution, `sizes` the result's depth, height and width.
 Value* conv3d_transpose(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane,
                         const std::vector<int64_t>& sizes, Builder& builder);
 /// `plane` has the attributes of the 2-D pooling.

@@ -1,5 +1,5 @@
-// Bounded reading of protocol buffer bytes that nobody vouches for: every length, wire type, nesting and count is checked
-// where it is used, and what is built from a file is counted against the file's size.
+// Safe reading of untrusted protocol buffer bytes: every length, wire type, nesting and count is checked where it is used, and
+// memory allocated on behalf of a file is limited by the file's size.
 #pragma once
 
 #include <cstring>
@@ -16,14 +16,14 @@ namespace cairn {
 
 inline constexpr int kMaxNesting = 64;
 
-/// The bytes of one model and what was made from them. A regular file is mapped, not copied; views into bytes() and
-/// into kept texts live as long as this object.
+/// The bytes of one model and texts made from them. A regular file is mapped, not copied; views into bytes() and into kept texts
+/// are valid as long as this object lives.
 class ModelBytes {
  public:
-  /// Throws Error not_found, io. Refuses what is not a regular file.
+  /// Throws Error not_found, io (also for anything but a regular file).
   static std::shared_ptr<ModelBytes> open(const std::string& path);
   static std::shared_ptr<ModelBytes> from_memory(std::string name, std::string bytes);
-  /// Bytes owned by an open descriptor, which is closed; `name` is for messages.
+  /// The file of an open descriptor, which is closed; `name` is used in messages.
   static std::shared_ptr<ModelBytes> from_descriptor(std::string name, int descriptor);
   ~ModelBytes();
   ModelBytes(const ModelBytes&) = delete;
@@ -31,10 +31,10 @@ class ModelBytes {
 
   const std::string& name() const { return name_; }
   std::string_view bytes() const { return bytes_; }
-  /// Counts memory taken on behalf of the file; throws Error invalid_model beyond its size plus 160 MiB.
+  /// Counts memory allocated on behalf of the file; throws Error invalid_model beyond the file's size plus 160 MiB.
   void charge(uint64_t bytes);
   std::string_view keep(std::string text);
-  /// Keeps another file alive as long as this one.
+  /// Keeps another file alive as long as this object.
   void attach(std::shared_ptr<const void> other) { attached_.push_back(std::move(other)); }
 
  private:
@@ -48,12 +48,12 @@ class ModelBytes {
   std::vector<std::shared_ptr<const void>> attached_;
 };
 
-/// One message being read. Throws Error invalid_model naming the file, the message and the field.
+/// Reads one message. Throws Error invalid_model naming the file, the message and the field.
 class Wire {
  public:
   Wire(std::string_view bytes, const char* message, ModelBytes& model, int depth = 0);
 
-  /// Moves to the next field; false at the end.
+  /// Advances to the next field; false at the end.
   bool next();
   uint32_t field() const { return reader_.tag(); }
   /// The field holds bytes: a text, a message or packed numbers.
@@ -70,7 +70,7 @@ class Wire {
   /// Appends the value or the packed values of a repeated field.
   void append_integers(std::vector<int64_t>& to);
   void append_reals(std::vector<float>& to);
-  /// The same for 4- and 8-byte numbers, as their bytes.
+  /// The same for 4- and 8-byte numbers, appended as bytes.
   void append_fixed(std::string& to);
 
   int depth() const { return depth_; }

@@ -1,4 +1,4 @@
-// The arguments of a function that stands as a layer: the first is the layer's input, the others have names.
+// The arguments of a function that is a layer: the first one is the layer's input, the others are named.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct Numbers {
   }
 };
 
-/// A call's arguments by name, as the function of TensorFlow names them.
+/// The arguments of a call, by the names in the TensorFlow function.
 class Arguments {
  public:
   explicit Arguments(LayerContext& c) : c_(c), b(c.b) {}
@@ -48,13 +48,13 @@ class Arguments {
     const Tensor wide = Tensor::of<double>(kF64, numbers.dims, numbers.values);
     return cast_to(b.constant(wide), dtype, b);
   }
-  /// As a tensor; a literal takes the element type of `like`.
+  /// The argument as a tensor; a literal takes the element type of `like`.
   Value* value(const char* name, const Value* like) const {
     if (Value* given = tensor(name)) return given;
     const Json* given = literal(name);
     return given == nullptr ? nullptr : constant(*given, like->type.dtype);
   }
-  /// The first two: a literal takes the type of the other.
+  /// The first two arguments; a literal takes the element type of the other one.
   std::pair<Value*, Value*> two(const char* second) const {
     Value* x = c_.in.given(0) ? c_.in[0] : nullptr;
     Value* y = c_.in.given(1) ? c_.in[1] : c_.in.size() > 1 ? nullptr : tensor(second);
@@ -109,9 +109,9 @@ class Arguments {
   Builder& b;
 };
 
-/// The function of TensorFlow of that name after "tf.", given as such a layer. Throws Error.
+/// Imports the TensorFlow function with that name (after "tf.") as a layer. Throws Error.
 void build_function(LayerContext& c, std::string_view name);
-/// x[...] by a list of places, ranges, new dims (null) and an "Ellipsis". Throws Error.
+/// x[...] with a list of indices, ranges, new dims (null) and an "Ellipsis". Throws Error.
 void build_slice(LayerContext& c, Value* x, const Json& list);
 
 }  // namespace cairn::keras

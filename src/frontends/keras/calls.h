@@ -1,4 +1,4 @@
-// How the layers of a saved model are called: on which results of which calls, and with what beside them.
+// The calls of layers in a saved model: on which results of which calls, and with which other arguments.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace cairn::keras {
 
-/// Which result of which call of which layer.
+/// Identifies a result: layer, number of the call, number of the result.
 struct ResultName {
   std::string layer;
   uint64_t call = 0, index = 0;
@@ -21,7 +21,7 @@ struct ResultName {
   }
 };
 
-/// A result, or a value that stands in the file.
+/// An argument: a result, or a literal in the file.
 struct Argument {
   std::optional<ResultName> from;
   const Json* literal = nullptr;
@@ -36,7 +36,7 @@ constexpr int kMostLevels = 16;
 
 /// All results in input_layers and output_layers: one, a list, or lists of lists. Throws Error unsupported.
 std::vector<ResultName> results_in(const Json& value, int depth = 0);
-/// One of a layer's inbound_nodes, of Keras 2 or 3. Throws Error.
+/// Parses an entry of a layer's inbound_nodes, of Keras 2 or 3. Throws Error.
 Call read_call(const Json& node);
 
 }  // namespace cairn::keras

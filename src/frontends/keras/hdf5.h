@@ -1,5 +1,5 @@
 // HDF5 files as h5py writes them for Keras (HDF5 File Format Specification 3.0): groups, attributes of text, dense
-// datasets of numbers. Every offset and length is checked where it is used; what Keras never writes is refused.
+// datasets of numbers. Every offset and length is checked where it is used; features that Keras never uses are refused.
 #pragma once
 
 #include <map>
@@ -18,16 +18,16 @@ bool looks_like_hdf5(std::string_view bytes);
 
 class File {
  public:
-  /// `bytes` is all or a part of what `model` owns. Throws Error invalid_model, unsupported, as every other call.
+  /// `bytes` is owned by `model`. Throws Error invalid_model, unsupported; so do all other functions.
   File(std::shared_ptr<ModelBytes> model, std::string_view bytes);
 
   /// "model_weights/dense/kernel:0"; the empty path is the root.
   bool has(const std::string& path) const { return find(path).has_value(); }
   /// Names in a group, in the file's order (by name).
   std::vector<std::string> children(const std::string& path) const;
-  /// The elements of an attribute of text, nothing where the object has none of that name.
+  /// The elements of a text attribute; nothing if the object has no attribute of that name.
   std::optional<std::vector<std::string>> texts(const std::string& path, std::string_view attribute) const;
-  /// The one text of an attribute.
+  /// The text of an attribute with one element.
   std::optional<std::string> text(const std::string& path, std::string_view attribute) const;
   Tensor dataset(const std::string& path) const;
 

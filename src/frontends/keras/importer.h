@@ -1,4 +1,4 @@
-// Layers of Keras into the nodes of a module: the architecture is JSON, each class of layer has a row.
+// Imports Keras layers as nodes of a module: the architecture is JSON, and each layer class has a row.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace cairn::keras {
 
-/// What a layer is called on: values with the masks that say which of their steps count, or literals of the file.
+/// An argument of a layer: a value with the mask of its valid steps, or a literal in the file.
 struct Given {
   struct Value {
     cairn::Value* value = nullptr;
@@ -27,25 +27,26 @@ struct Given {
   std::map<std::string, Value, std::less<>> named;
 };
 
-/// What a row sees of one call of a layer. Everything throws Error with the reason alone.
+/// The context in which a row imports one call of a layer. Its functions throw Error with the reason only; the importer adds the
+/// layer.
 class LayerContext {
  public:
   LayerContext(Builder& builder, const Json& config, std::vector<Value*> inputs, Weights weights)
       : b(builder), in(std::move(inputs)), config(config), weights(std::move(weights)) {}
 
   Builder& b;
-  Operands in;  // null where a literal stands
+  Operands in;  // null for literals
   std::vector<Value*> out;
-  std::vector<Value*> masks;                               // of the inputs: bool, null where all steps count
-  std::vector<const Json*> literals;                       // in place of inputs that are null
-  std::map<std::string, Given::Value, std::less<>> named;  // what the call gives by name
+  std::vector<Value*> masks;                               // of the inputs: bool; null when all steps are valid
+  std::vector<const Json*> literals;                       // for inputs that are null
+  std::map<std::string, Given::Value, std::less<>> named;  // arguments that the call passes by name
   Value* mask = nullptr;                                   // of the results
   const Json& config;
   Weights weights;
   const char* target = nullptr;  // the row's op name
   std::string kind;              // the layer's class
   bool keras3 = false;           // saved by Keras 3, whose layers differ here and there
-  bool stateful = false;         // set by a row whose states would go on from call to call
+  bool stateful = false;         // set by a row whose state would persist between calls
 
   void expect_inputs(size_t count) const;
   size_t rank() const;  // of the first input, refusing an unknown one
@@ -53,14 +54,14 @@ class LayerContext {
   double number(const char* key, double fallback) const;
   bool boolean(const char* key, bool fallback) const;
   std::string text(const char* key, const char* fallback) const;
-  /// A list of `count` positive integers, which may be given as one for all.
+  /// A list of `count` positive integers; a single integer stands for all of them.
   std::vector<int64_t> sizes(const char* key, size_t count, int64_t fallback) const;
-  std::vector<int64_t> integers(const char* key) const;  // as given, one or a list
-  const Json* find(const char* key) const;               // null where it is absent or null
+  std::vector<int64_t> integers(const char* key) const;  // as given: one or a list
+  const Json* find(const char* key) const;               // null when the key is absent or its value is null
 
   Value* weight(const char* name, std::vector<int64_t> dims);  // -1: any size
   int64_t last_dim() const;                                    // of the first input
-  /// x through the activation that a key names: linear by default.
+  /// Applies the activation that the key names to x; linear by default.
   Value* activated(Value* x, const char* key = "activation");
 
   template <class... Args>
@@ -70,20 +71,20 @@ class LayerContext {
 };
 
 struct Row {
-  /// What becomes of the inputs' masks: they end, the results have them (all of them must hold), or the row says.
+  /// How masks propagate: they are dropped, the results get the conjunction of the inputs' masks, or the row sets them.
   enum class Masks : uint8_t { end, pass, own };
   std::string_view layer;
-  void (*build)(LayerContext& context);  // null: a layer around another, which the importer calls
+  void (*build)(LayerContext& context);  // null: a wrapper around another layer, which the importer handles
   const char* target = nullptr;
   Masks masks = Masks::end;
   bool named = false;  // takes literals, and arguments by name
-  /// Where the channels stand under data_format "channels_first", of layers that have one: the importer puts them last
-  /// before the row builds, and back behind it.
+  /// The position of the channels under data_format "channels_first", for layers that have it: the importer moves them to the end
+  /// before the row builds, and back afterwards.
   size_t channels = 0;
 };
 const Row* find_row(std::string_view layer);
 std::vector<std::string_view> supported_layers();
-/// Throws Error, and ReportError with every layer that cannot be taken.
+/// Throws Error, and ReportError with all unsupported layers.
 Module import(const Saved& saved, const ImportOptions& options = {});
 
 std::span<const Row> layer_rows();
@@ -94,24 +95,24 @@ std::span<const Row> volume_rows();
 std::span<const Row> function_rows();
 std::span<const Row> operation_rows();
 std::span<const Row> preprocessing_rows();
-/// The row of all functions of keras.ops, and which they are.
+/// The row for all functions of keras.ops, and the names of these functions.
 inline constexpr std::string_view kOperation = "Operation";
 std::vector<std::string_view> supported_operations();
 
 /// "float32". Throws Error unsupported.
 DType dtype_named(const std::string& name);
 
-/// x through the activation of that name. Throws Error unsupported.
+/// Applies the activation of that name to x. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, bool keras3, Builder& builder);
 
-/// Between channels first and last. `channels` and `rank` are those of the first input; states and last results lack its
-/// steps, and what has no more dims than batch and channels stays.
+/// Transposes between channels first and last. `channels` and `rank` are those of the first input. States and last results lack its
+/// dim of steps; values with only batch and channels are unchanged.
 std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last, Builder& b);
-/// What a transposed convolution adds to `stride` times its size along image dim i of `dims`. Throws Error.
+/// The output padding of a transposed convolution along image dim i of `dims`: added to `stride` times the size. Throws Error.
 int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
                          int64_t dilation);
 
-/// x over its length along the axes, the square of which counts as `least` at least.
+/// x divided by its Euclidean norm along the axes, whose square is taken as at least `least`.
 Value* of_length_one(Value* x, const std::vector<int64_t>& axes, double least, Builder& builder);
 
 }  // namespace cairn::keras

@@ -1,4 +1,4 @@
-// What model.save() of Keras writes: an HDF5 file, or a .keras archive of JSON and HDF5.
+// Reads the files of Keras' model.save(): an HDF5 file, or a .keras archive of JSON and HDF5.
 #pragma once
 
 #include <map>
@@ -13,19 +13,19 @@ namespace cairn::keras {
 
 using Json = nlohmann::json;
 
-/// The variables of one layer, asked for in the order in which the layer makes them. HDF5 files know them by name,
-/// archives by number.
+/// The variables of one layer, read in the order in which the layer creates them. HDF5 files identify them by name, archives by
+/// number.
 class Weights {
  public:
   Weights(std::shared_ptr<const hdf5::File> file, std::string group, bool numbered)
       : file_(std::move(file)), group_(std::move(group)), numbered_(numbered) {}
 
-  /// Those of a part: the layer of that name in an HDF5 file, the member at `path` in an archive.
+  /// The variables of an inner layer: by name in an HDF5 file, by the member `path` in an archive.
   Weights part(const std::string& name, const std::string& path) const;
-  /// Throws Error invalid_model when there is none or its dims are others; -1 stands for any size.
+  /// The next variable. Throws Error invalid_model when there is none or its dims differ; -1 stands for any size.
   Tensor take(const std::string& name, const std::vector<int64_t>& dims);
   bool numbered() const { return numbered_; }
-  /// Whether an archive has that member here.
+  /// Whether the archive has that member.
   bool has(const std::string& path) const { return file_->has(group_ + "/" + path); }
 
  private:
@@ -34,11 +34,11 @@ class Weights {
   std::shared_ptr<const hdf5::File> file_;
   std::string group_;
   bool numbered_;
-  std::vector<std::string> within_;  // parts that the variable's name must have
+  std::vector<std::string> within_;  // components that the variable's name must contain
   int taken_ = 0;
 };
 
-/// Where an archive keeps the next of several members, of that class: "dense", "dense_1".
+/// The archive member of the next layer of that class: "dense", "dense_1", ...
 std::string next_place(std::string_view class_name, std::map<std::string, int>& used);
 
 struct Saved {
@@ -48,7 +48,7 @@ struct Saved {
   bool archive = false;
   bool keras3 = false;
 
-  /// Of a layer of the outermost model: by its name, or in an archive by its place among the layers.
+  /// The weights of a layer of the outermost model: by name, in an archive by position among the layers.
   Weights weights(const std::string& layer, const std::string& place) const;
 };
 

@@ -1,5 +1,5 @@
-// Tensor data that an ONNX model keeps in other files. A model may name only regular files below its own directory,
-// reached without links: nothing in a file makes us read elsewhere.
+// Tensor data of an ONNX model in other files. Only regular files below the model's own directory are read, and no links are
+// followed, so that a model cannot make us read other files.
 #pragma once
 
 #include <memory>

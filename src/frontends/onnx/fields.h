@@ -1,4 +1,4 @@
-// Field numbers of the ONNX messages that are read (onnx/onnx.proto, Apache-2.0), one enum a message.
+// Field numbers of the ONNX messages that are read (onnx/onnx.proto, Apache-2.0), one enum per message.
 #pragma once
 
 #include <cstdint>

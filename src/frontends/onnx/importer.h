@@ -1,4 +1,4 @@
-// Imports the nodes of an ONNX graph, its subgraphs and its functions through the table of rows.
+// Imports the nodes of an ONNX graph, of its subgraphs and of its functions by the table of rows.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace cairn::onnx {
 
 class Importer;
 
-/// A function being expanded: where its attribute references and operator versions come from.
+/// The function that is being expanded; attribute references and operator versions are resolved in it.
 struct Frame {
   const Function* function = nullptr;  // null: the model's graph
   const Node* call = nullptr;
@@ -28,16 +28,16 @@ struct Frame {
   int level = 0;
 };
 
-/// Values by name, inside the scope that a graph or function body is.
+/// Values by name in the scope of a graph or function body.
 struct Names {
   std::unordered_map<std::string_view, Value*> values;
   const Frame* frame = nullptr;
-  std::string prefix;  // of the names of sources
+  std::string prefix;  // for the names of source nodes
   Builder* builder = nullptr;
-  const std::set<std::string_view>* used = nullptr;  // by the nodes and outputs that are being imported
+  const std::set<std::string_view>* used = nullptr;  // names used by the nodes and outputs that are being imported
 };
 
-/// What a row sees of one node. Everything throws Error with the reason alone; the importer adds node and op.
+/// The context in which a row imports one node. Its functions throw Error with the reason only; the importer adds node and op.
 class OpContext {
  public:
   OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs,
@@ -48,7 +48,7 @@ class OpContext {
   Builder& b;
   Operands in;
   std::vector<Value*> out;
-  int64_t opset;  // version of the operator set that the node is from
+  int64_t opset;  // version of the node's operator set
   const char* target = nullptr;
 
   const Node& node() const { return node_; }
@@ -56,7 +56,7 @@ class OpContext {
   Names& names() const { return names_; }
   Importer& importer() const { return importer_; }
 
-  /// Refuses other numbers of inputs, and the first `least` being left out.
+  /// Refuses other numbers of inputs, and a missing input among the first `least`.
   void expect_inputs(size_t least, size_t most) const;
   bool given(size_t input) const { return in.given(input); }
   size_t rank(size_t input) const;
@@ -70,9 +70,9 @@ class OpContext {
   std::optional<Tensor> tensor(std::string_view attribute) const;
   const Graph& graph(std::string_view attribute) const;
 
-  std::optional<Tensor> constant(size_t input) const;  // nothing when it is not known while importing
+  std::optional<Tensor> constant(size_t input) const;  // nothing when it is not known during import
   std::vector<int64_t> constant_integers(size_t input, const char* what) const;
-  /// Integers that are an attribute in old operator sets and an input in new ones; nothing when left out.
+  /// Integers that are an attribute in old operator sets and an input in new ones; nothing when missing.
   std::optional<std::vector<int64_t>> integers_of(std::string_view attribute, size_t input) const;
 
   template <class... Args>
@@ -97,7 +97,7 @@ struct Row {
   std::string_view domain = {};
 };
 const Row* find_row(std::string_view domain, std::string_view op);
-/// The row of a user that the node's type stands for, or null; and the node as it.
+/// find_user_op: the row of a user for the node's type, or null. The function after it builds the node by that row.
 const OpDef* find_user_op(std::string_view domain, std::string_view op);
 void make_user_op(OpContext& context);
 std::vector<std::string_view> supported_ops();
@@ -113,26 +113,26 @@ std::span<const Row> network_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> signal_rows();
 
-/// Thrown by a row whose reason is already among the problems.
+/// Thrown by a row when the reason is already recorded among the problems.
 struct AlreadyReported {};
 
 class Importer {
  public:
   Importer(const Model& model, Module& module);
 
-  /// Imports what `outputs` need. Initialisers and inputs not in `names` yet are added from the graph.
+  /// Imports the nodes on which `outputs` depend. Initialisers and inputs that are not in `names` yet are added from the graph.
   std::vector<Value*> import_graph(const Graph& graph, Names& names, const std::vector<std::string_view>& outputs);
-  /// Names that a subgraph takes from outside.
+  /// The names that a subgraph captures from outside.
   std::set<std::string_view> captures(const Graph& graph) const;
 
-  /// Names of all that the outputs of a graph need.
+  /// The names of all values on which the outputs of a graph depend.
   std::set<std::string_view> needed(const Graph& graph, const std::vector<std::string_view>& outputs) const;
   /// Tensors of the model's graph that are inputs now: what makes them is not needed.
   void cut(const std::vector<std::string_view>& tensors) { cut_.insert(tensors.begin(), tensors.end()); }
 
   const Model& model() const { return model_; }
   Problems& problems() { return problems_; }
-  /// Tensors of the model's graph that need nothing that failed, and that something else which does not reads.
+  /// Tensors of the model's graph that do not depend on a failed node and are used by another node that does not fail.
   const std::vector<std::string>& ends() const { return ends_; }
   /// Tensors of the model's graph that can be inputs so that the outputs need nothing that failed; may be none.
   std::vector<std::string> inputs_below(const std::vector<std::string_view>& outputs) const;
@@ -140,7 +140,7 @@ class Importer {
 
  private:
   void import_node(const Node& node, Names& names);
-  /// Whether the results are there.
+  /// Whether all results exist.
   bool build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs, Names& names);
   void call_function(const Function& function, const Node& node, Names& names, const std::string& name,
                      const std::vector<Value*>& inputs);
@@ -152,7 +152,7 @@ class Importer {
   Module& module_;
   Problems problems_;
   Unknowns unknowns_;
-  size_t guessed_graphs_ = 0;  // that were imported with stand-ins among their results
+  size_t guessed_graphs_ = 0;  // number of graphs imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;
   std::set<std::string_view> cut_;

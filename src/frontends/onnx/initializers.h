@@ -1,6 +1,6 @@
-// What an exporter did to the weights of a network, undone. Exporters and optimisers of ONNX files keep one initialiser for
-// several that hold the same numbers, which those of a fresh network do: scales of 1, shifts of 0, statistics, layers made as
-// copies of one. That is right for inference; trained, each must move by itself.
+// Undoes the merging of weights by exporters. Exporters and optimisers of ONNX files merge initialisers with equal elements, as a
+// freshly initialised network has them: scales of 1, shifts of 0, statistics, copied layers. That is right for inference, but for
+// training each weight must be separate.
 #pragma once
 
 #include <deque>
@@ -13,13 +13,13 @@
 
 namespace cairn::onnx {
 
-/// Initialisers that the nodes of a model's graph get for themselves.
-///  - What torch's exporter hands on by an Identity node, named like the parameter that it stands for, is that parameter: the
-///    node goes. Its names for what it computed itself ("onnx::MatMul_12") stay tied.
-///  - Floats that are all the same number, of more than one element, and are used in several places: one for each place,
-///    unless the file's exporter is known to merge none.
-/// Others stay tied: a weight that a network uses twice. Initialisers that are inputs or used inside `If`, `Loop` or `Scan`
-/// stay too.
+/// The initialisers that are split into separate copies for the nodes of a model's graph:
+///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is removed. Values
+///    with names that the exporter generated ("onnx::MatMul_12") stay shared.
+///  - A float initialiser of more than one element, all equal, that is used in several places gets a copy for each place, unless
+///    the file's exporter is known not to merge initialisers.
+/// Others stay shared, since a network may use a weight twice; so do initialisers that are inputs or are used inside `If`, `Loop`
+/// or `Scan`.
 struct OwnInitializers {
   explicit OwnInitializers(const Model& model);
 
@@ -28,19 +28,19 @@ struct OwnInitializers {
     const TensorProto* original;
   };
   std::deque<Copy> copies;                                        // in order of their use
-  std::vector<bool> gone;                                         // nodes, by index; empty when none is
+  std::vector<bool> gone;                                         // removed nodes, by index; empty when there are none
   std::map<std::pair<size_t, size_t>, const Copy*> replacements;  // by node and input
 
   bool empty() const { return copies.empty(); }
-  /// The model with them; views of the names here and of the model's file.
+  /// The model with the copies; refers to the names here and to the model's file.
   Model applied(const Model& model) const;
 };
 
-/// How many batch norms torch's exporter folded into convolutions, where its file tells.
+/// The number of batch norms that torch's exporter folded into convolutions, if the file tells.
 size_t folded_norms(const Model& model);
 
-/// Which initialisers of a graph are weights, as far as its file tells: torch's exporter marks parameters and buffers, and of
-/// what it computed, single numbers and the operands of an instance norm (it writes group norms with them) are constants.
+/// Which initialisers of a graph are weights, as far as the file tells: torch's exporter marks parameters and buffers; of the values
+/// that it computed, single numbers and the operands of an instance norm (by which it writes group norms) are constants.
 class Weights {
  public:
   explicit Weights(const Graph& graph);

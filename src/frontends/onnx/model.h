@@ -1,5 +1,5 @@
-// An ONNX ModelProto as plain structs whose texts and small attributes are views into the file. Tensors are decoded when
-// asked for; data outside the file is opened only below the model's own directory.
+// An ONNX ModelProto as plain structs whose texts and small attributes are views into the file. Tensors are decoded on request;
+// external data is opened only below the model's own directory.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ enum DataType : int32_t {
   kComplex128 = 15,
   kBfloat16 = 16,
 };
-/// The element type of a tensor; nothing for types that Cairn does not have.
+/// The element type; nothing for types that Cairn does not have.
 std::optional<DType> dtype_of(int32_t type);
 /// "FLOAT"; "type 77" for a number without a name.
 std::string type_name(int32_t type);
@@ -64,7 +64,7 @@ struct Attribute {
     other = 12
   };
   std::string_view name;
-  std::string_view reference;  // inside a function: the function's attribute that gives the value
+  std::string_view reference;  // inside a function: the name of the function's attribute that gives the value
   Type type = Type::none;
   float real = 0;
   int64_t integer = 0;
@@ -95,14 +95,14 @@ struct Dimension {
   std::string_view name;
 };
 
-/// A tensor's declared type; `kind` tells when it is something else.
+/// The declared type of a value; `kind` tells if it is not a tensor.
 struct ValueInfo {
   enum class Kind { none, tensor, sequence, optional, map, sparse } kind = Kind::none;
   std::string_view name;
   int32_t element = kUndefined;
   bool ranked = false;
   std::vector<Dimension> dims;
-  std::string_view torch_kind;  // what torch's exporter says of an initialiser: "PARAMETER", "BUFFER", ...
+  std::string_view torch_kind;  // the kind that torch's exporter gives for an initialiser: "PARAMETER", "BUFFER", ...
 };
 
 struct Graph {
@@ -155,7 +155,7 @@ Model read_model(const std::string& path);
 /// From bytes in memory; external data is refused unless `directory` is given.
 Model read_model(std::shared_ptr<ModelBytes> bytes, std::string directory);
 
-/// Dense elements: a view of the file where they lie dense and aligned, else a copy counted against the file.
+/// The dense elements: a view of the file if they are dense and aligned there, else a copy, counted against the file's limit.
 /// Throws Error invalid_model, unsupported; `where` starts the message.
 Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where);
 

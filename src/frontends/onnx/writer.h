@@ -1,4 +1,4 @@
-// Writes an ONNX model again with other elements for its initialisers; all else stays as it is in the file.
+// Writes an ONNX model again with new elements for its initialisers; everything else is kept as it is in the file.
 #pragma once
 
 #include <map>
@@ -8,9 +8,9 @@
 
 namespace cairn::onnx {
 
-/// The model's bytes, where the initialisers of these names (as import calls them) hold these tensors; initialisers with data
-/// in other files are taken in, those that import takes apart (initializers.h) stand apart. Throws Error not_found for a name that is no initialiser, invalid_argument for another type,
-/// unsupported when the file would be longer than a protocol buffer can be.
+/// The model's bytes with the given tensors for the initialisers of these names (the names that import uses). External data is
+/// embedded; initialisers that import separates (initializers.h) are written separately. Throws Error not_found for a name that is
+/// not an initialiser, invalid_argument for another type, unsupported when the file would exceed the limit of a protocol buffer.
 std::string with_initializers(const Model& model, const std::map<std::string, Tensor>& fresh);
 
 }  // namespace cairn::onnx

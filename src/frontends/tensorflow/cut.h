@@ -1,5 +1,5 @@
-// What stands in place of nodes that cannot be imported: the user's choice applied to a graph, and the choice that a
-// refusal proposes.
+// Replacement of nodes that cannot be imported: applies the user's choice to a graph, and finds the choices that a refusal
+// proposes.
 #pragma once
 
 #include <map>
@@ -10,20 +10,19 @@
 
 namespace cairn::tensorflow {
 
-/// The graph with `replace` (see ImportOptions) applied. A node of several results becomes an input for each that is
-/// read, called "node:index". Where the signature names inputs, these join it, and those that nothing needs any more go.
-/// Throws Error.
+/// The graph with `replace` (see ImportOptions) applied. A node with several results becomes one input, called "node:index", for
+/// each used result. If the signature names inputs, the new ones are added to it and unused ones removed. Throws Error.
 GraphDef replaced(GraphDef graph, const std::map<std::string, std::string>& replace, Signature& signature);
 
-/// What a node tells of one of its results: the type, kDtInvalid where nothing tells it, and the shape.
+/// The type (kDtInvalid if unknown) and shape of a node's result, as far as its attributes tell.
 struct ResultType {
   DataType dtype;
   ShapeProto shape;
 };
 ResultType result_type(const Node& node, int index, ModelBytes& model);
 
-/// How to go on where nodes failed: tensors of numbers above all of them that can be outputs, and nodes below, as near to
-/// them as numbers are, that can be inputs, so that the outputs need none of the failed places. Either may be empty.
+/// Possible cuts around failed nodes: numeric tensors above all of them that can be outputs, and the nearest numeric nodes below
+/// them that can be inputs, so that the outputs no longer depend on failed nodes. Either may be empty.
 struct Remedies {
   std::vector<std::string> ends;
   std::vector<std::string> cut;

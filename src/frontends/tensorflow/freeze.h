@@ -1,5 +1,5 @@
-// A SavedModel with one signature becomes one frozen GraphDef: functions inlined, variables constants, nothing but what
-// the outputs need. It loads in TensorFlow and has the signature's own tensor names.
+// Converts a SavedModel with one signature to a frozen GraphDef: functions are inlined, variables become constants, and only nodes
+// on which the outputs depend are kept. It loads in TensorFlow and keeps the signature's tensor names.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct FreezeOptions {
   std::vector<std::string> out_nodes;  // "node" or "node:index"; given: these instead of the signature's outputs
 };
 
-/// A frozen graph and the names it goes by. Without a signature inputs are the placeholders and outputs the out_nodes.
+/// A frozen graph with its signature. Without a signature, the inputs are the placeholders and the outputs the out_nodes.
 struct FrozenGraph {
   GraphDef graph;
   Signature signature;
 };
 
-/// A placeholder as an input under its own name.
+/// The TensorInfo of a placeholder as an input with its own name.
 TensorInfo placeholder_info(const Node& node, ModelBytes& model);
 
 /// Throws Error.

@@ -1,4 +1,4 @@
-// The functions of a graph: what calls give, and replacing calls by the called function's nodes.
+// The functions of a graph: names of results, and inlining of calls.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace cairn::tensorflow {
 
-/// Names of the results of an op that has several, in order and separated by blanks, "name*attribute" for a list that the
-/// attribute counts; empty for all other ops.
+/// The result names of an op with several results, in order and separated by blanks; "name*attribute" for a list whose length the
+/// attribute gives. Empty for all other ops.
 std::string_view multiple_results(std::string_view op);
 
 class Library;
-/// A name for each result of a node, in their flat order: of the op's definition, or "" where it has one result. Throws Error
-/// invalid_model where an attribute that counts them is missing.
+/// A name for each result of a node, in flat order: from the op's definition, or "" if the op has one result. Throws Error
+/// invalid_model when an attribute that gives the length of a list is missing.
 std::vector<std::string_view> result_names(const Node& node, const Library& library);
 
-/// The functions of a graph by name. The graph must outlive it unchanged in its functions.
+/// The functions of a graph by name. The graph must outlive it, and its functions must not change.
 class Library {
  public:
   explicit Library(const GraphDef& graph);
@@ -35,12 +35,12 @@ class Library {
 };
 
 /// Replaces every call (PartitionedCall, StatefulPartitionedCall, a library function used as op), and the calls inside,
-/// by the function's nodes, under their own names, or "<call>/<node>" where another has it. A node of the call's name
-/// stays and hands on the results, so that tensor names do not change. Functions that If and While name are left as they
-/// are. The roots, which are places, become their new places.
+/// by the function's nodes, with their own names, or "<call>/<node>" if the name is used already. A node with the call's name
+/// remains and forwards the results, so that tensor names do not change. Functions named by If and While are kept. The roots,
+/// which are node indices, are updated.
 void inline_calls(GraphDef& graph, std::vector<uint32_t>& roots);
 
-/// Drops the library's functions that no node leads to.
+/// Removes library functions that are not reachable from any node.
 void prune_functions(GraphDef& graph);
 
 }  // namespace cairn::tensorflow

@@ -1,5 +1,5 @@
-// The edges of a GraphDef. The reader finds the nodes that inputs name once; from then on an input is a place in its list
-// of nodes, the graph's or a function's body. Edits act on the list itself and keep its edges valid.
+// The edges of a GraphDef. The reader resolves the names of inputs once; from then on an input is an index in the list of nodes of
+// the graph or of a function's body. Edits change the list and keep its edges valid.
 #pragma once
 
 #include <optional>
@@ -15,25 +15,24 @@ namespace cairn::tensorflow {
 
 class Library;
 
-/// Inputs as a file names them, by node: "node", "node:1", "^node"; in a body "argument", "node:result:1", "^node".
+/// The inputs of each node as the file names them: "node", "node:1", "^node"; in a body "argument", "node:result:1", "^node".
 using InputNames = std::vector<std::vector<std::string_view>>;
 
-/// What the body of a function names: inputs, the tensors that are its results, and nodes that run though no result needs
-/// them, each after the name outside.
+/// The names in the body of a function: inputs, the tensors that are its results, and nodes that run although no result depends on
+/// them, each with its name outside.
 struct BodyNames {
   InputNames inputs;
   std::vector<std::pair<std::string_view, std::string_view>> returns;
   std::vector<std::pair<std::string_view, std::string_view>> control_returns;
 };
 
-/// Gives the nodes their edges. Throws Error invalid_model for a name that two nodes have, naming `where`, and for an input
-/// that no node has, naming its reader.
+/// Sets the nodes' edges. Throws Error invalid_model for a name that two nodes have (the message names `where`) and for an input
+/// that does not exist (it names the reader).
 void connect(std::vector<Node>& nodes, const InputNames& inputs, const std::string& where);
-/// The same in a function, whose arguments become nodes behind the others. Sets `fault` instead of throwing.
+/// The same for a function, whose arguments become nodes after the others. Sets `fault` instead of throwing.
 void connect_body(FunctionDef& function, const BodyNames& names, const Library& library);
 
-/// Nodes by name, for names that come from outside: of a signature, of a user. Throws Error invalid_model, naming `where`,
-/// for a name that two nodes have.
+/// Nodes by name, for names from a signature or a user. Throws Error invalid_model, naming `where`, for a name that two nodes have.
 class NodeNames {
  public:
   NodeNames(const std::vector<Node>& nodes, const std::string& where);
@@ -46,12 +45,12 @@ class NodeNames {
   std::unordered_map<std::string_view, uint32_t> places_;
 };
 
-/// Who reads each node of a list.
+/// The users of each node of a list.
 class Users {
  public:
   explicit Users(const std::vector<Node>& nodes);
   size_t count() const { return users_.size(); }
-  /// The readers in their order, one for each input that it is, with the port that they read.
+  /// The users in order, one entry for each input, with the port that is read.
   std::span<const Edge> of(uint32_t node) const {
     return std::span(users_).subspan(starts_[node], starts_[node + 1] - starts_[node]);
   }
@@ -61,24 +60,24 @@ class Users {
   std::vector<Edge> users_;
 };
 
-/// Data input `number` of a node. Throws Error invalid_model.
+/// Data input `number` of a node. Throws Error invalid_model when there is none.
 Edge data_input(const Node& node, size_t number);
-/// The tensor that this one is, behind identities. Throws Error, naming `where`.
+/// The tensor that this one equals, skipping identities. Throws Error, naming `where`.
 Edge origin(Edge edge, const std::vector<Node>& nodes, const std::string& where);
 /// "node:1".
 std::string tensor_name(const std::vector<Node>& nodes, Edge edge);
 
-/// Which nodes the roots, which are places, depend on, themselves among them; by data alone, or by control edges as well.
+/// The nodes on which the roots (node indices) depend, including themselves; by data edges only, or also by control edges.
 enum class Along { data, all };
 std::vector<bool> needed_by(const std::vector<uint32_t>& roots, const std::vector<Node>& nodes, Along along);
 
-/// Keeps the marked nodes, in their order, without their control edges from others. The new place of each, kGone for those
-/// that go. Throws Error invalid_model for data from a node that goes.
+/// Keeps only the marked nodes, in their order, and removes control edges from others. Returns the new index of each node, kGone for
+/// removed ones. Throws Error invalid_model when a kept node reads data from a removed one.
 inline constexpr uint32_t kGone = UINT32_MAX;
 std::vector<uint32_t> keep_nodes(std::vector<Node>& nodes, const std::vector<bool>& keep);
-/// The function's own edges after that was done to its nodes. Throws the same.
+/// Updates the function's own edges after its nodes were changed in this way. Throws the same.
 void renumber(FunctionDef& function, const std::vector<uint32_t>& places);
-/// Keeps the nodes that the roots depend on; the roots become their new places.
+/// Keeps only the nodes on which the roots depend, and updates the roots to their new indices.
 void prune(GraphDef& graph, std::vector<uint32_t>& roots);
 
 }  // namespace cairn::tensorflow

@@ -1,6 +1,5 @@
-// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Inputs are edges: the
-// reader finds the nodes that they name once (graph.h). Attributes and tensors are decoded when asked for; nothing here
-// knows what an op means.
+// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Inputs are edges, which the
+// reader resolves once (graph.h). Attributes and tensors are decoded on request; nothing here depends on the meaning of ops.
 #pragma once
 
 #include <map>
@@ -55,8 +54,8 @@ struct ShapeProto {
   std::vector<int64_t> dims;
 };
 
-/// A named AttrValue. With a payload, `value` is the head of a TensorProto (dtype and shape) instead and `payload` its
-/// content, so that weights are never copied.
+/// A named AttrValue. With a payload, `value` is only the head of a TensorProto (dtype and shape) and `payload` its content, so that
+/// weights are never copied.
 struct Attr {
   std::string_view name;
   std::string_view value;
@@ -68,7 +67,7 @@ struct NameAttrList {
   std::vector<Attr> attrs;
 };
 
-/// A decoded AttrValue. For a list the vectors are filled, one of them at most in a sound file.
+/// A decoded AttrValue. A list fills one of the vectors (more only in a malformed file).
 struct AttrValue {
   enum class Kind { none, text, integer, real, boolean, type, shape, tensor, list, function, placeholder };
   Kind kind = Kind::none;
@@ -77,7 +76,7 @@ struct AttrValue {
   float real = 0;
   ShapeProto shape;
   std::string_view tensor;   // a TensorProto
-  std::string_view payload;  // its content when kept apart
+  std::string_view payload;  // its content, if it is separate
   NameAttrList function;
   std::vector<std::string_view> texts;
   std::vector<int64_t> integers;  // also booleans and types
@@ -91,7 +90,7 @@ const char* to_string(AttrValue::Kind kind);
 /// What an input reads: result `port` of a node of the same list; kControl: nothing, the node runs before.
 struct Edge {
   static constexpr int32_t kControl = -1;
-  uint32_t node = 0;  // its place in the list
+  uint32_t node = 0;  // index in the list
   int32_t port = 0;
 
   bool is_control() const { return port == kControl; }
@@ -110,35 +109,35 @@ struct Node {
   const Attr* find(std::string_view attr_name) const;
 };
 
-/// An argument or result of a function: one tensor of `type`, or as told by the named attributes.
+/// An argument or result of a function: a tensor of `type`, or of the type that the named attributes give.
 struct FunctionArg {
   std::string_view name;
   DataType type = kDtInvalid;
   std::string_view type_attr = {};
   std::string_view number_attr = {};
   std::string_view type_list_attr = {};
-  Edge edge = {};  // of an argument: its `_Arg` in the body; of a result: the tensor that it is
+  Edge edge = {};  // for an argument: its `_Arg` in the body; for a result: its tensor
 };
 
 struct FunctionDef {
   std::string_view name;
   std::vector<FunctionArg> inputs;
   std::vector<FunctionArg> outputs;
-  std::vector<Node> nodes;  // an `_Arg` for each argument among them
+  std::vector<Node> nodes;  // include an `_Arg` for each argument
   std::vector<std::pair<std::string_view, uint32_t>> control_returns;
   std::vector<Attr> attrs;
   std::string_view raw;        // the message as read; empty once changed
-  bool graph_names = false;    // no node of the graph has the name of one inside: made by raise_control_flow
-  std::optional<Error> fault;  // why the body's edges are not complete
+  bool graph_names = false;    // made by raise_control_flow: node names inside are unique in the whole graph
+  std::optional<Error> fault;  // why the body's edges are incomplete
 
-  /// Throws the fault, if there is one. To be called by whoever follows the body's edges.
+  /// Throws the fault, if there is one. Must be called before the body's edges are used.
   void check() const {
     if (fault) throw *fault;
   }
 };
 
 struct GraphDef {
-  std::shared_ptr<ModelBytes> model;  // owns all texts and keeps files of payloads alive
+  std::shared_ptr<ModelBytes> model;  // owns all texts and keeps the files of payloads alive
   std::vector<Node> nodes;
   std::vector<FunctionDef> functions;
   struct Origin {
@@ -150,8 +149,8 @@ struct GraphDef {
   int32_t min_consumer = 0;
 };
 
-/// Reads a GraphDef, binary or text, told apart by content. Throws Error; what is wrong with a function's edges stays in its
-/// `fault`, as files hold many functions that nobody calls.
+/// Reads a GraphDef, binary or text (determined by the content). Throws Error; faults in a function's edges are stored in its
+/// `fault`, since files contain many unused functions.
 GraphDef read_graph_def(const std::string& path);
 GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view bytes, int depth = 0);
 /// Gives nodes the script lines that a GraphDebugInfo tells. Throws Error invalid_model.
@@ -162,12 +161,12 @@ std::string encode(const GraphDef& graph);
 
 /// Throws Error invalid_model.
 AttrValue decode(const Attr& attr, ModelBytes& model);
-/// The value of `node`'s attribute as that kind; nothing when absent, Error when of another kind.
+/// The value of `node`'s attribute in that kind; nothing when it is absent. Throws Error when it has another kind.
 AttrValue attr_of(const Node& node, std::string_view name, AttrValue::Kind kind, ModelBytes& model);
 
 ShapeProto read_shape(Wire wire);
-/// Dense elements of a TensorProto: a view where the file has them dense and aligned, else a copy counted against the
-/// file. Throws Error invalid_model, unsupported; `where` starts the message.
+/// The dense elements of a TensorProto: a view if they are dense and aligned in the file, else a copy, counted against the file's
+/// limit. Throws Error invalid_model, unsupported; `where` starts the message.
 Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& model, const std::string& where);
 
 /// Encoded AttrValue messages.
@@ -177,7 +176,7 @@ std::string attr_shapes(const std::vector<ShapeProto>& shapes);
 /// A dense tensor attribute; `content` must outlive the graph.
 Attr attr_tensor(ModelBytes& model, std::string_view name, DataType type, const std::vector<int64_t>& dims,
                  std::string_view content);
-/// The same of texts, which are copied.
+/// The same for texts, which are copied.
 Attr attr_texts(ModelBytes& model, std::string_view name, const std::vector<int64_t>& dims,
                 const std::vector<std::string>& texts);
 /// A function name without attributes.
@@ -189,7 +188,7 @@ struct TensorName {
   std::string_view node;
   int index = 0;
 };
-/// For names from outside the graph. Throws Error invalid_model naming `where` for an index that is no number.
+/// For names from outside the graph. Throws Error invalid_model, naming `where`, for an index that is not a number.
 TensorName parse_tensor_name(std::string_view text, const std::string& where);
 
 }  // namespace cairn::tensorflow

@@ -1,4 +1,4 @@
-// What the rows of convolution, pooling and their gradients share: the layout of images and the attributes of windows.
+// Shared by the rows of convolution, pooling and their gradients: the layout of images and the attributes of windows.
 #pragma once
 
 #include "frontends/fold.h"
@@ -6,7 +6,7 @@
 
 namespace cairn::tensorflow {
 
-/// The dim of the channels of an image or a volume, by the node's data_format.
+/// The index of the channel dim of an image or a volume, by the node's data_format.
 inline int64_t channel_axis(OpContext& c, size_t input = 0) {
   const std::string format = c.text("data_format", "NHWC");
   const bool volume = format == "NDHWC" || format == "NCDHW";
@@ -17,7 +17,7 @@ inline int64_t channel_axis(OpContext& c, size_t input = 0) {
   return format[1] == 'C' ? 1 : static_cast<int64_t>(rank) - 1;
 }
 
-/// An image in NHWC whatever the node's data_format, and numbers given for each of its dims as height and width.
+/// An image converted to NHWC from the node's data_format, and per-dim attributes reduced to height and width.
 class Image {
  public:
   /// `input` is the node's image.
@@ -28,13 +28,13 @@ class Image {
   bool channels_first() const { return format_ == "NCHW"; }
   Value* in(Value* x) const { return channels_first() ? transposed(x, {0, 2, 3, 1}) : x; }
   Value* out(Value* y) const { return channels_first() ? transposed(y, {0, 3, 1, 2}) : y; }
-  /// The four sizes of an image as the node has them, in the order of NHWC.
+  /// The four sizes of an image in the node's layout, reordered to NHWC.
   Value* sizes(Value* vector) const {
     if (!channels_first()) return vector;
     return folded(c_.b.add("gather", {vector, c_.b.ints({0, 2, 3, 1})}, {{"axis", int64_t{0}}}), c_.b);
   }
 
-  /// Height and width of a list of four; the others must be 1.
+  /// Height and width from a list of four; the other two must be 1.
   std::vector<int64_t> spatial(std::string_view attr) const {
     const std::vector<int64_t> list = c_.integers(attr);
     return spatial(list.empty() ? std::vector<int64_t>{1, 1, 1, 1} : list, attr);

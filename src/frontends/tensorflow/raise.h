@@ -5,14 +5,14 @@
 
 namespace cairn::tensorflow {
 
-/// True when a node of the graph belongs to TensorFlow 1's control flow.
+/// Whether a node of the graph belongs to TensorFlow 1's control flow.
 bool has_switches(const GraphDef& graph);
 
-/// Puts a While for each loop frame, inner ones first, and an If for each group of Merges that wait for one condition.
-/// Exit and Merge nodes keep their names and hand on the results. Branches and bodies become functions with names as in
-/// a graph (FunctionDef::graph_names); `graph.raised` says which nodes each new one stands for. What leads to no output
-/// any more stays in the list. With `effects` control edges order nodes, what writes variables runs once, and a value
-/// that two Ifs of one condition need is made once. Throws Error unsupported, invalid_model.
+/// Replaces each loop frame by a While, inner ones first, and each group of Merges with the same condition by an If. Exit and Merge
+/// nodes keep their names and forward the results. Branches and bodies become functions with names as in a graph
+/// (FunctionDef::graph_names); `graph.raised` tells which nodes each new one replaces. Nodes that no longer lead to an output stay
+/// in the list. With `effects`, control edges order nodes, nodes that write variables run once, and a value that two Ifs with the
+/// same condition use is computed once. Throws Error unsupported, invalid_model.
 void raise_control_flow(GraphDef& graph, bool effects = false);
 
 }  // namespace cairn::tensorflow

@@ -1,5 +1,5 @@
 // The sorted string table of TensorFlow's checkpoints (LevelDB's format): blocks with prefix-compressed keys, optionally
-// Snappy, each with a checksum; an index block and a footer find them.
+// Snappy, each with a checksum, located by an index block and a footer.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cairn::tensorflow {
 
-/// Calls visit(key, value) for every entry in order; both views end with the call. Throws Error invalid_model.
+/// Calls visit(key, value) for every entry in order; both views are valid during the call only. Throws Error invalid_model.
 void read_table(ModelBytes& model, FunctionRef<void(std::string_view key, std::string_view value)> visit);
 
 }  // namespace cairn::tensorflow

@@ -1,5 +1,5 @@
-// A TensorFlow checkpoint: prefix.index says where each tensor lies in the prefix.data-* files. Checksums are verified
-// when a tensor is read.
+// A TensorFlow checkpoint: prefix.index gives the position of each tensor in the prefix.data-* files. Checksums are verified when
+// a tensor is read.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class TensorBundle {
     int64_t offset = 0;
     int64_t size = 0;
     uint32_t checksum = 0;      // masked
-    std::vector<Slice> slices;  // stored in parts, each an entry of its own
+    std::vector<Slice> slices;  // if the tensor is stored in parts, each an entry of its own
   };
 
   /// Throws Error.
@@ -36,9 +36,9 @@ class TensorBundle {
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
 
-  /// The tensor, put together when it is stored in slices; a view of the file where alignment allows.
+  /// The tensor, assembled if it is stored in slices; a view of the file if its alignment allows.
   Tensor read(std::string_view name);
-  /// The part that a RestoreV2 "shape_and_slice" text such as "20 10 0,5:-" asks for; all of it for "".
+  /// The part that a RestoreV2 "shape_and_slice" text such as "20 10 0,5:-" selects; the whole tensor for "".
   Tensor read(std::string_view name, std::string_view shape_and_slice);
 
  private:

@@ -1,4 +1,4 @@
-// What the rows of training share.
+// Shared by the rows of training ops.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ namespace cairn::tensorflow {
 /// is. Nothing where not even their number is known.
 std::optional<std::vector<Dim>> dims_told(const Value* vector);
 
-/// An op on x and a number of its element type.
+/// Applies an op to x and a number of x's element type.
 inline Var by_number(Var x, std::string_view op, double number) { return x.apply(op, {x.number(number)}); }
 
-/// A small result of constants is computed at once.
+/// Folds a small result of constants at once.
 inline Var folded(Var x) { return {*x.builder, cairn::folded(x.value, *x.builder)}; }
 
 }  // namespace cairn::tensorflow

@@ -1,4 +1,4 @@
-// Turns variables into constants: in a graph, and in the functions that If, While and Case name.
+// Turns variables into constants, in a graph and in the functions named by If, While and Case.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace cairn::tensorflow {
 
-/// Value of the variable made by a node (VarHandleOp, VariableV2). Throws Error when there is none.
+/// The value of the variable that a node (VarHandleOp, VariableV2) creates. Throws Error when there is none.
 using VariableValue = std::function<Tensor(const Node& variable)>;
 
-/// Every variable of the graph becomes a constant of its name, every read of it a plain node; functions that take
-/// variables are rewritten under new names. A node that writes a variable throws Error unsupported.
+/// Replaces every variable of the graph by a constant with its name, and every read by an ordinary node; functions that take
+/// variables are rewritten with new names. Throws Error unsupported for a node that writes a variable.
 void freeze_variables(GraphDef& graph, const VariableValue& value);
 
 bool is_variable(const Node& node);
