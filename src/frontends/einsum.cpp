@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-/// A tensor whose dims have labels: letters, or digits for those of an ellipsis.
+/// A tensor with a label for each dim: letters, or digits for the dims of an ellipsis.
 struct Term {
   Value* value;
   std::string labels;
@@ -101,7 +101,7 @@ class Equation {
     return b_.add_node(op_named("iota"), {zero, size, one}, {{"dtype", kI64}}, {}, {type})->result();
   }
 
-  /// Of a term with a label twice the diagonal of both dims, which becomes its last dim.
+  /// Reduces a label that a term has twice: takes the diagonal of both dims, which becomes the last dim.
   Term diagonal(Term term) {
     for (size_t first = 0; first < term.labels.size(); ++first) {
       const char label = term.labels[first];
@@ -123,12 +123,12 @@ class Equation {
       Value* at = folded(b_.add("mul", {places(moved, dims.size()), step}), b_);
       const auto axis = static_cast<int64_t>(dims.size()) - 1;
       term = {b_.add("gather", {reshape_to(moved, dims, b_), at}, {{"axis", axis}}), rest + label};
-      first = static_cast<size_t>(-1);  // from the first label again
+      first = static_cast<size_t>(-1);  // restart at the first label
     }
     return term;
   }
 
-  /// The dim of a label as the diagonal of two dims, 0 beside it.
+  /// Expands the dim of a label to the diagonal of two dims, with zeros off the diagonal.
   Term on_diagonal(const Term& term, char label) {
     const std::string rest = those(term.labels, [&](char c) { return c != label; });
     const std::string last = those(term.labels, [&](char c) { return c == label; });
@@ -140,7 +140,7 @@ class Equation {
     return {b_.add("select", {same, spread, b_.scalar_like(x, 0)}), rest + last + label};
   }
 
-  /// Without "->": dims of the ellipsis, then the labels that occur once in their order.
+  /// The result's labels when "->" is missing: those of the ellipsis, then the labels that occur once, in alphabetic order.
   static std::string implied(const std::string& all) {
     std::string digits, letters;
     for (char c = '9'; c >= '0'; --c)
@@ -151,7 +151,7 @@ class Equation {
     return digits + letters;
   }
 
-  /// Without the labels that nothing later needs.
+  /// Sums over the labels that are not needed later.
   Term summed(const Term& term, const std::string& needed) {
     std::vector<int64_t> axes;
     for (size_t i = 0; i < term.labels.size(); ++i)
@@ -217,14 +217,14 @@ class Equation {
     return b_.add_node(op_named("reshape"), {x, shape}, {}, {}, type)->result();
   }
 
-  /// Each label apart.
+  /// One part for each label.
   static std::vector<Part> each(const Term& term, const std::string& labels) {
     std::vector<Part> parts;
     for (char label : labels) parts.push_back({&term, std::string(1, label)});
     return parts;
   }
 
-  /// The product of two terms, summed over labels of both that nothing later needs.
+  /// The product of two terms, summed over the common labels that are not needed later.
   Term product(Term x, Term y, const std::string& later) {
     x = summed(x, later + y.labels);
     y = summed(y, later + x.labels);
@@ -234,7 +234,7 @@ class Equation {
     std::string columns = those(y.labels, [&](char c) { return !has(x.labels, c); });
     x = ordered(x, batch + rows + inner);
     y = ordered(y, batch + inner + columns);
-    // Rows of the product may stay apart where the other factor has no dims before its matrix.
+    // The row dims of the product need not be merged if the other factor has no batch dims.
     bool apart = batch.empty() && !rows.empty();
     std::vector<Part> of_x = each(x, batch), of_y = each(y, batch), of_result = each(x, batch);
     if (apart)
@@ -260,8 +260,8 @@ class Equation {
 
   Builder& b_;
   std::vector<Term> terms_;
-  std::string asked_;   // the result's labels, of which one may be there several times
-  std::string result_;  // each once
+  std::string asked_;   // the result's labels, possibly with repetitions
+  std::string result_;  // without repetitions
 };
 
 }  // namespace

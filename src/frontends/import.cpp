@@ -40,7 +40,7 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> ops)
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-/// Nodes that depend on the elements of a placeholder, not on its shape alone.
+/// Marks the nodes that depend on the elements of a placeholder, not only on its shape.
 std::vector<bool> data_nodes(const tensorflow::GraphDef& graph, const tensorflow::Users& users) {
   std::vector<uint32_t> pending;
   std::vector<bool> found(graph.nodes.size(), false);
@@ -67,7 +67,7 @@ bool is_beside(const tensorflow::Node& node, std::string_view result, ModelBytes
   return result.find("reserve") != std::string_view::npos || result.starts_with("batch_") || result == "value_index";
 }
 
-/// Parts of equal standing of which only some are read: the others may have been meant as outputs.
+/// Notes equivalent results of a node of which only some are used: the others may have been meant as outputs.
 void tell_unread(const tensorflow::Node& node, size_t results, std::span<const tensorflow::Edge> users,
                  const ImportOptions& options) {
   std::unordered_set<int32_t> read;
@@ -80,8 +80,8 @@ void tell_unread(const tensorflow::Node& node, size_t results, std::span<const t
                  fmt::join(unread, ", "), printable(node.name), printable(node.op));
 }
 
-/// Outputs of a graph that names none: all results of nodes that no other node reads. Nodes that act beside the model
-/// (checks, summaries, savers) have none, nor has what does not depend on an input while something else does.
+/// The outputs of a graph that names none: the results of nodes that no other node uses. Not those of auxiliary nodes (checks,
+/// summaries, savers), and not those that do not depend on an input, unless none does.
 std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, const ImportOptions& options) {
   const tensorflow::Library library(graph);
   const tensorflow::Users users(graph.nodes);
@@ -107,7 +107,7 @@ std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, cons
   return ends.empty() ? others : ends;
 }
 
-/// An output that is given as a node is the node's first result.
+/// Notes that an output given as a node stands for the node's first result only.
 void tell_results(const tensorflow::GraphDef& graph, const tensorflow::Node& node, const ImportOptions& options) {
   if (const size_t count = tensorflow::result_names(node, tensorflow::Library(graph)).size(); count > 1)
     options.tell("{0} has {1} results, of which {0}:0 is an output; name the others as {0}:1", printable(node.name),
@@ -163,7 +163,7 @@ tensorflow::Signature complete(const tensorflow::GraphDef& graph, const tensorfl
   return signature;
 }
 
-/// Before inputs are looked for above them.
+/// Checks the given out_nodes, before the inputs above them are searched.
 void check_out_nodes(const tensorflow::GraphDef& graph, const tensorflow::NodeNames& names,
                      const std::vector<std::string>& out_nodes) {
   for (const std::string& text : out_nodes) {
@@ -302,7 +302,7 @@ Module import_graph(const tensorflow::GraphDef& graph, const ImportOptions& opti
   return import_raised(raised, graph, options, given, attempt);
 }
 
-/// Shapes of inputs that the outputs do not need are told and dropped.
+/// Drops, with a note, the given shapes of inputs that the outputs do not need.
 void drop_cut_off(const tensorflow::MetaGraph& meta, const tensorflow::FrozenGraph& frozen, ImportOptions& options) {
   std::vector<std::vector<std::string>> inputs;
   for (const tensorflow::Node& node : meta.graph.nodes)

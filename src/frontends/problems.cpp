@@ -41,7 +41,7 @@ std::string Problems::fix(const Entry& entry, const Remedies& remedies,
 
 namespace {
 
-/// "acme::Gelu" or "Acme>Gelu": an operator of somebody's own.
+/// Whether the op is of a custom domain, such as "acme::Gelu" or "Acme>Gelu".
 bool is_of_domain(std::string_view op) {
   return op.find("::") != std::string_view::npos || op.find('>') != std::string_view::npos;
 }

@@ -36,7 +36,7 @@ class Step {
  private:
   Value* applied(const std::string& function, Value* x) { return layer_.apply(function, x, b); }
 
-  /// The state's part of `count` gates from `first` on.
+  /// The state's contribution to `count` gates from `first` on.
   Value* of_state(Value* h, int64_t first, int64_t count) {
     const int64_t begin = first * layer_.hidden, end = begin + count * layer_.hidden;
     Value* y = layer_.product(h, cut(b, layer_.kernel, begin, end), b);
@@ -88,7 +88,7 @@ Value* zero_like(const Value* x, Builder& builder) {
 
 Value* turned(Value* x, Builder& builder) { return builder.add("reverse", {x}, {{"axes", std::vector<int64_t>{0}}}); }
 
-/// What the loop takes from outside beside the states.
+/// The values that the loop captures.
 std::vector<Value**> captures(Recurrence& layer) {
   std::vector<Value**> all;
   for (Value** each : {&layer.input, &layer.kernel, &layer.bias, &layer.peephole, &layer.lengths, &layer.mask})
@@ -96,7 +96,7 @@ std::vector<Value**> captures(Recurrence& layer) {
   return all;
 }
 
-/// The body takes the number of the step, the states and the results so far; then the number of steps and the captures.
+/// The loop's body. Its params: the number of the step, the states and the results so far; then the number of steps and the captures.
 std::unique_ptr<Block> body_for(Recurrence layer, const std::vector<Value*>& inputs) {
   auto body = std::make_unique<Block>();
   for (const Value* input : inputs) body->add_param(input->type, "");

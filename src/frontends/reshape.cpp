@@ -65,7 +65,7 @@ Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, b
     unknown += !known.back().known();
   }
   Value* shape = nullptr;
-  // -1 says nothing where another dim is 0.
+  // -1 is ambiguous if another dim is 0.
   if (unknown == 0 || (unknown == 1 && !exact && std::find(numbers.begin(), numbers.end(), 0) == numbers.end())) {
     shape = builder.ints(numbers);
   } else {
@@ -124,7 +124,7 @@ std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size
 
 namespace {
 
-/// What -1 stands for: what the sizes of x leave when equal numbers and symbols are taken from both sides.
+/// The size that -1 stands for: the remaining dim of x after equal numbers and symbols are cancelled on both sides.
 Dim rest_of(const Shape& x, const std::vector<Dim>& others, size_t free) {
   if (!x.ranked) return Dim();
   std::vector<Dim> left;
@@ -156,7 +156,7 @@ Value* reshape_by(Value* x, Value* shape, Builder& builder) {
   if (!sizes || shape->type.shape.rank() != 1 || !x->type.is_tensor())
     return folded(builder.add("reshape", {x, shape}), builder);
   if (free) (*sizes)[*free] = rest_of(x->type.shape, *sizes, *free);
-  // One size that is not a number may as well be -1: the shape is a constant then.
+  // A single unknown size can be written as -1, so that the shape is a constant.
   std::vector<int64_t> numbers;
   for (const Dim& dim : *sizes) numbers.push_back(dim.known() ? dim.size : -1);
   bool one = std::count(numbers.begin(), numbers.end(), -1) <= 1 && std::count(numbers.begin(), numbers.end(), 0) == 0;

@@ -6,7 +6,7 @@
 namespace cairn {
 namespace {
 
-/// What an unknown value is tried as: open and fixed sizes of each rank.
+/// The shapes that are tried for an unknown value: open and fixed sizes of each rank.
 std::vector<Shape> shapes_to_try() {
   std::vector<Shape> shapes{Shape::unranked()};
   constexpr size_t kMostDims = 5;

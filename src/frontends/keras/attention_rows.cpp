@@ -8,7 +8,7 @@
 namespace cairn::keras {
 namespace {
 
-/// A value that the call gives by name or at its place; null where it gives none.
+/// An argument that the call passes by name or by position; null if it passes none.
 Given::Value given(const LayerContext& c, const char* name, size_t place) {
   if (place < c.in.size()) {
     if (c.literals[place] != nullptr && !c.literals[place]->is_null()) c.refuse("{} is a constant", name);
@@ -27,7 +27,7 @@ bool flag(const LayerContext& c, const char* name) {
 
 Value* both(Value* x, Value* y, Builder& b) { return x == nullptr ? y : y == nullptr ? x : b.add("and", {x, y}); }
 
-/// Step t sees steps up to t: [steps, others].
+/// The causal mask [steps, others]: step t attends to steps up to t.
 Value* causal(Value* query, Value* value, Builder& b) {
   auto count = [&](Value* x) {
     Value* size = folded(b.add("reshape", {dim_of(x, 1, b), b.ints({})}), b);
@@ -37,10 +37,10 @@ Value* causal(Value* query, Value* value, Builder& b) {
   return b.add("greater_equal", {expand_dims(count(query), {1}, b), count(value)});
 }
 
-/// Shares of the steps among those that count; the mask may be null.
+/// Softmax of the scores over the valid steps; the mask may be null.
 Value* shares(Value* scores, Value* mask, Builder& b) {
   if (mask != nullptr) {
-    constexpr double kFarBelow = -1e9;  // what Keras adds to the scores of steps that do not count
+    constexpr double kFarBelow = -1e9;  // Keras adds this to the scores of masked steps
     Value* left_out = b.add("sub", {b.scalar_like(scores, 1), cast_to(mask, scores->type.dtype, b)});
     scores = b.add("add", {scores, b.add("mul", {left_out, b.scalar_like(scores, kFarBelow)})});
   }

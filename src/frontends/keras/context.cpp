@@ -1,4 +1,4 @@
-// Reads the configuration of one layer for its row: every value checked, defaults as Keras has them.
+// Reads the configuration of one layer for its row, with checks of every value and Keras' defaults.
 #include "frontends/fold.h"
 #include "frontends/keras/importer.h"
 

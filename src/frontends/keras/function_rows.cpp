@@ -1,5 +1,5 @@
-// Functions of TensorFlow that stand as layers in a saved Keras model: TFOpLambda and SlicingOpLambda. The first argument is
-// the layer's input, the others are given by name.
+// TensorFlow functions as layers of a saved Keras model: TFOpLambda and SlicingOpLambda. The first argument is the layer's input,
+// the others are passed by name.
 #include <algorithm>
 
 #include "frontends/fold.h"
@@ -266,7 +266,7 @@ void build_slice(LayerContext& c, Value* x, const Json& list) {
   for (const Json& one : list) taken += !one.is_null() && one != "Ellipsis";
   if (taken > rank || list.size() > 64) fail(ErrorKind::invalid_model, "", "slices {} dims of {}", taken, rank);
   std::vector<int64_t> begin(rank, 0), end(rank, kToTheEnd), steps(rank, 1), gone, added;
-  size_t axis = 0, place = 0;  // of the input; of the result before dims are taken away
+  size_t axis = 0, place = 0;  // dim of the input; dim of the result before dims are removed
   for (const Json& one : list) {
     if (one.is_null()) {
       added.push_back(static_cast<int64_t>(place++ - gone.size()));

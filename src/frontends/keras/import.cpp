@@ -1,4 +1,4 @@
-// The door for models that Keras saved: their layers in the order of their calls.
+// Imports models saved by Keras: their layers in the order of their calls.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -33,7 +33,7 @@ std::string text_of(const Json& object, const char* key) {
   return member(object, key, Json::value_t::string).get<std::string>();
 }
 
-/// Functions of Keras 3 have it beside their configuration.
+/// The name of a layer; functions of Keras 3 have it outside of their configuration.
 std::string name_of(const Json& layer) {
   const Json& config = member(layer, "config", Json::value_t::object);
   return text_of(config.contains("name") ? config : layer, "name");
@@ -78,13 +78,13 @@ class Importer {
   const std::vector<std::string>& stateful() const { return stateful_; }
 
   struct Scope {
-    std::string prefix;              // of source names
-    std::optional<Weights> weights;  // of the model that contains the layers; none: the outermost
+    std::string prefix;              // for source names
+    std::optional<Weights> weights;  // of the model that contains the layers; none: it is the outermost one
     int level = 0;
   };
   using Layers = std::vector<std::pair<const Json*, std::string>>;  // and their places in an archive
 
-  /// Stand-ins where something above could not be imported.
+  /// Imports a model; results are stand-ins if a layer above could not be imported.
   std::vector<Value*> model(const Json& architecture, const std::vector<Value*>& inputs, const Scope& scope) {
     if (scope.level > kMostLevels) fail(ErrorKind::unsupported, "", "models are nested deeper than {}", kMostLevels);
     const Json& config = member(architecture, "config", Json::value_t::object);
@@ -117,7 +117,7 @@ class Importer {
     return values;
   }
 
-  /// Keras 3 writes masks down as arguments of the calls.
+  /// The value with its mask, which Keras 3 passes as an argument of the call.
   Given::Value with_mask(Value* value) const {
     if (saved_.keras3) return {value, nullptr, nullptr};
     auto mask = masks_.find(value);
@@ -129,7 +129,7 @@ class Importer {
     return given;
   }
 
-  /// Nothing while a result is still to be made.
+  /// The arguments of a call; nothing if a result is not available yet.
   std::optional<Given> find(const Call& call, std::map<ResultName, Value*>& known) {
     bool ready = true;
     auto look_up = [&](const Argument& argument) -> Given::Value {
@@ -145,7 +145,7 @@ class Importer {
     return ready ? std::optional(std::move(given)) : std::nullopt;
   }
 
-  /// A layer that could not be imported has as many results as others read.
+  /// Adds a result to a layer that could not be imported: it has as many results as are used.
   std::map<ResultName, Value*>::iterator further_result(ResultName name, std::map<ResultName, Value*>& known) {
     const ResultName whole = name;
     name.index = 0;
@@ -177,7 +177,7 @@ class Importer {
         note_types(*layer, pending.back().call, scope);
       }
     }
-    // Layers stand in the order of their depth; shared ones may have to wait for others.
+    // Layers are listed in the order of their depth; shared ones may have to wait for others.
     while (!pending.empty()) {
       std::vector<Pending> waiting;
       saved_.model->charge(64 * pending.size());
@@ -388,7 +388,7 @@ class Importer {
     }
   }
 
-  /// TimeDistributed: a layer or model on every step alone. The steps join the batch around it.
+  /// TimeDistributed: applies a layer or model to every step; the steps are merged into the batch for it.
   void distribute(LayerContext& c, const std::string& whole, int level) {
     c.expect_inputs(1);
     if (level > kMostLevels) c.refuse("layers are nested deeper than {}", kMostLevels);
@@ -396,7 +396,7 @@ class Importer {
     const Json& layer = member(c.config, "layer", Json::value_t::object);
     const std::vector<SourceId> sources = b_.sources;
     Value* x = steps_joined(c.in[0]);
-    // A mask over dims within the steps is the layer's own; one over the steps passes it by.
+    // A mask over dims inside the steps goes to the inner layer; a mask over the steps bypasses it.
     Value* outer = c.masks[0];
     const bool within = outer != nullptr && outer->type.shape.ranked && outer->type.shape.rank() > 2;
     Value* inner = within ? steps_joined(outer) : nullptr;
@@ -429,14 +429,14 @@ class Importer {
     for (size_t axis = 2; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
     return reshape_by(x, joined(sizes, b_), b_);
   }
-  /// And back, as many as `like` has.
+  /// The reverse, with as many steps as `like` has.
   Value* steps_apart(Value* x, Value* like) {
     std::vector<Value*> sizes{dim_of(like, 0, b_), dim_of(like, 1, b_)};
     for (size_t axis = 1; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
     return reshape_by(x, joined(sizes, b_), b_);
   }
 
-  /// Masks and arguments beside the inputs, as far as the layer knows them.
+  /// Passes masks and further arguments to the layer, as far as it supports them.
   void hand_over(const Given& given, const Row& row, LayerContext& c) {
     for (const Given::Value& input : given.inputs) {
       c.masks.push_back(input.mask);

@@ -14,7 +14,7 @@ void identity(LayerContext& c) {
   c.out = c.in;
 }
 
-/// Acts in training alone. Spatial forms drop whole channels.
+/// Has an effect in training only. The spatial variants drop whole channels.
 void dropout(LayerContext& c) {
   c.expect_inputs(1);
   const double rate = c.number("rate", 0.5);
@@ -74,7 +74,7 @@ void embedding(LayerContext& c) {
   c.out = {c.b.add("gather", {table, cast_to(c.in[0], kI64, c.b)}, {{"axis", int64_t{0}}})};
 }
 
-/// Steps whose elements all have the value count for nothing, and become 0.
+/// Masks the steps whose elements all equal the given value, and sets them to 0.
 void masking(LayerContext& c) {
   c.expect_inputs(1);
   Value* differs = c.b.add("not_equal", {c.in[0], c.b.scalar_like(c.in[0], c.number("mask_value", 0))});
@@ -192,14 +192,15 @@ void average(LayerContext& c) {
   c.out = {c.b.add("mul", {c.out[0], real(c, 1.0 / static_cast<double>(c.in.size()))})};
 }
 
-/// Along the last dim a step counts where it does in every part; along the steps the masks follow each other.
+/// The mask of a concatenation: along the last dim a step is valid if it is in every part; along the steps the masks are
+/// concatenated.
 void join_masks(LayerContext& c) {
   const auto rank = static_cast<int64_t>(c.rank()), axis = normal_axis(c.integer("axis", -1), c.rank());
   if (rank != 3 || axis == 0) c.refuse("masks of {} dims along dim {} are not supported", rank, axis);
   std::vector<Value*> masks;
   for (size_t i = 0; i < c.in.size(); ++i) {
     Value* mask = c.masks[i];
-    if (mask == nullptr) {  // all steps count
+    if (mask == nullptr) {  // all steps are valid
       Value* sizes = joined({dim_of(c.in[i], 0, c.b), dim_of(c.in[i], 1, c.b)}, c.b);
       mask = c.b.add("broadcast_to", {c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1})), sizes});
     }
@@ -223,7 +224,7 @@ void unit_normalization(LayerContext& c) {
   c.out = {of_length_one(c.in[0], normal_axes(c.integers("axis"), c.rank()), 1e-12, c.b)};
 }
 
-/// Channels in groups, each with the mean and variance over it and all dims between batch and channels.
+/// Normalises groups of channels, each by the mean and variance over the group and all dims between batch and channels.
 void group_normalization(LayerContext& c) {
   c.expect_inputs(1);
   const int64_t channels = c.last_dim(), given = c.integer("groups", 32), groups = given == -1 ? channels : given;

@@ -12,14 +12,14 @@ namespace {
 
 using Kind = Recurrence::Kind;
 
-/// Steps and batch change places.
+/// Transposes steps and batch.
 Value* swapped(Value* x, Builder& b) {
   std::vector<int64_t> order{1, 0, 2};
   order.resize(x->type.shape.rank());
   return b.add("transpose", {x}, {{"permutation", order}});
 }
 
-/// What a layer gave against time, turned.
+/// The results of a layer that runs backwards, reversed to chronological order.
 Value* in_time(const LayerContext& c, Value* all) {
   return c.b.add("reverse", {all}, {{"axes", std::vector<int64_t>{c.boolean("time_major", false) ? 0 : 1}}});
 }
@@ -50,7 +50,7 @@ struct Results {
 
 size_t states_of(Kind kind) { return kind == Kind::lstm ? 2 : 1; }
 
-/// What a layer does at each step, one after the other.
+/// One of the cells that a layer applies in sequence at each step.
 struct Cell {
   Kind kind;
   const Json* config;
@@ -180,12 +180,12 @@ void recurrent(LayerContext& c) {
   if (all) c.mask = c.masks[0];
 }
 
-/// Two copies of a layer, one against time; what they give is joined, that of the second in the order of time.
+/// Two copies of a layer, one of which runs backwards; their results are joined in chronological order.
 void bidirectional(LayerContext& c) {
   const Json *inner = c.find("layer"), *other = c.find("backward_layer");
   if (inner == nullptr) fail(ErrorKind::invalid_model, "", "has no layer");
   const auto [config, kind] = inner_layer(*inner);
-  const Json* turned = config;  // of the layer against time; Keras 3 always writes it down
+  const Json* turned = config;  // of the backward layer; always explicit in Keras 3
   if (other != nullptr) {
     const auto [written, class_name] = inner_layer(*other);
     if (!c.keras3 || class_name != kind || !written->value("go_backwards", false))
@@ -227,7 +227,7 @@ void bidirectional(LayerContext& c) {
   c.out.insert(c.out.end(), last.begin(), last.end());
 }
 
-/// An LSTM whose states are rows, images or volumes: convolutions take the place of products.
+/// An LSTM whose states are rows, images or volumes, with convolutions instead of matrix products.
 template <size_t kDims>
 void conv_lstm(LayerContext& c) {
   constexpr size_t kRank = kDims + 3;

@@ -18,7 +18,7 @@ std::optional<std::string_view> member(const ModelBytes& model, const ZipArchive
 }
 
 Json parse(ModelBytes& model, std::string_view text) {
-  constexpr uint64_t kBytesEach = 24;  // of parsed JSON for a byte of text, at most in practice
+  constexpr uint64_t kBytesEach = 24;  // estimate of the memory of parsed JSON per byte of text
   model.charge(kBytesEach * text.size());
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
@@ -71,7 +71,7 @@ std::string Weights::path_of(const std::string& name) {
   if (numbered_) return fmt::format("{}/vars/{}", group_, taken_++);
   const auto paths = file_->texts(group_, "weight_names").value_or(std::vector<std::string>());
   std::vector<std::string> found;
-  // A model made of layers that were built before it is no part of their names: the outer parts may be missing.
+  // The names of layers that were built before their model lack the model's name: the outer components may be missing.
   for (size_t outer = 0; found.empty() && outer < std::max<size_t>(within_.size(), 1); ++outer)
     for (const std::string& path : paths) {
       const std::string own = path.substr(0, path.rfind(':'));

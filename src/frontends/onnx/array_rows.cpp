@@ -1,4 +1,4 @@
-// ONNX's ops that make, move, cut and join tensors.
+// ONNX's ops that create, rearrange, slice and concatenate tensors.
 #include <algorithm>
 #include <limits>
 
@@ -159,7 +159,7 @@ void unsqueeze(OpContext& c) {
   c.out = {expand_dims(c.in[0], normal_axes(*axes, c.rank(0) + axes->size()), c.b)};
 }
 
-/// Puts bounds for some axes into a vector for all, the others from `rest`.
+/// Expands bounds for some axes to a vector for all axes, with `rest` for the others.
 Value* spread(OpContext& c, Value* bounds, const std::vector<int64_t>& axes, int64_t rest) {
   std::vector<Value*> parts(c.rank(0), nullptr);
   for (size_t i = 0; i < axes.size(); ++i)
@@ -208,7 +208,7 @@ void slice(OpContext& c) {
   c.out = {folded(c.b.add("slice", {c.in[0], from, to}, {{"steps", steps}}), c.b)};
 }
 
-/// Parts by size: an attribute or an input; equal ones when left out, the last one smaller.
+/// The sizes of the parts are an attribute or an input; without them the parts are equal, except for a smaller last one.
 void split(OpContext& c) {
   c.expect_inputs(1, 2);
   size_t rank = c.rank(0);
@@ -346,7 +346,7 @@ void gather_nd(OpContext& c) {
   c.out = {c.b.add("gather_nd", c.in, {{"batch_dims", c.integer("batch_dims", 0)}})};
 }
 
-/// values are (off, on); negative indices count from depth, indices beyond give off everywhere.
+/// `values` are (off, on); negative indices count from depth; an index out of range gives a row of off.
 void one_hot(OpContext& c) {
   c.expect_inputs(3, 3);
   Value* depth = folded(c.b.add("reshape", {cast_to(c.in[1], kI64, c.b), c.b.ints({})}), c.b);

@@ -1,4 +1,4 @@
-// ONNX operators that take several of ours: elements picked along an axis, blocks of pixels, bent lines.
+// ONNX operators that are composed of several of ours: gathering elements along an axis, blocks of pixels, activations.
 #include <cmath>
 
 #include "frontends/einsum.h"
@@ -87,7 +87,7 @@ Value* count_up(Value* x, size_t axis, Builder& b) {
   return b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});
 }
 
-/// What lies above (or below) a diagonal is kept, the rest is 0.
+/// Keeps the elements above (or below) a diagonal and sets the others to 0.
 void trilu(OpContext& c) {
   c.expect_inputs(1, 2);
   const size_t rank = c.rank(0);

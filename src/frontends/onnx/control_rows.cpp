@@ -1,4 +1,4 @@
-// ONNX's If and Loop. A subgraph sees the names around it; what it takes becomes an explicit capture.
+// ONNX's If and Loop. A subgraph may use all outer names; those that it uses become explicit captures.
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/region.h"
@@ -71,8 +71,8 @@ void branch(OpContext& c) {
   c.out = results_of(*made);
 }
 
-/// Loop(limit, condition, values...): the body takes the round, the condition and the values, and gives the next
-/// condition, values, and elements of scan outputs, which are collected in lists.
+/// Loop(limit, condition, values...): the body takes the iteration number, the condition and the carried values, and returns the
+/// next condition, the next values, and elements of scan outputs, which are collected in lists.
 class Loop {
  public:
   explicit Loop(OpContext& c) : c_(c), body_(c.graph("body")), outer_(c, {&body_}) {

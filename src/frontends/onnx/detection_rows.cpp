@@ -1,4 +1,4 @@
-// ONNX's boxes, scattered elements and images sampled at computed places.
+// ONNX's ops on boxes, scatters of elements, and sampling of images at computed positions.
 #include <numeric>
 
 #include "frontends/fold.h"
@@ -134,7 +134,7 @@ class GridAxis {
   Value* times(Value* x, double y) { return b_.add("mul", {x, b_.scalar_like(x, y)}); }
   Value* inside(Value* x) { return b_.add("clip", {x}, {{"low", 0.0}, {"high", size_ - 1}}); }
 
-  /// Back and forth between low and low + range.
+  /// Reflects x repeatedly into the interval from low to low + range.
   Value* reflected(Value* x, double low, double range) {
     if (range == 0) return times(x, 0);
     Value* way = b_.add("mod", {b_.add("abs", {plus(x, -low)}), b_.scalar_like(x, 2 * range)});

@@ -40,7 +40,7 @@ std::shared_ptr<ModelBytes> open_external(const std::string& directory, std::str
   if (location.starts_with('/') || location.find('\\') != std::string_view::npos) refuse("is not a relative path");
   Descriptor at(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) fail(ErrorKind::io, directory, "cannot be opened: {}", std::strerror(errno));
-  // One component at a time from an open directory: what is checked is what is opened.
+  // Opens one component at a time relative to an open directory, so that what was checked is what is opened.
   std::string_view rest = location;
   while (true) {
     size_t slash = rest.find('/');

@@ -112,7 +112,7 @@ void conv_transpose(OpContext& c) {
   c.out = {flat ? squeeze(y, {2}, c.b) : y};
 }
 
-/// What Resize does to each dim of its input: a factor or a size, as far as they are known while importing.
+/// The scale or size that Resize gives for each dim of its input, as far as known during import.
 struct Resampling {
   std::vector<double> scales;  // empty: sizes are given
   std::vector<int64_t> sizes;  // empty: scales are given, or the sizes are known only in a run
@@ -160,7 +160,7 @@ Resampling resampling(const OpContext& c) {
   return result;
 }
 
-/// Attributes of resize2d. What a pixel's place is has many definitions; those that it has not are refused.
+/// The attributes of resize2d. ONNX has many definitions of a pixel's position; those that resize2d lacks are refused.
 Attributes sampling(const OpContext& c) {
   const bool old = c.node().op == "Upsample" || c.opset < 11;
   const std::string mode = c.text("mode", "nearest");
@@ -212,7 +212,7 @@ Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first, boo
       parts.push_back(c.b.add("mul", {dim_of(x, axis, c.b), times}));
       continue;
     }
-    // The model's factor places the pixels; resize2d takes the ratio of the sizes.
+    // The model positions the pixels by its scale; resize2d uses the ratio of the sizes instead.
     const double out = std::floor(static_cast<double>(in.size) * scale);
     if (!corners && out != static_cast<double>(in.size) * scale)
       c.refuse("a scale of {} does not take {} pixels to a whole number", scale, in.size);
@@ -221,7 +221,7 @@ Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first, boo
   return joined(parts, c.b);
 }
 
-/// Images of fewer dims get dims of 1 before their last two, or beside their last one.
+/// Adds dims of 1 to images with fewer dims: before their last two, or next to their last one.
 Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
   const size_t rank = c.rank(0);
   if (rank < 2 || rank > 4) c.refuse("images of {} dims are not supported, only 2 to 4", rank);

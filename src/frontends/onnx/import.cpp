@@ -1,4 +1,4 @@
-// The door for ONNX models.
+// Imports ONNX models.
 #include <algorithm>
 #include <set>
 #include <unordered_set>
@@ -27,7 +27,7 @@ void check_opset(const onnx::Model& model) {
          kNewestOpset);
 }
 
-/// Names that the text form can write; others say nothing that is worth keeping.
+/// Whether the text form can write the name; other names are dropped.
 bool is_symbol(std::string_view name) {
   auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&

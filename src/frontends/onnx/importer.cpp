@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostLevels = 64;
 
-/// ONNX nodes need no name; people find them by what they make.
+/// The name of a node; ONNX nodes may have none, then it is that of their first result.
 std::string node_name(const Node& node, const std::string& prefix) {
   std::string_view own = !node.name.empty() ? node.name : node.outputs.empty() ? node.op : node.outputs.front();
   return prefix.empty() ? clean(own) : fmt::format("{}/{}", prefix, clean(own));
@@ -151,7 +151,7 @@ std::vector<std::string> Importer::inputs_below(const std::vector<std::string_vi
 
 void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
                             const std::vector<std::string_view>& outputs) {
-  // Backwards first: what no output needs is not imported, so an unsupported node off to the side does no harm.
+  // First a backward pass: nodes on which no output depends are not imported, so that unsupported ones among them do not matter.
   std::set<std::string_view> needed(outputs.begin(), outputs.end());
   const bool top = &nodes == &model_.graph.nodes;
   const std::vector<bool> keep = needed_nodes(nodes, needed, top ? cut_ : std::set<std::string_view>());
@@ -165,7 +165,7 @@ void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
   names.used = outer;
 }
 
-/// Results that there are not get stand-ins, of the types that the file tells.
+/// Records the results by name; missing ones become stand-ins with the types that the file declares.
 void Importer::record(const Node& node, const std::vector<Value*>& results, Names& names) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty() || (names.prefix.empty() && cut_.contains(node.outputs[i]))) continue;
@@ -258,7 +258,7 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
   try {
     results = unknown ? unknowns_.results(inputs, calls, make) : make(std::move(inputs));
   } catch (const Error&) {
-    if (guessed == guessed_graphs_) throw;  // else a stand-in may be at fault
+    if (guessed == guessed_graphs_) throw;  // else a stand-in may be the cause
   }
   if (results.empty() || guessed != guessed_graphs_) return false;
   const auto& nodes = builder.block().nodes;
@@ -349,7 +349,7 @@ size_t OpContext::rank(size_t input) const {
 const Attribute* OpContext::find(std::string_view name) const {
   const Attribute* attribute = node_.find(name);
   const Frame* frame = names_.frame;
-  // A reference inside a function means an attribute of the call, which may again be a reference.
+  // A reference inside a function refers to an attribute of the call, which may be a reference itself.
   while (attribute != nullptr && !attribute->reference.empty()) {
     if (frame == nullptr) fail(ErrorKind::invalid_model, "", "attribute {} refers to no function", name);
     const Attribute* of_call = frame->call->find(attribute->reference);

@@ -97,7 +97,7 @@ struct Row {
   std::string_view domain = {};
 };
 const Row* find_row(std::string_view domain, std::string_view op);
-/// find_user_op: the row of a user for the node's type, or null. The function after it builds the node by that row.
+/// The row of a user for the node's type, or null; make_user_op builds the node by that row.
 const OpDef* find_user_op(std::string_view domain, std::string_view op);
 void make_user_op(OpContext& context);
 std::vector<std::string_view> supported_ops();

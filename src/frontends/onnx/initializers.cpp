@@ -43,13 +43,13 @@ std::vector<std::string_view> missing(const Graph& graph, const std::string& kin
   return found;
 }
 
-/// Whether initialisers that were used in one place each may have become one. Of torch's exporters the old one hands those on
-/// by Identity nodes.
+/// Whether the exporter may have merged initialisers that were used in one place each. The old one of torch's exporters forwards
+/// them by Identity nodes instead.
 bool may_be_merged(const Model& model) {
   return model.producer != "pytorch" || !missing(model.graph, "PARAMETER").empty();
 }
 
-/// Floats of more than one element, all the same bits.
+/// Whether it is a float tensor of more than one element whose elements all have the same bits.
 bool is_uniform(const TensorProto& proto, const Model& model) {
   if (proto.bytes.size() > kMostBytes) return false;
   try {
@@ -60,7 +60,7 @@ bool is_uniform(const TensorProto& proto, const Model& model) {
     return std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
-    return false;  // import tells what is wrong with it
+    return false;  // import will report its fault
   }
 }
 

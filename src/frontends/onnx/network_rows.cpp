@@ -1,5 +1,5 @@
-// ONNX's convolutions, pooling, normalisation and matrix products. ONNX images are NCHW and the module's NHWC: each node
-// transposes on the way in and out, which the layout pass takes out again.
+// ONNX's convolutions, pooling, normalisation and matrix products. ONNX images are NCHW and the module's NHWC: each node transposes
+// its input and result; the layout pass removes these transposes.
 #include <algorithm>
 
 #include "frontends/fold.h"
@@ -16,7 +16,7 @@ Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
   return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
 }
 
-/// Images of one to three dims: those of one get a height of 1, of volumes the depth stands apart.
+/// Images with one to three spatial dims: those with one get a height of 1; the depth of volumes is handled separately.
 class Image {
  public:
   explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3), deep_(c.rank(0) == 5) {
@@ -153,7 +153,7 @@ Value* per_channel(OpContext& c, Value* vector) {
   return c.b.add("reshape", {vector, c.b.ints(shape)});
 }
 
-/// In training mode by the statistics of x; the second and third result are how these move the kept ones.
+/// In training mode normalises by the statistics of x; results two and three are the updated running statistics.
 void batch_normalization(OpContext& c) {
   c.expect_inputs(5, 5);
   if (c.opset < 9 && c.integer("spatial", 1) == 0) c.refuse("statistics for each element are not supported");
@@ -171,7 +171,7 @@ void batch_normalization(OpContext& c) {
   }
 }
 
-/// x over the root of the mean of its squares along the axes.
+/// x divided by its root mean square along the axes.
 Value* of_mean_square_one(Value* x, const std::vector<int64_t>& axes, double epsilon, Builder& b) {
   Value* mean = b.add("reduce_mean", {b.add("square", {x})}, {{"axes", axes}, {"keep_dims", true}});
   return b.add("mul", {x, b.add("rsqrt", {b.add("add", {mean, b.scalar_like(x, epsilon)})})});
@@ -195,7 +195,7 @@ void instance_normalization(OpContext& c) {
   c.out = {c.b.add("add", {c.b.add("mul", {x, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
 }
 
-/// Channels in groups; the scale has one number a group up to operator set 20, one a channel from 21 on.
+/// Group normalisation; the scale has one number per group up to operator set 20, one per channel from 21 on.
 void group_normalization(OpContext& c) {
   c.expect_inputs(3, 3);
   const size_t rank = c.rank(0);
@@ -263,7 +263,7 @@ void hardmax(OpContext& c) {
   c.out = {c.b.add("one_hot", {first, depth, number(1), number(0)}, {{"axis", axis}})};
 }
 
-/// x over its length, or over the sum of its magnitudes, along an axis; 0 where that is 0.
+/// x divided by its L2 or L1 norm along an axis; 0 if that is 0.
 void length_normalization(OpContext& c) {
   c.expect_inputs(1, 1);
   const int64_t p = c.integer("p", 2);
@@ -290,7 +290,7 @@ void gemm(OpContext& c) {
   c.out = {y};
 }
 
-/// One-dimensional operands get a dim of 1, which the result loses again.
+/// One-dimensional operands get a dim of 1, which is removed from the result.
 void matmul(OpContext& c) {
   c.expect_inputs(2, 2);
   bool row = c.rank(0) == 1, column = c.rank(1) == 1;
@@ -304,7 +304,7 @@ void matmul(OpContext& c) {
   c.out = {drop.empty() ? y : squeeze(y, drop, c.b)};
 }
 
-/// Up to operator set 12 the dims from `axis` on are taken together, from 13 on only the axis.
+/// Up to operator set 12 all dims from `axis` on are one group, from 13 on only the axis.
 void softmax(OpContext& c) {
   c.expect_inputs(1, 1);
   if (c.opset >= 13) {
@@ -340,7 +340,7 @@ void layer_normalization(OpContext& c) {
   c.out = {c.b.add("layer_norm", {c.in[0], c.in[1], offset}, {{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", axis}})};
 }
 
-/// Up to operator set 11 the ratio is an attribute, and training is none of the graph's concerns.
+/// Up to operator set 11 the ratio is an attribute, and the graph cannot ask for training.
 void dropout(OpContext& c) {
   c.expect_inputs(1, 3);
   double ratio = c.real("ratio", 0.5);

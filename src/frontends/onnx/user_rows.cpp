@@ -1,4 +1,4 @@
-// Nodes of domains of users: "domain::Name" stands for the row "domain.Name" of a library that was loaded.
+// Nodes of custom domains: "domain::Name" stands for the row "domain.Name" of a loaded library.
 #include "frontends/onnx/importer.h"
 #include "ir/user_ops.h"
 

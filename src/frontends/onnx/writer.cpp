@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostBytes = (size_t{1} << 31) - 1;  // of a message
 
-/// The message's fields as they are, but for those of which `replace` makes bytes of its own.
+/// Copies the message's fields unchanged, except those for which `replace` returns other bytes.
 template <class Replace>
 std::string rewritten(std::string_view message, Replace&& replace) {
   std::string bytes;
@@ -51,7 +51,7 @@ class InitializerWriter {
 
  private:
   std::string written_graph(std::string_view graph) {
-    size_t nodes = 0, initializers = 0;  // as many as were met: they stand in the file's order
+    size_t nodes = 0, initializers = 0;  // number seen so far, in the file's order
     std::string bytes = rewritten(graph, [&](uint32_t field, auto& reader, std::string& to) {
       if (field != field::graph::node && field != field::graph::initializer) return false;
       const auto view = reader.get_view();

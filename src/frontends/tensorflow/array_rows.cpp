@@ -1,4 +1,4 @@
-// TensorFlow's ops that make, move and join tensors.
+// TensorFlow's ops that create, rearrange and concatenate tensors.
 #include <algorithm>
 
 #include "frontends/fold.h"

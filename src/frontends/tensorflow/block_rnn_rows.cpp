@@ -1,5 +1,5 @@
-// TensorFlow's recurrent blocks: a whole cell, or a whole LSTM layer, and their gradients. Loops carry no more than the
-// states; the gates of all steps are computed at once from them, where somebody reads them.
+// TensorFlow's recurrent blocks: a whole cell, or a whole LSTM layer, and their gradients. Loops carry only the states; if the gates
+// are used, those of all steps are computed from the states at once.
 #include <array>
 #include <functional>
 
@@ -43,15 +43,15 @@ Value* zeros(OpContext& c, const Value* like, int64_t size) {
 struct Scan {
   Values states, sequences, constants;
   bool backwards = false;
-  /// The next states, and what the step leaves behind.
+  /// Returns the next states, and the values to collect from the step.
   std::function<std::pair<Values, Values>(Builder& b, const Values& states, const Values& elements,
                                           const Values& constants)>
       step = {};
 
   struct Results {
-    Values last, all;  // states; what all steps left, along a new first dim in the order of the sequences
+    Values last, all;  // final states; collected values along a new first dim, in the order of the sequences
   };
-  /// `left`: the types of what a step leaves.
+  /// `left`: the types of the collected values.
   Results run(Builder& b, const std::vector<Type>& left) const {
     Value *zero = b.constant(Tensor::scalar_i64(0)), *count = scalar(b, dim_of(sequences[0], 0, b));
     Values inputs{zero};
@@ -108,7 +108,7 @@ struct Scan {
 
 enum Gate : size_t { kInput, kFresh, kForget, kOutput };
 
-/// What all LSTM blocks are told.
+/// The attributes common to all LSTM blocks.
 struct Lstm {
   int64_t hidden = 0;
   std::array<int64_t, 4> place = {0, 1, 2, 3};  // of each gate in the weights
@@ -208,7 +208,7 @@ void lstm_cell_gradient(OpContext& c) {
     for (size_t i : {2, 3, 4}) c.out[i] = zeros(c, c.in[0], lstm.hidden);
 }
 
-/// What stood before each step: `first`, then all of the sequence but its last.
+/// The value before each step: `first`, then the sequence without its last element.
 Value* before_each(OpContext& c, Value* first, Value* sequence) {
   const Shape shape = sequence->type.shape;
   Value* all = c.b.add("concat", {expand_dims(first, {0}, c.b), sequence}, {{"axis", int64_t{0}}});
@@ -258,7 +258,7 @@ void block_lstm_gradient(OpContext& c) {
   Value *x = c.in[1], *weights = c.in[4];
   const int64_t inputs = known_size(c, x, 2, "the inputs");
   Value *cells = before_each(c, c.in[2], c.in[10]), *hs = before_each(c, c.in[3], c.in[15]);
-  // Gates i, cs, f, o, ci, co, then what was before and the two gradients.
+  // Sequences: gates i, cs, f, o, ci, co, then the previous values and the two gradients.
   Scan scan{{c.in[2], c.in[3]},
             {c.in[9], c.in[10], c.in[11], c.in[12], c.in[13], c.in[14], cells, c.in[16], c.in[17]},
             {cut_axis(c.b, weights, 0, inputs, kToTheEnd), c.in[5], c.in[6], c.in[7]},

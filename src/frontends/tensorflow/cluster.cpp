@@ -50,7 +50,7 @@ void retval(OpContext& c) {
 
 void nothing(OpContext&) {}
 
-/// Texts are constants, or stand in attributes where the door has put them.
+/// The texts of an Assert are constants, or attributes that the TensorFlow adapter has set.
 void assertion(OpContext& c) {
   c.expect_inputs(1, 1 << 20);
   std::vector<Value*> inputs{c.in[0]};
@@ -126,8 +126,8 @@ class NodesOf {
   std::map<std::string_view, bool> functions_;
 };
 
-/// All nodes, each after what it depends on; where the edges leave a choice, writers of variables come last, so that
-/// nobody reads a content that TensorFlow would have handed out before.
+/// All nodes in topological order. If the edges leave a choice, nodes that write variables come last, so that no node reads content
+/// that in TensorFlow would be written later.
 std::vector<Edge> readers_first(const GraphDef& graph) {
   NodesOf all_writers(graph, [](std::string_view op) { return traits_of(op).has(Trait::writes); });
   const Users users(graph.nodes);
@@ -175,7 +175,7 @@ Ports find_ports(const GraphDef& graph) {
   return ports;
 }
 
-/// Why elements of this attribute's types cannot be taken, or nothing.
+/// The reason why the types in this attribute are unsupported; empty if they are supported.
 std::string refused_type(const Attr& attr, ModelBytes& model) {
   AttrValue value = decode(attr, model);
   std::vector<int64_t> types;
@@ -254,7 +254,7 @@ std::span<const Row> cluster_rows() { return kClusterRows; }
 
 namespace {
 
-/// The graph with If and While instead of TensorFlow 1's control flow, and without what is left over of that.
+/// The graph with If and While instead of TensorFlow 1's control flow, without the leftover nodes.
 GraphDef raised(const GraphDef& graph) {
   GraphDef copy = graph;
   raise_control_flow(copy, true);
@@ -277,7 +277,7 @@ Value* size_of(Symbol symbol, Builder& builder) {
   fail(ErrorKind::invalid_argument, *symbol, "is a value, and no input has such a dim");
 }
 
-/// What stands in place of an input: a constant, or a vector or scalar with sizes among its elements.
+/// The value that replaces a known input: a constant, or a vector or scalar whose elements include sizes.
 Value* known_input(const Value& input, const KnownIntegers& known, Builder& builder) {
   const Type& type = input.type;
   if (std::any_of(known.elements.begin(), known.elements.end(),

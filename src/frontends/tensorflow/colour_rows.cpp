@@ -87,7 +87,7 @@ void adjust_saturation(OpContext& c) {
   c.out = {together(c, rgb(c, colours))};
 }
 
-/// Further from, or nearer to, the mean of each channel.
+/// Scales the distance of each pixel from the mean of its channel.
 void adjust_contrast(OpContext& c) {
   c.expect_inputs(2);
   const auto rank = static_cast<int64_t>(c.rank(0));
@@ -127,7 +127,7 @@ Sides sides(OpContext& c) {
   return result;
 }
 
-/// Rows by the one, columns by the other.
+/// Applies one set of weights to the rows, the other to the columns.
 Value* resampled(OpContext& c, const Weights& rows, const Weights& columns) {
   Value* x = cast_to(c.in[0], kF32, c.b);
   const Dim last = x->type.shape.dims[3];
@@ -143,7 +143,7 @@ Value* resampled(OpContext& c, const Weights& rows, const Weights& columns) {
   return reshape_to(x, {batch.known() ? NewDim{batch.size} : NewDim{}, {rows.out}, {columns.out}, {last.size}}, c.b);
 }
 
-/// The mean of the pixels that a pixel of the result covers, the ones at its edges in part.
+/// Each pixel of the result is the mean of the pixels that it covers, weighted by the covered area.
 void resize_area(OpContext& c) {
   c.expect_inputs(2);
   const Sides size = sides(c);

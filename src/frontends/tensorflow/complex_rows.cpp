@@ -75,7 +75,7 @@ Parts quotient(const Parts& a, const Parts& b) {
   return {by_conjugate.re / square, by_conjugate.im / square};
 }
 
-/// 0 where the divisor is.
+/// The quotient; 0 if the divisor is 0.
 Parts quotient_or_zero(const Parts& a, const Parts& b) {
   const Parts whole = quotient(a, b);
   const Var defined = by_number(b.re * b.re + b.im * b.im, "not_equal", 0), zero = b.re.number(0);
@@ -104,7 +104,7 @@ Parts squared_distance(const Parts& a, const Parts& b) {
   const Var re = a.re - b.re, im = a.im - b.im;
   return {re * re + im * im, re.number(0)};
 }
-/// The root in the right half of the plane.
+/// The principal square root, with a non-negative real part.
 Parts square_root(const Parts& z) {
   const Var size = magnitude(z);
   const Var re = sqrt(by_number((size + z.re) * 0.5, "maximum", 0));

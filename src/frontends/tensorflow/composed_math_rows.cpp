@@ -1,4 +1,4 @@
-// TensorFlow's math that takes several of our ops: einsum, norms, rotations, scatters.
+// TensorFlow's math ops that are composed of several of ours: einsum, norms, roll, scatters.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -97,7 +97,7 @@ void reverse_sequence(OpContext& c) {
   Value* lengths = expand_dims(cast_to(c.in[1], kI64, c.b), {1}, c.b);
   Value* at = places(c, x, 1);
   Value* turned = c.b.add("sub", {c.b.add("sub", {lengths, at}), c.b.constant(Tensor::scalar_i64(1))});
-  // A negative length makes an index that is none.
+  // A negative length gives an invalid index, which is an error at run time.
   Value* same = c.b.add("add", {at, c.b.add("minimum", {lengths, c.b.constant(Tensor::scalar_i64(0))})});
   Value* from = c.b.add("select", {c.b.add("less", {at, lengths}), turned, same});
   x = c.b.add("gather", {x, from}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}, {"from_start", true}});

@@ -13,7 +13,7 @@ void call(OpContext& c) {
   c.out = c.importer().import_function(name, c.in, c.b, c.name(), c.level() + 1);
 }
 
-/// Handles stay what they are inside a region.
+/// Makes the values inside a region that stand for handles known as these handles.
 void enter_handles(OpContext& c, const std::vector<Value*>& outside, const std::vector<Value*>& inside) {
   for (size_t i = 0; i < outside.size(); ++i) c.importer().enter(outside[i], inside[i]);
 }
@@ -31,7 +31,7 @@ std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const std
   return block;
 }
 
-/// A result that the other branch alone has is of its type, and zero.
+/// Fills in results that only the other branch has: zeros of the other branch's type.
 void fill_absent(OpContext& c, std::string_view function, Block& block, const Block& other) {
   const FunctionDef& body = c.importer().find_function(function);
   for (size_t i = 0; i < block.results.size(); ++i) {
@@ -71,7 +71,7 @@ void branch_of_two(OpContext& c) {
   choose(c, condition, std::move(yes), std::move(no), captures);
 }
 
-/// Which arguments the body hands on unchanged.
+/// Marks the arguments that the body returns unchanged.
 std::vector<bool> unchanged(const FunctionDef& body) {
   std::vector<bool> same(body.inputs.size(), false);
   for (size_t i = 0; i < body.inputs.size() && i < body.outputs.size(); ++i)
@@ -99,7 +99,7 @@ class Loop {
   }
 
   std::vector<Value*> run() {
-    // The types of carried values are what holds for the start and after any round: widen until nothing changes.
+    // The types of carried values must hold at the start and after every iteration: widen them to a fixed point.
     constexpr int kMostRounds = 16;
     for (int round = 0; round < kMostRounds; ++round) {
       auto condition = region(cond_, true);
@@ -135,8 +135,8 @@ class Loop {
     return block;
   }
 
-  /// Lists that are made empty before the loop, of elements of whatever shape: the first element that the body puts into
-  /// one tells. Making the list refuses elements that do not fit.
+  /// Sets the element shape of lists that are created empty before the loop, from the first element that the body adds. The list
+  /// then refuses elements that do not fit.
   bool name_elements(const Block& body) {
     bool named = false;
     for (size_t i = 0; i < types_.size(); ++i) {
@@ -144,7 +144,7 @@ class Loop {
       if (made == nullptr || !made->is("list_make") || types_[i].elements[0].shape.ranked) continue;
       std::optional<Type> element = element_put(body.results[i]);
       if (!element || !element->shape.ranked || element->dtype != types_[i].elements[0].dtype) continue;
-      // Symbols of the body's own block mean nothing outside.
+      // Symbols that are introduced in the body are meaningless outside.
       for (Dim& dim : element->shape.dims)
         if (!dim.known()) dim = Dim();
       carried_[i] = c_.b.add("list_make", {made->inputs[0]}, {{"element", *element}});
@@ -190,7 +190,7 @@ class Loop {
 
 void loop(OpContext& c) { c.out = Loop(c).run(); }
 
-/// Branch `number` of a Case, or the ones behind it: an index that is out of range takes the last.
+/// An If between branch `number` of a Case and the branches after it; an index out of range takes the last one.
 std::vector<Value*> choose_from(OpContext& c, const std::vector<std::string_view>& branches, size_t number,
                                 const std::vector<Value*>& args, Builder& builder) {
   auto run = [&](size_t branch, const std::vector<Value*>& inner, Builder& b) {
@@ -226,14 +226,14 @@ void branch_of_many(OpContext& c) {
   c.out = choose_from(c, branches, 0, c.in, c.b);
 }
 
-/// A Switch that no Merge belongs to: only a condition that is known tells which way its value goes.
+/// A Switch without a Merge: the condition must be known, since it decides which result has the value.
 void lone_switch(OpContext& c) {
   c.expect_inputs(2);
   if (constant_of(c.in[1]) == nullptr) c.refuse("leads to no Merge, and its condition is not known");
   c.out = {c.in[0], c.in[0]};
 }
 
-/// Exit and Merge, raised: they hand on a value of the While or If.
+/// Exit and Merge after raising: they forward a value of the While or If.
 void hand_on(OpContext& c) { c.out = c.in; }
 
 constexpr Traits kMerges = {Trait::free, Traits::kAny};

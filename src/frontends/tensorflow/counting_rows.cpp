@@ -1,4 +1,4 @@
-// TensorFlow's ops that count elements, look places up among them, and sort them out.
+// TensorFlow's ops that count elements, search among them, and partition them.
 #include <algorithm>
 #include <limits>
 
@@ -148,7 +148,7 @@ Value* log_sum(OpContext& c, Value* x, Value* y) {
   return select(larger.apply("is_inf"), larger, sum).value;
 }
 
-/// What all elements up to each give, combined in as many steps as the length has binary digits.
+/// Prefix scan with an associative operation, in log2(length) steps.
 template <Value* (*kCombine)(OpContext&, Value*, Value*)>
 void cumulative(OpContext& c) {
   const double neutral = kCombine == product_of ? 1 : -std::numeric_limits<double>::infinity();

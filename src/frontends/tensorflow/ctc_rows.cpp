@@ -1,4 +1,4 @@
-// TensorFlow's decoders of connectionist temporal classification. What they find leaves them as sparse tensors.
+// TensorFlow's decoders of connectionist temporal classification, whose results are sparse tensors.
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/training.h"
 

@@ -15,7 +15,7 @@ struct FixedType {
   DataType type;
 };
 
-// Ops whose results have a type that no attribute tells. The first that fits counts.
+// Ops whose result type is not given by an attribute. The first matching entry counts.
 constexpr FixedType kFixedTypes[] = {
     {"StringToNumber", kDtInvalid},
     {"StringToHashBucket", kDtInt64},
@@ -74,7 +74,7 @@ struct Result {
   size_t number = 0;  // among those of the same name
 };
 
-/// What the definition of an op of several results tells of one of them.
+/// The facts about one result of an op with several results, from the op's definition.
 Result defined_result(const Node& node, size_t index, ModelBytes& model) {
   std::string_view rest = multiple_results(node.op);
   size_t first = 0;
@@ -142,7 +142,7 @@ ShapeProto told_shape(const Node& node, int index, ModelBytes& model) {
   return {.unknown_rank = true, .dims = {}};
 }
 
-/// A graph with who reads what, and what its nodes tell.
+/// A graph with its uses and the declared types of results.
 class Flowing {
  public:
   explicit Flowing(const GraphDef& graph) : nodes(graph.nodes), users(graph.nodes), model_(*graph.model) {}
@@ -206,12 +206,12 @@ std::vector<uint32_t> users_within(const Flowing& flow, uint32_t node, const Pla
   return list;
 }
 
-/// The nodes, which are among `within`, and all there that need them.
+/// The nodes and all nodes in `within` that depend on them.
 Places closure_below(const Flowing& flow, const Places& starts, const Places& within) {
   return closure(starts, [&](uint32_t node) { return users_within(flow, node, within); });
 }
 
-/// Inputs of the signature that its outputs do not need go.
+/// Removes inputs of the signature on which no output depends.
 void drop_unread_inputs(const GraphDef& graph, Signature& signature) {
   const NodeNames names(graph.nodes, graph.model->name());
   std::vector<uint32_t> ends;
@@ -223,8 +223,7 @@ void drop_unread_inputs(const GraphDef& graph, Signature& signature) {
   });
 }
 
-/// Every result that is read becomes an input, which its users read instead: the node itself stands for the first, new ones
-/// for the others.
+/// Replaces every used result of a node by an input: the node itself becomes the first input, new nodes the others.
 void become_inputs(GraphDef& graph, uint32_t at, const NodeNames& names, Signature& signature) {
   const std::string_view node = graph.nodes[at].name;
   std::vector<TensorInfo> made;

@@ -49,7 +49,7 @@ struct Flow {
   /// Data input `number` of a control-flow node.
   Edge data(uint32_t node, size_t number) const { return data_input(nodes[node], number); }
   bool at(Edge edge, std::string_view op) const { return is_op(nodes[edge.node], op); }
-  /// The same, skipping identities.
+  /// The tensor that the edge reads, skipping identities.
   Edge behind(Edge edge) const;
   /// A control edge from the Identity behind a Switch tells the branch of a node without inputs. (In a loop it tells the frame,
   /// which does not matter.)

@@ -14,7 +14,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// Where the checkpoint has a variable's value, by the name of the variable's node.
+/// The position of a variable's value in the checkpoint, by the name of the variable's node.
 struct StoredAt {
   std::string tensor;
   std::string slice;
@@ -33,8 +33,8 @@ uint32_t root(const NodeNames& names, std::string_view node, const GraphDef& gra
                     fmt::format("has no node '{}'", printable(node)));
 }
 
-/// Reads the graph that restores variables and tables: which tensor of the checkpoint each gets. The object graph of TF2
-/// and the saver of TF1 both end here, so one reading serves both.
+/// Reads the graph that restores variables and tables, to find the checkpoint's tensor for each. It is the same for the object graph
+/// of TF2 and the saver of TF1.
 class RestoreGraph {
  public:
   explicit RestoreGraph(const MetaGraph& meta) : graph_(meta.graph) {
@@ -135,7 +135,7 @@ class Checkpoint {
 
 constexpr std::string_view kInitialiser = "__saved_model_init_op";
 
-/// The nodes that run when the model is loaded, tables being filled by them, become roots.
+/// Adds to the roots the nodes that run when the model is loaded, since they initialise tables.
 void add_initialisers(const MetaGraph& meta, const GraphDef& graph, const NodeNames& names,
                       std::vector<uint32_t>& roots) {
   if (const Signature* signature = meta.find_signature(kInitialiser))
@@ -160,8 +160,8 @@ const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta
        wanted.empty() ? "serving_default" : printable(wanted), names);
 }
 
-/// Nodes of version 1 control flow wait for branches through control edges; every other control edge orders side effects,
-/// which a frozen graph has none of.
+/// Removes control edges, which only order side effects, except at nodes of version 1 control flow, which wait for branches through
+/// them.
 void drop_control_edges(GraphDef& graph) {
   const bool branches = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.op == "Switch" || node.op == "Enter" || node.op == "Merge";
@@ -186,7 +186,7 @@ TensorInfo output_info(const std::string& name) {
   return info;
 }
 
-/// Outputs inside functions go by the names that nodes have once the signature's calls are inlined.
+/// Inlines the signature's calls, so that outputs inside functions can be referred to by the names of the inlined nodes.
 void inline_for(GraphDef& graph, const FreezeOptions& options, const MetaGraph& meta) {
   const NodeNames names(graph.nodes, graph.model->name());
   const Signature* signature = meta.find_signature(options.signature.empty() ? "serving_default" : options.signature);

@@ -19,14 +19,14 @@ int64_t repeated_results(const Node& node, std::string_view attr_name, ModelByte
   return count;
 }
 
-/// A node on its way into the graph without calls. Edges name nodes by number until all have their places.
+/// A node of the inlined graph under construction. Edges use temporary node numbers until all nodes have their indices.
 struct Pending {
   Node node;
   uint32_t number;
   int level;
 };
 
-/// Expands one call into `pending`, and returns the node that hands on the results.
+/// Expands one call into `pending`, and returns the node that forwards the results.
 class Expansion {
  public:
   Expansion(const Pending& call, const FunctionDef& function, const Library& library,
@@ -106,7 +106,7 @@ class Expansion {
   const FunctionDef& function_;
   ModelBytes& model_;
   std::unordered_set<std::string_view>& used_;
-  std::vector<Edge> outside_;  // by place inside: a node's number, or what is given for an argument
+  std::vector<Edge> outside_;  // by index inside: the node's number, or the value of an argument
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What TensorFlow's graph optimiser fuses, taken apart again: a layer, then bias, normalisation and activation.
+// Decomposes the ops that TensorFlow's graph optimiser fuses: a layer, then bias, normalisation and activation.
 #include <algorithm>
 
 #include "frontends/fold.h"

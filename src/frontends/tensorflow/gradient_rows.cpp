@@ -44,15 +44,15 @@ void l2_loss(OpContext& c) {
   c.out = {(Var(c.b, sum) * 0.5).value};
 }
 
-/// The tensor whose shape a vector is, or null.
+/// The tensor of whose shape the vector is the result, or null.
 const Value* measured(const Value* vector) {
   const auto* node = vector->producer;
   while (node != nullptr && node->is("cast")) node = node->inputs[0]->producer;
   return node != nullptr && node->is("shape_of") ? node->inputs[0] : nullptr;
 }
 
-/// A tensor that surely has the shape of x: what x is computed from element by element, or what random numbers were drawn
-/// for. Two tensors with the same one have equal sizes, also where those are only known in the run.
+/// A tensor that surely has the shape of x: the operand of element-wise ops, or the tensor for which random numbers were drawn. Two
+/// tensors with the same shape source have equal sizes, even if these are known only at run time.
 const Value* shape_source(const Value* x, int levels = 8) {
   const auto* node = x->producer;
   if (node == nullptr || levels == 0) return x;
@@ -70,8 +70,8 @@ const Value* shape_source(const Value* x, int levels = 8) {
   return source != nullptr ? source : x;
 }
 
-/// Which axes of two shapes broadcasting repeats. One of size 1 in both may be reduced or not, so unknown sizes matter
-/// only against each other.
+/// The axes of two shapes that broadcasting repeats. An axis of size 1 in both may be reduced or not, so unknown sizes matter only
+/// relative to each other.
 void broadcast_axes(OpContext& c) {
   c.expect_inputs(2);
   std::optional<std::vector<Dim>> shapes[2] = {dims_told(c.in[0]), dims_told(c.in[1])};
@@ -90,7 +90,7 @@ void broadcast_axes(OpContext& c) {
     const Dim &a = (*shapes[0])[i], &b = (*shapes[1])[i];
     const bool one[2] = {a == Dim(1), b == Dim(1)};
     const bool told = equal || one[0] || one[1] || (a.known() && b.known()) || a.surely_equals(b);
-    if (!told) {  // sums over these axes find out in the run
+    if (!told) {  // determined at run time, by the sums over these axes
       auto* node = c.b.add_node(op_named("broadcast_axes"), c.in);
       for (Value* list : {node->result(0), node->result(1)}) c.out.push_back(cast_to(list, c.in[0]->type.dtype, c.b));
       return;
@@ -189,10 +189,10 @@ class StridedSliceGradient {
 
  private:
   struct Entry {
-    int64_t step = 1, count = -1;   // count: of the slice, where known
-    int64_t before = 0, after = 0;  // elements of the sliced tensor outside the first and last one taken
-    int64_t result = -1;            // dim of dy, -1: taken out by an index
-    Value* begin = nullptr;         // i64[1]: the place of the first one taken, where only the run tells it
+    int64_t step = 1, count = -1;   // count: size of the slice, if known
+    int64_t before = 0, after = 0;  // elements of the sliced tensor before the first and after the last one taken
+    int64_t result = -1;            // dim of dy; -1: removed by an index
+    Value* begin = nullptr;         // i64[1]: index of the first element taken, if known only at run time
   };
 
   bool masked(size_t mask, size_t entry) const { return (masks_[mask] >> entry & 1) != 0; }
@@ -266,7 +266,7 @@ class StridedSliceGradient {
     entries_.push_back(entry);
   }
 
-  /// dy at its place along the axes of which only the run tells it.
+  /// Puts dy at its position along the axes for which that is known only at run time.
   Value* at_run_time(Value* x) {
     std::vector<Value*> pads;
     bool open = false;
@@ -320,7 +320,7 @@ class StridedSliceGradient {
 
 void strided_slice_gradient(OpContext& c) { c.out = {StridedSliceGradient(c).run()}; }
 
-/// The mirrored borders are added, turned round, to the elements that they are copies of.
+/// Adds the reversed gradients of the mirrored padding to the elements of which it has copies.
 void mirror_pad_gradient(OpContext& c) {
   c.expect_inputs(2);
   const size_t rank = c.rank(0);
@@ -356,7 +356,7 @@ void mirror_pad_gradient(OpContext& c) {
   c.out = {x};
 }
 
-/// The same where a run tells the indices, and with them how many rows there are.
+/// The same for indices, and thus a number of rows, that are known only at run time.
 void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   const size_t parts = c.in.size() / 2;
   std::vector<Value*> places, rows;
@@ -367,7 +367,7 @@ void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   const Attributes joined_rows{{"axis", int64_t{0}}};
   Value* all = rows.size() == 1 ? rows[0] : c.b.add("concat", rows, joined_rows);
   Value* indices = places.size() == 1 ? places[0] : c.b.add("concat", places, joined_rows);
-  // None at all: the -1 in front makes 0 rows.
+  // Without any indices, the -1 in front gives 0 rows.
   Value* marked = c.b.add("concat", {c.b.constant(Tensor::of<int64_t>(kI64, {1, 1}, {-1})), indices}, joined_rows);
   Value* last = c.b.add("reduce_max", {marked}, {{"axes", std::vector<int64_t>{0, 1}}});
   std::vector<Value*> sizes{c.b.add("add", {last, c.b.constant(Tensor::scalar_i64(1))})};
@@ -379,7 +379,7 @@ void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   c.out = {c.b.add("scatter_update", {zeros, indices, all}, {{"from_start", true}})};
 }
 
-/// Rows of several tensors put at the places that indices name; of several for one place the last stays.
+/// Puts rows of several tensors at the positions given by indices; of several rows for one position the last one counts.
 void dynamic_stitch(OpContext& c) {
   if (c.in.size() < 2 || c.in.size() % 2 != 0) fail(ErrorKind::invalid_model, "", "has {} inputs", c.in.size());
   const size_t parts = c.in.size() / 2, lead = c.rank(0);

@@ -12,7 +12,7 @@ namespace {
   fail(ErrorKind::invalid_model, printable(reader), "input '{}' does not exist", printable(input));
 }
 
-/// Finds what the texts of one body name.
+/// Resolves the names in one function body.
 class BodyConnection {
  public:
   BodyConnection(FunctionDef& function, const Library& library)

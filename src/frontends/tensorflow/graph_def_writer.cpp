@@ -1,4 +1,4 @@
-// Encoding of GraphDef and of single attribute values. Weights are written from where they lie.
+// Encoding of GraphDef and of single attribute values. Weights are written without copying them.
 #include <algorithm>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
@@ -56,7 +56,7 @@ class Pieces {
   uint64_t total_ = 0;
 };
 
-/// What `spell` makes of an input is what the file says.
+/// Writes a node; `spell` gives the text of each input.
 template <class Spell>
 void put_node(Pieces& to, uint32_t field, const Node& node, Spell&& spell) {
   std::string body;
@@ -109,7 +109,7 @@ std::string graph_input(const std::vector<Node>& nodes, Edge input) {
   return input.port == 0 ? std::string(nodes[input.node].name) : tensor_name(nodes, input);
 }
 
-/// In a body results go by name.
+/// The text of an input in a function body, where results are identified by name.
 std::string body_input(const std::vector<Node>& nodes, Edge input, const Library& library) {
   const Node& node = nodes[input.node];
   if (input.is_control() || node.op == "_Arg") return graph_input(nodes, input);

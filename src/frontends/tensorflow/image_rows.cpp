@@ -75,7 +75,7 @@ struct Scaled {
   int64_t times = 1, over = 1;
 };
 
-/// x under other dims. What is known in the run only is worked out there; parts that do not come out even are its error.
+/// Reshapes x. Sizes known only at run time are computed then; a size that is not divisible is an error at run time.
 Value* reshape_scaled(OpContext& c, Value* x, const std::vector<Scaled>& dims) {
   std::vector<NewDim> plain;
   std::vector<Dim> known;
@@ -251,7 +251,7 @@ Pixels pixels(OpContext& c) {
   return {dims[1].size, dims[2].size};
 }
 
-/// Windows of the image side by side as channels.
+/// The windows of the image, flattened to channels.
 void extract_patches(OpContext& c) {
   constexpr int64_t kMostPixels = 4096;
   c.expect_inputs(1);

@@ -21,15 +21,15 @@ struct SourcesGuard {
 
 }  // namespace
 
-/// A graph or one call of a function, while it is imported.
+/// The scope of an import: the graph or one call of a function.
 struct Importer::Scope {
   const std::vector<Node>& nodes;
   std::string prefix;  // of the names of its nodes, empty where these are the graph's own
   int level;
   Builder& builder;
-  std::unordered_map<uint32_t, Value*> given;  // arguments, or values in place of nodes
+  std::unordered_map<uint32_t, Value*> given;  // arguments, or values that replace nodes
 
-  enum class State : uint8_t { untouched, open, done, imported };  // done: it could not be imported
+  enum class State : uint8_t { untouched, open, done, imported };  // done: the node could not be imported
   std::vector<State> states = std::vector(nodes.size(), State::untouched);
   std::vector<std::vector<Value*>> results = std::vector<std::vector<Value*>>(nodes.size());
   std::map<Edge, Value*> stand_ins = {};
@@ -87,7 +87,7 @@ std::vector<Value*> Importer::run(Scope& scope, const std::vector<Edge>& wanted)
       scope.states[index] = Scope::State::done;
       import_node(scope, index);
     }
-    // What runs for its effect alone has no result to give.
+    // A node that runs only for its side effect has no result.
     const bool nothing = effects_ && !scope.given.contains(root.node) &&
                          scope.states[root.node] == Scope::State::imported && scope.results[root.node].empty();
     values.push_back(nothing ? nullptr : value(scope, root));
@@ -151,7 +151,7 @@ void Importer::import_known(Scope& scope, uint32_t index, const Row& row, std::v
     if (effects_) throw;
     look_through(node, name, scope.level + 1);
   } catch (const Error& error) {
-    if (guessed == guessed_calls_) throw;  // else a stand-in may be at fault
+    if (guessed == guessed_calls_) throw;  // else a stand-in may be the cause
   }
 }
 
@@ -230,7 +230,7 @@ void Importer::read_references(std::vector<Value*>& inputs, const Row& row, Buil
 }
 
 void Importer::enter(const Value* outside, const Value* inside) {
-  // A body that was read before is gone, and a new value may lie where one of its lay.
+  // A body that was imported before was destroyed, and a new value may have the address of one of its values.
   references_.erase(inside), lists_.erase(inside);
   if (is_reference(outside)) references_.insert(inside);
   if (auto list = lists_.find(outside); list != lists_.end()) lists_[inside] = list->second;

@@ -6,7 +6,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// The element shape that an input tells: a vector with -1 for unknown dims, or a scalar -1 for unknown rank.
+/// The element shape given by an input: a vector with -1 for unknown dims, or a scalar -1 for unknown rank.
 Shape element_shape(OpContext& c, size_t input) {
   const Tensor* tensor = constant_of(c.in[input]);
   if (tensor == nullptr || tensor->rank() != 1) {
@@ -35,7 +35,7 @@ void list_set(OpContext& c) {
   c.out = {c.b.add("list_set", c.in, {{"grow", c.boolean("resize_if_index_out_of_bounds", false)}})};
 }
 
-/// What the list says of its elements, and what the node says.
+/// The element type by the list's type and by the node's attributes and shape input.
 Type element_type(OpContext& c, size_t shape_input) {
   const Type& list = c.in[0]->type;
   if (list.kind != Type::Kind::list)
@@ -89,7 +89,7 @@ void list_length(OpContext& c) {
   c.out = {cast_to(c.b.add("list_size", c.in), kI32, c.b)};
 }
 
-/// Whether the values are 0, 1, 2, ... : all places in order.
+/// Whether the values are 0, 1, 2, ...
 bool counts_up(const Value* indices) {
   if (const Tensor* constant = constant_of(indices)) {
     std::vector<int64_t> values = whole_numbers(*constant);
@@ -168,7 +168,7 @@ Type array_element(OpContext& c) {
 
 namespace {
 
-/// Handle and flow: the ops below read and write what comes with the flow.
+/// Results: handle and flow. The list is the flow; the ops below read and write it.
 void array_make(OpContext& c) {
   c.expect_inputs(1);
   Value* list = c.b.add("list_make", {c.in[0]}, {{"element", array_element(c)}});

@@ -1,5 +1,5 @@
-// TensorFlow's lookup tables. A handle is the name of the table's node as a constant, which goes into branches and loops as
-// any constant does; the content is what the graph's initialisers fill the table with.
+// TensorFlow's lookup tables. A handle is a constant with the name of the table's node, which is captured by branches and loops like
+// any constant; the content is given by the graph's initialisers.
 #include <algorithm>
 #include <numeric>
 
@@ -11,7 +11,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// The value of what depends on constants alone, of any size; nothing for anything else.
+/// The value if it depends on constants alone, of any size; else nothing.
 std::optional<Tensor> computed(const Value* value) {
   if (const Tensor* constant = constant_of(value)) return *constant;
   const cairn::Node* node = value->producer;

@@ -25,7 +25,7 @@ void append_number(std::string_view text, std::vector<T>& to, const std::string&
   to.push_back(value);
 }
 
-/// What the initialiser takes from one line for keys or values.
+/// The part of a line that the initialiser uses as key or value.
 class Column {
  public:
   Column(int64_t index, DType dtype, std::string_view delimiter)
@@ -76,7 +76,7 @@ class TableKeeper {
 
   uint32_t table_of(const Node& filler) const { return source(filler, 0); }
 
-  /// A node that fills the table with constants.
+  /// A node that initialises the table from constants.
   Node import_of(uint32_t table, std::string_view name, const TableContent& content) {
     Node node;
     node.name = name;
@@ -197,7 +197,7 @@ void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::strin
     if (needed[i] && traits_of(graph.nodes[i].op).has(Trait::makes_table)) used.insert(i);
   if (!used.empty()) {
     TableKeeper keeper(graph, directory, assets);
-    std::erase_if(used, [&](uint32_t table) {  // one that grows is what the checkpoint has of it
+    std::erase_if(used, [&](uint32_t table) {  // a mutable table has its content in the checkpoint
       const auto content = stored(graph.nodes[table]);
       if (!content) return false;
       const std::string_view name = graph.model->keep(fmt::format("{}/restored", graph.nodes[table].name));

@@ -1,5 +1,5 @@
-// Rows that only clusters have. Stacks and TensorArrays of TensorFlow 1's loops are variables that live as long as a run,
-// and hold lists. Reads and writes go through the handle, as in TensorFlow; the flow is a number that orders them.
+// Rows for clusters only. Stacks and TensorArrays of TensorFlow 1's loops are variables that live during a run and contain lists.
+// Reads and writes use the handle, as in TensorFlow; the flow is a number that orders them.
 #include <algorithm>
 
 #include "frontends/fold.h"
@@ -21,7 +21,7 @@ Value* held(OpContext& c, Value* list, ListState state) {
   return handle;
 }
 
-/// A list that declares nothing of its elements' shapes: what is put in tells, while the graph is read.
+/// An empty list with unknown element shapes; the elements that are added determine them during import.
 Value* empty_list(OpContext& c, Value* size, DType dtype) {
   return c.b.add("list_make", {size}, {{"element", Type::tensor(dtype, Shape::unranked())}});
 }
@@ -38,7 +38,7 @@ Type element(OpContext& c) {
   return *joined;
 }
 
-/// Notes what the node puts in. What was told of the elements before must hold for another node's as well.
+/// Records the type of the element that the node writes. It must agree with the element type that earlier reads have assumed.
 void learn(OpContext& c, const Type& type, const Value* value = nullptr) {
   ListState& list = state(c);
   if (list.told && !list.types.contains(c.name()) && (value != nullptr || element(c) != type))
@@ -87,7 +87,7 @@ void held_make(OpContext& c) {
   c.out = {handle, c.b.constant(Tensor::scalar_f32(0))};
 }
 
-/// As many elements as the array has when it is made, or more as they come, and nothing in them yet.
+/// An array with as many unset elements as the original has at its creation; it grows if necessary.
 void array_gradient(OpContext& c) {
   c.expect_inputs(1);
   const ListState array = state(c);
@@ -134,10 +134,10 @@ void held_size(OpContext& c) {
 
 void nothing(OpContext&) {}
 
-/// Parts of a loop that its body keeps for the sake of their order.
+/// Nodes that a loop's body keeps only for ordering.
 void hand_on(OpContext& c) { c.out = c.in; }
 
-/// What the other branch alone has; the If fills it in.
+/// A placeholder for a result that only the other branch has; the If fills it in.
 void absent(OpContext& c) { c.out = {c.b.constant(Tensor::scalar_f32(0))}; }
 
 constexpr Row kLoopRows[] = {

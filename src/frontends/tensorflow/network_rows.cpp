@@ -1,5 +1,5 @@
-// TensorFlow's convolutions, pooling, normalisation and matrix products. The module's images are NHWC; NCHW ones are
-// transposed on the way in and out, which the layout pass takes out again.
+// TensorFlow's convolutions, pooling, normalisation and matrix products. The module's images are NHWC; NCHW inputs and results are
+// transposed, and the layout pass removes these transposes.
 #include <algorithm>
 
 #include "frontends/reshape.h"
@@ -50,7 +50,7 @@ void pool2d(OpContext& c) {
   c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
 }
 
-/// y by the statistics of the batch; the variance handed out is that of a sample, the one kept for the gradient biased.
+/// Normalises by the statistics of the batch; the returned variance is unbiased, the one for the gradient is biased.
 void batch_norm_training(OpContext& c, double epsilon, int64_t axis) {
   auto* made = c.b.add_node(op_named("batch_norm_training"), {c.in[0], c.in[1], c.in[2]},
                             {{"epsilon", epsilon}, {"axis", axis}});
@@ -80,7 +80,7 @@ void fused_batch_norm(OpContext& c) {
   if (c.boolean("is_training", true)) return batch_norm_training(c, epsilon, axis);
   Value* y =
       c.b.add("batch_norm", {c.in[0], c.in[1], c.in[2], c.in[3], c.in[4]}, {{"epsilon", epsilon}, {"axis", axis}});
-  // In inference the statistics are handed on; what is kept for the gradient has no meaning.
+  // In inference the statistics are returned unchanged; the results for the gradient are meaningless.
   c.out = {y, c.in[3], c.in[4], c.in[3], c.in[4]};
   if (c.node().op == "FusedBatchNormV3") c.out.push_back(c.in[4]);
 }

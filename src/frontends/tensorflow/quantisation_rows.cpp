@@ -38,7 +38,7 @@ Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
   return c.b.add("add", {c.b.add("mul", {step, size}), bottom});
 }
 
-/// dy where x lies within the bounds.
+/// dy if x is within the bounds, else 0.
 Value* passed_on(OpContext& c, Value* dy, Value* x, const Steps& steps) {
   Value* inside = c.b.add("and", {c.b.add("greater_equal", {x, steps.bottom}), c.b.add("less_equal", {x, steps.top})});
   return c.b.add("select", {inside, dy, c.b.scalar_like(dy, 0)});
@@ -51,7 +51,7 @@ void fake_quant_args_gradient(OpContext& c) {
   c.out = {passed_on(c, c.in[0], c.in[1], steps)};
 }
 
-/// dy, x, bounds: the gradients by x and, of what lies beyond a bound, by that bound. Bounds that are both 0 have none.
+/// Inputs: dy, x, bounds. The gradient goes to x, or for elements beyond a bound to that bound. Bounds that are both 0 get none.
 void fake_quant_vars_gradient(OpContext& c) {
   c.expect_inputs(4);
   Value *dy = c.in[0], *x = c.in[1], *zero = c.b.scalar_like(dy, 0);

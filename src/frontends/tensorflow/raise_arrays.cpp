@@ -1,5 +1,5 @@
-// The gradient arrays of TensorArrays become nodes of their own beside the array. TensorFlow asks for one where it is used,
-// in a loop above all, and finds the same one each time; a loop that was raised takes in what was there before it.
+// Makes the gradient arrays of TensorArrays explicit nodes next to the array. TensorFlow requests the gradient array where it is used,
+// mostly in a loop, and returns the same one each time; a raised loop can only capture an array that was created before it.
 #include <algorithm>
 #include <map>
 
@@ -30,7 +30,7 @@ class Hoisting {
     node.inputs = {handle, flow};
   }
 
-  /// The gradient's handle where `handle` is: made beside the array, handed on as the array is.
+  /// The gradient's handle that corresponds to `handle`: created next to the array and forwarded in the same way.
   Edge gradient_of(Edge handle, std::string_view source) {
     const auto key = std::pair(handle, source);
     if (auto found = made_.find(key); found != made_.end()) return found->second;

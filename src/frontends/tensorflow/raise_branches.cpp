@@ -1,5 +1,5 @@
-// Branches of TensorFlow 1's control flow: Merges that wait for one condition, with all between them and the Switches of
-// that condition, become an If.
+// Branches of TensorFlow 1's control flow: Merges with the same condition, and all nodes between them and the Switches of that
+// condition, become an If.
 #include <algorithm>
 
 #include "frontends/tensorflow/flow.h"
@@ -32,7 +32,7 @@ class Branches {
   }
 
  private:
-  using State = std::set<std::pair<Edge, bool>>;  // conditions, and how they must come out
+  using State = std::set<std::pair<Edge, bool>>;  // conditions with the values that they must have
   struct Condition {
     Edge tensor;
     size_t yes;  // which input of the Merge comes from the true side
@@ -45,7 +45,7 @@ class Branches {
     std::array<std::vector<Made>, 2> inner = {};            // the Ifs in them
   };
 
-  /// What decides a Switch, behind identities: each tf.cond has its own.
+  /// The condition of a Switch, skipping identities, of which each tf.cond has its own.
   Edge condition_of(uint32_t node) const { return flow_.behind(flow_.data(node, 1)); }
 
   State state(Edge edge) const {
@@ -57,7 +57,7 @@ class Branches {
     return state.contains({condition, true}) || state.contains({condition, false});
   }
 
-  /// Under which conditions each node runs.
+  /// Determines the conditions under which each node runs.
   void find_states() {
     states_.resize(flow_.nodes.size());
     for (uint32_t i : order_) {
@@ -87,7 +87,7 @@ class Branches {
     fail(ErrorKind::unsupported, printable(flow_.nodes[merge].name), "joins values that no condition tells apart");
   }
 
-  /// Merges that wait for one condition, apart where one depends on another.
+  /// Splits the Merges with one condition into groups such that none depends on another of its group.
   std::vector<std::vector<uint32_t>> by_depth(const std::vector<uint32_t>& group) const {
     if (group.size() == 1) return {group};
     std::set<uint32_t> members(group.begin(), group.end());
@@ -102,7 +102,7 @@ class Branches {
     return result;
   }
 
-  /// Nodes that run though no Merge depends on them, by the outermost condition.
+  /// Nodes with side effects on which no Merge depends, by the outermost condition.
   std::map<Edge, std::vector<uint32_t>> effects_left() const {
     std::set<Edge> outermost;
     for (uint32_t i = 0; i < states_.size(); ++i)
@@ -120,8 +120,8 @@ class Branches {
     return result;
   }
 
-  /// A value that an earlier If of this condition made in the same branch, as a further result of that If: nothing is
-  /// computed, drawn or written twice. Constants and shapes are made again, so that they stay known.
+  /// A value that an earlier If with this condition computes in the same branch, as a further result of that If, so that nothing is
+  /// computed, drawn or written twice. Constants and shapes are duplicated, so that they stay known.
   std::optional<Edge> shared(Edge edge, Edge condition, bool yes) {
     if (!raising_.effects || !is_worth_sharing(flow_.nodes[edge.node])) return std::nullopt;
     const Made* made = made_before(edge.node, condition, yes);
@@ -185,7 +185,7 @@ class Branches {
     return false;
   }
 
-  /// One branch of an If; what it takes from outside is added to `captured`.
+  /// Builds one branch of an If; outer tensors that it uses are added to `captured`.
   Body branch(Edge condition, const std::vector<uint32_t>& group, const std::vector<uint32_t>& effects, bool yes,
               std::string_view made, std::vector<Edge>& captured) {
     auto capture = [&captured](Edge edge) {
@@ -263,14 +263,14 @@ class Branches {
     states_.emplace_back();
   }
 
-  /// Notes which If the node is in. What acts or draws is in one.
+  /// Records the If that contains the node. A node with side effects or random numbers must be in one If only.
   void take(uint32_t inside, uint32_t made) {
     const Node& node = flow_.nodes[inside];
     if (!moved_.emplace(inside, made).second && acts_or_draws(node))
       fail(ErrorKind::unsupported, printable(node.name), "belongs to several results of its branch");
   }
 
-  /// What stood in branches is in their functions now; who waits for such a node waits for its If.
+  /// Nodes of branches are now in the functions; control edges from such nodes are redirected to the If.
   void leave_branches() {
     std::vector<bool> outside;
     for (const State& state : states_) outside.push_back(state.empty());

@@ -26,7 +26,7 @@ class Loops {
     std::stable_sort(inner_first.begin(), inner_first.end(),
                      [&](size_t a, size_t b) { return frames[a].depth > frames[b].depth; });
     for (size_t i : inner_first) raise(frames[i], frames);
-    // What stood inside loops is in their functions now.
+    // The nodes inside loops are in the functions now.
     inside_.flip();
     keep_nodes(flow_.nodes, inside_);
   }
@@ -34,8 +34,8 @@ class Loops {
  private:
   const Node& node(uint32_t i) const { return flow_.nodes[i]; }
 
-  /// Constants inside a loop have no input that tells so: a value may seem to enter an inner loop from outside. The
-  /// deepest of the values that enter tells, hence another look as long as a frame turns out to lie deeper.
+  /// Finds the frames and their nesting. Constants inside a loop have no input that tells their frame, so a value may seem to enter an
+  /// inner loop from outside. The deepest entering value decides; repeats while a frame turns out to be deeper.
   std::vector<Frame> find_frames() {
     std::vector<Frame> frames(1);
     std::map<std::string_view, size_t> known;
@@ -86,12 +86,12 @@ class Loops {
     return deeper;
   }
 
-  /// A Switch that ends the loop, and not a conditional in it.
+  /// Whether the edge comes from a Switch of the loop itself, not of a conditional inside it.
   bool is_of_loop(Edge edge) const {
     return flow_.at(edge, "Switch") && flow_.at(flow_.behind(flow_.data(edge.node, 1)), "LoopCond");
   }
 
-  /// Whether the tensor is, behind identities, what the round started with.
+  /// Whether the tensor is, skipping identities, the value at the start of the iteration.
   bool hands_on(Edge edge, uint32_t merge) const {
     const Edge from = flow_.behind(edge);
     return flow_.at(from, "Switch") && from.port == 1 && flow_.data(from.node, 0).node == merge;

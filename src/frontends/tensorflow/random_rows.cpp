@@ -8,7 +8,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// TensorFlow moves a stateful op's counter on by so much for each element.
+/// By how much TensorFlow advances a stateful op's counter for each element.
 constexpr int64_t kReserve = 256;
 
 /// A draw from the node's own stream: `inputs` follow the state.

@@ -151,7 +151,7 @@ void audio_spectrogram(OpContext& c) {
 
 double mel(double frequency) { return 1127 * std::log1p(frequency / 700); }
 
-/// Weights [bins, channels] of overlapping triangles, evenly spaced in mel from one limit to the other. Bin 0 counts nowhere.
+/// Weights [bins, channels] of overlapping triangles, evenly spaced in mel between the limits. Bin 0 has weight 0.
 std::vector<double> mel_triangles(OpContext& c, int64_t bins, int64_t channels, double rate) {
   const double lower = c.real("lower_frequency_limit", 20), upper = c.real("upper_frequency_limit", 4000);
   const double spacing = (mel(upper) - mel(lower)) / static_cast<double>(channels + 1);

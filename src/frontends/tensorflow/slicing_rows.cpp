@@ -1,4 +1,4 @@
-// TensorFlow's ops that cut tensors.
+// TensorFlow's ops that slice and split tensors.
 #include <algorithm>
 #include <limits>
 
@@ -39,7 +39,7 @@ void split_parts(OpContext& c, Value* x, int64_t axis, const std::vector<int64_t
   }
 }
 
-/// Parts of a size that a run tells: they are a dim of their own first.
+/// Splits into parts of a size known only at run time, by way of a reshape that gives the parts a dim of their own.
 void split_open(OpContext& c, int64_t axis, int64_t count) {
   std::vector<NewDim> apart;
   for (int i = 0; i < static_cast<int>(c.rank(1)); ++i) {
@@ -60,7 +60,7 @@ void split(OpContext& c) {
   split_parts(c, c.in[1], axis, std::vector<int64_t>(static_cast<size_t>(count), dim.size / count));
 }
 
-/// SplitV whose sizes, or the size of whose rest, only the run tells.
+/// SplitV with sizes, or a size for the rest, that are known only at run time.
 void split_computed(OpContext& c, int64_t axis) {
   const auto count = static_cast<int64_t>(c.integer("num_split"));
   const auto told = sizes_in(c.in[1]);
@@ -208,7 +208,7 @@ class StridedSlice {
     cuts_.push_back(cut);
   }
 
-  /// One element: up to the next, which for -1, the last one, is the end.
+  /// Sets the range of a single element: to the next index, or to the end for index -1.
   void set_single(Cut& cut) {
     if (cut.begin_value == nullptr) {
       cut.end = cut.begin == -1 ? kToTheEnd : cut.begin + 1;
@@ -228,7 +228,7 @@ class StridedSlice {
   std::vector<NewDim> result_;
 };
 
-/// Of a shape, sizes that are known are numbers for what follows, whatever the others are.
+/// For a slice of a shape, known sizes become constants, even if the others are unknown.
 void strided_slice(OpContext& c) {
   Value* y = StridedSlice(c).run();
   c.out = {y};
@@ -242,7 +242,7 @@ void strided_slice(OpContext& c) {
   c.out = {cast_to(known, y->type.dtype, c.b)};
 }
 
-/// x with a value in place of what a strided slice would take.
+/// x with the elements that a strided slice would take replaced by a value.
 void strided_slice_update(OpContext& c) {
   c.expect_inputs(5);
   Value *x = c.in[0], *value = c.in[4], *size = folded(c.b.add("size_of", {x}), c.b);

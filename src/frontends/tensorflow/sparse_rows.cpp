@@ -1,4 +1,4 @@
-// TensorFlow's ops on rows that indices name: scatters into variables, gathers from them, segments, sparse tensors.
+// TensorFlow's ops on rows addressed by indices: scatters to variables, gathers from them, segments, sparse tensors.
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/training.h"
 
@@ -88,7 +88,7 @@ void variable_shape(OpContext& c) {
                                      : c.b.add("shape_of", {content}, {{"dtype", dtype}})};
 }
 
-/// Sorted segments, of which an empty one gives 0, a product 1. There are as many as the last one tells.
+/// For sorted segments: the number of segments, which is the last segment number plus one.
 Value* last_and_one(OpContext& c, Value* segments) {
   Value* last = c.b.add("slice", {segments, c.b.ints({-1}), c.b.ints({kToTheEnd})});
   Value* count = c.b.add("add", {cast_to(last, kI64, c.b), c.b.ints({1})});

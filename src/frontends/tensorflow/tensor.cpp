@@ -1,4 +1,4 @@
-// TensorProto in all its encodings: dense content, typed values, and one last value that stands for the rest.
+// TensorProto in all its encodings: dense content, or typed values, of which the last one may be repeated.
 #include <algorithm>
 
 #include "frontends/tensorflow/fields.h"

@@ -1,4 +1,4 @@
-// TensorFlow's gradients of layers: convolution, pooling, normalisation, losses, and what its graph optimiser fuses.
+// TensorFlow's gradients of layers: convolution, pooling, normalisation, losses, and those fused by its graph optimiser.
 #include <algorithm>
 #include <cmath>
 #include <limits>

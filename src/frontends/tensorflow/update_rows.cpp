@@ -1,5 +1,5 @@
-// TensorFlow's optimisers: each row reads its variables, which come first, hands them with the gradient and the numbers to the
-// formula, and assigns what it makes of them.
+// TensorFlow's optimisers: each row reads its variables (the first inputs), passes them with the gradient and the hyperparameters to
+// the formula, and assigns the new values.
 #include "autodiff/updates.h"
 #include "frontends/tensorflow/training.h"
 
@@ -9,12 +9,13 @@ namespace {
 /// The inputs of one update: the weight and its slots as handles, then numbers and the gradient.
 class Update {
  public:
-  /// A sparse update has, behind the gradient, the rows that it is for; afterwards its inputs are those of a dense one.
+  /// A sparse update has the indices of its rows after the gradient; this input is removed, so that the inputs equal those of a dense
+  /// update.
   Update(OpContext& c, size_t inputs, size_t gradient) : c_(c), gradient_(gradient) {
     const bool sparse = traits_of(c.node().op).has(Trait::rows);
     c.expect_inputs(inputs + sparse);
     if (!sparse) return;
-    // Equal rows would be updated one after the other; TensorFlow's optimizers add up their gradients first.
+    // TensorFlow would update equal rows one after the other; its optimizers add up their gradients first, so they are distinct.
     rows_ = c.b.add("require_distinct", {c.in[gradient + 1]});
     std::vector<Value*> dense = c.in;
     dense.erase(dense.begin() + static_cast<int64_t>(gradient) + 1);
@@ -29,7 +30,7 @@ class Update {
   Var in(size_t i) const { return {c_.b, c_.in[i]}; }
   bool flag(const char* name, bool fallback = false) const { return c_.boolean(name, fallback); }
 
-  /// Assigns what differs from what was read. An op on a TF1 reference hands the reference on.
+  /// Assigns the values that changed. An op on a TF1 reference returns the reference.
   void assign(const update::Operands& before, const update::Result& after) {
     for (size_t i = 0; i < after.slots.size(); ++i)
       if (after.slots[i].value != before.slots[i].value) write(i + 1, after.slots[i]);
@@ -38,7 +39,7 @@ class Update {
   }
 
  private:
-  /// The content of a variable; of a sparse update its rows that the indices name.
+  /// The content of a variable; for a sparse update only the rows at the indices.
   Var read(size_t i) {
     Value* content = c_.b.add("read_variable", {c_.in[i]});
     if (rows_) content = c_.b.add("gather", {content, rows_}, {{"axis", int64_t{0}}});

@@ -1,5 +1,5 @@
-// Nodes of types of users: "Domain>Name", or "Name" alone, stands for the row "domain.name" of a library that was loaded. The
-// TensorFlow door writes CairnUserOp, which names the row, and CairnUserOpGrad.
+// Nodes of custom types: "Domain>Name", or "Name" alone, stands for the row "domain.name" of a loaded library. The TensorFlow adapter
+// writes CairnUserOp, which names the row, and CairnUserOpGrad.
 #include "autodiff/differentiate.h"
 #include "frontends/tensorflow/importer.h"
 #include "ir/user_ops.h"
@@ -53,7 +53,7 @@ UserNode user_node(const OpDef& op, const Node& node, const std::shared_ptr<Mode
   return made;
 }
 
-/// What a CairnUserOp says: a graph of one node whose type is the row's name.
+/// The node described by a CairnUserOp: a graph of one node whose type is the row's name.
 UserNode told_node(const OpContext& c) {
   auto model = ModelBytes::from_memory("node", c.text("node", ""));
   const GraphDef graph = read_graph_def(model, model->bytes());

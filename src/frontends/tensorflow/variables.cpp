@@ -13,7 +13,7 @@ namespace {
 
 using Kind = AttrValue::Kind;
 
-/// What stands where a variable was.
+/// The replacement of a variable.
 struct Frozen {
   DataType type = kDtInvalid;
   std::vector<int64_t> dims;
@@ -71,7 +71,7 @@ class Freezer {
     return {type, value.dims()};
   }
 
-  /// Follows variables through the nodes that hand them on, then rewrites every node that has one among its inputs.
+  /// Follows variables through the nodes that forward them, then rewrites every node that has one among its inputs.
   void rewrite(std::vector<Node>& nodes, std::map<Edge, Frozen>& frozen, int level) {
     if (frozen.empty()) return;
     follow(nodes, frozen);
@@ -164,7 +164,7 @@ class Freezer {
     }
   }
 
-  /// An op that took a resource or a reference and now takes the value.
+  /// Rewrites an op that took a resource or a reference and now takes the value.
   void rewrite_plain(Node& node, const FrozenResults& given) {
     if (node.op == "IdentityN") return set_types(node, "T", given, 0);
     const Attr* type = node.find("T");
@@ -178,7 +178,7 @@ class Freezer {
     if (resource || node.op.starts_with("Resource") || node.op == "Merge" || node.op == "RefMerge")
       fail(ErrorKind::unsupported, printable(node.name), "{} uses a variable in a way that cannot be frozen",
            printable(node.op));
-    // What is left reads a TF1 reference as a value.
+    // All other ops read a TF1 reference as a value.
   }
 
   void set_types(Node& node, std::string_view name, const FrozenResults& given, size_t skip) {
@@ -249,7 +249,7 @@ class Freezer {
     set_attr(node, "output_shapes", model_.keep(attr_shapes(shapes)));
   }
 
-  /// The function with the given arguments no longer variables but their values.
+  /// A copy of the function in which the given arguments are values instead of variables.
   NewFunction specialise(std::string_view name, const FrozenResults& args, const Node& caller, int level) {
     if (level > kMaxNesting)
       fail(ErrorKind::unsupported, printable(caller.name), "function calls are nested deeper than {}", kMaxNesting);

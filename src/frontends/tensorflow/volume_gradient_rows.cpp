@@ -29,7 +29,7 @@ struct Axis {
   int64_t count = 0, before = 0, padded = 0;  // windows; padding in front; size with all padding
 };
 
-/// A volume in NDHWC whatever the node's format, and how windows slide along its depth, height and width.
+/// A volume converted to NDHWC from the node's format, and the windows along its depth, height and width.
 class Volume {
  public:
   /// Of these sizes, as the node's format orders them.
@@ -78,7 +78,7 @@ class Volume {
     }
     return pad(x, pads, fill);
   }
-  /// Of a padded volume the elements that a tap of the windows sees, window by window along the first `along` axes.
+  /// The elements of a padded volume that a tap of the windows reads, window by window along the first `along` axes.
   Value* seen_by(const Taps& taps, Value* volume, size_t along) const {
     std::vector<int64_t> begins(5, 0), ends(5, kToTheEnd), steps(5, 1);
     for (size_t a = 0; a < along; ++a) {
@@ -88,7 +88,7 @@ class Volume {
     }
     return c_.b.add("slice", {volume, c_.b.ints(begins), c_.b.ints(ends)}, {{"steps", steps}});
   }
-  /// The reverse: windows back to where their tap sees, zeros elsewhere.
+  /// The reverse: puts elements back to the positions that the tap reads, with zeros elsewhere.
   Value* put_back(const Taps& taps, Value* windows, size_t along) const {
     std::vector<int64_t> pads(10, 0);
     for (size_t a = 0; a < along; ++a) {
@@ -148,7 +148,7 @@ class Volume {
     if (std::all_of(pads.begin(), pads.end(), [](int64_t each) { return each == 0; })) return x;
     return c_.b.add("pad", {x, c_.b.constant(Tensor::of<int64_t>(kI64, {5, 2}, pads))}, {{"value", fill}});
   }
-  /// Zeros between the elements along one axis, so that they stand a stride apart.
+  /// Inserts zeros between the elements along one axis, so that they are a stride apart.
   Value* apart(Value* x, size_t a) const {
     const Axis& axis = axes[a];
     if (axis.stride == 1 || axis.count == 1) return x;
@@ -167,7 +167,7 @@ class Volume {
   bool first_;
 };
 
-/// The sum of what `part` gives for each tap along the depth.
+/// The sum of `part` over the taps along the depth.
 Value* over_depth(OpContext& c, const Volume& volume, FunctionRef<Value*(Taps)> part) {
   Value* all = nullptr;
   for (int64_t tap = 0; tap < volume.axes[0].window; ++tap) {
@@ -250,8 +250,7 @@ std::vector<int64_t> window_of(OpContext& c) {
   return {from, from + 3};
 }
 
-/// Each element that is the largest of its window gets the window's whole gradient, as TensorFlow has it: of several
-/// equal ones every one.
+/// Each largest element of a window gets the window's whole gradient; as in TensorFlow, so does every one of several equal ones.
 void max_pool3d_gradient(OpContext& c) {
   c.expect_inputs(3);
   const Volume volume(c, 0, window_of(c));

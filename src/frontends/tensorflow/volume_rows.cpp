@@ -7,7 +7,7 @@
 namespace cairn::tensorflow {
 namespace {
 
-/// A volume in NDHWC whatever the node's format, and how windows slide over it.
+/// A volume converted to NDHWC from the node's format, and the windows that slide over it.
 class VolumeInput {
  public:
   explicit VolumeInput(OpContext& c) : c_(c), first_(c.text("data_format", "NDHWC") == "NCDHW") {

@@ -1,4 +1,4 @@
-// TensorFlow's pooling that tells places, and grey dilation; with their gradients.
+// TensorFlow's pooling that also returns positions, and greyscale dilation, with their gradients.
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/image.h"
 #include "frontends/tensorflow/training.h"
