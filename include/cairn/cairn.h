@@ -1,10 +1,10 @@
 /* The C interface of Cairn: open a model, prepare it, run it; run single operators.
  *
- * Handles are opaque, and each kind has a function that frees it, which accepts NULL. Functions return a CairnStatus; after
- * a failure cairn_last_error() describes the calling thread's last error. Structs that may grow start with struct_size,
- * which the caller sets to sizeof the struct that it was compiled with. Texts are UTF-8; texts returned through `char**`
- * are freed with cairn_free_text(), other returned texts live as long as the handle that they came from. A module must not
- * be used by two threads at a time; a model may be run by any number of threads at once.
+ * Handles are opaque, and each kind has a function that frees it, which accepts NULL. Functions return a CairnStatus;
+ * after a failure cairn_last_error() describes the calling thread's last error. Structs that may grow start with
+ * struct_size, which the caller sets to sizeof the struct that it was compiled with. Texts are UTF-8; texts returned
+ * through `char**` are freed with cairn_free_text(), other returned texts live as long as the handle that they came
+ * from. A module must not be used by two threads at a time; a model may be run by any number of threads at once.
  */
 #ifndef CAIRN_CAIRN_H_
 #define CAIRN_CAIRN_H_
@@ -73,8 +73,8 @@ typedef enum CairnTypeCode {
   CAIRN_LIST = 201  /* of single operators: data is a CairnList */
 } CairnTypeCode;
 
-/* An element of a text tensor: any bytes, not necessarily zero-terminated. Texts of inputs are read during the call; texts
- * of outputs are owned by the library and live until the next run on the same thread. */
+/* An element of a text tensor: any bytes, not necessarily zero-terminated. Texts of inputs are read during the call;
+ * texts of outputs are owned by the library and live until the next run on the same thread. */
 typedef struct CairnText {
   const char* data;
   size_t size;
@@ -138,8 +138,8 @@ typedef enum CairnAttributeKind {
   CAIRN_ATTRIBUTE_FUNCTION = 10 /* the name of a function of the same module, as `text` */
 } CairnAttributeKind;
 
-/* An attribute. For a declared number an integer is accepted as well, for an element type its name, and for a list an empty
- * list of any kind. */
+/* An attribute. For a declared number an integer is accepted as well, for an element type its name, and for a list an
+ * empty list of any kind. */
 typedef struct CairnAttribute {
   const char* name;
   int32_t kind; /* a CairnAttributeKind */
@@ -180,16 +180,16 @@ typedef enum CairnFormat {
 } CairnFormat;
 
 /* Opens a model file or folder. `options`: NULL, or JSON: {"outputs": ["node:0"], "inputs": ["x"], "input_shapes":
- * {"x": [1, -1]}, "signature": "serving_default", "tags": ["serve"]}. A size may be a name, ["n", 64]: equal names stand for
- * equal sizes. For a cluster also "input_values": {"x": [3, "n"]}: the elements that an integer input always has, numbers or
- * names of sizes; "n" without brackets for a scalar. A run does not read such an input, which may have any shape that
- * "input_shapes" gives it. */
+ * {"x": [1, -1]}, "signature": "serving_default", "tags": ["serve"]}. A size may be a name, ["n", 64]: equal names
+ * stand for equal sizes. For a cluster also "input_values": {"x": [3, "n"]}: the elements that an integer input always
+ * has, numbers or names of sizes; "n" without brackets for a scalar. A run does not read such an input, which may have
+ * any shape that "input_shapes" gives it. */
 CAIRN_API CairnStatus cairn_module_open(const char* path, const char* options, CairnModule** module);
 /* The same for a model in memory; the bytes are copied. `name` is used in messages. */
 CAIRN_API CairnStatus cairn_module_from_bytes(CairnFormat format, const char* name, const void* data, size_t size,
                                               const char* options, CairnModule** module);
-/* The same for a cluster whose inputs `names` always have the values `constants`, which are copied: a run still takes such an
- * input, but does not read it, and drops what it writes to such a variable. */
+/* The same for a cluster whose inputs `names` always have the values `constants`, which are copied: a run still takes
+ * such an input, but does not read it, and drops what it writes to such a variable. */
 CAIRN_API CairnStatus cairn_module_from_cluster(const char* name, const void* data, size_t size, const char* options,
                                                 const char* const* names, const CairnTensor* constants, size_t count,
                                                 CairnModule** module);
@@ -216,18 +216,19 @@ CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* p
  * "input_format" "NCHW", "insert_op_conf" (a file), "dynamic_batch_size" [1, 2], "dynamic_image_size" [[224, 224]],
  * "dynamic_dims" [[1, 32]], "precision_mode", "mixed_lists" (an object), "keep_types" ["node"], "custom_types" (lines),
  * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: what `cairn convert
- * --json` prints, with the share of the work that falls to the engine `reference`, and "notes" on what may be unexpected. */
+ * --json` prints, with the share of the work that falls to the engine `reference`, and "notes" on what may be
+ * unexpected. */
 CAIRN_API CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report);
 /* The module in text form. */
 CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
 /* A module with the inputs of `module` whose results are gradients. `options`: NULL, or JSON:
- * "kind": "grad" (of a result that is one number), "vjp" (takes a gradient for each float result, returns the results and the
- *   gradients of inputs) or "jvp" (takes a tangent for each input, returns the results and their tangents);
+ * "kind": "grad" (of a result that is one number), "vjp" (takes a gradient for each float result, returns the results
+ *   and the gradients of inputs) or "jvp" (takes a tangent for each input, returns the results and their tangents);
  * "function": the name of a function of the module, else "main";
  * "wrt": names of inputs or of weights (float constants), ["x", "conv1.weight"]; without it all float inputs;
  * "weights": true for all weights that have a name and a dim; "weights_as_inputs": true makes those inputs of the module;
- * "result": the name of the result that grad differentiates, else the first; "value": true to return it as well, before the
- *   gradients. */
+ * "result": the name of the result that grad differentiates, else the first; "value": true to return it as well, before
+ *   the gradients. */
 CAIRN_API CairnStatus cairn_module_grad(const CairnModule* module, const char* options, CairnModule** gradient);
 
 /* ---- Building modules --------------------------------------------------------------------------------------------- */
@@ -238,8 +239,8 @@ typedef struct CairnValue CairnValue; /* a value that a builder made; lives as l
 
 CAIRN_API CairnStatus cairn_builder_create(const char* name, CairnBuilder** builder);
 CAIRN_API void cairn_builder_free(CairnBuilder* builder);
-/* Begins a function; the previous one ends here. "main" is the model. `types` of its results are required for calls that are
- * added before the function is complete (recursion); else NULL. */
+/* Begins a function; the previous one ends here. "main" is the model. `types` of its results are required for calls
+ * that are added before the function is complete (recursion); else NULL. */
 CAIRN_API CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, const CairnType* types,
                                              size_t type_count);
 CAIRN_API CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type,
@@ -261,17 +262,18 @@ CAIRN_API CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, C
                                         const char* name, CairnValue** results, size_t result_count);
 CAIRN_API CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, CairnValue* const* inputs,
                                          size_t input_count, CairnValue** results, size_t result_count);
-/* A conditional. Nodes added between begin_if and begin_else run when `condition` (bool[]) is true, those added from there to
- * end_if when it is false. Values from outside have other handles inside: `inside` receives one for each captured value in
- * `taken`. Both branches return `count` values; `results` receives the handles of the conditional's results. */
+/* A conditional. Nodes added between begin_if and begin_else run when `condition` (bool[]) is true, those added from
+ * there to end_if when it is false. Values from outside have other handles inside: `inside` receives one for each
+ * captured value in `taken`. Both branches return `count` values; `results` receives the handles of the conditional's
+ * results. */
 CAIRN_API CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
                                              size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                                CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                            CairnValue** results);
-/* A loop: begin_while, the condition, begin_body with its result (bool[]), the body, end_while with the carried values of the
- * next iteration. `inside` receives the handles of the carried values, then of the captured values `taken`. */
+/* A loop: begin_while, the condition, begin_body with its result (bool[]), the body, end_while with the carried values
+ * of the next iteration. `inside` receives the handles of the carried values, then of the captured values `taken`. */
 CAIRN_API CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
                                                 CairnValue* const* taken, size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside);
@@ -299,8 +301,9 @@ typedef struct CairnModelOptions {
   const char* keep_types; /* nodes that keep their types in every mode: JSON list of the source's names; or NULL */
   /* Types of single operators, a line each: "conv1::InputDtype:float16,OutputDtype:float32"; or NULL. */
   const char* custom_types;
-  /* Bound in bytes on the plans of a model (one for each set of input shapes), the memory of their runs and their generated
-   * code; the least recently used ones are freed first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else 1 GiB. */
+  /* Bound in bytes on the plans of a model (one for each set of input shapes), the memory of their runs and their
+   * generated code; the least recently used ones are freed first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else
+   * 1 GiB. */
   uint64_t plan_memory;
 } CairnModelOptions;
 
@@ -329,11 +332,12 @@ enum {
   CAIRN_INPUT_RANDOM = 4   /* a random state, u64[3] */
 };
 CAIRN_API int32_t cairn_model_input_use(const CairnModel* model, size_t index);
-/* The value of input `index`, a random state, before the first run; CAIRN_NOT_FOUND when the model has no seed for it. */
+/* The value of input `index`, a random state, before the first run; CAIRN_NOT_FOUND when the model has no seed for
+ * it. */
 CAIRN_API CairnStatus cairn_model_first_random_state(const CairnModel* model, size_t index, uint64_t state[3]);
 CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
-/* The approximate number of bytes that the model's plans, the memory of their runs, their generated code and the graph occupy
- * now, without the weights. `most`: NULL, or receives the bound that plan_memory set. */
+/* The approximate number of bytes that the model's plans, the memory of their runs, their generated code and the graph
+ * occupy now, without the weights. `most`: NULL, or receives the bound that plan_memory set. */
 CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
 
 /* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:
@@ -341,12 +345,12 @@ CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
 CAIRN_API CairnStatus cairn_model_plan(const CairnModel* model, const CairnTensor* inputs, size_t count,
                                        char** description);
 
-/* Returns the memory for output `index`: row-major, aligned at least to its elements (best to 64 bytes). NULL ends the run
- * with CAIRN_OUT_OF_MEMORY. Called once per output, on the thread that called run. */
+/* Returns the memory for output `index`: row-major, aligned at least to its elements (best to 64 bytes). NULL ends the
+ * run with CAIRN_OUT_OF_MEMORY. Called once per output, on the thread that called run. */
 typedef void* (*CairnAllocate)(void* user, size_t index, CairnDType dtype, int32_t ndim, const int64_t* shape);
 
-/* Schedules work on a host's threads: returns at once and arranges one later call of call(data) on one of them. The call may
-   happen after the run has ended; it returns about 100 us after there is no more work. */
+/* Schedules work on a host's threads: returns at once and arranges one later call of call(data) on one of them. The
+ * call may happen after the run has ended; it returns about 100 us after there is no more work. */
 typedef void (*CairnSchedule)(void* host, void (*call)(void* data), void* data);
 
 /* A step that has been run, reported on the running thread. Outputs are readable during the call only. */
@@ -380,9 +384,9 @@ typedef struct CairnRunOptions {
 CAIRN_API CairnStatus cairn_model_run(const CairnModel* model, const CairnTensor* inputs, size_t input_count,
                                       CairnAllocate allocate, void* user, const CairnRunOptions* options);
 
-/* Variables that a model keeps between its runs. Acquiring a variable gives exclusive access to its elements, row-major, for
- * reading and writing until it is released. If it is released with `changed` 1, the elements take effect from the next run
- * on. A variable that has no value yet is acquired as zeros, if its shape is known. */
+/* Variables that a model keeps between its runs. Acquiring a variable gives exclusive access to its elements,
+ * row-major, for reading and writing until it is released. If it is released with `changed` 1, the elements take effect
+ * from the next run on. A variable that has no value yet is acquired as zeros, if its shape is known. */
 CAIRN_API size_t cairn_model_variable_count(const CairnModel* model);
 CAIRN_API CairnStatus cairn_model_variable(const CairnModel* model, size_t index, CairnPort* port);
 CAIRN_API CairnStatus cairn_model_variable_acquire(CairnModel* model, size_t index, CairnTensor* tensor);
@@ -393,18 +397,18 @@ CAIRN_API CairnStatus cairn_model_random_state_get(const CairnModel* model, void
 CAIRN_API CairnStatus cairn_model_random_state_set(CairnModel* model, const void* state, size_t size);
 
 /* Computes the content of a model's input "ascend_dynamic_aipp_data" (dynamic image preprocessing) for `images` images.
- * `config` is the text of an AIPP configuration with one aipp_op for all images or one per image. `*size` is the capacity of
- * `bytes` and receives the size of the content; with `bytes` NULL only the size is computed. */
+ * `config` is the text of an AIPP configuration with one aipp_op for all images or one per image. `*size` is the
+ * capacity of `bytes` and receives the size of the content; with `bytes` NULL only the size is computed. */
 CAIRN_API CairnStatus cairn_aipp_parameters(const char* config, int64_t images, void* bytes, size_t* size);
 
 CAIRN_API CairnStatus cairn_cancel_create(CairnCancel** cancel);
 CAIRN_API void cairn_cancel_set(CairnCancel* cancel, int32_t cancelled);
 CAIRN_API void cairn_cancel_free(CairnCancel* cancel);
 
-/* Limits the calling thread's work in the library from now on (open, prepare, save, run): it fails with CAIRN_CANCELLED after
- * `max_seconds` (0: no limit), when `cancel` (or NULL) is set, or when `interrupted` (or NULL), which is called about twenty
- * times a second on this thread, returns other than 0. A run that cannot finish in the time is refused before it starts.
- * Limits nest; each ends with a call of cairn_limit_end on the same thread. */
+/* Limits the calling thread's work in the library from now on (open, prepare, save, run): it fails with CAIRN_CANCELLED
+ * after `max_seconds` (0: no limit), when `cancel` (or NULL) is set, or when `interrupted` (or NULL), which is called
+ * about twenty times a second on this thread, returns other than 0. A run that cannot finish in the time is refused
+ * before it starts. Limits nest; each ends with a call of cairn_limit_end on the same thread. */
 CAIRN_API CairnStatus cairn_limit_begin(double max_seconds, const CairnCancel* cancel,
                                         int32_t (*interrupted)(void* user), void* user);
 CAIRN_API void cairn_limit_end(void);
@@ -412,28 +416,30 @@ CAIRN_API void cairn_limit_end(void);
 /* ---- Profiles ----------------------------------------------------------------------------------------------------- */
 
 /* Records every run of the process from now on into a new folder PROF_*. `options`: NULL, or JSON with "level" (marks, ops,
- * counters), "output" (a folder) and the keys of PROFILING_OPTIONS. Starts nest: the recording ends with the last stop. If the
- * environment's PROFILING_MODE is true, the first model of a process starts a recording. */
+ * counters), "output" (a folder) and the keys of PROFILING_OPTIONS. Starts nest: the recording ends with the last stop.
+ * If the environment's PROFILING_MODE is true, the first model of a process starts a recording. */
 CAIRN_API CairnStatus cairn_profile_start(const char* options);
-/* `folder`: NULL, or receives the recording's folder, which `cairn profile export FOLDER` turns into tables and pages. */
+/* `folder`: NULL, or receives the recording's folder, which `cairn profile export FOLDER` turns into tables and
+ * pages. */
 CAIRN_API CairnStatus cairn_profile_stop(char** folder);
-/* Begins a named range ("epoch 3") on this thread in the current recording; ranges nest. range_end ends the one that began
- * last. Both do nothing while there is no recording. */
+/* Begins a named range ("epoch 3") on this thread in the current recording; ranges nest. range_end ends the one that
+ * began last. Both do nothing while there is no recording. */
 CAIRN_API CairnStatus cairn_profile_range_begin(const char* name);
 CAIRN_API CairnStatus cairn_profile_range_end(void);
 
 /* ---- Dumps -------------------------------------------------------------------------------------------------------- */
 
-/* Writes the results of every operator in every run from now on, below the folder "dump_path", until the dump is stopped.
- * `options`: JSON with the platform's names: enable_dump, enable_dump_debug (watch for values that are not finite),
- * enable_exception_dump, dump_path, dump_step ("0|5|10-20"), dump_mode (input, output, all), dump_data (tensor, stats),
- * dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump suspends the current one until it is stopped
- * itself. If the environment's CAIRN_DUMP has such options, the first model of a process starts a dump. */
+/* Writes the results of every operator in every run from now on, below the folder "dump_path", until the dump is
+ * stopped. `options`: JSON with the platform's names: enable_dump, enable_dump_debug (watch for values that are not
+ * finite), enable_exception_dump, dump_path, dump_step ("0|5|10-20"), dump_mode (input, output, all), dump_data
+ * (tensor, stats), dump_layer; and dump_format (dump, npy), dump_budget ("500MB"). A new dump suspends the current one
+ * until it is stopped itself. If the environment's CAIRN_DUMP has such options, the first model of a process starts a
+ * dump. */
 CAIRN_API CairnStatus cairn_dump_start(const char* options);
 /* `folder`: NULL, or receives the dump's folder, for `cairn compare`. */
 CAIRN_API CairnStatus cairn_dump_stop(char** folder);
-/* Sets the script lines that created source nodes, for dumps and profiles of models whose modules do not have them; later
- * calls add and replace lines. */
+/* Sets the script lines that created source nodes, for dumps and profiles of models whose modules do not have them;
+ * later calls add and replace lines. */
 CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, size_t count);
 
 /* ---- Single operators --------------------------------------------------------------------------------------------- */
@@ -442,48 +448,51 @@ CAIRN_API CairnStatus cairn_set_script_lines(const CairnLocation* locations, siz
 typedef struct CairnOperator CairnOperator;
 CAIRN_API CairnStatus cairn_op_find(const char* name, const CairnOperator** found);
 
-/* Prepares the operator for inputs of these types. Equal calls return the same prepared operator; what matters are the element
- * types, shapes and strides of the inputs, and the elements of shape operands (a `shape`, a `begin`), which are read now. An
- * operator that was prepared before is found in the thread's cache, without lock or allocation. Of `outputs`, which may be
- * NULL, only the strides matter, for results that are written with strides. Of `options`, which may be NULL, only threads,
- * engines and lent_threads matter. */
+/* Prepares the operator for inputs of these types. Equal calls return the same prepared operator; what matters are the
+ * element types, shapes and strides of the inputs, and the elements of shape operands (a `shape`, a `begin`), which are
+ * read now. An operator that was prepared before is found in the thread's cache, without lock or allocation. Of
+ * `outputs`, which may be NULL, only the strides matter, for results that are written with strides. Of `options`, which
+ * may be NULL, only threads, engines and lent_threads matter. */
 CAIRN_API CairnStatus cairn_op_prepare(const CairnOperator* found, const CairnAttribute* attributes,
                                        size_t attribute_count, const CairnTensor* inputs, size_t input_count,
                                        const CairnTensor* outputs, size_t output_count,
                                        const CairnModelOptions* options, const CairnOp** op);
 CAIRN_API void cairn_op_free(const CairnOp* op);
-/* The types of the results, without data; ndim is -1 when only a run determines it. Valid until the thread's next call. */
+/* The types of the results, without data; ndim is -1 when only a run determines it. Valid until the thread's next
+ * call. */
 CAIRN_API const CairnTensor* cairn_op_outputs(const CairnOp* op, size_t* count);
 /* FLOPs of one run; `bytes`: NULL, or receives the number of bytes read and written. */
 CAIRN_API double cairn_op_cost(const CairnOp* op, double* bytes);
-/* JSON: the operator, its kernel, and for each input whether it is read in place ("direct", "strided"), copied first, or was
- * embedded when the operator was prepared ("value"). */
+/* JSON: the operator, its kernel, and for each input whether it is read in place ("direct", "strided"), copied first,
+ * or was embedded when the operator was prepared ("value"). */
 CAIRN_API CairnStatus cairn_op_describe(const CairnOp* op, char** description);
 
-/* Runs the operator; several threads may run the same one at once. An output with data is written there, with its strides,
- * and may alias an input; results beyond output_count, and those whose data is NULL, are written to memory from `allocate`
- * (which may be NULL when there are none). A random state is a u64[3] that the caller keeps: an input has the current state, a
- * result is the next one. `options` may be NULL; width 1 without schedule uses the calling thread only. */
+/* Runs the operator; several threads may run the same one at once. An output with data is written there, with its
+ * strides, and may alias an input; results beyond output_count, and those whose data is NULL, are written to memory
+ * from `allocate` (which may be NULL when there are none). A random state is a u64[3] that the caller keeps: an input
+ * has the current state, a result is the next one. `options` may be NULL; width 1 without schedule uses the calling
+ * thread only. */
 CAIRN_API CairnStatus cairn_op_run(const CairnOp* op, const CairnTensor* inputs, size_t input_count,
                                    CairnTensor* outputs, size_t output_count, CairnAllocate allocate, void* user,
                                    const CairnRunOptions* options);
 
-/* A list of tensors, for operators with list operands or results: a CairnTensor with dtype {CAIRN_LIST, 0, 1}, ndim 0 and the
- * CairnList as data. The data of an output is NULL before the run; afterwards the caller owns the list. Operators never modify
- * a list. */
+/* A list of tensors, for operators with list operands or results: a CairnTensor with dtype {CAIRN_LIST, 0, 1}, ndim 0
+ * and the CairnList as data. The data of an output is NULL before the run; afterwards the caller owns the list.
+ * Operators never modify a list. */
 CAIRN_API CairnStatus cairn_list_create(const CairnTensor* elements, size_t count, CairnList** list);
 CAIRN_API void cairn_list_free(CairnList* list);
 CAIRN_API size_t cairn_list_size(const CairnList* list);
 /* An element, which lives as long as the list; CAIRN_NOT_FOUND when it was never set. */
 CAIRN_API CairnStatus cairn_list_element(const CairnList* list, size_t index, CairnTensor* element);
 /* Loads a library of operators (<cairn/op.h>), which models may use from now on. The libraries that the environment's
- * CAIRN_OP_LIBRARY names, separated by colons, are loaded when the first model is opened or the first operator is found. */
+ * CAIRN_OP_LIBRARY names, separated by colons, are loaded when the first model is opened or the first operator is
+ * found. */
 CAIRN_API CairnStatus cairn_op_library_load(const char* path);
 /* JSON: every operator with summary, inputs, attributes and results; for operators from users also their library. */
 CAIRN_API CairnStatus cairn_describe_ops(char** description);
 /* JSON: every pass in order, then every rule: name, summary, and whether it is required. The passes and rules that the
- * environment's CAIRN_DISABLE names ("ALL", or names separated by commas) are disabled for all models of the process, unless
- * they are required. CAIRN_ENGINES names the engines of models for which no engines are given. */
+ * environment's CAIRN_DISABLE names ("ALL", or names separated by commas) are disabled for all models of the process,
+ * unless they are required. CAIRN_ENGINES names the engines of models for which no engines are given. */
 CAIRN_API CairnStatus cairn_describe_passes(char** description);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* Judging of results, as in `cairn diff`: the distance of a tensor from a reference, which of two errors is larger, and which
- * operators of a graph are the first at fault. */
+/* Judging of results, as in `cairn diff`: the distance of a tensor from a reference, which of two errors is larger, and
+ * which operators of a graph are the first at fault. */
 #ifndef CAIRN_JUDGE_H_
 #define CAIRN_JUDGE_H_
 
@@ -28,8 +28,8 @@ typedef enum CairnLarger {
   CAIRN_THEIRS_LARGER = 2
 } CairnLarger;
 
-/* Compares two distances from the exact result. `ratio`: the root mean square of mine over that of theirs, where neither counts
- * as less than one rounding of the exact result. `larger`: a CairnLarger. */
+/* Compares two distances from the exact result. `ratio`: the root mean square of mine over that of theirs, where
+ * neither counts as less than one rounding of the exact result. `larger`: a CairnLarger. */
 CAIRN_API CairnStatus cairn_compare_errors(const CairnDistance* mine, const CairnDistance* theirs, double* ratio,
                                            int32_t* larger);
 
@@ -41,8 +41,8 @@ typedef struct CairnJudged {
   const size_t* inputs; /* places of the values that it was made from */
 } CairnJudged;
 
-/* Sets first[i] to 1 for each value that fails although none of its inputs does, else to 0. For an input that was not judged,
- * the inputs of that input count. The graph may have cycles. */
+/* Sets first[i] to 1 for each value that fails although none of its inputs does, else to 0. For an input that was not
+ * judged, the inputs of that input count. The graph may have cycles. */
 CAIRN_API CairnStatus cairn_first_faults(const CairnJudged* values, size_t count, uint8_t* first);
 
 #ifdef __cplusplus

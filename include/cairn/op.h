@@ -1,6 +1,6 @@
-/* Operators from users: a shared library that defines operators (rows) and that Cairn loads (`--op-library`, CAIRN_OP_LIBRARY,
- * Python's cairn.load_op_library). The library exports cairn_register_ops() and cairn_op_abi. It does not link to Cairn: all
- * functions that it calls are members of the registry. <cairn/op.hpp> is the C++ interface.
+/* Operators from users: a shared library that defines operators (rows) and that Cairn loads (`--op-library`,
+ * CAIRN_OP_LIBRARY, Python's cairn.load_op_library). The library exports cairn_register_ops() and cairn_op_abi. It does
+ * not link to Cairn: all functions that it calls are members of the registry. <cairn/op.hpp> is the C++ interface.
  */
 #ifndef CAIRN_OP_H_
 #define CAIRN_OP_H_
@@ -102,9 +102,10 @@ typedef struct CairnDecomposeCall {
   size_t result_count;
 } CairnDecomposeCall;
 
-/* An operator. Everything it points to is copied at registration, except `user` and the functions. A function returns 0 for
- * success, or another number after it called registry->fail(). A row has a kernel or a decomposition; without a shape rule the
- * results have the types of the decomposition; without a gradient the decomposition is differentiated. */
+/* An operator. Everything it points to is copied at registration, except `user` and the functions. A function returns 0
+ * for success, or another number after it called registry->fail(). A row has a kernel or a decomposition; without a
+ * shape rule the results have the types of the decomposition; without a gradient the decomposition is
+ * differentiated. */
 typedef struct CairnOpRow {
   uint32_t struct_size;
   const char* name;    /* "domain.name" */
@@ -124,8 +125,8 @@ typedef struct CairnOpRow {
   /* Test inputs for `cairn op test`: "f32[2, 3], f32[3] {axis = 1}". */
   const char* const* cases;
   size_t case_count;
-  /* Additional framework names, "tensorflow:FusedGelu", "onnx:com.acme::Gelu". Those that follow from its own name, ONNX's
-   * domain::Name and TensorFlow's Domain>Name or Name, are found without. */
+  /* Additional framework names, "tensorflow:FusedGelu", "onnx:com.acme::Gelu". Those that follow from its own name,
+   * ONNX's domain::Name and TensorFlow's Domain>Name or Name, are found without. */
   const char* const* foreign_names;
   size_t foreign_name_count;
   void* user;
@@ -137,8 +138,8 @@ struct CairnOpRegistry {
   const char* host_version; /* CAIRN_VERSION of the host */
   void* host;
   CairnStatus (*add)(const CairnOpRegistry* registry, const CairnOpRow* row);
-  /* Makes `type` of a framework ("tensorflow", "onnx") a name of the operator `op`: a user's, one of Cairn's own, or a type that
-   * Cairn imports from that framework. */
+  /* Makes `type` of a framework ("tensorflow", "onnx") a name of the operator `op`: a user's, one of Cairn's own, or a
+   * type that Cairn imports from that framework. */
   CairnStatus (*name)(const CairnOpRegistry* registry, const char* framework, const char* type, const char* op);
   /* The error of this thread's last failed call of one of the functions below. */
   void (*last_error)(CairnError* error);
@@ -163,8 +164,8 @@ struct CairnOpRegistry {
   CairnStatus (*constant_of)(CairnBuilder*, const CairnValue*, CairnTensor*);
 };
 
-/* The exports of a library: the ABI version it was compiled against, and the function that adds its rows, which returns 0 or,
- * when registry->add() failed, another number. */
+/* The exports of a library: the ABI version it was compiled against, and the function that adds its rows, which returns
+ * 0 or, when registry->add() failed, another number. */
 typedef int32_t (*CairnRegisterOps)(const CairnOpRegistry* registry);
 #define CAIRN_OP_ABI_SYMBOL "cairn_op_abi"
 #define CAIRN_REGISTER_OPS_SYMBOL "cairn_register_ops"

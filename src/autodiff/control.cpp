@@ -125,8 +125,8 @@ void continue_while_left(Block& condition, const Block& body) {
 
 }  // namespace
 
-// The backward node is a loop over the iterations in reverse order. It carries the number of iterations left, the gradients
-// of carried values, and the gradients of loop-invariant inputs, summed over the iterations.
+// The backward node is a loop over the iterations in reverse order. It carries the number of iterations left, the
+// gradients of carried values, and the gradients of loop-invariant inputs, summed over the iterations.
 Differentiator::Gradients Differentiator::of_loop(Sweep& sweep, Node& node, Gradients given) {
   Block& body = *node.regions[1];
   std::vector<bool> back = carried_back(body, given);

@@ -1,5 +1,5 @@
-// Gradients of functions by source transformation: the result is a function of the module, which can be optimised, run and
-// differentiated again.
+// Gradients of functions by source transformation: the result is a function of the module, which can be optimised, run
+// and differentiated again.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace cairn {
 
 /// Appends nodes to the function's body that compute the gradients of the values `wanted`, and returns them; a value on
 /// which no result depends has gradient zero. `cotangents` are the gradients of `results`; null stands for ones. All
-/// values belong to the body itself, not to its regions. Unused nodes remain: prune() removes them. State must have been
-/// lifted to params before. Throws Error unsupported when a node on the path has no gradient.
+/// values belong to the body itself, not to its regions. Unused nodes remain: prune() removes them. State must have
+/// been lifted to params before. Throws Error unsupported when a node on the path has no gradient.
 std::vector<Value*> append_gradients(Module& module, Function& function, const std::vector<Value*>& results,
                                      const std::vector<Value*>& cotangents, const std::vector<Value*>& wanted);
 
@@ -21,8 +21,8 @@ struct GradientOptions {
   std::string result;            // name of the result to differentiate, of one element; empty: the first
   bool value = false;            // also return that result, before the gradients
 };
-/// Appends a function of the same inputs whose results are gradients, then the new contents of the function's state. Throws
-/// Error invalid_argument for names that do not exist and for a result that does not have exactly one element.
+/// Appends a function of the same inputs whose results are gradients, then the new contents of the function's state.
+/// Throws Error invalid_argument for names that do not exist and for a result that does not have exactly one element.
 Function& append_grad(Module& module, const Function& function, const GradientOptions& options,
                       const std::string& name);
 /// Appends a function (vector-Jacobian product) of the inputs and of a gradient for each float result; its results are

@@ -87,7 +87,8 @@ Var blank_last(Var logits, int64_t blank, int64_t count) {
   return {b, b.add("concat", {part(0, blank), part(blank + 1, count), part(blank, blank + 1)}, {{"axis", int64_t{2}}})};
 }
 
-/// Answers are logits [steps, batch, classes], labels class numbers [batch, longest label]; negative numbers are padding.
+/// Answers are logits [steps, batch, classes], labels class numbers [batch, longest label]; negative numbers are
+/// padding.
 Var ctc(const LossOperands& o) {
   const Shape& shape = o.answers.shape();
   if (shape.rank() != 3 || !shape.dims[2].known())

@@ -23,9 +23,9 @@ struct Parameter {
   Tensor value;
 };
 
-/// Replaces each chosen constant, also in regions, by a new param. Constants of equal name and elements share a param. The
-/// constants of called functions are not lifted: inline calls first. Throws Error not_found for a name that no float
-/// constant has.
+/// Replaces each chosen constant, also in regions, by a new param. Constants of equal name and elements share a param.
+/// The constants of called functions are not lifted: inline calls first. Throws Error not_found for a name that no
+/// float constant has.
 std::vector<Parameter> lift_constants(Function& function, const LiftOptions& options = {});
 
 /// The reverse of lift_constants: replaces the params by constants.

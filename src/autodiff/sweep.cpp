@@ -197,8 +197,8 @@ Value* Differentiator::need(Sweep& sweep, Value* forward) {
   return sweep.known[forward] = seen;
 }
 
-// Whether a node of the gradient uses forward values only and is better computed in the forward block: a shape is smaller
-// to keep than its tensor, and lists cannot be kept at all.
+// Whether a node of the gradient uses forward values only and is better computed in the forward block: a shape is
+// smaller to keep than its tensor, and lists cannot be kept at all.
 bool Differentiator::belongs_forward(const Sweep& sweep, const Node& node) const {
   if (node.inputs.empty() || !node.regions.empty() || !node.op->pure() || node.op->has(kControl)) return false;
   bool worthwhile = node.op->has(kShapeOnly);

@@ -1,6 +1,6 @@
-// Reverse-mode differentiation of blocks: visits the nodes from last to first and appends nodes that compute the gradients
-// of their inputs. Forward and backward computation share one block (for a function), or stand in two blocks (for regions
-// and recursive functions); then the backward block gets forward values through captures and tapes.
+// Reverse-mode differentiation of blocks: visits the nodes from last to first and appends nodes that compute the
+// gradients of their inputs. Forward and backward computation share one block (for a function), or stand in two blocks
+// (for regions and recursive functions); then the backward block gets forward values through captures and tapes.
 #pragma once
 
 #include <map>
@@ -25,8 +25,7 @@ struct Sweep {
   std::unordered_set<const Value*> forward_values;     // empty when both blocks are one
   std::unordered_map<const Value*, Value*> known;      // forward value -> its counterpart in the backward block
   std::vector<std::unique_ptr<Node>> prologue;         // nodes to be put at the start of the backward block
-  std::vector<std::pair<Value*, std::unique_ptr<Value>>>
-      captures;  // outer value, param of the backward block
+  std::vector<std::pair<Value*, std::unique_ptr<Value>>> captures;  // outer value, param of the backward block
 
   bool in_one_block() const { return forward == backward; }
   Value* gradient(const Value* value) const {
@@ -43,8 +42,8 @@ class Differentiator {
   /// the results (null: ones). Returns the gradients of the wanted values, zeros for those on which no result depends.
   std::vector<Value*> differentiate(Function& function, const std::vector<Value*>& results,
                                     const std::vector<Value*>& cotangents, const std::vector<Value*>& wanted);
-  /// The last step: replaces the marks of tapes by lists. Unused nodes stay in the differentiated function; prune() removes
-  /// them.
+  /// The last step: replaces the marks of tapes by lists. Unused nodes stay in the differentiated function; prune()
+  /// removes them.
   void finish();
 
  private:
@@ -75,8 +74,8 @@ class Differentiator {
   bool wants(const Node& node, size_t i) const { return active_(node.inputs[i]) && carries_gradient(node, i); }
   /// The backward block's counterpart of a forward value: a copy (constants), a capture, or an element from a tape.
   Value* need(Sweep& sweep, Value* forward);
-  /// For the nodes of the backward block from `first` on: moves those that belongs_forward() accepts to the forward block,
-  /// and replaces forward values among the other nodes' inputs by their counterparts.
+  /// For the nodes of the backward block from `first` on: moves those that belongs_forward() accepts to the forward
+  /// block, and replaces forward values among the other nodes' inputs by their counterparts.
   void settle(Sweep& sweep, size_t first);
   bool belongs_forward(const Sweep& sweep, const Node& node) const;
   /// Zeros like a forward value, made in the backward block.

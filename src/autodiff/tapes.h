@@ -1,6 +1,7 @@
-// Tapes keep forward values for a backward computation in another block (of loop iterations, branches, called functions):
-// the forward computation pushes to a list, the backward computation pops from it. Differentiation only places marks;
-// thread_tapes() then passes the lists through the inputs and results of all regions and functions in between.
+// Tapes keep forward values for a backward computation in another block (of loop iterations, branches, called
+// functions): the forward computation pushes to a list, the backward computation pops from it. Differentiation only
+// places marks; thread_tapes() then passes the lists through the inputs and results of all regions and functions in
+// between.
 #pragma once
 
 #include <map>
@@ -24,8 +25,8 @@ std::vector<std::vector<Value*>> add_inputs(Node& node, size_t place, const std:
 std::vector<std::vector<Value*>> add_carried(Node& loop, const std::vector<Value*>& starts);
 Value* add_result(Node& node, const Type& type);
 
-/// Replaces the marks. Each of the `roots` starts with empty tapes; the functions `parts` take tapes as inputs and return
-/// them.
+/// Replaces the marks. Each of the `roots` starts with empty tapes; the functions `parts` take tapes as inputs and
+/// return them.
 void thread_tapes(const std::vector<Function*>& roots, const std::vector<Function*>& parts, const Tapes& tapes);
 
 }  // namespace cairn

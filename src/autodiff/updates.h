@@ -1,5 +1,5 @@
-// One optimiser step on a weight and its slots, as formulas built from ops. The order of operations is that of TensorFlow's
-// kernels: the frontend rows of TensorFlow's training ops use these formulas, and so does optimisers.h.
+// One optimiser step on a weight and its slots, as formulas built from ops. The order of operations is that of
+// TensorFlow's kernels: the frontend rows of TensorFlow's training ops use these formulas, and so does optimisers.h.
 #pragma once
 
 #include "ir/expression.h"
@@ -34,8 +34,8 @@ Result adam(const Operands& o, const AdamNumbers& n, bool nesterov);
 Result adam_with_maximum(const Operands& o, const AdamNumbers& n);
 /// Slots: m, the largest absolute gradient so far (decayed by beta2).
 Result ada_max(const Operands& o, Var power1, Var rate, Var beta1, Var beta2, Var epsilon);
-/// Slots: m, v, product of the momentum schedule so far. `share` and `next_share` are the schedule's values for this step
-/// and the next.
+/// Slots: m, v, product of the momentum schedule so far. `share` and `next_share` are the schedule's values for this
+/// step and the next.
 Result nadam(const Operands& o, const AdamNumbers& n, Var share, Var next_share);
 
 /// Slots: sum of squares, which is unchanged without `accumulate`.

@@ -111,7 +111,8 @@ class Outputs {
  public:
   Outputs(CairnAllocate allocate, void* user);
   void* operator()(size_t index, DType dtype, std::span<const int64_t> dims);
-  /// To be called when all outputs are written: passes text outputs to the caller, which stay valid until the thread's next run.
+  /// To be called when all outputs are written: passes text outputs to the caller, which stay valid until the thread's
+  /// next run.
   void hand_over_texts();
 
  private:

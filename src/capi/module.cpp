@@ -56,7 +56,8 @@ DType type_of(const std::string& key, const Json& value) {
   return *type;
 }
 
-/// Reads the profiles that the model is converted for: [[1], [2]] batches, [[224, 224]] images, [[1, 32]] open sizes in order.
+/// Reads the profiles that the model is converted for: [[1], [2]] batches, [[224, 224]] images, [[1, 32]] open sizes in
+/// order.
 bool take_profiles(const std::string& key, const Json& value, Conversion& conversion) {
   constexpr std::pair<const char*, ProfileKind> kKinds[] = {{"dynamic_batch_size", ProfileKind::batch},
                                                             {"dynamic_image_size", ProfileKind::image},

@@ -17,8 +17,8 @@ const std::string& library_of(const OpDef& row);
 
 /// Loads the library once and registers its rows. Throws Error io, invalid_argument.
 void load_op_library(const std::string& path);
-/// Loads the libraries that CAIRN_OP_LIBRARY names, separated by colons, and those in the platform's plug-in folders; once per
-/// process.
+/// Loads the libraries that CAIRN_OP_LIBRARY names, separated by colons, and those in the platform's plug-in folders;
+/// once per process.
 void load_op_libraries_of_environment();
 /// Loads the shared libraries in the list (separated by commas or colons) and in the folders that it names.
 void load_op_libraries(const std::string& list);

@@ -143,8 +143,8 @@ double constant_bytes(const Module& module) {
   return total;
 }
 
-/// Whether to store the optimised form, in which folded weights are mapped instead of computed at each load. Not if folding made
-/// the constants much larger, and not with variables, whose handles the optimised form lacks.
+/// Whether to store the optimised form, in which folded weights are mapped instead of computed at each load. Not if
+/// folding made the constants much larger, and not with variables, whose handles the optimised form lacks.
 bool loads_faster(const Module& module, const Module& optimised) {
   constexpr double kMostGrowth = 1.25;
   return optimised.main().updates.empty() && constant_bytes(optimised) <= kMostGrowth * constant_bytes(module) + 4096;
@@ -166,7 +166,8 @@ ReferenceShare smallest_share(const Model& model) {
   }
 }
 
-/// Plans the model for all its sizes, which runs every shape rule and kernel choice once: the written file is known to run.
+/// Plans the model for all its sizes, which runs every shape rule and kernel choice once: the written file is known to
+/// run.
 void plan_all(const Module& module, const InputLimits& limits, Converted& converted) {
   auto model = Model::make(clone(module), {.threads = 1, .optimise = false});
   converted.inputs = model->inputs();

@@ -1,5 +1,5 @@
-// Converts a source model to an .om file that is known to run. All interfaces (`cairn convert`, atc, omg, Python, the C ABI)
-// use this function, so that equal options give equal files.
+// Converts a source model to an .om file that is known to run. All interfaces (`cairn convert`, atc, omg, Python, the C
+// ABI) use this function, so that equal options give equal files.
 #pragma once
 
 #include <map>
@@ -69,8 +69,8 @@ class ConversionError final : public Error {
   std::string name_;
 };
 
-/// Throws ConversionError, UnknownName (for an input with a shape, or an output), other Errors about the source, and ReportError
-/// with all problems of the source.
+/// Throws ConversionError, UnknownName (for an input with a shape, or an output), other Errors about the source, and
+/// ReportError with all problems of the source.
 Converted convert(const Conversion& conversion);
 
 /// The type named "FP32", "FP16", "UINT8" and so on, in any letter case; nothing for other texts.

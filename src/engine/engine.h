@@ -61,14 +61,14 @@ MemorySpace& host_memory();
 class Packer {
  public:
   virtual ~Packer() = default;
-  /// The constant in the layout `layout`: `bytes` bytes, 64-byte aligned. Constant and layout together must determine the
-  /// bytes; `fill` writes them when they do not exist yet.
+  /// The constant in the layout `layout`: `bytes` bytes, 64-byte aligned. Constant and layout together must determine
+  /// the bytes; `fill` writes them when they do not exist yet.
   virtual std::shared_ptr<const void> packed(const Tensor& constant, const std::string& layout, size_t bytes,
                                              FunctionRef<void(void* to)> fill) = 0;
 };
 
-/// The arguments of one run: for each input and output a pointer to its buffer, or to a HostValue if is_host_object(type).
-/// Constants are plain row-major buffers.
+/// The arguments of one run: for each input and output a pointer to its buffer, or to a HostValue if
+/// is_host_object(type). Constants are plain row-major buffers.
 struct StepArgs {
   const void* const* inputs;
   void* const* outputs;
@@ -76,8 +76,8 @@ struct StepArgs {
   Executor& executor;
 };
 
-/// A planned group. It is immutable: several threads may call run() at once with different buffers. run() neither allocates
-/// nor locks, except for host objects.
+/// A planned group. It is immutable: several threads may call run() at once with different buffers. run() neither
+/// allocates nor locks, except for host objects.
 class Step {
  public:
   virtual ~Step() = default;
@@ -116,8 +116,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  /// Disjoint groups of nodes that this engine would compute in one step each, best first. The other nodes are offered to
-  /// the engine one by one.
+  /// Disjoint groups of nodes that this engine would compute in one step each, best first. The other nodes are offered
+  /// to the engine one by one.
   virtual std::vector<Group> propose(const Block& block, const Uses& uses) const = 0;
   /// Why this engine does not take the group, or nothing.
   virtual std::optional<std::string> refuses(const Group& group) const = 0;

@@ -140,7 +140,8 @@ class Equation {
     return {b_.add("select", {same, spread, b_.scalar_like(x, 0)}), rest + last + label};
   }
 
-  /// The result's labels when "->" is missing: those of the ellipsis, then the labels that occur once, in alphabetic order.
+  /// The result's labels when "->" is missing: those of the ellipsis, then the labels that occur once, in alphabetic
+  /// order.
   static std::string implied(const std::string& all) {
     std::string digits, letters;
     for (char c = '9'; c >= '0'; --c)

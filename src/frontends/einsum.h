@@ -8,8 +8,8 @@
 
 namespace cairn {
 
-/// The sum given by an equation such as "ij,jk->ik"; an ellipsis stands for leading dims. Throws Error unsupported for forms that
-/// are not handled, invalid_model for an equation that does not fit the operands.
+/// The sum given by an equation such as "ij,jk->ik"; an ellipsis stands for leading dims. Throws Error unsupported for
+/// forms that are not handled, invalid_model for an equation that does not fit the operands.
 Value* einsum(const std::string& equation, const std::vector<Value*>& operands, Builder& builder);
 
 }  // namespace cairn

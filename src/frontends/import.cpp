@@ -80,8 +80,8 @@ void tell_unread(const tensorflow::Node& node, size_t results, std::span<const t
                  fmt::join(unread, ", "), printable(node.name), printable(node.op));
 }
 
-/// The outputs of a graph that names none: the results of nodes that no other node uses. Not those of auxiliary nodes (checks,
-/// summaries, savers), and not those that do not depend on an input, unless none does.
+/// The outputs of a graph that names none: the results of nodes that no other node uses. Not those of auxiliary nodes
+/// (checks, summaries, savers), and not those that do not depend on an input, unless none does.
 std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, const ImportOptions& options) {
   const tensorflow::Library library(graph);
   const tensorflow::Users users(graph.nodes);

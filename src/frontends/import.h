@@ -1,5 +1,5 @@
-// Imports a foreign model as a module: a function @main whose params and results have the model's own names, and nodes that
-// record their source nodes. All problems of a model are collected before it is refused.
+// Imports a foreign model as a module: a function @main whose params and results have the model's own names, and nodes
+// that record their source nodes. All problems of a model are collected before it is refused.
 #pragma once
 
 #include <functional>
@@ -60,8 +60,8 @@ ModelFormat detect_format(const std::string& path);
 /// Reads and imports any supported model. Throws Error, and ReportError with all unsupported or malformed nodes.
 Module import_model(const std::string& path, const ImportOptions& options = {});
 
-/// Imports a frozen graph. `signature` names inputs and outputs; if it has no tensors, the inputs are the placeholders, and the
-/// outputs are options.out_nodes or the nodes that no other node uses.
+/// Imports a frozen graph. `signature` names inputs and outputs; if it has no tensors, the inputs are the placeholders,
+/// and the outputs are options.out_nodes or the nodes that no other node uses.
 Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions& options = {},
                          const tensorflow::Signature& signature = {});
 Module import_onnx(const onnx::Model& model, const ImportOptions& options = {});

@@ -13,8 +13,8 @@ class InputTypes {
  public:
   explicit InputTypes(const ImportOptions& options) : options_(options) {}
 
-  /// The type of one input: the model's own, combined with the shape that the user gave under one of its names. Throws Error
-  /// invalid_argument when the two contradict each other.
+  /// The type of one input: the model's own, combined with the shape that the user gave under one of its names. Throws
+  /// Error invalid_argument when the two contradict each other.
   Type type(const std::vector<std::string>& names, DType dtype, Shape own);
   /// Inputs that the outputs do not need: a shape given for one of them is noted instead of refused.
   void cut_off(const std::vector<std::string>& names);

@@ -9,8 +9,8 @@
 
 namespace cairn {
 
-/// An operand that the model leaves out is null. Access to a missing or left-out operand throws Error invalid_model; so does
-/// converting to a list when one is left out.
+/// An operand that the model leaves out is null. Access to a missing or left-out operand throws Error invalid_model; so
+/// does converting to a list when one is left out.
 class Operands {
  public:
   Operands() = default;

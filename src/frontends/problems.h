@@ -1,4 +1,5 @@
-// Collects the problems that prevent the import of a model: one entry per foreign operator and reason, with all its nodes.
+// Collects the problems that prevent the import of a model: one entry per foreign operator and reason, with all its
+// nodes.
 #pragma once
 
 #include <functional>

@@ -96,7 +96,8 @@ std::vector<Value**> captures(Recurrence& layer) {
   return all;
 }
 
-/// The loop's body. Its params: the number of the step, the states and the results so far; then the number of steps and the captures.
+/// The loop's body. Its params: the number of the step, the states and the results so far; then the number of steps and
+/// the captures.
 std::unique_ptr<Block> body_for(Recurrence layer, const std::vector<Value*>& inputs) {
   auto body = std::make_unique<Block>();
   for (const Value* input : inputs) body->add_param(input->type, "");

@@ -1,5 +1,5 @@
-// Recurrent layers (simple, GRU, LSTM) as loops over time: one product before the loop handles the inputs of all steps, each
-// iteration adds the contribution of the previous state.
+// Recurrent layers (simple, GRU, LSTM) as loops over time: one product before the loop handles the inputs of all steps,
+// each iteration adds the contribution of the previous state.
 #pragma once
 
 #include <array>
@@ -18,15 +18,16 @@ struct Recurrence {
   int64_t hidden = 0;
   /// The part of the weights for each gate. GRU: update, reset, new state. LSTM: input, forget, new cell, output.
   std::array<int64_t, 4> order = {0, 1, 2, 3};
-  /// The activations of the gates (simple: none), of the new state or cell, and of the LSTM's result: names of ops, or names that
-  /// `apply` handles.
+  /// The activations of the gates (simple: none), of the new state or cell, and of the LSTM's result: names of ops, or
+  /// names that `apply` handles.
   std::string gate = "sigmoid", fresh = "tanh", out = "tanh";
   std::function<Value*(const std::string& function, Value* x, Builder& b)> apply =
       [](const std::string& function, Value* x, Builder& b) { return b.add(function, {x}); };
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
   bool backwards = false;
 
-  /// Computes the state's contribution to gates from their part of the kernel. States of an LSTM may be images of `hidden` channels.
+  /// Computes the state's contribution to gates from their part of the kernel. States of an LSTM may be images of
+  /// `hidden` channels.
   std::function<Value*(Value* state, Value* kernel, Builder& b)> product = [](Value* state, Value* kernel, Builder& b) {
     return b.add("matmul", {state, kernel});
   };

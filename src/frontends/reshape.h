@@ -18,16 +18,16 @@ struct NewDim {
   int from = -1;
 };
 
-/// Reshapes x. Uses a constant shape with -1 if at most one dim is unknown, unless `exact`: then a wrong number of elements is an
-/// error at run time, which a -1 would hide.
+/// Reshapes x. Uses a constant shape with -1 if at most one dim is unknown, unless `exact`: then a wrong number of
+/// elements is an error at run time, which a -1 would hide.
 Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, bool exact = false);
 /// Removes the axes, which must have size 1; axes are distinct and count from 0.
 Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder);
 /// Inserts dims of size 1 at `axes` of the result; axes are distinct and count from 0.
 Value* expand_dims(Value* x, const std::vector<int64_t>& axes, Builder& builder);
 
-/// The elements of a vector of sizes as far as they are known: numbers, symbols of the tensors whose sizes they are, or unknown.
-/// Nothing when not even their number is known. `free` receives the index of a constant -1.
+/// The elements of a vector of sizes as far as they are known: numbers, symbols of the tensors whose sizes they are, or
+/// unknown. Nothing when not even their number is known. `free` receives the index of a constant -1.
 std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size_t>* free = nullptr);
 /// Reshapes x to the dims that a vector gives, with the type as far as they are known.
 Value* reshape_by(Value* x, Value* shape, Builder& builder);

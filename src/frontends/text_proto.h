@@ -1,5 +1,5 @@
-// Converts the protocol buffer text form (pbtxt, prototxt) to wire bytes by a table of the messages' fields, so that readers need
-// only one decoder.
+// Converts the protocol buffer text form (pbtxt, prototxt) to wire bytes by a table of the messages' fields, so that
+// readers need only one decoder.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The error for a name that a caller gave and the model does not have; a type of its own, so that each interface can name the
-// option that it came from.
+// The error for a name that a caller gave and the model does not have; a type of its own, so that each interface can
+// name the option that it came from.
 #pragma once
 
 #include "support/error.h"

@@ -1,5 +1,5 @@
-// Stand-ins for the results of nodes that cannot be imported, so that the nodes below them are imported as well and one report has
-// all problems of a model. A module with stand-ins is always refused.
+// Stand-ins for the results of nodes that cannot be imported, so that the nodes below them are imported as well and one
+// report has all problems of a model. A module with stand-ins is always refused.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ class Unknowns {
   }
 
   using Build = std::function<std::vector<Value*>(std::vector<Value*> inputs)>;
-  /// The results of a node with an unknown input; they are stand-ins too, unless the node itself determines their types. Tries
-  /// `build` with the inputs as they are, then (unless `once`) with other types for the unknown ones. Returns nothing if all
-  /// attempts fail and the reasons differ or ask for a constant, since then the unknown input may be the cause. Throws Error if
-  /// `build` fails for the same reason each time.
+  /// The results of a node with an unknown input; they are stand-ins too, unless the node itself determines their
+  /// types. Tries `build` with the inputs as they are, then (unless `once`) with other types for the unknown ones.
+  /// Returns nothing if all attempts fail and the reasons differ or ask for a constant, since then the unknown input
+  /// may be the cause. Throws Error if `build` fails for the same reason each time.
   std::vector<Value*> results(const std::vector<Value*>& inputs, bool once, const Build& build);
 
  private:

@@ -11,8 +11,8 @@ namespace cairn {
 /// A copy of elements that are unaligned in a file. Releases the file's pages, most of which are never read again.
 Tensor copy_of_elements(DType dtype, std::vector<int64_t> dims, std::string_view bytes);
 
-/// Sets the first elements from integers that are stored as 64 bits for all types: 16-bit floats by their bits, other types
-/// truncated.
+/// Sets the first elements from integers that are stored as 64 bits for all types: 16-bit floats by their bits, other
+/// types truncated.
 void put_integers(Tensor& tensor, const std::vector<int64_t>& from);
 
 /// The elements of a constant that must be integers, or numbers. Throws Error invalid_model for other element types.

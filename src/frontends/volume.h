@@ -22,11 +22,11 @@ enum class Pooling : uint8_t { largest, mean, mean_with_padding };
 
 /// Refuses volumes whose depth, height, width or channels are not known. Throws Error.
 void check_volume(const Value* x);
-/// The convolution of x [n, d, h, w, c] with a kernel [kd, kh, kw, c / groups, out]; `plane` has the attributes of conv2d for height
-/// and width. Throws Error invalid_model when no window fits.
+/// The convolution of x [n, d, h, w, c] with a kernel [kd, kh, kw, c / groups, out]; `plane` has the attributes of
+/// conv2d for height and width. Throws Error invalid_model when no window fits.
 Value* conv3d(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane, Builder& builder);
-/// The transposed convolution: the volume [n, depth, h, w, out] from x and a kernel [kd, kh, kw, out, c]. `depth` and `plane` give
-/// the windows of the forward convolution, `sizes` the result's depth, height and width.
+/// The transposed convolution: the volume [n, depth, h, w, out] from x and a kernel [kd, kh, kw, out, c]. `depth` and
+/// `plane` give the windows of the forward convolution, `sizes` the result's depth, height and width.
 Value* conv3d_transpose(Value* x, Value* kernel, const DepthWindow& depth, const Attributes& plane,
                         const std::vector<int64_t>& sizes, Builder& builder);
 /// `plane` has the attributes of the 2-D pooling.

@@ -1,5 +1,5 @@
-// Safe reading of untrusted protocol buffer bytes: every length, wire type, nesting and count is checked where it is used, and
-// memory allocated on behalf of a file is limited by the file's size.
+// Safe reading of untrusted protocol buffer bytes: every length, wire type, nesting and count is checked where it is
+// used, and memory allocated on behalf of a file is limited by the file's size.
 #pragma once
 
 #include <cstring>
@@ -16,8 +16,8 @@ namespace cairn {
 
 inline constexpr int kMaxNesting = 64;
 
-/// The bytes of one model and texts made from them. A regular file is mapped, not copied; views into bytes() and into kept texts
-/// are valid as long as this object lives.
+/// The bytes of one model and texts made from them. A regular file is mapped, not copied; views into bytes() and into
+/// kept texts are valid as long as this object lives.
 class ModelBytes {
  public:
   /// Throws Error not_found, io (also for anything but a regular file).

@@ -47,8 +47,8 @@ void keep(std::vector<T>& list, const std::vector<bool>& marks) {
   list.resize(at);
 }
 
-/// Which nodes write state: themselves, in their regions or through calls. A call of a function that the module lacks is
-/// taken to write state.
+/// Which nodes write state: themselves, in their regions or through calls. A call of a function that the module lacks
+/// is taken to write state.
 class Effects {
  public:
   /// Without a module every call is taken to write state.

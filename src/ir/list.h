@@ -10,8 +10,8 @@
 
 namespace cairn {
 
-/// The elements, in copy-on-write chunks: a loop that appends an element in each iteration copies at most one chunk, not
-/// the whole list.
+/// The elements, in copy-on-write chunks: a loop that appends an element in each iteration copies at most one chunk,
+/// not the whole list.
 class ListElements {
  public:
   using Shared = std::shared_ptr<const Tensor>;  // null: never set

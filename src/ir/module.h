@@ -113,8 +113,8 @@ Module clone(const Module& module);
 std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs, const Attributes& attributes,
                               std::span<const std::unique_ptr<Block>> regions = {});
 
-/// The result types that combine the inferred and the declared (`known`) ones; those of a called function are as declared.
-/// Throws Error invalid_model when the two contradict each other.
+/// The result types that combine the inferred and the declared (`known`) ones; those of a called function are as
+/// declared. Throws Error invalid_model when the two contradict each other.
 std::vector<Type> refine(const OpDef& op, std::vector<Type> inferred, const std::vector<Type>& known);
 
 /// Calls visit(block) for the block and every region block below it, outer first.

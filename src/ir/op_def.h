@@ -37,7 +37,7 @@ enum Trait : uint32_t {
   kContraction = 1 << 11,   // matrix product or convolution: most FLOPs of a model
   kNotFoldable = 1 << 12,   // constant folding leaves it alone (random ops, `constant` itself)
   kShapeOnly = 1 << 13,     // the result depends on the types of the inputs alone, not on their elements
-  kLoop = 1 << 14,          // with kControl: regions are condition and body; the body replaces the first `carried` inputs
+  kLoop = 1 << 14,          // with kControl: a condition and a body, which replaces the first `carried` inputs
   kCall = 1 << 15,          // with kControl: runs the function that the attribute `callee` names
 };
 
@@ -215,8 +215,8 @@ struct OpDef {
   void (*infer)(InferContext&) = nullptr;
   /// Floating-point operations for one run with these static types; elementwise ops need none (one per element).
   double (*flops)(const InferContext&) = nullptr;
-  /// Appends nodes that compute the gradients of the inputs. `no_gradient` gives the reason when an op with a float result
-  /// from float data has no rule.
+  /// Appends nodes that compute the gradients of the inputs. `no_gradient` gives the reason when an op with a float
+  /// result from float data has no rule.
   void (*gradient)(GradientContext&) = nullptr;
   const char* no_gradient = nullptr;
   /// Computes the same results from simpler ops, for engines that lack the op.

@@ -1,6 +1,6 @@
 // Records which result of its source node a value is. When one source node becomes several IR nodes, each node that
-// produces one of its results gets an additional source (a mark): the same name, and as op the source op with the result's
-// number, "Split:1". Sources are preserved by passes, files and the text form, and so are the marks.
+// produces one of its results gets an additional source (a mark): the same name, and as op the source op with the
+// result's number, "Split:1". Sources are preserved by passes, files and the text form, and so are the marks.
 #pragma once
 
 #include <functional>

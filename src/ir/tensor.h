@@ -13,8 +13,8 @@
 
 namespace cairn {
 
-/// Row-major elements, 64-byte aligned when allocated here. Copies share the elements: write only to a tensor that was just
-/// made. The elements of a string tensor are std::string.
+/// Row-major elements, 64-byte aligned when allocated here. Copies share the elements: write only to a tensor that was
+/// just made. The elements of a string tensor are std::string.
 class Tensor {
  public:
   Tensor() = default;

@@ -9,12 +9,12 @@
 
 namespace cairn {
 
-/// Makes `type` a name of the row. `framework`: "onnx" or "tensorflow"; `type`: "com.acme::Gelu", "FusedGelu". Throws Error
-/// invalid_argument when the name already stands for another row.
+/// Makes `type` a name of the row. `framework`: "onnx" or "tensorflow"; `type`: "com.acme::Gelu", "FusedGelu". Throws
+/// Error invalid_argument when the name already stands for another row.
 void add_foreign_name(std::string_view framework, std::string_view type, const OpDef& row);
 /// The user's row for nodes of that type, or null: looked up by added names, then by the row's own name "domain.name",
-/// compared without letter case and underscores: ONNX's domain::Name, TensorFlow's Domain>Name, or Name alone. Throws Error
-/// unsupported when Name alone fits more than one row.
+/// compared without letter case and underscores: ONNX's domain::Name, TensorFlow's Domain>Name, or Name alone. Throws
+/// Error unsupported when Name alone fits more than one row.
 const OpDef* find_foreign_op(std::string_view framework, std::string_view type);
 /// Nodes of that type are read as the framework's own type `other`.
 void add_foreign_alias(std::string_view framework, std::string_view type, std::string_view other);

@@ -1,5 +1,5 @@
-// Properties of an error that the ten metrics do not show: scale and bias, its distribution, its size in units of the last
-// place, values that are not finite.
+// Properties of an error that the ten metrics do not show: scale and bias, its distribution, its size in units of the
+// last place, values that are not finite.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ struct Diagnosis {
   bool zero_x = false, zero_y = false;  // all elements are zero
 
   bool zero_mismatch() const { return count > 0 && zero_x != zero_y; }
-  /// A sentence such as "scale 2 (x ~ 2 y + 0)" or "3 values are NaN or infinite on one side only, first at 17"; empty when there
-  /// is nothing to say.
+  /// A sentence such as "scale 2 (x ~ 2 y + 0)" or "3 values are NaN or infinite on one side only, first at 17"; empty
+  /// when there is nothing to say.
   std::string finding() const;
 };
 

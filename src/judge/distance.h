@@ -32,8 +32,8 @@ Distance distance(const Tensor& x, const Tensor& y);
 /// Whether the distance is defined for the type: real numbers of whole bytes.
 bool is_measured(DType dtype);
 
-/// The interpretations of `golden` with the dims of `like`, the most likely first: unchanged, and with the channel axis moved
-/// (the dims may agree by chance). None when the counts differ.
+/// The interpretations of `golden` with the dims of `like`, the most likely first: unchanged, and with the channel axis
+/// moved (the dims may agree by chance). None when the counts differ.
 std::vector<Tensor> forms_of(const Tensor& golden, const Tensor& like);
 
 /// The interpretation of `golden` that is nearest to `mine`.

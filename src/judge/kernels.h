@@ -1,5 +1,6 @@
-// The loops over memory for the ten metrics. Sums of float32 use the order of numpy 1.26, so that they equal its bits on every
-// machine: chunks of 8192 in sequence, pairwise summation within a chunk down to blocks of at most 128, eight lanes in a block.
+// The loops over memory for the ten metrics. Sums of float32 use the order of numpy 1.26, so that they equal its bits
+// on every machine: chunks of 8192 in sequence, pairwise summation within a chunk down to blocks of at most 128, eight
+// lanes in a block.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The inner loops of kernels.cpp, included once for the baseline and once for AVX2 with FMA, each time in another namespace. Both
-// give the same bits, except for the last bits of the divergence and the deviations. Needs kBlock, kLanes and CAIRN_FMA (0 or 1).
+// The inner loops of kernels.cpp, included once for the baseline and once for AVX2 with FMA, each time in another
+// namespace. Both give the same bits, except for the last bits of the divergence and the deviations. Needs kBlock,
+// kLanes and CAIRN_FMA (0 or 1).
 
 using Floats = float __attribute__((vector_size(32)));
 using Ints = int32_t __attribute__((vector_size(32)));
@@ -152,8 +153,8 @@ FirstPass first(const float* x, const float* y, size_t count) {
   return out;
 }
 
-/// Repeated division by one number. For `plain` divisors, which are so small or large that the reciprocal or a remainder could
-/// leave the range of normal numbers, it uses the division instruction.
+/// Repeated division by one number. For `plain` divisors, which are so small or large that the reciprocal or a
+/// remainder could leave the range of normal numbers, it uses the division instruction.
 struct Divisor {
   Floats value, reciprocal;
   bool plain;
@@ -179,7 +180,8 @@ struct Divisors {
   bool any_plain() const { return norm_x.plain || norm_y.plain || range_x.plain || range_y.plain; }
 };
 
-/// ln of a positive normal value, error below 1e-7 (polynomial of Cephes logf, S. Moshier); meaningless for other values.
+/// ln of a positive normal value, error below 1e-7 (polynomial of Cephes logf, S. Moshier); meaningless for other
+/// values.
 INLINE Floats natural_log(Floats v) {
   Ints bits = (Ints)v;
   Ints exponent = (bits - 0x3f3504f3) >> 23;  // of the mantissa in [sqrt(1/2), sqrt(2))

@@ -69,7 +69,8 @@ void move(size_t count, const Rounding& rounding, uint64_t seed, Read&& read, Wr
   for (size_t i = 0; i < count; ++i)
     if (double value = read(i); std::isfinite(value)) square += value * value, ++finite;
   double size = finite > 0 ? std::sqrt(square / static_cast<double>(finite)) : 0;
-  // The error of a sum of many terms is proportional to the size of the terms, also if these cancel; else to that of the element.
+  // The error of a sum of many terms is proportional to the size of the terms, also if these cancel; else to that of
+  // the element.
   double sums = roundoff_of_sums(rounding.roundoff) * std::sqrt(rounding.terms);
   bool narrow = rounding.roundoff > 0x1p-24;
   double common = rounding.terms > 1 ? size * (sums + (narrow ? rounding.roundoff : 0)) : 0;

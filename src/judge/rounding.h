@@ -1,5 +1,5 @@
-// Models of the rounding error of an operator's result: a bound, if only its tensors are known, and random perturbations of its
-// elements, if the following operators can run again and show how the errors propagate.
+// Models of the rounding error of an operator's result: a bound, if only its tensors are known, and random
+// perturbations of its elements, if the following operators can run again and show how the errors propagate.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ int fraction_bits(DType dtype);
 DType coarser(DType a, DType b);
 /// Half the distance between 1 and the next number: 2^-24 for f32.
 double unit_roundoff(DType dtype);
-/// The largest difference that rounding to the two types can make for elements up to `largest`; 0 if `mine` is not a float type.
+/// The largest difference that rounding to the two types can make for elements up to `largest`; 0 if `mine` is not a
+/// float type.
 double last_place(DType mine, DType golden, double largest);
 
 /// Facts about an operator that determine a bound of its rounding error.
@@ -26,8 +27,8 @@ struct BoundFacts {
   double output = 0;      // largest absolute value of the output
   DType storage = kF32;   // the coarser output dtype of the two sides
 };
-/// A bound of |x-y| for two correct implementations: 2 k u sum|a||b| for both sums (N. Higham, Accuracy and Stability of
-/// Numerical Algorithms, 2nd ed., 3.1), added in f32 or wider, plus one rounding to storage on each side.
+/// A bound of |x-y| for two correct implementations: 2 k u sum|a||b| for both sums (N. Higham, Accuracy and Stability
+/// of Numerical Algorithms, 2nd ed., 3.1), added in f32 or wider, plus one rounding to storage on each side.
 double error_bound(const BoundFacts& facts);
 /// The facts by the operator's type and the reference's tensors; nothing when inputs that it needs are missing.
 std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vector<Tensor>& inputs, const Tensor& output,
@@ -38,8 +39,8 @@ struct Rounding {
   double roundoff = 0x1p-24;  // of the narrowest type that it reads or makes
   double terms = 1;           // summed for an element, in f32 or wider
 };
-/// Perturbs each float of `made` by a random fraction of its rounding error: that of a sum grows with the square root of the
-/// number of terms (independent errors), plus one unit in the last place of both sides.
+/// Perturbs each float of `made` by a random fraction of its rounding error: that of a sum grows with the square root
+/// of the number of terms (independent errors), plus one unit in the last place of both sides.
 void add_noise(Tensor made, const Rounding& rounding, uint64_t seed);
 
 }  // namespace cairn::judge

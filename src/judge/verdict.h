@@ -36,8 +36,8 @@ struct Judged {
   Verdict verdict = Verdict::none;
   std::vector<size_t> inputs;  // indices of the values that it was computed from
 };
-/// Marks the values that fail although none of their inputs does; for an input that was not judged, its inputs count. The graph
-/// may have cycles; a value does not count as its own input.
+/// Marks the values that fail although none of their inputs does; for an input that was not judged, its inputs count.
+/// The graph may have cycles; a value does not count as its own input.
 std::vector<bool> first_faults(std::span<const Judged> values);
 
 }  // namespace cairn::judge

@@ -1,5 +1,5 @@
-// The .om file: a container of checksummed sections with the module as text and each weight once; weights are mapped, never
-// copied.
+// The .om file: a container of checksummed sections with the module as text and each weight once; weights are mapped,
+// never copied.
 //
 //   header        64 bytes: magic, version, number of sections, file size, checksums
 //   section table 24 bytes each: kind, CRC-32C, offset, size
@@ -29,8 +29,8 @@ struct OmOrigin {
   std::map<std::string, std::string> options;
 };
 
-/// Replaces `path` atomically. Equal modules and origins give equal bytes. With `external` the weights are written to files
-/// weight/weight_<SHA-256> in the same folder. Throws Error io, unsupported.
+/// Replaces `path` atomically. Equal modules and origins give equal bytes. With `external` the weights are written to
+/// files weight/weight_<SHA-256> in the same folder. Throws Error io, unsupported.
 void write_om(const Module& module, const OmOrigin& origin, const std::string& path, bool external = false);
 /// The same bytes in memory.
 std::string encode_om(const Module& module, const OmOrigin& origin);

@@ -1,5 +1,5 @@
-// Reader of the .om container. Every number in the file is checked before it is used; a file that passes can be mapped and
-// read without further checks.
+// Reader of the .om container. Every number in the file is checked before it is used; a file that passes can be mapped
+// and read without further checks.
 #include <algorithm>
 #include <filesystem>
 

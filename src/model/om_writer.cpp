@@ -95,7 +95,8 @@ std::string weight_table(const Weights& weights) {
   return table;
 }
 
-/// Writes a file for each weight except texts to `folder`; a file that exists has the same bytes, since its name is their hash.
+/// Writes a file for each weight except texts to `folder`; a file that exists has the same bytes, since its name is
+/// their hash.
 std::vector<std::string> write_external(const std::vector<Tensor>& weights, const std::filesystem::path& folder) {
   std::vector<std::string> digests;
   for (const Tensor& weight : weights) {

@@ -21,8 +21,8 @@ FileKind kind_of(const std::string& path);
 /// "Cairn model", "TensorFlow SavedModel", ...
 std::string format_name(const std::string& path);
 
-/// Throws Error; ReportError with all problems of the model if it has unsupported operators. `options` are for foreign formats:
-/// shapes, outputs or a signature for other formats are an Error.
+/// Throws Error; ReportError with all problems of the model if it has unsupported operators. `options` are for foreign
+/// formats: shapes, outputs or a signature for other formats are an Error.
 Module open_model(const std::string& path, const ImportOptions& options = {});
 
 enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om, cluster };
@@ -30,8 +30,8 @@ enum class BytesFormat : uint8_t { any, text, graph_def, onnx, om, cluster };
 Module open_bytes(BytesFormat format, const std::string& name, std::string_view bytes,
                   const ImportOptions& options = {});
 
-/// File name and SHA-256 of a model file; for a SavedModel, the SHA-256 of the checksums of its files by path, in the format of
-/// `sha256sum`.
+/// File name and SHA-256 of a model file; for a SavedModel, the SHA-256 of the checksums of its files by path, in the
+/// format of `sha256sum`.
 OmOrigin origin_of(const std::string& path);
 
 }  // namespace cairn

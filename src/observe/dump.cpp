@@ -211,8 +211,8 @@ void RunDumper::step_ends(const Plan& plan, size_t step, void* const* buffers) {
   }
 }
 
-/// Whether the step has outputs that are not finite although all its inputs are. An input that an output has overwritten can no
-/// longer be checked and counts as finite.
+/// Whether the step has outputs that are not finite although all its inputs are. An input that an output has
+/// overwritten can no longer be checked and counts as finite.
 bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void* const* buffers) const {
   auto bad = [&](size_t buffer) {
     auto tensor = tensor_at(plan, buffer, buffers);

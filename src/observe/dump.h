@@ -1,5 +1,6 @@
-// Dumps: operands and results of operators, written during runs. There is one dump per process, to which every run adds the files
-// of its steps, with the platform's folders and names, and a manifest that maps each file to source node and script line.
+// Dumps: operands and results of operators, written during runs. There is one dump per process, to which every run adds
+// the files of its steps, with the platform's folders and names, and a manifest that maps each file to source node and
+// script line.
 #pragma once
 
 #include <atomic>
@@ -22,21 +23,21 @@ extern std::atomic<bool> dump_on;
 
 inline bool dumping() { return observe::dump_on.load(std::memory_order_relaxed); }
 
-/// Starts a dump in a new folder below options.path, which is returned. A current dump is suspended until this one is stopped.
-/// Throws Error io.
+/// Starts a dump in a new folder below options.path, which is returned. A current dump is suspended until this one is
+/// stopped. Throws Error io.
 std::string start_dump(const DumpOptions& options);
-/// Ends the current dump and resumes a suspended one; reports on standard error what was left out. Returns the ended dump's
-/// folder. Throws Error invalid_argument when there is no dump.
+/// Ends the current dump and resumes a suspended one; reports on standard error what was left out. Returns the ended
+/// dump's folder. Throws Error invalid_argument when there is no dump.
 std::string stop_dump();
-/// At the first call in the process, starts the dump that CAIRN_DUMP describes (see parse_dump_options), until the process ends.
-/// Throws Error.
+/// At the first call in the process, starts the dump that CAIRN_DUMP describes (see parse_dump_options), until the
+/// process ends. Throws Error.
 void start_dump_from_environment();
 
 /// Dumps one run of a model: constructed before the run, destroyed after it.
 class RunDumper final : public Observer {
  public:
-  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are forwarded
-  /// to `next`, which may be null.
+  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are
+  /// forwarded to `next`, which may be null.
   RunDumper(const Module& module, int64_t host_step, Observer* next = nullptr);
   ~RunDumper() override;
   RunDumper(const RunDumper&) = delete;

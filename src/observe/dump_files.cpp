@@ -43,8 +43,8 @@ uint64_t microseconds() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
-/// Writes under another name and renames, so that a file with its own name is complete (unless the machine fails: it is not
-/// synced, for speed).
+/// Writes under another name and renames, so that a file with its own name is complete (unless the machine fails: it is
+/// not synced, for speed).
 void write_whole(const fs::path& path, const std::function<void(const FileSink& sink)>& content) {
   PartFile file(path.string(), false);
   content([&](std::string_view bytes) { file.write(bytes); });

@@ -1,4 +1,5 @@
-// The folder of a dump: paths of a step's files, writing them so that a crash leaves only complete ones, and the budget.
+// The folder of a dump: paths of a step's files, writing them so that a crash leaves only complete ones, and the
+// budget.
 #pragma once
 
 #include <fmt/format.h>
@@ -43,12 +44,12 @@ class Dump {
   /// The requested layers that have not run.
   std::vector<std::string> layers_not_seen();
 
-  /// Writes `folder`/`name` atomically and adds its name with `manifest` (JSON without braces) to the folder's manifest. Returns
-  /// false when the budget is used up or the disk fails, which is reported once.
+  /// Writes `folder`/`name` atomically and adds its name with `manifest` (JSON without braces) to the folder's
+  /// manifest. Returns false when the budget is used up or the disk fails, which is reported once.
   bool write(const std::string& folder, const std::string& name, size_t bytes, const std::string& manifest,
              const std::function<void(const FileSink& sink)>& content);
-  /// Appends rows to the statistics in `folder`, the folder of a model; a thread of the dump writes them, or this one if too many
-  /// are waiting.
+  /// Appends rows to the statistics in `folder`, the folder of a model; a thread of the dump writes them, or this one
+  /// if too many are waiting.
   void add_rows(const std::string& folder, std::vector<StatisticsRow> rows);
   /// An empty list that reuses the memory of earlier rows.
   std::vector<StatisticsRow> take_rows();

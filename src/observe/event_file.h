@@ -1,5 +1,6 @@
-// The file that a recording is written to while the program runs: chunks with checksums, so that after a crash everything up to
-// the last complete chunk can be read. Records are packed, because writing bytes is the main cost of a recording.
+// The file that a recording is written to while the program runs: chunks with checksums, so that after a crash
+// everything up to the last complete chunk can be read. Records are packed, because writing bytes is the main cost of a
+// recording.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +16,8 @@ inline constexpr uint32_t kEventVersion = 2;
 /// The path of the file in a PROF_* folder.
 inline constexpr const char* kEventPath = "host/data/cairn.events";
 
-/// With a storage limit, records are written to part files beside it, of which only the last ones are kept; each part starts with
-/// the header as well.
+/// With a storage limit, records are written to part files beside it, of which only the last ones are kept; each part
+/// starts with the header as well.
 inline std::string event_part(const std::string& folder, uint64_t number) {
   return fmt::format("{}/{}.{:09}", folder, kEventPath, number);
 }
@@ -28,8 +29,9 @@ struct EventHeader {
   uint32_t reserved;
 };
 
-/// session: JSON, once, at the start. plan: JSON, before the first record of the plan. records: packed Records. end: JSON, if the
-/// recording was stopped regularly. range: JSON, the name of a user's range, before its first record; names are numbered from 0.
+/// session: JSON, once, at the start. plan: JSON, before the first record of the plan. records: packed Records. end:
+/// JSON, if the recording was stopped regularly. range: JSON, the name of a user's range, before its first record;
+/// names are numbered from 0.
 enum class ChunkKind : uint32_t { session = 1, plan = 2, records = 3, end = 4, range = 5 };
 
 struct ChunkHeader {
@@ -39,10 +41,10 @@ struct ChunkHeader {
   uint32_t count;  // number of records
 };
 
-/// run: one run of a model; `plan` is its first plan. host_step: the host's step id of a run, in begin_ns. op: step `step` of plan
-/// `plan`. cycles: for the op record before it, cycles in begin_ns and instructions in end_ns. cache: the same with references
-/// and misses of the last-level cache. range: a range of the user; `step` is the number of its name. range_begin: the begin of a
-/// range whose end was not recorded.
+/// run: one run of a model; `plan` is its first plan. host_step: the host's step id of a run, in begin_ns. op: step
+/// `step` of plan `plan`. cycles: for the op record before it, cycles in begin_ns and instructions in end_ns. cache:
+/// the same with references and misses of the last-level cache. range: a range of the user; `step` is the number of its
+/// name. range_begin: the begin of a range whose end was not recorded.
 enum class RecordKind : uint8_t { run = 1, host_step = 2, op = 3, cycles = 4, cache = 5, range = 6, range_begin = 7 };
 
 struct Record {
@@ -57,8 +59,9 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32);
 
-/// Packs the records of one chunk, each relative to the one before it: a byte of kind and flags, then numbers in groups of seven
-/// bits, lowest first, with the top bit set when more follow (LEB128); differences have their sign in the lowest bit.
+/// Packs the records of one chunk, each relative to the one before it: a byte of kind and flags, then numbers in groups
+/// of seven bits, lowest first, with the top bit set when more follow (LEB128); differences have their sign in the
+/// lowest bit.
 class RecordPacker {
  public:
   void add(const Record& record) {

@@ -7,8 +7,8 @@
 
 namespace cairn::observe {
 
-/// Thing::hold() and release() are called before and after a fork, so that it is consistent at the fork. The child has no writer
-/// thread, and buffered data is written by the parent: the child never uses or ends an inherited Thing.
+/// Thing::hold() and release() are called before and after a fork, so that it is consistent at the fork. The child has
+/// no writer thread, and buffered data is written by the parent: the child never uses or ends an inherited Thing.
 template <class Thing>
 struct OnInProcess {
   std::mutex mutex;

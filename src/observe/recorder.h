@@ -1,5 +1,5 @@
-// Records what runs and when: one recording per process, to which every run adds records of fixed size. Costs one load when there
-// is no recording; does not allocate per step when there is one.
+// Records what runs and when: one recording per process, to which every run adds records of fixed size. Costs one load
+// when there is no recording; does not allocate per step when there is one.
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,28 @@ extern std::atomic<bool> recording_on;
 
 inline bool profiling() { return observe::recording_on.load(std::memory_order_relaxed); }
 
-/// Starts a recording in a new folder PROF_* below options.output, or joins the current one: starts nest, and the finest level
-/// applies. Throws Error io.
+/// Starts a recording in a new folder PROF_* below options.output, or joins the current one: starts nest, and the
+/// finest level applies. Throws Error io.
 void start_profile(const ProfileOptions& options);
-/// Ends one start; the last stop writes buffered records and closes the file. Returns the recording's folder. Throws Error
-/// invalid_argument when there is no recording, io when records could not be written.
+/// Ends one start; the last stop writes buffered records and closes the file. Returns the recording's folder. Throws
+/// Error invalid_argument when there is no recording, io when records could not be written.
 std::string stop_profile();
-/// At the first call in the process, starts the recording that PROFILING_MODE and PROFILING_OPTIONS request, until the process
-/// ends. Throws Error invalid_argument.
+/// At the first call in the process, starts the recording that PROFILING_MODE and PROFILING_OPTIONS request, until the
+/// process ends. Throws Error invalid_argument.
 void start_profile_from_environment();
 
-/// Begins a named range of the user ("epoch 3") on this thread, recorded at every level; ranges nest. Does nothing without a
-/// recording.
+/// Begins a named range of the user ("epoch 3") on this thread, recorded at every level; ranges nest. Does nothing
+/// without a recording.
 void begin_range(const std::string& name);
-/// Ends the range that this thread began last. A range that began before the recording is not recorded; one that outlasts the
-/// recording or its thread ends with it.
+/// Ends the range that this thread began last. A range that began before the recording is not recorded; one that
+/// outlasts the recording or its thread ends with it.
 void end_range();
 
 /// Records one run of a model on this thread: constructed before the run, destroyed after it.
 class RunRecorder final : public Observer {
  public:
-  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are forwarded
-  /// to `next`, which may be null.
+  /// `host_step`: the host's number of the step that the run is part of; 0: the run is a step of its own. All calls are
+  /// forwarded to `next`, which may be null.
   RunRecorder(const Module& module, int64_t host_step, Observer* next = nullptr);
   ~RunRecorder() override;
   RunRecorder(const RunRecorder&) = delete;

@@ -130,8 +130,8 @@ class Recording {
   std::unordered_map<const Module*, std::pair<std::string, uint32_t>> models_;
   uint32_t last_model_ = 0;
 
-  // Used by the writer only, like the members below. With a storage limit, records go to part files, of which the oldest is
-  // dropped.
+  // Used by the writer only, like the members below. With a storage limit, records go to part files, of which the
+  // oldest is dropped.
   struct Part {
     std::string path;
     uint64_t bytes = 0, records = 0;

@@ -19,8 +19,8 @@ Statistics statistics_of(const float* x, size_t count);
 Statistics statistics_of(const Tensor& tensor);
 /// True for what statistics_of takes.
 bool has_statistics(DType dtype);
-/// Whether a float tensor has an element that is NaN or infinite, or for f16 the largest number, to which the platform's
-/// arithmetic saturates on overflow; false for other dtypes.
+/// Whether a float tensor has an element that is NaN or infinite, or for f16 the largest number, to which the
+/// platform's arithmetic saturates on overflow; false for other dtypes.
 bool overflows(const Tensor& tensor);
 
 }  // namespace cairn

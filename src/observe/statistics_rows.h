@@ -1,5 +1,5 @@
-// Rows of a statistics dump. The constant part of a row is made once per plan and its text is formatted later, so that a run does
-// little more than compute the statistics.
+// Rows of a statistics dump. The constant part of a row is made once per plan and its text is formatted later, so that
+// a run does little more than compute the statistics.
 #pragma once
 
 #include <memory>

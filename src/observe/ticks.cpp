@@ -10,7 +10,8 @@ namespace cairn::observe {
 
 namespace {
 
-/// Whether the system considers the counters of all cores synchronous and continuous (it uses them as its clock source).
+/// Whether the system considers the counters of all cores synchronous and continuous (it uses them as its clock
+/// source).
 bool system_counts_ticks() {
 #if defined(__x86_64__)
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");

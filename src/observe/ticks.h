@@ -1,5 +1,5 @@
-// The clock of recordings: the processor's time-stamp counter if the system itself uses it as clock source (reading it costs a few
-// nanoseconds), else CLOCK_MONOTONIC. Ticks are converted to nanoseconds of CLOCK_MONOTONIC afterwards.
+// The clock of recordings: the processor's time-stamp counter if the system itself uses it as clock source (reading it
+// costs a few nanoseconds), else CLOCK_MONOTONIC. Ticks are converted to nanoseconds of CLOCK_MONOTONIC afterwards.
 #pragma once
 
 #include <cstdint>

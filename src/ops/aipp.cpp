@@ -135,8 +135,8 @@ class Preprocessing {
     return pixel;
   }
 
-  /// ((M * (pixel - input bias)) >> 8) + output bias, clamped to 0..255; only YUV input has the input bias, only RGB input
-  /// the output bias.
+  /// ((M * (pixel - input bias)) >> 8) + output bias, clamped to 0..255; only YUV input has the input bias, only RGB
+  /// input the output bias.
   Pixel converted(const Pixel& from) const {
     const bool yuv = aipp_is_yuv(header_.format);
     Pixel to{};

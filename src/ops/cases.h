@@ -1,6 +1,7 @@
-// The cases of the op rows (OpDef::cases), parsed: the tests of the rows, the engines' conformance suite, the Python oracles
-// and `cairn op test` use them. A case reads "f32[2, 3], i64[2]=[1, -1] {axis = 1}": one type per input, optionally with a
-// literal for its elements in row-major order ("rng=[key, low, high]" for a random state), then attributes.
+// The cases of the op rows (OpDef::cases), parsed: the tests of the rows, the engines' conformance suite, the Python
+// oracles and `cairn op test` use them. A case reads "f32[2, 3], i64[2]=[1, -1] {axis = 1}": one type per input,
+// optionally with a literal for its elements in row-major order ("rng=[key, low, high]" for a random state), then
+// attributes.
 #pragma once
 
 #include <optional>

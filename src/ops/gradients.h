@@ -81,11 +81,11 @@ Var counted_from_start(Var indices, Var size);
 Var gather_rows(Var x, Var rows);
 /// The same, with zeros for negative row numbers. Either `rows` or x must be a vector.
 Var gather_rows_or_zeros(Var x, Var rows);
-/// Segment sum: row r of the result, r < `count`, is the sum of the rows i of x with places[i] = r. Rows with a negative
-/// place are left out.
+/// Segment sum: row r of the result, r < `count`, is the sum of the rows i of x with places[i] = r. Rows with a
+/// negative place are left out.
 Var sum_rows(Var x, Var places, const Size& count);
-/// A tensor like `like` in which each element of dy is added at its place, a row-major index. Elements with a negative place
-/// are left out.
+/// A tensor like `like` in which each element of dy is added at its place, a row-major index. Elements with a negative
+/// place are left out.
 Var sum_elements(Var dy, Var places, Var like);
 /// Index vectors converted to row numbers of an array seen as [batches, rows of a batch, width].
 struct RowNumbers {
@@ -96,14 +96,14 @@ struct RowNumbers {
 RowNumbers row_numbers(const GradientContext& g, Var vectors, const Sizes& sizes, size_t batch, bool padded);
 /// `reduced` with the axes that the reduction of x dropped put back as dims of size 1; `kept`: it still has them.
 Var with_axes(const GradientContext& g, Var reduced, Var x, const std::vector<int64_t>& axes, bool kept);
-/// For each element of x the product of the other elements of its group, correct also when some are 0. `product` and `sum`
-/// reduce a tensor like x over the groups; their results broadcast to x.
+/// For each element of x the product of the other elements of its group, correct also when some are 0. `product` and
+/// `sum` reduce a tensor like x over the groups; their results broadcast to x.
 Var product_of_others(Var x, FunctionRef<Var(Var)> product, FunctionRef<Var(Var)> sum);
 /// Applies the op of this node, with its attributes, to other inputs.
 std::vector<Var> apply_again(const GradientContext& g, std::vector<Var> inputs);
 
-/// Sets the gradients by differentiating a formula op by op. `formula` gets the inputs and returns as many results as the op
-/// has.
+/// Sets the gradients by differentiating a formula op by op. `formula` gets the inputs and returns as many results as
+/// the op has.
 void differentiate_formula(GradientContext& g, FunctionRef<std::vector<Value*>(const std::vector<Var>&)> formula);
 /// A gradient rule that differentiates the row's decomposition.
 void by_decomposition(GradientContext& g);

@@ -51,7 +51,8 @@ int64_t nearest(std::string_view coordinates, std::string_view rounding, float s
   return static_cast<int64_t>(std::round(x));
 }
 
-// Keys' cubic weights of the four pixels around a position `fraction` behind the second; quantised to 1/1024 with `steps`.
+// Keys' cubic weights of the four pixels around a position `fraction` behind the second; quantised to 1/1024 with
+// `steps`.
 std::array<float, 4> cubic(float fraction, float a, bool steps) {
   const double x = steps ? static_cast<double>(std::lrint(fraction * 1024.0f)) / 1024 : static_cast<double>(fraction);
   auto near = [a](double d) { return static_cast<float>(((a + 2) * d - (a + 3)) * d * d + 1); };
@@ -224,8 +225,8 @@ struct Candidate {
   }
 };
 
-// Non-maximum suppression: the selected boxes, best score first. With `sigma` above 0 (soft NMS), the scores of overlapping
-// boxes are lowered instead of dropping the boxes.
+// Non-maximum suppression: the selected boxes, best score first. With `sigma` above 0 (soft NMS), the scores of
+// overlapping boxes are lowered instead of dropping the boxes.
 std::vector<Candidate> suppress(const float* boxes, int64_t stride, const std::vector<float>& scores, int64_t most,
                                 float iou, float least_score, float sigma) {
   std::priority_queue<Candidate> queue;

@@ -1,5 +1,5 @@
-// Ops that read or write at positions given as data. A negative index counts from the end, unless the op counts all indices
-// from the start; an index out of range is an error.
+// Ops that read or write at positions given as data. A negative index counts from the end, unless the op counts all
+// indices from the start; an index out of range is an error.
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -148,8 +148,8 @@ void infer_scatter_nd(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-// Calls store(element of y, element of updates) for every addressed element, in the order of the indices; with `padded`,
-// index vectors with a negative number are skipped.
+// Calls store(element of y, element of updates) for every addressed element, in the order of the indices; with
+// `padded`, index vectors with a negative number are skipped.
 template <class T, class Store>
 void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& updates, Tensor& y, bool padded,
              Store&& store) {

@@ -124,8 +124,8 @@ inline int64_t count_between(const Dims& dims, size_t first, size_t last) {
 }
 inline int64_t count_of(const Dims& dims) { return count_between(dims, 0, dims.size()); }
 
-/// Calls visit(n, offsets) for every position of `dims` in row-major order: n counts the positions, offsets[k] is the element
-/// offset in operand k, which has strides[k].
+/// Calls visit(n, offsets) for every position of `dims` in row-major order: n counts the positions, offsets[k] is the
+/// element offset in operand k, which has strides[k].
 template <size_t N, class Visit>
 void walk(const Dims& dims, const std::array<Dims, N>& strides, Visit&& visit) {
   const int64_t count = count_of(dims);
@@ -153,8 +153,8 @@ T* data(Tensor& tensor) {
   return static_cast<T*>(tensor.mutable_data());
 }
 
-/// y[i, j, ...] = x[source(0, i), source(1, j), ...], or *fill (when given) if a source is negative. When y has more dims
-/// than x, x is repeated along the leading ones; `source` is called with axes of x only.
+/// y[i, j, ...] = x[source(0, i), source(1, j), ...], or *fill (when given) if a source is negative. When y has more
+/// dims than x, x is repeated along the leading ones; `source` is called with axes of x only.
 template <class Source>
 void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* fill = nullptr) {
   if (y.count() == 0) return;

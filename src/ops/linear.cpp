@@ -174,7 +174,8 @@ double conv2d_kernel_gradient_flops(InferContext context) {
   return 2 * products_of(context.shape(1), context.results()[0].shape);
 }
 
-// Calls visit(element of y, element of x, element of the kernel) for every product in the convolution y of x with a kernel.
+// Calls visit(element of y, element of x, element of the kernel) for every product in the convolution y of x with a
+// kernel.
 template <class Visit>
 void for_each_product(const AttributeView& attr, const Dims& in, const Dims& k, const Dims& out, Visit&& visit) {
   const int64_t groups = attr.integer("groups"), per_group = out[3] / groups;
@@ -222,8 +223,8 @@ void conv2d(KernelContext& context) {
   });
 }
 
-// The gradient of a matrix b that all matrices of the batch of a share: one product over the rows of the whole batch, which
-// includes the sum over the batch.
+// The gradient of a matrix b that all matrices of the batch of a share: one product over the rows of the whole batch,
+// which includes the sum over the batch.
 Var of_shared_factor(GradientContext& g, bool transpose_b) {
   const Sizes rows_of_a = sizes_of(g, g.x(0)), rows_of_dy = sizes_of(g, g.dy());
   const size_t last = rows_of_a.size() - 1;

@@ -1,5 +1,5 @@
-// Lists of tensors (TensorArray, TensorList, sequence). Lists are immutable values: an update gives a new list, which shares
-// the unchanged elements with the old one.
+// Lists of tensors (TensorArray, TensorList, sequence). Lists are immutable values: an update gives a new list, which
+// shares the unchanged elements with the old one.
 #include "ir/gradient.h"
 #include "ops/families.h"
 #include "ops/kernels.h"
@@ -367,8 +367,8 @@ void split_list_of(KernelContext& context) {
   context.result(0).list = std::move(list);
 }
 
-// The gradient of a list is a list in which an unset or missing element means zero. It may be longer than the list itself;
-// the extra elements have no meaning, and rules that depend on the length shorten it first.
+// The gradient of a list is a list in which an unset or missing element means zero. It may be longer than the list
+// itself; the extra elements have no meaning, and rules that depend on the length shorten it first.
 
 Var no_gradients(const GradientContext& c, Var list) {
   Value* none = c.b.constant(Tensor::scalar_i64(0));

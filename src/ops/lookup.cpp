@@ -47,8 +47,8 @@ void find_key(KernelContext& context) {
   look_up(int32_t());
 }
 
-// Looks up the value's number for each element, so that its gradient goes to that value; elements without a match take the
-// default.
+// Looks up the value's number for each element, so that its gradient goes to that value; elements without a match take
+// the default.
 void find_key_rule(GradientContext& g) {
   const Var numbers = counting(Size(g.x(1), 0)), nobody = numbers.number(-1);
   const Var place = apply_again(g, {g.x(0), numbers, g.x(2), nobody})[0];

@@ -110,7 +110,8 @@ Var with_classes(const GradientContext& g, Var x) {
 // dx of softmax(x) = y for dy.
 Var of_softmax(Var y, Var dy) { return y * (dy - reduce_sum(dy * y, {-1}, true)); }
 
-// Result 1, softmax - labels, is the derivative when the labels add up to 1; else the softmax is multiplied by their sum.
+// Result 1, softmax - labels, is the derivative when the labels add up to 1; else the softmax is multiplied by their
+// sum.
 void softmax_cross_entropy_rule(GradientContext& g) {
   const Var labels = g.x(1), soft = g.y(1) + labels;
   std::optional<Var> dx, dlabels;
@@ -170,8 +171,8 @@ double log_of_sum(double a, double b) {
 }
 
 // One sequence of connectionist temporal classification (Graves, "Supervised sequence labelling with recurrent neural
-// networks", 2012, chapter 7). The path is its labels with a blank before, between and after them; each step stays, advances
-// by one, or skips a blank between different labels.
+// networks", 2012, chapter 7). The path is its labels with a blank before, between and after them; each step stays,
+// advances by one, or skips a blank between different labels.
 class CtcSequence {
  public:
   CtcSequence(const std::vector<int64_t>& labels, int64_t classes, bool merge_repeated)
@@ -181,8 +182,8 @@ class CtcSequence {
     path_.push_back(blank);
   }
 
-  /// `logs` are log probabilities [steps, classes]. Sets `shares`, of the same size, to the log probability of all paths that
-  /// emit the class at the step. Returns the log probability of all paths.
+  /// `logs` are log probabilities [steps, classes]. Sets `shares`, of the same size, to the log probability of all
+  /// paths that emit the class at the step. Returns the log probability of all paths.
   double run(const std::vector<double>& logs, std::vector<double>& shares) const {
     const size_t places = path_.size(), steps = logs.size() / classes_;
     auto log_at = [&](size_t step, size_t place) { return logs[step * classes_ + path_[place]]; };

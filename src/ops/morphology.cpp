@@ -43,8 +43,8 @@ double dilation_flops(const InferContext& context) {
          static_cast<double>(kernel.dims[0].size * kernel.dims[1].size);
 }
 
-/// Calls visit(result index, largest sum, its index in the image, its index in the kernel) for every window, with the first of
-/// equal sums; the indices are -1 when no element of the window is inside the image or all are NaN.
+/// Calls visit(result index, largest sum, its index in the image, its index in the kernel) for every window, with the
+/// first of equal sums; the indices are -1 when no element of the window is inside the image or all are NaN.
 template <class T, class Visit>
 void for_each_largest(const KernelContext& context, const Dims& out, Visit&& visit) {
   using C = Compute<T>;

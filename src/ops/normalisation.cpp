@@ -69,8 +69,8 @@ void check_epsilon(const InferContext& context) {
   if (!(epsilon >= 0)) context.fail("epsilon must not be negative, found {}", epsilon);
 }
 
-// Checks the inputs from `first` on, the parameters: vectors of one number per channel (position along the axis) of input
-// `x`. Returns the shape of x, with the number of channels if the parameters tell it.
+// Checks the inputs from `first` on, the parameters: vectors of one number per channel (position along the axis) of
+// input `x`. Returns the shape of x, with the number of channels if the parameters tell it.
 Shape channels_and_parameters(const InferContext& context, size_t x, size_t first) {
   check_epsilon(context);
   number_type(context, x);

@@ -1,5 +1,5 @@
-// A parser that compiles a pattern to the steps of a machine, and the machine, which follows all alternatives simultaneously
-// (Thompson 1968, Pike).
+// A parser that compiles a pattern to the steps of a machine, and the machine, which follows all alternatives
+// simultaneously (Thompson 1968, Pike).
 #include "ops/pattern.h"
 
 #include <algorithm>

@@ -296,7 +296,8 @@ void ragged_to_sparse(KernelContext& context) {
   std::copy(dims.begin(), dims.end(), data<int64_t>(context.allocate(2, kI64, {std::ssize(dims)})));
 }
 
-// Applies the op to the elements' numbers: the result tells which element is at each position; -1 stands for the default.
+// Applies the op to the elements' numbers: the result tells which element is at each position; -1 stands for the
+// default.
 void ragged_to_dense_rule(GradientContext& g) {
   std::vector<Var> inputs = {g.x(0), numbered(g.x(1)), broadcast_to_like(counting(Size(g.b, 1)).number(-1), g.x(2))};
   for (size_t i = 3; i < g.input_count(); ++i) inputs.push_back(g.x(i));

@@ -1,6 +1,6 @@
 // Random numbers. A random state is u64[3]: the key and the low and high half of the counter of Philox. One count gives
-// four 32-bit words; a draw starts at the state's counter, so equal states give equal numbers for any threads and device.
-// Which words an element uses, and by how much a draw advances the counter, follow TensorFlow's kernels.
+// four 32-bit words; a draw starts at the state's counter, so equal states give equal numbers for any threads and
+// device. Which words an element uses, and by how much a draw advances the counter, follow TensorFlow's kernels.
 #include <numeric>
 
 #include "ops/families.h"

@@ -152,7 +152,8 @@ void require_distinct(KernelContext& context) {
   copy_elements(context.input(0), context.output(0));
 }
 
-// The reduced operand (x of segment_reduce, updates of scatter_reduce) as rows, and for each the row of y that it is part of.
+// The reduced operand (x of segment_reduce, updates of scatter_reduce) as rows, and for each the row of y that it is
+// part of.
 struct Members {
   Members(GradientContext& g, Var parts_of, Var indices, Var whole)
       : sizes(sizes_of(g, parts_of)), lead(indices.shape().rank()), count(product_of(g.b, sizes, 0, lead)),

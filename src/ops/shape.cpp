@@ -16,8 +16,8 @@ int64_t filled_count(const Shape& shape) {
   return element_count(sizes).value_or(std::numeric_limits<int64_t>::max());
 }
 
-// The size that -1 stands for when the others multiply to `others`. For empty tensors the dims that are not 0 decide, as in
-// TensorFlow.
+// The size that -1 stands for when the others multiply to `others`. For empty tensors the dims that are not 0 decide,
+// as in TensorFlow.
 Dim inferred_size(const InferContext& context, const Shape& x, int64_t others, const Shape& shape) {
   if (auto count = known_count(x)) {
     if (*count == 0 && others == 0 && filled_count(x) % filled_count(shape) == 0)

@@ -1,5 +1,6 @@
-// Helpers of shape rules. Every helper works on known, symbolic and unknown dims: it keeps a symbol when the size is surely
-// unchanged, returns an unknown dim when nothing can be said, and throws (Error invalid_model) what no run could satisfy.
+// Helpers of shape rules. Every helper works on known, symbolic and unknown dims: it keeps a symbol when the size is
+// surely unchanged, returns an unknown dim when nothing can be said, and throws (Error invalid_model) what no run could
+// satisfy.
 #pragma once
 
 #include <optional>

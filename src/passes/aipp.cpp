@@ -198,8 +198,8 @@ class Preprocess {
     return std::is_sorted(order.begin(), order.end()) ? x : reordered(x, order);
   }
 
-  /// ((M * (pixel - input_bias)) >> 8) + output_bias, clamped to 0..255; only YUV input has the input bias, only RGB input the
-  /// output bias.
+  /// ((M * (pixel - input_bias)) >> 8) + output_bias, clamped to 0..255; only YUV input has the input bias, only RGB
+  /// input the output bias.
   Value* converted(Value* x) {
     if (width_ == 1) refuse("csc_switch needs an image of three channels");
     if (width_ == 4)
@@ -271,7 +271,8 @@ Value* input_of(const Function& main, const AippOp& op) {
   op.refuse(op.input_name, "is no input of the model");
 }
 
-/// The image from the bytes and the parameters that each run passes; settings not given here are taken from the parameters.
+/// The image from the bytes and the parameters that each run passes; settings not given here are taken from the
+/// parameters.
 Value* dynamic_image(Builder& b, Function& main, Value* param, const AippOp& op, const AippSize& size,
                      const std::string& parameters) {
   auto refuse = [&](const std::string& text) { op.refuse(param->name, "{}", text); };

@@ -52,8 +52,8 @@ struct AippInput {
 /// Error invalid_argument, unsupported.
 std::vector<AippInput> insert_aipp(Module& module, const std::vector<AippOp>& ops, bool channels_first);
 
-/// The content of a parameter input for dynamic preprocessing. `ops` has one block for all images, or one per image. Throws
-/// Error invalid_argument.
+/// The content of a parameter input for dynamic preprocessing. `ops` has one block for all images, or one per image.
+/// Throws Error invalid_argument.
 std::string aipp_parameters(const std::vector<AippOp>& ops, int64_t images);
 
 }  // namespace cairn

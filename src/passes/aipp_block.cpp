@@ -1,4 +1,5 @@
-// Encodes the fields of a configuration as the parameter block that a model with dynamic preprocessing takes in each run.
+// Encodes the fields of a configuration as the parameter block that a model with dynamic preprocessing takes in each
+// run.
 #include <bit>
 
 #include "ops/aipp.h"

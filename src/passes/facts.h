@@ -20,7 +20,8 @@ Permutation permutation_of(const Node& transpose);
 /// Axis in 0 .. rank - 1.
 size_t axis_of(int64_t axis, size_t rank);
 
-/// The number that all elements of a numeric or boolean tensor are equal to; nothing when they differ or there are none.
+/// The number that all elements of a numeric or boolean tensor are equal to; nothing when they differ or there are
+/// none.
 std::optional<double> splat(const Tensor& tensor);
 inline bool is_all(const Tensor& tensor, double number) { return splat(tensor) == number; }
 /// Each element is an exact power of two with an exact reciprocal.
@@ -33,8 +34,8 @@ bool same_by_count(const Type& a, const Type& b);
 /// Whether `type` is at least as precise as `known`: all that `known` says of a value follows from `type`.
 bool implies(const Type& type, const Type& known);
 
-/// The elements of an integer vector or scalar as far as they are known at compile time: numbers, or the symbolic dims that
-/// they equal. Nothing when not even their number is known.
+/// The elements of an integer vector or scalar as far as they are known at compile time: numbers, or the symbolic dims
+/// that they equal. Nothing when not even their number is known.
 std::optional<std::vector<Dim>> known_elements(const Value* value, int depth = 16);
 /// The dims as a constant operand of reshape, with one unknown dim as -1; nothing when more are unknown.
 std::optional<std::vector<int64_t>> reshape_operand(const std::vector<Dim>& dims);

@@ -23,8 +23,8 @@ bool of_constants(const Node& node) {
          std::all_of(node.inputs.begin(), node.inputs.end(), constant_of);
 }
 
-// Whether the node repeats a few constant elements many times: it is not folded, since the result (for example a variable's
-// initial content) would take memory twice.
+// Whether the node repeats a few constant elements many times: it is not folded, since the result (for example a
+// variable's initial content) would take memory twice.
 bool repeats(const Node& node) {
   constexpr int64_t kMuch = 1 << 20, kTimes = 16;  // bytes
   const Type& y = node.result()->type;

@@ -13,8 +13,8 @@ int64_t bytes_of(const Value& value) {
   return storage_bytes(value.type.dtype, *element_count(value.type.shape.sizes()));
 }
 
-/// Whether the node may be hoisted: it cannot fail (the loop may have no iteration), and its result is not much larger than its
-/// operands (it lives as long as the loop).
+/// Whether the node may be hoisted: it cannot fail (the loop may have no iteration), and its result is not much larger
+/// than its operands (it lives as long as the loop).
 bool may_move(const Node& node) {
   static const std::set<std::string_view> kOthers = {"transpose", "slice", "concat", "reverse", "pad"};
   if (!node.regions.empty() || node.results.size() != 1 || !node.op->pure() || node.op->has(kNotFoldable)) return false;

@@ -16,9 +16,9 @@ void narrow(Value& value, const Type& type) {
   if (compatible(value.type, type)) value.type = meet(value.type, type);
 }
 
-// Finds types of carried values that hold in every iteration (fixed point): starts with the types at loop entry and joins them
-// with those that the body returns until these imply the params' types. Trials use a copy, because types are never widened in
-// place.
+// Finds types of carried values that hold in every iteration (fixed point): starts with the types at loop entry and
+// joins them with those that the body returns until these imply the params' types. Trials use a copy, because types are
+// never widened in place.
 bool carry(Node& node, size_t carried, std::vector<Type> entering, int depth) {
   for (int trial = 0; trial < 3; ++trial) {
     std::unordered_map<const Value*, Value*> map;

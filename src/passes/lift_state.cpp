@@ -1,5 +1,6 @@
 // Makes state explicit: variables and random states become params of @main and results that update them, also through
-// regions, so that later passes see values only. Variables that are local to a run become values passed from write to read.
+// regions, so that later passes see values only. Variables that are local to a run become values passed from write to
+// read.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -159,8 +160,8 @@ class Lifter {
     }
   }
 
-  // Removes handles from the inputs of a node with regions; adds the contents of the variables that the regions read or write
-  // as inputs, and those of written ones as results.
+  // Removes handles from the inputs of a node with regions; adds the contents of the variables that the regions read or
+  // write as inputs, and those of written ones as results.
   void regions(Node& node, Contents& contents) {
     const bool loop = is_loop(node);
     const size_t first = first_region_input(node), carried = carried_count(node);

@@ -1,6 +1,6 @@
-// Replaces `unique` on the indices of an embedding's gradient by `unique_padded`, whose result is as long as the operand, if
-// the distinct indices are only used to add up and update rows. Then no dims depend on data, and one plan covers the whole
-// training step. The surplus rows are computed but never written.
+// Replaces `unique` on the indices of an embedding's gradient by `unique_padded`, whose result is as long as the
+// operand, if the distinct indices are only used to add up and update rows. Then no dims depend on data, and one plan
+// covers the whole training step. The surplus rows are computed but never written.
 #include <algorithm>
 #include <unordered_set>
 
@@ -69,8 +69,8 @@ class Followers {
     });
   }
 
-  /// Whether the node turns the indices into index vectors, or gathers the rows of a variable that they address (-1 reads the
-  /// last row).
+  /// Whether the node turns the indices into index vectors, or gathers the rows of a variable that they address (-1
+  /// reads the last row).
   bool names_rows(const Node& node) const {
     if (node.is("require_distinct")) return is_integer_rows(node.inputs[0]);
     if (node.is("reshape")) {

@@ -1,4 +1,5 @@
-// The passes, one file each; pipeline.cpp calls them in order. Each returns the number of nodes that it rewrote or removed.
+// The passes, one file each; pipeline.cpp calls them in order. Each returns the number of nodes that it rewrote or
+// removed.
 #pragma once
 
 #include <span>
@@ -24,8 +25,8 @@ size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
 size_t pad_unique(Block& block, Module& module);
 
-/// Copies the nodes of a function's or region's body to the rewriter's current position, with `arguments` for its params;
-/// returns the copies of the body's results, which replace the results of `node`.
+/// Copies the nodes of a function's or region's body to the rewriter's current position, with `arguments` for its
+/// params; returns the copies of the body's results, which replace the results of `node`.
 std::vector<Value*> splice(Rewriter& rewriter, const Block& body, const Node& node, std::span<Value* const> arguments);
 
 }  // namespace cairn

@@ -11,9 +11,8 @@
 namespace cairn {
 
 struct PipelineOptions {
-  std::vector<std::string>
-      disabled;             // passes or rules by our or the platform's name; "ALL": all that are not required
-  std::string print_after;  // name of a pass, "all", or empty
+  std::vector<std::string> disabled;  // passes or rules by our or the platform's name; "ALL": all that are not required
+  std::string print_after;            // name of a pass, "all", or empty
   std::function<void(const std::string& pass, const std::string& text)> print;
   bool verify = true;
 };
@@ -28,8 +27,8 @@ struct PassRecord {
 };
 
 /// Optimises the module in place: inlining, state lifting, canonical forms, folding, fusion-friendly rewrites, layout.
-/// A valid module stays valid; every source node keeps a node or is recorded in module.removed. Throws Error when inferred
-/// shapes contradict each other, or when state is used in a way that cannot be lifted.
+/// A valid module stays valid; every source node keeps a node or is recorded in module.removed. Throws Error when
+/// inferred shapes contradict each other, or when state is used in a way that cannot be lifted.
 std::vector<PassRecord> optimise(Module& module, const PipelineOptions& options = {});
 
 struct PassInfo {
@@ -45,18 +44,19 @@ std::vector<PassInfo> list_passes();
 std::string describe_passes();
 
 /// Evaluates nodes whose inputs are constants by their reference kernels, and re-infers types downstream. Used by the
-/// pipeline and when a plan specialises a function to input dims. Results above `largest_bytes` are not folded unless they
-/// are smaller than their inputs. Records in `module`, if given, why source nodes may disappear.
+/// pipeline and when a plan specialises a function to input dims. Results above `largest_bytes` are not folded unless
+/// they are smaller than their inputs. Records in `module`, if given, why source nodes may disappear.
 size_t fold_constants(Block& block, Module* module, size_t largest_bytes = 64 << 20);
 /// Replaces the node by constants if its results can be computed; constants for results after the first are appended to
 /// `place`.
 bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t largest_bytes);
-/// Infers the types of a block by the shape rules, in order; types only become more precise. Throws Error invalid_model when
-/// shapes contradict each other; `module` serves to name the node.
+/// Infers the types of a block by the shape rules, in order; types only become more precise. Throws Error invalid_model
+/// when shapes contradict each other; `module` serves to name the node.
 void infer_block(Block& block, const Module* module = nullptr);
 /// The same for one node without its regions; returns whether a type became more precise.
 bool infer_node(Node& node, const Module* module = nullptr);
-/// Dead-code elimination: removes nodes on which no result or side effect depends. `module` tells which calls have effects.
+/// Dead-code elimination: removes nodes on which no result or side effect depends. `module` tells which calls have
+/// effects.
 size_t remove_dead(Block& block, const Module* module);
 
 }  // namespace cairn

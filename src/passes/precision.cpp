@@ -85,8 +85,9 @@ class Lowering {
   }
 
  private:
-  /// Finds the nodes on which a white operator or a result depends, directly or through others. The remaining nodes are the
-  /// optimiser's arithmetic on gradients: 16 bits would not make it faster, and are too few for squares of gradients.
+  /// Finds the nodes on which a white operator or a result depends, directly or through others. The remaining nodes are
+  /// the optimiser's arithmetic on gradients: 16 bits would not make it faster, and are too few for squares of
+  /// gradients.
   void find_read(const Block& block, const Function& function) {
     std::unordered_set<size_t> updates;
     if (&block == &function.body)

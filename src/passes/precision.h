@@ -1,5 +1,5 @@
-// Lower precision on request: operands and results of the chosen operators are rounded to 16 bits, while the arithmetic stays
-// in f32. On every engine this gives the bits of 16-bit storage with f32 accumulation.
+// Lower precision on request: operands and results of the chosen operators are rounded to 16 bits, while the arithmetic
+// stays in f32. On every engine this gives the bits of 16-bit storage with f32 accumulation.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ struct PrecisionOptions {
   PrecisionMode mode = PrecisionMode::keep;
   DType low = kF16;  // or kBF16
   void set(const NamedPrecision& named) { mode = named.mode, low = named.brain ? kBF16 : kF16; }
-  /// Changes to the lists, as operator types: the platform's ("ReduceSumD"), the source's ("Sum") or ours ("reduce_sum").
+  /// Changes to the lists, as operator types: the platform's ("ReduceSumD"), the source's ("Sum") or ours
+  /// ("reduce_sum").
   std::vector<std::string> white, black, gray;
   /// Nodes that keep their types: by name (also of a node fused into another), or "OpType::T".
   std::vector<std::string> keep;

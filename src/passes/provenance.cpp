@@ -8,7 +8,8 @@ namespace cairn {
 
 namespace {
 
-// Liveness: the values on which a result or side effect of the block depends; callees of live calls are added to `called`.
+// Liveness: the values on which a result or side effect of the block depends; callees of live calls are added to
+// `called`.
 class Liveness {
  public:
   explicit Liveness(const Module& module) : module_(module), effects_(&module) {}

@@ -1,4 +1,5 @@
-// Accounts for every source node: completes Module::removed after the pipeline and proves its claims on the source graph.
+// Accounts for every source node: completes Module::removed after the pipeline and proves its claims on the source
+// graph.
 #pragma once
 
 #include <string>
@@ -37,8 +38,8 @@ class SourceGraph {
   std::vector<SourceId> order_;  // sources in the order of their nodes
 };
 
-/// Checks that every source node of `before` is present in `after` or was removed for a valid reason: 'dead' is proved by
-/// liveness, 'folded' by dependence on constants alone or by the removal of all users. Returns the faults.
+/// Checks that every source node of `before` is present in `after` or was removed for a valid reason: 'dead' is proved
+/// by liveness, 'folded' by dependence on constants alone or by the removal of all users. Returns the faults.
 std::vector<std::string> check_provenance(const Module& before, const Module& after);
 
 }  // namespace cairn

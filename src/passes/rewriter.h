@@ -1,5 +1,5 @@
-// Rewrites a block in one walk in program order, in linear time: instead of searching the users of a replaced value, the walk
-// applies the map of replaced values to the inputs of every node that it reaches. Uses are counted once.
+// Rewrites a block in one walk in program order, in linear time: instead of searching the users of a replaced value,
+// the walk applies the map of replaced values to the inputs of every node that it reaches. Uses are counted once.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class Rewriter {
 
   /// Returns one value per result that replaces it, or nothing to keep the node.
   using Visit = std::function<std::optional<std::vector<Value*>>(Node& node)>;
-  /// Visits every node of the block (not of its regions) with updated inputs. Nodes made by add() are inserted before the
-  /// visited one and are not visited. Returns the number of replaced nodes.
+  /// Visits every node of the block (not of its regions) with updated inputs. Nodes made by add() are inserted before
+  /// the visited one and are not visited. Returns the number of replaced nodes.
   size_t run(const Visit& visit);
 
   /// The result of a new node with the sources set by inherit(); `known`: what is known of its type beyond inference.

@@ -43,9 +43,9 @@ class Match {
   Bound<Node*> nodes_;
 };
 
-/// Pattern text: `op(a, b)`; `op|op(...)` for either op; `x` for any value (a name used twice, or the name of a node, stands
-/// for the same value); `c!` for a constant; `~` after a node: it has no other use; `:name` after a node: its name instead of
-/// the op's; `...` for any further inputs. The inputs of commutative ops match in both orders.
+/// Pattern text: `op(a, b)`; `op|op(...)` for either op; `x` for any value (a name used twice, or the name of a node,
+/// stands for the same value); `c!` for a constant; `~` after a node: it has no other use; `:name` after a node: its
+/// name instead of the op's; `...` for any further inputs. The inputs of commutative ops match in both orders.
 struct Rule {
   const char* name;
   const char* summary;

@@ -1,5 +1,5 @@
-// Folds constants around convolutions and matrix products into their weights, so that product plus bias remains. This changes
-// the rounding, as in every inference engine.
+// Folds constants around convolutions and matrix products into their weights, so that product plus bias remains. This
+// changes the rounding, as in every inference engine.
 #include <algorithm>
 #include <limits>
 

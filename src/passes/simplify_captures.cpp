@@ -1,5 +1,5 @@
-// Simplifies the captures of regions: constants move inside, values that a loop does not change are no longer carried, and
-// unused captures are dropped.
+// Simplifies the captures of regions: constants move inside, values that a loop does not change are no longer carried,
+// and unused captures are dropped.
 #include <algorithm>
 
 #include "ir/control.h"
@@ -16,7 +16,8 @@ class CaptureRules {
     carried_ = carried_count(node);
   }
 
-  // Stops carrying values that the loop does not change; returns each such result's index with the input that it equals.
+  // Stops carrying values that the loop does not change; returns each such result's index with the input that it
+  // equals.
   std::vector<std::pair<size_t, Value*>> stop_carrying() {
     std::vector<std::pair<size_t, Value*>> unchanged;
     if (!loop_) return unchanged;

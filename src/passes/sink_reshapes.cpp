@@ -14,7 +14,8 @@ bool same_last_dim(const Type& a, const Type& b) {
          a.shape.dims.back().surely_equals(b.shape.dims.back());
 }
 
-/// The index of the node's reshaped input, if all other inputs are constants that broadcast to the shape before as well.
+/// The index of the node's reshaped input, if all other inputs are constants that broadcast to the shape before as
+/// well.
 std::optional<size_t> movable_input(const Node& node, const Rewriter& rewriter) {
   if (!node.op->has(kElementwise) || node.results.size() != 1) return {};
   std::optional<size_t> moved;

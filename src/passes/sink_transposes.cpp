@@ -1,5 +1,5 @@
-// Chooses a layout for every region of connected layout-agnostic nodes, such that transposes at its border cancel if this
-// moves fewer elements. A model in NCHW, whose convolutions are NHWC between transposes, becomes NHWC throughout.
+// Chooses a layout for every region of connected layout-agnostic nodes, such that transposes at its border cancel if
+// this moves fewer elements. A model in NCHW, whose convolutions are NHWC between transposes, becomes NHWC throughout.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -116,8 +116,9 @@ class Regions {
 
   Moves moves(const Node& node) const { return moves_[nodes_.at(&node)]; }
 
-  /// The permutations of the regions that are better computed as y' with y = transpose(y', permutation). Chosen by largest
-  /// gain; of two regions joined by a transpose only one changes, since that transpose can be removed only once.
+  /// The permutations of the regions that are better computed as y' with y = transpose(y', permutation). Chosen by
+  /// largest gain; of two regions joined by a transpose only one changes, since that transpose can be removed only
+  /// once.
   std::map<size_t, Permutation> choose(const Block& block) {
     std::map<size_t, std::vector<const Node*>> regions;
     for (const auto& node : block.nodes)
@@ -205,7 +206,7 @@ class Regions {
 
   double gain_at_input(size_t region, const Node& node, const Value* value, const Permutation& permutation) {
     if (constant_of(value) || rank_of(value) == 0 || inside(value, rank(node))) return 0;
-    if (rank_of(value) < rank(node)) return rank_of(value) == 1 ? 0 : -cost_of(value);  // for rank 1 a reshape is enough
+    if (rank_of(value) < rank(node)) return rank_of(value) == 1 ? 0 : -cost_of(value);  // rank 1: only a reshape
     if (!is_transpose(value->producer)) return -cost_of(value);
     const auto& users = users_[value];
     bool vanishes = std::all_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });

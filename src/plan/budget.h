@@ -28,8 +28,8 @@ class PlanBudget {
 
   void add(const Program* program);
   void remove(const Program* program);
-  /// Frees idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept, and
-  /// so is the most recently used plan with one context.
+  /// Frees idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept,
+  /// and so is the most recently used plan with one context.
   void make_room();
 
  private:

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kHugePage = 2 << 20;
 
-// Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the part
-// of it that fills whole ones.
+// Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the
+// part of it that fills whole ones.
 void* make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return space.allocate(bytes);
   const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);

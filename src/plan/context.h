@@ -1,5 +1,5 @@
-// The memory of one run: arenas, host objects, and the argument pointers of every step. Contexts are pooled per plan; each
-// run takes one, so that concurrent runs never share memory.
+// The memory of one run: arenas, host objects, and the argument pointers of every step. Contexts are pooled per plan;
+// each run takes one, so that concurrent runs never share memory.
 #pragma once
 
 #include <atomic>
@@ -51,8 +51,8 @@ class ContextPool {
   /// `plan_bytes` and the contexts' bytes both count against the budget.
   ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes);
   ~ContextPool();
-  /// An idle context, or a new one; return it with release(). The context of the first run is not kept, so that functions
-  /// which run once, such as the initialisation of variables, hold no memory afterwards.
+  /// An idle context, or a new one; return it with release(). The context of the first run is not kept, so that
+  /// functions which run once, such as the initialisation of variables, hold no memory afterwards.
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
   /// Frees idle contexts until at most `left` remain.

@@ -10,8 +10,9 @@ namespace {
 
 bool is_constant(const Node& node) { return node.op->inputs.empty() && constant_of(node.result()); }
 
-// Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or yield
-// only results of the function go first, so that the live ranges of gradients are short; the others follow program order.
+// Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or
+// yield only results of the function go first, so that the live ranges of gradients are short; the others follow
+// program order.
 class Order {
  public:
   Order(const Function& function, Items& items)
@@ -93,8 +94,8 @@ class Order {
     }
   }
 
-  // The item that computes the new content of a param runs after all items that read the old content, unless one of these
-  // depends on the new content. It also runs after earlier nodes with side effects, which may stop the run.
+  // The item that computes the new content of a param runs after all items that read the old content, unless one of
+  // these depends on the new content. It also runs after earlier nodes with side effects, which may stop the run.
   void follow_readers() {
     const Block& body = function_.body;
     for (auto [result, param] : function_.updates) {
@@ -185,7 +186,8 @@ class Chooser {
     fail(ErrorKind::unsupported, where(module_, node), "no engine takes {}: {}", node.op->name, refusals);
   }
 
-  // Splits groups that cannot be scheduled: some node outside depends on a part of the group and the group on that node.
+  // Splits groups that cannot be scheduled: some node outside depends on a part of the group and the group on that
+  // node.
   void dissolve(const Order& order) {
     const size_t before = dissolved_.size();
     for (size_t i = 0; i < items_.list.size(); ++i)

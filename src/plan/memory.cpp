@@ -20,8 +20,8 @@ size_t most_live(const std::vector<Buffer*>& buffers) {
   return static_cast<size_t>(most);
 }
 
-// The offsets that are in use, indexed by time: a buffer is entered in every stretch of steps that its live range touches, so
-// that a lookup visits only buffers with nearby live ranges.
+// The offsets that are in use, indexed by time: a buffer is entered in every stretch of steps that its live range
+// touches, so that a lookup visits only buffers with nearby live ranges.
 class TakenPlaces {
  public:
   using Place = std::pair<size_t, size_t>;  // from, to

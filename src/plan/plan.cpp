@@ -20,8 +20,8 @@ namespace {
 
 bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape.known(); }
 
-// Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are none.
-// Afterwards the results of `function` are the inputs of the rest.
+// Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are
+// none. Afterwards the results of `function` are the inputs of the rest.
 std::unique_ptr<Function> cut_rest(Function& function) {
   std::unordered_set<const Value*> late;  // values with dynamic dims, and results of nodes that use late values
   std::vector<std::unique_ptr<Node>> early, rest_nodes;
@@ -147,8 +147,8 @@ class Planner {
     return buffer_[value] = add_buffer(std::move(buffer));
   }
 
-  // Chooses the results that steps on the host write directly to the caller's memory. The memory of an updated state is that
-  // of its param: the result goes there directly only if no later step reads the param.
+  // Chooses the results that steps on the host write directly to the caller's memory. The memory of an updated state is
+  // that of its param: the result goes there directly only if no later step reads the param.
   void make_outputs() {
     for (auto [result, param] : plan_->function->updates) replaces_[result] = body_->params[param].get();
     if (has_rest_) return;
@@ -175,8 +175,8 @@ class Planner {
     return true;
   }
 
-  // If a step updates its operand in place to give a result, the operand is computed in the result's buffer as well, unless
-  // that buffer is a param's that another step still reads.
+  // If a step updates its operand in place to give a result, the operand is computed in the result's buffer as well,
+  // unless that buffer is a param's that another step still reads.
   void start_in_outputs() {
     std::unordered_map<const Value*, size_t> maker;
     for (size_t i = 0; i < items_.list.size(); ++i)
@@ -199,8 +199,9 @@ class Planner {
     }
   }
 
-  // The step of a direct result may also read from that result's buffer (the param's old content, or an operand placed there
-  // by start_in_outputs). If the step cannot work in place, the result gets a buffer of its own and is copied at the end.
+  // The step of a direct result may also read from that result's buffer (the param's old content, or an operand placed
+  // there by start_in_outputs). If the step cannot work in place, the result gets a buffer of its own and is copied at
+  // the end.
   void keep_apart(const Group& group, const PlannedStep& step) {
     for (const Value* output : group.outputs) {
       auto direct = direct_.find(root(output));
@@ -304,8 +305,8 @@ class Planner {
     return add_buffer(std::move(buffer));
   }
 
-  // Allocates the arena of a step's regions, which never run at the same time and share it, and for loops a second buffer
-  // per carried value: iterations alternate between it and the result's buffer.
+  // Allocates the arena of a step's regions, which never run at the same time and share it, and for loops a second
+  // buffer per carried value: iterations alternate between it and the result's buffer.
   void make_room_for_bodies(PlannedStep& step) {
     size_t bytes = 0;
     for (const auto& body : step.bodies)

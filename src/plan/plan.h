@@ -1,5 +1,6 @@
-// A plan: one function for one set of input dims, lowered to steps over buffers. A plan covers the nodes up to those whose
-// result dims depend on data; the nodes after them form a program of their own, planned when these dims are known.
+// A plan: one function for one set of input dims, lowered to steps over buffers. A plan covers the nodes up to those
+// whose result dims depend on data; the nodes after them form a program of their own, planned when these dims are
+// known.
 #pragma once
 
 #include <list>
@@ -49,8 +50,8 @@ struct PlannedStep {
   std::unique_ptr<Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
-  /// For `if` and `while` with static types: the plans of the regions, whose arena is this step's workspace. Empty when they
-  /// are planned at run time.
+  /// For `if` and `while` with static types: the plans of the regions, whose arena is this step's workspace. Empty when
+  /// they are planned at run time.
   std::vector<std::shared_ptr<const Plan>> bodies;
   std::vector<size_t>
       spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
@@ -88,8 +89,8 @@ class Program {
   Program(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
           Packer& packer);
   ~Program();
-  /// The plan for these dims (one list per param; empty for non-tensors); made at the first call. Throws as specialise() does,
-  /// and Error unsupported when no engine takes a node.
+  /// The plan for these dims (one list per param; empty for non-tensors); made at the first call. Throws as
+  /// specialise() does, and Error unsupported when no engine takes a node.
   std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
   /// The plan whose dims `same` accepts, or null; allocates nothing.
   std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same) const;
@@ -113,8 +114,8 @@ class Program {
   mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // most recently made first
 };
 
-/// Plans a function whose params are static (or host objects). The plan owns `function`. Throws Error unsupported when no
-/// engine takes a node.
+/// Plans a function whose params are static (or host objects). The plan owns `function`. Throws Error unsupported when
+/// no engine takes a node.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer);
 

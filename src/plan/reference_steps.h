@@ -1,5 +1,5 @@
-// Reports the steps of a plan that fall to its last engine, the slow one that takes every operator, because all other engines
-// refuse them.
+// Reports the steps of a plan that fall to its last engine, the slow one that takes every operator, because all other
+// engines refuse them.
 #pragma once
 
 #include <string>
@@ -25,17 +25,17 @@ struct ReferenceShare {
 
 /// Empty when the caller asked for a single engine.
 ReferenceShare reference_share(const Plan& plan, const Module& module, const PlanOptions& options);
-/// The same for the plan that @main would have for these dims, without making its steps. Leaves out loops, branches and nodes
-/// with dynamic dims.
+/// The same for the plan that @main would have for these dims, without making its steps. Leaves out loops, branches and
+/// nodes with dynamic dims.
 ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options);
 /// Whether the share of the estimated time, and that time itself, are large enough to tell the user.
 bool is_slow(const ReferenceShare& share);
 /// A sentence with the shares, then a line for each of the slowest steps. Empty without such steps.
 std::vector<std::string> describe(const ReferenceShare& share);
 
-/// Writes a note to standard error, once per operator and process, when such steps take more than a twentieth of the plan's
-/// estimated time. If CAIRN_REFERENCE_STEPS names a file, appends a line for each step: operator, types, node and reason,
-/// separated by tabs.
+/// Writes a note to standard error, once per operator and process, when such steps take more than a twentieth of the
+/// plan's estimated time. If CAIRN_REFERENCE_STEPS names a file, appends a line for each step: operator, types, node
+/// and reason, separated by tabs.
 void tell_reference_steps(const Plan& plan, const Module& module, const PlanOptions& options);
 
 }  // namespace cairn

@@ -55,7 +55,8 @@ class Repeater {
            node.result()->type.shape == other.result()->type.shape;
   }
 
-  /// Whether the node adds to a contraction's result: the contraction's epilogue may take it if the other operand is kept.
+  /// Whether the node adds to a contraction's result: the contraction's epilogue may take it if the other operand is
+  /// kept.
   static bool adds_to_product(const Node& node) {
     return node.is("add") && std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* input) {
              return input->producer && input->producer->op->has(kContraction);
@@ -72,8 +73,8 @@ class Repeater {
     if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
   }
 
-  /// Collects the late users: those that also depend on the node through other nodes which cannot be fused with it, and those
-  /// whose result only such users need. Returns the position of the first of these other nodes.
+  /// Collects the late users: those that also depend on the node through other nodes which cannot be fused with it, and
+  /// those whose result only such users need. Returns the position of the first of these other nodes.
   size_t find_late(const Node& node, const std::vector<const Node*>& users, std::vector<const Node*>& late) {
     size_t last = position_.at(users.back());
     for (const Node* user : users)
@@ -144,7 +145,7 @@ class Repeater {
   Uses uses_;
   std::unordered_map<const Node*, size_t> position_;
   std::unordered_map<const Value*, size_t> last_use_;                             // by root
-  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node to put them before
+  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node after them
   size_t visits_ = 0;
 };
 

@@ -66,8 +66,8 @@ void run_body(const PlannedStep& step, size_t body, Context& context, const Modu
   hand_over(plan, inner, target);
 }
 
-// Runs a planned loop without copying carried values: iteration t reads them where iteration t - 1 wrote them (at first the
-// step's inputs, then alternately its results and the spare buffers). Loop-invariant inputs are bound once.
+// Runs a planned loop without copying carried values: iteration t reads them where iteration t - 1 wrote them (at first
+// the step's inputs, then alternately its results and the spare buffers). Loop-invariant inputs are bound once.
 void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const Module& module,
               const RunOptions& options) {
   void* const* arguments = context.arguments(step);
@@ -180,8 +180,8 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
   }
 }
 
-// Adds node and script line to an error of a step ("resnet/conv1 (train.py:41): conv2d: ..."); an error from a step inside a loop
-// or branch has them already and stays unchanged.
+// Adds node and script line to an error of a step ("resnet/conv1 (train.py:41): conv2d: ..."); an error from a step
+// inside a loop or branch has them already and stays unchanged.
 [[noreturn]] void rethrow(const Error& fault, const Module& module, const PlannedStep& step) {
   const Node* node = step.control ? step.control : step.group.nodes.empty() ? nullptr : &step.group.last();
   std::string place = node && !node->sources.empty() ? where(module, *node) : "";

@@ -1,4 +1,5 @@
-// Runs a plan: binds the caller's buffers, runs the steps in order, handles control flow and the programs after dynamic dims.
+// Runs a plan: binds the caller's buffers, runs the steps in order, handles control flow and the programs after dynamic
+// dims.
 #pragma once
 
 #include "plan/plan.h"

@@ -1,5 +1,5 @@
-// The input sizes that a model was converted for: profiles, or ranges of sizes. They are stored in the module's metadata, which
-// every writer preserves, and are checked when a plan for new sizes is requested.
+// The input sizes that a model was converted for: profiles, or ranges of sizes. They are stored in the module's
+// metadata, which every writer preserves, and are checked when a plan for new sizes is requested.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ class InputLimits {
 
   InputLimits() = default;
   explicit InputLimits(std::vector<Alternative> alternatives) : alternatives_(std::move(alternatives)) {}
-  /// The limits in the module's metadata; empty when there are none. Throws Error invalid_model when they are malformed.
+  /// The limits in the module's metadata; empty when there are none. Throws Error invalid_model when they are
+  /// malformed.
   static InputLimits of(const Module& module);
 
   void write(Module& module) const;

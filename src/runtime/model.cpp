@@ -176,7 +176,7 @@ void hold(const TensorRef& input, bool is_random, HostValue& object) {
 struct Model::Impl {
   std::shared_ptr<const Module> module;
   std::vector<Port> inputs, outputs, state;
-  std::vector<size_t> input_of, state_of;  // per param of @main: the number of the input or of the state; the other: kNone
+  std::vector<size_t> input_of, state_of;  // per param of @main: its input or state number; the other: kNone
   std::vector<Result> results;             // per result of @main
   RunMutex state_mutex;
   std::vector<HostValue> values;  // current values of the state

@@ -36,9 +36,9 @@ struct TensorRef {
 /// Returns the memory for output i (64-byte alignment preferred, any accepted); called once per output and run.
 using OutputAllocator = FunctionRef<void*(size_t output, DType dtype, std::span<const int64_t> dims)>;
 
-/// Observes every step of a run; without an observer there is no cost. `step` is the index in the plan. Buffers are indexed as in
-/// PlannedStep: host pointers, or HostValue* for host objects. A step may overwrite its inputs, so these are valid only before
-/// it, its outputs only after it.
+/// Observes every step of a run; without an observer there is no cost. `step` is the index in the plan. Buffers are
+/// indexed as in PlannedStep: host pointers, or HostValue* for host objects. A step may overwrite its inputs, so these
+/// are valid only before it, its outputs only after it.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -71,14 +71,14 @@ class Model {
   const Module& module() const;  // after optimisation
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
-  /// How a run uses an input: whether it reads the content, and whether it replaces it (`bind_state`). The memory of a replaced
-  /// input must not alias another input or output.
+  /// How a run uses an input: whether it reads the content, and whether it replaces it (`bind_state`). The memory of a
+  /// replaced input must not alias another input or output.
   struct InputUse {
     bool reads = false, updates = false, random = false;
   };
   InputUse input_use(size_t i) const;
-  /// The state that the model keeps between runs: variables that it updates, and random states (type rng, stored as u64[3],
-  /// initially zero). Runs of a model with state are serialised.
+  /// The state that the model keeps between runs: variables that it updates, and random states (type rng, stored as
+  /// u64[3], initially zero). Runs of a model with state are serialised.
   const std::vector<Port>& state() const;
   /// The current value; an undefined tensor for a variable that was not set yet.
   Tensor state_value(size_t i) const;

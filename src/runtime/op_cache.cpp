@@ -92,7 +92,8 @@ SingleOpRef OpCache::add(SingleOpRef op) {
   return op;
 }
 
-// Removes a quarter of the operators at once, since every removal makes all threads clear their caches and look up here again.
+// Removes a quarter of the operators at once, since every removal makes all threads clear their caches and look up here
+// again.
 void OpCache::make_room(std::vector<SingleOpRef>& gone) {
   const size_t wanted = PlanBudget::default_bytes() / 4 * 3;
   std::vector<std::pair<uint64_t, const SingleOp*>> oldest;

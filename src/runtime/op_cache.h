@@ -8,8 +8,8 @@
 
 namespace cairn {
 
-/// Holds operators up to the bytes that the plans of one model may take (PlanBudget::default_bytes); the least recently used
-/// ones are dropped first.
+/// Holds operators up to the bytes that the plans of one model may take (PlanBudget::default_bytes); the least recently
+/// used ones are dropped first.
 class OpCache {
  public:
   static OpCache& instance();

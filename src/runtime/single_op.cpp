@@ -130,12 +130,12 @@ SingleOpRef SingleOp::prepare(const OpRequest& request, std::span<const Operand>
     known->retain();
     return SingleOpRef(known);
   }
-  // Shields the tables that are built at first use. Not for operators from users: their code might wait for the thread that
-  // forks.
+  // Shields the tables that are built at first use. Not for operators from users: their code might wait for the thread
+  // that forks.
   std::optional<ForkShield> shield;
   if (!request.op.user) shield.emplace();
   std::unique_ptr<SingleOp> made(new SingleOp);
-  made->key_.assign(key.words().begin(), key.words().end());  // copied, since the code below may prepare other operators
+  made->key_.assign(key.words().begin(), key.words().end());  // copied: the code below may prepare other operators
   made->hash_ = key.hash();
   made->op_ = &request.op;
   const Attributes attributes = request.attributes();

@@ -1,5 +1,5 @@
-// A single operator on the caller's tensors, without a model: prepared once for the types of its inputs, then run any number of
-// times, by any number of threads. Repeated runs take no lock and do not allocate.
+// A single operator on the caller's tensors, without a model: prepared once for the types of its inputs, then run any
+// number of times, by any number of threads. Repeated runs take no lock and do not allocate.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ class OpKey {
   std::vector<uint64_t> words_;
 };
 
-/// What to prepare, besides the types of the tensors. `key` appends words that identify the attributes and options; the other two
-/// are called only if the operator has to be made.
+/// What to prepare, besides the types of the tensors. `key` appends words that identify the attributes and options; the
+/// other two are called only if the operator has to be made.
 struct OpRequest {
   const OpDef& op;
   FunctionRef<void(OpKey&)> key;
@@ -67,8 +67,8 @@ class SingleOpRef {
 
 class SingleOp {
  public:
-  /// The operator for inputs of these types and shape operands of these values: from the thread's cache, from the process's, or
-  /// newly made. Of `outputs` only the strides matter. Throws Error.
+  /// The operator for inputs of these types and shape operands of these values: from the thread's cache, from the
+  /// process's, or newly made. Of `outputs` only the strides matter. Throws Error.
   static SingleOpRef prepare(const OpRequest& request, std::span<const Operand> inputs,
                              std::span<const Operand> outputs = {});
   ~SingleOp();
@@ -80,8 +80,9 @@ class SingleOp {
   };
   const std::vector<Result>& results() const { return results_; }
 
-  /// There may be fewer `outputs` than results; `allocate` provides the memory of the others, and may be null if there are none.
-  /// An output may alias an input. Throws Error; invalid_argument if an input differs from what was prepared for.
+  /// There may be fewer `outputs` than results; `allocate` provides the memory of the others, and may be null if there
+  /// are none. An output may alias an input. Throws Error; invalid_argument if an input differs from what was prepared
+  /// for.
   void run(std::span<const Operand> inputs, std::span<const Operand> outputs, const OutputAllocator* allocate,
            const RunOptions& options = {}) const;
 

@@ -8,7 +8,8 @@
 
 namespace cairn {
 
-/// Whether the operand's value determines the result's dims: it is then embedded in the prepared operator as a constant.
+/// Whether the operand's value determines the result's dims: it is then embedded in the prepared operator as a
+/// constant.
 inline bool is_embedded(const OpDef& op, size_t input) { return op.role(input) == Role::shape; }
 
 inline int64_t count_of(const Operand& operand) {

@@ -67,8 +67,8 @@ void copy_elements_to(const Tensor& from, const Operand& to, Executor& executor)
     StridedCopy(from.dims(), {}, strides_in(to), from.dtype().size()).run(executor, from.data(), to.data);
 }
 
-/// Receives the results of a plan: directly in the caller's memory if that is row-major and aliases no input, else by a copy
-/// after the run.
+/// Receives the results of a plan: directly in the caller's memory if that is row-major and aliases no input, else by a
+/// copy after the run.
 class OperandSink final : public ResultSink {
  public:
   OperandSink(const char* name, std::span<const Operand> inputs, std::span<const Operand> outputs, size_t results,

@@ -27,8 +27,8 @@ std::string clean(std::string_view text);
 std::string printable(std::string_view text);
 
 /// A fault that the user can correct. `where` names the node and script line or the file and may be empty; `message` is
-/// lower case without a period and says what was expected and what was found. Both are escaped to one line, since a file
-/// may supply parts of them. what() is "where: message".
+/// lower case without a period and says what was expected and what was found. Both are escaped to one line, since a
+/// file may supply parts of them. what() is "where: message".
 class Error : public std::runtime_error {
  public:
   struct AsItIs {};  // selects the constructor that does not escape: for messages of several lines

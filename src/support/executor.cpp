@@ -79,8 +79,8 @@ void run_serially(const Executor* executor, int chunks, Body body) {
   }
 }
 
-/// One worker's chunks [begin, end) of a job, packed into one word: job (24 bits) | end (20) | begin (20). A claim is one
-/// compare-and-swap, and the job number makes a late worker's claim fail once a newer job has started.
+/// One worker's chunks [begin, end) of a job, packed into one word: job (24 bits) | end (20) | begin (20). A claim is
+/// one compare-and-swap, and the job number makes a late worker's claim fail once a newer job has started.
 struct alignas(64) Range {
   std::atomic<uint64_t> word{0};
 
@@ -112,8 +112,8 @@ void open_ranges(Range* ranges, int workers, uint64_t job, int chunks) {
   for (int worker = 0; worker < workers; ++worker) ranges[worker].open(job, bound(worker), bound(worker + 1));
 }
 
-/// Calls chunk_claimed(chunk) until no range has a chunk left: takes from the front of the own range, then from the back of
-/// the others'.
+/// Calls chunk_claimed(chunk) until no range has a chunk left: takes from the front of the own range, then from the
+/// back of the others'.
 template <class ChunkClaimed>
 void drain(Range* ranges, int workers, int worker, ChunkClaimed chunk_claimed) {
   for (int distance = 0; distance < workers; ++distance) {
@@ -272,9 +272,9 @@ class Pool final : public Crew {
   std::vector<std::thread> threads_;
 };
 
-/// Uses a host's threads and requests more when a job finds too few. A thread stays for kLinger after a job, since waking
-/// one costs more than most jobs. A requested thread may arrive after the executor was destroyed; therefore the last user,
-/// thread or executor, deletes the crew.
+/// Uses a host's threads and requests more when a job finds too few. A thread stays for kLinger after a job, since
+/// waking one costs more than most jobs. A requested thread may arrive after the executor was destroyed; therefore the
+/// last user, thread or executor, deletes the crew.
 class LentCrew final : public Crew {
  public:
   LentCrew(void* host, HostSchedule schedule, int width)

@@ -34,8 +34,8 @@ double quota_of(const fs::path& directory) {
   return INFINITY;
 }
 
-/// The smallest quota of `group` and its parents below `mount`. A container may see paths of its host, so directories that
-/// do not exist are taken as unlimited.
+/// The smallest quota of `group` and its parents below `mount`. A container may see paths of its host, so directories
+/// that do not exist are taken as unlimited.
 double quota_up_to_root(const fs::path& mount, fs::path group) {
   double least = quota_of(mount);
   for (; group.has_relative_path(); group = group.parent_path())

@@ -1,4 +1,5 @@
-// Turns what the system refuses (memory, threads, files, streams) into messages in our words, for every public interface.
+// Turns what the system refuses (memory, threads, files, streams) into messages in our words, for every public
+// interface.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ struct NoMemory : std::bad_alloc {
 /// The meaning of errno `code` and the remedy: "No space left on device; free some space or name another folder".
 std::string reason(int code);
 
-/// The exception being handled as an Error: an Error unchanged, an exception of the standard library (no memory, no thread,
-/// a file or stream that fails) with a message in our words. Call it in a catch block.
+/// The exception being handled as an Error: an Error unchanged, an exception of the standard library (no memory, no
+/// thread, a file or stream that fails) with a message in our words. Call it in a catch block.
 Error current_fault();
 
 /// The out_of_memory Error for an allocation of so many bytes.

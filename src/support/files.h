@@ -29,9 +29,10 @@ class MappedFile {
 /// Receives the bytes of a file in order.
 using FileSink = std::function<void(std::string_view bytes)>;
 
-/// Replaces `path` atomically: `write` fills a temporary file beside it, which is synced and renamed over `path`; then the
-/// folder is synced. However it is interrupted, `path` holds the old content or the new. Throws Error io; an exception of
-/// `write` passes through and leaves the old file. A device or a pipe (/dev/stdout) is written to directly.
+/// Replaces `path` atomically: `write` fills a temporary file beside it, which is synced and renamed over `path`; then
+/// the folder is synced. However it is interrupted, `path` holds the old content or the new. Throws Error io; an
+/// exception of `write` passes through and leaves the old file. A device or a pipe (/dev/stdout) is written to
+/// directly.
 void write_file(const std::string& path, const std::function<void(const FileSink& sink)>& write);
 void write_file(const std::string& path, std::string_view bytes);
 /// The whole content. Throws Error not_found, io (also when there are more than `limit` bytes).

@@ -1,5 +1,5 @@
-// Makes fork() safe while other threads run models: the child, which has one thread only, finds every mutex free and the
-// data that it guards consistent.
+// Makes fork() safe while other threads run models: the child, which has one thread only, finds every mutex free and
+// the data that it guards consistent.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace cairn {
 uint32_t fork_generation();
 
 /// While a shield lives, fork() in another thread waits. Every short critical section that changes data which a child
-/// inherits (caches, plans, contexts) holds one together with its mutex, so that the child finds the data consistent and
-/// the mutex free. Shields may be nested; the section must not wait for the thread that forks.
+/// inherits (caches, plans, contexts) holds one together with its mutex, so that the child finds the data consistent
+/// and the mutex free. Shields may be nested; the section must not wait for the thread that forks.
 class ForkShield {
  public:
   ForkShield();
@@ -34,8 +34,8 @@ class Shielded {
 };
 using ShieldedLock = Shielded<std::lock_guard<std::mutex>>;
 
-/// A mutex that may be held for a whole run. The child of a fork finds it free, as if its holder had stopped at an arbitrary
-/// point outside a ForkShield: the data that it guards must tolerate this.
+/// A mutex that may be held for a whole run. The child of a fork finds it free, as if its holder had stopped at an
+/// arbitrary point outside a ForkShield: the data that it guards must tolerate this.
 class RunMutex {
  public:
   void lock();

@@ -16,8 +16,8 @@ size_t leading_dashes(std::string_view text);
 size_t opening_quote(std::string_view text);
 size_t closing_quote(std::string_view text);
 
-/// The words with no-break blanks and invisible characters (from web pages) replaced; a no-break blank in front of an option
-/// separates words. Adds a sentence to `repairs` for each change.
+/// The words with no-break blanks and invisible characters (from web pages) replaced; a no-break blank in front of an
+/// option separates words. Adds a sentence to `repairs` for each change.
 std::vector<std::string> mended_words(const std::vector<std::string>& words, Door door,
                                       std::vector<std::string>& repairs);
 /// Replaces full-width commas, colons, semicolons, brackets, digits, minus and equals signs by their ASCII forms.

@@ -7,8 +7,8 @@
 namespace cairn {
 
 /// `path` holds the old content or the new, however the writer is interrupted. Links are followed: the file that a link
-/// leads to is replaced, the link stays. A device, a pipe and an open descriptor (/dev/stdout, /dev/fd/3) are written to
-/// directly.
+/// leads to is replaced, the link stays. A device, a pipe and an open descriptor (/dev/stdout, /dev/fd/3) are written
+/// to directly.
 ///
 /// A part file is called .NAME.PID-TIME.N.part and is locked while its writer lives. The first write of a process into a
 /// folder removes the part files there whose writers are gone.

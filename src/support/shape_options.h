@@ -1,5 +1,5 @@
-// Parses shapes from the platform tools' command line: sizes by input, ranges of sizes, and profiles (combinations of sizes
-// that a model is converted for).
+// Parses shapes from the platform tools' command line: sizes by input, ranges of sizes, and profiles (combinations of
+// sizes that a model is converted for).
 #pragma once
 
 #include <cstdint>

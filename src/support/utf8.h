@@ -19,7 +19,8 @@ inline void append_utf8(std::string& text, uint32_t character) {
   for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | ((character >> (6 * i)) & 0x3f));
 }
 
-/// Size in bytes of the character that `text` begins with; 0 when it is not valid UTF-8 (truncated, overlong, a surrogate).
+/// Size in bytes of the character that `text` begins with; 0 when it is not valid UTF-8 (truncated, overlong, a
+/// surrogate).
 inline size_t utf8_size(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
   const int lead = byte(0);

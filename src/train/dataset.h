@@ -11,8 +11,9 @@ namespace cairn {
 
 class Dataset {
  public:
-  /// Arrays by the names of the ports (the labels are the last port), with the examples along the first dim. Elements are cast to
-  /// the ports' types. If there is one input only, its array may have any name. Throws Error invalid_argument, not_found.
+  /// Arrays by the names of the ports (the labels are the last port), with the examples along the first dim. Elements
+  /// are cast to the ports' types. If there is one input only, its array may have any name. Throws Error
+  /// invalid_argument, not_found.
   Dataset(const std::vector<Port>& ports, const std::map<std::string, Tensor>& arrays);
 
   int64_t count() const { return count_; }

@@ -1,4 +1,5 @@
-// Ops that behave differently in training: batch norms use the statistics of the batch and update the running ones; dropout.
+// Ops that behave differently in training: batch norms use the statistics of the batch and update the running ones;
+// dropout.
 #pragma once
 
 #include <set>

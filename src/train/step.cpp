@@ -52,8 +52,8 @@ std::set<std::string> trained_names(const std::vector<std::string>& names, const
 
 const std::vector<int64_t>& permutation_of(const Node& transpose) { return transpose.attr().integers("permutation"); }
 
-/// If all uses of a weight transpose it in the same way, the weight is stored transposed, so that no step has to transpose it
-/// and its gradient. Returns the permutation; empty if the weight is unchanged.
+/// If all uses of a weight transpose it in the same way, the weight is stored transposed, so that no step has to
+/// transpose it and its gradient. Returns the permutation; empty if the weight is unchanged.
 std::vector<int64_t> keep_transposed(Function& function, Value* weight) {
   std::vector<Node*> users;
   bool other = std::count(function.body.results.begin(), function.body.results.end(), weight) > 0;

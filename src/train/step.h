@@ -35,9 +35,10 @@ struct TrainedState {
   std::vector<int64_t> permutation = {};
 };
 
-/// The params of step's @main: the model's `inputs`, then labels, learning rate and number of the step (from 1) as f32, then the
-/// states. Its results: loss, accuracy if there is one, then the states' new content (updates). Evaluate's @main has the inputs,
-/// labels, and the weights and statistics (the first of the states); it returns loss and accuracy.
+/// The params of step's @main: the model's `inputs`, then labels, learning rate and number of the step (from 1) as f32,
+/// then the states. Its results: loss, accuracy if there is one, then the states' new content (updates). Evaluate's
+/// @main has the inputs, labels, and the weights and statistics (the first of the states); it returns loss and
+/// accuracy.
 struct TrainingProgram {
   Module step, evaluate;
   std::vector<TrainedState> states;

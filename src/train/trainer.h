@@ -30,8 +30,8 @@ class Trainer {
   /// The model with the current weights.
   Module trained() const;
 
-  /// The state on which the next step depends: weights, statistics, the optimiser's slots and the number of steps made, by name,
-  /// in the model's order of dims.
+  /// The state on which the next step depends: weights, statistics, the optimiser's slots and the number of steps made,
+  /// by name, in the model's order of dims.
   std::vector<std::pair<std::string, Tensor>> checkpoint() const;
   /// Throws Error invalid_argument when names, types or dims are not those of this training.
   void restore(const std::map<std::string, Tensor>& checkpoint);

@@ -36,8 +36,8 @@ std::optional<Gated> read_gradient(const Group& group) {
   return Gated{&node, select->inputs[1], select->inputs[0]->producer->inputs[0]};
 }
 
-// Inputs that an output may overwrite, since each element is read where it is written. Not with one position per channel:
-// then a vector of parameters has the same size.
+// Inputs that an output may overwrite, since each element is read where it is written. Not with one position per
+// channel: then a vector of parameters has the same size.
 std::vector<size_t> aligned(const ChannelPlanes& planes, std::vector<size_t> inputs) {
   return planes.outer * planes.inner > 1 ? inputs : std::vector<size_t>{};
 }

@@ -1,5 +1,5 @@
-// Batch normalisation in training: with batch or running statistics, fused with the addition and relu that follow it; and its
-// gradient, fused with the gradient of that relu.
+// Batch normalisation in training: with batch or running statistics, fused with the addition and relu that follow it;
+// and its gradient, fused with the gradient of that relu.
 #pragma once
 
 #include "engines/cpu/call_step.h"

@@ -10,13 +10,13 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kMostParts = 64;  // parts of the rows; their sums are added in order, so bits do not depend on threads
+constexpr int64_t kMostParts = 64;  // parts of the rows, whose sums are added in order: bits do not depend on threads
 constexpr int64_t kShiftRows = 16;  // rows whose mean approximates that of the part, as the shift for its squares
 
 int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 
-// For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences from an
-// approximate mean.
+// For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences
+// from an approximate mean.
 CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
                               float* __restrict sum, float* __restrict squares) {
   const int64_t first = std::min(rows, kShiftRows);
@@ -259,7 +259,7 @@ void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNo
     b.doffset[i] = static_cast<float>(flat);
     factor[i] = static_cast<float>(static_cast<double>(b.scale[i]) / deviation);
     slope[i] = static_cast<float>(rise / (deviation * deviation * static_cast<double>(rows)));
-    levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // overwrites the first part's, which is no longer needed
+    levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // the first part's is no longer needed
   }
   for_parts(executor, rows, parts,
             [&](int64_t, int64_t first, int64_t count) { input_gradient(count, c, b, first, factor, levels, slope); });

@@ -15,7 +15,8 @@ constexpr int64_t kSlice = 128;  // channels per unit of work; fixed, so that bi
 
 constexpr int64_t kFolded = 16;  // rows of few channels that are treated as one row of many
 
-// The number of parts of the middle axis, whose sums are added in order. It depends on the shape only, not on the workers.
+// The number of parts of the middle axis, whose sums are added in order. It depends on the shape only, not on the
+// workers.
 int64_t middle_parts(int64_t outer, int64_t middle, int64_t c) {
   constexpr int64_t kLeast = 512, kMost = 32;
   return outer * ((c + kSlice - 1) / kSlice) >= kMost ? 1 : std::clamp<int64_t>(middle / kLeast, 1, kMost);

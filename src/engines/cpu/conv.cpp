@@ -21,9 +21,9 @@ constexpr int64_t kChunksPerThread = 6;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows with
-// its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's unrolled
-// steps, of nearly equal size.
+// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
+// with its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's
+// unrolled steps, of nearly equal size.
 int block_steps(int64_t steps) {
   constexpr int64_t kLongest = 256;
   if (steps <= kLongest + kLongest / 2) return 0;
@@ -53,7 +53,8 @@ void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t column
   }
 }
 
-// The number of runs of taps in a tile's code: each row of taps inside the image is one run, and equal rows share a loop.
+// The number of runs of taps in a tile's code: each row of taps inside the image is one run, and equal rows share a
+// loop.
 int64_t taps_in_code(const ConvSpec& s) {
   const auto inside = [](int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
     return pad <= 0 && (out - 1) * stride + (taps - 1) * dilation + 1 - pad <= in;
@@ -106,9 +107,10 @@ bool Conv::is_matrix() const {
 bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
 
 // Chooses the widest panel that fits the channels, so that pixels are broadcast rarely. Exceptions, measured on whole
-// networks: taller tiles when the channels divide better or when few pixels meet many taps, but not when adjacent pixels are
-// 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one panel per worker to
-// pack.
+// networks: taller tiles when the channels divide better or when few pixels meet many taps, but not when adjacent
+// pixels are
+// 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one panel per
+// worker to pack.
 void Conv::choose_panel(Isa isa, int threads) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
@@ -129,8 +131,8 @@ void Conv::choose_panel(Isa isa, int threads) {
   most_pixels_ = most_pixels(isa, vectors_);
 }
 
-// Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is part of
-// an output row, unless rows are short, in which case it spans several rows.
+// Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is
+// part of an output row, unless rows are short, in which case it spans several rows.
 void Conv::cut() {
   const int64_t image = spec_.oh * spec_.ow, together = most_pixels_ / image;
   if (!is_matrix() && together > 1 && rows_adjoin() && spec_.y_image == spec_.oh * spec_.y_row) {
@@ -208,9 +210,9 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tiles.push_back({whole, tail, a, first / image * s.y_image + row_of(first) * s.y_row + first % s.ow * s.y_pixel});
 }
 
-// The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the next
-// layer) or the weights (outer loop over panels). When a chunk has so few pixels that the weights would be read again and
-// again from beyond the second-level cache, a panel of them is kept in that cache instead.
+// The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the
+// next layer) or the weights (outer loop over panels). When a chunk has so few pixels that the weights would be read
+// again and again from beyond the second-level cache, a panel of them is kept in that cache instead.
 void Conv::choose_chunks(int threads) {
   const auto tiles = static_cast<int64_t>(tiles_.size());
   const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerThread;

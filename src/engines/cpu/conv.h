@@ -1,5 +1,5 @@
-// Convolution (one group) and matrix product on the generated tile: packs the weights, cuts the output into tiles and these
-// into chunks.
+// Convolution (one group) and matrix product on the generated tile: packs the weights, cuts the output into tiles and
+// these into chunks.
 #pragma once
 
 #include <optional>

@@ -222,7 +222,8 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   return refuses_parts(parts);
 }
 
-/// The pixels first, first + stride, ... of the image along one dim: the taps that reach them make up a convolution of dy.
+/// The pixels first, first + stride, ... of the image along one dim: the taps that reach them make up a convolution of
+/// dy.
 struct Phase {
   int64_t first = 0, size = 0;  // pixels
   int64_t pad = 0;

@@ -1,5 +1,5 @@
-// Convolutions that are computed as several plain ones on views of the same tensors: one per group, and for the gradient by
-// the image one for each position of a pixel modulo the strides.
+// Convolutions that are computed as several plain ones on views of the same tensors: one per group, and for the
+// gradient by the image one for each position of a pixel modulo the strides.
 #pragma once
 
 #include "engines/cpu/call_step.h"

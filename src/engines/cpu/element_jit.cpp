@@ -15,8 +15,8 @@ namespace {
 using Kind = MachineOp::Kind;
 
 struct Code final : Xbyak::CodeGenerator, ElementKernel {
-  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later in bytes. rcx: bytes done; rax: scratch. The pointers of the
-  // first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
+  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later in bytes. rcx: bytes done; rax: scratch. The pointers of
+  // the first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
       : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec)), places_(place_values(ops_, isa)) {
     enter();
@@ -242,8 +242,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     with(yes, [&](const auto& chosen) { vblendvps(to, other, chosen, by); });
   }
 
-  // The instruction overwrites one of its three operands with the result; unless that register is already the result's, the
-  // operand is copied there first.
+  // The instruction overwrites one of its three operands with the result; unless that register is already the result's,
+  // the operand is copied there first.
   void emit_fused(const MachineOp& op, const Register& to) {
     int a = op.sources[0], b = op.sources[1];
     const int c = op.sources[2];

@@ -148,8 +148,8 @@ int Recorder::apply(const ElementInstruction& code) {
   return recorded::element(code.op, code.low, code.high, source(0), source(1), source(2)).id;
 }
 
-// Contracts products into fused multiply-adds, as the compiler does for the loops: a product whose only uses are terms of sums
-// becomes part of these.
+// Contracts products into fused multiply-adds, as the compiler does for the loops: a product whose only uses are terms
+// of sums becomes part of these.
 void Recorder::contract(size_t start, int result) {
   for (size_t i = start; i < ops_.size(); ++i)
     if (ops_[i].kind == Kind::mul && static_cast<int>(i) != result) contract_product(i);

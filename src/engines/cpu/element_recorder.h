@@ -1,5 +1,6 @@
-// Records an element-wise program as a list of machine operations on one vector, by calling the functions of vector_math.h
-// with a type that records the operations applied to it. Generated code and interpreter therefore compute the same.
+// Records an element-wise program as a list of machine operations on one vector, by calling the functions of
+// vector_math.h with a type that records the operations applied to it. Generated code and interpreter therefore compute
+// the same.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@ using Place = ValuePlace::Kind;
 
 constexpr int kFirstMask = 2, kMasks = 8;
 
-/// Linear-scan register allocation: each value has one place for its whole live range. When registers run out, the value with
-/// the latest last use goes to the frame.
+/// Linear-scan register allocation: each value has one place for its whole live range. When registers run out, the
+/// value with the latest last use goes to the frame.
 class Placing {
  public:
   Placing(const std::vector<MachineOp>& ops, Isa isa)

@@ -1,5 +1,5 @@
-// Register allocation for recorded machine operations: each value is in a register, in the stack frame or in the pool of
-// constants.
+// Register allocation for recorded machine operations: each value is in a register, in the stack frame or in the pool
+// of constants.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,8 @@ struct ElementPlaces {
   int frame = 0;                   // size of the frame in vectors
 };
 
-/// The last two vector registers are left free. Masks are vectors, except with AVX-512: there they are mask registers from k2.
+/// The last two vector registers are left free. Masks are vectors, except with AVX-512: there they are mask registers
+/// from k2.
 ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa);
 inline int vector_registers(Isa isa) { return isa == Isa::avx512 ? 32 : 16; }
 

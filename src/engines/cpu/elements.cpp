@@ -24,7 +24,8 @@ Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
   return own;
 }
 
-/// Iterates over the operands of one node and its result together; adjacent dims that are contiguous in all of them are merged.
+/// Iterates over the operands of one node and its result together; adjacent dims that are contiguous in all of them are
+/// merged.
 class Walk {
  public:
   Walk(const Node& node, const Group& group, const GroupStrides* given = nullptr) {
@@ -64,8 +65,8 @@ class Walk {
     return aligned;
   }
 
-  /// Calls run(count, offsets, steps) for runs along the last dim, in parallel; offsets and steps are those of each operand,
-  /// then of the result.
+  /// Calls run(count, offsets, steps) for runs along the last dim, in parallel; offsets and steps are those of each
+  /// operand, then of the result.
   template <class Run>
   void each(Executor& executor, Run&& run) const {
     const int64_t inner = dims_.back();

@@ -9,8 +9,8 @@ namespace cairn {
 
 namespace {
 
-// Kernels need static dims; lists, strings and tensors with dynamic dims are left to the reference engine. Random states are
-// host objects as well.
+// Kernels need static dims; lists, strings and tensors with dynamic dims are left to the reference engine. Random
+// states are host objects as well.
 std::optional<std::string> refusal(const CpuKernel& kernel, const Group& group) {
   const auto object = [](const Value* value) {
     return is_host_object(value->type) && value->type.kind != Type::Kind::rng;

@@ -98,8 +98,8 @@ class Proposer {
   std::vector<Group> run() {
     for (const auto& node : block_.nodes)
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
-    // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the result of
-    // the earlier one.
+    // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
+    // result of the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (takes_epilogue(**node)) extended(**node);
     for (const auto& node : block_.nodes)
@@ -137,8 +137,8 @@ class Proposer {
     if (!refuses_attention(group)) take(std::move(group));
   }
 
-  // Whether the other operand of an addition is computed by an element-wise chain for this addition only: then the addition is
-  // better fused with that chain (as in an optimiser's update).
+  // Whether the other operand of an addition is computed by an element-wise chain for this addition only: then the
+  // addition is better fused with that chain (as in an optimiser's update).
   bool reads_chain(const Node& node, const Value* current) const {
     if (!is_add(node)) return false;
     const Value* other = other_operand(node, current);
@@ -243,8 +243,8 @@ class Proposer {
     return false;
   }
 
-  // Prunes the search of leads_back(): users come later than their producers, so an earlier position can only be reached
-  // through a group that spans it.
+  // Prunes the search of leads_back(): users come later than their producers, so an earlier position can only be
+  // reached through a group that spans it.
   bool may_lead_before(size_t place, size_t end) const {
     while (place > end && lowest_[place] < place) place = lowest_[place];
     return place <= end;

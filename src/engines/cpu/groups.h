@@ -6,7 +6,8 @@
 
 namespace cairn {
 
-/// The operations fused into a contraction before its result is stored: + bias[channel], + residual, then the activation.
+/// The operations fused into a contraction before its result is stored: + bias[channel], + residual, then the
+/// activation.
 struct Epilogue {
   const Value* bias = nullptr;       // f32, [channels], also with leading dims of 1
   const Value* residual = nullptr;   // same type as the result

@@ -94,8 +94,8 @@ Refusal refuses_scatter_nd(const Group& group) {
   return refuses_vectors(node->inputs[0]);
 }
 
-// Each worker handles its own parts of the result, in the order of the vectors, so that sums do not depend on the number of
-// workers.
+// Each worker handles its own parts of the result, in the order of the vectors, so that sums do not depend on the
+// number of workers.
 std::unique_ptr<Step> make_scatter_nd(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = node.result()->type.shape.sizes();

@@ -14,10 +14,10 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlockPixels = 448;   // pixels of dy in a block: they stay in caches; sums are loaded and stored per block
-constexpr int64_t kParts = 8;           // most parts of the blocks that have sums of their own
-constexpr int64_t kSumBytes = 2 << 20;  // bound of the sums of all parts
-constexpr int64_t kCacheBytes = 512 << 10;  // bound of a chunk's packed data and sums: they stay in the second-level cache
+constexpr int64_t kBlockPixels = 448;  // pixels of dy in a block, which stay in caches; sums are loaded once a block
+constexpr int64_t kParts = 8;          // most parts of the blocks that have sums of their own
+constexpr int64_t kSumBytes = 2 << 20;      // bound of the sums of all parts
+constexpr int64_t kCacheBytes = 512 << 10;  // of a chunk's packed data and sums, which stay in the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t lines(int64_t floats) { return static_cast<size_t>(ceil_div(floats, 16) * 16); }
@@ -67,11 +67,11 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 }
 
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
-/// (channels i of a tap; with few channels those of a row of taps, which are adjacent in x) by a panel of channels o. It
-/// accumulates over blocks of rows, or of whole small images. When dW is small, the blocks are divided into parts with sums
-/// of their own, which are added at the end; the division depends on the shapes only, so that bits do not depend on the
-/// number of workers. A chunk of units packs the channels of its tiles and panels for each block, so that the units read
-/// contiguous memory.
+/// (channels i of a tap; with few channels those of a row of taps, which are adjacent in x) by a panel of channels o.
+/// It accumulates over blocks of rows, or of whole small images. When dW is small, the blocks are divided into parts
+/// with sums of their own, which are added at the end; the division depends on the shapes only, so that bits do not
+/// depend on the number of workers. A chunk of units packs the channels of its tiles and panels for each block, so that
+/// the units read contiguous memory.
 class KernelGradient {
  public:
   KernelGradient(const Node& node, int threads) : threads_(threads) {
@@ -140,7 +140,8 @@ class KernelGradient {
     return slide.pad_top == 0 && slide.pad_left == 0 && (slide.oh - 1) * slide.stride_h < slide.h &&
            (slide.ow - 1) * slide.stride_w < slide.w;
   }
-  /// A kernel of one tap reads only the pixels at its strides; if these are all pixels, all rows of all images form one list.
+  /// A kernel of one tap reads only the pixels at its strides; if these are all pixels, all rows of all images form one
+  /// list.
   void skip_pixels(SlideSpec& slide) {
     x_pixel_ *= slide.stride_w, x_row_ *= slide.stride_h;
     if (slide.stride_h == 1 && slide.stride_w == 1 && slide.h == slide.oh && slide.w == slide.ow) {
@@ -196,8 +197,8 @@ class KernelGradient {
     }
   }
 
-  /// Chooses the division into chunks with the least estimated time, from the measured costs of packing and loading relative
-  /// to the products of a unit (in cycles per pixel of dy).
+  /// Chooses the division into chunks with the least estimated time, from the measured costs of packing and loading
+  /// relative to the products of a unit (in cycles per pixel of dy).
   void choose_chunks() {
     constexpr double kTile = 6, kPanel = 8, kNear = 80, kFar = 350;
     const double product = static_cast<double>(tile_size(0) * vectors_) / 2;
@@ -235,8 +236,8 @@ class KernelGradient {
   Range tile_at(int64_t tile) const { return tile_channels_[static_cast<size_t>(tile)]; }
   int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
   int64_t columns_of(int64_t panel) const { return panel_channels_[static_cast<size_t>(panel)].size(); }
-  // The number of kinds of tiles, which differ in code. With rows of taps every tile is a kind, since each meets the image's
-  // border at other pixels.
+  // The number of kinds of tiles, which differ in code. With rows of taps every tile is a kind, since each meets the
+  // image's border at other pixels.
   int64_t kinds() const { return by_rows_ ? tiles_ : 2; }
   size_t function_of(int64_t tile, bool last) const {
     const int64_t kind = by_rows_ ? tile : tile_size(tile) != tile_size(0);

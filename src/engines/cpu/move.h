@@ -34,19 +34,20 @@ class StridedCopy {
   size_t element_bytes_;
 };
 
-/// The copy that transposes: dim i of the row-major result is dim permutation[i] of the input. `strides` of the input; empty:
-/// row-major.
+/// The copy that transposes: dim i of the row-major result is dim permutation[i] of the input. `strides` of the input;
+/// empty: row-major.
 StridedCopy transpose_copy(const std::vector<int64_t>& dims, const std::vector<int64_t>& permutation,
                            size_t element_bytes, std::vector<int64_t> strides = {});
 
 /// Row-major strides in elements.
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims);
 
-/// y[i, j, ...] = x[sources[0][i], sources[1][j], ...], or the fill value if a source is -1: slices, reversals, repetitions
-/// and padding. Elements of 1, 2, 4 or 8 bytes.
+/// y[i, j, ...] = x[sources[0][i], sources[1][j], ...], or the fill value if a source is -1: slices, reversals,
+/// repetitions and padding. Elements of 1, 2, 4 or 8 bytes.
 class AxisCopy {
  public:
-  /// `from`: the input's dims, with leading ones so that it has the rank of the result. `fill`: the bytes of one element.
+  /// `from`: the input's dims, with leading ones so that it has the rank of the result. `fill`: the bytes of one
+  /// element.
   AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int64_t>> sources, size_t element_bytes,
            uint64_t fill = 0);
   void run(Executor& executor, const void* x, void* y) const;

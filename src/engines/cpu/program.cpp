@@ -332,7 +332,8 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
   executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
 }
 
-// Computes elements [first, last) with the generated code, in pieces in which every operand is contiguous or one number.
+// Computes elements [first, last) with the generated code, in pieces in which every operand is contiguous or one
+// number.
 void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
   using Way = Operand::Way;
   alignas(64) float tiles[kMostRegisters * 2 * kTile];

@@ -1,6 +1,7 @@
-// Element-wise programs: the nodes of a group as one loop of generated code, or interpreted one after the other on tiles of
-// 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation. Bools are the
-// numbers 0 and 1 inside a program.
+// Element-wise programs: the nodes of a group as one loop of generated code, or interpreted one after the other on
+// tiles of
+// 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation. Bools
+// are the numbers 0 and 1 inside a program.
 #pragma once
 
 #include <optional>
@@ -27,8 +28,8 @@ class ElementwiseProgram {
   /// Inputs of which each element is read where it is written, so that an output may overwrite them.
   std::vector<size_t> aligned_inputs() const;
 
-  /// Whether so many elements of a view have such a large stride that copying the view first is faster: adding a transposed
-  /// view of 256x256 floats takes 47 us in place and 17 us with a copy, one of 64x64 2.2 and 1.0 us.
+  /// Whether so many elements of a view have such a large stride that copying the view first is faster: adding a
+  /// transposed view of 256x256 floats takes 47 us in place and 17 us with a copy, one of 64x64 2.2 and 1.0 us.
   bool reads_far() const;
 
   static constexpr int64_t kTile = kElementTile;

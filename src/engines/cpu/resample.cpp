@@ -41,7 +41,8 @@ CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const flo
   }
 }
 
-/// The part of a window inside the image along one dim: first position, number of elements there and in the padded image.
+/// The part of a window inside the image along one dim: first position, number of elements there and in the padded
+/// image.
 struct Inside {
   int64_t first, count, padded;  // first: position in the image
 };

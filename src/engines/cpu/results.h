@@ -1,4 +1,5 @@
-// The results of a kernel that computes all of them although some may be unused: unused ones are written to the workspace.
+// The results of a kernel that computes all of them although some may be unused: unused ones are written to the
+// workspace.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@ namespace cairn {
 
 class Results {
  public:
-  /// The kernel's own `workspace` bytes come first, then the unused results. `first`: the value that replaces result 0 (that
-  /// of the epilogue).
+  /// The kernel's own `workspace` bytes come first, then the unused results. `first`: the value that replaces result 0
+  /// (that of the epilogue).
   Results(const Group& group, const Node& node, size_t workspace, const Value* first = nullptr)
       : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
     for (const auto& result : node.results) {

@@ -35,9 +35,9 @@ Refusal refuses_indices(const Value* indices) {
   return std::nullopt;
 }
 
-/// Calls body(i, row) for every index i; a negative index counts from `end` and is skipped if it is still negative. For each
-/// row the calls are in the order of the indices. Each chunk has its own rows, interleaved with those of others because small
-/// indices are the frequent ones.
+/// Calls body(i, row) for every index i; a negative index counts from `end` and is skipped if it is still negative. For
+/// each row the calls are in the order of the indices. Each chunk has its own rows, interleaved with those of others
+/// because small indices are the frequent ones.
 template <class Body>
 void for_each_row(const StepArgs& args, const Indices& indices, int64_t end, int64_t work, Body&& body) {
   constexpr int64_t kLeastWork = 16 << 10;

@@ -1,6 +1,6 @@
 // The generated micro-kernel: one tile of a convolution or matrix product, up to `rows` output pixels by one panel of
-// channels. The displacements of pixels and taps are constants in the code, and a tap that is in the padding for a pixel is
-// not emitted for it: strides, padding and tiles across image rows need no copies and no special cases.
+// channels. The displacements of pixels and taps are constants in the code, and a tap that is in the padding for a
+// pixel is not emitted for it: strides, padding and tiles across image rows need no copies and no special cases.
 #pragma once
 
 #include <cstdint>

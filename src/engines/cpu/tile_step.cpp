@@ -91,7 +91,8 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   return Conv::refuses(problem.spec, machine_isa());
 }
 
-/// Whether it is a plain product with many rows of a transposed x, for which each tile would read a little of every row.
+/// Whether it is a plain product with many rows of a transposed x, for which each tile would read a little of every
+/// row.
 bool reads_far_rows(const TileProblem& problem) {
   constexpr int64_t kManyRows = 256, kLeast = 64;
   const ConvSpec& spec = problem.spec;

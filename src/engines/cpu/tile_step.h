@@ -1,4 +1,5 @@
-// Steps for convolutions, matrix products (both with epilogue) and pooling: on the generated tile or the sliding window.
+// Steps for convolutions, matrix products (both with epilogue) and pooling: on the generated tile or the sliding
+// window.
 #pragma once
 
 #include "engine/engine.h"

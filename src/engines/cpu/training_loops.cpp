@@ -27,8 +27,8 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
 
 constexpr int64_t kBlock = 64;  // channels whose maxima are kept at a time
 
-// Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers comparisons of
-// vector types to scalars before it clones a function for each instruction set.
+// Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers
+// comparisons of vector types to scalars before it clones a function for each instruction set.
 CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const float* x, const float* __restrict gradient,
                                  const Taps& rows, const Taps& columns, float* dx) {
   float most[kBlock];
@@ -117,8 +117,8 @@ CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b
   for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
 }
 
-// Calls visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution; each stands for all
-// channels.
+// Calls visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution; each stands for
+// all channels.
 template <class Visit>
 void each_product(const SlideSpec& s, Visit&& visit) {
   for (int64_t y = 0; y < s.oh; ++y)

@@ -1,5 +1,5 @@
-// Loops with comparisons and selections, sixteen floats at a time, compiled for each instruction set: element-wise operations
-// on tiles, reductions, softmax and similar functions of rows.
+// Loops with comparisons and selections, sixteen floats at a time, compiled for each instruction set: element-wise
+// operations on tiles, reductions, softmax and similar functions of rows.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Functions of vectors, written once for every type Floats that the including file defines: that of the loops compiled for
-// each instruction set (vector_types.h), and that of element_recorder.cpp, which generates code from them at run time.
-// Multiply-adds are contracted if the instruction set has them.
+// Functions of vectors, written once for every type Floats that the including file defines: that of the loops compiled
+// for each instruction set (vector_types.h), and that of element_recorder.cpp, which generates code from them at run
+// time. Multiply-adds are contracted if the instruction set has them.
 
 /// The maximum; NaN if either is NaN.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }

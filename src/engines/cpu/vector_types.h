@@ -1,5 +1,5 @@
-// Sixteen floats in GCC's vector type, included once for each instruction set, each time in another namespace. CAIRN_VECTORISED
-// would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
+// Sixteen floats in GCC's vector type, included once for each instruction set, each time in another namespace.
+// CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
 
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));

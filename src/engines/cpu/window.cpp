@@ -44,8 +44,8 @@ std::string key_of(const SlideTile& tile) {
 
 }  // namespace
 
-// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = number of whole vectors of channels, r9 = whether to handle
-// the remaining channels; r10 = bias, loaded from the stack.
+// Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = number of whole vectors of channels, r9 = whether to
+// handle the remaining channels; r10 = bias, loaded from the stack.
 class Slide::Code final : public Xbyak::CodeGenerator {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
@@ -180,7 +180,8 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     }
   }
 
-  // maxps returns its second source if either is NaN. The bitwise or of both orders is NaN if either is, else the maximum.
+  // maxps returns its second source if either is NaN. The bitwise or of both orders is NaN if either is, else the
+  // maximum.
   void emit_maximum(const Xbyak::Xmm& most) {
     vmaxps(other(), most, loaded());
     vmaxps(most, loaded(), most);

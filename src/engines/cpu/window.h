@@ -1,4 +1,5 @@
-// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, maximum and mean pooling.
+// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, maximum and mean
+// pooling.
 #pragma once
 
 #include <memory>
@@ -20,8 +21,8 @@ struct SlideSpec {
   int64_t kh = 1, kw = 1;
   int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
-  /// For the mean: divides by the size of the window's part inside the padded image, which extends the image by pad_bottom and
-  /// pad_right at the end.
+  /// For the mean: divides by the size of the window's part inside the padded image, which extends the image by
+  /// pad_bottom and pad_right at the end.
   bool count_padding = false;
   int64_t pad_bottom = 0, pad_right = 0;
   bool residual = false;  // like the activation, for multiply_add only
@@ -45,7 +46,8 @@ class Slide {
   void pack(const float* kernel, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
-  /// `residual` may be y itself. A NaN at any tap gives NaN. The bits of the result do not depend on the number of workers.
+  /// `residual` may be y itself. A NaN at any tap gives NaN. The bits of the result do not depend on the number of
+  /// workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
   /// "12 pixels x 16 channels avx512"

@@ -7,8 +7,8 @@ namespace cairn {
 
 const Engine& reference_engine();
 
-/// The reference kernels with a memory space whose addresses are not valid on the host: a test that plans never access a
-/// device buffer directly.
+/// The reference kernels with a memory space whose addresses are not valid on the host: a test that plans never access
+/// a device buffer directly.
 const Engine& remote_engine();
 
 }  // namespace cairn

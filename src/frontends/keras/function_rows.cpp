@@ -1,5 +1,5 @@
-// TensorFlow functions as layers of a saved Keras model: TFOpLambda and SlicingOpLambda. The first argument is the layer's input,
-// the others are passed by name.
+// TensorFlow functions as layers of a saved Keras model: TFOpLambda and SlicingOpLambda. The first argument is the
+// layer's input, the others are passed by name.
 #include <algorithm>
 
 #include "frontends/fold.h"

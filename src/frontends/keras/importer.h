@@ -27,8 +27,8 @@ struct Given {
   std::map<std::string, Value, std::less<>> named;
 };
 
-/// The context in which a row imports one call of a layer. Its functions throw Error with the reason only; the importer adds the
-/// layer.
+/// The context in which a row imports one call of a layer. Its functions throw Error with the reason only; the importer
+/// adds the layer.
 class LayerContext {
  public:
   LayerContext(Builder& builder, const Json& config, std::vector<Value*> inputs, Weights weights)
@@ -78,8 +78,8 @@ struct Row {
   const char* target = nullptr;
   Masks masks = Masks::end;
   bool named = false;  // takes literals, and arguments by name
-  /// The position of the channels under data_format "channels_first", for layers that have it: the importer moves them to the end
-  /// before the row builds, and back afterwards.
+  /// The position of the channels under data_format "channels_first", for layers that have it: the importer moves them
+  /// to the end before the row builds, and back afterwards.
   size_t channels = 0;
 };
 const Row* find_row(std::string_view layer);
@@ -105,10 +105,11 @@ DType dtype_named(const std::string& name);
 /// Applies the activation of that name to x. Throws Error unsupported.
 Value* activation(Value* x, const std::string& name, bool keras3, Builder& builder);
 
-/// Transposes between channels first and last. `channels` and `rank` are those of the first input. States and last results lack its
-/// dim of steps; values with only batch and channels are unchanged.
+/// Transposes between channels first and last. `channels` and `rank` are those of the first input. States and last
+/// results lack its dim of steps; values with only batch and channels are unchanged.
 std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, size_t rank, bool to_last, Builder& b);
-/// The output padding of a transposed convolution along image dim i of `dims`: added to `stride` times the size. Throws Error.
+/// The output padding of a transposed convolution along image dim i of `dims`: added to `stride` times the size. Throws
+/// Error.
 int64_t transposed_extra(const LayerContext& c, size_t i, size_t dims, int64_t kernel, int64_t stride,
                          int64_t dilation);
 

@@ -192,8 +192,8 @@ void average(LayerContext& c) {
   c.out = {c.b.add("mul", {c.out[0], real(c, 1.0 / static_cast<double>(c.in.size()))})};
 }
 
-/// The mask of a concatenation: along the last dim a step is valid if it is in every part; along the steps the masks are
-/// concatenated.
+/// The mask of a concatenation: along the last dim a step is valid if it is in every part; along the steps the masks
+/// are concatenated.
 void join_masks(LayerContext& c) {
   const auto rank = static_cast<int64_t>(c.rank()), axis = normal_axis(c.integer("axis", -1), c.rank());
   if (rank != 3 || axis == 0) c.refuse("masks of {} dims along dim {} are not supported", rank, axis);

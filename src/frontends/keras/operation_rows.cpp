@@ -1,5 +1,5 @@
-// Keras 3 functions (keras.ops) as layers of a saved model: constructor arguments are the configuration, the operands are in the
-// call.
+// Keras 3 functions (keras.ops) as layers of a saved model: constructor arguments are the configuration, the operands
+// are in the call.
 #include <algorithm>
 #include <map>
 
@@ -240,7 +240,7 @@ void name_arguments(LayerContext& c, const Operation& row) {
     c.refuse("it is called on {} values, {} are supported", c.in.size(), at);
 }
 
-/// Casts integer operands to float if another operand is a float.
+/// Casts integer operands to float if a literal operand is a float.
 void widen(LayerContext& c) {
   const auto fraction = [](const Json* literal) { return literal != nullptr && literal->is_number_float(); };
   if (std::none_of(c.literals.begin(), c.literals.end(), fraction)) return;

@@ -13,8 +13,8 @@ namespace cairn::keras {
 
 using Json = nlohmann::json;
 
-/// The variables of one layer, read in the order in which the layer creates them. HDF5 files identify them by name, archives by
-/// number.
+/// The variables of one layer, read in the order in which the layer creates them. HDF5 files identify them by name,
+/// archives by number.
 class Weights {
  public:
   Weights(std::shared_ptr<const hdf5::File> file, std::string group, bool numbered)

@@ -208,7 +208,8 @@ void slice(OpContext& c) {
   c.out = {folded(c.b.add("slice", {c.in[0], from, to}, {{"steps", steps}}), c.b)};
 }
 
-/// The sizes of the parts are an attribute or an input; without them the parts are equal, except for a smaller last one.
+/// The sizes of the parts are an attribute or an input; without them the parts are equal, except for a smaller last
+/// one.
 void split(OpContext& c) {
   c.expect_inputs(1, 2);
   size_t rank = c.rank(0);

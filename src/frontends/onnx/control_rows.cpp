@@ -71,8 +71,8 @@ void branch(OpContext& c) {
   c.out = results_of(*made);
 }
 
-/// Loop(limit, condition, values...): the body takes the iteration number, the condition and the carried values, and returns the
-/// next condition, the next values, and elements of scan outputs, which are collected in lists.
+/// Loop(limit, condition, values...): the body takes the iteration number, the condition and the carried values, and
+/// returns the next condition, the next values, and elements of scan outputs, which are collected in lists.
 class Loop {
  public:
   explicit Loop(OpContext& c) : c_(c), body_(c.graph("body")), outer_(c, {&body_}) {

@@ -1,5 +1,5 @@
-// Tensor data of an ONNX model in other files. Only regular files below the model's own directory are read, and no links are
-// followed, so that a model cannot make us read other files.
+// Tensor data of an ONNX model in other files. Only regular files below the model's own directory are read, and no
+// links are followed, so that a model cannot make us read other files.
 #pragma once
 
 #include <memory>

@@ -151,7 +151,8 @@ std::vector<std::string> Importer::inputs_below(const std::vector<std::string_vi
 
 void Importer::import_nodes(const std::vector<Node>& nodes, Names& names,
                             const std::vector<std::string_view>& outputs) {
-  // First a backward pass: nodes on which no output depends are not imported, so that unsupported ones among them do not matter.
+  // First a backward pass: nodes on which no output depends are not imported, so that unsupported ones among them do
+  // not matter.
   std::set<std::string_view> needed(outputs.begin(), outputs.end());
   const bool top = &nodes == &model_.graph.nodes;
   const std::vector<bool> keep = needed_nodes(nodes, needed, top ? cut_ : std::set<std::string_view>());

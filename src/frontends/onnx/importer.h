@@ -37,7 +37,8 @@ struct Names {
   const std::set<std::string_view>* used = nullptr;  // names used by the nodes and outputs that are being imported
 };
 
-/// The context in which a row imports one node. Its functions throw Error with the reason only; the importer adds node and op.
+/// The context in which a row imports one node. Its functions throw Error with the reason only; the importer adds node
+/// and op.
 class OpContext {
  public:
   OpContext(Importer& importer, const Node& node, std::string name, Names& names, std::vector<Value*> inputs,
@@ -120,7 +121,8 @@ class Importer {
  public:
   Importer(const Model& model, Module& module);
 
-  /// Imports the nodes on which `outputs` depend. Initialisers and inputs that are not in `names` yet are added from the graph.
+  /// Imports the nodes on which `outputs` depend. Initialisers and inputs that are not in `names` yet are added from
+  /// the graph.
   std::vector<Value*> import_graph(const Graph& graph, Names& names, const std::vector<std::string_view>& outputs);
   /// The names that a subgraph captures from outside.
   std::set<std::string_view> captures(const Graph& graph) const;

@@ -43,8 +43,8 @@ std::vector<std::string_view> missing(const Graph& graph, const std::string& kin
   return found;
 }
 
-/// Whether the exporter may have merged initialisers that were used in one place each. The old one of torch's exporters forwards
-/// them by Identity nodes instead.
+/// Whether the exporter may have merged initialisers that were used in one place each. The old one of torch's exporters
+/// forwards them by Identity nodes instead.
 bool may_be_merged(const Model& model) {
   return model.producer != "pytorch" || !missing(model.graph, "PARAMETER").empty();
 }

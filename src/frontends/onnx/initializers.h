@@ -1,6 +1,6 @@
-// Undoes the merging of weights by exporters. Exporters and optimisers of ONNX files merge initialisers with equal elements, as a
-// freshly initialised network has them: scales of 1, shifts of 0, statistics, copied layers. That is right for inference, but for
-// training each weight must be separate.
+// Undoes the merging of weights by exporters. Exporters and optimisers of ONNX files merge initialisers with equal
+// elements, as a freshly initialised network has them: scales of 1, shifts of 0, statistics, copied layers. That is
+// right for inference, but for training each weight must be separate.
 #pragma once
 
 #include <deque>
@@ -14,12 +14,14 @@
 namespace cairn::onnx {
 
 /// The initialisers that are split into separate copies for the nodes of a model's graph:
-///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is removed. Values
+///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is
+///  removed. Values
 ///    with names that the exporter generated ("onnx::MatMul_12") stay shared.
-///  - A float initialiser of more than one element, all equal, that is used in several places gets a copy for each place, unless
+///  - A float initialiser of more than one element, all equal, that is used in several places gets a copy for each
+///  place, unless
 ///    the file's exporter is known not to merge initialisers.
-/// Others stay shared, since a network may use a weight twice; so do initialisers that are inputs or are used inside `If`, `Loop`
-/// or `Scan`.
+/// Others stay shared, since a network may use a weight twice; so do initialisers that are inputs or are used inside
+/// `If`, `Loop` or `Scan`.
 struct OwnInitializers {
   explicit OwnInitializers(const Model& model);
 
@@ -39,8 +41,9 @@ struct OwnInitializers {
 /// The number of batch norms that torch's exporter folded into convolutions, if the file tells.
 size_t folded_norms(const Model& model);
 
-/// Which initialisers of a graph are weights, as far as the file tells: torch's exporter marks parameters and buffers; of the values
-/// that it computed, single numbers and the operands of an instance norm (by which it writes group norms) are constants.
+/// Which initialisers of a graph are weights, as far as the file tells: torch's exporter marks parameters and buffers;
+/// of the values that it computed, single numbers and the operands of an instance norm (by which it writes group norms)
+/// are constants.
 class Weights {
  public:
   explicit Weights(const Graph& graph);

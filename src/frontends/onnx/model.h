@@ -1,5 +1,5 @@
-// An ONNX ModelProto as plain structs whose texts and small attributes are views into the file. Tensors are decoded on request;
-// external data is opened only below the model's own directory.
+// An ONNX ModelProto as plain structs whose texts and small attributes are views into the file. Tensors are decoded on
+// request; external data is opened only below the model's own directory.
 #pragma once
 
 #include <map>
@@ -155,8 +155,8 @@ Model read_model(const std::string& path);
 /// From bytes in memory; external data is refused unless `directory` is given.
 Model read_model(std::shared_ptr<ModelBytes> bytes, std::string directory);
 
-/// The dense elements: a view of the file if they are dense and aligned there, else a copy, counted against the file's limit.
-/// Throws Error invalid_model, unsupported; `where` starts the message.
+/// The dense elements: a view of the file if they are dense and aligned there, else a copy, counted against the file's
+/// limit. Throws Error invalid_model, unsupported; `where` starts the message.
 Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where);
 
 }  // namespace cairn::onnx

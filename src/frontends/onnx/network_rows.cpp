@@ -1,5 +1,5 @@
-// ONNX's convolutions, pooling, normalisation and matrix products. ONNX images are NCHW and the module's NHWC: each node transposes
-// its input and result; the layout pass removes these transposes.
+// ONNX's convolutions, pooling, normalisation and matrix products. ONNX images are NCHW and the module's NHWC: each
+// node transposes its input and result; the layout pass removes these transposes.
 #include <algorithm>
 
 #include "frontends/fold.h"

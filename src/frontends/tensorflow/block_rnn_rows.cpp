@@ -1,5 +1,5 @@
-// TensorFlow's recurrent blocks: a whole cell, or a whole LSTM layer, and their gradients. Loops carry only the states; if the gates
-// are used, those of all steps are computed from the states at once.
+// TensorFlow's recurrent blocks: a whole cell, or a whole LSTM layer, and their gradients. Loops carry only the states;
+// if the gates are used, those of all steps are computed from the states at once.
 #include <array>
 #include <functional>
 

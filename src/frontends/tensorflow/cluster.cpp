@@ -126,8 +126,8 @@ class NodesOf {
   std::map<std::string_view, bool> functions_;
 };
 
-/// All nodes in topological order. If the edges leave a choice, nodes that write variables come last, so that no node reads content
-/// that in TensorFlow would be written later.
+/// All nodes in topological order. If the edges leave a choice, nodes that write variables come last, so that no node
+/// reads content that in TensorFlow would be written later.
 std::vector<Edge> readers_first(const GraphDef& graph) {
   NodesOf all_writers(graph, [](std::string_view op) { return traits_of(op).has(Trait::writes); });
   const Users users(graph.nodes);

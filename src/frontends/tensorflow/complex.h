@@ -1,5 +1,5 @@
-// Complex numbers. Ops that only move elements take them directly; arithmetic works on their parts, which `bitcast` gives as pairs
-// along a new last dim.
+// Complex numbers. Ops that only move elements take them directly; arithmetic works on their parts, which `bitcast`
+// gives as pairs along a new last dim.
 #pragma once
 
 #include "frontends/tensorflow/training.h"

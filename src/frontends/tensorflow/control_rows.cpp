@@ -135,8 +135,8 @@ class Loop {
     return block;
   }
 
-  /// Sets the element shape of lists that are created empty before the loop, from the first element that the body adds. The list
-  /// then refuses elements that do not fit.
+  /// Sets the element shape of lists that are created empty before the loop, from the first element that the body adds.
+  /// The list then refuses elements that do not fit.
   bool name_elements(const Block& body) {
     bool named = false;
     for (size_t i = 0; i < types_.size(); ++i) {

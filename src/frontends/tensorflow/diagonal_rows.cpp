@@ -1,5 +1,5 @@
-// TensorFlow's ops on diagonals and bands of matrices. Positions are computed by arithmetic on i64 tensors, which is folded during
-// import if the sizes are known.
+// TensorFlow's ops on diagonals and bands of matrices. Positions are computed by arithmetic on i64 tensors, which is
+// folded during import if the sizes are known.
 #include <numeric>
 
 #include "frontends/reshape.h"
@@ -88,8 +88,8 @@ void diag_part(OpContext& c) {
   c.out = {c.b.add("reduce_sum", {kept}, {{"axes", behind}})};
 }
 
-/// The diagonals `lower` .. `upper` of matrices (0 is the main one). They are stored one per row, the uppermost first, in rows of the
-/// length of the longest one; shorter ones are aligned to the left or right.
+/// The diagonals `lower` .. `upper` of matrices (0 is the main one). They are stored one per row, the uppermost first,
+/// in rows of the length of the longest one; shorter ones are aligned to the left or right.
 class Band {
  public:
   Band(OpContext& c, std::optional<size_t> operand) : c_(c) {

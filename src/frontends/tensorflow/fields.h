@@ -1,5 +1,5 @@
-// Field numbers of the TensorFlow messages that are read or written, one enum per message (tensorflow/core/framework and
-// tensorflow/core/protobuf, Apache-2.0). The text schema in text_schema.cpp refers to the same constants.
+// Field numbers of the TensorFlow messages that are read or written, one enum per message (tensorflow/core/framework
+// and tensorflow/core/protobuf, Apache-2.0). The text schema in text_schema.cpp refers to the same constants.
 #pragma once
 
 #include <cstdint>

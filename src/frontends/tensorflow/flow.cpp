@@ -131,7 +131,7 @@ void Body::follow_control(Edge edge, std::vector<Edge>& inputs) {
   if (place == Place::argument) return;
   if (place == Place::inside) {
     inputs.push_back({copy(edge.node), Edge::kControl});
-  } else if (flow_.at(edge, "Switch")) {  // the Switch is removed: use its condition instead
+  } else if (flow_.at(edge, "Switch")) {  // the Switch is removed: wait for its inputs
     for (Edge before : flow_.nodes[edge.node].inputs)
       if (!before.is_control()) waits_.insert(before.node);
   } else if (raising_.effects) {

@@ -1,4 +1,5 @@
-// Graphs during the raising of TensorFlow 1's control flow: queries on its nodes, and extraction of functions from a list of nodes.
+// Graphs during the raising of TensorFlow 1's control flow: queries on its nodes, and extraction of functions from a
+// list of nodes.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,8 @@ bool is_op(const Node& node, std::string_view op);
 /// The graph that is being raised: its names and texts, and which nodes must run even if no output depends on them.
 class Raising {
  public:
-  /// With `effects`, control edges order nodes, and nodes that write variables are kept even if no result depends on them.
+  /// With `effects`, control edges order nodes, and nodes that write variables are kept even if no result depends on
+  /// them.
   Raising(GraphDef& all, bool keep_effects);
 
   GraphDef& graph;
@@ -51,8 +53,8 @@ struct Flow {
   bool at(Edge edge, std::string_view op) const { return is_op(nodes[edge.node], op); }
   /// The tensor that the edge reads, skipping identities.
   Edge behind(Edge edge) const;
-  /// A control edge from the Identity behind a Switch tells the branch of a node without inputs. (In a loop it tells the frame,
-  /// which does not matter.)
+  /// A control edge from the Identity behind a Switch tells the branch of a node without inputs. (In a loop it tells
+  /// the frame, which does not matter.)
   bool is_pivot(Edge edge) const;
   /// Whether the edge determines the node's branch or frame: data edges do, and control edges that order nodes.
   bool binds(uint32_t node, Edge edge) const;
@@ -112,8 +114,8 @@ void hoist_array_gradients(Raising& raising);
 /// Replaces each loop frame of the graph by a While, inner ones first.
 void raise_loops(Raising& raising);
 
-/// Replaces each group of Merges with the same condition by an If, in the graph's nodes or those of a body, and inside the
-/// branches. The new nodes then carry the side effects of `body`.
+/// Replaces each group of Merges with the same condition by an If, in the graph's nodes or those of a body, and inside
+/// the branches. The new nodes then carry the side effects of `body`.
 void raise_branches(std::vector<Node>& nodes, FunctionDef* body, Raising& raising, int level);
 
 /// A placeholder for a result that only the other branch has and that is not used.

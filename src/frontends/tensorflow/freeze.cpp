@@ -33,8 +33,8 @@ uint32_t root(const NodeNames& names, std::string_view node, const GraphDef& gra
                     fmt::format("has no node '{}'", printable(node)));
 }
 
-/// Reads the graph that restores variables and tables, to find the checkpoint's tensor for each. It is the same for the object graph
-/// of TF2 and the saver of TF1.
+/// Reads the graph that restores variables and tables, to find the checkpoint's tensor for each. It is the same for the
+/// object graph of TF2 and the saver of TF1.
 class RestoreGraph {
  public:
   explicit RestoreGraph(const MetaGraph& meta) : graph_(meta.graph) {
@@ -160,8 +160,8 @@ const Signature& choose_signature(const SavedModel& model, const MetaGraph& meta
        wanted.empty() ? "serving_default" : printable(wanted), names);
 }
 
-/// Removes control edges, which only order side effects, except at nodes of version 1 control flow, which wait for branches through
-/// them.
+/// Removes control edges, which only order side effects. In graphs with version 1 control flow, those from its nodes
+/// are kept, since nodes wait for branches through them.
 void drop_control_edges(GraphDef& graph) {
   const bool branches = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.op == "Switch" || node.op == "Enter" || node.op == "Merge";
@@ -186,7 +186,8 @@ TensorInfo output_info(const std::string& name) {
   return info;
 }
 
-/// Inlines the signature's calls, so that outputs inside functions can be referred to by the names of the inlined nodes.
+/// Inlines the signature's calls, so that outputs inside functions can be referred to by the names of the inlined
+/// nodes.
 void inline_for(GraphDef& graph, const FreezeOptions& options, const MetaGraph& meta) {
   const NodeNames names(graph.nodes, graph.model->name());
   const Signature* signature = meta.find_signature(options.signature.empty() ? "serving_default" : options.signature);

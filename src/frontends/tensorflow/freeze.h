@@ -1,5 +1,5 @@
-// Converts a SavedModel with one signature to a frozen GraphDef: functions are inlined, variables become constants, and only nodes
-// on which the outputs depend are kept. It loads in TensorFlow and keeps the signature's tensor names.
+// Converts a SavedModel with one signature to a frozen GraphDef: functions are inlined, variables become constants, and
+// only nodes on which the outputs depend are kept. It loads in TensorFlow and keeps the signature's tensor names.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct FreezeOptions {
   std::vector<std::string> out_nodes;  // "node" or "node:index"; given: these instead of the signature's outputs
 };
 
-/// A frozen graph with its signature. Without a signature, the inputs are the placeholders and the outputs the out_nodes.
+/// A frozen graph with its signature. Without a signature, the inputs are the placeholders and the outputs the
+/// out_nodes.
 struct FrozenGraph {
   GraphDef graph;
   Signature signature;

@@ -51,8 +51,8 @@ const Value* measured(const Value* vector) {
   return node != nullptr && node->is("shape_of") ? node->inputs[0] : nullptr;
 }
 
-/// A tensor that surely has the shape of x: the operand of element-wise ops, or the tensor for which random numbers were drawn. Two
-/// tensors with the same shape source have equal sizes, even if these are known only at run time.
+/// A tensor that surely has the shape of x: the operand of element-wise ops, or the tensor for which random numbers
+/// were drawn. Two tensors with the same shape source have equal sizes, even if these are known only at run time.
 const Value* shape_source(const Value* x, int levels = 8) {
   const auto* node = x->producer;
   if (node == nullptr || levels == 0) return x;
@@ -70,8 +70,8 @@ const Value* shape_source(const Value* x, int levels = 8) {
   return source != nullptr ? source : x;
 }
 
-/// The axes of two shapes that broadcasting repeats. An axis of size 1 in both may be reduced or not, so unknown sizes matter only
-/// relative to each other.
+/// The axes of two shapes that broadcasting repeats. An axis of size 1 in both may be reduced or not, so unknown sizes
+/// matter only relative to each other.
 void broadcast_axes(OpContext& c) {
   c.expect_inputs(2);
   std::optional<std::vector<Dim>> shapes[2] = {dims_told(c.in[0]), dims_told(c.in[1])};
@@ -379,7 +379,8 @@ void stitch_open(OpContext& c, const std::vector<int64_t>& row_shape) {
   c.out = {c.b.add("scatter_update", {zeros, indices, all}, {{"from_start", true}})};
 }
 
-/// Puts rows of several tensors at the positions given by indices; of several rows for one position the last one counts.
+/// Puts rows of several tensors at the positions given by indices; of several rows for one position the last one
+/// counts.
 void dynamic_stitch(OpContext& c) {
   if (c.in.size() < 2 || c.in.size() % 2 != 0) fail(ErrorKind::invalid_model, "", "has {} inputs", c.in.size());
   const size_t parts = c.in.size() / 2, lead = c.rank(0);

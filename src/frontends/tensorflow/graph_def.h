@@ -1,5 +1,6 @@
-// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Inputs are edges, which the
-// reader resolves once (graph.h). Attributes and tensors are decoded on request; nothing here depends on the meaning of ops.
+// TensorFlow's GraphDef as plain structs whose texts and attribute bytes are views into the file. Inputs are edges,
+// which the reader resolves once (graph.h). Attributes and tensors are decoded on request; nothing here depends on the
+// meaning of ops.
 #pragma once
 
 #include <map>
@@ -54,8 +55,8 @@ struct ShapeProto {
   std::vector<int64_t> dims;
 };
 
-/// A named AttrValue. With a payload, `value` is only the head of a TensorProto (dtype and shape) and `payload` its content, so that
-/// weights are never copied.
+/// A named AttrValue. With a payload, `value` is only the head of a TensorProto (dtype and shape) and `payload` its
+/// content, so that weights are never copied.
 struct Attr {
   std::string_view name;
   std::string_view value;
@@ -149,8 +150,8 @@ struct GraphDef {
   int32_t min_consumer = 0;
 };
 
-/// Reads a GraphDef, binary or text (determined by the content). Throws Error; faults in a function's edges are stored in its
-/// `fault`, since files contain many unused functions.
+/// Reads a GraphDef, binary or text (determined by the content). Throws Error; faults in a function's edges are stored
+/// in its `fault`, since files contain many unused functions.
 GraphDef read_graph_def(const std::string& path);
 GraphDef read_graph_def(std::shared_ptr<ModelBytes> model, std::string_view bytes, int depth = 0);
 /// Gives nodes the script lines that a GraphDebugInfo tells. Throws Error invalid_model.
@@ -165,8 +166,8 @@ AttrValue decode(const Attr& attr, ModelBytes& model);
 AttrValue attr_of(const Node& node, std::string_view name, AttrValue::Kind kind, ModelBytes& model);
 
 ShapeProto read_shape(Wire wire);
-/// The dense elements of a TensorProto: a view if they are dense and aligned in the file, else a copy, counted against the file's
-/// limit. Throws Error invalid_model, unsupported; `where` starts the message.
+/// The dense elements of a TensorProto: a view if they are dense and aligned in the file, else a copy, counted against
+/// the file's limit. Throws Error invalid_model, unsupported; `where` starts the message.
 Tensor read_tensor(const AttrValue& value, const std::shared_ptr<ModelBytes>& model, const std::string& where);
 
 /// Encoded AttrValue messages.

@@ -1,5 +1,5 @@
-// Imports the nodes of a graph and of its functions by the table of rows, in topological order and without recursion over the
-// graph's depth.
+// Imports the nodes of a graph and of its functions by the table of rows, in topological order and without recursion
+// over the graph's depth.
 #pragma once
 
 #include <map>
@@ -25,8 +25,8 @@ class Importer;
 /// Thrown by a row when the reason is already recorded among the problems, for example inside a branch.
 struct AlreadyReported {};
 
-/// The context in which a row imports one node; the row appends the results to `out`. Its functions throw Error with the reason
-/// only; the importer adds node and op.
+/// The context in which a row imports one node; the row appends the results to `out`. Its functions throw Error with
+/// the reason only; the importer adds node and op.
 class OpContext {
  public:
   OpContext(Importer& importer, const Node& node, std::string name, Builder& builder, std::vector<Value*> inputs,
@@ -93,7 +93,8 @@ struct ListState {
   bool grows = false;
   bool gradient = false;  // writes to the same index are added up
   bool told = false;      // an element was read
-  /// The type of each element that is written, by node: a loop's body is imported several times, and the last time counts.
+  /// The type of each element that is written, by node: a loop's body is imported several times, and the last time
+  /// counts.
   std::map<std::string, Type> types = {};
   std::map<std::string, std::optional<Tensor>> values = {};  // known values of written elements
 };
@@ -102,11 +103,12 @@ class Importer {
  public:
   Importer(const GraphDef& graph, Module& module);
 
-  /// Imports the nodes on which `tensors` depend into the builder's block; `inputs` are values that replace nodes. The results are
-  /// null or stand-ins if a node above could not be imported.
+  /// Imports the nodes on which `tensors` depend into the builder's block; `inputs` are values that replace nodes. The
+  /// results are null or stand-ins if a node above could not be imported.
   std::vector<Value*> import_graph(const std::vector<Edge>& tensors, const std::unordered_map<uint32_t, Value*>& inputs,
                                    Builder& builder);
-  /// Imports the call of a library function with these arguments, naming its nodes "<prefix>/<node>"; returns the results.
+  /// Imports the call of a library function with these arguments, naming its nodes "<prefix>/<node>"; returns the
+  /// results.
   std::vector<Value*> import_function(std::string_view name, const std::vector<Value*>& args, Builder& builder,
                                       const std::string& prefix, int level);
   const FunctionDef& find_function(std::string_view name) const;
@@ -128,8 +130,8 @@ class Importer {
   }
   ListState& list_state(const Value* handle);
 
-  /// Records unused nodes of the file's graph as removed sources: dead, or identity if they only forwarded a value to a loop or
-  /// branch.
+  /// Records unused nodes of the file's graph as removed sources: dead, or identity if they only forwarded a value to a
+  /// loop or branch.
   void explain_others(const GraphDef& original, const std::vector<TensorInfo>& inputs);
 
   const std::shared_ptr<ModelBytes>& model() const { return graph_.model; }
@@ -172,7 +174,7 @@ class Importer {
   bool effects_ = false;
   std::unordered_set<const Value*> references_;
   std::unordered_map<const Value*, std::shared_ptr<ListState>> lists_;
-  std::unordered_map<std::string, std::string> owners_;  // short name -> the name with all calls of the node that has it
+  std::unordered_map<std::string, std::string> owners_;  // short name -> its node's name with all calls
   std::map<std::string, LookupTable> tables_;
   std::unordered_map<std::string, SourceId> sources_;  // bodies of loops are imported several times
 };

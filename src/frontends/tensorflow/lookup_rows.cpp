@@ -1,5 +1,5 @@
-// TensorFlow's lookup tables. A handle is a constant with the name of the table's node, which is captured by branches and loops like
-// any constant; the content is given by the graph's initialisers.
+// TensorFlow's lookup tables. A handle is a constant with the name of the table's node, which is captured by branches
+// and loops like any constant; the content is given by the graph's initialisers.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// Lookup tables of a SavedModel: the nodes that initialise them at loading are kept in the frozen graph, with the content of files
-// and of the checkpoint as constants.
+// Lookup tables of a SavedModel: the nodes that initialise them at loading are kept in the frozen graph, with the
+// content of files and of the checkpoint as constants.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,9 @@ struct TableContent {
   Tensor keys, values;
 };
 
-/// Keeps the nodes on which `roots` depend and the nodes that initialise the tables among them. `assets`: files in the folder
-/// "assets" by the node that gives their path; `stored`: the checkpoint's content of a table. The initialising nodes are added to
-/// `roots`, which are node indices and are updated. Throws Error.
+/// Keeps the nodes on which `roots` depend and the nodes that initialise the tables among them. `assets`: files in the
+/// folder "assets" by the node that gives their path; `stored`: the checkpoint's content of a table. The initialising
+/// nodes are added to `roots`, which are node indices and are updated. Throws Error.
 void keep_tables(GraphDef& graph, std::vector<uint32_t>& roots, const std::string& directory,
                  const std::map<std::string, std::string>& assets,
                  const std::function<std::optional<TableContent>(const Node& table)>& stored);

@@ -1,5 +1,5 @@
-// Rows for clusters only. Stacks and TensorArrays of TensorFlow 1's loops are variables that live during a run and contain lists.
-// Reads and writes use the handle, as in TensorFlow; the flow is a number that orders them.
+// Rows for clusters only. Stacks and TensorArrays of TensorFlow 1's loops are variables that live during a run and
+// contain lists. Reads and writes use the handle, as in TensorFlow; the flow is a number that orders them.
 #include <algorithm>
 
 #include "frontends/fold.h"
@@ -38,7 +38,8 @@ Type element(OpContext& c) {
   return *joined;
 }
 
-/// Records the type of the element that the node writes. It must agree with the element type that earlier reads have assumed.
+/// Records the type of the element that the node writes. It must agree with the element type that earlier reads have
+/// assumed.
 void learn(OpContext& c, const Type& type, const Value* value = nullptr) {
   ListState& list = state(c);
   if (list.told && !list.types.contains(c.name()) && (value != nullptr || element(c) != type))
@@ -87,7 +88,7 @@ void held_make(OpContext& c) {
   c.out = {handle, c.b.constant(Tensor::scalar_f32(0))};
 }
 
-/// An array with as many unset elements as the original has at its creation; it grows if necessary.
+/// An array with as many unset elements as the original has now; it grows if the original may.
 void array_gradient(OpContext& c) {
   c.expect_inputs(1);
   const ListState array = state(c);

@@ -110,8 +110,8 @@ void select(OpContext& c) {
   c.out = {c.b.add("select", {condition, c.in[1], c.in[2]})};
 }
 
-/// The shape that was broadcast along these axes of input 0, if the axes are known only at run time; else null. The broadcast shapes
-/// may be those of the leading dims, as for batches of matrices.
+/// The shape that was broadcast along these axes of input 0, if the axes are known only at run time; else null. The
+/// broadcast shapes may be those of the leading dims, as for batches of matrices.
 Value* repeated_shape(OpContext& c, const Value* axes) {
   while (axes->producer && axes->producer->is("cast")) axes = axes->producer->inputs[0];
   const auto* node = axes->producer;

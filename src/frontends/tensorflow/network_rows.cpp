@@ -1,5 +1,5 @@
-// TensorFlow's convolutions, pooling, normalisation and matrix products. The module's images are NHWC; NCHW inputs and results are
-// transposed, and the layout pass removes these transposes.
+// TensorFlow's convolutions, pooling, normalisation and matrix products. The module's images are NHWC; NCHW inputs and
+// results are transposed, and the layout pass removes these transposes.
 #include <algorithm>
 
 #include "frontends/reshape.h"

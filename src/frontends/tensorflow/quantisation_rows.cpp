@@ -51,7 +51,8 @@ void fake_quant_args_gradient(OpContext& c) {
   c.out = {passed_on(c, c.in[0], c.in[1], steps)};
 }
 
-/// Inputs: dy, x, bounds. The gradient goes to x, or for elements beyond a bound to that bound. Bounds that are both 0 get none.
+/// Inputs: dy, x, bounds. The gradient goes to x, or for elements beyond a bound to that bound. Bounds that are both 0
+/// get none.
 void fake_quant_vars_gradient(OpContext& c) {
   c.expect_inputs(4);
   Value *dy = c.in[0], *x = c.in[1], *zero = c.b.scalar_like(dy, 0);

@@ -1,5 +1,6 @@
-// Makes the gradient arrays of TensorArrays explicit nodes next to the array. TensorFlow requests the gradient array where it is used,
-// mostly in a loop, and returns the same one each time; a raised loop can only capture an array that was created before it.
+// Makes the gradient arrays of TensorArrays explicit nodes next to the array. TensorFlow requests the gradient array
+// where it is used, mostly in a loop, and returns the same one each time; a raised loop can only capture an array that
+// was created before it.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Branches of TensorFlow 1's control flow: Merges with the same condition, and all nodes between them and the Switches of that
-// condition, become an If.
+// Branches of TensorFlow 1's control flow: Merges with the same condition, and all nodes between them and the Switches
+// of that condition, become an If.
 #include <algorithm>
 
 #include "frontends/tensorflow/flow.h"
@@ -120,8 +120,8 @@ class Branches {
     return result;
   }
 
-  /// A value that an earlier If with this condition computes in the same branch, as a further result of that If, so that nothing is
-  /// computed, drawn or written twice. Constants and shapes are duplicated, so that they stay known.
+  /// A value that an earlier If with this condition computes in the same branch, as a further result of that If, so
+  /// that nothing is computed, drawn or written twice. Constants and shapes are duplicated, so that they stay known.
   std::optional<Edge> shared(Edge edge, Edge condition, bool yes) {
     if (!raising_.effects || !is_worth_sharing(flow_.nodes[edge.node])) return std::nullopt;
     const Made* made = made_before(edge.node, condition, yes);

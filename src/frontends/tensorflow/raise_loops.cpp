@@ -34,8 +34,9 @@ class Loops {
  private:
   const Node& node(uint32_t i) const { return flow_.nodes[i]; }
 
-  /// Finds the frames and their nesting. Constants inside a loop have no input that tells their frame, so a value may seem to enter an
-  /// inner loop from outside. The deepest entering value decides; repeats while a frame turns out to be deeper.
+  /// Finds the frames and their nesting. Constants inside a loop have no input that tells their frame, so a value may
+  /// seem to enter an inner loop from outside. The deepest entering value decides; repeats while a frame turns out to
+  /// be deeper.
   std::vector<Frame> find_frames() {
     std::vector<Frame> frames(1);
     std::map<std::string_view, size_t> known;

@@ -9,7 +9,8 @@
 
 namespace cairn::tensorflow {
 
-/// An input or output of a signature. `tensor` is empty for sparse and composite values, which consist of several tensors.
+/// An input or output of a signature. `tensor` is empty for sparse and composite values, which consist of several
+/// tensors.
 struct TensorInfo {
   std::string key;     // the signature's name for it
   std::string tensor;  // "serving_default_x:0"
@@ -42,8 +43,8 @@ struct SavedModel {
   bool checkpoint = false;
 
   std::string variables_prefix() const { return checkpoint ? directory : directory + "/variables/variables"; }
-  /// The meta graph with exactly these tags; without tags the only one, or the one tagged "serve". Throws Error not_found, which
-  /// lists the existing ones.
+  /// The meta graph with exactly these tags; without tags the only one, or the one tagged "serve". Throws Error
+  /// not_found, which lists the existing ones.
   const MetaGraph& select(const std::vector<std::string>& tags) const;
 };
 

@@ -10,7 +10,8 @@
 
 namespace cairn::tensorflow {
 
-/// Calls visit(key, value) for every entry in order; both views are valid during the call only. Throws Error invalid_model.
+/// Calls visit(key, value) for every entry in order; both views are valid during the call only. Throws Error
+/// invalid_model.
 void read_table(ModelBytes& model, FunctionRef<void(std::string_view key, std::string_view value)> visit);
 
 }  // namespace cairn::tensorflow

@@ -1,5 +1,5 @@
-// A TensorFlow checkpoint: prefix.index gives the position of each tensor in the prefix.data-* files. Checksums are verified when
-// a tensor is read.
+// A TensorFlow checkpoint: prefix.index gives the position of each tensor in the prefix.data-* files. Checksums are
+// verified when a tensor is read.
 #pragma once
 
 #include <map>

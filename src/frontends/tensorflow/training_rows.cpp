@@ -1,4 +1,5 @@
-// TensorFlow's gradients of layers: convolution, pooling, normalisation, losses, and those fused by its graph optimiser.
+// TensorFlow's gradients of layers: convolution, pooling, normalisation, losses, and those fused by its graph
+// optimiser.
 #include <algorithm>
 #include <cmath>
 #include <limits>

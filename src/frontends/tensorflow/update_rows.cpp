@@ -1,5 +1,5 @@
-// TensorFlow's optimisers: each row reads its variables (the first inputs), passes them with the gradient and the hyperparameters to
-// the formula, and assigns the new values.
+// TensorFlow's optimisers: each row reads its variables (the first inputs), passes them with the gradient and the
+// hyperparameters to the formula, and assigns the new values.
 #include "autodiff/updates.h"
 #include "frontends/tensorflow/training.h"
 
@@ -9,13 +9,14 @@ namespace {
 /// The inputs of one update: the weight and its slots as handles, then numbers and the gradient.
 class Update {
  public:
-  /// A sparse update has the indices of its rows after the gradient; this input is removed, so that the inputs equal those of a dense
-  /// update.
+  /// A sparse update has the indices of its rows after the gradient; this input is removed, so that the inputs equal
+  /// those of a dense update.
   Update(OpContext& c, size_t inputs, size_t gradient) : c_(c), gradient_(gradient) {
     const bool sparse = traits_of(c.node().op).has(Trait::rows);
     c.expect_inputs(inputs + sparse);
     if (!sparse) return;
-    // TensorFlow would update equal rows one after the other; its optimizers add up their gradients first, so they are distinct.
+    // TensorFlow would update equal rows one after the other; its optimizers add up their gradients first, so they are
+    // distinct.
     rows_ = c.b.add("require_distinct", {c.in[gradient + 1]});
     std::vector<Value*> dense = c.in;
     dense.erase(dense.begin() + static_cast<int64_t>(gradient) + 1);

@@ -1,5 +1,5 @@
-// Nodes of custom types: "Domain>Name", or "Name" alone, stands for the row "domain.name" of a loaded library. The TensorFlow adapter
-// writes CairnUserOp, which names the row, and CairnUserOpGrad.
+// Nodes of custom types: "Domain>Name", or "Name" alone, stands for the row "domain.name" of a loaded library. The
+// TensorFlow adapter writes CairnUserOp, which names the row, and CairnUserOpGrad.
 #include "autodiff/differentiate.h"
 #include "frontends/tensorflow/importer.h"
 #include "ir/user_ops.h"

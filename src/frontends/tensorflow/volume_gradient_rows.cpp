@@ -250,7 +250,8 @@ std::vector<int64_t> window_of(OpContext& c) {
   return {from, from + 3};
 }
 
-/// Each largest element of a window gets the window's whole gradient; as in TensorFlow, so does every one of several equal ones.
+/// Each largest element of a window gets the window's whole gradient; as in TensorFlow, so does every one of several
+/// equal ones.
 void max_pool3d_gradient(OpContext& c) {
   c.expect_inputs(3);
   const Volume volume(c, 0, window_of(c));
