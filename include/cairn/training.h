@@ -33,8 +33,8 @@ CAIRN_API CairnStatus cairn_trainer_evaluate(const CairnTrainer* trainer, const 
 typedef int32_t (*CairnEpochEnds)(void* user, const char* epoch);
 /* Trains for several epochs. `arrays`: one for each tensor of a batch, with the examples along the first dim.
  * `validation`: NULL, or as many arrays to measure on. `options`: NULL, or JSON: {"epochs": 1, "batch": 32,
- * "learning_rate": 0.1, "schedule": "cosine",
- * "warmup": 0, "least_rate": 0, "gamma": 0.1, "step_epochs": 30, "shuffle": true, "keep_rest": true, "seed": 0}. */
+ * "learning_rate": 0.1, "schedule": "cosine", "warmup": 0, "least_rate": 0, "gamma": 0.1, "step_epochs": 30,
+ * "shuffle": true, "keep_rest": true, "seed": 0}. */
 CAIRN_API CairnStatus cairn_trainer_fit(CairnTrainer* trainer, const CairnTensor* arrays, size_t count,
                                         const CairnTensor* validation, const char* options, CairnEpochEnds epoch_ends,
                                         void* user);

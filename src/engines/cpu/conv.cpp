@@ -108,9 +108,8 @@ bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel;
 
 // Chooses the widest panel that fits the channels, so that pixels are broadcast rarely. Exceptions, measured on whole
 // networks: taller tiles when the channels divide better or when few pixels meet many taps, but not when adjacent
-// pixels are
-// 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one panel per
-// worker to pack.
+// pixels are 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one
+// panel per worker to pack.
 void Conv::choose_panel(Isa isa, int threads) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;

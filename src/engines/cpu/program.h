@@ -1,7 +1,6 @@
 // Element-wise programs: the nodes of a group as one loop of generated code, or interpreted one after the other on
-// tiles of
-// 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation. Bools
-// are the numbers 0 and 1 inside a program.
+// tiles of 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation.
+// Bools are the numbers 0 and 1 inside a program.
 #pragma once
 
 #include <optional>

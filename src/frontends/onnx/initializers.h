@@ -14,12 +14,10 @@
 namespace cairn::onnx {
 
 /// The initialisers that are split into separate copies for the nodes of a model's graph:
-///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is
-///  removed. Values
-///    with names that the exporter generated ("onnx::MatMul_12") stay shared.
+///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is removed.
+///    Values with names that the exporter generated ("onnx::MatMul_12") stay shared.
 ///  - A float initialiser of more than one element, all equal, that is used in several places gets a copy for each
-///  place, unless
-///    the file's exporter is known not to merge initialisers.
+///    place, unless the file's exporter is known not to merge initialisers.
 /// Others stay shared, since a network may use a weight twice; so do initialisers that are inputs or are used inside
 /// `If`, `Loop` or `Scan`.
 struct OwnInitializers {
