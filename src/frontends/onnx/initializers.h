@@ -14,7 +14,7 @@
 namespace cairn::onnx {
 
 /// The initialisers that are split into separate copies for the nodes of a model's graph:
-///  - An Identity node of torch's exporter that has the name of a parameter becomes that parameter; the node is removed.
+///  - An Identity node of torch's exporter with the name of a parameter becomes that parameter; the node is removed.
 ///    Values with names that the exporter generated ("onnx::MatMul_12") stay shared.
 ///  - A float initialiser of more than one element, all equal, that is used in several places gets a copy for each
 ///    place, unless the file's exporter is known not to merge initialisers.
