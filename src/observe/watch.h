@@ -1,4 +1,4 @@
-// What a process was asked to record or dump of its runs, attached to one run by whoever makes it.
+// The active recording and dump of the process, attached to one run.
 #pragma once
 
 #include <optional>
@@ -8,22 +8,23 @@
 
 namespace cairn {
 
-/// At the first call of the process: the recording and the dump that environment variables ask for. Throws Error.
+/// At the first call in the process, starts the recording and the dump that environment variables request. Throws
+/// Error.
 inline void start_watch_from_environment() {
   start_profile_from_environment();
   start_dump_from_environment();
 }
 
-/// One run of a model: made before it, dropped after it.
+/// Observes one run of a model: constructed before the run, destroyed after it.
 class RunWatch {
  public:
-  /// `host_step` and `next` as RunRecorder has them.
+  /// `host_step` and `next` as for RunRecorder.
   explicit RunWatch(const Module& module, int64_t host_step = 0, Observer* next = nullptr) : observer_(next) {
     if (dumping()) observer_ = &dumper_.emplace(module, host_step, observer_);
     if (profiling()) observer_ = &recorder_.emplace(module, host_step, observer_);
   }
   RunWatch(const RunWatch&) = delete;
-  /// For RunOptions; null when nobody watches.
+  /// The observer for RunOptions; null when there is none.
   Observer* observer() { return observer_; }
 
  private:

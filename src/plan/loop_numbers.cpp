@@ -18,7 +18,7 @@ bool is_number(const Type& type) {
 }
 bool is_list(const Type& type) { return type.kind == Type::Kind::list; }
 
-/// What the length of a list becomes.
+/// The length of a list after the node.
 std::optional<int64_t> length_after(const Node& node, int64_t length, std::optional<int64_t> number) {
   if (node.is("list_push")) return length + 1;
   if (node.is("list_pop") && length > 0) return length - 1;
@@ -74,7 +74,8 @@ bool LoopNumbers::can_know(const Node& node) const {
          std::all_of(node.inputs.begin(), node.inputs.end(), known);
 }
 
-// Entries of now_ are made for what every turn can tell; carried values that some turn cannot tell lose theirs.
+// Creates entries of now_ for the values that are known in every iteration (fixed point: carried values that are
+// unknown in some iteration lose their entry).
 void LoopNumbers::find_known(const Known& known) {
   const size_t carried = carried_count(loop_);
   std::vector<std::optional<Tensor>> start(loop_.inputs.size());
@@ -123,7 +124,7 @@ Tensor LoopNumbers::element_popped(const Node& pop) const {
   return one.owned();
 }
 
-// Not defined where the run would fail.
+// The value of a result; an undefined tensor if the node would fail at run time.
 Tensor LoopNumbers::computed(const Node& node, size_t result) const {
   if (node.is("list_size")) return now_.at(node.inputs[0]);
   if (changes_length(node)) {

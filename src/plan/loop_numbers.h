@@ -1,4 +1,5 @@
-// The integers and list lengths that a loop's turns compute, where they follow from what is known before the loop.
+// Abstract execution of a loop: the integers and list lengths in each iteration, if they follow from values known
+// before the loop.
 #pragma once
 
 #include <functional>
@@ -9,20 +10,20 @@ namespace cairn {
 
 class LoopNumbers {
  public:
-  /// What is known around the loop: of a value, its elements (of a list, how many it has); of a list, its elements one after
-  /// the other.
+  /// What is known outside of the loop: `value` gives the elements of a value (for a list its length), `elements` the
+  /// elements of a list, concatenated.
   struct Known {
     std::function<std::optional<Tensor>(const Value*)> value, elements;
   };
   LoopNumbers(const Node& loop, const Known& known);
 
-  /// 0 where it is not known, or more than is worth following.
+  /// The number of iterations; 0 if it is unknown, or too large to follow.
   int64_t turns() const { return turns_; }
-  /// By turn, of a value of the body: its one integer, or the length of the list. Null where it is not known.
+  /// For a value of the body, by iteration: its single integer, or the length of the list. Null if unknown.
   const std::vector<int64_t>* of(const Value* value) const;
-  /// Of carried value i after the last turn.
+  /// Carried value i after the last iteration, if known.
   const std::optional<Tensor>& last(size_t i) const { return last_[i]; }
-  /// The param of the body whose elements the list still has, if none were added or changed.
+  /// The param of the body from which the list derives by pops and resizes only, so that no element was changed.
   std::optional<size_t> origin(const Value* list) const;
 
  private:
@@ -36,8 +37,8 @@ class LoopNumbers {
   const Node& loop_;
   const Block &condition_, &body_;
   std::unordered_map<const Value*, size_t> origins_;
-  std::vector<Tensor> elements_;                  // of the lists that the turns only read, by param
-  std::unordered_map<const Value*, Tensor> now_;  // what is known has an entry
+  std::vector<Tensor> elements_;                  // of lists that the iterations only read, by param
+  std::unordered_map<const Value*, Tensor> now_;  // known values in the current iteration
   std::unordered_map<const Value*, std::vector<int64_t>> by_turn_;
   std::vector<std::optional<Tensor>> last_;
   int64_t turns_ = 0;

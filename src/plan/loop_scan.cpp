@@ -40,7 +40,7 @@ std::optional<RowOfTurn> row_of_turn(const std::vector<int64_t>& rows) {
   return row;
 }
 
-/// Row t or, from the last to the first, row `turns` - 1 - t.
+/// Whether iteration t has row t or row `turns` - 1 - t: all rows in ascending or descending order.
 bool has_all_rows(const RowOfTurn& row, int64_t turns) {
   return (row.first == 0 && row.step == 1) || (row.first == turns - 1 && row.step == -1);
 }

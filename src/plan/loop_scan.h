@@ -1,4 +1,5 @@
-// One loop on its way to a scan: which lists its turns fill and read row by row, and which sums can wait until it is over.
+// The conversion of one loop to a scan: which lists its iterations fill and read row by row, and which sums can be
+// computed after the loop.
 #pragma once
 
 #include <map>
@@ -11,14 +12,14 @@
 
 namespace cairn {
 
-/// The elements of a list outside of loops.
+/// The elements of a list outside of loops, as rows of a tensor.
 struct Rows {
-  Value* tensor = nullptr;  // whose first `count` rows they are
-  Value* same = nullptr;    // or what each of them is; neither: they are unset
+  Value* tensor = nullptr;  // the elements are its first `count` rows
+  Value* same = nullptr;    // or all elements equal this value; neither: they are unset
   int64_t count = 0;
 };
 
-/// Which row of a tensor each turn has.
+/// The row of a tensor for each iteration: first + step * iteration.
 struct RowOfTurn {
   int64_t first = 0, step = 1;
   friend bool operator==(const RowOfTurn&, const RowOfTurn&) = default;
@@ -32,22 +33,22 @@ bool has_rows(const Type& type);
 Type stacked_type(int64_t rows, const Type& row);
 void set_scan(Node& node, const Scan& scan);
 
-/// The body is a copy, whose params keep their places until the scan is put together.
+/// Works on a copy of the body, whose params keep their indices until the scan is built.
 class LoopScan {
  public:
   LoopScan(const Node& loop, const ListRows& lists, const Numbers& numbers, Builder& outside);
-  /// False where the loop has to stay.
+  /// Analyses the loop; false if it cannot become a scan.
   bool run();
   std::unique_ptr<Node> scan();
-  /// What stands for the loop's result i, behind the scan: a value, or the rows of a list.
+  /// The replacement of the loop's result i after the scan: a value, or the rows of a list.
   Value* value(const Node& scan, size_t i);
   std::optional<Rows> rows(const Node& scan, size_t i) const;
-  /// The integers that are known of the scan's results, and of the loop's.
+  /// Adds the known integers among the scan's and the loop's results to `numbers`.
   void tell(const Node& scan, Numbers& numbers) const;
 
  private:
   struct Read {
-    const Value* made;  // by the body, of this row
+    const Value* made;  // the body's value that equals this row
     Value* outer;
     RowOfTurn row;
     std::unique_ptr<Value> param = std::make_unique<Value>();
@@ -55,9 +56,9 @@ class LoopScan {
   struct Write {
     Value* inner;
     RowOfTurn row;
-    const std::vector<int64_t>* by_turn = nullptr;  // the integers, where they are known
+    const std::vector<int64_t>* by_turn = nullptr;  // the written integers by iteration, if known
   };
-  /// Of a sum: the rows of a tensor around the loop, or what `write` has written.
+  /// An operand of a sum: the rows of a tensor outside of the loop, or the rows of `write`.
   struct Operand {
     Value* outer = nullptr;
     size_t write = 0;
@@ -65,13 +66,13 @@ class LoopScan {
   enum class Sum : uint8_t { none, rows, product, axes };
   struct Result {
     std::optional<Rows> list;
-    std::optional<size_t> write;  // whose rows the list's are
+    std::optional<size_t> write;  // the write that gives the list's rows
     Sum sum = Sum::none;
     std::vector<Operand> operands;
     std::vector<int64_t> axes;
     Type type;
   };
-  /// Whether the sum of this term over all turns can wait; then the result tells how.
+  /// Whether the sum of this term over all iterations can be computed after the loop; `result` then describes it.
   using TakeSum = bool (LoopScan::*)(const Node& term, Result& result);
 
   int64_t turns() const { return numbers_->turns(); }
@@ -89,21 +90,21 @@ class LoopScan {
   /// A list of one element, which the turns read and set: carried as that element.
   bool is_element(size_t i, const Rows& start, const Uses& uses);
   void find_gathers();
-  /// Params of rows in place of what read them, and the types that follow; false where these are not static.
+  /// Replaces reads of lists by params that are rows, and infers the types again; false if these are not static.
   bool use_rows();
   void set_results();
 
   /// By turn, of a value of the body as it is now; empty where it is not known.
   std::vector<int64_t> numbers_now(const Value* value) const;
   void take_out_sums(TakeSum take);
-  /// The tensor of which each turn has one row that is `inner`, or null.
+  /// The read by which `inner` is one row of a tensor in each iteration, or null.
   const Read* read_whole(const Value* inner) const;
   std::optional<RowOfTurn> order_of(const Value* inner) const;
   Operand stacked(Value* inner, const RowOfTurn& row);
   size_t write_of(Value* inner, const RowOfTurn& row);
-  /// Sums into the rows of a tensor, each in a turn of its own.
+  /// Sums into rows of a tensor, with another row in each iteration.
   bool rows_sum(const Node& term, Result& result);
-  /// Of products over the rows that the turns multiply: one product over all of them.
+  /// Sums of matrix products of rows: one product over the rows of all iterations.
   bool product_sum(const Node& term, Result& result);
   bool axes_sum(const Node& term, Result& result);
 
@@ -116,7 +117,7 @@ class LoopScan {
   std::optional<LoopNumbers> numbers_;
   std::vector<Read> reads_;
   std::vector<Write> writes_;
-  std::vector<std::pair<const Value*, Value*>> same_;  // made by the body, what it always is
+  std::vector<std::pair<const Value*, Value*>> same_;  // value of the body -> the outer value that it always equals
   std::vector<std::pair<Value*, std::unique_ptr<Value>>> captures_;
   std::map<size_t, Value*> elements_;  // by param: what the list of one element starts with
   std::set<size_t> gone_;              // params

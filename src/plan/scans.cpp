@@ -43,7 +43,7 @@ class ScanMaker {
     made_.nodes.push_back(std::move(node));
   }
 
-  // Scans tell dims that lists did not.
+  // Infers the node's types again: scans give dims that are unknown for lists.
   static void infer_again(std::unique_ptr<Node>& node) {
     Block alone;
     alone.nodes.push_back(std::move(node));
@@ -73,7 +73,7 @@ class ScanMaker {
     return builder_.add("slice", {rows.tensor, builder_.ints(begin), builder_.ints(end)});
   }
 
-  // A list that a scan has filled is made where something else takes it.
+  // The value itself; a list that a scan has filled as rows is built as a list if another node uses it.
   Value* as_list(Value* value) {
     if (!unmade_.contains(value)) return value;
     Value*& list = lists_made_[value];
@@ -84,7 +84,7 @@ class ScanMaker {
     return list = builder_.add("list_make", {size}, {{"element", value->type.elements[0]}});
   }
 
-  /// True where nothing is left of the node.
+  /// Tracks lists through the node; true if the node is no longer needed.
   bool follow_list(Node& node) {
     const auto number = [&](size_t i) -> std::optional<int64_t> {
       const Tensor* constant = constant_of(node.inputs[i]);
@@ -147,7 +147,7 @@ class ScanMaker {
     return true;
   }
 
-  // What nothing needs goes, from inside scans too.
+  // Dead-code elimination, also inside scans.
   void trim() {
     std::unordered_set<const Value*> used(block_.results.begin(), block_.results.end());
     std::vector<bool> live(block_.nodes.size());
@@ -197,7 +197,7 @@ class ScanMaker {
     set_scan(node, left);
   }
 
-  /// What effects and those results depend on within a turn.
+  /// The values on which side effects and those results depend within an iteration.
   static std::unordered_set<const Value*> reached_by(const Block& body, const std::vector<bool>& results) {
     std::unordered_set<const Value*> reached;
     for (size_t i = 0; i < results.size(); ++i)
@@ -219,7 +219,7 @@ class ScanMaker {
   ListRows lists_;
   std::unordered_set<const Value*> unmade_;  // lists that no node makes
   Numbers numbers_;
-  std::unordered_set<const Value*> late_;    // of dims that the run tells, or made of such
+  std::unordered_set<const Value*> late_;    // values with dynamic dims, and values computed from such
   std::vector<std::unique_ptr<Node>> gone_;  // their results are keys
   size_t scans_ = 0;
 };

@@ -1,12 +1,14 @@
-// Loops of a known number of turns over lists: each turn reads rows of tensors and writes rows of others, where they are.
+// Scans: loops with a known number of iterations over lists, in which each iteration reads and writes rows of tensors
+// in place instead of list elements.
 #pragma once
 
 #include "ir/module.h"
 
 namespace cairn {
 
-/// What such a loop becomes. Its region takes and yields the carried values as that of a `while` does; behind them it takes
-/// one row of each scanned input, then the captures, and yields one row of each stacked result. Only the planner makes it.
+/// The node that replaces such a loop; only the planner makes it. The params of its region are the carried values (as
+/// for `while`), one row of each scanned input, then the captures; the results are the next carried values, then one
+/// row of each stacked result.
 struct Scan {
   size_t carried = 0, scanned = 0;
   int64_t turns = 0;
@@ -16,8 +18,8 @@ struct Scan {
 /// The node as a scan, or nothing.
 std::optional<Scan> scan_of(const Node& node);
 
-/// Makes scans of the block's loops, where all types are static, and tensors of the lists that they fill and read; takes
-/// sums over the turns of products out of them. Returns how many loops it replaced.
+/// Replaces the block's loops by scans if all types are static, and the lists that they fill and read by tensors; moves
+/// sums of products over the iterations out of the loops. Returns the number of replaced loops.
 size_t make_scans(Block& block);
 
 }  // namespace cairn

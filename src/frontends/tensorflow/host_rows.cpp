@@ -1,4 +1,5 @@
-// Ops that modules never have: TensorFlow runs them, or freezing takes them away. Others ask what they touch.
+// Ops that never become part of a module: TensorFlow runs them, or freezing removes them. The rows tell what they
+// touch.
 #include "frontends/tensorflow/row.h"
 
 namespace cairn::tensorflow {

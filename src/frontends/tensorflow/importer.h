@@ -82,7 +82,7 @@ class OpContext {
   int level_;
 };
 
-/// What fills a lookup table, sorted by keys and as it is filled.
+/// The content of a lookup table, sorted by keys and in the original order.
 struct LookupTable {
   Tensor keys, values, filled_keys, filled_values;
 };

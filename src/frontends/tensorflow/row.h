@@ -14,25 +14,25 @@ class OpContext;
 enum class Trait : uint8_t {
   reads,           // reads the variables, stacks or TensorArrays that its leading inputs are
   writes,          // changes them
-  assigns,         // with `writes`: replaces a content, which may have been none
-  asks,            // with `reads`: whether there is a content
-  rows,            // with `writes`: changes the rows that another input names, none of which may be named twice
-  distinct,        // no element of result 0 is there twice
-  hands_on,        // result i is input i, as a variable where that is one; both results of Switch are input 0
-  calls,           // hands its inputs to functions that attributes name
+  assigns,         // with `writes`: replaces the content, which may have been unset
+  asks,            // with `reads`: only tests whether the content is set
+  rows,            // with `writes`: changes the rows given by another input, which must be distinct
+  distinct,        // the elements of result 0 are distinct
+  hands_on,        // result i is input i, also if that is a variable; both results of Switch are input 0
+  calls,           // passes its inputs to functions that attributes name
   makes_variable,  // result 0 is a variable
   makes_list,      // result 0 is a stack or TensorArray
   makes_table,     // result 0 is a lookup table
-  fills_table,     // the one that is input 0
-  puts,            // into the queue that is input 0
-  takes,           // from the queue that is input 0
+  fills_table,     // initialises the lookup table that is input 0
+  puts,            // adds to the queue that is input 0
+  takes,           // removes from the queue that is input 0
   draws,           // continues a stream of random numbers
   stops,           // may stop the run
-  shapes,          // results follow from the shapes of the inputs
+  shapes,          // results depend on the shapes of the inputs only
   all_known,       // every input must be known when a cluster is compiled
   free,            // no work
   heavy,           // enough work for a cluster of its own
-  host,            // stays with TensorFlow while a script runs: its results have any size, or it prints
+  host,            // stays in TensorFlow while a script runs: its results have unbounded size, or it prints
 };
 
 struct Traits {
@@ -42,7 +42,7 @@ struct Traits {
   constexpr Traits(Trait trait, int8_t count = 0) : bits(1u << static_cast<int>(trait)), handles(count) {}
 
   uint32_t bits = 0;
-  /// So many leading inputs are variables, not their values; kAny: each may be.
+  /// The number of leading inputs that are variables instead of values; kAny: any input may be.
   int8_t handles = 0;
   /// The input, an axis for example, that must be known when a cluster is compiled; negative: from the end.
   int8_t known_input = kNoInput;
@@ -82,11 +82,11 @@ struct Row {
 };
 
 const Row* find_row(std::string_view op);
-/// The same in a cluster, where stacks and TensorArrays of loops are variables.
+/// The same for a cluster, in which stacks and TensorArrays of loops are variables.
 const Row* find_cluster_row(std::string_view op);
 /// None where there is no row. Of a stack or TensorArray what a cluster does with it.
 Traits traits_of(std::string_view op);
-/// Whether the op runs although nothing reads a result of it: it changes a variable, or may stop the run.
+/// Whether the op must run even if its results are unused: it writes a variable, or may stop the run.
 bool has_effect(std::string_view op);
 /// Ops that modules may have, sorted.
 std::vector<std::string_view> supported_ops();
@@ -95,9 +95,9 @@ std::vector<std::string_view> supported_ops();
 std::vector<const Row*> rows_with_traits();
 std::vector<std::string_view> names_of(Traits traits);
 
-/// Builds a node that stands for an operator of a user.
+/// Builds a node for an operator from a user.
 void make_user_op(OpContext& context);
-/// The op of the row's target on all inputs, which are one or two.
+/// Applies the row's target op to all inputs, of which there must be one or two.
 void unary(OpContext& context);
 void binary(OpContext& context);
 
