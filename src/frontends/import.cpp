@@ -127,7 +127,7 @@ std::vector<tensorflow::Edge> outputs_in(const tensorflow::GraphDef& graph, cons
   return outputs;
 }
 
-/// Which nodes the outputs need.
+/// Marks the nodes on which the outputs depend.
 std::vector<bool> needed(const tensorflow::GraphDef& graph, const std::vector<tensorflow::Edge>& outputs) {
   std::vector<uint32_t> roots;
   for (tensorflow::Edge output : outputs) roots.push_back(output.node);

@@ -58,7 +58,7 @@ constexpr Limit kLimits[] = {
     {"left_padding_", 0, 32},     {"right_padding_", 0, 32},     {"top_padding_", 0, 32},
     {"bottom_padding_", 0, 32},   {"related_input_rank", 0, 1e6}};
 
-/// What is wrong with the number, or nothing.
+/// The fault of the number; empty when it is valid.
 std::string out_of_limits(std::string_view name, double value) {
   for (const Limit& limit : kLimits)
     if (name.starts_with(limit.fields) && !(value >= limit.low && value <= limit.high))

@@ -252,7 +252,7 @@ void ElementwiseProgram::store(const Operand& target, const float* from, int64_t
   });
 }
 
-// What the C library does; positions beyond the tile's count are computed in vain.
+// Operations of the C library; computes the whole tile, also positions beyond its count.
 void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* b, float* to) {
   const auto each = [&](auto f) {
     for (int64_t i = 0; i < kTile; ++i) to[i] = f(a[i], b[i]);

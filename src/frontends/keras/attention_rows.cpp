@@ -81,7 +81,7 @@ class MultiHeadAttention {
  private:
   inline static const std::vector<int64_t> kHeadsLast{0, 2, 1, 3};
 
-  /// With its mask, which Keras 3 gives as an argument.
+  /// The argument with its mask, which Keras 3 passes as an argument of its own.
   Given::Value masked(const std::string& name, size_t place) const {
     Given::Value found = given(c_, name.c_str(), place);
     if (Value* mask = given(c_, (name + "_mask").c_str(), SIZE_MAX).value) found.mask = mask;
@@ -151,7 +151,7 @@ Value* pair_sums(Value* query, Value* key, Value* scale, Builder& b) {
   return b.add("reduce_sum", {pairs}, {{"axes", std::vector<int64_t>{3}}, {"keep_dims", false}});
 }
 
-/// Of query, value and, if it differs from the value, key, [batch, steps, n].
+/// Attention of query, value and, if it differs from the value, key: [batch, steps, n].
 void attention(LayerContext& c, Value* (*score)(LayerContext& c, Value* query, Value* key)) {
   if (c.in.size() < 2 || c.in.size() > 3)
     fail(ErrorKind::invalid_model, "", "has {} inputs, expected 2 or 3", c.in.size());

@@ -70,7 +70,7 @@ std::pair<const Json*, std::string> inner_layer(const Json& json) {
   return {&json["config"], json.value("class_name", "")};
 }
 
-/// Those of a layer of class `layer`; in an archive `weights` are at its member "cell".
+/// The cells of a layer of class `layer`; in an archive, `weights` are those of its member "cell".
 std::vector<Cell> cells_of(const LayerContext& c, const std::string& layer, const Weights& weights) {
   if (layer != "RNN") return {{kind_of(c, layer), &c.config, weights}};
   const Json* cell = c.find("cell");

@@ -177,7 +177,7 @@ Value* of_mean_square_one(Value* x, const std::vector<int64_t>& axes, double eps
   return b.add("mul", {x, b.add("rsqrt", {b.add("add", {mean, b.scalar_like(x, epsilon)})})});
 }
 
-/// With mean 0 and variance 1 along the axes.
+/// x normalised to mean 0 and variance 1 along the axes.
 Value* normalized(Value* x, const std::vector<int64_t>& axes, double epsilon, Builder& b) {
   Value* mean = b.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", true}});
   return of_mean_square_one(b.add("sub", {x, mean}), axes, epsilon, b);

@@ -76,7 +76,7 @@ class Layer {
  private:
   Value* swapped(Value* x) { return transposed(c_.b, x, {1, 0, 2}); }
 
-  /// Of an input that has one part for each direction: that part without the dim; null where it is left out.
+  /// The part for direction d of an input, without the dim of directions; null if the input is left out.
   Value* part(size_t input, size_t d, bool state = false) {
     if (!c_.given(input)) return nullptr;
     Value* all = state && batch_first_ ? swapped(c_.in[input]) : c_.in[input];

@@ -11,7 +11,7 @@ namespace {
 
 void identity(OpContext& c) { c.out = c.in; }
 
-/// What it prints are further inputs.
+/// Print: returns its first input; the values to print are the other inputs.
 void print(OpContext& c) {
   if (c.in.empty()) c.expect_inputs(1);
   c.out = {c.in[0]};

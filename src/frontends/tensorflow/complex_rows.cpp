@@ -122,7 +122,7 @@ void on_pairs(OpContext& c) {
   c.out = {from_pairs(c, result)};
 }
 
-/// By the row for real operands, on each part.
+/// Applies the row for real operands to each part.
 void by_parts(OpContext& c) {
   c.expect_inputs(2);
   const Row& row = *find_row(c.node().op);

@@ -13,7 +13,7 @@ Value* steps_of(OpContext& c, Value* x, size_t axis) {
   return folded(c.b.add("iota", {whole_number(c, 0), size, whole_number(c, 1)}, {{"dtype", kI64}}), c.b);
 }
 
-/// Where step t of sequence b lies before its end: [batch, steps]. Lengths above the number of steps stop the run.
+/// A mask [batch, steps] of the steps before the end of each sequence. Lengths above the number of steps stop the run.
 Value* steps_within(OpContext& c, Value* lengths, Value* steps, Value* count) {
   const Attributes all{{"axes", std::vector<int64_t>{0}}};
   c.b.add_node(op_named("assert"), {c.b.add("reduce_all", {c.b.add("less_equal", {lengths, count})}, all)},

@@ -117,7 +117,7 @@ class Band {
   static Var length(const Var& d, const Var& rows, const Var& columns) {
     return (columns - by_number(d, "maximum", 0)).apply("minimum", {rows + by_number(d, "minimum", 0)});
   }
-  /// Where in its row of `longest` elements diagonal d begins.
+  /// The position in its row of `longest` elements at which diagonal d begins.
   Var begin(const Var& d, const Var& rows, const Var& columns, const Var& longest) const {
     const Var right = longest - length(d, rows, columns), left = right * 0.0;
     Var begin = upper_left_ ? left : right;

@@ -21,7 +21,7 @@ struct StoredAt {
 };
 using StoredVariables = std::map<std::string, StoredAt, std::less<>>;
 
-/// What the checkpoint has of each variable, by the name of its node, and the keys and values of each table.
+/// The checkpoint's tensors: for each variable, by the name of its node, and the keys and values of each table.
 struct Stored {
   StoredVariables variables, keys, values;
 };

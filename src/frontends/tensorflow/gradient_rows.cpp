@@ -114,7 +114,7 @@ void invert_permutation(OpContext& c) {
   c.out = {folded(c.b.add("scatter_nd", {indices, numbers, c.b.ints({size.size})}), c.b)};
 }
 
-/// Where each part of a concatenation starts.
+/// The start of each part in a concatenation.
 void concat_offset(OpContext& c) {
   if (c.in.size() < 2) c.expect_inputs(2);
   std::optional<std::vector<Dim>> first = dims_told(c.in[1]);
