@@ -14,9 +14,9 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBlockPixels = 448;  // pixels of dy in a block, which stay in caches; sums are loaded once a block
-constexpr int64_t kParts = 8;          // most parts of the blocks that have sums of their own
-constexpr int64_t kSumBytes = 2 << 20;      // bound of the sums of all parts
+constexpr int64_t kBlockPixels = 448;   // pixels of dy in a block, which stay in caches; sums are loaded once a block
+constexpr int64_t kParts = 8;           // most parts of the blocks that have sums of their own
+constexpr int64_t kSumBytes = 2 << 20;  // bound of the sums of all parts
 constexpr int64_t kCacheBytes = 512 << 10;  // of a chunk's packed data and sums, which stay in the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
