@@ -50,6 +50,8 @@ function(cairn_precompile target kind)
     list(FILTER headers INCLUDE REGEX "^<")
     target_precompile_headers(cairn_precompiled_${kind} PRIVATE ${CAIRN_PRECOMPILED} ${headers} ${CAIRN_PRECOMPILED_OWN})
     target_include_directories(cairn_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    # A cache would hand out the form of headers that differ in comments, which the compiler then takes for other files.
+    set_target_properties(cairn_precompiled_${kind} PROPERTIES CXX_COMPILER_LAUNCHER "")
     target_link_libraries(cairn_precompiled_${kind} PRIVATE fmt::fmt ${libraries})
     cairn_header_digest(digest ${CAIRN_PRECOMPILED_OWN})
     file(WRITE ${PROJECT_BINARY_DIR}/CMakeFiles/cairn_precompiled_${kind}.dir/cmake_pch.hxx.gch.sum
