@@ -26,7 +26,7 @@ HELP = """usage: ./dev COMMAND
   check                format, lint, build, test: what to run before handing in
   build                compile build/ and install the wheel into the Python environments
   bench [CASE...]      Cairn and its peers in interleaved rounds (./dev bench --help); bench --families [WORD...]: operators
-                       one by one (./dev bench --families --help)
+                       one by one; bench --breadth [WORD...]: many training graphs and nets of all kinds (each with --help)
   fmt [--check]        clang-format the C++ files
   lint                 the rules a formatter does not know
   docs                 write the reference pages from the op and option tables
@@ -73,8 +73,8 @@ def bench(arguments):
     setup(peers=True)
     build.build(tests=False, peers=True)
     script = "compare.py"
-    if arguments[:1] == ["--families"]:
-        script, *arguments = "families.py", *arguments[1:]
+    if arguments[:1] in (["--families"], ["--breadth"]):
+        script, *arguments = {"--families": "families.py", "--breadth": "breadth"}[arguments[0]], *arguments[1:]
     return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench" / script, *arguments], cwd=ROOT)
 
 
