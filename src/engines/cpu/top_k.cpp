@@ -1,4 +1,4 @@
-// The k largest elements of rows, by keys that order values and places at once.
+// The k largest elements of rows, by integer keys that order elements by value and then by index.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -24,7 +24,7 @@ struct Words<8> {
   using Key = unsigned __int128;
 };
 
-/// The larger key is the element that comes first: the larger value, NaN before all numbers, of equal ones the first.
+/// The element with the larger key comes first: the larger value, NaN before all numbers, of equal values the lower index.
 template <class T>
 struct Order {
   using Number = std::conditional_t<kIsFloat<T>, Compute<T>, T>;
@@ -38,7 +38,7 @@ struct Order {
       const auto number = static_cast<Number>(x) + Number(0);  // one zero
       if (number != number) return ~Word(0);
       const auto bits = std::bit_cast<Word>(number);
-      const Word negative = Word(0) - (bits >> (kBits - 1));  // no branch: signs are not to be foreseen
+      const Word negative = Word(0) - (bits >> (kBits - 1));  // without a branch, which the processor could not predict
       return bits ^ (negative | Word(1) << (kBits - 1));
     } else if constexpr (std::is_signed_v<T>) {
       return static_cast<Word>(x) ^ Word(1) << (kBits - 1);
@@ -52,7 +52,7 @@ struct Order {
   static int64_t index_of(Key key) { return static_cast<int64_t>(static_cast<Word>(~static_cast<Word>(key))); }
 };
 
-/// The `k` largest keys of a row in falling order; room for `size` keys where kept_keys() says so, else for k.
+/// Writes the `k` largest keys of a row in descending order. `keys` has room for `size` keys if `all`, else for k.
 template <class T>
 void largest_keys(const T* x, int64_t size, int64_t k, bool all, typename Order<T>::Key* keys) {
   using Key = typename Order<T>::Key;

@@ -22,17 +22,17 @@ void gather_elements(OpContext& c) {
   if (c.rank(1) != rank || rank == 0) fail(ErrorKind::invalid_model, "", "indices and data differ in rank");
   const int64_t axis = normal_axis(c.integer("axis", 0), rank), last = static_cast<int64_t>(rank) - 1;
   Value *x = c.in[0], *indices = c.in[1];
-  std::vector<int64_t> end(rank, kToTheEnd), order(rank);
-  bool smaller = false;
+  std::vector<int64_t> least_end(rank, 0), order(rank);
+  least_end[static_cast<size_t>(axis)] = kToTheEnd;
+  bool smaller = false;  // the indices may be, along the other axes
   for (size_t i = 0; i < rank; ++i) {
     order[i] = static_cast<int64_t>(i);
-    const Dim &have = x->type.shape.dims[i], &want = indices->type.shape.dims[i];
-    if (static_cast<int64_t>(i) == axis || have.surely_equals(want)) continue;
-    if (!want.known()) c.refuse("dim {} of the indices must be known, or that of the data", i);
-    end[i] = want.size;
-    smaller = true;
+    smaller |= order[i] != axis && !x->type.shape.dims[i].surely_equals(indices->type.shape.dims[i]);
   }
-  if (smaller) x = c.b.add("slice", {x, c.b.ints(std::vector<int64_t>(rank, 0)), c.b.ints(end)});
+  if (smaller) {
+    Value* end = c.b.add("maximum", {c.b.add("shape_of", {indices}), c.b.ints(least_end)});
+    x = c.b.add("slice", {x, c.b.ints(std::vector<int64_t>(rank, 0)), end});
+  }
   std::swap(order[static_cast<size_t>(axis)], order[static_cast<size_t>(last)]);
   if (axis != last) x = transposed(x, order, c.b), indices = transposed(indices, order, c.b);
   Value* y = c.b.add("gather", {x, indices}, {{"axis", last}, {"batch_dims", last}});

@@ -143,6 +143,21 @@ def test_volumes(name):
     check(op, (2, 3, 6, 7, 8), [weights(*dims) for dims in constants], **attributes)
 
 
+@pytest.mark.parametrize("axis", (0, 1, -1))
+def test_elements_are_gathered_where_no_dim_is_known(axis):
+    """Along the other axes the indices may be fewer than the data, which the dims tell at run time."""
+    node = helper.make_node("GatherElements", ["x", "i"], ["y"], axis=axis)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["a", "b", "c"]),
+              helper.make_tensor_value_info("i", TensorProto.INT64, ["d", "e", "f"])]  # fmt: skip
+    graph = helper.make_graph([node], "graph", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session, model = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]), load(data)
+    for dims, picked in (((3, 4, 5), (2, 2, 2)), ((6, 4, 3), (6, 4, 3)), ((2, 4, 3), (1, 4, 1))):
+        x = RANDOM.normal(size=dims).astype(np.float32)
+        i = RANDOM.integers(-dims[axis], dims[axis], picked)
+        assert np.array_equal(model.run({"x": x, "i": i})["y"], session.run(None, {"x": x, "i": i})[0])
+
+
 def test_what_is_not_there_is_refused_with_a_reason():
     node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="tf_crop_and_resize")
     graph = helper.make_graph(
