@@ -20,31 +20,31 @@ double activated(double value, const Activation& activation) {
   return clip ? std::min<double>(value, activation.high) : value;
 }
 
-double sum_at(const ConvSpec& s, const Data& data, int64_t image, int64_t oy, int64_t ox, int64_t o) {
+double sum_at(const ConvSpec& s, const Data& data, int64_t volume, int64_t pixel, int64_t o) {
   double sum = data.bias.empty() ? 0 : data.bias[static_cast<size_t>(o)];
-  for (int64_t ky = 0; ky < s.kh; ++ky)
-    for (int64_t kx = 0; kx < s.kw; ++kx) {
-      const int64_t y = oy * s.stride_h + ky * s.dilation_h - s.pad_top;
-      const int64_t x = ox * s.stride_w + kx * s.dilation_w - s.pad_left;
-      if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
-      const float* pixel = data.x.data() + ((image * s.h + y) * s.w + x) * s.ic;
-      const float* weights = data.kernel.data() + (ky * s.kw + kx) * s.ic * s.oc + o;
-      const int64_t step = s.transposed_x ? s.w : 1;
-      if (s.transposed_x) pixel = data.x.data() + x;
-      for (int64_t i = 0; i < s.ic; ++i) sum += static_cast<double>(pixel[i * step]) * weights[i * s.oc];
-    }
+  const int64_t oz = pixel / (s.oh * s.ow), oy = pixel / s.ow % s.oh, ox = pixel % s.ow;
+  for (int64_t tap = 0; tap < s.taps(); ++tap) {
+    const int64_t z = oz * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
+    const int64_t y = oy * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
+    const int64_t x = ox * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
+    if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+    const float* from = data.x.data() + (((volume * s.d + z) * s.h + y) * s.w + x) * s.ic;
+    const float* weights = data.kernel.data() + tap * s.ic * s.oc + o;
+    const int64_t step = s.transposed_x ? s.w : 1;
+    if (s.transposed_x) from = data.x.data() + x;
+    for (int64_t i = 0; i < s.ic; ++i) sum += static_cast<double>(from[i * step]) * weights[i * s.oc];
+  }
   return sum;
 }
 
 std::vector<double> expected_of(const ConvSpec& s, const Data& data) {
   std::vector<double> expected;
-  for (int64_t image = 0; image < s.n; ++image)
-    for (int64_t y = 0; y < s.oh; ++y)
-      for (int64_t x = 0; x < s.ow; ++x)
-        for (int64_t o = 0; o < s.oc; ++o) {
-          const double sum = sum_at(s, data, image, y, x, o);
-          expected.push_back(activated(s.residual ? sum + data.residual[expected.size()] : sum, s.activation));
-        }
+  for (int64_t volume = 0; volume < s.n; ++volume)
+    for (int64_t pixel = 0; pixel < s.od * s.oh * s.ow; ++pixel)
+      for (int64_t o = 0; o < s.oc; ++o) {
+        const double sum = sum_at(s, data, volume, pixel, o);
+        expected.push_back(activated(s.residual ? sum + data.residual[expected.size()] : sum, s.activation));
+      }
   return expected;
 }
 
@@ -61,6 +61,12 @@ ConvSpec random_spec(Random& random) {
   s.pad_top = random.between(0, s.kh - 1), s.pad_left = random.between(0, s.kw - 1);
   s.oh = (s.h + s.pad_top + random.between(0, s.kh - 1) - reach_h) / s.stride_h + 1;
   s.ow = (s.w + s.pad_left + random.between(0, s.kw - 1) - reach_w) / s.stride_w + 1;
+  if (random.coin()) {
+    s.kd = random.between(1, 3), s.stride_d = random.between(1, 2), s.dilation_d = random.between(1, 2);
+    s.d = (s.kd - 1) * s.dilation_d + 1 + random.between(0, 3);
+    s.pad_front = random.between(0, s.kd - 1);
+    s.od = (s.d + s.pad_front + random.between(0, s.kd - 1) - (s.kd - 1) * s.dilation_d - 1) / s.stride_d + 1;
+  }
   s.residual = random.coin();
   s.activation = {static_cast<Activation::Kind>(random.between(0, 2)), -0.5f, 0.75f};
   return s;
@@ -78,10 +84,10 @@ ConvSpec random_product(Random& random) {
 }
 
 Data random_data(Random& random, const ConvSpec& s) {
-  const float scale = 1 / std::sqrt(static_cast<float>(s.kh * s.kw * s.ic));
-  Data data{random.floats(s.n * s.h * s.w * s.ic), random.floats(s.kh * s.kw * s.ic * s.oc, -scale, scale), {}, {}};
+  const float scale = 1 / std::sqrt(static_cast<float>(s.taps() * s.ic));
+  Data data{random.floats(s.n * s.d * s.h * s.w * s.ic), random.floats(s.taps() * s.ic * s.oc, -scale, scale), {}, {}};
   if (random.coin()) data.bias = random.floats(s.oc);
-  data.residual = random.floats(s.n * s.oh * s.ow * s.oc);
+  data.residual = random.floats(s.n * s.od * s.oh * s.ow * s.oc);
   return data;
 }
 
@@ -90,7 +96,7 @@ std::vector<float> run(const ConvSpec& s, Isa isa, const Data& data, Executor& e
   std::vector<float> packed(conv.packed_size()), bias(conv.bias_size());
   conv.pack(data.kernel.data(), packed.data());
   conv.pack_bias(data.bias.empty() ? nullptr : data.bias.data(), bias.data());
-  Guarded y(s.n * s.oh * s.ow * s.oc);
+  Guarded y(s.n * s.od * s.oh * s.ow * s.oc);
   conv.run(executor, data.x.data(), packed.data(), bias.data(), data.residual.data(), y.data());
   EXPECT_TRUE(y.intact());
   return y.values();

@@ -62,6 +62,35 @@ TEST(CpuTraining, gradients_of_convolutions_of_random_shapes) {
   }
 }
 
+TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  struct Case {
+    std::string x, kernel, y, attributes;
+  };
+  for (const Case& c : {Case{"[3, 12, 40, 1]", "[3, 40, 1, 20]", "[3, 10, 1, 20]", ""},
+                        Case{"[2, 11, 9, 3]", "[5, 9, 3, 7]", "[2, 6, 1, 7]",
+                             "strides = [2, 3], padding = explicit, pads = [3, 2, 0, 0]"},
+                        Case{"[2, 5, 7, 2]", "[5, 7, 2, 33]", "[2, 1, 1, 33]", ""},
+                        Case{"[2, 23, 1, 6]", "[4, 1, 6, 9]", "[2, 23, 1, 9]", "padding = same"},
+                        Case{"[2, 23, 4, 2]", "[3, 4, 2, 5]", "[2, 11, 1, 5]", "strides = [2, 1]"},
+                        Case{"[2, 4, 30, 2]", "[4, 5, 2, 5]", "[2, 1, 12, 5]",
+                             "strides = [1, 2], dilations = [1, 2], padding = explicit, pads = [0, 0, 1, 1]"}}) {
+    const std::string attributes = " {" + c.attributes + "}";
+    expect_cpu("conv2d", "f32" + c.x + ", f32" + c.kernel + attributes, "tile");
+    expect_cpu("conv2d_input_gradient", "f32" + c.y + ", f32" + c.kernel + ", i64[4]=" + c.x + attributes,
+               "input_gradient");
+    expect_cpu("conv2d_kernel_gradient", "f32" + c.x + ", f32" + c.y + ", i64[4]=" + c.kernel + attributes,
+               "kernel_gradient");
+  }
+}
+
+TEST(CpuTraining, gradients_by_strides_and_dilations_at_once) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  expect_cpu("conv2d_input_gradient",
+             "f32[2, 3, 5, 20], f32[3, 4, 6, 20], i64[4]=[2, 13, 15, 6] {strides = [3, 2], dilations = [2, 2]}",
+             "input_gradient");
+}
+
 TEST(CpuTraining, convolutions_with_groups_of_random_shapes) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (unsigned seed = 0; seed < 30; ++seed) {

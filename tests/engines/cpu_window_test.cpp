@@ -19,34 +19,33 @@ struct Data {
   std::vector<float> x, kernel, bias, residual;
 };
 
-double expected_at(const SlideSpec& s, const Data& data, int64_t image, int64_t oy, int64_t ox, int64_t c) {
+double expected_at(const SlideSpec& s, const Data& data, int64_t volume, int64_t pixel, int64_t c) {
   double sum = s.work == WindowWork::multiply_add && !data.bias.empty() ? data.bias[static_cast<size_t>(c)] : 0;
   double most = -std::numeric_limits<double>::infinity();
   int64_t inside = 0, padded = 0;
-  for (int64_t ky = 0; ky < s.kh; ++ky)
-    for (int64_t kx = 0; kx < s.kw; ++kx) {
-      const int64_t y = oy * s.stride_h + ky * s.dilation_h - s.pad_top;
-      const int64_t x = ox * s.stride_w + kx * s.dilation_w - s.pad_left;
-      if (y < s.h + s.pad_bottom && x < s.w + s.pad_right) ++padded;
-      if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
-      ++inside;
-      const double value = data.x[static_cast<size_t>(((image * s.h + y) * s.w + x) * s.channels + c)];
-      const auto weight = static_cast<size_t>((ky * s.kw + kx) * s.channels + c);
-      sum += s.work == WindowWork::multiply_add ? value * data.kernel[weight] : value;
-      most = std::isnan(value) || value > most ? value : most;
-    }
+  const int64_t oz = pixel / (s.oh * s.ow), oy = pixel / s.ow % s.oh, ox = pixel % s.ow;
+  for (int64_t tap = 0; tap < s.taps(); ++tap) {
+    const int64_t z = oz * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
+    const int64_t y = oy * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
+    const int64_t x = ox * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
+    if (z < s.d + s.pad_back && y < s.h + s.pad_bottom && x < s.w + s.pad_right) ++padded;
+    if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+    ++inside;
+    const double value = data.x[static_cast<size_t>((((volume * s.d + z) * s.h + y) * s.w + x) * s.channels + c)];
+    sum += s.work == WindowWork::multiply_add ? value * data.kernel[static_cast<size_t>(tap * s.channels + c)] : value;
+    most = std::isnan(value) || value > most ? value : most;
+  }
   if (s.work == WindowWork::maximum) return most;
   if (s.work == WindowWork::mean) return sum / static_cast<double>(s.count_padding ? padded : inside);
-  const auto at = static_cast<size_t>(((image * s.oh + oy) * s.ow + ox) * s.channels + c);
+  const auto at = static_cast<size_t>((volume * s.out_pixels() + pixel) * s.channels + c);
   return activated(sum + (s.residual ? data.residual[at] : 0), s.activation);
 }
 
 std::vector<double> expected_of(const SlideSpec& s, const Data& data) {
   std::vector<double> expected;
   for (int64_t image = 0; image < s.n; ++image)
-    for (int64_t y = 0; y < s.oh; ++y)
-      for (int64_t x = 0; x < s.ow; ++x)
-        for (int64_t c = 0; c < s.channels; ++c) expected.push_back(expected_at(s, data, image, y, x, c));
+    for (int64_t pixel = 0; pixel < s.out_pixels(); ++pixel)
+      for (int64_t c = 0; c < s.channels; ++c) expected.push_back(expected_at(s, data, image, pixel, c));
   return expected;
 }
 
@@ -65,6 +64,12 @@ SlideSpec random_spec(Random& random, WindowWork work) {
   s.pad_bottom = random.between(0, s.kh - 1), s.pad_right = random.between(0, s.kw - 1);
   s.oh = (s.h + s.pad_top + s.pad_bottom - reach_h) / s.stride_h + 1;
   s.ow = (s.w + s.pad_left + s.pad_right - reach_w) / s.stride_w + 1;
+  if (random.coin()) {
+    s.kd = random.between(1, 3), s.stride_d = random.between(1, 2), s.dilation_d = plain ? 1 : random.between(1, 2);
+    s.d = (s.kd - 1) * s.dilation_d + 1 + random.between(0, 3);
+    s.pad_front = random.between(0, s.kd - 1), s.pad_back = random.between(0, s.kd - 1);
+    s.od = (s.d + s.pad_front + s.pad_back - (s.kd - 1) * s.dilation_d - 1) / s.stride_d + 1;
+  }
   s.count_padding = plain && random.coin();
   if (work != WindowWork::multiply_add) return s;
   s.residual = random.coin();
@@ -74,9 +79,9 @@ SlideSpec random_spec(Random& random, WindowWork work) {
 }
 
 Data random_data(Random& random, const SlideSpec& s) {
-  Data data{random.floats(s.n * s.h * s.w * s.channels), random.floats(s.kh * s.kw * s.channels), {}, {}};
+  Data data{random.floats(s.n * s.pixels() * s.channels), random.floats(s.taps() * s.channels), {}, {}};
   if (random.coin()) data.bias = random.floats(s.channels);
-  data.residual = random.floats(s.n * s.oh * s.ow * s.channels);
+  data.residual = random.floats(s.n * s.out_pixels() * s.channels);
   return data;
 }
 
@@ -85,7 +90,7 @@ std::vector<float> run(const SlideSpec& s, Isa isa, const Data& data, Executor& 
   std::vector<float> packed(slide.packed_size()), bias(slide.bias_size());
   slide.pack(data.kernel.data(), packed.data());
   slide.pack_bias(data.bias.empty() ? nullptr : data.bias.data(), bias.data());
-  Guarded y(s.n * s.oh * s.ow * s.channels);
+  Guarded y(s.n * s.out_pixels() * s.channels);
   slide.run(executor, data.x.data(), packed.data(), bias.data(), s.residual ? data.residual.data() : nullptr, y.data());
   EXPECT_TRUE(y.intact());
   return y.values();
@@ -123,7 +128,7 @@ TEST(CpuWindow, answers_nan_where_a_tap_is_nan) {
 TEST(CpuWindow, refuses_in_words) {
   EXPECT_EQ(Slide::refuses({}, Isa::none), "needs a processor with AVX2 and FMA");
   EXPECT_EQ(Slide::refuses({.h = 100, .w = 100, .oh = 1, .ow = 1, .kh = 100, .kw = 100}, Isa::avx2),
-            "a window of 100 x 100 would be too much code");
+            "a window of 10000 taps would be too much code");
 }
 
 }  // namespace

@@ -61,23 +61,34 @@ int64_t taps_in_code(const ConvSpec& s) {
   };
   const bool dense = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic);
   const bool whole = dense && inside(s.w, s.ow, s.kw, s.stride_w, s.dilation_w, s.pad_left);
-  return (whole ? 1 : s.kw) * (inside(s.h, s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top) ? 1 : s.kh);
+  return s.kd * (whole ? 1 : s.kw) * (inside(s.h, s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top) ? 1 : s.kh);
 }
 
 }  // namespace
+
+ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
+  ConvSpec spec;
+  spec.n = slide.n, spec.d = slide.d, spec.h = slide.h, spec.w = slide.w, spec.ic = slide.channels;
+  spec.oc = oc, spec.od = slide.od, spec.oh = slide.oh, spec.ow = slide.ow;
+  spec.kd = slide.kd, spec.kh = slide.kh, spec.kw = slide.kw;
+  spec.stride_d = slide.stride_d, spec.stride_h = slide.stride_h, spec.stride_w = slide.stride_w;
+  spec.dilation_d = slide.dilation_d, spec.dilation_h = slide.dilation_h, spec.dilation_w = slide.dilation_w;
+  spec.pad_front = slide.pad_front, spec.pad_top = slide.pad_top, spec.pad_left = slide.pad_left;
+  return spec;
+}
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
   if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
   const int64_t x_pixel = std::max(spec.x_pixel, spec.ic), y_pixel = std::max(spec.y_pixel, spec.oc);
-  if (spec.h * spec.w * x_pixel > kMost || spec.kh * spec.kw * spec.ic * 64 > kMost ||
-      spec.oh * std::max(spec.y_row, spec.ow * y_pixel) > kMost)
+  const int64_t y_slice = std::max(spec.y_slice, spec.oh * std::max(spec.y_row, spec.ow * y_pixel));
+  if (spec.d * spec.h * spec.w * x_pixel > kMost || spec.taps() * spec.ic * 64 > kMost || spec.od * y_slice > kMost)
     return "one image is larger than 512 Mi elements";
   if (spec.transposed_x && spec.w > kMost / 64) return "first operand is transposed and has too many rows";
-  CHECK(!spec.transposed_x || (spec.n * spec.h * spec.kh * spec.kw == 1 && spec.w == spec.ow),
+  CHECK(!spec.transposed_x || (spec.n * spec.d * spec.h * spec.taps() == 1 && spec.w == spec.ow),
         "only matrices are transposed");
-  if (spec.ic == 0 || spec.oc == 0 || spec.kh == 0 || spec.kw == 0) return "has no channels or no taps";
-  if (taps_in_code(spec) > 225) return fmt::format("kernel of {} x {} taps would be too much code", spec.kh, spec.kw);
+  if (spec.ic == 0 || spec.oc == 0 || spec.taps() == 0) return "has no channels or no taps";
+  if (taps_in_code(spec) > 225) return fmt::format("kernel of {} taps would be too much code", spec.taps());
   return std::nullopt;
 }
 
@@ -85,41 +96,42 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   if (!spec_.x_pixel) spec_.x_pixel = spec_.ic;
   if (!spec_.y_pixel) spec_.y_pixel = spec_.oc;
   if (!spec_.y_row) spec_.y_row = spec_.ow * spec_.y_pixel;
-  if (!spec_.y_image) spec_.y_image = spec_.oh * spec_.y_row;
+  if (!spec_.y_slice) spec_.y_slice = spec_.oh * spec_.y_row;
+  if (!spec_.y_image) spec_.y_image = spec_.od * spec_.y_slice;
   if (is_matrix()) {  // the pixels of all images and rows form one list
     spec_.w = spec_.ow = spec_.n * spec_.h * spec_.w;
     spec_.n = spec_.h = spec_.oh = 1;
-    spec_.y_row = spec_.y_image = spec_.ow * spec_.y_pixel;
+    spec_.y_row = spec_.y_slice = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
   choose_panel(isa, threads);
   panels_ = ceil_div(spec_.oc, width_);
-  panel_floats_ = static_cast<size_t>(spec_.kh * spec_.kw * spec_.ic * width_);
+  panel_floats_ = static_cast<size_t>(spec_.taps() * spec_.ic * width_);
   cut();
   choose_chunks(threads);
 }
 
 bool Conv::is_matrix() const {
-  return spec_.kh == 1 && spec_.kw == 1 && spec_.stride_h == 1 && spec_.stride_w == 1 && spec_.pad_top == 0 &&
-         spec_.pad_left == 0 && spec_.oh == spec_.h && spec_.ow == spec_.w && rows_adjoin() &&
-         spec_.y_image == spec_.oh * spec_.y_row;
+  return spec_.taps() == 1 && spec_.d == 1 && spec_.od == 1 && spec_.stride_h == 1 && spec_.stride_w == 1 &&
+         spec_.pad_front == 0 && spec_.pad_top == 0 && spec_.pad_left == 0 && spec_.oh == spec_.h &&
+         spec_.ow == spec_.w && slices_adjoin() && spec_.y_image == spec_.od * spec_.y_slice;
 }
 
 bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
+bool Conv::slices_adjoin() const { return rows_adjoin() && spec_.y_slice == spec_.oh * spec_.y_row; }
 
 // Chooses the widest panel that fits the channels, so that pixels are broadcast rarely. Exceptions, measured on whole
 // networks: taller tiles when the channels divide better or when few pixels meet many taps, but not when adjacent
 // pixels are 4 KiB apart (a tall tile would then map to one set of the first-level cache); and, with few rows, one
 // panel per worker to pack.
 void Conv::choose_panel(Isa isa, int threads) {
-  const int64_t lane = lanes(isa), pixels = spec_.n * spec_.oh * spec_.ow;
+  const int64_t lane = lanes(isa), pixels = spec_.n * spec_.od * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
   const auto divides = [&](int64_t vectors) { return spec_.oc % (vectors * lane) == 0; };
   if (isa == Isa::avx512) {
     const bool long_product = is_matrix() && spec_.ic >= 512 && pixels > most_pixels(isa, 4);
     vectors_ = 4;
     if (divides(3) && (!divides(4) || long_product)) vectors_ = 3;
-    if (!crowded && divides(2) && (spec_.kh * spec_.kw > 1 ? pixels <= 196 : !divides(4) && spec_.oc < 256))
-      vectors_ = 2;
+    if (!crowded && divides(2) && (spec_.taps() > 1 ? pixels <= 196 : !divides(4) && spec_.oc < 256)) vectors_ = 2;
   } else {
     vectors_ = divides(3) && !divides(2) ? 3 : 2;
   }
@@ -131,10 +143,12 @@ void Conv::choose_panel(Isa isa, int threads) {
 }
 
 // Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is
-// part of an output row, unless rows are short, in which case it spans several rows.
+// part of an output row, unless rows are short, in which case it spans several rows, and several slices when these are
+// short as well.
 void Conv::cut() {
-  const int64_t image = spec_.oh * spec_.ow, together = most_pixels_ / image;
-  if (!is_matrix() && together > 1 && rows_adjoin() && spec_.y_image == spec_.oh * spec_.y_row) {
+  constexpr int64_t kShort = 10;
+  const int64_t slice = spec_.oh * spec_.ow, image = spec_.od * slice, together = most_pixels_ / image;
+  if (!is_matrix() && together > 1 && slices_adjoin() && spec_.y_image == spec_.od * spec_.y_slice) {
     for (int64_t first = 0; first < spec_.n; first += together)
       add_tile(first * image, std::min(together, spec_.n - first) * image, tiles_);
     return;
@@ -148,24 +162,26 @@ void Conv::cut() {
       first += size;
     }
   };
-  if (is_matrix() || (spec_.ow < 10 && rows_adjoin()))
-    split(0, spec_.oh * spec_.ow);
-  else
-    for (int64_t y = 0; y < spec_.oh; ++y) split(y * spec_.ow, spec_.ow);
-  for (int64_t image = 0; image < spec_.n; ++image)
+  const int64_t unit = is_matrix() || (slice < kShort && slices_adjoin()) ? image
+                       : spec_.ow < kShort && rows_adjoin()               ? slice
+                                                                          : spec_.ow;
+  for (int64_t first = 0; first < image; first += unit) split(first, unit);
+  for (int64_t i = 0; i < spec_.n; ++i)
     for (Tile tile : tiles) {
-      tile.a += image * spec_.h * spec_.w * spec_.x_pixel;
-      tile.c += image * spec_.y_image;
+      tile.a += i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
+      tile.c += i * spec_.y_image;
       tiles_.push_back(tile);
     }
 }
 
 void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const ConvSpec& s = spec_;
-  const int64_t image = s.oh * s.ow;
-  const auto row_of = [&](int64_t i) { return i % image / s.ow; };
+  const int64_t slice = s.oh * s.ow, image = s.od * slice;
+  const auto slice_of = [&](int64_t i) { return i % image / slice; };
+  const auto row_of = [&](int64_t i) { return i % slice / s.ow; };
   const auto offset = [&](int64_t i) {  // in x: of the pixel's first tap, as if there were no padding
-    return ((i / image * s.h + row_of(i) * s.stride_h) * s.w + i % s.ow * s.stride_w) * s.x_pixel;
+    const int64_t row = (i / image * s.d + slice_of(i) * s.stride_d) * s.h + row_of(i) * s.stride_h;
+    return (row * s.w + i % s.ow * s.stride_w) * s.x_pixel;
   };
   TileSpec tile;
   tile.isa = isa_;
@@ -173,30 +189,32 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   if (s.transposed_x) tile.a_step_bytes = s.w * 4;
   tile.a_row_bytes = s.dilation_h * s.w * s.x_pixel * 4;
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
+  if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * s.x_pixel * 4;
   tile.c_stride = s.y_pixel;
   if (is_matrix()) tile.block_steps = block_steps(s.ic);
   tile.residual = s.residual;
   tile.activation = s.activation;
-  tile.rows.resize(static_cast<size_t>(s.kh));
+  tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
     tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset(i) - offset(first)) * 4);
-  for (int64_t ky = 0; ky < s.kh; ++ky)
-    for (int64_t kx = 0; kx < s.kw; ++kx) {
-      uint32_t inside = 0;
-      for (int64_t i = 0; i < pixels; ++i) {
-        int64_t y = row_of(first + i) * s.stride_h + ky * s.dilation_h - s.pad_top;
-        int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
-        if (y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
-      }
-      if (!inside) continue;
-      auto& row = tile.rows[static_cast<size_t>(ky)];
-      bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
-                     row.back().b_row + row.back().length == kx * s.ic;
-      if (adjoins)
-        row.back().length += static_cast<int>(s.ic);
-      else
-        row.push_back({kx * s.dilation_w * s.x_pixel * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
+  for (int64_t k = 0; k < s.taps(); ++k) {
+    const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
+    uint32_t inside = 0;
+    for (int64_t i = 0; i < pixels; ++i) {
+      const int64_t z = slice_of(first + i) * s.stride_d + kz * s.dilation_d - s.pad_front;
+      const int64_t y = row_of(first + i) * s.stride_h + ky * s.dilation_h - s.pad_top;
+      const int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
+      if (z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
     }
+    if (!inside) continue;
+    auto& row = tile.rows[static_cast<size_t>(k / s.kw)];
+    bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
+                   row.back().b_row + row.back().length == kx * s.ic;
+    if (adjoins)
+      row.back().length += static_cast<int>(s.ic);
+    else
+      row.push_back({kx * s.dilation_w * s.x_pixel * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
+  }
   auto function = [&](int64_t columns) {
     tile.columns = static_cast<int>(columns);
     kernels_.push_back(TileKernel::make(tile));
@@ -205,8 +223,9 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   int64_t last = s.oc - (panels_ - 1) * width_;
   TileFunction tail = function(last);
   TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
-  const int64_t a = s.transposed_x ? first : offset(first) - (s.pad_top * s.w + s.pad_left) * s.x_pixel;
-  tiles.push_back({whole, tail, a, first / image * s.y_image + row_of(first) * s.y_row + first % s.ow * s.y_pixel});
+  const int64_t padding = ((s.pad_front * s.h + s.pad_top) * s.w + s.pad_left) * s.x_pixel;
+  const int64_t c = first / image * s.y_image + slice_of(first) * s.y_slice + row_of(first) * s.y_row;
+  tiles.push_back({whole, tail, s.transposed_x ? first : offset(first) - padding, c + first % s.ow * s.y_pixel});
 }
 
 // The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the
@@ -220,7 +239,7 @@ void Conv::choose_chunks(int threads) {
   const auto panel_bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
   const bool long_pixels = is_matrix() && most < kLeastTiles && panel_bytes <= kPanelBytes && panels_ >= wanted;
   pixels_outermost_ =
-      tiles > kFewTiles && spec_.kh * spec_.kw * spec_.oc <= spec_.n * spec_.h * spec_.w && !long_pixels;
+      tiles > kFewTiles && spec_.taps() * spec_.oc <= spec_.n * spec_.d * spec_.h * spec_.w && !long_pixels;
   if (pixels_outermost_) {
     tiles_per_chunk_ = static_cast<int>(std::clamp<int64_t>(tiles / wanted, 1, most));
     panels_per_chunk_ = static_cast<int>(panels_);
@@ -231,16 +250,14 @@ void Conv::choose_chunks(int threads) {
   }
 }
 
-std::string Conv::layout() const {
-  return fmt::format("panel{} {}x{}", width_, spec_.kh * spec_.kw * spec_.ic, spec_.oc);
-}
+std::string Conv::layout() const { return fmt::format("panel{} {}x{}", width_, spec_.taps() * spec_.ic, spec_.oc); }
 
 void Conv::pack(const float* kernel, float* packed, bool transposed) const {
   for (int panel = 0; panel < panels(); ++panel) pack_panel(panel, kernel, packed, transposed);
 }
 
 void Conv::pack_panel(int panel, const float* kernel, float* packed, bool transposed) const {
-  const int64_t rows = spec_.kh * spec_.kw * spec_.ic, first = panel * width_;
+  const int64_t rows = spec_.taps() * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
   float* to = packed + static_cast<size_t>(panel) * panel_floats_;
   if (transposed)

@@ -6,27 +6,32 @@
 #include <string>
 #include <vector>
 
-#include "engines/cpu/tile_jit.h"
+#include "engines/cpu/window.h"
 #include "support/executor.h"
 
 namespace cairn {
 
-/// x [n, h, w, ic] (dense NHWC) with kernel [kh, kw, ic, oc] to y [n, oh, ow, oc]. A matrix product [m, k] x [k, oc] is
-/// n = h = kh = kw = 1, w = ow = m, ic = k.
+/// x [n, d, h, w, ic] (dense NDHWC) with kernel [kd, kh, kw, ic, oc] to y [n, od, oh, ow, oc]. A matrix product
+/// [m, k] x [k, oc] is w = ow = m, ic = k, and 1 otherwise.
 struct ConvSpec {
-  int64_t n = 1, h = 1, w = 1, ic = 1;
-  int64_t oc = 1, oh = 1, ow = 1;
-  int64_t kh = 1, kw = 1;
-  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t pad_top = 0, pad_left = 0;
+  int64_t n = 1, d = 1, h = 1, w = 1, ic = 1;
+  int64_t oc = 1, od = 1, oh = 1, ow = 1;
+  int64_t kd = 1, kh = 1, kw = 1;
+  int64_t stride_d = 1, stride_h = 1, stride_w = 1, dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool residual = false;
   Activation activation;
   bool transposed_x = false;   // matrix products only: x is [k, m]
   bool packed_in_run = false;  // the weights are not constant and are packed in every run
   // Strides in floats, for views of larger tensors; 0 for dense tensors.
-  int64_t x_pixel = 0;                          // between pixels of x, whose rows and images are contiguous
-  int64_t y_pixel = 0, y_row = 0, y_image = 0;  // between pixels, rows and images of y and of the residual
+  int64_t x_pixel = 0;  // between pixels of x, whose rows, slices and images are contiguous
+  int64_t y_pixel = 0, y_row = 0, y_slice = 0, y_image = 0;  // of y and of the residual
+
+  int64_t taps() const { return kd * kh * kw; }
 };
+
+/// The windows of a plain convolution with `oc` output channels.
+ConvSpec conv_spec(const SlideSpec& slide, int64_t oc);
 
 class Conv {
  public:
@@ -74,6 +79,7 @@ class Conv {
   void choose_chunks(int threads);
   bool is_matrix() const;
   bool rows_adjoin() const;
+  bool slices_adjoin() const;
 
   ConvSpec spec_;
   Isa isa_;

@@ -1,6 +1,7 @@
 #include "engines/cpu/conv_parts.h"
 
 #include <cstring>
+#include <numeric>
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
@@ -23,31 +24,36 @@ struct Parts {
   bool covers = true;  // the parts write every element of y
   /// Zero padding that the step adds around x first, so that large kernels are always inside the image.
   struct Border {
-    int64_t n = 0, h = 0, w = 0, pixel = 0;  // of x before padding
-    int64_t top = 0, left = 0, bottom = 0, right = 0;
+    int64_t n = 0, d = 0, h = 0, w = 0, pixel = 0;  // of x before padding
+    int64_t front = 0, top = 0, left = 0, back = 0, bottom = 0, right = 0;
+    int64_t slices() const { return front + d + back; }
     int64_t rows() const { return top + h + bottom; }
     int64_t row() const { return (left + w + right) * pixel; }
-    size_t floats() const { return static_cast<size_t>(n * rows() * row()); }
+    size_t floats() const { return static_cast<size_t>(n * slices() * rows() * row()); }
   } border;
 };
 
 /// Changes the parts to work on a padded copy of x.
 void pad_input(Parts& parts) {
   const ConvSpec& any = parts.list[0].spec;
-  Parts::Border border{any.n, any.h, any.w, std::max(any.x_pixel, any.ic)};
+  Parts::Border border{any.n, any.d, any.h, any.w, std::max(any.x_pixel, any.ic)};
+  const auto reach = [](int64_t out, int64_t stride, int64_t taps, int64_t dilation, int64_t before) {
+    return (out - 1) * stride + (taps - 1) * dilation + 1 - before;
+  };
   for (const Part& part : parts.list) {
     const ConvSpec& s = part.spec;
+    border.front = std::max(border.front, s.pad_front);
     border.top = std::max(border.top, s.pad_top), border.left = std::max(border.left, s.pad_left);
-    const int64_t last_row = (s.oh - 1) * s.stride_h + (s.kh - 1) * s.dilation_h - s.pad_top;
-    const int64_t last_column = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left;
-    border.bottom = std::max(border.bottom, last_row + 1 - s.h);
-    border.right = std::max(border.right, last_column + 1 - s.w);
+    border.back = std::max(border.back, reach(s.od, s.stride_d, s.kd, s.dilation_d, s.pad_front) - s.d);
+    border.bottom = std::max(border.bottom, reach(s.oh, s.stride_h, s.kh, s.dilation_h, s.pad_top) - s.h);
+    border.right = std::max(border.right, reach(s.ow, s.stride_w, s.kw, s.dilation_w, s.pad_left) - s.w);
   }
   for (Part& part : parts.list) {
     ConvSpec& s = part.spec;
-    part.x += (border.top - s.pad_top) * border.row() + (border.left - s.pad_left) * border.pixel;
-    s.h = border.rows(), s.w = border.row() / border.pixel;
-    s.pad_top = s.pad_left = 0;
+    part.x += ((border.front - s.pad_front) * border.rows() + border.top - s.pad_top) * border.row() +
+              (border.left - s.pad_left) * border.pixel;
+    s.d = border.slices(), s.h = border.rows(), s.w = border.row() / border.pixel;
+    s.pad_front = s.pad_top = s.pad_left = 0;
   }
   parts.border = border;
 }
@@ -144,15 +150,16 @@ class PartsStep final : public Step {
   const float* padded(const StepArgs& args, const float* x) const {
     const Parts::Border& b = parts_.border;
     float* to = static_cast<float*>(args.workspace) + packed_here();
-    for_each(args.executor, b.n * b.rows(), b.row(), [&](int64_t i) {
-      const int64_t image = i / b.rows(), row = i % b.rows() - b.top;
+    for_each(args.executor, b.n * b.slices() * b.rows(), b.row(), [&](int64_t i) {
+      const int64_t row = i % b.rows() - b.top, slice = i / b.rows() % b.slices() - b.front;
+      const int64_t image = i / b.rows() / b.slices();
       float* place = to + i * b.row();
-      if (row < 0 || row >= b.h) {
+      if (row < 0 || row >= b.h || slice < 0 || slice >= b.d) {
         std::fill_n(place, b.row(), 0.f);
         return;
       }
       place = std::fill_n(place, b.left * b.pixel, 0.f);
-      place = std::copy_n(x + (image * b.h + row) * b.w * b.pixel, b.w * b.pixel, place);
+      place = std::copy_n(x + ((image * b.d + slice) * b.h + row) * b.w * b.pixel, b.w * b.pixel, place);
       std::fill_n(place, b.right * b.pixel, 0.f);
     });
     return to;
@@ -194,29 +201,25 @@ class PartsStep final : public Step {
 /// A convolution with several groups, or with a kernel that is too large for the tile without padding of x.
 Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
-  if (!found || !found->node->is("conv2d")) return "is no convolution";
+  if (!found || !is_convolution(*found->node, ConvRole::forward)) return "is no convolution";
   if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
   const Node& node = *contraction.node;
-  const int64_t groups = node.attr().integer("groups"), channels = dim(node.inputs[0], 3), all = dim(node.inputs[1], 3);
+  const int64_t groups = node.attr().integer("groups"), all = last_dim(node.inputs[1]);
   if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
-  const SlideSpec slide = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
+  const SlideSpec slide = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
   Part part;
-  ConvSpec& spec = part.spec;
-  spec.n = slide.n, spec.h = slide.h, spec.w = slide.w, spec.ic = channels / groups, spec.oc = all / groups;
-  spec.oh = slide.oh, spec.ow = slide.ow, spec.kh = slide.kh, spec.kw = slide.kw;
-  spec.stride_h = slide.stride_h, spec.stride_w = slide.stride_w;
-  spec.dilation_h = slide.dilation_h, spec.dilation_w = slide.dilation_w;
-  spec.pad_top = slide.pad_top, spec.pad_left = slide.pad_left;
-  spec.x_pixel = channels, spec.y_pixel = all;
+  ConvSpec& spec = part.spec = conv_spec(slide, all / groups);
+  spec.ic = slide.channels / groups;
+  spec.x_pixel = slide.channels, spec.y_pixel = all;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
   parts.channel_step = all, parts.output_step = 1;
   for (int64_t g = 0; g < groups; ++g) {
     part.x = g * spec.ic, part.y = part.bias = g * spec.oc;
     part.taps.clear();
-    for (int64_t tap = 0; tap < spec.kh * spec.kw; ++tap) part.taps.push_back(tap * spec.ic * all + g * spec.oc);
+    for (int64_t tap = 0; tap < spec.taps(); ++tap) part.taps.push_back(tap * spec.ic * all + g * spec.oc);
     parts.list.push_back(part);
   }
   return refuses_parts(parts);
@@ -226,14 +229,14 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
 /// dy.
 struct Phase {
   int64_t first = 0, size = 0;  // pixels
-  int64_t pad = 0;
+  int64_t pad = 0, dilation = 1;
   Dims taps;  // of the forward kernel, in reverse order
 };
 
 std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
   std::vector<Phase> phases;
   for (int64_t first = 0; first < std::min(stride, size); ++first) {
-    Phase phase{first, (size - first + stride - 1) / stride, 0, {}};
+    Phase phase{first, (size - first + stride - 1) / stride, 0, dilation / std::gcd(stride, dilation), {}};
     for (int64_t tap = taps - 1; tap >= 0; --tap) {
       const int64_t distance = first + pad - tap * dilation;  // to the element of dy, in pixels of x
       if (distance % stride != 0) continue;
@@ -245,9 +248,38 @@ std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t
   return phases;
 }
 
+/// The convolutions of dy that give the pixels of these phases, one for each group of channels.
+void add_parts(const SlideSpec& s, int64_t all, int64_t groups, const Phase& z, const Phase& y, const Phase& x,
+               bool residual, Parts& parts) {
+  if (z.taps.empty() || y.taps.empty() || x.taps.empty()) {
+    parts.covers = false;
+    return;
+  }
+  Part part;
+  ConvSpec& spec = part.spec;
+  spec.n = s.n, spec.d = s.od, spec.h = s.oh, spec.w = s.ow;
+  spec.ic = all / groups, spec.oc = s.channels / groups;
+  spec.od = z.size, spec.oh = y.size, spec.ow = x.size;
+  spec.kd = std::ssize(z.taps), spec.kh = std::ssize(y.taps), spec.kw = std::ssize(x.taps);
+  spec.dilation_d = z.dilation, spec.dilation_h = y.dilation, spec.dilation_w = x.dilation;
+  spec.pad_front = z.pad, spec.pad_top = y.pad, spec.pad_left = x.pad;
+  spec.x_pixel = all, spec.y_pixel = s.stride_w * s.channels, spec.y_row = s.stride_h * s.w * s.channels;
+  spec.y_slice = s.stride_d * s.h * s.w * s.channels, spec.y_image = s.pixels() * s.channels;
+  spec.residual = residual;
+  for (int64_t g = 0; g < groups; ++g) {
+    part.x = g * spec.ic;
+    part.y = ((z.first * s.h + y.first) * s.w + x.first) * s.channels + g * spec.oc;
+    part.taps.clear();
+    for (int64_t d : z.taps)
+      for (int64_t h : y.taps)
+        for (int64_t w : x.taps) part.taps.push_back(((d * s.kh + h) * s.kw + w) * spec.oc * all + g * spec.ic);
+    parts.list.push_back(part);
+  }
+}
+
 Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
-  if (!found || !found->node->is("conv2d_input_gradient")) return "is another operation";
+  if (!found || !is_convolution(*found->node, ConvRole::input_gradient)) return "is another operation";
   contraction = *found;
   if (contraction.epilogue.bias || contraction.epilogue.activation) return "takes no bias and no activation";
   const Node* node = contraction.node;
@@ -256,42 +288,17 @@ Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts&
   const Value *dy = node->inputs[0], *kernel = node->inputs[1], *dx = node->result();
   if (*element_count(dx->type.shape.sizes()) == 0 || *element_count(dy->type.shape.sizes()) == 0)
     return "has no elements";
-  const int64_t groups = node->attr().integer("groups"), channels = dim(dx, 3), all = dim(dy, 3), width = dim(dx, 2);
-  if (contraction.epilogue.residual && groups > 1) return "takes an addition with one group only";
-  const WindowSpec rows = window_spec(node->attr(), dim(kernel, 0), 0),
-                   columns = window_spec(node->attr(), dim(kernel, 1), 1);
-  if ((rows.stride > 1 && rows.dilation > 1) || (columns.stride > 1 && columns.dilation > 1))
-    return "has strides and dilations";
-  const auto ys =
-      phases_of(dim(dx, 1), rows.size, rows.stride, rows.dilation, rows.padding_before(dim(dx, 1), dim(dy, 1)));
-  const auto xs =
-      phases_of(width, columns.size, columns.stride, columns.dilation, columns.padding_before(width, dim(dy, 2)));
+  const int64_t groups = node->attr().integer("groups"), all = last_dim(kernel);
+  const bool residual = contraction.epilogue.residual != nullptr;
+  if (residual && groups > 1) return "takes an addition with one group only";
+  const SlideSpec s = convolution_of(*node, dx, dy, kernel);
+  const auto slices = phases_of(s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front);
+  const auto rows = phases_of(s.h, s.kh, s.stride_h, s.dilation_h, s.pad_top);
+  const auto columns = phases_of(s.w, s.kw, s.stride_w, s.dilation_w, s.pad_left);
   parts.channel_step = 1, parts.output_step = all;
-  for (const Phase& y : ys)
-    for (const Phase& x : xs) {
-      if (y.taps.empty() || x.taps.empty()) {
-        parts.covers = false;
-        continue;
-      }
-      Part part;
-      ConvSpec& spec = part.spec;
-      spec.n = dim(dy, 0), spec.h = dim(dy, 1), spec.w = dim(dy, 2), spec.ic = all / groups,
-      spec.oc = channels / groups;
-      spec.oh = y.size, spec.ow = x.size, spec.kh = std::ssize(y.taps), spec.kw = std::ssize(x.taps);
-      spec.dilation_h = rows.dilation, spec.dilation_w = columns.dilation;
-      spec.pad_top = y.pad, spec.pad_left = x.pad;
-      spec.x_pixel = all, spec.y_pixel = columns.stride * channels, spec.y_row = rows.stride * width * channels;
-      spec.y_image = dim(dx, 1) * width * channels;
-      spec.residual = contraction.epilogue.residual != nullptr;
-      for (int64_t g = 0; g < groups; ++g) {
-        part.x = g * spec.ic;
-        part.y = (y.first * width + x.first) * channels + g * spec.oc;
-        part.taps.clear();
-        for (int64_t h : y.taps)
-          for (int64_t w : x.taps) part.taps.push_back((h * columns.size + w) * spec.oc * all + g * spec.ic);
-        parts.list.push_back(part);
-      }
-    }
+  for (const Phase& z : slices)
+    for (const Phase& y : rows)
+      for (const Phase& x : columns) add_parts(s, all, groups, z, y, x, residual, parts);
   if (parts.list.empty()) return "has no taps";
   return refuses_parts(parts);
 }

@@ -24,17 +24,27 @@ struct Contraction {
 /// The index of the value among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
 inline bool is_pooling(const Group& group) {
-  return group.nodes.size() == 1 && (group.last().is("max_pool2d") || group.last().is("avg_pool2d"));
+  const auto is = [&](std::string_view op) { return group.last().is(op); };
+  return group.nodes.size() == 1 && (is("max_pool2d") || is("avg_pool2d") || is("max_pool3d") || is("avg_pool3d"));
 }
 inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
+inline int64_t last_dim(const Value* value) { return value->type.shape.dims.back().size; }
+
+/// Convolutions and their gradients, over images or volumes.
+enum class ConvRole : uint8_t { forward, input_gradient, kernel_gradient };
+bool is_convolution(const Node& node, ConvRole role);
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);
 Activation activation_of(const Epilogue& epilogue);
-/// The images and windows of size kh x kw of a convolution or pooling.
-SlideSpec slide_of(const Node& node, const Value* x, const Value* y, int64_t kh, int64_t kw);
-inline SlideSpec slide_of(const Node& node, int64_t kh, int64_t kw) {
-  return slide_of(node, node.inputs[0], node.result(), kh, kw);
+/// The images or volumes and the windows of a convolution or pooling, with fewer dims where that is the same in memory:
+/// slices that no window joins are images, and along one dim windows slide over a row.
+SlideSpec slide_of(const Node& node, const Value* x, const Value* y, const std::vector<int64_t>& window);
+inline SlideSpec slide_of(const Node& node, const std::vector<int64_t>& window) {
+  return slide_of(node, node.inputs[0], node.result(), window);
 }
+/// The same of a convolution. With one group, windows that cover whole rows (and slices, and volumes) are windows of one
+/// column over as many more channels.
+SlideSpec convolution_of(const Node& node, const Value* x, const Value* y, const Value* kernel);
 
 /// Tells whether no kernel takes a group.
 using Refuses = FunctionRef<bool(const Group&)>;

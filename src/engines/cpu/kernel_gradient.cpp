@@ -71,19 +71,20 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 /// It accumulates over blocks of rows, or of whole small images. When dW is small, the blocks are divided into parts
 /// with sums of their own, which are added at the end; the division depends on the shapes only, so that bits do not
 /// depend on the number of workers. A chunk of units packs the channels of its tiles and panels for each block, so that
-/// the units read contiguous memory.
+/// the units read contiguous memory. Of volumes every slice of dy is an image, which each tap of the depth pairs with
+/// another slice of x, or with zeros.
 class KernelGradient {
  public:
   KernelGradient(const Node& node, int threads) : threads_(threads) {
-    const Value *x = node.inputs[0], *dy = node.inputs[1], *kernel = node.result();
-    SlideSpec slide;
-    read_windows(node, slide);
-    const int64_t kh = dim(kernel, 0), kw = dim(kernel, 1);
+    const Value *x = node.inputs[0], *dy = node.inputs[1];
+    SlideSpec slide = convolution_of(node, x, dy, node.result());
     groups_ = node.attr().integer("groups");
-    images_ = dim(x, 0), in_ = dim(x, 3), out_ = dim(dy, 3);
+    images_ = slide.n * slide.od, in_ = slide.channels, out_ = last_dim(dy);
+    depth_ = slide.d, out_depth_ = slide.od, depth_taps_ = slide.kd;
+    depth_stride_ = slide.stride_d, depth_dilation_ = slide.dilation_d, depth_pad_ = slide.pad_front;
     x_pixel_ = in_, x_row_ = slide.w * x_pixel_, x_image_ = slide.h * x_row_;
-    if (kh * kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
-    plan(slide, kh, kw);
+    if (slide.kh * slide.kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
+    plan(slide, slide.kh, slide.kw);
   }
   /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
   KernelGradient(int64_t rows, int64_t in, int64_t out, int threads)
@@ -115,16 +116,6 @@ class KernelGradient {
     if (parts_ > 1) reduce_middle(executor, false, 1, parts_, count_, 1.f, sums, gradient, nullptr);
   }
 
-  static void read_windows(const Node& node, SlideSpec& slide) {
-    const Value *x = node.inputs[0], *dy = node.inputs[1];
-    const WindowSpec rows = window_spec(node.attr(), dim(node.result(), 0), 0);
-    const WindowSpec columns = window_spec(node.attr(), dim(node.result(), 1), 1);
-    slide.h = dim(x, 1), slide.w = dim(x, 2), slide.oh = dim(dy, 1), slide.ow = dim(dy, 2);
-    slide.stride_h = rows.stride, slide.stride_w = columns.stride;
-    slide.dilation_h = rows.dilation, slide.dilation_w = columns.dilation;
-    slide.pad_top = rows.padding_before(slide.h, slide.oh), slide.pad_left = columns.padding_before(slide.w, slide.ow);
-  }
-
  private:
   /// The work of one tap in a block.
   struct Call {
@@ -132,7 +123,7 @@ class KernelGradient {
     std::vector<TileFunction> functions;  // by kind of tile and whether it is in the last panel; null: no work
   };
   struct Chunk {
-    int64_t part, group;
+    int64_t depth_tap, part, group;
     Range panels, tiles, taps;
   };
 
@@ -144,7 +135,7 @@ class KernelGradient {
   /// list.
   void skip_pixels(SlideSpec& slide) {
     x_pixel_ *= slide.stride_w, x_row_ *= slide.stride_h;
-    if (slide.stride_h == 1 && slide.stride_w == 1 && slide.h == slide.oh && slide.w == slide.ow) {
+    if (!deep() && slide.stride_h == 1 && slide.stride_w == 1 && slide.h == slide.oh && slide.w == slide.ow) {
       slide.oh *= images_ * slide.ow, slide.ow = images_ = 1;
       x_row_ = in_;
     }
@@ -173,7 +164,7 @@ class KernelGradient {
     for (int64_t i = 0; i < tiles_; ++i) tile_channels_.push_back(part_of(positions_, tiles_, i));
     for (int64_t i = 0; i < panels_; ++i)
       panel_channels_.push_back({i * width_, std::min(out_each_, (i + 1) * width_)});
-    direct_x_ = by_rows_ || (tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
+    direct_x_ = by_rows_ || (!deep() && tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
     direct_dy_ = groups_ == 1 && width_ == out_;
     pitch_ = direct_x_ ? in_ : tile_size(0);
   }
@@ -182,10 +173,11 @@ class KernelGradient {
     const int64_t beyond = (kh - 1) * slide.dilation_h;  // rows of x that adjacent blocks share
     const int64_t most = std::max({int64_t{1}, kBlockPixels / ow_, beyond / slide.stride_h / 2});
     block_rows_ = ceil_div(oh_, ceil_div(oh_, most));
-    if (block_rows_ == oh_) block_images_ = std::clamp<int64_t>(kBlockPixels / (oh_ * ow_), 1, images_);
-    while (images_ % block_images_ != 0) --block_images_;
-    once_ = all_blocks() == 1;
-    count_ = taps_ * positions_ * out_;
+    const int64_t together = deep() ? direct_x_ ? 1 : out_depth_ : images_;  // images of a block lie in one volume
+    if (block_rows_ == oh_) block_images_ = std::clamp<int64_t>(kBlockPixels / (oh_ * ow_), 1, together);
+    while (together % block_images_ != 0) --block_images_;
+    once_ = all_blocks() == 1 && !deep();
+    count_ = depth_taps_ * taps_ * positions_ * out_;
     parts_ = std::clamp<int64_t>(kSumBytes / 4 / count_, 1, std::min(kParts, all_blocks()));
     const int64_t rows = std::min(h_, (block_rows_ - 1) * slide.stride_h + beyond + 1);
     x_pixels_ = block_images_ * rows * w_, dy_pixels_ = block_images_ * block_rows_ * ow_;
@@ -213,7 +205,7 @@ class KernelGradient {
           const double cost =
               static_cast<double>(units) * (product + (far ? kFar : kNear) / static_cast<double>(dy_pixels_)) +
               kTile * static_cast<double>(tiles) + kPanel * static_cast<double>(panels);
-          const double rounds = static_cast<double>(ceil_div(parts_ * groups_ * t * p * i, threads_));
+          const double rounds = static_cast<double>(ceil_div(depth_taps_ * parts_ * groups_ * t * p * i, threads_));
           if (best != 0 && cost * rounds >= best) continue;
           best = cost * rounds;
           tap_parts_ = t, panel_parts_ = p, tile_parts_ = i;
@@ -225,13 +217,29 @@ class KernelGradient {
   size_t scratch() const { return packed_x_ + packed_dy_; }  // floats per worker
   int64_t blocks() const { return ceil_div(oh_, block_rows_); }
   int64_t all_blocks() const { return images_ / block_images_ * blocks(); }
-  int64_t chunks() const { return parts_ * groups_ * tap_parts_ * panel_parts_ * tile_parts_; }
+  int64_t chunks() const { return depth_taps_ * parts_ * groups_ * tap_parts_ * panel_parts_ * tile_parts_; }
   Chunk chunk_of(int64_t i) const {
     const int64_t tile = i % tile_parts_, panel = i / tile_parts_ % panel_parts_;
     const int64_t tap = i / tile_parts_ / panel_parts_ % tap_parts_;
     const int64_t group = i / tile_parts_ / panel_parts_ / tap_parts_;
-    return {group / groups_, group % groups_, part_of(panels_, panel_parts_, panel), part_of(tiles_, tile_parts_, tile),
+    return {group / groups_ / parts_,
+            group / groups_ % parts_,
+            group % groups_,
+            part_of(panels_, panel_parts_, panel),
+            part_of(tiles_, tile_parts_, tile),
             part_of(taps_, tap_parts_, tap)};
+  }
+  bool deep() const { return depth_ > 1 || depth_taps_ > 1; }
+  /// The slice of x, counted over all volumes, that a tap of the depth pairs with an image of dy; nothing beyond the volume.
+  std::optional<int64_t> slice_of(int64_t depth_tap, int64_t image) const {
+    const int64_t slice = image % out_depth_ * depth_stride_ + depth_tap * depth_dilation_ - depth_pad_;
+    if (slice < 0 || slice >= depth_) return std::nullopt;
+    return image / out_depth_ * depth_ + slice;
+  }
+  bool meets(int64_t depth_tap, int64_t first_image) const {
+    for (int64_t image = first_image; image < first_image + block_images_; ++image)
+      if (slice_of(depth_tap, image)) return true;
+    return false;
   }
   Range tile_at(int64_t tile) const { return tile_channels_[static_cast<size_t>(tile)]; }
   int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
@@ -249,12 +257,14 @@ class KernelGradient {
 
   void run_chunk(int64_t number, const float* x, const float* dy, float* sums, float* scratch) const {
     const Chunk chunk = chunk_of(number);
-    sums += chunk.part * count_;
+    sums += chunk.part * count_ + chunk.depth_tap * (count_ / depth_taps_);
     if (!once_) clear(chunk, sums);
     const Range all = part_of(all_blocks(), parts_, chunk.part);
     for (int64_t i = all.first; i < all.last; ++i) {
       const int64_t image = i / blocks() * block_images_, block = i % blocks();
-      const float* block_x = direct_x_ ? x + image * x_image_ : pack_x(chunk, image, block, x, scratch);
+      if (!meets(chunk.depth_tap, image)) continue;
+      const float* block_x =
+          direct_x_ ? x + *slice_of(chunk.depth_tap, image) * x_image_ : pack_x(chunk, image, block, x, scratch);
       const float* block_dy = dy + (image * oh_ + block * block_rows_) * ow_ * out_;
       if (!direct_dy_) block_dy = pack_dy(chunk, block, block_dy, scratch + packed_x_);
       add(chunk, block, block_x, block_dy, sums);
@@ -276,10 +286,18 @@ class KernelGradient {
     const Range rows = rows_[static_cast<size_t>(block)];
     const int64_t at_once = x_row_ == w_ * x_pixel_ ? rows.size() : 1;
     float* next = to;
-    for (int64_t i = image; i < image + block_images_; ++i)
+    for (int64_t i = image; i < image + block_images_; ++i) {
+      const auto slice = slice_of(chunk.depth_tap, i);
+      if (!slice) {
+        for (int64_t tile = 0; tile < chunk.tiles.size(); ++tile)
+          std::fill_n(next + tile * x_pixels_ * pitch_, rows.size() * w_ * pitch_, 0.f);
+        next += rows.size() * w_ * pitch_;
+        continue;
+      }
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
-        pack_pixels(at_once * w_, x + i * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, channels,
+        pack_pixels(at_once * w_, x + *slice * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, channels,
                     x_pixels_ * pitch_, pitch_, next);
+    }
     return to;
   }
   const float* pack_dy(const Chunk& chunk, int64_t block, const float* dy, float* to) const {
@@ -389,6 +407,8 @@ class KernelGradient {
 
   int threads_;
   int64_t groups_, images_, h_, w_, oh_, ow_, in_, out_;
+  int64_t depth_ = 1, out_depth_ = 1, depth_taps_ = 1;  // slices of a volume of x and of dy
+  int64_t depth_stride_ = 1, depth_dilation_ = 1, depth_pad_ = 0;
   int64_t in_each_, out_each_;         // channels of a group
   int64_t x_pixel_, x_row_, x_image_;  // strides of x in floats between the pixels, rows and images that are read
   int vectors_ = 1;
@@ -411,8 +431,9 @@ class KernelGradient {
 }  // namespace
 
 Refusal refuses_kernel_gradient(const Group& group) {
-  const Node* node = single_node(group, "conv2d_kernel_gradient");
-  if (!node) return "is another operation";
+  if (group.nodes.size() != 1 || !is_convolution(group.last(), ConvRole::kernel_gradient))
+    return "is another operation";
+  const Node* node = &group.last();
   if (machine_isa() == Isa::none) return "needs a processor with AVX2 and FMA";
   for (const Value* value : {node->inputs[0], node->inputs[1], node->result()}) {
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
@@ -421,7 +442,7 @@ Refusal refuses_kernel_gradient(const Group& group) {
     if (count / std::max<int64_t>(1, value == node->result() ? 1 : dim(value, 0)) > INT32_MAX / 4)
       return "one image is larger than 512 Mi elements";
   }
-  if (dim(node->result(), 0) * dim(node->result(), 1) > 4096) return "has too many taps";
+  if (convolution_of(*node, node->inputs[0], node->inputs[1], node->result()).taps() > 4096) return "has too many taps";
   return std::nullopt;
 }
 

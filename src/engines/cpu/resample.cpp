@@ -57,37 +57,51 @@ Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilatio
 
 constexpr int64_t kBlockChannels = 64;
 
+/// The parts of a window inside the volume, and the floats between its taps, from the outermost dim.
+struct PoolWindow {
+  Inside along[3];
+  int64_t step[3];
+};
+
 // The window of one result pixel, for up to kBlockChannels channels; each row of the window is summed separately.
-CAIRN_VECTORISED void pool_window(bool largest, const Inside& rows, const Inside& columns, int64_t row_step,
-                                  int64_t column_step, int64_t channels, float divisor, const float* x, float* y) {
+CAIRN_VECTORISED void pool_window(bool largest, const PoolWindow& window, int64_t channels, float divisor,
+                                  const float* x, float* y) {
   const float start = largest ? -std::numeric_limits<float>::infinity() : 0.f;
   float total[kBlockChannels], row[kBlockChannels];
   const auto combine = [largest](float a, float b) __attribute__((always_inline)) {
     return !largest ? a + b : a > b || a != a ? a : b;
   };
   std::fill_n(total, channels, start);
-  for (int64_t h = 0; h < rows.count; ++h) {
-    std::fill_n(row, channels, start);
-    for (int64_t w = 0; w < columns.count; ++w) {
-      const float* __restrict from = x + h * row_step + w * column_step;
-      for (int64_t i = 0; i < channels; ++i) row[i] = combine(row[i], from[i]);
+  for (int64_t d = 0; d < window.along[0].count; ++d)
+    for (int64_t h = 0; h < window.along[1].count; ++h) {
+      std::fill_n(row, channels, start);
+      for (int64_t w = 0; w < window.along[2].count; ++w) {
+        const float* __restrict from = x + d * window.step[0] + h * window.step[1] + w * window.step[2];
+        for (int64_t i = 0; i < channels; ++i) row[i] = combine(row[i], from[i]);
+      }
+      for (int64_t i = 0; i < channels; ++i) total[i] = combine(total[i], row[i]);
     }
-    for (int64_t i = 0; i < channels; ++i) total[i] = combine(total[i], row[i]);
-  }
   for (int64_t i = 0; i < channels; ++i) y[i] = largest ? total[i] : total[i] / divisor;
 }
 
-void pool_row(const SlideSpec& s, int64_t image, int64_t row, const float* x, float* y) {
-  const Inside rows = inside_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h, s.pad_bottom);
+// One row of the result, counted over all volumes.
+void pool_row(const SlideSpec& s, int64_t number, const float* x, float* y) {
+  const int64_t row = number % s.oh, slice = number / s.oh % s.od, image = number / s.oh / s.od;
+  PoolWindow window;
+  window.along[0] = inside_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d, s.pad_back);
+  window.along[1] = inside_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h, s.pad_bottom);
+  window.step[0] = s.dilation_d * s.h * s.w * s.channels, window.step[1] = s.dilation_h * s.w * s.channels;
+  window.step[2] = s.dilation_w * s.channels;
   for (int64_t column = 0; column < s.ow; ++column) {
-    const Inside columns = inside_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w, s.pad_right);
-    const int64_t count = s.count_padding ? rows.padded * columns.padded : rows.count * columns.count;
-    const float* from = x + ((image * s.h + rows.first) * s.w + columns.first) * s.channels;
-    float* to = y + ((image * s.oh + row) * s.ow + column) * s.channels;
+    window.along[2] = inside_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w, s.pad_right);
+    const auto& [slices, rows, columns] = window.along;
+    const int64_t count =
+        s.count_padding ? slices.padded * rows.padded * columns.padded : slices.count * rows.count * columns.count;
+    const float* from = x + (((image * s.d + slices.first) * s.h + rows.first) * s.w + columns.first) * s.channels;
+    float* to = y + (number * s.ow + column) * s.channels;
     for (int64_t at = 0; at < s.channels; at += kBlockChannels)
-      pool_window(s.work == WindowWork::maximum, rows, columns, s.dilation_h * s.w * s.channels,
-                  s.dilation_w * s.channels, std::min(kBlockChannels, s.channels - at), static_cast<float>(count),
-                  from + at, to + at);
+      pool_window(s.work == WindowWork::maximum, window, std::min(kBlockChannels, s.channels - at),
+                  static_cast<float>(count), from + at, to + at);
   }
 }
 
@@ -131,14 +145,13 @@ Refusal refuses_large_pool(const Group& group) {
 
 std::unique_ptr<Step> make_large_pool(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const auto& window = node.attr().integers("window");
-  SlideSpec spec = slide_of(node, window[0], window[1]);
-  const bool mean = node.is("avg_pool2d");
+  SlideSpec spec = slide_of(node, node.attr().integers("window"));
+  const bool mean = node.is("avg_pool2d") || node.is("avg_pool3d");
   spec.work = mean ? WindowWork::mean : WindowWork::maximum;
   spec.count_padding = mean && node.attr().boolean("count_padding");
   return call(mean ? "average_pool of large windows" : "max_pool of large windows", [=](const StepArgs& args) {
-    for_each(args.executor, spec.n * spec.oh, spec.ow * spec.channels * spec.kh * spec.kw,
-             [&](int64_t i) { pool_row(spec, i / spec.oh, i % spec.oh, input(args, 0), output(args)); });
+    for_each(args.executor, spec.n * spec.od * spec.oh, spec.ow * spec.channels * spec.taps(),
+             [&](int64_t i) { pool_row(spec, i, input(args, 0), output(args)); });
   });
 }
 

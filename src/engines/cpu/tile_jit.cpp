@@ -145,9 +145,11 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   }
 
   void emit_rows() {
+    const size_t plane = spec_.plane_rows ? static_cast<size_t>(spec_.plane_rows) : spec_.rows.size();
     for (size_t y = 0; y < spec_.rows.size();) {
+      const size_t end = y / plane * plane + plane;
       size_t equal = 1;
-      while (y + equal < spec_.rows.size() && spec_.rows[y] == spec_.rows[y + equal]) ++equal;
+      while (y + equal < end && spec_.rows[y] == spec_.rows[y + equal]) ++equal;
       bool loop = equal > 1 && !spec_.rows[y].empty();
       int advance = loop ? 1 : static_cast<int>(equal);
       Xbyak::Label row;
@@ -163,6 +165,8 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
         jnz(row, T_NEAR);
       }
       y += equal;
+      if (y == end && y < spec_.rows.size())
+        add(rdi, static_cast<int>(spec_.a_plane_bytes - static_cast<int64_t>(plane) * spec_.a_row_bytes));
     }
   }
 
@@ -254,6 +258,8 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.columns);
   append(key, spec.a_step_bytes);
   append(key, spec.a_row_bytes);
+  append(key, spec.plane_rows);
+  append(key, spec.a_plane_bytes);
   append(key, spec.b_row_rows);
   append(key, spec.b_step_bytes);
   append(key, spec.c_stride);

@@ -34,6 +34,8 @@ struct TileSpec {
   std::vector<std::vector<TapRun>> rows;  // per kernel row
   int64_t a_step_bytes = 4;               // between the steps of a run in A; larger when A is transposed
   int64_t a_row_bytes = 0;                // between kernel rows in A
+  int plane_rows = 0;                     // kernel rows in a plane of a kernel with depth; 0: all
+  int64_t a_plane_bytes = 0;              // between these planes in A
   int b_row_rows = 0;                     // between kernel rows in B, in rows
   int64_t b_step_bytes = 0;               // between rows in B; 0: one panel width
   int block_steps = 0;                    // steps summed separately before adding to the total; 0: all in one sum

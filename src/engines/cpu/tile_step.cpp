@@ -27,13 +27,8 @@ struct TileProblem {
 Refusal read_conv(TileProblem& problem) {
   const Node& node = *problem.contraction.node;
   if (node.attr().integer("groups") != 1) return "has groups";
-  const SlideSpec slide = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
-  ConvSpec& spec = problem.spec;
-  spec.n = slide.n, spec.h = slide.h, spec.w = slide.w, spec.ic = slide.channels;
-  spec.oc = dim(node.inputs[1], 3), spec.oh = slide.oh, spec.ow = slide.ow, spec.kh = slide.kh, spec.kw = slide.kw;
-  spec.stride_h = slide.stride_h, spec.stride_w = slide.stride_w;
-  spec.dilation_h = slide.dilation_h, spec.dilation_w = slide.dilation_w;
-  spec.pad_top = slide.pad_top, spec.pad_left = slide.pad_left;
+  const SlideSpec slide = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  problem.spec = conv_spec(slide, last_dim(node.inputs[1]));
   return std::nullopt;
 }
 
@@ -83,7 +78,7 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   problem.contraction = *contraction;
   if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
   const bool product = contraction->node->is("matmul");
-  if (!product && !contraction->node->is("conv2d")) return "is another contraction";
+  if (!product && !is_convolution(*contraction->node, ConvRole::forward)) return "is another contraction";
   if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
@@ -262,14 +257,16 @@ class SlideStep final : public Step {
 
 Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {
   const auto found = as_contraction(group);
-  if (!found || !found->node->is("conv2d")) return "is no convolution";
+  if (!found || !is_convolution(*found->node, ConvRole::forward)) return "is no convolution";
   if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   const Node& node = *contraction.node;
-  const int64_t channels = dim(node.inputs[0], 3);
-  if (node.attr().integer("groups") != channels || dim(node.inputs[1], 3) != channels)
+  const int64_t channels = last_dim(node.inputs[0]);
+  if (node.attr().integer("groups") != channels || last_dim(node.inputs[1]) != channels)
     return "has not one group and one filter a channel";
-  spec = slide_of(node, dim(node.inputs[1], 0), dim(node.inputs[1], 1));
+  Dims window = node.inputs[1]->type.shape.sizes();
+  window.resize(window.size() - 2);
+  spec = slide_of(node, window);
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
   return Slide::refuses(spec, machine_isa());
@@ -279,9 +276,8 @@ Refusal read_pool(const Group& group, SlideSpec& spec) {
   if (!is_pooling(group)) return "is no pooling";
   if (auto reason = not_f32(group)) return reason;
   const Node& node = group.last();
-  const auto& window = node.attr().integers("window");
-  spec = slide_of(node, window[0], window[1]);
-  const bool mean = node.is("avg_pool2d");
+  spec = slide_of(node, node.attr().integers("window"));
+  const bool mean = node.is("avg_pool2d") || node.is("avg_pool3d");
   spec.work = mean ? WindowWork::mean : WindowWork::maximum;
   spec.count_padding = mean && node.attr().boolean("count_padding");
   return Slide::refuses(spec, machine_isa());

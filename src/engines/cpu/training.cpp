@@ -52,41 +52,44 @@ std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_pool_gradient(const Group& group) {
-  const bool most = single_node(group, "max_pool2d_gradient") != nullptr;
-  if (!most && !single_node(group, "avg_pool2d_gradient")) return "is another operation";
   const Node& node = group.last();
+  const bool most = node.is("max_pool2d_gradient") || node.is("max_pool3d_gradient");
+  if (group.nodes.size() != 1 || (!most && !node.is("avg_pool2d_gradient") && !node.is("avg_pool3d_gradient")))
+    return "is another operation";
   return others_than_f32({node.inputs[0], most ? node.inputs[1] : node.result(), node.result()});
 }
 
 std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const bool most = node.is("max_pool2d_gradient");
-  const auto& window = node.attr().integers("window");
-  SlideSpec spec = slide_of(node, node.result(), node.inputs[most ? 1 : 0], window[0], window[1]);
+  const bool most = node.is("max_pool2d_gradient") || node.is("max_pool3d_gradient");
+  SlideSpec spec = slide_of(node, node.result(), node.inputs[most ? 1 : 0], node.attr().integers("window"));
   spec.work = most ? WindowWork::maximum : WindowWork::mean;
   spec.count_padding = !most && node.attr().boolean("count_padding");
+  const bool to_all = most && node.attr().has("ties") && node.attr().text("ties") == "all";
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[most ? 1 : 0]);
   return call(node.op->name, [=](const StepArgs& args) {
-    pool_gradient(args.executor, spec, most ? input(args, x) : nullptr, input(args, dy), output(args));
+    pool_gradient(args.executor, spec, to_all, most ? input(args, x) : nullptr, input(args, dy), output(args));
   });
 }
 
 Refusal refuses_depthwise_gradient(const Group& group) {
-  const bool of_image = single_node(group, "conv2d_input_gradient") != nullptr;
-  if (!of_image && !single_node(group, "conv2d_kernel_gradient")) return "is another operation";
   const Node& node = group.last();
+  const bool of_image = is_convolution(node, ConvRole::input_gradient);
+  if (group.nodes.size() != 1 || (!of_image && !is_convolution(node, ConvRole::kernel_gradient)))
+    return "is another operation";
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
-  if (node.attr().integer("groups") != dim(x, 3) || dim(dy, 3) != dim(x, 3))
+  if (node.attr().integer("groups") != last_dim(x) || last_dim(dy) != last_dim(x))
     return "has not one group and one filter a channel";
   return others_than_f32({node.inputs[0], node.inputs[1], node.result()});
 }
 
 std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const bool of_image = node.is("conv2d_input_gradient");
+  const bool of_image = is_convolution(node, ConvRole::input_gradient);
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
-  const Value* kernel = of_image ? node.inputs[1] : node.result();
-  const SlideSpec spec = slide_of(node, x, dy, dim(kernel, 0), dim(kernel, 1));
+  Dims window = sizes(of_image ? node.inputs[1] : node.result());
+  window.resize(window.size() - 2);
+  const SlideSpec spec = slide_of(node, x, dy, window);
   const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
   if (of_image)
     return call("depthwise_input_gradient", [=](const StepArgs& args) {

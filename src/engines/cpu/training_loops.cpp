@@ -27,59 +27,93 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
 
 constexpr int64_t kBlock = 64;  // channels whose maxima are kept at a time
 
+/// A window's taps inside the volume.
+struct Window {
+  Taps slices, rows, columns;
+
+  bool empty() const { return slices.first == slices.last || rows.first == rows.last || columns.first == columns.last; }
+  int64_t count() const {
+    return (slices.last - slices.first) * (rows.last - rows.first) * (columns.last - columns.first);
+  }
+  /// Calls visit(offset of the tap in x) in row-major order.
+  template <class Visit>
+  CAIRN_INLINE void each(const SlideSpec& s, Visit&& visit) const {
+    for (int64_t d = slices.first; d < slices.last; ++d)
+      for (int64_t h = rows.first; h < rows.last; ++h) {
+        const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
+        for (int64_t w = columns.first; w < columns.last; ++w)
+          visit((row * s.w + columns.at + w * s.dilation_w) * s.channels);
+      }
+  }
+};
+
 // Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers
 // comparisons of vector types to scalars before it clones a function for each instruction set.
 CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const float* x, const float* __restrict gradient,
-                                 const Taps& rows, const Taps& columns, float* dx) {
+                                 const Window& window, float* dx) {
   float most[kBlock];
   int32_t winner[kBlock];
-  const auto offset = [&](int64_t h, int64_t w) {
-    return ((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels;
-  };
   int32_t tap = 0;
-  for (int64_t h = rows.first; h < rows.last; ++h)
-    for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
-      const float* __restrict from = x + offset(h, w);
-      for (int64_t i = 0; i < channels; ++i) {
-        const bool wins = tap == 0 || most[i] < from[i];
-        most[i] = wins ? from[i] : most[i];
-        winner[i] = wins ? tap : winner[i];
-      }
-    }
+  window.each(
+      s, [&](int64_t at) __attribute__((always_inline)) {
+        const float* __restrict from = x + at;
+        for (int64_t i = 0; i < channels; ++i) {
+          const bool wins = tap == 0 || most[i] < from[i];
+          most[i] = wins ? from[i] : most[i];
+          winner[i] = wins ? tap : winner[i];
+        }
+        ++tap;
+      });
   tap = 0;
-  for (int64_t h = rows.first; h < rows.last; ++h)
-    for (int64_t w = columns.first; w < columns.last; ++w, ++tap) {
-      float* __restrict to = dx + offset(h, w);
-      for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
-    }
+  window.each(
+      s, [&](int64_t at) __attribute__((always_inline)) {
+        float* __restrict to = dx + at;
+        for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
+        ++tap;
+      });
 }
 
 // The same for a few channels, one by one.
 CAIRN_INLINE void add_to_largest_of_few(const SlideSpec& s, int64_t channels, const float* x, const float* gradient,
-                                        const Taps& rows, const Taps& columns, float* dx) {
-  const int64_t down = s.dilation_h * s.w * s.channels, right = s.dilation_w * s.channels;
-  const int64_t corner = (rows.at * s.w + columns.at) * s.channels;
+                                        const Window& window, float* dx) {
   for (int64_t i = 0; i < channels; ++i) {
-    int64_t winner = corner + rows.first * down + columns.first * right + i;
-    float most = x[winner];
-    for (int64_t h = rows.first; h < rows.last; ++h)
-      for (int64_t w = columns.first; w < columns.last; ++w) {
-        const int64_t at = corner + h * down + w * right + i;
-        const bool wins = most < x[at];
-        most = wins ? x[at] : most;
-        winner = wins ? at : winner;
-      }
+    int64_t winner = -1;
+    float most = 0;
+    window.each(
+        s, [&](int64_t at) __attribute__((always_inline)) {
+          const bool wins = winner < 0 || most < x[at + i];
+          most = wins ? x[at + i] : most;
+          winner = wins ? at + i : winner;
+        });
     dx[winner] += gradient[i];
   }
 }
 
+// Adds it to every element that equals the largest.
+CAIRN_INLINE void add_to_all_largest(const SlideSpec& s, int64_t channels, const float* x,
+                                     const float* __restrict gradient, const Window& window, float* dx) {
+  float most[kBlock];
+  std::fill_n(most, channels, -std::numeric_limits<float>::infinity());
+  window.each(
+      s, [&](int64_t at) __attribute__((always_inline)) {
+        const float* __restrict from = x + at;
+        for (int64_t i = 0; i < channels; ++i) most[i] = most[i] < from[i] ? from[i] : most[i];
+      });
+  window.each(
+      s, [&](int64_t at) __attribute__((always_inline)) {
+        const float* __restrict from = x + at;
+        float* __restrict to = dx + at;
+        for (int64_t i = 0; i < channels; ++i) to[i] += most[i] == from[i] ? gradient[i] : 0.f;
+      });
+}
+
 CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t channels, const float* __restrict gradient, float divisor,
-                             const Taps& rows, const Taps& columns, float* dx) {
-  for (int64_t h = rows.first; h < rows.last; ++h)
-    for (int64_t w = columns.first; w < columns.last; ++w) {
-      float* __restrict to = dx + ((rows.at + h) * s.w + columns.at + w) * s.channels;
-      for (int64_t i = 0; i < channels; ++i) to[i] += gradient[i] / divisor;
-    }
+                             const Window& window, float* dx) {
+  window.each(
+      s, [&](int64_t at) __attribute__((always_inline)) {
+        float* __restrict to = dx + at;
+        for (int64_t i = 0; i < channels; ++i) to[i] += gradient[i] / divisor;
+      });
 }
 
 // The number of elements of the window inside the padded image, along one dim.
@@ -87,27 +121,38 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
   return std::min(position * stride - pad + size, in + after) - (position * stride - pad);
 }
 
-// dx of the first `channels` channels of one image; handles all of them, which are adjacent, for each window.
-CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, int64_t channels, const float* x, const float* dy,
-                                       float* dx) {
-  for (int64_t i = 0; i < s.h * s.w; ++i)
+CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, float count, const float* x,
+                             const float* dy, const Window& window, float* dx) {
+  if (s.work == WindowWork::mean) return add_to_all(s, channels, dy, count, window, dx);
+  if (channels < kLanes && !to_all) return add_to_largest_of_few(s, channels, x, dy, window, dx);
+  for (int64_t at = 0; at < channels; at += kBlock) {
+    const int64_t part = std::min(kBlock, channels - at);
+    if (to_all)
+      add_to_all_largest(s, part, x + at, dy + at, window, dx + at);
+    else
+      add_to_largest(s, part, x + at, dy + at, window, dx + at);
+  }
+}
+
+// dx of the first `channels` channels of one volume; handles all of them, which are adjacent, for each window.
+CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, bool to_all, int64_t channels, const float* x,
+                                       const float* dy, float* dx) {
+  for (int64_t i = 0; i < s.pixels(); ++i)
     std::memset(dx + i * s.channels, 0, static_cast<size_t>(channels) * sizeof(float));
-  for (int64_t y = 0; y < s.oh; ++y) {
-    const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
-    const int64_t padded_rows = padded_taps(y, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom);
-    for (int64_t column = 0; column < s.ow; ++column) {
-      const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
-      const float* gradient = dy + (y * s.ow + column) * s.channels;
-      if (s.work == WindowWork::maximum) {
-        if (channels < kLanes && rows.first < rows.last && columns.first < columns.last)
-          add_to_largest_of_few(s, channels, x, gradient, rows, columns, dx);
-        for (int64_t at = channels < kLanes ? channels : 0; at < channels; at += kBlock)
-          add_to_largest(s, std::min(kBlock, channels - at), x + at, gradient + at, rows, columns, dx + at);
-        continue;
+  Window window;
+  int64_t padded[3];
+  for (int64_t slice = 0; slice < s.od; ++slice) {
+    window.slices = taps_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
+    padded[0] = padded_taps(slice, s.kd, s.stride_d, s.pad_front, s.d, s.pad_back);
+    for (int64_t row = 0; row < s.oh; ++row) {
+      window.rows = taps_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+      padded[1] = padded_taps(row, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom);
+      for (int64_t column = 0; column < s.ow; ++column, dy += s.channels) {
+        window.columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
+        padded[2] = padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
+        const int64_t count = s.count_padding ? padded[0] * padded[1] * padded[2] : window.count();
+        if (!window.empty()) add_window(s, to_all, channels, static_cast<float>(count), x, dy, window, dx);
       }
-      const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
-      const int64_t padded = padded_rows * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
-      add_to_all(s, channels, gradient, static_cast<float>(s.count_padding ? padded : inside), rows, columns, dx);
     }
   }
 }
@@ -117,19 +162,27 @@ CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b
   for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
 }
 
-// Calls visit(offset in x, offset in dy, tap) for every product of one image's depthwise convolution; each stands for
+Window window_at(const SlideSpec& s, int64_t pixel) {
+  const int64_t slice = pixel / (s.oh * s.ow), row = pixel / s.ow % s.oh, column = pixel % s.ow;
+  return {taps_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d),
+          taps_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h),
+          taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w)};
+}
+
+// Calls visit(offset in x, offset in dy, tap) for every product of one volume's depthwise convolution; each stands for
 // all channels.
 template <class Visit>
 void each_product(const SlideSpec& s, Visit&& visit) {
-  for (int64_t y = 0; y < s.oh; ++y)
-    for (int64_t column = 0; column < s.ow; ++column) {
-      const Taps rows = taps_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
-      const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
-      for (int64_t h = rows.first; h < rows.last; ++h)
+  for (int64_t pixel = 0; pixel < s.out_pixels(); ++pixel) {
+    const auto [slices, rows, columns] = window_at(s, pixel);
+    for (int64_t d = slices.first; d < slices.last; ++d)
+      for (int64_t h = rows.first; h < rows.last; ++h) {
+        const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
         for (int64_t w = columns.first; w < columns.last; ++w)
-          visit(((rows.at + h * s.dilation_h) * s.w + columns.at + w * s.dilation_w) * s.channels,
-                (y * s.ow + column) * s.channels, (h * s.kw + w) * s.channels);
-    }
+          visit((row * s.w + columns.at + w * s.dilation_w) * s.channels, pixel * s.channels,
+                ((d * s.kh + h) * s.kw + w) * s.channels);
+      }
+  }
 }
 
 constexpr int64_t kSlice = 64;       // channels of a unit of work
@@ -146,39 +199,40 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
   });
 }
 
-void pool_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dx) {
+void pool_gradient(Executor& executor, const SlideSpec& s, bool to_all, const float* x, const float* dy, float* dx) {
   const int64_t slice = s.n >= kManyImages ? s.channels : kSlice, slices = (s.channels + slice - 1) / slice;
-  for_each(executor, s.n * slices, s.h * s.w * slice, [&](int64_t i) {
-    const int64_t image = i / slices, at = i % slices * slice, from = image * s.h * s.w * s.channels + at;
-    pool_gradient_of(s, std::min(slice, s.channels - at), x ? x + from : nullptr,
-                     dy + image * s.oh * s.ow * s.channels + at, dx + from);
+  for_each(executor, s.n * slices, s.pixels() * slice, [&](int64_t i) {
+    const int64_t image = i / slices, at = i % slices * slice, from = image * s.pixels() * s.channels + at;
+    pool_gradient_of(s, to_all, std::min(slice, s.channels - at), x ? x + from : nullptr,
+                     dy + image * s.out_pixels() * s.channels + at, dx + from);
   });
 }
 
 void depthwise_input_gradient(Executor& executor, const SlideSpec& s, const float* dy, const float* kernel, float* dx) {
   const int64_t slices = (s.channels + kSlice - 1) / kSlice;
-  for_each(executor, s.n * slices, s.h * s.w * kSlice, [&](int64_t i) {
+  for_each(executor, s.n * slices, s.pixels() * kSlice, [&](int64_t i) {
     const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
-    float* to = dx + image * s.h * s.w * s.channels + at;
-    const float* from = dy + image * s.oh * s.ow * s.channels + at;
-    for (int64_t pixel = 0; pixel < s.h * s.w; ++pixel) std::fill_n(to + pixel * s.channels, count, 0.f);
+    float* to = dx + image * s.pixels() * s.channels + at;
+    const float* from = dy + image * s.out_pixels() * s.channels + at;
+    for (int64_t pixel = 0; pixel < s.pixels(); ++pixel) std::fill_n(to + pixel * s.channels, count, 0.f);
     each_product(
         s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + out, kernel + tap + at, to + in); });
   });
 }
 
 size_t depthwise_workspace(const SlideSpec& s) {
-  return static_cast<size_t>(s.n * s.kh * s.kw * s.channels) * sizeof(float);
+  return static_cast<size_t>(s.n * s.taps() * s.channels) * sizeof(float);
 }
 
 void depthwise_kernel_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dk,
                                float* workspace) {
-  const int64_t slices = (s.channels + kSlice - 1) / kSlice, size = s.kh * s.kw * s.channels;
-  for_each(executor, s.n * slices, s.oh * s.ow * kSlice, [&](int64_t i) {
+  const int64_t slices = (s.channels + kSlice - 1) / kSlice, size = s.taps() * s.channels;
+  for_each(executor, s.n * slices, s.out_pixels() * kSlice, [&](int64_t i) {
     const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
     float* to = workspace + image * size + at;
-    for (int64_t tap = 0; tap < s.kh * s.kw; ++tap) std::fill_n(to + tap * s.channels, count, 0.f);
-    const float *from = x + image * s.h * s.w * s.channels + at, *gradient = dy + image * s.oh * s.ow * s.channels + at;
+    for (int64_t tap = 0; tap < s.taps(); ++tap) std::fill_n(to + tap * s.channels, count, 0.f);
+    const float *from = x + image * s.pixels() * s.channels + at,
+                *gradient = dy + image * s.out_pixels() * s.channels + at;
     each_product(
         s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + in, gradient + out, to + tap); });
   });

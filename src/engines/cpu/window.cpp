@@ -81,7 +81,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
 
  private:
   int vector_bytes() const { return wide_ ? 64 : 32; }
-  int packed_bytes() const { return static_cast<int>(spec_.kh * spec_.kw) * vector_bytes(); }
+  int packed_bytes() const { return static_cast<int>(spec_.taps()) * vector_bytes(); }
   int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
   Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
@@ -218,9 +218,10 @@ class Slide::Code final : public Xbyak::CodeGenerator {
 
 std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
   if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
-  if (spec.kh * spec.kw > kMostTaps) return fmt::format("a window of {} x {} would be too much code", spec.kh, spec.kw);
-  if (spec.channels == 0 || spec.oh * spec.ow * spec.n == 0 || spec.h * spec.w == 0) return "has no elements";
-  const int64_t reach = (spec.kh + most_tile_pixels(isa) * spec.stride_h) * spec.dilation_h + 1;
+  if (spec.taps() > kMostTaps) return fmt::format("a window of {} taps would be too much code", spec.taps());
+  if (spec.channels == 0 || spec.out_pixels() * spec.n == 0 || spec.pixels() == 0) return "has no elements";
+  const int64_t rows = (spec.kh + most_tile_pixels(isa) * spec.stride_h) * spec.dilation_h + 1;
+  const int64_t reach = (spec.kd - 1) * spec.dilation_d * spec.h + rows;
   if (reach * spec.w > std::numeric_limits<int32_t>::max() / 4 / spec.channels) return "rows are longer than 2 GiB";
   return std::nullopt;
 }
@@ -237,36 +238,39 @@ Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(m
     }
   };
   const bool share = spec_.ow < kShortRow;
-  for (int64_t y = 0; y < (share ? 1 : spec_.oh); ++y) split(y * spec_.ow, share ? spec_.oh * spec_.ow : spec_.ow);
+  const int64_t parts = spec_.od * (share ? 1 : spec_.oh), each = share ? spec_.oh * spec_.ow : spec_.ow;
+  for (int64_t i = 0; i < parts; ++i) split(i * each, each);
 }
 
 Slide::~Slide() = default;
 
+// The tile lies in one slice of the volume.
 void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known) {
   const SlideSpec& s = spec_;
-  const int64_t y0 = first / s.ow, x0 = first % s.ow;
+  const int64_t slice = first / (s.oh * s.ow), start = first % (s.oh * s.ow), y0 = start / s.ow, x0 = start % s.ow;
   SlideTile tile;
-  auto row_of = [&](int64_t i, int64_t ky) { return (first + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top; };
+  auto row_of = [&](int64_t i, int64_t ky) { return (start + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top; };
   auto column_of = [&](int64_t i, int64_t kx) {
-    return (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
+    return (start + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
   };
   for (int64_t i = 0; i < pixels; ++i) {
-    const int64_t rows = ((first + i) / s.ow - y0) * s.stride_h, columns = ((first + i) % s.ow - x0) * s.stride_w;
+    const int64_t rows = ((start + i) / s.ow - y0) * s.stride_h, columns = ((start + i) % s.ow - x0) * s.stride_w;
     tile.pixel_bytes.push_back((rows * s.w + columns) * s.channels * 4);
   }
   std::vector<int64_t> counts(static_cast<size_t>(pixels), 0);
-  for (int64_t ky = 0; ky < s.kh; ++ky)
-    for (int64_t kx = 0; kx < s.kw; ++kx) {
-      Tap tap{(ky * s.dilation_h * s.w + kx * s.dilation_w) * s.channels * 4, 0};
-      for (int64_t i = 0; i < pixels; ++i) {
-        const int64_t y = row_of(i, ky), x = column_of(i, kx);
-        const bool inside = y >= 0 && y < s.h && x >= 0 && x < s.w;
-        const bool padded = y < s.h + s.pad_bottom && x < s.w + s.pad_right;
-        if (inside) tap.pixels |= 1u << i;
-        counts[static_cast<size_t>(i)] += s.count_padding ? padded : inside;
-      }
-      tile.taps.push_back(tap);
+  for (int64_t k = 0; k < s.taps(); ++k) {
+    const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
+    const int64_t z = slice * s.stride_d + kz * s.dilation_d - s.pad_front;
+    Tap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.channels * 4, 0};
+    for (int64_t i = 0; i < pixels; ++i) {
+      const int64_t y = row_of(i, ky), x = column_of(i, kx);
+      const bool inside = z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
+      const bool padded = z < s.d + s.pad_back && y < s.h + s.pad_bottom && x < s.w + s.pad_right;
+      if (inside) tap.pixels |= 1u << i;
+      counts[static_cast<size_t>(i)] += s.count_padding ? padded : inside;
     }
+    tile.taps.push_back(tap);
+  }
   if (s.work == WindowWork::mean) tile.divisors.assign(counts.begin(), counts.end());
   const std::string key = key_of(tile);
   auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
@@ -275,24 +279,23 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
     known.emplace_back(key, codes_.back()->function());
     found = known.end() - 1;
   }
-  const int64_t x = ((y0 * s.stride_h - s.pad_top) * s.w + x0 * s.stride_w - s.pad_left) * s.channels;
+  const int64_t row = (slice * s.stride_d - s.pad_front) * s.h + y0 * s.stride_h - s.pad_top;
+  const int64_t x = (row * s.w + x0 * s.stride_w - s.pad_left) * s.channels;
   tiles_.push_back({found->second, x, first * s.channels});
 }
 
-size_t Slide::packed_size() const { return bias_size() * static_cast<size_t>(spec_.kh * spec_.kw); }
+size_t Slide::packed_size() const { return bias_size() * static_cast<size_t>(spec_.taps()); }
 
 size_t Slide::bias_size() const {
   if (spec_.work != WindowWork::multiply_add) return 0;
   return static_cast<size_t>(ceil_div(spec_.channels, lanes(isa_)) * lanes(isa_));
 }
 
-std::string Slide::layout() const {
-  return fmt::format("channels{} {}x{}x{}", lanes(isa_), spec_.kh, spec_.kw, spec_.channels);
-}
+std::string Slide::layout() const { return fmt::format("channels{} {}x{}", lanes(isa_), spec_.taps(), spec_.channels); }
 
 void Slide::pack(const float* kernel, float* packed) const {
   if (packed_size() == 0) return;
-  const int64_t lane = lanes(isa_), taps = spec_.kh * spec_.kw;
+  const int64_t lane = lanes(isa_), taps = spec_.taps();
   for (int64_t first = 0; first < spec_.channels; first += lane)
     for (int64_t tap = 0; tap < taps; ++tap, packed += lane) {
       const float* from = kernel + tap * spec_.channels + first;
@@ -313,7 +316,7 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
   const int64_t wanted = executor.width() == 1 ? 1 : executor.width() * kChunksPerThread;
   const int64_t tiles_per_chunk = std::max<int64_t>(1, all / wanted), tile_chunks = ceil_div(all, tiles_per_chunk);
   const int64_t vector_chunks = std::min(vectors, ceil_div(wanted, tile_chunks));
-  const int64_t packed_step = spec_.work == WindowWork::multiply_add ? spec_.kh * spec_.kw * lane : 0;
+  const int64_t packed_step = spec_.work == WindowWork::multiply_add ? spec_.taps() * lane : 0;
   executor.run(static_cast<int>(tile_chunks * vector_chunks), [&](int chunk, int) {
     const int64_t part = chunk % vector_chunks, start = vectors * part / vector_chunks;
     const int64_t end = vectors * (part + 1) / vector_chunks, channel = start * lane;
@@ -321,8 +324,8 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
     for (int64_t i = first; i < std::min(all, first + tiles_per_chunk); ++i) {
       const Tile& tile = tiles_[static_cast<size_t>(i % tiles)];
       const int64_t image = i / tiles;
-      const int64_t from = image * spec_.h * spec_.w * spec_.channels + tile.x + channel;
-      const int64_t to = image * spec_.oh * spec_.ow * spec_.channels + tile.y + channel;
+      const int64_t from = image * spec_.pixels() * spec_.channels + tile.x + channel;
+      const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
       tile.function(x + from, packed ? packed + start * packed_step : nullptr, y + to,
                     residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole,
                     bias ? bias + channel : nullptr);

@@ -1,5 +1,5 @@
-// Generated kernels that slide a window over each channel of NHWC images: depthwise convolution, maximum and mean
-// pooling.
+// Generated kernels that slide a window over each channel of images or volumes (NHWC, NDHWC): depthwise convolution, maximum
+// and mean pooling.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,23 @@ namespace cairn {
 
 enum class WindowWork : uint8_t { multiply_add, maximum, mean };
 
-/// x [n, h, w, channels] to y [n, oh, ow, channels]. Taps outside the image are skipped.
+/// x [n, d, h, w, channels] to y [n, od, oh, ow, channels]. Taps outside the volume are skipped.
 struct SlideSpec {
   WindowWork work = WindowWork::multiply_add;
-  int64_t n = 1, h = 1, w = 1, channels = 1, oh = 1, ow = 1;
-  int64_t kh = 1, kw = 1;
-  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t pad_top = 0, pad_left = 0;
-  /// For the mean: divides by the size of the window's part inside the padded image, which extends the image by
-  /// pad_bottom and pad_right at the end.
+  int64_t n = 1, d = 1, h = 1, w = 1, channels = 1, od = 1, oh = 1, ow = 1;
+  int64_t kd = 1, kh = 1, kw = 1;
+  int64_t stride_d = 1, stride_h = 1, stride_w = 1, dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0;
+  /// For the mean: divides by the size of the window's part inside the padded volume, which extends the volume by
+  /// pad_back, pad_bottom and pad_right at the end.
   bool count_padding = false;
-  int64_t pad_bottom = 0, pad_right = 0;
+  int64_t pad_back = 0, pad_bottom = 0, pad_right = 0;
   bool residual = false;  // like the activation, for multiply_add only
   Activation activation;
+
+  int64_t taps() const { return kd * kh * kw; }
+  int64_t pixels() const { return d * h * w; }  // of one volume
+  int64_t out_pixels() const { return od * oh * ow; }
 };
 
 class Slide {
@@ -40,9 +44,9 @@ class Slide {
   /// Floats of the packed kernel, and of the bias with the channels rounded up; 0 for maximum and mean.
   size_t packed_size() const;
   size_t bias_size() const;
-  /// Distinguishes packed layouts: "channels16 3x3x144".
+  /// Distinguishes packed layouts: "channels16 9x144".
   std::string layout() const;
-  /// kernel [kh, kw, channels].
+  /// kernel [kd, kh, kw, channels].
   void pack(const float* kernel, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
@@ -60,7 +64,7 @@ class Slide {
                             int64_t rest, const float* bias);
   struct Tile {
     Function function;
-    int64_t x, y;  // offsets in floats inside one image
+    int64_t x, y;  // offsets in floats inside one volume
   };
 
   void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known);
