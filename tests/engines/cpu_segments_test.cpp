@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include "engines/cpu_reference.h"
+#include "ir/evaluate.h"
 #include "ir/text.h"
 #include "ops/cases.h"
 #include "runtime/model.h"
@@ -34,21 +36,39 @@ void expect_equal(const std::string& function, const std::vector<Tensor>& inputs
   }
 }
 
-TEST(CpuSegments, updates_rows_in_the_order_of_their_indices) {
+const std::vector<DType> kNumberTypes{kF32, kF64, kF16, kBF16, kI32, kI64, kI8, kU16};
+
+Tensor small_numbers(DType dtype, Dims dims) {
   std::mt19937_64 random(1);
-  const Tensor x = random_tensor(Type::tensor(kF32, {50, 40}), random),
-               u = random_tensor(Type::tensor(kF32, {700, 40}), random);
-  for (const char* mode : {"add", "sub"})
+  const Tensor x = random_tensor(Type::tensor(kF32, Shape::of(dims)), random);
+  return evaluate("cast", {x}, {{"dtype", dtype}});
+}
+
+TEST(CpuSegments, combines_rows_into_others_in_the_order_of_their_indices) {
+  for (const DType dtype : kNumberTypes)
+    for (const char* mode : {"add", "sub", "mul", "div", "min", "max"})
+      for (const int64_t inner : {1, 3, 40}) {
+        if (!dtype.is_float() && mode == std::string("div")) continue;
+        const int64_t count = inner == 1 ? 20000 : 2500;
+        expect_equal(
+            fmt::format("func @main(%x: {0}[50, {1}], %i: i64[{2}], %u: {0}[{2}, {1}]) -> (%y: {0}[50, {1}]) "
+                        "{{\n%y = scatter_reduce %x, %i, %u {{mode = {3}, padded = true}} : {0}[50, {1}]\n"
+                        "return %y }}",
+                        to_string(dtype), inner, count, mode),
+            {small_numbers(dtype, {50, inner}), indices(kI64, count, -5, 50), small_numbers(dtype, {count, inner})},
+            Precision::accumulate_f32);
+      }
+}
+
+TEST(CpuIndexVectors, put_the_last_of_several_updates) {
+  for (const DType dtype : kNumberTypes)
     expect_equal(
-        fmt::format("func @main(%x: f32[50, 40], %i: i64[700], %u: f32[700, 40]) -> (%y: f32[50, 40]) {{\n%y = "
-                    "scatter_reduce %x, %i, %u {{mode = {}, padded = true}} : f32[50, 40]\nreturn %y }}",
-                    mode),
-        {x, indices(kI64, 700, -5, 50), u}, Precision::accumulate_f32);
-  expect_equal(
-      "func @main(%x: f32[50, 40], %i: i32[700], %u: f32[700, 40]) -> (%y: f32[50, 40]) {\n%s = constant {value = "
-      "i64[2] "
-      "(-1, 1)} : i64[2]\n%v = reshape %i, %s : i32[700, 1]\n%y = scatter_update %x, %v, %u : f32[50, 40]\nreturn %y }",
-      {x, indices(kI32, 700, -50, 50), u}, Precision::exact);
+        fmt::format("func @main(%x: {0}[50, 9, 40], %i: i32[5000], %u: {0}[2500, 40]) -> (%y: {0}[50, 9, 40]) "
+                    "{{\n%s = constant {{value = i64[2] (-1, 2)}} : i64[2]\n%v = reshape %i, %s : i32[2500, 2]\n"
+                    "%y = scatter_update %x, %v, %u : {0}[50, 9, 40]\nreturn %y }}",
+                    to_string(dtype)),
+        {small_numbers(dtype, {50, 9, 40}), indices(kI32, 5000, -9, 9), small_numbers(dtype, {2500, 40})},
+        Precision::exact);
 }
 
 TEST(CpuIndexVectors, name_parts_of_several_dims) {
@@ -83,15 +103,99 @@ TEST(CpuIndexVectors, count_batches_and_refuse_what_is_out_of_range) {
     }
 }
 
-TEST(CpuSegments, adds_up_rows_of_equal_index) {
-  std::mt19937_64 random(2);
-  const Tensor x = random_tensor(Type::tensor(kF32, {700, 40}), random);
-  for (const char* mode : {"sum", "mean", "sqrt_n"})
-    expect_equal(
-        fmt::format("func @main(%x: f32[700, 40], %i: i32[700]) -> (%y: f32[33, 40]) {{\n%n = constant {{value = "
-                    "i64[] (33)}} : i64[]\n%y = segment_reduce %x, %i, %n {{mode = {}}} : f32[33, 40]\nreturn %y }}",
-                    mode),
-        {x, indices(kI32, 700, -3, 30)}, Precision::accumulate_f32);
+TEST(CpuSegments, reduces_rows_of_equal_index) {
+  for (const DType dtype : kNumberTypes)
+    for (const char* mode : {"sum", "mean", "sqrt_n", "prod", "max", "min"})
+      for (const int64_t inner : {1, 3, 40}) {
+        if (!dtype.is_float() && mode[0] == 'm' && mode[1] == 'e') continue;
+        if (!dtype.is_float() && mode == std::string("sqrt_n")) continue;
+        // All in one call: a known count, the same count told by a run, and another one.
+        expect_equal(
+            fmt::format(
+                "func @main(%x: {0}[2500, {1}], %i: i32[2500], %n: i64[]) -> (%a: {0}[33, {1}], %b: {0}[?n, {1}], "
+                "%c: {0}[?n, {1}]) {{\n%k = constant {{value = i64[] (33)}} : i64[]\n"
+                "%a = segment_reduce %x, %i, %k {{mode = {2}}} : {0}[33, {1}]\n"
+                "%b = segment_reduce %x, %i, %n {{mode = {2}}} : {0}[?n, {1}]\n"
+                "%c = segment_reduce %x, %i, %n {{mode = {2}, empty_is_zero = true}} : {0}[?n, {1}]\n"
+                "return %a, %b, %c }}",
+                to_string(dtype), inner, mode),
+            {small_numbers(dtype, {2500, inner}), indices(kI32, 2500, -3, 30), Tensor::scalar_i64(37)},
+            Precision::accumulate_f32);
+      }
+}
+
+TEST(CpuSegments, take_a_new_count_in_each_run_and_refuse_what_is_out_of_range) {
+  const std::string text =
+      "func @main(%x: f32[700, 3], %i: i64[700], %n: i64[]) -> (%y: f32[?n, 3]) {\n%y = segment_reduce %x, %i, %n "
+      "{sorted "
+      "= true} : f32[?n, 3]\nreturn %y }";
+  const auto model = [&](const char* engine) {
+    const ModelOptions options{.threads = 2, .engines = {engine}, .optimise = false};
+    return Model::make(parse("module @m {\n" + text + "\n}\n"), options);
+  };
+  const auto fast = model("cpu"), plain = model("reference");
+  std::vector<int64_t> rows(700);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i / 7);
+  const Tensor x = small_numbers(kF32, {700, 3}), i = Tensor::of(kI64, {700}, rows);
+  EXPECT_EQ(kernels_of(*fast), "cpu/segments of late dims ");
+  for (int64_t turn = 0; turn < 30; ++turn) {
+    const std::vector<Tensor> inputs{x, i, Tensor::scalar_i64(100 + turn % 13)};
+    const auto found = fast->run(inputs), expected = plain->run(inputs);
+    EXPECT_EQ(difference(expected[0], found[0], Precision::accumulate_f32).value_or(""), "") << turn;
+  }
+  const auto fault = [&](const Tensor& segments, int64_t count) -> std::string {
+    std::string texts;
+    for (const auto& each : {fast, plain}) try {
+        each->run({x, segments, Tensor::scalar_i64(count)});
+      } catch (const Error& error) {
+        texts += std::string(texts.empty() ? "" : " | ") + error.what();
+      }
+    return texts;
+  };
+  const std::string far = "segment_reduce: segment 99 is out of range for 99 segments";
+  EXPECT_EQ(fault(i, 99), far + " | " + far);
+  rows[350] = 3;
+  const std::string falls = "segment_reduce: segment 3 where sorted ones are 49 at least";
+  EXPECT_EQ(fault(Tensor::of(kI64, {700}, rows), 100), falls + " | " + falls);
+}
+
+TEST(CpuLateDims, are_those_of_a_slice_a_broadcast_a_pad_and_a_scatter) {
+  const Tensor x = small_numbers(kF32, {60, 30});
+  const Tensor three = Tensor::of_i64({3, 60, 30}), first = Tensor::of_i64({5, 1}), last = Tensor::of_i64({-4, 25});
+  expect_equal(
+      "func @main(%x: f32[60, 30], %s: i64[3], %b: i64[2], %e: i64[2], %p: i64[2, 2], %i: i64[60, 1], %d: i64[2]) -> "
+      "(%t: "
+      "f32[?a, ?b, ?c], %v: f32[?d, ?e], %q: f32[?f, ?g], %z: f32[?h, ?i]) {\n%t = broadcast_to %x, %s : f32[?a, ?b, "
+      "?c]\n%v = slice %x, %b, %e : f32[?d, ?e]\n%q = pad %x, %p : f32[?f, ?g]\n%z = scatter_nd %i, %x, %d : f32[?h, "
+      "?i]\nreturn %t, %v, %q, %z }",
+      {x, three, first, last, Tensor::of<int64_t>(kI64, {2, 2}, {1, 2, 0, 3}),
+       Tensor::of(kI64, {60, 1}, indices(kI64, 60, 0, 40).as_i64()), Tensor::of_i64({40, 30})},
+      Precision::accumulate_f32);
+}
+
+TEST(CpuIndexVectors, are_found_where_elements_are_not_zero) {
+  for (const DType dtype : {kBool, kF32, kBF16, kI64})
+    for (const Dims& dims : {Dims{50000}, Dims{30, 70, 20}, Dims{0, 3}, Dims{}}) {
+      std::mt19937_64 random(1);
+      const Tensor x =
+          evaluate("cast", {random_tensor(Type::tensor(kBool, Shape::of(dims)), random)}, {{"dtype", dtype}});
+      expect_equal(
+          fmt::format("func @main(%x: {0}) -> (%y: i64[?n, {1}]) {{\n%y = non_zero %x : i64[?n, {1}]\nreturn %y }}",
+                      to_string(x.type()), dims.size()),
+          {x}, Precision::exact);
+    }
+}
+
+TEST(CpuSegments, finds_as_many_different_elements_as_there_are) {
+  for (const DType dtype : {kF32, kF64, kF16, kI32, kI64, kU8, kBool})
+    for (const int64_t count : {0, 1, 5000}) {
+      Tensor x = small_numbers(dtype, {count});
+      expect_equal(
+          fmt::format("func @main(%x: {0}[{1}]) -> (%v: {0}[?n], %i: i64[{1}]) {{\n%v, %i = unique %x : {0}[?n], "
+                      "i64[{1}]\nreturn %v, %i }}",
+                      to_string(dtype), count),
+          {x}, Precision::exact);
+    }
 }
 
 TEST(CpuSegments, finds_different_elements) {

@@ -3,23 +3,36 @@
 #include <algorithm>
 
 #include "engines/cpu/groups.h"
-#include "engines/cpu/kernels.h"
+#include "engines/cpu/late_dims.h"
 
 namespace cairn {
 
 namespace {
 
-// Kernels need static dims; lists, strings and tensors with dynamic dims are left to the reference engine. Random
-// states are host objects as well.
-std::optional<std::string> refusal(const CpuKernel& kernel, const Group& group) {
-  const auto object = [](const Value* value) {
-    return is_host_object(value->type) && value->type.kind != Type::Kind::rng;
-  };
-  if (std::any_of(group.inputs.begin(), group.inputs.end(), object) ||
-      std::any_of(group.outputs.begin(), group.outputs.end(), object))
-    return "dims depend on element values";
-  return kernel.refuses(group);
-}
+/// A group that kernels are asked about. They need known dims: lists, strings and operands with late dims are left to the
+/// reference engine, and results with late dims are judged by a stand-in.
+class Question {
+ public:
+  explicit Question(const Group& group) : group_(group) {
+    const auto object = [](const Value* value) {  // random states are host objects that kernels take
+      return is_host_object(value->type) && value->type.kind != Type::Kind::rng;
+    };
+    objects_ = std::any_of(group.inputs.begin(), group.inputs.end(), object);
+    for (const Value* output : group.outputs) (has_late_dims(output) ? late_ : objects_) |= object(output);
+    if (late_ && !objects_) stand_in_ = SizedNode::stand_in(group);
+  }
+
+  std::optional<std::string> refusal(const CpuKernel& kernel) const {
+    if (objects_ || (late_ && !stand_in_ && !kernel.allocates)) return "dims depend on element values";
+    return kernel.refuses(late_ && !kernel.allocates ? stand_in_->group() : group_);
+  }
+  bool is_late() const { return late_; }
+
+ private:
+  const Group& group_;
+  bool objects_ = false, late_ = false;
+  std::unique_ptr<SizedNode> stand_in_;
+};
 
 class CpuEngine final : public Engine {
  public:
@@ -33,9 +46,10 @@ class CpuEngine final : public Engine {
   }
 
   std::optional<std::string> refuses(const Group& group) const override {
+    const Question question(group);
     std::string reasons;
     for (const CpuKernel& kernel : cpu_kernels()) {
-      auto reason = refusal(kernel, group);
+      auto reason = question.refusal(kernel);
       if (!reason) return std::nullopt;
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kernel.name, *reason);
     }
@@ -43,21 +57,27 @@ class CpuEngine final : public Engine {
   }
 
   std::vector<Candidate> candidates(const Group& group) const override {
+    const Question question(group);
     std::vector<Candidate> list;
     for (const CpuKernel& kernel : cpu_kernels())
-      list.push_back({fmt::format("cpu/{}", kernel.name), refusal(kernel, group).value_or("")});
+      list.push_back({fmt::format("cpu/{}", kernel.name), question.refusal(kernel).value_or("")});
     return list;
   }
 
   std::unique_ptr<Step> make(const Group& group, MakeContext& context) const override {
+    const Question question(group);
     for (const CpuKernel& kernel : cpu_kernels())
-      if (!refusal(kernel, group)) return kernel.make(group, context);
+      if (!question.refusal(kernel))
+        return question.is_late() && !kernel.allocates ? make_late_step(group, kernel, context)
+                                                       : kernel.make(group, context);
     CHECK(false, "no kernel for {}", group.last().op->name);
   }
 
   std::unique_ptr<Step> make_strided(const Group& group, const GroupStrides& strides) const override {
+    const Question question(group);
+    if (question.is_late()) return nullptr;
     for (const CpuKernel& kernel : cpu_kernels())
-      if (!refusal(kernel, group)) return kernel.make_strided ? kernel.make_strided(group, strides) : nullptr;
+      if (!question.refusal(kernel)) return kernel.make_strided ? kernel.make_strided(group, strides) : nullptr;
     return nullptr;
   }
 };

@@ -11,6 +11,8 @@ struct CpuKernel {
   std::unique_ptr<Step> (*make)(const Group& group, MakeContext& context);
   /// For strided inputs and outputs; null, or returns null, when it would need copies of them.
   std::unique_ptr<Step> (*make_strided)(const Group& group, const GroupStrides& strides) = nullptr;
+  /// Takes results whose dims only a run tells, and allocates them itself.
+  bool allocates = false;
 };
 
 /// All CPU kernels, best first.

@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/results.h"
+#include "engines/cpu/row_order.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -35,186 +36,259 @@ Refusal refuses_indices(const Value* indices) {
   return std::nullopt;
 }
 
-/// Calls body(i, row) for every index i; a negative index counts from `end` and is skipped if it is still negative. For
-/// each row the calls are in the order of the indices. Each chunk has its own rows, interleaved with those of others
-/// because small indices are the frequent ones.
-template <class Body>
-void for_each_row(const StepArgs& args, const Indices& indices, int64_t end, int64_t work, Body&& body) {
-  constexpr int64_t kLeastWork = 16 << 10;
-  const int64_t most = std::max<int64_t>(1, indices.count * work / kLeastWork);
-  const int64_t parts = std::min<int64_t>(args.executor.width() == 1 ? 1 : args.executor.width() * 4, most);
-  args.executor.run(static_cast<int>(parts), [&](int part, int) {
-    for (int64_t i = 0; i < indices.count; ++i) {
-      const int64_t index = indices.at(args, i), row = index < 0 ? index + end : index;
-      if (row >= 0 && row % parts == part) body(i, row);
-    }
-  });
+constexpr size_t kNoOutput = SIZE_MAX;
+/// The position of a value among the group's outputs, or kNoOutput when it is unused.
+size_t index_of_output(const Group& group, const Value* value) {
+  const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
+  return at == group.outputs.end() ? kNoOutput : static_cast<size_t>(at - group.outputs.begin());
 }
 
-void copy_rows(const StepArgs& args, const void* from, void* to, int64_t bytes) {
-  constexpr int64_t kBlock = 256 << 10;
-  if (from == to) return;
-  args.executor.run(static_cast<int>((bytes + kBlock - 1) / kBlock), [&](int block, int) {
-    const int64_t at = block * kBlock;
-    std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
-                static_cast<size_t>(std::min(kBlock, bytes - at)));
-  });
+// Writes `count` rows of the number that a reduction starts from.
+template <class A>
+void fill_rows(Executor& executor, int64_t count, int64_t inner, A start, A* to) {
+  for_ranges(executor, count * inner, 1, [&](int64_t first, int64_t last) { std::fill(to + first, to + last, start); });
 }
 
-CAIRN_VECTORISED void add_row(int64_t count, const float* __restrict from, float* __restrict to) {
-  for (int64_t j = 0; j < count; ++j) to[j] += from[j];
+template <class T>
+Compute<T> start_of(std::string_view mode) {
+  using Limits = std::numeric_limits<Compute<T>>;
+  if (mode == "prod") return 1;
+  if (mode == "max") return std::is_same_v<T, Half> ? Compute<T>(-65504) : Limits::lowest();
+  if (mode == "min") return std::is_same_v<T, Half> ? Compute<T>(65504) : Limits::max();
+  return 0;
 }
-CAIRN_VECTORISED void subtract_row(int64_t count, const float* __restrict from, float* __restrict to) {
-  for (int64_t j = 0; j < count; ++j) to[j] -= from[j];
-}
-CAIRN_VECTORISED void divide_row(int64_t count, float divisor, float* to) {
+
+CAIRN_VECTORISED void divide_f32(int64_t count, float divisor, float* to) {
   for (int64_t j = 0; j < count; ++j) to[j] /= divisor;
 }
 
-const Node* row_update(const Group& group) {
-  const Node* node = single_node(group, "scatter_reduce");
-  return node ? node : single_node(group, "scatter_update");
+/// What a reduced row of `size` members becomes; `sums` may be the row itself.
+template <class T>
+void finish_row(std::string_view mode, bool empty_is_zero, int64_t size, int64_t inner, Compute<T>* sums, T* to) {
+  if (size == 0 && empty_is_zero) {
+    std::fill_n(to, inner, T(0));
+    return;
+  }
+  if constexpr (kIsFloat<T>) {
+    if (size > 1 && (mode == "mean" || mode == "sqrt_n")) {
+      const auto members = static_cast<Compute<T>>(size), divisor = mode == "mean" ? members : std::sqrt(members);
+      if constexpr (std::is_same_v<T, float>) return divide_f32(inner, divisor, to);
+      for (int64_t j = 0; j < inner; ++j) sums[j] /= divisor;
+    }
+  }
+  if constexpr (!std::is_same_v<T, Compute<T>>)
+    for (int64_t j = 0; j < inner; ++j) to[j] = T(sums[j]);
 }
 
 }  // namespace
 
 Refusal refuses_row_updates(const Group& group) {
-  const Node* node = row_update(group);
-  if (!node) return "is another operation";
-  if (auto reason = refuses_indices(node->inputs[1])) return reason;
-  const DType dtype = node->result()->type.dtype;
-  if (node->is("scatter_update")) {
-    if (sizes(node->inputs[1]).back() != 1) return "index vectors have not one number";
-    if (dtype == kString || dtype.size() == 0) return fmt::format("elements are {}", to_string(dtype));
-    return std::nullopt;
-  }
-  const std::string& mode = node->attr().text("mode");
-  if (mode != "add" && mode != "sub") return fmt::format("mode is {}, takes add and sub", mode);
-  return dtype == kF32 ? std::nullopt : Refusal(fmt::format("elements are {}, takes f32", to_string(dtype)));
+  const Node* node = single_node(group, "scatter_reduce");
+  return node ? refuses_indices(node->inputs[1]) : Refusal("is another operation");
 }
 
 std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
-  const Node& node = *row_update(group);
+  const Node& node = group.last();
   const Dims dims = sizes(node.result());
   const Indices indices(group, node.inputs[1]);
-  const bool update = node.is("scatter_update"), add = !update && node.attr().text("mode") == "add";
   const bool padded = node.attr().boolean("padded"), ignored = count_of(sizes(node.inputs[2])) == 0;
-  const bool wraps = update && !node.attr().boolean("from_start");
   const int64_t rows = dims[0], inner = count_between(dims, 1, dims.size());
   const int64_t bytes = inner * static_cast<int64_t>(node.result()->type.dtype.size());
   const size_t x = index_of(group, node.inputs[0]), updates = index_of(group, node.inputs[2]);
-  const auto run = [=, name = node.op->name](const StepArgs& args) {
-    for (int64_t i = 0; i < indices.count && !(update && ignored); ++i) {
+  const CombineRow combine = combine_row(node.attr().text("mode"), node.result()->type.dtype, false);
+  const RowOrder order(indices.count, bytes);
+  const auto run = [=](const StepArgs& args) {
+    copy_bytes(args.executor, args.inputs[x], args.outputs[0], rows * bytes);
+    const auto row_of = [&](int64_t i) {
       const int64_t row = indices.at(args, i);
-      if (row >= rows || (!padded && row < (wraps ? -rows : 0)))
-        fail(ErrorKind::invalid_argument, name, "index {} is out of range for {} {}", row, rows,
-             update ? "elements" : "rows");
-    }
-    copy_rows(args, args.inputs[x], args.outputs[0], rows * bytes);
-    if (ignored) return;
-    if (!update)
-      return for_each_row(args, indices, 0, inner, [&](int64_t i, int64_t row) {
-        (add ? add_row : subtract_row)(inner, input(args, updates) + i * inner, output(args) + row * inner);
-      });
-    for_each_row(args, indices, padded ? 0 : rows, bytes / 4, [&](int64_t i, int64_t row) {
-      std::memcpy(output<char>(args) + row * bytes, input<char>(args, updates) + i * bytes, static_cast<size_t>(bytes));
-    });
+      return row >= rows || (row < 0 && !padded) ? kNoRow : std::max(row, kLeftOut);
+    };
+    const auto body = [&](int64_t i, int64_t row) {
+      if (!ignored) combine(inner, input<char>(args, updates) + i * bytes, output<char>(args) + row * bytes);
+    };
+    if (order.run(args, row_of, body)) return;
+    for (int64_t i = 0; i < indices.count; ++i)
+      if (row_of(i) == kNoRow)
+        fail(ErrorKind::invalid_argument, "scatter_reduce", "index {} is out of range for {} rows", indices.at(args, i),
+             rows);
   };
-  CallOptions options;
+  CallOptions options{.workspace = order.workspace()};
   if (x != updates && x != indices.input) options.in_place = {x};
-  return call(node.op->name, run, std::move(options));
+  return call("scatter_reduce", run, std::move(options));
 }
 
 Refusal refuses_segments(const Group& group) {
   const Node* node = single_node(group, "segment_reduce");
-  if (!node) return "is another operation";
-  if (auto reason = refuses_indices(node->inputs[1])) return reason;
-  const std::string& mode = node->attr().text("mode");
-  if (mode != "sum" && mode != "mean" && mode != "sqrt_n") return fmt::format("combines by {}", mode);
-  const DType dtype = node->result()->type.dtype;
-  return dtype == kF32 ? std::nullopt : Refusal(fmt::format("elements are {}, takes f32", to_string(dtype)));
+  return node ? refuses_indices(node->inputs[1]) : Refusal("is another operation");
 }
 
 std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = sizes(node.result());
+  const DType dtype = node.result()->type.dtype;
   const Indices segments(group, node.inputs[1]);
-  const bool mean = node.attr().text("mode") == "mean", root = node.attr().text("mode") == "sqrt_n";
-  const bool sorted = node.attr().boolean("sorted");
+  const std::string mode = node.attr().text("mode");
+  const bool sorted = node.attr().boolean("sorted"), divides = mode == "mean" || mode == "sqrt_n";
+  const bool zeroes = node.attr().boolean("empty_is_zero") && (mode == "prod" || mode == "max" || mode == "min");
+  const bool small_floats = dtype.is_float() && dtype.size() == 2;  // their sums are f32
   const int64_t count = dims[0], inner = count_between(dims, 1, dims.size());
+  const auto bytes = static_cast<int64_t>(dtype.size());
+  const int64_t sum_bytes = inner * (small_floats ? int64_t{4} : bytes);
+  const int64_t stride = sum_bytes < 64 ? 1 : 8;  // of the counters of members: those of two workers lie apart
+  const RowOrder order(segments.count,
+                       stride == 1 && (divides || zeroes) ? std::min<int64_t>(sum_bytes, 8) : sum_bytes);
+  const CombineRow combine = combine_row(mode, dtype, true);
   const size_t x = index_of(group, node.inputs[0]);
+  const auto whole_lines = [](size_t each) { return (each + 63) / 64 * 64; };
+  const size_t sums_at = whole_lines(order.workspace());
+  const size_t members_at = sums_at + (small_floats ? whole_lines(static_cast<size_t>(count * sum_bytes)) : 0);
+  const size_t workspace = members_at + (divides || zeroes ? static_cast<size_t>(count * stride) * 8 : 0);
   const auto run = [=](const StepArgs& args) {
-    for (int64_t i = 0, before = 0; i < segments.count; ++i) {
+    char* scratch = static_cast<char*>(args.workspace);
+    char* sums = small_floats ? scratch + sums_at : output<char>(args);
+    int64_t* members = divides || zeroes ? reinterpret_cast<int64_t*>(scratch + members_at) : nullptr;
+    const auto row_of = [&](int64_t i) {
+      const int64_t segment = segments.at(args, i);
+      const bool falls = sorted && segment < (i > 0 ? segments.at(args, i - 1) : 0);
+      return segment >= count || falls ? kNoRow : std::max(segment, kLeftOut);
+    };
+    with_numbers(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      fill_rows(args.executor, count, inner, start_of<T>(mode), reinterpret_cast<Compute<T>*>(sums));
+    });
+    if (members) std::fill_n(members, count * stride, 0);
+    const bool good = order.run(args, row_of, [&](int64_t i, int64_t row) {
+      if (members) ++members[row * stride];
+      combine(inner, input<char>(args, x) + i * inner * bytes, sums + row * sum_bytes);
+    });
+    for (int64_t i = 0, before = 0; i < segments.count && !good; before = segments.at(args, i++)) {
       const int64_t segment = segments.at(args, i);
       if (segment >= count)
         fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} is out of range for {} segments", segment,
              count);
-      if (!sorted) continue;
-      if (segment < before)
+      if (sorted && segment < before)
         fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} where sorted ones are {} at least", segment,
              before);
-      before = segment;
     }
-    std::memset(args.outputs[0], 0, static_cast<size_t>(count * inner) * sizeof(float));
-    for_each_row(args, segments, 0, inner, [&](int64_t i, int64_t row) {
-      add_row(inner, input(args, x) + i * inner, output(args) + row * inner);
-    });
-    if (!mean && !root) return;
-    auto* members = static_cast<int64_t*>(args.workspace);
-    std::fill_n(members, count, 0);
-    for (int64_t i = 0; i < segments.count; ++i)
-      if (const int64_t row = segments.at(args, i); row >= 0) ++members[row];
-    for_each(args.executor, count, inner, [&](int64_t row) {
-      const auto size = static_cast<float>(std::max<int64_t>(1, members[row]));
-      divide_row(inner, mean ? size : std::sqrt(size), output(args) + row * inner);
+    if (!members && !small_floats) return;
+    with_numbers(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      for_each(args.executor, count, inner, [&](int64_t row) {
+        finish_row(mode, zeroes, members ? members[row * stride] : 1, inner,
+                   reinterpret_cast<Compute<T>*>(sums + row * sum_bytes), output<T>(args) + row * inner);
+      });
     });
   };
-  const size_t workspace = mean || root ? static_cast<size_t>(count) * sizeof(int64_t) : 0;
-  return call("segment_reduce", run, {.workspace = workspace});
+  return call(fmt::format("segment_reduce {}", mode), run, {.workspace = workspace});
 }
+
+namespace {
+
+/// Finds equal elements by a hash table of the places of the different ones.
+class DifferentElements {
+ public:
+  explicit DifferentElements(int64_t count) : slots_(std::bit_ceil(static_cast<uint64_t>(2 * count + 1))) {}
+  size_t workspace() const { return slots_ * sizeof(int32_t); }
+
+  /// Writes the different elements to `values` and for each element its place among them to `index`; returns their number.
+  /// Every NaN is different.
+  template <class T>
+  int64_t find(const T* x, int64_t count, void* workspace, T* values, int64_t* index) const {
+    constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+    auto* table = static_cast<int32_t*>(workspace);
+    std::fill_n(table, slots_, -1);
+    int32_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const auto value = static_cast<Compute<T>>(x[i]);
+      uint64_t slot = bits_of(value) * kSpread >> 32 & (slots_ - 1);
+      while (table[slot] >= 0 && static_cast<Compute<T>>(values[table[slot]]) != value)
+        slot = (slot + 1) & (slots_ - 1);
+      if (table[slot] < 0) {
+        table[slot] = found;
+        values[found++] = x[i];
+      }
+      index[i] = table[slot];
+    }
+    return found;
+  }
+
+ private:
+  template <class N>
+  static uint64_t bits_of(N value) {
+    if constexpr (std::is_floating_point_v<N>) {
+      const double number = static_cast<double>(value) + 0.0;  // one zero
+      return std::bit_cast<uint64_t>(number) ^ std::bit_cast<uint64_t>(number) >> 32;
+    } else {
+      return static_cast<uint64_t>(value);
+    }
+  }
+
+  uint64_t slots_;
+};
+
+Refusal refuses_many(const Value* x) {
+  return count_of(sizes(x)) > 1 << 30 ? Refusal("has too many elements") : std::nullopt;
+}
+
+}  // namespace
 
 Refusal refuses_unique_padded(const Group& group) {
   const Node* node = single_node(group, "unique_padded");
   if (!node) return "is another operation";
-  if (count_of(sizes(node->inputs[0])) > 1 << 30) return "has too many elements";
+  if (auto reason = refuses_many(node->inputs[0])) return reason;
   return refuses_indices(node->inputs[0]);
 }
 
 std::unique_ptr<Step> make_unique_padded(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const Indices x(group, node.inputs[0]);
-  const uint64_t slots = std::bit_ceil(static_cast<uint64_t>(2 * x.count + 1));
-  const Results results(group, node, slots * sizeof(int32_t));
+  const DType dtype = node.inputs[0]->type.dtype;
+  const int64_t count = count_of(sizes(node.inputs[0]));
+  const DifferentElements different(count);
+  const Results results(group, node, different.workspace());
   const auto run = [=](const StepArgs& args) {
-    constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
-    auto* table = static_cast<int32_t*>(args.workspace);  // hash table of positions among the distinct elements
-    std::fill_n(table, slots, -1);
-    void* values = results.at<void>(args, 0);
-    auto* index = results.at<int64_t>(args, 1);
-    const auto value_at = [&](int64_t i) {
-      return x.wide ? static_cast<int64_t*>(values)[i] : static_cast<int32_t*>(values)[i];
-    };
-    const auto put = [&](int64_t i, int64_t value) {
-      if (x.wide)
-        static_cast<int64_t*>(values)[i] = value;
-      else
-        static_cast<int32_t*>(values)[i] = static_cast<int32_t>(value);
-    };
-    int32_t found = 0;
-    for (int64_t i = 0; i < x.count; ++i) {
-      const int64_t value = x.at(args, i);
-      if (value < 0) fail(ErrorKind::invalid_argument, "unique_padded", "element {} is negative", value);
-      uint64_t slot = static_cast<uint64_t>(value) * kSpread >> 32 & (slots - 1);
-      while (table[slot] >= 0 && value_at(table[slot]) != value) slot = (slot + 1) & (slots - 1);
-      if (table[slot] < 0) {
-        table[slot] = found;
-        put(found++, value);
-      }
-      index[i] = table[slot];
-    }
-    for (int64_t i = found; i < x.count; ++i) put(i, -1);
+    with_integers(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      const T* x = input<T>(args, 0);
+      for (int64_t i = 0; i < count; ++i)
+        if (x[i] < 0) fail(ErrorKind::invalid_argument, "unique_padded", "element {} is negative", x[i]);
+      T* values = results.at<T>(args, 0);
+      const int64_t found = different.find(x, count, args.workspace, values, results.at<int64_t>(args, 1));
+      std::fill(values + found, values + count, T(-1));
+    });
   };
   return call("unique_padded", run, {.workspace = results.workspace()});
+}
+
+Refusal refuses_unique(const Group& group) {
+  const Node* node = single_node(group, "unique");
+  if (!node) return "is another operation";
+  if (node->inputs[0]->type.dtype == kString) return "elements are strings";
+  if (node->result(0)->type.is_static()) return "the number of different elements is declared";
+  return refuses_many(node->inputs[0]);
+}
+
+std::unique_ptr<Step> make_unique_elements(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const DType dtype = node.inputs[0]->type.dtype;
+  const int64_t count = count_of(sizes(node.inputs[0]));
+  const size_t values = index_of_output(group, node.result(0)), index = index_of_output(group, node.result(1));
+  const DifferentElements different(count);
+  const size_t values_at = (different.workspace() + 63) / 64 * 64,
+               index_at = values_at + static_cast<size_t>(count) * 8;
+  const auto run = [=](const StepArgs& args) {
+    char* scratch = static_cast<char*>(args.workspace);
+    with_numbers_or_bool(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      T* found = reinterpret_cast<T*>(scratch + values_at);
+      auto* places = index < kNoOutput ? output<int64_t>(args, index) : reinterpret_cast<int64_t*>(scratch + index_at);
+      const int64_t size = different.find(input<T>(args, 0), count, scratch, found, places);
+      if (values == kNoOutput) return;
+      Tensor y = Tensor::uninitialized(dtype, {size});
+      std::copy_n(found, size, static_cast<T*>(y.mutable_data()));
+      *static_cast<HostValue*>(args.outputs[values]) = {std::move(y), nullptr};
+    });
+  };
+  return call("unique", run, {.workspace = index_at + static_cast<size_t>(count) * 8});
 }
 
 }  // namespace cairn
