@@ -143,6 +143,79 @@ void scatter_reduce(KernelContext& context) {
   });
 }
 
+void infer_scatter_elements(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  if (context.dtype(2) != dtype)
+    context.fail("updates must be {}, found {}", to_string(dtype), to_string(context.dtype(2)));
+  const Shape &x = context.shape(0), &indices = context.shape(1), &updates = context.shape(2);
+  if (x.ranked && indices.ranked && updates.ranked) {
+    const size_t axis = axis_of(context, context.attr.integer("axis"), x.rank());
+    if (indices.rank() <= axis || indices.rank() > x.rank() || updates.rank() != x.rank())
+      context.fail("indices of {} dims and updates of {} do not fit {} dims and axis {}", indices.rank(),
+                   updates.rank(), x.rank(), axis);
+    for (size_t i = 0; i < x.rank(); ++i) {
+      const Dim& dim = i < indices.rank() ? indices.dims[i] : x.dims[i];
+      same_size(context, updates.dims[i], dim, "sizes of updates");
+      if (i != axis && dim.known() && x.dims[i].known() && dim.size > x.dims[i].size)
+        context.fail("dim {} of the indices is {}, that of x {}", i, dim.size, x.dims[i].size);
+    }
+  }
+  context.result(dtype, x);
+}
+
+void scatter_elements(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& updates = context.input(2);
+  Tensor& y = context.output(0);
+  copy_elements(context.input(0), y);
+  if (updates.count() == 0) return;
+  const Dims& shape = context.input(1).dims();
+  const Dims indices = context.input(1).as_i64(), strides = strides_of(y.dims());
+  const size_t axis = axis_from_start(context.attr.integer("axis"), y.rank());
+  const int64_t part = count_between(y.dims(), shape.size(), y.rank()), size = y.dims()[axis];
+  const std::string& mode = context.attr.text("mode");
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (i != axis && shape[i] > y.dims()[i])
+      context.fail("dim {} of the indices is {}, that of x {}", i, shape[i], y.dims()[i]);
+  with_numbers(y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    for (size_t n = 0; n < indices.size(); ++n) {
+      int64_t at = indices[n] < 0 ? indices[n] + size : indices[n], rest = static_cast<int64_t>(n);
+      if (at < 0 || at >= size) context.fail("index {} is out of range for {} elements", indices[n], size);
+      at *= strides[axis];
+      for (size_t i = shape.size(); i-- > 0; rest /= shape[i])
+        if (i != axis) at += rest % shape[i] * strides[i];
+      T* to = data<T>(y) + at;
+      const T* from = data<T>(updates) + static_cast<int64_t>(n) * part;
+      for (int64_t j = 0; j < part; ++j)
+        to[j] = mode == "update" ? from[j]
+                                 : T(combine(mode, static_cast<Compute<T>>(to[j]), static_cast<Compute<T>>(from[j])));
+    }
+  });
+}
+
+// Parts as rows, each with the number of its row in x.
+std::vector<Value*> scatter_elements_by_rows(Builder& b, const Node& node) {
+  const Var x(b, node.inputs[0]), indices(b, node.inputs[1]), updates(b, node.inputs[2]);
+  const size_t rank = x.shape().rank(), lead = indices.shape().rank();
+  const size_t axis = axis_from_start(node.attr().integer("axis"), rank);
+  Size rows(b, 1), count(b, 1), width(b, 1);
+  for (size_t i = 0; i < rank; ++i) (i < lead ? rows : width) = (i < lead ? rows : width) * Size(x, i);
+  for (size_t i = 0; i < lead; ++i) count = count * Size(indices, i);
+  const Var named = counted_from_start(cast(indices, kI64), Size(x, axis).scalar());
+  Var numbers = named * named.number(0);
+  for (size_t i = 0; i < lead; ++i) {
+    Sizes along(lead, Size(b, 1));
+    along[i] = Size(indices, i);
+    numbers = numbers * Size(x, i).scalar() + (i == axis ? named : reshape(counting(along[i]), along));
+  }
+  const Var from = reshape(x, {rows, width}), parts = reshape(updates, {count, width});
+  const std::string& mode = node.attr().text("mode");
+  if (mode == "update")
+    return {reshape_like(from.apply("scatter_update", {reshape(numbers, {count, Size(b, 1)}), parts}), x).value};
+  return {reshape_like(from.apply("scatter_reduce", {reshape(numbers, {count}), parts}, {{"mode", mode}}), x).value};
+}
+
 void require_distinct(KernelContext& context) {
   allocate_results(context);
   Dims values = context.input(0).as_i64();
@@ -278,6 +351,29 @@ std::vector<OpDef> make_segments_rows() {
                  "f32[4], i64[2]=[3, 1], f32[2]=[2, -0.5] {mode = div}", "f32[3, 2], i64[0]=[], f32[0, 2]",
                  "i32[4], i64[2]=[3, 3], i32[2]", "f16[4], i64[2]=[3, 3], f16[2]",
                  "f32[5, 3], i64[4]=[4, -1, 0, -1], f32[4, 3] {padded = true}"}},
+      {.name = "scatter_elements",
+       .summary = "x with each part of updates, which is what stands behind the dims of the indices, put at or "
+                  "combined into a "
+                  "part of x, in their order: its position along the axis is the index, along the other axes that of "
+                  "the index "
+                  "itself; a negative index counts from the end; integers wrap",
+       .inputs = {{"x", Accepts::numbers}, index_operand("indices"), {"updates", Accepts::numbers}},
+       .attributes = {integer("axis", 0), word("mode", "update", {"update", "add", "mul", "min", "max"})},
+       .traits = kInPlace,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_scatter_elements,
+       .gradient = by_decomposition,
+       .decompose = scatter_elements_by_rows,
+       .reference = scatter_elements,
+       .oracle = {"scatter_elements(x, indices, updates, axis, mode)"},
+       .cases = {"f32[4, 3], i64[2, 3]=[1, 0, 3, 2, -1, 0], f32[2, 3]",
+                 "f32[4, 3], i32[3, 2]=[1, 0, 2, 2, -3, 0], f32[3, 2] {axis = 1, mode = add}",
+                 "f32[3, 4, 2], i64[2, 3]=[1, 0, 1, 3, 3, 3], f32[2, 3, 2] {axis = 1, mode = add}",
+                 "f32[3, 4, 2], i64[3, 1]=[1, 0, -1], f32[3, 1, 2] {axis = -2}",
+                 "f32[5], i64[4]=[4, 4, 1, 4], f32[4] {mode = mul}",
+                 "f32[2, 3], i64[1, 2]=[1, 0], f32[1, 2] {mode = max}",
+                 "f16[3, 2], i64[2, 2]=[1, 0, 1, 2], f16[2, 2] {mode = min}",
+                 "i32[3], i64[3]=[0, 2, 2], i32[3] {mode = add}", "f32[3, 2], i64[0, 2]=[], f32[0, 2]"}},
       {.name = "require_distinct",
        .summary = "x itself; an error when a number is there twice",
        .inputs = {{"x", Accepts::i32_or_i64}},

@@ -7,6 +7,7 @@
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "ops/cases.h"
+#include "ops/kernels.h"
 #include "runtime/model.h"
 
 namespace cairn {
@@ -57,6 +58,31 @@ TEST(CpuSegments, combines_rows_into_others_in_the_order_of_their_indices) {
                         to_string(dtype), inner, count, mode),
             {small_numbers(dtype, {50, inner}), indices(kI64, count, -5, 50), small_numbers(dtype, {count, inner})},
             Precision::accumulate_f32);
+      }
+}
+
+TEST(CpuSegments, scatters_elements_along_any_axis) {
+  struct Form {
+    const char *x, *indices, *updates;
+    Dims x_dims, index_dims, update_dims;
+    int64_t axis;
+  };
+  const std::vector<Form> forms{{"[90, 40]", "[700, 40]", "[700, 40]", {90, 40}, {700, 40}, {700, 40}, 0},
+                                {"[90, 40]", "[700]", "[700, 40]", {90, 40}, {700}, {700, 40}, 0},
+                                {"[5, 70, 7]", "[3, 600, 6]", "[3, 600, 6]", {5, 70, 7}, {3, 600, 6}, {3, 600, 6}, 1},
+                                {"[50, 7, 3]", "[40, 90]", "[40, 90, 3]", {50, 7, 3}, {40, 90}, {40, 90, 3}, 1},
+                                {"[90, 40]", "[80, 300]", "[80, 300]", {90, 40}, {80, 300}, {80, 300}, -1},
+                                {"[3000]", "[20000]", "[20000]", {3000}, {20000}, {20000}, 0}};
+  for (const DType dtype : kNumberTypes)
+    for (const Form& form : forms)
+      for (const char* mode : {"update", "add", "mul", "min", "max"}) {
+        const int64_t end = form.axis < 0 ? form.x_dims.back() : form.x_dims[static_cast<size_t>(form.axis)];
+        const Tensor at = indices(kI32, count_of(form.index_dims), -end, end).reshaped(form.index_dims);
+        expect_equal(
+            fmt::format("func @main(%x: {0}{1}, %i: i32{2}, %u: {0}{3}) -> (%y: {0}{1}) {{\n%y = scatter_elements "
+                        "%x, %i, %u {{axis = {4}, mode = {5}}} : {0}{1}\nreturn %y }}",
+                        to_string(dtype), form.x, form.indices, form.updates, form.axis, mode),
+            {small_numbers(dtype, form.x_dims), at, small_numbers(dtype, form.update_dims)}, Precision::accumulate_f32);
       }
 }
 

@@ -217,6 +217,16 @@ def scatter_reduce(x, indices, updates, mode, padded):
     return y
 
 
+def scatter_elements(x, indices, updates, axis, mode):
+    combined = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}.get(mode, lambda _, new: new)
+    y = x.copy()
+    for place in np.ndindex(indices.shape):
+        to = list(place)
+        to[axis] = indices[place]
+        y[tuple(to)] = combined(y[tuple(to)], updates[place])
+    return y
+
+
 def philox(draw, rng, shape, dtype, reserve, each=1):
     """TensorFlow's stateless generator with explicit key and counter, and the state after it; `each`: counts for an element
     of four in a group that takes more than one."""
@@ -311,7 +321,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression)
+    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, scatter_elements, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression)
 } | {"np": np}
 
 

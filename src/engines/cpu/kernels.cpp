@@ -61,6 +61,7 @@ constexpr CpuKernel kKernels[] = {
     {"cumsum", refuses_cumsum, make_cumsum},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},
+    {"scatter_elements", refuses_scatter_elements, make_scatter_elements},
     {"segments", refuses_segments, make_segments},
     {"unique_padded", refuses_unique_padded, make_unique_padded},
     {"unique", refuses_unique, make_unique_elements, nullptr, true},

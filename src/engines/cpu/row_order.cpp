@@ -45,6 +45,21 @@ void of_any(int64_t count, const void* from, void* to) {
   }
 }
 
+template <class T, class F>
+void at_places(int64_t count, const int64_t* places, const void* from, void* to) {
+  using Number = Compute<T>;
+  for (int64_t j = 0; j < count; ++j) {
+    T& element = static_cast<T*>(to)[places[j]];
+    element = T(F()(static_cast<Number>(element), static_cast<Number>(static_cast<const T*>(from)[j])));
+  }
+}
+
+struct Replace {
+  template <class N>
+  N operator()(N, N b) const {
+    return b;
+  }
+};
 struct Add {
   template <class N>
   N operator()(N a, N b) const {
@@ -104,6 +119,15 @@ CombineRow combine_any(std::string_view mode) {
   return of_any<T, To, Add>;
 }
 
+template <class T>
+CombineAt combine_at_any(std::string_view mode) {
+  if (mode == "add") return at_places<T, Add>;
+  if (mode == "mul") return at_places<T, Multiply>;
+  if (mode == "max") return at_places<T, Largest>;
+  if (mode == "min") return at_places<T, Least>;
+  return at_places<T, Replace>;
+}
+
 CombineRow combine_f32(std::string_view mode) {
   if (mode == "sub") return of_f32<subtract_f32>;
   if (mode == "mul" || mode == "prod") return of_f32<multiply_f32>;
@@ -122,6 +146,12 @@ CombineRow combine_row(std::string_view mode, DType dtype, bool sums) {
     using T = decltype(tag);
     found = sums ? combine_any<T, Compute<T>>(mode) : combine_any<T, T>(mode);
   });
+  return found;
+}
+
+CombineAt combine_at(std::string_view mode, DType dtype) {
+  CombineAt found = nullptr;
+  with_numbers(dtype, [&](auto tag) { found = combine_at_any<decltype(tag)>(mode); });
   return found;
 }
 

@@ -25,7 +25,9 @@ class RowOrder {
   template <class RowOf, class Body>
   bool run(const StepArgs& args, RowOf&& row_of, Body&& body) const {
     auto* rows = static_cast<int64_t*>(args.workspace);
-    if (args.executor.width() == 1 || count_ * (bytes_ / 4 + 8) < kLeastWork) {
+    // In passes over an index: two for the order and one of `row`, by all workers, or one of a part by one worker.
+    const int64_t row = 2 + bytes_ / 16;
+    if (count_ * row < kLeastWork || args.executor.width() * row <= 7 + row) {
       bool good = true;
       for (int64_t i = 0; i < count_; ++i) good &= (rows[i] = row_of(i)) != kNoRow;
       for (int64_t i = 0; i < count_ && good; ++i)
@@ -66,7 +68,7 @@ class RowOrder {
   }
 
  private:
-  static constexpr int64_t kLeastWork = 32 << 10;
+  static constexpr int64_t kLeastWork = 16 << 10;
   static constexpr int kChunks = 32, kParts = 64;
 
   int64_t count_, bytes_;
@@ -77,6 +79,10 @@ class RowOrder {
 using CombineRow = void (*)(int64_t count, const void* from, void* to);
 /// By a mode of scatter_reduce or segment_reduce. `sums`: 16-bit floats go into a row of f32.
 CombineRow combine_row(std::string_view mode, DType dtype, bool sums);
+
+/// to[places[j]] = combination of to[places[j]] and from[j]; the mode "update" puts from[j].
+using CombineAt = void (*)(int64_t count, const int64_t* places, const void* from, void* to);
+CombineAt combine_at(std::string_view mode, DType dtype);
 
 /// Copies with several workers; from and to may be the same.
 void copy_bytes(Executor& executor, const void* from, void* to, int64_t bytes);

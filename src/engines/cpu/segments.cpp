@@ -117,6 +117,128 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
   return call("scatter_reduce", run, std::move(options));
 }
 
+Refusal refuses_scatter_elements(const Group& group) {
+  const Node* node = single_node(group, "scatter_elements");
+  return node ? refuses_indices(node->inputs[1]) : Refusal("is another operation");
+}
+
+namespace {
+
+/// scatter_elements with x as [outer, size, middle] parts and updates as [outer, count, middle] ones, where the outer and
+/// middle dims of the updates may be smaller. Parts of one outer and middle position are independent of all others.
+struct ElementScatter {
+  ElementScatter(const Dims& x, const Dims& at, size_t axis)
+      : outer(at.begin(), at.begin() + static_cast<long>(axis)),
+        middle(at.begin() + static_cast<long>(axis) + 1, at.end()),
+        whole_outer(x.begin(), x.begin() + static_cast<long>(axis)), size(x[axis]), count(at[axis]),
+        whole_middle(count_between(x, axis + 1, at.size())), columns(count_of(middle)),
+        part(count_between(x, at.size(), x.size())) {
+    const Dims inside(x.begin() + static_cast<long>(axis) + 1, x.begin() + std::ssize(at));
+    for (int64_t m = 0; m < columns; ++m) places.push_back(place(m, middle, inside));
+  }
+  /// The row-major number in `whole` dims of element n of `dims`.
+  static int64_t place(int64_t n, const Dims& dims, const Dims& whole) {
+    int64_t at = 0;
+    for (int64_t i = std::ssize(dims) - 1, step = 1; i >= 0; step *= whole[static_cast<size_t>(i--)]) {
+      at += n % dims[static_cast<size_t>(i)] * step;
+      n /= dims[static_cast<size_t>(i)];
+    }
+    return at;
+  }
+
+  Dims outer, middle, whole_outer;
+  int64_t size, count, whole_middle, columns, part;
+  Dims places;  // of the columns among those of x
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims dims = sizes(node.result());
+  const DType dtype = node.result()->type.dtype;
+  const Indices indices(group, node.inputs[1]);
+  const int64_t axis_given = node.attr().integer("axis");
+  const auto axis = static_cast<size_t>(axis_given < 0 ? axis_given + std::ssize(dims) : axis_given);
+  const ElementScatter scatter(dims, sizes(node.inputs[1]), axis);
+  const std::string mode = node.attr().text("mode");
+  const auto width = static_cast<int64_t>(dtype.size()), part = scatter.part, all = count_of(dims) * width;
+  const bool ignored = count_of(sizes(node.inputs[2])) == 0, update = mode == "update";
+  const size_t x = index_of(group, node.inputs[0]), updates = index_of(group, node.inputs[2]);
+  const CombineRow combine = update ? nullptr : combine_row(mode, dtype, false);
+  const CombineAt at_places = combine_at(mode, dtype);
+  // Workers share out the outer positions, and the columns or the elements of a part by cache lines.
+  const int64_t outer = count_of(scatter.outer), line = std::max<int64_t>(1, 64 / width);
+  const int64_t across = scatter.columns > 1 ? scatter.columns : part, blocks = (across + line - 1) / line;
+  const auto run = [=](const StepArgs& args) {
+    copy_bytes(args.executor, args.inputs[x], args.outputs[0], all);
+    if (ignored) return;
+    std::atomic<int64_t> wrong = indices.count;
+    for_ranges(args.executor, indices.count, 1, [&](int64_t first, int64_t last) {
+      int64_t i = first;
+      while (i < last && indices.at(args, i) >= -scatter.size && indices.at(args, i) < scatter.size) ++i;
+      for (int64_t least = wrong; i < last && i < least && !wrong.compare_exchange_weak(least, i);) continue;
+    });
+    if (wrong < indices.count)
+      fail(ErrorKind::invalid_argument, "scatter_elements", "index {} is out of range for {} elements",
+           indices.at(args, wrong), scatter.size);
+    const auto row_of = [&](int64_t i) {
+      const int64_t index = indices.at(args, i);
+      return index < 0 ? index + scatter.size : index;
+    };
+    const auto one = [&](int64_t o, int64_t first, int64_t last) {  // columns, or elements of the parts of one column
+      const int64_t start = o * scatter.count * scatter.columns;
+      const char* from = input<char>(args, updates) + start * part * width;
+      char* to = output<char>(args) + ElementScatter::place(o, scatter.outer, scatter.whole_outer) * scatter.size *
+                                          scatter.whole_middle * part * width;
+      int64_t places[64];
+      if (part == 1 && scatter.columns == 1) {
+        for (int64_t i = 0, many = 0; i < scatter.count; i += many) {
+          many = std::min<int64_t>(64, scatter.count - i);
+          for (int64_t k = 0; k < many; ++k) places[k] = row_of(start + i + k) * scatter.whole_middle;
+          at_places(many, places, from + i * width, to);
+        }
+        return;
+      }
+      for (int64_t i = 0; i < scatter.count; ++i) {
+        const int64_t line_start = start + i * scatter.columns;
+        if (part == 1) {
+          for (int64_t m = first, many = 0; m < last; m += many) {
+            many = std::min<int64_t>(64, last - m);
+            for (int64_t k = 0; k < many; ++k)
+              places[k] =
+                  row_of(line_start + m + k) * scatter.whole_middle + scatter.places[static_cast<size_t>(m + k)];
+            at_places(many, places, from + (i * scatter.columns + m) * width, to);
+          }
+          continue;
+        }
+        const bool whole = scatter.columns > 1;
+        const int64_t begin = whole ? 0 : first, elements = whole ? part : last - first;
+        for (int64_t m = whole ? first : 0; m < (whole ? last : 1); ++m) {
+          const int64_t place = row_of(line_start + m) * scatter.whole_middle + scatter.places[static_cast<size_t>(m)];
+          const char* source = from + ((i * scatter.columns + m) * part + begin) * width;
+          char* target = to + (place * part + begin) * width;
+          if (update)
+            std::memcpy(target, source, static_cast<size_t>(elements * width));
+          else
+            combine(elements, source, target);
+        }
+      }
+    };
+    const int64_t work = scatter.count * scatter.columns * part * 4;
+    if (outer >= 4 * args.executor.width() || outer * work < 32 << 10)
+      return for_each(args.executor, outer, work, [&](int64_t o) { one(o, 0, across); });
+    const int64_t pieces = std::min<int64_t>(blocks, 4 * args.executor.width());
+    args.executor.run(static_cast<int>(outer * pieces), [&](int chunk, int) {
+      const int64_t o = chunk / pieces, piece = chunk % pieces;
+      one(o, blocks * piece / pieces * line, std::min(across, blocks * (piece + 1) / pieces * line));
+    });
+  };
+  CallOptions options;
+  if (x != updates && x != indices.input) options.in_place = {x};
+  return call("scatter_elements " + mode, run, std::move(options));
+}
+
 Refusal refuses_segments(const Group& group) {
   const Node* node = single_node(group, "segment_reduce");
   return node ? refuses_indices(node->inputs[1]) : Refusal("is another operation");

@@ -8,6 +8,9 @@ namespace cairn {
 Refusal refuses_row_updates(const Group& group);
 std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext& context);
 
+Refusal refuses_scatter_elements(const Group& group);
+std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext& context);
+
 Refusal refuses_segments(const Group& group);
 std::unique_ptr<Step> make_segments(const Group& group, MakeContext& context);
 

@@ -1,4 +1,4 @@
-// ONNX operators that are composed of several of ours: gathering elements along an axis, blocks of pixels, activations.
+// ONNX operators that are composed of several of ours: blocks of pixels, activations.
 #include <cmath>
 
 #include "frontends/einsum.h"
@@ -14,30 +14,6 @@ Value* transposed(Value* x, const std::vector<int64_t>& order, Builder& b) {
 }
 
 void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
-
-/// out[i, j, k] = x[i, index[i, j, k], k] for the axis 1: the axis goes to the end, where rows are gathered.
-void gather_elements(OpContext& c) {
-  c.expect_inputs(2, 2);
-  const size_t rank = c.rank(0);
-  if (c.rank(1) != rank || rank == 0) fail(ErrorKind::invalid_model, "", "indices and data differ in rank");
-  const int64_t axis = normal_axis(c.integer("axis", 0), rank), last = static_cast<int64_t>(rank) - 1;
-  Value *x = c.in[0], *indices = c.in[1];
-  std::vector<int64_t> least_end(rank, 0), order(rank);
-  least_end[static_cast<size_t>(axis)] = kToTheEnd;
-  bool smaller = false;  // the indices may be, along the other axes
-  for (size_t i = 0; i < rank; ++i) {
-    order[i] = static_cast<int64_t>(i);
-    smaller |= order[i] != axis && !x->type.shape.dims[i].surely_equals(indices->type.shape.dims[i]);
-  }
-  if (smaller) {
-    Value* end = c.b.add("maximum", {c.b.add("shape_of", {indices}), c.b.ints(least_end)});
-    x = c.b.add("slice", {x, c.b.ints(std::vector<int64_t>(rank, 0)), end});
-  }
-  std::swap(order[static_cast<size_t>(axis)], order[static_cast<size_t>(last)]);
-  if (axis != last) x = transposed(x, order, c.b), indices = transposed(indices, order, c.b);
-  Value* y = c.b.add("gather", {x, indices}, {{"axis", last}, {"batch_dims", last}});
-  c.out = {axis == last ? y : transposed(y, order, c.b)};
-}
 
 struct Pixels {
   int64_t channels, height, width, block;
@@ -116,13 +92,8 @@ void shrink(OpContext& c) {
 }
 
 constexpr Row kComposedRows[] = {
-    {"Celu", celu},
-    {"DepthToSpace", depth_to_space},
-    {"Einsum", einsum_row},
-    {"GatherElements", gather_elements},
-    {"Shrink", shrink},
-    {"SpaceToDepth", space_to_depth},
-    {"Trilu", trilu},
+    {"Celu", celu},     {"DepthToSpace", depth_to_space}, {"Einsum", einsum_row},
+    {"Shrink", shrink}, {"SpaceToDepth", space_to_depth}, {"Trilu", trilu},
 };
 
 }  // namespace

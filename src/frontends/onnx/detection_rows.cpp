@@ -1,4 +1,4 @@
-// ONNX's ops on boxes, scatters of elements, and sampling of images at computed positions.
+// ONNX's ops on boxes, and sampling of images at computed positions.
 #include <numeric>
 
 #include "frontends/fold.h"
@@ -7,49 +7,6 @@
 
 namespace cairn::onnx {
 namespace {
-
-/// Where each element of a tensor lies in one of `whole` dims: offsets along all axes but one.
-Tensor offsets_beside(const std::vector<int64_t>& dims, const std::vector<int64_t>& whole, size_t left_out) {
-  Tensor offsets = Tensor::zeros(kI64, dims);
-  auto values = offsets.mutable_values<int64_t>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    int64_t rest = static_cast<int64_t>(i), step = 1;
-    for (size_t axis = dims.size(); axis-- > 0; rest /= dims[axis], step *= whole[axis])
-      if (axis != left_out) values[i] += rest % dims[axis] * step;
-  }
-  return offsets;
-}
-
-void scatter_elements(OpContext& c) {
-  c.expect_inputs(3, 3);
-  constexpr int64_t kMost = int64_t{1} << 26;
-  const size_t rank = c.rank(0);
-  if (c.rank(1) != rank || rank == 0) fail(ErrorKind::invalid_model, "", "indices and data differ in rank");
-  if (!c.in[0]->type.is_static() || !c.in[1]->type.is_static()) c.refuse("the dims of data and indices must be known");
-  const std::vector<int64_t> whole = c.in[0]->type.shape.sizes(), dims = c.in[1]->type.shape.sizes();
-  const auto axis = static_cast<size_t>(normal_axis(c.integer("axis", 0), rank));
-  for (size_t i = 0; i < rank; ++i)
-    if (i != axis && dims[i] > whole[i]) fail(ErrorKind::invalid_model, "", "dim {} of the indices is too large", i);
-  const auto count = element_count(dims);
-  if (!count || *count > kMost) c.refuse("has more than {} indices", kMost);
-  const int64_t step =
-      std::accumulate(whole.begin() + static_cast<int64_t>(axis) + 1, whole.end(), int64_t{1}, std::multiplies<>());
-  Value* at = cast_to(c.in[1], kI64, c.b);
-  Value* size = c.b.scalar_like(at, static_cast<double>(whole[axis]));
-  at = c.b.add("select", {c.b.add("less", {at, c.b.scalar_like(at, 0)}), c.b.add("add", {at, size}), at});
-  at = c.b.add("add", {c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(step))}),
-                       c.b.constant(offsets_beside(dims, whole, axis))});
-  Value* x = c.b.add("reshape", {c.in[0], c.b.ints({-1})});
-  Value* updates = c.b.add("reshape", {c.in[2], c.b.ints({-1})});
-  const std::string mode = c.text("reduction", "none");
-  if (mode == "none")
-    x = c.b.add("scatter_update", {x, c.b.add("reshape", {at, c.b.ints({*count, 1})}), updates});
-  else if (mode == "add" || mode == "mul" || mode == "min" || mode == "max")
-    x = c.b.add("scatter_reduce", {x, c.b.add("reshape", {at, c.b.ints({*count})}), updates}, {{"mode", mode}});
-  else
-    c.refuse("reduction '{}' is not supported", printable(mode));
-  c.out = {c.b.add("reshape", {x, c.b.ints(whole)})};
-}
 
 /// Corners of boxes [n, 4] that are given by centre and size: x, y, width, height.
 Value* corners(Value* boxes, Builder& b) {
@@ -207,8 +164,6 @@ void grid_sample(OpContext& c) {
 constexpr Row kDetectionRows[] = {
     {"GridSample", grid_sample},
     {"NonMaxSuppression", non_max_suppression},
-    {"Scatter", scatter_elements},
-    {"ScatterElements", scatter_elements},
 };
 
 }  // namespace

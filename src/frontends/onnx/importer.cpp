@@ -304,7 +304,7 @@ namespace {
 
 std::vector<std::span<const Row>> row_families() {
   return {array_rows(),    control_rows(), detection_rows(),    image_rows(),     math_rows(),
-          composed_rows(), network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
+          composed_rows(), element_rows(), network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
 }
 
 }  // namespace

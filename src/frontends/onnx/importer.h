@@ -109,6 +109,7 @@ std::span<const Row> image_rows();
 std::span<const Row> math_rows();
 std::span<const Row> detection_rows();
 std::span<const Row> composed_rows();
+std::span<const Row> element_rows();
 std::span<const Row> quantisation_rows();
 std::span<const Row> network_rows();
 std::span<const Row> recurrent_rows();

@@ -158,6 +158,39 @@ def test_elements_are_gathered_where_no_dim_is_known(axis):
         assert np.array_equal(model.run({"x": x, "i": i})["y"], session.run(None, {"x": x, "i": i})[0])
 
 
+@pytest.mark.parametrize("form", ("none", "add", "mul", "min", "max", "gather"))
+@pytest.mark.parametrize("axis", (0, 1, 2))
+def test_elements_of_repeated_indices(axis, form):
+    """Indices that Expand repeats behind the axis, ahead of it or not at all; also where no leading dim is known."""
+    dims, count = (5, 6, 7), 4
+    for repeated in ((), (2,), (1, 2), (0, 2)):
+        picked = [count if i == axis else size for i, size in enumerate(dims)]
+        own = [1 if i in repeated and i != axis else size for i, size in enumerate(picked)]
+        for declared in ([picked, own, list(dims)], [["n", *picked[1:]], ["n", *own[1:]], ["m", *dims[1:]]]):
+            if form != "gather" and declared[0][0] == "n" and (axis or not {1, 2} <= set(repeated)):
+                continue
+            shape = numpy_helper.from_array(np.array(picked), "shape")
+            nodes = [helper.make_node("Expand", ["i", "shape"], ["e"])]
+            if form == "gather":
+                nodes.append(helper.make_node("GatherElements", ["x", "e"], ["y"], axis=axis))
+            else:
+                nodes.append(helper.make_node("ScatterElements", ["x", "e", "u"], ["y"], axis=axis, reduction=form))
+            inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, declared[2]),
+                      helper.make_tensor_value_info("i", TensorProto.INT64, declared[1]),
+                      helper.make_tensor_value_info("u", TensorProto.FLOAT, declared[0])]  # fmt: skip
+            if form == "gather":
+                inputs.pop()
+            graph = helper.make_graph(nodes, "graph", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [shape])
+            data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+            feeds = {"x": RANDOM.normal(size=dims).astype(np.float32), "u": RANDOM.normal(size=picked).astype(np.float32)}
+            feeds["i"] = RANDOM.integers(-dims[axis], dims[axis], own)
+            if form == "none":  # of two updates of one place ONNX keeps any
+                feeds["i"] = np.broadcast_to(np.arange(count).reshape([-1 if i == axis else 1 for i in range(3)]), own).copy()
+            feeds = {value.name: feeds[value.name] for value in inputs}
+            expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+            assert np.allclose(load(data).run(feeds)["y"], expected, rtol=1e-5, atol=1e-6), (repeated, declared)
+
+
 def test_what_is_not_there_is_refused_with_a_reason():
     node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="tf_crop_and_resize")
     graph = helper.make_graph(
