@@ -113,7 +113,8 @@ TEST_F(CpuGroups, a_mask_of_bools_stays_inside) {
 // Long rows are read where they are, short ones by tiles, what repeats soon from one copy; none may touch what lies beyond
 // the last.
 TEST_F(CpuGroups, rows_and_columns_of_numbers_and_bools_are_spread) {
-  for (const auto& [n, c] : {std::pair{37, 70}, {700, 33}, {300, 7}, {40, 6}, {3000, 2}, {5000, 1}, {1, 5000}, {3, 4099}}) {
+  for (const auto& [n, c] :
+       {std::pair{37, 70}, {700, 33}, {300, 7}, {40, 6}, {3000, 2}, {5000, 1}, {1, 5000}, {3, 4099}}) {
     expect_steps(fmt::format(R"((%x: f32[2, {0}, {1}], %r: f32[{1}], %c: f32[{0}, 1], %o: f32[2, 1, 1], %s: f32[1, 1],
         %p: bool[{0}, {1}], %q: bool[2, {0}, {1}], %t: bool[], %m: f32[2, 1, {1}]) -> (%y: f32[2, {0}, {1}], %z: f32[2, {0}, {1}]) {{
     %a = mul %x, %r
@@ -127,6 +128,71 @@ TEST_F(CpuGroups, rows_and_columns_of_numbers_and_bools_are_spread) {
                              n, c),
                  {"elementwise 7"});
   }
+}
+
+TEST_F(CpuGroups, slices_for_one_group_are_read_where_they_are) {
+  for (const auto& [n, c] : {std::pair{1, 64}, {7, 64}, {3, 5}, {40, 33}, {1, 1}, {300, 2}}) {
+    expect_steps(
+        fmt::format(
+            R"((%x: f32[{0}, {3}], %c: f32[{0}, {1}], %p: bool[{0}, {2}], %r: f32[2, {2}]) -> (%h: f32[{0}, {1}], %d: f32[{0}, {1}]) {{
+    %b0 = constant {{value = i64[2] (0, 0)}}
+    %e0 = constant {{value = i64[2] ({0}, {1})}}
+    %b1 = constant {{value = i64[2] (0, {1})}}
+    %e1 = constant {{value = i64[2] ({0}, {2})}}
+    %b2 = constant {{value = i64[2] (-1, -1)}}
+    %e2 = constant {{value = i64[2] (-999, {4})}}
+    %b3 = constant {{value = i64[2] (1, 1)}}
+    %e3 = constant {{value = i64[2] (2, {2})}}
+    %i = slice %x, %b0, %e0
+    %g = slice %x, %b1, %e1
+    %o = slice %x, %b2, %e2 {{steps = [-1, -1]}}
+    %q = slice %p, %b1, %e1
+    %s = slice %r, %b3, %e3 {{steps = [1, 2]}}
+    %si = sigmoid %i
+    %tg = tanh %g
+    %in = mul %si, %tg
+    %old = mul %in, %c
+    %ss = add %old, %s
+    %d = select %q, %ss, %c
+    %so = sigmoid %o
+    %h = mul %so, %d
+    return %h, %d }})",
+            n, c, 2 * c, 3 * c, 3 * c - 1 - c - 3 * c),
+        {"elementwise 8"});
+  }
+}
+
+TEST_F(CpuGroups, a_slice_that_others_need_and_one_beside_its_whole_stay_right) {
+  expect_steps(R"((%x: f32[20, 12]) -> (%y: f32[20, 12], %r: f32[20, 12], %s: f32[1, 12]) {
+    %b = constant {value = i64[2] (3, 0)}
+    %e = constant {value = i64[2] (4, 12)}
+    %row = slice %x, %b, %e
+    %s = slice %x, %b, %e
+    %a = neg %x
+    %y = add %a, %row
+    %r = mul %y, %s
+    return %y, %r, %s })",
+               {"slice", "elementwise 3"});
+}
+
+TEST_F(CpuGroups, few_rows_read_weights_that_are_no_constants_where_they_are) {
+  for (int rows : {1, 2, 6, 7})
+    for (int k : {1, 37, 600})
+      for (int c : {5, 16, 64, 70, 300})
+        expect_steps(
+            fmt::format(
+                R"((%x: f32[{0}, {1}], %w: f32[{1}, {2}], %r: f32[{0}, {2}], %b: f32[{2}]) -> (%y: f32[{0}, {2}]) {{
+    %p = matmul %x, %w
+    %a = add %p, %b
+    %s = add %a, %r
+    %y = relu %s
+    return %y }})",
+                rows, k, c),
+            {"tile"});
+  expect_steps(R"((%x: f32[9, 1, 37], %w: f32[9, 37, 70]) -> (%y: f32[9, 1, 70]) {
+    %y = matmul %x, %w
+    return %y })",
+               {"tile"});
 }
 
 TEST_F(CpuGroups, products_and_convolutions_take_a_bias_that_is_no_constant) {

@@ -182,7 +182,7 @@ class Proposer {
   }
 
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
-  // becomes an output of the group, unless the group depends on such a user.
+  // becomes an output of the group, unless the group depends on such a user. Slices for this group only are read in place.
   void region(const Node& root) {
     std::vector<const Node*> nodes{&root};
     for (size_t i = 0; i < nodes.size(); ++i)
@@ -193,6 +193,14 @@ class Proposer {
         if (leaves(*node, nodes) && (!is_f32(node->result()) || leads_back(*node, nodes))) continue;
         nodes.push_back(node);
         if (nodes.size() > kMostNodes || inputs_of(nodes) > kMostInputs) nodes.pop_back();
+      }
+    const size_t computed = nodes.size();
+    for (size_t i = 0; i < computed; ++i)
+      for (const Value* input : nodes[i]->inputs) {
+        const Node* node = input->producer;
+        if (node && ElementwiseProgram::reads_part(*node) && !contains(nodes, node) && !taken(*node) &&
+            !leaves(*node, nodes))
+          nodes.push_back(node);
       }
     take(make_group(in_order(std::move(nodes)), uses_));
   }
@@ -279,6 +287,17 @@ std::optional<std::string> not_f32(const Group& group) {
   for (const Value* value : group.outputs)
     if (value->type.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(value->type.dtype));
   return std::nullopt;
+}
+
+std::vector<int64_t> slice_begin(const Node& slice) {
+  const auto from = slice.inputs[0]->type.shape.sizes();
+  const auto& steps = slice.attr().integers("steps");
+  std::vector<int64_t> begin = constant_of(slice.inputs[1])->as_i64();
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const bool back = !steps.empty() && steps[i] < 0;
+    begin[i] = std::clamp<int64_t>(begin[i] < 0 ? begin[i] + from[i] : begin[i], back ? -1 : 0, from[i] - back);
+  }
+  return begin;
 }
 
 Activation activation_of(const Epilogue& epilogue) {

@@ -46,6 +46,9 @@ inline SlideSpec slide_of(const Node& node, const std::vector<int64_t>& window) 
 /// column over as many more channels.
 SlideSpec convolution_of(const Node& node, const Value* x, const Value* y, const Value* kernel);
 
+/// The first element of a slice along each axis of its input.
+std::vector<int64_t> slice_begin(const Node& slice);
+
 /// Tells whether no kernel takes a group.
 using Refuses = FunctionRef<bool(const Group&)>;
 

@@ -19,8 +19,10 @@ namespace cairn {
 
 namespace {
 
-std::unique_ptr<Step> make_program_of(ElementwiseProgram program) {
+std::unique_ptr<Step> make_program_of(ElementwiseProgram program, size_t inputs) {
   CallOptions options{.in_place = program.aligned_inputs()};
+  for (size_t i = 0; i < inputs; ++i)
+    if (!program.reads(i)) options.unread.push_back(i);
   std::string name = fmt::format("elementwise {}", program.instructions());
   return call(
       std::move(name),
@@ -29,12 +31,12 @@ std::unique_ptr<Step> make_program_of(ElementwiseProgram program) {
 }
 
 std::unique_ptr<Step> make_program(const Group& group, MakeContext&) {
-  return make_program_of(ElementwiseProgram(group));
+  return make_program_of(ElementwiseProgram(group), group.inputs.size());
 }
 
 std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStrides& strides) {
   ElementwiseProgram program(group, strides);
-  return program.reads_far() ? nullptr : make_program_of(std::move(program));
+  return program.reads_far() ? nullptr : make_program_of(std::move(program), group.inputs.size());
 }
 
 constexpr CpuKernel kKernels[] = {

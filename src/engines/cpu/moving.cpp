@@ -33,16 +33,12 @@ Dims count_up(int64_t first, int64_t step, int64_t count) {
 }
 
 // The source positions of a slice along each axis; the result's dims give their number.
-Sources slice_sources(const Node& node, const Dims& from, const Dims& to) {
-  const Dims begin = constant_of(node.inputs[1])->as_i64();
+Sources slice_sources(const Node& node, const Dims& to) {
+  const Dims first = slice_begin(node);
   const auto& steps = node.attr().integers("steps");
   Sources sources;
-  for (size_t i = 0; i < from.size(); ++i) {
-    const int64_t step = steps.empty() ? 1 : steps[i], n = from[i];
-    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-    const int64_t first = std::clamp(begin[i] < 0 ? begin[i] + n : begin[i], low, high);
-    sources.push_back(to[i] == 1 ? Dims{first} : count_up(first, step, to[i]));
-  }
+  for (size_t i = 0; i < to.size(); ++i)
+    sources.push_back(to[i] == 1 ? Dims{first[i]} : count_up(first[i], steps.empty() ? 1 : steps[i], to[i]));
   return sources;
 }
 
@@ -196,7 +192,7 @@ std::unique_ptr<Step> make_axis_copy(const Group& group, MakeContext&) {
   const Dims to = sizes(node.result());
   Dims from = sizes(node.inputs[0]);
   from.insert(from.begin(), to.size() - from.size(), 1);
-  Sources sources = node.is("slice")     ? slice_sources(node, from, to)
+  Sources sources = node.is("slice")     ? slice_sources(node, to)
                     : node.is("reverse") ? reverse_sources(node, from)
                     : node.is("pad")     ? pad_sources(node, from, to)
                                          : repeat_sources(from, to);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engines/cpu/groups.h"
+#include "engines/cpu/move.h"
 #include "engines/cpu/vector_loops.h"
 
 namespace cairn {
@@ -37,6 +39,23 @@ float number_of(const Node& node, const char* attribute) {
   return flag ? static_cast<float>(*flag) : static_cast<float>(std::get<double>(value));
 }
 
+// The values that the element-wise nodes of a group read and do not make: inputs of the group, or slices of them.
+std::vector<const Value*> operands_of(const Group& group) {
+  std::vector<const Value*> operands, made;
+  for (const Node* node : group.nodes)
+    if (!node->is("slice")) made.push_back(node->result());
+  for (const Node* node : group.nodes)
+    for (const Value* input : node->inputs) {
+      const auto is_in = [&](const auto& list) { return std::find(list.begin(), list.end(), input) != list.end(); };
+      if (!node->is("slice") && !is_in(made) && !is_in(operands)) operands.push_back(input);
+    }
+  return operands;
+}
+
+bool is_in(const Group& group, const Node* node) {
+  return node && std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end();
+}
+
 // Remainder and quotient of a division whose quotient is rounded down. A denormal quotient is not taken for 0, although
 // workers flush denormals.
 float rest_below(float x, float y) {
@@ -65,11 +84,17 @@ bool ElementwiseProgram::takes(const Node& node) {
   return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && find(node) != nullptr;
 }
 
+bool ElementwiseProgram::reads_part(const Node& node) {
+  return node.is("slice") && is_number_or_bool(node.result()->type) && is_number_or_bool(node.inputs[0]->type) &&
+         constant_of(node.inputs[1]);
+}
+
 std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   if (group.outputs.empty()) return "has no result";
   const Type& result = group.outputs[0]->type;
   if (result.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(result.dtype));
   for (const Node* node : group.nodes) {
+    if (reads_part(*node) && group.nodes.size() > 1) continue;
     if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
     if (node->results.size() != 1 || node->result()->type.shape != result.shape)
       return "shapes differ inside the group";
@@ -78,11 +103,12 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   }
   for (const Value* output : group.outputs)
     if (output->type != result) return "results differ in type";
-  for (const Value* input : group.inputs) {
+  const std::vector<const Value*> operands = operands_of(group);
+  for (const Value* input : operands) {
     if (!is_number_or_bool(input->type)) return fmt::format("input is {}, takes f32 and bool", to_string(input->type));
     if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
   }
-  if (group.inputs.size() + group.nodes.size() > static_cast<size_t>(kMostRegisters)) return "is too long";
+  if (operands.size() + group.nodes.size() > static_cast<size_t>(kMostRegisters)) return "is too long";
   if (result.shape.rank() > Odometer::kMostDims) return "has too many dims";
   return std::nullopt;
 }
@@ -90,7 +116,7 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
 ElementwiseProgram::Operand ElementwiseProgram::operand_of(size_t buffer, const Type& type,
                                                            const std::vector<int64_t>* given) const {
   Operand operand;
-  operand.buffer = static_cast<int>(buffer);
+  operand.buffer = buffer;
   operand.boolean = type.dtype == kBool;
   const auto dims = type.shape.sizes();
   const bool strided = given && !given->empty();
@@ -106,18 +132,38 @@ ElementwiseProgram::Operand ElementwiseProgram::operand_of(size_t buffer, const 
   return operand;
 }
 
+ElementwiseProgram::Operand ElementwiseProgram::part_of(size_t buffer, const Node& slice) const {
+  const auto begin = slice_begin(slice);
+  const auto& steps = slice.attr().integers("steps");
+  auto strides = row_major_strides(slice.inputs[0]->type.shape.sizes());
+  int64_t offset = 0;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    offset += begin[i] * strides[i];
+    if (!steps.empty()) strides[i] *= steps[i];
+  }
+  Operand operand = operand_of(buffer, slice.result()->type, &strides);
+  operand.part = true, operand.offset = offset;
+  return operand;
+}
+
 ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& strides) {
   dims_ = group.outputs[0]->type.shape.sizes();
   count_ = *element_count(dims_);
   std::unordered_map<const Value*, int> registers;
-  for (size_t i = 0; i < group.inputs.size(); ++i) {
-    registers.emplace(group.inputs[i], static_cast<int>(operands_.size()));
-    operands_.push_back(operand_of(i, group.inputs[i]->type, strides.inputs.empty() ? nullptr : &strides.inputs[i]));
+  for (const Value* value : operands_of(group)) {
+    registers.emplace(value, static_cast<int>(operands_.size()));
+    if (is_in(group, value->producer)) {
+      operands_.push_back(part_of(index_of(group, value->producer->inputs[0]), *value->producer));
+      continue;
+    }
+    const size_t i = index_of(group, value);
+    operands_.push_back(operand_of(i, value->type, strides.inputs.empty() ? nullptr : &strides.inputs[i]));
   }
   for (size_t i = 0; i < group.outputs.size(); ++i)
     targets_.push_back(operand_of(i, group.outputs[i]->type, strides.outputs.empty() ? nullptr : &strides.outputs[i]));
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
+    if (node->is("slice")) continue;
     const Row& row = *find(*node);
     ElementInstruction code{.op = row.op};
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
@@ -151,6 +197,8 @@ void ElementwiseProgram::merge_dims() {
     dims_[d - 1] *= dims_[d];
     dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(d));
   }
+  for (Operand& operand : operands_)
+    if (operand.part && operand.strides == row_major_strides(dims_)) operand.full = true;
 }
 
 void ElementwiseProgram::find_rows() {
@@ -191,14 +239,20 @@ void ElementwiseProgram::make_kernel() {
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
+bool ElementwiseProgram::reads(size_t input) const {
+  return std::any_of(operands_.begin(), operands_.end(), [&](const Operand& each) { return each.buffer == input; });
+}
+
 std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   std::vector<size_t> inputs;
   for (const Operand& operand : operands_) {
     const auto lies_so = [&](const Operand& target) {
       return target.full ? operand.full : !operand.full && !operand.single && operand.strides == target.strides;
     };
-    if (!operand.boolean && std::all_of(targets_.begin(), targets_.end(), lies_so))
-      inputs.push_back(static_cast<size_t>(operand.buffer));
+    const auto reads_part = [&](const Operand& other) { return other.part && other.buffer == operand.buffer; };
+    if (!operand.boolean && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
+        std::all_of(targets_.begin(), targets_.end(), lies_so))
+      inputs.push_back(operand.buffer);
   }
   return inputs;
 }
@@ -272,8 +326,7 @@ void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* 
 void ElementwiseProgram::load_singles(const void* const* inputs, float* registers) const {
   for (size_t i = 0; i < operands_.size(); ++i)
     if (operands_[i].single)
-      load(operands_[i], inputs[operands_[i].buffer], 0, std::min(kTile, count_),
-           registers + static_cast<int64_t>(i) * kTile);
+      load(operands_[i], inputs[i], 0, std::min(kTile, count_), registers + static_cast<int64_t>(i) * kTile);
 }
 
 void ElementwiseProgram::run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first,
@@ -283,7 +336,7 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   const bool whole = count == kTile;
   for (size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    const void* data = inputs[operand.buffer];
+    const void* data = inputs[i];
     float* to = registers + static_cast<int64_t>(i) * kTile;
     sources[i] = to;
     if (operand.direct() && whole)
@@ -319,8 +372,7 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
   uint64_t direct = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const bool last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
-    const bool shared = std::any_of(operands_.begin(), operands_.end(),
-                                    [&](const Operand& operand) { return inputs[operand.buffer] == outputs[i]; });
+    const bool shared = std::find(inputs, inputs + operands_.size(), outputs[i]) != inputs + operands_.size();
     if (targets_[i].full && (last || !shared)) direct |= uint64_t{1} << i;
   }
   const auto chunk = [&](int index, int) {
@@ -342,7 +394,7 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
   float* to[kMostRegisters];
   for (size_t i = 0; i < operands_.size(); ++i)
     if (operands_[i].way == Way::period)
-      load(operands_[i], inputs[operands_[i].buffer], 0, std::min(count_, operands_[i].period + kTile), tile(i));
+      load(operands_[i], inputs[i], 0, std::min(count_, operands_[i].period + kTile), tile(i));
   std::optional<Odometer> row;
   if (by_rows_) row.emplace(rows(), first / inner());
   for (int64_t at = first, many = 0, column = first % inner(); at < last; at += many) {
@@ -354,7 +406,7 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
     };
     for (size_t i = 0; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
-      const auto* data = static_cast<const float*>(inputs[operand.buffer]);
+      const auto* data = static_cast<const float*>(inputs[i]);
       if (operand.way == Way::tile) load(operand, data, at, operand.single ? 1 : many, tile(i));
       from[i] = operand.way == Way::direct   ? data + at
                 : operand.way == Way::row    ? data + in_row(operand)
@@ -383,7 +435,11 @@ void ElementwiseProgram::run_generated(Executor& executor, const void* const* in
 }
 
 void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
-  kernel_ ? run_generated(executor, inputs, outputs) : run_interpreted(executor, inputs, outputs);
+  const void* starts[kMostRegisters];  // by operand
+  for (size_t i = 0; i < operands_.size(); ++i)
+    starts[i] =
+        static_cast<const char*>(inputs[operands_[i].buffer]) + operands_[i].offset * (operands_[i].boolean ? 1 : 4);
+  kernel_ ? run_generated(executor, starts, outputs) : run_interpreted(executor, starts, outputs);
 }
 
 }  // namespace cairn

@@ -17,6 +17,8 @@ class ElementwiseProgram {
  public:
   /// Whether there is an instruction for the node: element-wise on f32 and bools of known dims.
   static bool takes(const Node& node);
+  /// Whether it is a slice whose elements a program may read where they are, instead of a copy of them.
+  static bool reads_part(const Node& node);
   /// Why the interpreter does not take the group, or nothing.
   static std::optional<std::string> refuses(const Group& group);
   /// Requires refuses(group) to be nothing.
@@ -24,6 +26,8 @@ class ElementwiseProgram {
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   size_t instructions() const { return code_.size(); }
+  /// False for the bounds of slices.
+  bool reads(size_t input) const;
   /// Inputs of which each element is read where it is written, so that an output may overwrite them.
   std::vector<size_t> aligned_inputs() const;
 
@@ -46,7 +50,9 @@ class ElementwiseProgram {
 
   /// The layout of an operand over dims_; broadcast dims have stride 0.
   struct Operand {
-    int buffer = 0;  // index into the group's inputs, or outputs
+    size_t buffer = 0;   // index into the group's inputs, or outputs
+    bool part = false;   // a slice of the buffer's tensor
+    int64_t offset = 0;  // of the first element, in elements
     bool boolean = false;
     bool full = false;             // same elements in the same order as the result
     bool single = false;           // one number for all
@@ -60,6 +66,7 @@ class ElementwiseProgram {
   };
 
   Operand operand_of(size_t buffer, const Type& type, const std::vector<int64_t>* given) const;
+  Operand part_of(size_t buffer, const Node& slice) const;
   void merge_dims();
   void find_rows();
   void make_kernel();
