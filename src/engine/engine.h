@@ -73,6 +73,7 @@ struct StepArgs {
   const void* const* inputs;
   void* const* outputs;
   void* workspace;  // 64-byte aligned, workspace() bytes
+  void* kept;       // likewise, kept() bytes
   Executor& executor;
 };
 
@@ -85,6 +86,9 @@ class Step {
   /// The kernel's name, such as "cpu/conv_brgemm 14x32"; steps with equal names give equal bits.
   virtual std::string kernel() const = 0;
   virtual size_t workspace() const { return 0; }
+  /// Bytes that keep() fills from inputs that stay the same (MakeContext::stays); run() finds them in every turn of a loop.
+  virtual size_t kept() const { return 0; }
+  virtual void keep(const StepArgs& /*args*/) const {}
   /// Whether run() reads inputs[i]; false for constants that were packed, whose pointer may then be null.
   virtual bool reads(size_t /*input*/) const { return true; }
   /// Inputs whose buffer any output may reuse when the input's live range ends at this step.
@@ -96,9 +100,13 @@ struct GroupStrides {
   std::vector<std::vector<int64_t>> inputs, outputs;
 };
 
+inline constexpr auto kNothingStays = [](const Value*) { return false; };
+
 struct MakeContext {
   Packer& packer;
   int threads = 1;
+  /// Whether a value is no constant but the same in every turn of the loop around it.
+  FunctionRef<bool(const Value*)> stays = kNothingStays;
 };
 
 /// A kernel that was considered for a group; `refusal` is empty when it takes the group.

@@ -49,7 +49,8 @@ Bytes bytes_of(const Plan& plan, const PlannedStep& step) {
   for (size_t i : step.inputs)
     (plan.buffers[i].kind == Buffer::Kind::constant ? bytes.weight : bytes.input) += plan.buffers[i].bytes;
   for (size_t i : step.outputs) bytes.output += plan.buffers[i].bytes;
-  if (step.workspace) bytes.workspace = plan.buffers[*step.workspace].bytes;
+  for (const auto& buffer : {step.workspace, step.kept})
+    if (buffer) bytes.workspace += plan.buffers[*buffer].bytes;
   return bytes;
 }
 

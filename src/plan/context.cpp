@@ -63,7 +63,9 @@ Context::Context(const Plan& plan, void* arena)
     CHECK(step.first_argument == arguments_.size(), "step {}", step.kernel);
     std::for_each(step.inputs.begin(), step.inputs.end(), argument);
     std::for_each(step.outputs.begin(), step.outputs.end(), argument);
-    for (const auto& body : step.bodies) inner_.push_back(std::make_unique<Context>(*body, pointers_[*step.workspace]));
+    for (size_t i = 0; i < step.bodies.size(); ++i)
+      inner_.push_back(std::make_unique<Context>(
+          *step.bodies[i], static_cast<char*>(pointers_[*step.workspace]) + step.body_offsets[i]));
   }
   inputs_.resize(plan.function->body.params.size());
   outputs_.resize(std::max(plan.outputs.size(), outputs_.size()));

@@ -78,7 +78,7 @@ class Planner {
     uses_.emplace(*body_);
     items_ = make_items(*module_, *plan_->function, *uses_, options_);
     has_rest_ = rest != nullptr;
-    if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_, packer_);
+    if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_for_body(SIZE_MAX), packer_);
     find_roots();
     make_outputs();
     start_in_outputs();
@@ -272,7 +272,11 @@ class Planner {
     MemorySpace* space = item.engine ? &item.engine->memory() : &host_memory();
     step.engine = item.engine;
     if (item.engine) {
-      MakeContext context{packer_, options_.threads};
+      const auto stays = [&](const Value* value) {
+        const Value* made = root(value);
+        return !made->producer && made->index >= options_.first_that_stays;
+      };
+      MakeContext context{packer_, options_.threads, stays};
       step.step = item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
       step.cost = cost_of(item.group);
@@ -293,6 +297,7 @@ class Planner {
     for (size_t buffer : step.outputs) touch(buffer);
     if (!step.bodies.empty()) make_room_for_bodies(step);
     if (step.step && step.step->workspace()) step.workspace = scratch_buffer(step.step->workspace());
+    if (step.step && step.step->kept()) step.kept = scratch_buffer(step.step->kept());
     step.group = std::move(item.group);
     plan_->steps.push_back(std::move(step));
   }
@@ -305,12 +310,16 @@ class Planner {
     return add_buffer(std::move(buffer));
   }
 
-  // Allocates the arena of a step's regions, which never run at the same time and share it, and for loops a second
-  // buffer per carried value: iterations alternate between it and the result's buffer.
+  // Allocates the arenas of a step's regions, and for loops a second buffer per carried value: iterations alternate
+  // between it and the result's buffer. The regions never run at the same time and share one arena, but for loops, whose
+  // body keeps some of its own.
   void make_room_for_bodies(PlannedStep& step) {
     size_t bytes = 0;
-    for (const auto& body : step.bodies)
-      for (const auto& [space, arena] : body->arena_bytes) bytes = std::max(bytes, arena);
+    for (const auto& body : step.bodies) {
+      step.body_offsets.push_back(is_loop(*step.control) ? bytes : 0);
+      for (const auto& [space, arena] : body->arena_bytes)
+        bytes = std::max(bytes, step.body_offsets.back() + (arena + 63) / 64 * 64);
+    }
     step.workspace = scratch_buffer(bytes);
     if (!is_loop(*step.control) && !step.scan) return;
     const auto& results = step.control->results;
@@ -341,6 +350,7 @@ class Planner {
   void make_control(const Item& item, PlannedStep& step) {
     step.control = &item.group.last();
     step.kernel = step.control->op->name;
+    step.scan = scan_of(*step.control);
     for (const auto& region : step.control->regions) {
       auto function = std::make_unique<Function>();
       function->name = step.control->op->name;
@@ -349,17 +359,28 @@ class Planner {
       auto copy = clone(*step.control, map);
       function->body = std::move(*copy->regions[static_cast<size_t>(&region - step.control->regions.data())]);
       function->result_names.assign(function->body.results.size(), "");
-      step.programs.push_back(std::make_unique<Program>(module_, std::move(function), options_, packer_));
+      const size_t changing = step.scan                ? step.scan->carried + step.scan->scanned
+                              : is_loop(*step.control) ? step.control->results.size()
+                                                       : SIZE_MAX;
+      step.programs.push_back(
+          std::make_unique<Program>(module_, std::move(function), options_for_body(changing), packer_));
     }
     if (is_call(*step.control)) {
       const Function* function = module_->find(callee_name(*step.control));
       CHECK(function, "callee");
-      step.programs.push_back(std::make_unique<Program>(module_, clone(*function), options_, packer_));
-    } else if ((step.scan = scan_of(*step.control))) {
+      step.programs.push_back(
+          std::make_unique<Program>(module_, clone(*function), options_for_body(SIZE_MAX), packer_));
+    } else if (step.scan) {
       plan_scan(step);
     } else {
       plan_bodies(step);
     }
+  }
+
+  PlanOptions options_for_body(size_t first_that_stays) const {
+    PlanOptions options = options_;
+    options.first_that_stays = first_that_stays;
+    return options;
   }
 
   static void plan_scan(PlannedStep& step) {
@@ -510,6 +531,8 @@ class Planner {
   }
 
   void place_buffers() {
+    for (const PlannedStep& step : plan_->steps)
+      if (step.kept) plan_->buffers[*step.kept].first = 0, plan_->buffers[*step.kept].last = plan_->steps.size();
     std::map<MemorySpace*, std::vector<Buffer*>> by_space;
     for (Buffer& buffer : plan_->buffers)
       if (buffer.kind == Buffer::Kind::arena) by_space[buffer.space].push_back(&buffer);

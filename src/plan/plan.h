@@ -27,6 +27,7 @@ struct PlanOptions {
   int threads = 1;
   bool reuse_memory = true;
   std::shared_ptr<PlanBudget> budget = std::make_shared<PlanBudget>(SIZE_MAX);
+  size_t first_that_stays = SIZE_MAX;  // of a loop's body: params from here on are the same in every turn
 };
 
 struct Buffer {
@@ -50,8 +51,8 @@ struct PlannedStep {
   std::unique_ptr<Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
-  /// For `if` and `while` with static types: the plans of the regions, whose arena is this step's workspace. Empty when
-  /// they are planned at run time.
+  /// For `if` and `while` with static types: the plans of the regions, whose arenas are in this step's workspace. Empty
+  /// when they are planned at run time.
   std::vector<std::shared_ptr<const Plan>> bodies;
   std::vector<size_t>
       spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
@@ -59,6 +60,8 @@ struct PlannedStep {
   Group group;
   std::vector<size_t> inputs, outputs;  // buffers, in the order of the group's (or the control node's) values
   std::optional<size_t> workspace;      // buffer
+  std::optional<size_t> kept;           // buffer
+  std::vector<size_t> body_offsets;     // of each body's arena in the workspace
   std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
   Cost cost;
   size_t first_argument = 0;  // index in the context's argument list, where inputs and then outputs follow

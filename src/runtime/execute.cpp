@@ -46,6 +46,19 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
 
 void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options);
 
+StepArgs arguments_of(const PlannedStep& step, const Context& context, const RunOptions& options) {
+  void* const* arguments = context.arguments(step);
+  const auto memory = [&](const std::optional<size_t>& buffer) { return buffer ? context.buffer(*buffer) : nullptr; };
+  Executor& executor = options.executor ? *options.executor : serial_executor();
+  return {arguments, arguments + step.inputs.size(), memory(step.workspace), memory(step.kept), executor};
+}
+
+// Before the steps run for the first time with these inputs.
+void keep_what_stays(const Plan& plan, const Context& context, const RunOptions& options) {
+  for (const PlannedStep& step : plan.steps)
+    if (step.kept) step.step->keep(arguments_of(step, context, options));
+}
+
 // Moves results that are host objects from the plan's context to the targets, after the run.
 void hand_over(const Plan& plan, const Context& context, FunctionRef<void*(size_t)> target) {
   const auto& results = plan.function->body.results;
@@ -77,6 +90,8 @@ void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const
     condition.bind_input(i, arguments[i]);
     body.bind_input(i, arguments[i]);
   }
+  keep_what_stays(*step.bodies[0], condition, options);
+  keep_what_stays(*step.bodies[1], body, options);
   size_t turn = 0;
   const auto made = [&](size_t i) { return arguments[step.inputs.size() + i]; };
   const auto value = [&](size_t i, size_t t) {
@@ -107,6 +122,7 @@ void run_scan(const PlannedStep& step, Context& context, const Module& module, c
   void* const* results = inputs + step.inputs.size();
   Context& body = context.inner(step, 0);
   for (size_t i = scan.carried + scan.scanned; i < step.inputs.size(); ++i) body.bind_input(i, inputs[i]);
+  keep_what_stays(*step.bodies[0], body, options);
   const auto carried = [&](size_t i, int64_t turn) {
     if (turn == 0) return inputs[i];
     return (scan.turns - turn) % 2 == 0 ? results[i] : context.buffer(step.spare[i]);
@@ -160,12 +176,11 @@ void run_late(const PlannedStep& step, void* const* arguments, const RunOptions&
     store(node.result(i)->type, results[i], arguments[node.inputs.size() + i]);
 }
 
-void run_step(const Plan& plan, const PlannedStep& step, Context& context, Executor& executor, const Module& module,
+void run_step(const Plan& plan, const PlannedStep& step, Context& context, const Module& module,
               const RunOptions& options) {
   void* const* arguments = context.arguments(step);
   if (step.step) {
-    void* workspace = step.workspace ? context.buffer(*step.workspace) : nullptr;
-    step.step->run({arguments, arguments + step.inputs.size(), workspace, executor});
+    step.step->run(arguments_of(step, context, options));
   } else if (!step.bodies.empty()) {
     if (step.scan)
       run_scan(step, context, module, options);
@@ -191,7 +206,6 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, Execu
 }
 
 void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options) {
-  Executor& executor = options.executor ? *options.executor : serial_executor();
   Observer* observer = options.observer;
   if (observer) observer->plan_begins(plan);
   if (observer && !observer->watches_steps()) observer = nullptr;
@@ -199,7 +213,7 @@ void run_steps(const Plan& plan, Context& context, const Module& module, const R
     stop_point();
     if (observer) observer->step_begins(plan, i, context.buffers());
     try {
-      run_step(plan, plan.steps[i], context, executor, module, options);
+      run_step(plan, plan.steps[i], context, module, options);
     } catch (const Error& fault) {
       if (observer && !plan.steps[i].control) observer->step_fails(plan, i, fault);
       rethrow(fault, module, plan.steps[i]);
@@ -256,6 +270,7 @@ void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& 
     for (size_t i = 0; i < results.size(); ++i)
       if (const Buffer& buffer = plan.buffers[plan.outputs[i]]; buffer.kind == Buffer::Kind::output)
         context.bind_output(i, sink.allocate(i, results[i]->type.dtype, plan.output_dims[i]));
+  keep_what_stays(plan, context, options);
   run_steps(plan, context, module, options);
   if (plan.rest) return run_rest(plan, context, sink, module, options);
   for (size_t i = 0; i < results.size(); ++i)

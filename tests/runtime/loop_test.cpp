@@ -72,6 +72,48 @@ TEST(Loop, CarriedValuesChangePlaces) {
   }
 }
 
+TEST(Loop, WhatIsTheSameInEveryTurnIsPackedOnce) {
+  const char* text = R"(
+  func @main(%x: f32[9, 70], %w: f32[70, 70], %n: i64[]) -> (%y: f32[9, 70]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %i, %y = while %zero, %x, %w, %n {carried = 2} : i64[], f32[9, 70]
+      region(%i1: i64[], %x1: f32[9, 70], %w1: f32[70, 70], %n1: i64[]) {
+        %p = matmul %x1, %w1 : f32[9, 70]
+        %m = reduce_max %p {axes = [0, 1]} : f32[]
+        %small = less %m, %m : bool[]
+        %more = less %i1, %n1 : bool[]
+        %goes = or %more, %small : bool[]
+        yield %goes
+      }
+      region(%i2: i64[], %x2: f32[9, 70], %w2: f32[70, 70], %n2: i64[]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %a = matmul %x2, %w2 {transpose_b = true} : f32[9, 70]
+        %b = matmul %a, %w2 : f32[9, 70]
+        %c = tanh %b : f32[9, 70]
+        yield %next, %c
+      }
+    return %y
+  })";
+  std::vector<float> x(9 * 70), w(70 * 70);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) * 0.05f - 0.3f;
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 17) * 0.02f - 0.15f;
+  auto loop = model(text, {.threads = 2}), reference = model(text, {.engines = {"reference"}});
+  std::string kernels;
+  const std::vector<Dims> dims{{9, 70}, {70, 70}, {}};
+  for (const auto& body : loop->plan(dims)->steps.at(0).bodies)
+    for (const PlannedStep& step : body->steps) kernels += step.kernel + "\n";
+  EXPECT_EQ(kernels.find("in the run"), std::string::npos) << kernels;
+  for (int64_t turns : {0, 1, 2, 5})
+    for (float sign : {1.f, -1.f}) {  // other weights in a later run
+      for (float& value : w) value *= sign;
+      const std::vector<Tensor> inputs{Tensor::of<float>(kF32, {9, 70}, x), Tensor::of<float>(kF32, {70, 70}, w),
+                                       Tensor::scalar_i64(turns)};
+      const auto found = floats(loop->run(inputs)[0]), wanted = floats(reference->run(inputs)[0]);
+      for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-4) << turns << " " << i;
+    }
+}
+
 TEST(Loop, LoopsAndBranchesInsideAreThereToo) {
   // y = sum over i < 3, j < 2 of (i even ? x : -x)
   auto nested = model(R"(

@@ -106,6 +106,10 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   choose_panel(isa, threads);
   panels_ = ceil_div(spec_.oc, width_);
   panel_floats_ = static_cast<size_t>(spec_.taps() * spec_.ic * width_);
+  constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
+  reads_weights_ = spec_.packed_in_run && spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
+                   spec_.ic * spec_.oc * 4 <= kMostBytes;
+  brief_ = is_brief();
   cut();
   choose_chunks(threads);
 }
@@ -140,6 +144,16 @@ void Conv::choose_panel(Isa isa, int threads) {
     while (vectors_ % 2 == 0 && ceil_div(spec_.oc, vectors_ * lane) < threads) vectors_ /= 2;
   width_ = vectors_ * lane;
   most_pixels_ = most_pixels(isa, vectors_);
+}
+
+// Whether the work takes no more than some microseconds, which waking another worker takes as well; by what a core with
+// AVX2 does at least.
+bool Conv::is_brief() const {
+  constexpr double kBrief = 4000, kFlops = 60, kBytes = 40;  // ns, per ns
+  const double weights = static_cast<double>(packed_size()) * 4 * (spec_.packed_in_run && !reads_weights_ ? 3 : 1);
+  const double flops =
+      2. * static_cast<double>(spec_.n * spec_.od * spec_.oh * spec_.ow * spec_.oc * spec_.taps() * spec_.ic);
+  return flops / kFlops + weights / kBytes < kBrief;
 }
 
 // Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is
@@ -217,6 +231,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   }
   auto function = [&](int64_t columns) {
     tile.columns = static_cast<int>(columns);
+    tile.b_step_bytes = reads_weights_ && columns % lanes(isa_) == 0 ? s.oc * 4 : 0;
     kernels_.push_back(TileKernel::make(tile));
     return kernels_.back()->function();
   };
@@ -257,9 +272,12 @@ void Conv::pack(const float* kernel, float* packed, bool transposed) const {
 }
 
 void Conv::pack_panel(int panel, const float* kernel, float* packed, bool transposed) const {
+  pack_panel_to(packed + static_cast<size_t>(panel) * panel_floats_, panel, kernel, transposed);
+}
+
+void Conv::pack_panel_to(float* to, int panel, const float* kernel, bool transposed) const {
   const int64_t rows = spec_.taps() * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
-  float* to = packed + static_cast<size_t>(panel) * panel_floats_;
   if (transposed)
     pack_rows(kernel + first * rows, rows, 1, columns, rows, width_, to);
   else
@@ -292,14 +310,13 @@ void Conv::run(Executor& executor, const float* x, const float* packed, const fl
     int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
     int first_panel = panel_chunk * panels_per_chunk_, last_panel = std::min(panels, first_panel + panels_per_chunk_);
     for (int panel = first_panel; panel < last_panel; ++panel)
-      multiply(panel, first_tile, last_tile, x, packed, bias, residual, y);
+      multiply(panel, first_tile, last_tile, x, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
   };
-  executor.run(tile_chunks * panel_chunks, chunk);
+  (brief_ ? serial_executor() : executor).run(tile_chunks * panel_chunks, chunk);
 }
 
-void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* packed, const float* bias,
+void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                     const float* residual, float* y) const {
-  const float* b = packed + static_cast<size_t>(panel) * panel_floats_;
   const bool tail = panel + 1 == panels_;
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
@@ -310,13 +327,21 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
 
 void Conv::pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
                         const float* bias, const float* residual, float* y) const {
+  if (brief_ && executor.width() > 1)
+    return pack_and_run(serial_executor(), x, weights, transposed, packed, bias, residual, y);
   const auto tiles = static_cast<int>(tiles_.size());
+  if (reads_weights_)
+    return executor.run(panels(), [&](int panel, int) {
+      const bool part = std::min(width_, spec_.oc - panel * width_) % lanes(isa_) != 0;
+      if (part) pack_panel_to(packed, panel, weights, false);
+      multiply(panel, 0, tiles, x, part ? packed : weights + panel * width_, bias, residual, y);
+    });
   const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
   // With few rows, the worker that packs a panel also uses it at once, without a barrier between the two phases.
   if (tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width()))
     return executor.run(panels(), [&](int panel, int worker) {
       pack(panel, worker);
-      multiply(panel, 0, tiles, x, packed, bias, residual, y);
+      multiply(panel, 0, tiles, x, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
     });
   executor.run(panels(), pack);
   run(executor, x, packed, bias, residual, y);

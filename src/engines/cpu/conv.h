@@ -23,6 +23,7 @@ struct ConvSpec {
   Activation activation;
   bool transposed_x = false;   // matrix products only: x is [k, m]
   bool packed_in_run = false;  // the weights are not constant and are packed in every run
+  bool plain_weights = false;  // such weights of a product are [ic, oc]: for few rows they are read where they are
   // Strides in floats, for views of larger tensors; 0 for dense tensors.
   int64_t x_pixel = 0;  // between pixels of x, whose rows, slices and images are contiguous
   int64_t y_pixel = 0, y_row = 0, y_slice = 0, y_image = 0;  // of y and of the residual
@@ -42,6 +43,8 @@ class Conv {
 
   /// Floats of the packed kernel and of the packed bias (whole panels).
   size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
+  /// Floats that pack_and_run() packs into.
+  size_t scratch_size() const { return reads_weights_ ? panel_floats_ : packed_size(); }
   size_t bias_size() const { return static_cast<size_t>(panels_ * width_); }
   /// Distinguishes packed layouts: "panel32 576x64".
   std::string layout() const;
@@ -72,7 +75,10 @@ class Conv {
   };
 
   void choose_panel(Isa isa, int threads);
-  void multiply(int panel, int first_tile, int last_tile, const float* x, const float* packed, const float* bias,
+  bool is_brief() const;
+  void pack_panel_to(float* to, int panel, const float* kernel, bool transposed) const;
+  /// `b`: the panel's weights.
+  void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                 const float* residual, float* y) const;
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
@@ -90,6 +96,8 @@ class Conv {
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
   int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
   bool pixels_outermost_ = true;
+  bool reads_weights_ = false;  // whole panels are not packed
+  bool brief_ = false;          // done sooner than other workers could help
 };
 
 }  // namespace cairn

@@ -83,6 +83,7 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
   problem.spec.packed_in_run = !constant_of(contraction->node->inputs[1]);
+  problem.spec.plain_weights = product && !problem.transposed;
   return Conv::refuses(problem.spec, machine_isa());
 }
 
@@ -148,6 +149,7 @@ class TileStep final : public Step {
     weights_ = index_of(group, node.inputs[1]);
     residual_ = epilogue.residual ? index_of(group, epilogue.residual) : kNone;
     const Tensor* weights = constant_of(node.inputs[1]);
+    keeps_ = !weights && !problem.spec.packed_in_run;
     if (weights && offsets_.size() == 1)
       packed_ = context.packer.packed(
           *weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
@@ -160,7 +162,8 @@ class TileStep final : public Step {
     const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
     auto* y = static_cast<float*>(args.outputs[0]);
     const float* residual = residual_ == kNone ? y : floats(args.inputs[residual_]);
-    if (packed_) return conv_.run(args.executor, x, floats(packed_.get()), bias, residual, y);
+    if (packed_ || keeps_)
+      return conv_.run(args.executor, x, floats(keeps_ ? args.kept : packed_.get()), bias, residual, y);
     const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
     const auto product = [&](size_t i, Executor& executor, float* packed) {
@@ -178,11 +181,24 @@ class TileStep final : public Step {
     });
   }
 
+  size_t kept() const override { return keeps_ ? conv_.packed_size() * 4 : 0; }
+  void keep(const StepArgs& args) const override {
+    const float* weights = floats(args.inputs[weights_]);
+    args.executor.run(conv_.panels(), [&](int panel, int) {
+      conv_.pack_panel(panel, weights, static_cast<float*>(args.kept), transposed_);
+    });
+  }
+
   std::string kernel() const override {
     const std::string batch = offsets_.size() > 1 ? fmt::format(", {} products", offsets_.size()) : "";
-    return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch, packed_ ? "" : ", packed in the run");
+    return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch,
+                       packed_  ? ""
+                       : keeps_ ? ", packed before the loop"
+                                : ", packed in the run");
   }
-  size_t workspace() const override { return bias_.workspace() + (packed_ ? 0 : scratch_floats() * 4 * packers()); }
+  size_t workspace() const override {
+    return bias_.workspace() + (packed_ || keeps_ ? 0 : scratch_floats() * 4 * packers());
+  }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
   }
@@ -199,7 +215,7 @@ class TileStep final : public Step {
     return offsets_.size() < 2 * workers ? 1 : workers;
   }
   /// Floats of one packing buffer, in whole cache lines.
-  size_t scratch_floats() const { return (conv_.packed_size() + 15) / 16 * 16; }
+  size_t scratch_floats() const { return (conv_.scratch_size() + 15) / 16 * 16; }
 
   Conv conv_;
   ConvSpec spec_;
@@ -208,6 +224,7 @@ class TileStep final : public Step {
   int workers_;
   size_t x_, weights_, residual_;
   std::shared_ptr<const void> packed_;
+  bool keeps_ = false;  // the weights are packed once for all turns of a loop
   Bias bias_;
 };
 
@@ -296,6 +313,9 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   CHECK(!refusal, "{}", *refusal);
   const ConvSpec& spec = problem.spec;
   const Node& node = *problem.contraction.node;
+  // Weights of one product that are the same in each turn are packed once.
+  problem.spec.packed_in_run =
+      problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(node.inputs[1]));
   if (reads_far_rows(problem))
     return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, node.inputs[0]),
                                    index_of(group, node.inputs[1]), context);
