@@ -73,8 +73,8 @@ struct StepArgs {
   const void* const* inputs;
   void* const* outputs;
   void* workspace;  // 64-byte aligned, workspace() bytes
-  void* kept;       // likewise, kept() bytes
   Executor& executor;
+  void* kept = nullptr;  // 64-byte aligned, kept() bytes
 };
 
 /// A planned group. It is immutable: several threads may call run() at once with different buffers. run() neither

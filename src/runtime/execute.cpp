@@ -50,7 +50,7 @@ StepArgs arguments_of(const PlannedStep& step, const Context& context, const Run
   void* const* arguments = context.arguments(step);
   const auto memory = [&](const std::optional<size_t>& buffer) { return buffer ? context.buffer(*buffer) : nullptr; };
   Executor& executor = options.executor ? *options.executor : serial_executor();
-  return {arguments, arguments + step.inputs.size(), memory(step.workspace), memory(step.kept), executor};
+  return {arguments, arguments + step.inputs.size(), memory(step.workspace), executor, memory(step.kept)};
 }
 
 // Before the steps run for the first time with these inputs.

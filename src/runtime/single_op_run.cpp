@@ -382,7 +382,7 @@ bool SingleOp::run_direct(std::span<const Operand> inputs, std::span<const Opera
                                             : static_cast<void*>(&memory.object(argument.index));
   }
   if (direct.step)
-    direct.step->run({from, to, memory.data() + direct.workspace, nullptr, executor});
+    direct.step->run({from, to, memory.data() + direct.workspace, executor});
   else if (from[0] != to[0])
     direct.copy->run(executor, from[0], to[0]);
   for (const Direct::Move& move : direct.scatters)
