@@ -164,11 +164,6 @@ void crop_and_resize(KernelContext& context) {
   const float* boxes = data<float>(context.input(1));
   const bool smooth = context.attr.text("mode") == "bilinear";
   const auto outside = static_cast<float>(context.attr.number("outside"));
-  auto place_of = [](float low, float high, int64_t size, int64_t count, int64_t i) {
-    const auto last = static_cast<float>(size - 1);
-    if (count <= 1) return 0.5f * (low + high) * last;
-    return low * last + static_cast<float>(i) * ((high - low) * last / static_cast<float>(count - 1));
-  };
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     float* to = data<float>(y);
@@ -178,26 +173,20 @@ void crop_and_resize(KernelContext& context) {
       const float* box = boxes + 4 * b;
       for (int64_t h = 0; h < out[1]; ++h)
         for (int64_t w = 0; w < out[2]; ++w) {
-          const float row = place_of(box[0], box[2], in[1], out[1], h),
-                      column = place_of(box[1], box[3], in[2], out[2], w);
-          const bool inside = row >= 0 && row <= static_cast<float>(in[1] - 1) && column >= 0 &&
-                              column <= static_cast<float>(in[2] - 1);
+          const CropTap row = crop_tap(smooth, box[0], box[2], in[1], out[1], h),
+                        column = crop_tap(smooth, box[1], box[3], in[2], out[2], w);
           for (int64_t c = 0; c < out[3]; ++c) {
-            auto at = [&](float i, float j) {
-              const int64_t offset = (image * in[1] + static_cast<int64_t>(i)) * in[2] + static_cast<int64_t>(j);
-              return static_cast<float>(data<T>(x)[offset * in[3] + c]);
+            const auto at = [&](int64_t i, int64_t j) {
+              return static_cast<float>(data<T>(x)[((image * in[1] + i) * in[2] + j) * in[3] + c]);
             };
-            if (!inside) {
+            if (!row.inside || !column.inside) {
               *to++ = outside;
-            } else if (!smooth) {
-              *to++ = at(std::round(row), std::round(column));
-            } else {
-              const float top = std::floor(row), left = std::floor(column), dy = row - top, dx = column - left;
-              const float bottom = std::ceil(row), right = std::ceil(column);
-              const float above = at(top, left) + (at(top, right) - at(top, left)) * dx;
-              const float below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * dx;
-              *to++ = above + (below - above) * dy;
+              continue;
             }
+            const float top = at(row.before, column.before), bottom = at(row.after, column.before);
+            const float above = top + (at(row.before, column.after) - top) * column.fraction;
+            const float below = bottom + (at(row.after, column.after) - bottom) * column.fraction;
+            *to++ = above + (below - above) * row.fraction;
           }
         }
     }

@@ -1,12 +1,14 @@
 // Replaces `unique` on the indices of an embedding's gradient by `unique_padded`, whose result is as long as the
 // operand, if the distinct indices are only used to add up and update rows. Then no dims depend on data, and one plan
-// covers the whole training step. The surplus rows are computed but never written.
+// covers the whole training step. The surplus rows are computed but never written. First, `unique` of what is different
+// already is dropped.
 #include <algorithm>
 #include <unordered_set>
 
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/rewriter.h"
 
 namespace cairn {
 
@@ -60,7 +62,7 @@ class Followers {
   bool is_row_by_row(const Node& node) const {
     if (!node.op->has(kElementwise)) return false;
     const Type& result = node.result()->type;
-    if (!result.shape.ranked || (!result.dtype.is_float() && !node.is("cast"))) return false;
+    if (!result.shape.ranked || (!result.dtype.is_float() && result.dtype != kBool && !node.is("cast"))) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) {
       const Shape& shape = value->type.shape;
       if (!value->type.is_tensor() || !shape.ranked || counts_.count(value)) return false;
@@ -112,10 +114,50 @@ bool pad(Block& block, Node& unique) {
   return true;
 }
 
+const Value* behind_casts(const Value* value) {
+  while (value->producer && value->producer->is("cast") && value->producer->inputs[0]->type.dtype.is_integer())
+    value = value->producer->inputs[0];
+  return value;
+}
+
+/// The different elements of a vector are different: `unique` gives them as they are, and reductions over its groups, of which
+/// each has one member, their operands.
+size_t drop_second_unique(Block& block, Module& module) {
+  Rewriter rewriter(block, &module);
+  std::unordered_map<const Value*, const Value*> groups;  // the places of dropped ones, and the elements
+  const auto is_number_of = [](const Value* count, const Value* elements) {
+    while (const Node* node = count->producer) {
+      if (node->op->has(kShapeOnly)) return node->inputs[0] == elements;
+      if (!node->op->has(kView) && !node->is("slice") && !node->is("gather") && !node->is("cast")) return false;
+      count = node->inputs[0];
+    }
+    return false;
+  };
+  return rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
+    if (node.is("unique")) {
+      Value* x = node.inputs[0];
+      const Value* elements = behind_casts(x);
+      if (!elements->producer || !elements->producer->is("unique") || elements->index != 0 ||
+          !elements->type.dtype.is_integer())
+        return std::nullopt;
+      rewriter.inherit(node.sources);
+      Value* count = rewriter.add("size_of", {x});
+      Value *zero = rewriter.constant(Tensor::scalar_i64(0)), *one = rewriter.constant(Tensor::scalar_i64(1));
+      Value* places = rewriter.add("iota", {zero, count, one}, {{"dtype", kI64}});
+      groups[places] = x;
+      return std::vector<Value*>{x, places};
+    }
+    if (!node.is("segment_reduce")) return std::nullopt;
+    const auto group = groups.find(behind_casts(node.inputs[1]));
+    if (group == groups.end() || !is_number_of(node.inputs[2], group->second)) return std::nullopt;
+    return std::vector<Value*>{node.inputs[0]};
+  });
+}
+
 }  // namespace
 
 size_t pad_unique(Block& block, Module& module) {
-  size_t changes = 0;
+  size_t changes = drop_second_unique(block, module);
   for (const auto& node : block.nodes) {
     for (auto& region : node->regions) changes += pad_unique(*region, module);
     if (node->is("unique") && pad(block, *node)) ++changes;

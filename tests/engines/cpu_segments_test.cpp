@@ -1,4 +1,4 @@
-// Kernels of the CPU engine over rows that indices name, at sizes that several workers share, against the reference engine.
+// Kernels of the CPU engine over rows and crops that indices name, at sizes that several workers share, against the reference engine.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -232,6 +232,31 @@ TEST(CpuSegments, finds_different_elements) {
                       "{0}[5000], i64[5000]\nreturn %v, %i }}",
                       to_string(dtype)),
           {indices(dtype, 5000, 0, end)}, Precision::exact);
+}
+
+TEST(CpuCrops, and_their_gradient_at_sizes_that_workers_share) {
+  std::mt19937 random(9);
+  std::uniform_real_distribution<float> spread(-0.1f, 1.1f);
+  std::vector<float> corners(4 * 60);
+  for (float& corner : corners) corner = spread(random);
+  const Tensor boxes = Tensor::of(kF32, {60, 4}, corners), owners = indices(kI32, 60, 0, 3);
+  for (const DType dtype : {kF32, kF16, kU8})
+    for (const int64_t channels : {1, 3, 40})
+      for (const char* mode : {"bilinear", "nearest"})
+        for (const int64_t height : {1, 9})
+          expect_equal(
+              fmt::format(
+                  "func @main(%x: {0}[3, 21, 17, {1}], %b: f32[60, 4], %i: i32[60], %d: f32[60, {2}, 7, {1}]) -> "
+                  "(%y: f32[60, {2}, 7, {1}], %g: f32[3, 21, 17, {1}]) {{\n"
+                  "%s = constant {{value = i32[2] ({2}, 7)}} : i32[2]\n"
+                  "%y = crop_and_resize %x, %b, %i, %s {{mode = {3}, outside = -2.0}} : f32[60, {2}, 7, {1}]\n"
+                  "%k = constant {{value = i64[4] (3, 21, 17, {1})}} : i64[4]\n"
+                  "%g = crop_and_resize_gradient %d, %b, %i, %k {{mode = {3}}} : f32[3, 21, 17, {1}]\n"
+                  "return %y, %g }}",
+                  to_string(dtype), channels, height, mode),
+              {small_numbers(dtype, {3, 21, 17, channels}), boxes, owners,
+               small_numbers(kF32, {60, height, 7, channels})},
+              Precision::accumulate_f32);
 }
 
 }  // namespace

@@ -117,6 +117,8 @@ def image_cases():
         **resize,
         "CropAndResize": (lambda x, b: tf.image.crop_and_resize(x, b, [0, 1, 1], [4, 5]), [IMAGE, boxes[:3]]),
         "CropAndResizeNearest": (lambda x, b: tf.image.crop_and_resize(x, b, [0, 1, 1], [4, 5], "nearest", 2.0), [IMAGE, 2 * boxes[:3]]),
+        "CropAndResizeGradImage": (lambda d, b: raw.CropAndResizeGradImage(grads=d, boxes=b, box_ind=[0, 1, 1], image_size=[2, 9, 8, 3], T=tf.float32), [f(3, 4, 5, 3), 1.3 * boxes[:3]]),
+        "CropAndResizeGradBoxes": (lambda d, x, b: raw.CropAndResizeGradBoxes(grads=d, image=x, boxes=b, box_ind=[0, 1, 1]), [f(3, 4, 5, 3), f(2, 9, 8, 3), 1.3 * boxes[:3]]),
         "NonMaxSuppression": (lambda b, s: raw.NonMaxSuppression(boxes=b, scores=s, max_output_size=5, iou_threshold=0.3), [boxes, scores]),
         "NonMaxSuppressionV2": (lambda b, s: raw.NonMaxSuppressionV2(boxes=b, scores=s, max_output_size=5, iou_threshold=0.3), [boxes, scores]),
         "NonMaxSuppressionV3": (lambda b, s: tf.gather(b, tf.image.non_max_suppression(b, s, 5, 0.3, 0.2)), [boxes, scores]),

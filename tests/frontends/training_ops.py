@@ -170,6 +170,9 @@ CASES = {
                                 [f(6, 3), np.int32([5, 0, 5, 2, 1]), np.int32([0, 0, 2, 2, 2])]) for name in ("Sum", "Mean", "SqrtN")},
     **{"SparseSegment" + name + "Grad": ((lambda op: lambda d, i, n: op(grad=d, indices=i, segment_ids=n, output_dim0=6))(getattr(raw, "SparseSegment" + name + "Grad")),
                                          [f(3, 4), np.int32([5, 0, 5, 2, 1]), np.int32([0, 0, 2, 2, 2])]) for name in ("Sum", "Mean", "SqrtN")},
+    **{f"SparseSegment{name}GradV2{kind}": ((lambda op, part, to: lambda d, i, n: op(grad=d, indices=tf.cast(i, to), segment_ids=n, dense_output_dim0=6)[part])(
+        getattr(raw, f"SparseSegment{name}GradV2"), part, to), [f(3, 4), np.int32([5, 0, 5, 2, 1]), np.int32([0, 0, 2, 2, 2])])
+       for name in ("Sum", "Mean", "SqrtN") for kind, part, to in (("", 0, tf.int32), ("Wide", 0, tf.int64), ("Rows", 1, tf.int64))},
     **{"SparseTensorDenseMatMul" + which: ((lambda more: lambda i, v, b: raw.SparseTensorDenseMatMul(
         a_indices=i, a_values=v, a_shape=tf.constant([3, 4], tf.int64), b=b, **more))(more), [np.int64([[0, 1], [2, 0], [2, 3]]), f(3), b])
        for which, more, b in (("", {}, f(4, 5)), ("AdjointA", {"adjoint_a": True}, f(3, 5)), ("AdjointB", {"adjoint_b": True}, f(5, 4)))},

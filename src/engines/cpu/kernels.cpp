@@ -3,6 +3,7 @@
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
+#include "engines/cpu/crop.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/index_vectors.h"
 #include "engines/cpu/kernel_gradient.h"
@@ -47,6 +48,8 @@ constexpr CpuKernel kKernels[] = {
     {"pool", refuses_pool, make_pool},
     {"large_pool", refuses_large_pool, make_large_pool},
     {"resize", refuses_resize, make_resize},
+    {"crop", refuses_crop, make_crop},
+    {"crop_gradient", refuses_crop_gradient, make_crop_gradient},
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
     {"layer_norm", refuses_layer_norm, make_layer_norm},

@@ -324,7 +324,7 @@ void top_k(OpContext& c) {
   int64_t axis = normal_axis(c.integer("axis", -1), c.rank(0));
   bool largest = c.integer("largest", 1) != 0;
   Value* k = c.given(1) ? c.in[1] : c.b.constant(Tensor::scalar_i64(c.integer("k")));
-  if (k->type.shape.rank() == 1) k = c.b.add("reshape", {k, c.b.ints({})});
+  if (k->type.shape.rank() == 1) k = folded(c.b.add("reshape", {k, c.b.ints({})}), c.b);
   std::vector<int64_t> swap(static_cast<size_t>(rank));
   for (int64_t i = 0; i < rank; ++i) swap[static_cast<size_t>(i)] = i;
   std::swap(swap[static_cast<size_t>(axis)], swap.back());

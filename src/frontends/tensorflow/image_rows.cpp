@@ -40,6 +40,19 @@ void crop_and_resize(OpContext& c) {
                    {{"mode", c.text("method", "bilinear")}, {"outside", c.real("extrapolation_value", 0)}})};
 }
 
+/// gradient, boxes, index, dims of the image.
+void crop_gradient_by_image(OpContext& c) {
+  c.expect_inputs(4);
+  Value* dx = c.b.add("crop_and_resize_gradient", c.in, {{"mode", c.text("method", "bilinear")}});
+  c.out = {cast_to(dx, c.dtype("T", kDtFloat), c.b)};
+}
+
+/// gradient, image, boxes, index.
+void crop_gradient_by_boxes(OpContext& c) {
+  c.expect_inputs(4);
+  c.out = {c.b.add("crop_and_resize_box_gradient", c.in, {{"mode", c.text("method", "bilinear")}})};
+}
+
 /// Versions differ in what is an input: 1 has iou as attribute, 2 as input, 3 and 4 a least score, 5 sigma.
 void non_max_suppression(OpContext& c) {
   const std::string_view op = c.node().op;
@@ -296,6 +309,8 @@ constexpr Row kImageRows[] = {
     {"BatchToSpaceND", batch_to_space},
     {"CombinedNonMaxSuppression", combined_non_max_suppression},
     {"CropAndResize", crop_and_resize},
+    {"CropAndResizeGradBoxes", crop_gradient_by_boxes},
+    {"CropAndResizeGradImage", crop_gradient_by_image},
     {"DepthToSpace", depth_to_space},
     {"ExtractImagePatches", extract_patches},
     {"NonMaxSuppression", non_max_suppression},

@@ -120,27 +120,41 @@ void sparse_segments(OpContext& c) {
   c.out = {reduced(c, rows, c.in[2], count, c.target, true, true)};
 }
 
-/// gradient, indices, segments, rows of the original: each row gets the gradient of its segment, divided as the forward
-/// op divides.
+/// The gradient of each segment, divided as the forward op divides.
+Value* divided_by_members(OpContext& c, Value* dy, Value* segments, std::string_view mode) {
+  if (mode == "sum") return dy;
+  const Dim& picks =
+      segments->type.shape.ranked && segments->type.shape.rank() > 0 ? segments->type.shape.dims[0] : Dim();
+  Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
+  Value* ones = c.b.add("broadcast_to", {c.b.scalar_like(dy, 1), size});
+  Value* segment_count = folded(c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
+  const Var members = by_number(Var(c.b, reduced(c, ones, segments, segment_count, "sum", true)), "maximum", 1);
+  Value* divisor = (mode == "mean" ? members : members.apply("sqrt")).value;
+  std::vector<int64_t> column(c.rank(0), 1);
+  column[0] = -1;
+  return c.b.add("div", {dy, c.b.add("reshape", {divisor, c.b.ints(column)})});
+}
+
+/// gradient, indices, segments, rows of the original: each row gets the gradient of its segment.
 void sparse_segments_gradient(OpContext& c) {
   c.expect_inputs(4);
-  Value *dy = c.in[0], *segments = c.in[2];
-  const std::string_view mode = c.target;
-  if (mode != "sum") {
-    const Dim& picks =
-        segments->type.shape.ranked && segments->type.shape.rank() > 0 ? segments->type.shape.dims[0] : Dim();
-    c.rank(0);
-    Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
-    Value* ones = c.b.add("broadcast_to", {c.b.scalar_like(dy, 1), size});
-    Value* segment_count = folded(c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
-    const Var members = by_number(Var(c.b, reduced(c, ones, segments, segment_count, "sum", true)), "maximum", 1);
-    Value* divisor = (mode == "mean" ? members : members.apply("sqrt")).value;
-    std::vector<int64_t> column(c.rank(0), 1);
-    column[0] = -1;
-    dy = c.b.add("div", {dy, c.b.add("reshape", {divisor, c.b.ints(column)})});
-  }
-  Value* rows = c.b.add("gather", {dy, segments}, {{"axis", int64_t{0}}});
+  Value* dy = divided_by_members(c, c.in[0], c.in[2], c.target);
+  Value* rows = c.b.add("gather", {dy, c.in[2]}, {{"axis", int64_t{0}}});
   c.out = {reduced(c, rows, c.in[1], c.in[3], "sum", true)};
+}
+
+/// The same for the rows that occur, in rising order, and which they are.
+void sparse_segments_gradient_of_rows(OpContext& c) {
+  c.expect_inputs(4);
+  if (c.rank(1) != 1) fail(ErrorKind::invalid_model, "", "indices have {} dims, expected 1", c.rank(1));
+  Value* count = folded(c.b.add("reshape", {dim_of(c.in[1], 0, c.b), c.b.ints({})}), c.b);
+  const auto* order = c.b.add_node(op_named("top_k"), {c.b.add("neg", {c.in[1]}), count});
+  const auto* made = c.b.add_node(op_named("unique"), {c.b.add("neg", {order->result(0)})});
+  Value* segments = c.b.add("gather", {c.in[2], order->result(1)}, {{"axis", int64_t{0}}});
+  Value* dy = divided_by_members(c, c.in[0], c.in[2], c.target);
+  Value* rows = c.b.add("gather", {dy, segments}, {{"axis", int64_t{0}}});
+  Value* found = c.b.add("reshape", {dim_of(made->result(0), 0, c.b), c.b.ints({})});
+  c.out = {reduced(c, rows, made->result(1), found, "sum", true), made->result(0)};
 }
 
 /// One column of the index vectors of a sparse matrix.
@@ -226,12 +240,15 @@ constexpr Row kSparseRows[] = {
     {"SegmentSum", sorted_segments, "sum"},
     {"SparseSegmentMean", sparse_segments, "mean"},
     {"SparseSegmentMeanGrad", sparse_segments_gradient, "mean"},
+    {"SparseSegmentMeanGradV2", sparse_segments_gradient_of_rows, "mean"},
     {"SparseSegmentMeanWithNumSegments", sparse_segments, "mean"},
     {"SparseSegmentSqrtN", sparse_segments, "sqrt_n"},
     {"SparseSegmentSqrtNGrad", sparse_segments_gradient, "sqrt_n"},
+    {"SparseSegmentSqrtNGradV2", sparse_segments_gradient_of_rows, "sqrt_n"},
     {"SparseSegmentSqrtNWithNumSegments", sparse_segments, "sqrt_n"},
     {"SparseSegmentSum", sparse_segments, "sum"},
     {"SparseSegmentSumGrad", sparse_segments_gradient, "sum"},
+    {"SparseSegmentSumGradV2", sparse_segments_gradient_of_rows, "sum"},
     {"SparseSegmentSumWithNumSegments", sparse_segments, "sum"},
     {"SparseTensorDenseMatMul", sparse_matmul},
     {"SparseToDense", sparse_to_dense},
