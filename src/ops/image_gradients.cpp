@@ -11,7 +11,7 @@ namespace {
 
 void infer_resize_gradient(InferContext& context) {
   const DType dtype = number_type(context, 0);
-  const std::vector<Dim> dy = four_dims(context, 0);
+  const std::vector<Dim> dy = dims_of_rank(context, 0, 4);
   Shape shape = shape_operand(context, 1);
   if (!shape.ranked) shape = Shape(std::vector<Dim>(4));
   if (shape.rank() != 4) context.fail("shape must have 4 sizes, found {}", shape.rank());
@@ -156,7 +156,7 @@ void crop_and_resize_rule(GradientContext& g) {
 namespace {
 
 void infer_crop_gradient(InferContext& context) {
-  const std::vector<Dim> dy = four_dims(context, 0);
+  const std::vector<Dim> dy = dims_of_rank(context, 0, 4);
   Shape shape = shape_operand(context, 3);
   if (!shape.ranked) shape = Shape(std::vector<Dim>(4));
   if (shape.rank() != 4) context.fail("shape must have 4 sizes, found {}", shape.rank());
@@ -236,7 +236,7 @@ std::vector<Value*> box_gradient_by_slopes(Builder& b, const Node& node) {
 }
 
 void infer_box_gradient(InferContext& context) {
-  const std::vector<Dim> dy = four_dims(context, 0), image = four_dims(context, 1);
+  const std::vector<Dim> dy = dims_of_rank(context, 0, 4), image = dims_of_rank(context, 1, 4);
   number_type(context, 1);
   same_size(context, dy[3], image[3], "channels of dy and of the image");
   for (size_t i : {0, 2})

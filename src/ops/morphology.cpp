@@ -11,8 +11,8 @@ namespace {
 std::vector<Dim> dilated_dims(InferContext& context) {
   number_type(context, 0);
   equal_types(context);
-  check_windows(context);
-  const std::vector<Dim> x = four_dims(context, 0);
+  check_windows(context, 2);
+  const std::vector<Dim> x = dims_of_rank(context, 0, 4);
   std::vector<Dim> kernel(3);
   if (ranked(context, 1, 3)) kernel = context.shape(1).dims;
   std::vector<Dim> y = {x[0], Dim(), Dim(), same_size(context, x[3], kernel[2], "channels of image and kernel")};
@@ -29,7 +29,7 @@ void infer_dilation(InferContext& context) { context.result(context.dtype(0), Sh
 // Shape rule of the gradient by input `kInput`.
 template <size_t kInput>
 void infer_dilation_gradient(InferContext& context) {
-  const std::vector<Dim> y = dilated_dims(context), dy = four_dims(context, 2);
+  const std::vector<Dim> y = dilated_dims(context), dy = dims_of_rank(context, 2, 4);
   for (size_t i = 0; i < 4; ++i) same_size(context, y[i], dy[i], "sizes of dy and of the dilated image");
   context.result(context.dtype(0), context.shape(kInput));
 }

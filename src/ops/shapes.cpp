@@ -33,8 +33,8 @@ bool ranked(const InferContext& context, size_t i, size_t rank) {
   return shape.ranked;
 }
 
-std::vector<Dim> four_dims(const InferContext& context, size_t i) {
-  return ranked(context, i, 4) ? context.shape(i).dims : std::vector<Dim>(4);
+std::vector<Dim> dims_of_rank(const InferContext& context, size_t i, size_t rank) {
+  return ranked(context, i, rank) ? context.shape(i).dims : std::vector<Dim>(rank);
 }
 
 void require_scalar(const InferContext& context, size_t i) { ranked(context, i, 0); }
@@ -137,14 +137,14 @@ WindowSpec window_spec(const AttributeView& attr, int64_t size, size_t axis) {
   return spec;
 }
 
-void check_windows(const InferContext& context) {
+void check_windows(const InferContext& context, size_t dims) {
   auto check = [&](const char* name, size_t length) {
     size_t found = context.attr.integers(name).size();
     if (found != length) context.fail("{} must have {} values, found {}", name, length, found);
   };
-  check("strides", 2);
-  if (context.attr.has("dilations")) check("dilations", 2);
-  check("pads", 4);
+  check("strides", dims);
+  if (context.attr.has("dilations")) check("dilations", dims);
+  check("pads", 2 * dims);
 }
 
 Dim slide(const InferContext& context, const Dim& in, const WindowSpec& spec) {

@@ -23,8 +23,8 @@ DType equal_types(const InferContext& context, size_t first = 0);
 
 /// Refuses a ranked input of any other rank; false when the input is unranked.
 bool ranked(const InferContext& context, size_t i, size_t rank);
-/// The dims of an input of rank 4; four unknown dims when it is unranked.
-std::vector<Dim> four_dims(const InferContext& context, size_t i);
+/// The dims of an input of this rank; as many unknown dims when it is unranked.
+std::vector<Dim> dims_of_rank(const InferContext& context, size_t i, size_t rank);
 /// Refuses a ranked input that is not a scalar.
 void require_scalar(const InferContext& context, size_t i);
 
@@ -59,10 +59,10 @@ struct WindowSpec {
   /// Padding before the first of `in` elements when there are `out` windows.
   int64_t padding_before(int64_t in, int64_t out) const;
 };
-/// Reads the attributes strides, padding, pads and, if the op has them, dilations and ceil_mode, for axis 0 or 1.
+/// Reads the attributes strides, padding, pads and, if the op has them, dilations and ceil_mode, for a spatial axis.
 WindowSpec window_spec(const AttributeView& attr, int64_t size, size_t axis);
-/// Refuses lists of the wrong length in those attributes.
-void check_windows(const InferContext& context);
+/// Refuses lists in those attributes that are not of `dims` spatial axes.
+void check_windows(const InferContext& context, size_t dims);
 /// Number of windows over `in` elements.
 Dim slide(const InferContext& context, const Dim& in, const WindowSpec& spec);
 

@@ -14,10 +14,10 @@ constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_tra
 constexpr std::string_view kBlack[] = {
     "log", "log1p", "expm1", "pow", "log_softmax", "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
 // The results of these are representable in 16 bits if their operands are.
-constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",     "tile",       "slice",
-                                       "reverse", "gather",    "gather_nd",    "identity",   "relu",       "neg",
-                                       "abs",     "sign",      "maximum",      "minimum",    "max_pool2d", "select",
-                                       "floor",   "ceil",      "round",        "reduce_max", "reduce_min"};
+constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
+                                       "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
+                                       "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "max_pool3d",
+                                       "select",  "floor",     "ceil",         "round",    "reduce_max", "reduce_min"};
 // The platform's names that differ from ours by more than spelling.
 constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"batchmatmul", "matmul"},
                                                                             {"gemm", "matmul"},
@@ -32,6 +32,8 @@ constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"ba
                                                                             {"bninference", "batch_norm"},
                                                                             {"fusedbatchnorm", "batch_norm"},
                                                                             {"avgpool", "avg_pool2d"},
+                                                                            {"avgpool3d", "avg_pool3d"},
+                                                                            {"maxpool3d", "max_pool3d"},
                                                                             {"maxpool", "max_pool2d"},
                                                                             {"stridedslice", "slice"},
                                                                             {"clipbyvalue", "clip"},

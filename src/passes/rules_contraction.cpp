@@ -92,15 +92,17 @@ Value* normalise_by_constants(Match& m) {
   return m.add("add", {m.add("mul", {m["x"], k}), b});
 }
 
-// The padding, if it is of an image's rows and columns only, in the order top, bottom, left, right.
+// The padding, if it is along an image's or volume's spatial dims only: before and after each of them.
 std::optional<std::vector<int64_t>> image_pads(const Match& m) {
+  constexpr auto allowed = [](int64_t pad) { return pad >= 0 && pad <= std::numeric_limits<int32_t>::max(); };
   const Tensor& pads = m.constant("p");
-  if (pads.dims() != std::vector<int64_t>{4, 2} || m.node("pad").attr().text("mode") != "constant") return {};
+  if (pads.dims() != std::vector<int64_t>{std::ssize(m.root().attr().integers("pads")) / 2 + 2, 2} ||
+      m.node("pad").attr().text("mode") != "constant")
+    return {};
   auto all = pads.as_i64();
-  if (all[0] || all[1] || all[6] || all[7]) return {};
-  for (int64_t pad : all)
-    if (pad < 0 || pad > std::numeric_limits<int32_t>::max()) return {};
-  return std::vector<int64_t>(all.begin() + 2, all.begin() + 6);
+  if (all[0] || all[1] || *(all.end() - 2) || *(all.end() - 1) || !std::all_of(all.begin(), all.end(), allowed))
+    return {};
+  return std::vector<int64_t>(all.begin() + 2, all.end() - 2);
 }
 
 bool pads_with(const Match& m, double value) {
@@ -115,7 +117,7 @@ Value* pad_inside(Match& m) {
   Node& root = m.root();
   std::vector<int64_t> pads = *image_pads(m);
   if (root.attr().text("padding") == "explicit")
-    for (size_t i = 0; i < 4; ++i) pads[i] += root.attr().integers("pads")[i];
+    for (size_t i = 0; i < pads.size(); ++i) pads[i] += root.attr().integers("pads")[i];
   std::vector<Value*> inputs = root.inputs;
   inputs[0] = m["x"];
   return m.like(root, std::move(inputs), {{"padding", std::string("explicit")}, {"pads", std::move(pads)}});
@@ -126,7 +128,7 @@ bool zeros_lose(const Match& m) {
   const auto& window = m.root().attr().integers("window");
   auto pads = image_pads(m);
   if (!pads_with(m, 0) || m.root().attr().text("padding") != "valid" || !m.type().dtype.is_float()) return false;
-  for (size_t i = 0; i < 4; ++i)
+  for (size_t i = 0; i < pads->size(); ++i)
     if ((*pads)[i] >= window[i / 2]) return false;
   for (int64_t dilation : m.root().attr().integers("dilations"))
     if (dilation != 1) return false;
@@ -139,7 +141,7 @@ bool zeros_lose(const Match& m) {
 constexpr Rule kContractionRules[] = {
     {.name = "scale_after_product",
      .summary = "a constant factor a channel after a convolution or matrix product goes into its weights",
-     .pattern = "mul|div(conv2d|matmul(x, w!)~:product, c!)",
+     .pattern = "mul|div(conv2d|conv3d|matmul(x, w!)~:product, c!)",
      .where = scales_channels,
      .replace = scale_after,
      .platform = "ConvBatchnormFusionPass",
@@ -149,7 +151,7 @@ constexpr Rule kContractionRules[] = {
             "%y = conv2d %x, %w return %y }"},
     {.name = "scale_after_bias",
      .summary = "a constant factor a channel after product and bias goes into weights and bias",
-     .pattern = "mul|div(add(conv2d|matmul(x, w!)~:product, b!)~, c!)",
+     .pattern = "mul|div(add(conv2d|conv3d|matmul(x, w!)~:product, b!)~, c!)",
      .where = bias_and_scale,
      .replace = scale_after_bias,
      .platform = "ConvBatchnormFusionPass",
@@ -160,7 +162,7 @@ constexpr Rule kContractionRules[] = {
             "%p = matmul %x, %w %b = constant {value = f32[3] (2.0, 8.0, -3.0)} %y = add %p, %b return %y }"},
     {.name = "bias_after_bias",
      .summary = "two biases are one",
-     .pattern = "add(add(conv2d|matmul(x, w!)~:product, a!)~, b!)",
+     .pattern = "add(add(conv2d|conv3d|matmul(x, w!)~:product, a!)~, b!)",
      .where = keeps_product_type,
      .replace = joined_bias,
      .platform = "ABiasaddConvFusion",
@@ -171,7 +173,7 @@ constexpr Rule kContractionRules[] = {
             "%y = add %p, %b return %y }"},
     {.name = "subtracted_bias",
      .summary = "a subtracted constant after a product is a bias",
-     .pattern = "sub(conv2d|matmul(x, w!)~:product, b!)",
+     .pattern = "sub(conv2d|conv3d|matmul(x, w!)~:product, b!)",
      .where = keeps_product_type,
      .replace =
          [](Match& m) {
@@ -184,7 +186,7 @@ constexpr Rule kContractionRules[] = {
             "%y = add %p, %b return %y }"},
     {.name = "scale_before_product",
      .summary = "a constant factor a channel before a convolution or matrix product goes into its weights",
-     .pattern = "conv2d|matmul(mul|div(x, c!)~:scale, w!)",
+     .pattern = "conv2d|conv3d|matmul(mul|div(x, c!)~:scale, w!)",
      .where = scales_input_channels,
      .replace = scale_before,
      .platform = "MulConv2dFusionPass",
@@ -208,7 +210,7 @@ constexpr Rule kContractionRules[] = {
             "%p = mul %x, %k %y = add %p, %b return %y }"},
     {.name = "pad_into_conv",
      .summary = "rows and columns of zeros around an image are padding of the convolution",
-     .pattern = "conv2d(pad(x, p!):pad, _)",
+     .pattern = "conv2d|conv3d(pad(x, p!):pad, _)",
      .where = [](const Match& m) { return pads_with(m, 0); },
      .replace = pad_inside,
      .platform = "PadConv2dFusionPass",
@@ -219,7 +221,7 @@ constexpr Rule kContractionRules[] = {
             "%y = conv2d %x, %w {padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
     {.name = "pad_into_max_pool",
      .summary = "padding that never wins is padding of the pooling",
-     .pattern = "max_pool2d(pad(x, p!):pad)",
+     .pattern = "max_pool2d|max_pool3d(pad(x, p!):pad)",
      .where = [](const Match& m) { return pads_with(m, -kInfinity); },
      .replace = pad_inside,
      .platform = "PadMaxPoolFusionPass",
@@ -231,7 +233,7 @@ constexpr Rule kContractionRules[] = {
             "return %y }"},
     {.name = "zero_pad_into_max_pool",
      .summary = "zeros around what relu gives never exceed a window's largest element",
-     .pattern = "max_pool2d(pad(relu(_):r, p!):pad)",
+     .pattern = "max_pool2d|max_pool3d(pad(relu(_):r, p!):pad)",
      .where = zeros_lose,
      .replace =
          [](Match& m) {

@@ -84,6 +84,30 @@ TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
   }
 }
 
+TEST(CpuTraining, volumes_of_random_shapes) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const int64_t groups = random.one_of({1, 1, 1, 2, 5}), in = groups * random.one_of({1, 3, 8, 17, 40});
+    const int64_t out = groups == 5 ? in : groups * random.one_of({1, 5, 16, 33});
+    std::vector<int64_t> x{random.between(1, 3)}, kernel, y{x[0]}, strides, dilations;
+    for (int i = 0; i < 3; ++i) {
+      x.push_back(random.between(2, 9)), kernel.push_back(random.between(1, 3));
+      strides.push_back(random.between(1, 2)), dilations.push_back(random.between(1, 2));
+      y.push_back((x.back() + strides.back() - 1) / strides.back());
+    }
+    x.push_back(in), kernel.insert(kernel.end(), {in / groups, out}), y.push_back(out);
+    const auto dims = [](const std::vector<int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); };
+    const std::string attributes = fmt::format(" {{strides = {}, dilations = {}, padding = same, groups = {}}}",
+                                               dims(strides), dims(dilations), groups);
+    expect_cpu("conv3d", "f32" + dims(x) + ", f32" + dims(kernel) + attributes, "");
+    expect_cpu("conv3d_input_gradient", "f32" + dims(y) + ", f32" + dims(kernel) + ", i64[5]=" + dims(x) + attributes,
+               "");
+    expect_cpu("conv3d_kernel_gradient", "f32" + dims(x) + ", f32" + dims(y) + ", i64[5]=" + dims(kernel) + attributes,
+               "");
+  }
+}
+
 TEST(CpuTraining, gradients_by_strides_and_dilations_at_once) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   expect_cpu("conv2d_input_gradient",
@@ -178,6 +202,16 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
   expect_cpu("avg_pool2d_gradient",
              "f32[2, 8, 8, 37], i64[4]=[2, 15, 15, 37] {window = [3, 3], strides = [2, 2], padding = same}",
              "avg_pool2d_gradient");
+  for (const char* ties : {"first", "all"})
+    expect_cpu(
+        "max_pool3d_gradient",
+        fmt::format("f32[2, 5, 9, 8, 70], f32[2, 3, 5, 4, 70] {{window = [3, 3, 3], strides = [2, 2, 2], padding = "
+                    "same, ties = {}}}",
+                    ties),
+        "max_pool3d_gradient");
+  expect_cpu("avg_pool3d_gradient",
+             "f32[2, 3, 5, 4, 37], i64[5]=[2, 5, 9, 8, 37] {window = [3, 3, 3], strides = [2, 2, 2], padding = same}",
+             "avg_pool3d_gradient");
   expect_cpu("conv2d_kernel_gradient",
              "f32[2, 9, 9, 70], f32[2, 9, 9, 70], i64[4]=[3, 3, 1, 70] {groups = 70, padding = same}",
              "depthwise_kernel_gradient");

@@ -1,5 +1,6 @@
 """Every case of every op row: the reference kernel against the row's oracle, an independent statement in Python."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -88,9 +89,9 @@ def pool2d(kind, x, window, strides, dilations, padding, pads, ceil_mode, count_
 
 
 def spatial_steps(size, kernel, count, strides, dilations, padding, pads):
-    """For height and width: padding before, padded size, and for each tap the padded positions that windows put it on."""
+    """For each spatial dim: padding before, padded size, and for each tap the padded positions that windows put it on."""
     axes = []
-    for a in (0, 1):
+    for a in range(len(size)):
         reach = (count[a] - 1) * strides[a] + (kernel[a] - 1) * dilations[a] + 1
         total = max(reach - size[a], 0)
         before = {"valid": 0, "same": total // 2, "same_lower": total - total // 2, "explicit": pads[2 * a]}[padding]
@@ -100,48 +101,110 @@ def spatial_steps(size, kernel, count, strides, dilations, padding, pads):
     return axes
 
 
-def conv2d_gradients(x, kernel, dy, strides, dilations, padding, pads, groups):
-    """By the image and by the kernel, one tap at a time over the whole padded image."""
+def taps_of(x, kernel, count, strides, dilations, padding, pads):
+    """x with zeros around it, where x lies in that, and the positions of each tap of the kernel."""
+    axes = spatial_steps(x.shape[1:-1], kernel.shape, count, strides, dilations, padding, pads)
+    inside = (slice(None), *(slice(axis[0], axis[0] + size) for axis, size in zip(axes, x.shape[1:-1])))
+    padded = np.zeros((x.shape[0], *(axis[1] for axis in axes), x.shape[-1]))
+    padded[inside] = x
+    return padded, inside, list(itertools.product(*(enumerate(axis[2]) for axis in axes)))
+
+
+def convolved(x, kernel, strides, dilations, padding, pads, groups):
+    """One tap at a time over the whole padded volume."""
+    count = []
+    for a, size in enumerate(x.shape[1:-1]):
+        around = sum(pads[2 * a : 2 * a + 2]) if padding == "explicit" else 0
+        reach = (kernel.shape[a] - 1) * dilations[a] + 1
+        count.append(-(-size // strides[a]) if padding.startswith("same") else (size + around - reach) // strides[a] + 1)
+    y = np.zeros((x.shape[0], *count, kernel.shape[-1]))
+    if y.size == 0:
+        return y.astype(x.dtype)
+    padded, _, taps = taps_of(x, kernel, count, strides, dilations, padding, pads)
+    inputs, outputs = np.split(np.arange(x.shape[-1]), groups), np.split(np.arange(kernel.shape[-1]), groups)
+    for tap in taps:
+        at, places = tuple(i for i, _ in tap), (slice(None), *(place for _, place in tap))
+        for c, o in zip(inputs, outputs):
+            y[..., o] += padded[places][..., c] @ kernel[at][:, o].astype(np.float64)
+    return y.astype(x.dtype)
+
+
+def conv_gradients(x, kernel, dy, strides, dilations, padding, pads, groups):
+    """By the image or volume and by the kernel, one tap at a time over the whole padded image."""
     dx, dkernel = np.zeros_like(x), np.zeros_like(kernel)
     if dy.size == 0:
         return dx, dkernel
-    (top, height, rows), (left, width, columns) = spatial_steps(
-        x.shape[1:3], kernel.shape, dy.shape[1:3], strides, dilations, padding, pads
-    )
-    padded = np.zeros((x.shape[0], height, width, x.shape[3]))
-    padded[:, top : top + x.shape[1], left : left + x.shape[2]] = x
+    padded, inside, taps = taps_of(x, kernel, dy.shape[1:-1], strides, dilations, padding, pads)
     dpadded = np.zeros_like(padded)
-    inputs, outputs = np.split(np.arange(x.shape[3]), groups), np.split(np.arange(dy.shape[3]), groups)
-    for i, part_of_rows in enumerate(rows):
-        for j, part_of_columns in enumerate(columns):
-            for c, o in zip(inputs, outputs):
-                image = padded[:, part_of_rows, part_of_columns][..., c]
-                dkernel[i, j][:, o] = np.einsum("nhwc,nhwo->co", image, dy[..., o])
-                dimage = np.einsum("nhwo,co->nhwc", dy[..., o].astype(np.float64), kernel[i, j][:, o])
-                dpadded[:, part_of_rows, part_of_columns, c[0] : c[-1] + 1] += dimage
-    return dpadded[:, top : top + x.shape[1], left : left + x.shape[2]].astype(x.dtype), dkernel
+    inputs, outputs = np.split(np.arange(x.shape[-1]), groups), np.split(np.arange(dy.shape[-1]), groups)
+    for tap in taps:
+        at, places = tuple(i for i, _ in tap), (slice(None), *(place for _, place in tap))
+        for c, o in zip(inputs, outputs):
+            dkernel[at][:, o] = padded[places][..., c].reshape(-1, len(c)).T @ dy[..., o].reshape(-1, len(o))
+            dpadded[(*places, slice(c[0], c[-1] + 1))] += dy[..., o] @ kernel[at][:, o].astype(np.float64).T
+    return dpadded[inside].astype(x.dtype), dkernel
 
 
-def pool2d_gradient(kind, x, dy, window, strides, dilations, padding, pads, count_padding):
+def window_places(x, window, count, strides, dilations, padding, pads):
+    """For each spatial dim and window: the taps inside the image, and how many lie inside the padded image."""
+    positions = []
+    for a, (before, _, taps) in enumerate(spatial_steps(x.shape[1:-1], window, count, strides, dilations, padding, pads)):
+        size = x.shape[1 + a]
+        after = pads[2 * a + 1] if padding == "explicit" else 0 if padding == "valid" else 1 << 30
+        starts = [t.start - before + i * strides[a] for i in range(count[a]) for t in taps]
+        grouped = np.reshape(starts, (count[a], window[a]))
+        positions.append([([t for t in row if 0 <= t < size], sum(t < size + after for t in row)) for row in grouped])
+    return positions
+
+
+def pool_count(x, window, strides, dilations, padding, pads, ceil_mode=False):
+    count = []
+    for a, size in enumerate(x.shape[1:-1]):
+        before, after = pads[2 * a : 2 * a + 2] if padding == "explicit" else (0, 0)
+        last = size + before + after - (window[a] - 1) * dilations[a] - 1
+        steps = -(-last // strides[a]) if ceil_mode else last // strides[a]
+        steps -= ceil_mode and steps * strides[a] >= size + before
+        count.append(-(-size // strides[a]) if padding.startswith("same") else steps + 1)
+    return count
+
+
+def pooled(kind, x, window, strides, dilations, padding, pads, ceil_mode, count_padding):
+    """One window at a time."""
+    count = pool_count(x, window, strides, dilations, padding, pads, ceil_mode)
+    y = np.zeros((x.shape[0], *count, x.shape[-1]), x.dtype)
+    places = window_places(x, window, count, strides, dilations, padding, pads) if y.size else []
+    for at in np.ndindex(y.shape):
+        rows = [places[a][i] for a, i in enumerate(at[1:-1])]
+        values = x[at[0]][np.ix_(*(row for row, _ in rows))][..., at[-1]]
+        mean = values.sum(dtype=np.float64) / (np.prod([padded for _, padded in rows]) if count_padding else values.size)
+        y[at] = values.max() if kind == "MAX" else mean
+    return y
+
+
+def pool_places(x, window, strides, dilations, padding, pads):
+    """Places in x of the windows' first largest elements."""
+    count = pool_count(x, window, strides, dilations, padding, pads)
+    y = np.zeros((x.shape[0], *count, x.shape[-1]), np.int64)
+    places = window_places(x, window, count, strides, dilations, padding, pads)
+    for at in np.ndindex(y.shape):
+        taps = [(at[0], *tap, at[-1]) for tap in itertools.product(*(places[a][i][0] for a, i in enumerate(at[1:-1])))]
+        y[at] = np.ravel_multi_index(taps[int(np.argmax([x[t] for t in taps]))], x.shape)
+    return y
+
+
+def pool_gradient(kind, x, dy, window, strides, dilations, padding, pads, count_padding, to_all=False):
     """One window at a time."""
     dx = np.zeros(x.shape)
-    if dy.size == 0:
-        return dx.astype(x.dtype)
-    axes = spatial_steps(x.shape[1:3], window, dy.shape[1:3], strides, dilations, padding, pads)
-    positions = []  # per axis and window: the taps inside the image, and how many lie inside the padded image
-    for a, (before, _, taps) in enumerate(axes):
-        after = pads[2 * a + 1] if padding == "explicit" else 0 if padding == "valid" else 1 << 30
-        starts = [t.start - before + i * strides[a] for i in range(dy.shape[1 + a]) for t in taps]
-        grouped = np.reshape(starts, (dy.shape[1 + a], window[a]))
-        size = x.shape[1 + a]
-        positions.append([([t for t in row if 0 <= t < size], sum(t < size + after for t in row)) for row in grouped])
-    for n, h, w, c in np.ndindex(dy.shape):
-        (rows, padded_rows), (columns, padded_columns) = positions[0][h], positions[1][w]
-        taps = [(n, r, s, c) for r in rows for s in columns]
+    places = window_places(x, window, dy.shape[1:-1], strides, dilations, padding, pads) if dy.size else []
+    for at in np.ndindex(dy.shape):
+        rows = [places[a][i] for a, i in enumerate(at[1:-1])]
+        taps = [(at[0], *tap, at[-1]) for tap in itertools.product(*(row for row, _ in rows))]
         if kind == "MAX":
-            dx[taps[int(np.argmax([x[t] for t in taps]))]] += dy[n, h, w, c]
+            values = np.array([x[t] for t in taps])
+            for i in np.flatnonzero(values == values.max()) if to_all else [np.argmax(values)]:
+                dx[taps[int(i)]] += dy[at]
         for t in taps if kind == "AVG" else []:
-            dx[t] += dy[n, h, w, c] / (padded_rows * padded_columns if count_padding else len(taps))
+            dx[t] += dy[at] / (np.prod([padded for _, padded in rows]) if count_padding else len(taps))
     return dx.astype(x.dtype)
 
 
@@ -320,7 +383,7 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
 
 HELPERS = {
     each.__name__: each
-    for each in (conv2d, pool2d, conv2d_gradients, pool2d_gradient, batch_norm_training, batch_norm_gradient)
+    for each in (conv2d, pool2d, convolved, conv_gradients, pooled, pool_places, pool_gradient, batch_norm_training, batch_norm_gradient)
     + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, scatter_elements, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression)
 } | {"np": np}
 

@@ -111,6 +111,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
                    spec_.ic * spec_.oc * 4 <= kMostBytes;
   brief_ = is_brief();
   cut();
+  made_.clear();
   choose_chunks(threads);
 }
 
@@ -188,15 +189,51 @@ void Conv::cut() {
     }
 }
 
-void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
+// In x: of the pixel's first tap, as if there were no padding.
+int64_t Conv::offset_of(int64_t pixel) const {
   const ConvSpec& s = spec_;
   const int64_t slice = s.oh * s.ow, image = s.od * slice;
-  const auto slice_of = [&](int64_t i) { return i % image / slice; };
-  const auto row_of = [&](int64_t i) { return i % slice / s.ow; };
-  const auto offset = [&](int64_t i) {  // in x: of the pixel's first tap, as if there were no padding
-    const int64_t row = (i / image * s.d + slice_of(i) * s.stride_d) * s.h + row_of(i) * s.stride_h;
-    return (row * s.w + i % s.ow * s.stride_w) * s.x_pixel;
+  const int64_t z = pixel % image / slice * s.stride_d, y = pixel % slice / s.ow * s.stride_h;
+  return (((pixel / image * s.d + z) * s.h + y) * s.w + pixel % s.ow * s.stride_w) * s.x_pixel;
+}
+
+// Tiles of one kind share code: they start in the same column, or lie within a row, and where they lie in one slice or row,
+// the same taps along depth or height are inside the image.
+std::array<int64_t, 4> Conv::kind_of(int64_t first, int64_t pixels) const {
+  const ConvSpec& s = spec_;
+  const int64_t slice = s.oh * s.ow, last = first + pixels - 1;
+  const auto inside = [](int64_t at, int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
+    int64_t low = 0, high = taps;  // the taps inside
+    while (low < high && at * stride + low * dilation - pad < 0) ++low;
+    while (low < high && at * stride + (high - 1) * dilation - pad >= in) --high;
+    return low * (taps + 1) + high;
   };
+  std::array<int64_t, 4> kind{-1 - first / slice, -1 - first % slice / s.ow, first % s.ow, pixels};
+  if (first / slice != last / slice) return kind;
+  kind[0] = inside(first / slice % s.od, s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front);
+  if (first / s.ow != last / s.ow) return kind;
+  kind[1] = inside(first % slice / s.ow, s.h, s.kh, s.stride_h, s.dilation_h, s.pad_top);
+  const int64_t left = first % s.ow * s.stride_w - s.pad_left;
+  const int64_t right = last % s.ow * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left;
+  if (left >= 0 && right < s.w) kind[2] = -1;  // all taps along the row are inside
+  return kind;
+}
+
+void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
+  const ConvSpec& s = spec_;
+  const auto kind = kind_of(first, pixels);
+  auto found = made_.find(kind);
+  if (found == made_.end()) found = made_.emplace(kind, make_functions(first, pixels)).first;
+  const int64_t slice = s.oh * s.ow, image = s.od * slice;
+  const int64_t padding = ((s.pad_front * s.h + s.pad_top) * s.w + s.pad_left) * s.x_pixel;
+  const int64_t c = first / image * s.y_image + first % image / slice * s.y_slice + first % slice / s.ow * s.y_row;
+  tiles.push_back({found->second.first, found->second.second, s.transposed_x ? first : offset_of(first) - padding,
+                   c + first % s.ow * s.y_pixel});
+}
+
+Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
+  const ConvSpec& s = spec_;
+  const int64_t slice = s.oh * s.ow, image = s.od * slice;
   TileSpec tile;
   tile.isa = isa_;
   tile.vectors = vectors_;
@@ -210,13 +247,13 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   tile.activation = s.activation;
   tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset(i) - offset(first)) * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);
   for (int64_t k = 0; k < s.taps(); ++k) {
     const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
     uint32_t inside = 0;
     for (int64_t i = 0; i < pixels; ++i) {
-      const int64_t z = slice_of(first + i) * s.stride_d + kz * s.dilation_d - s.pad_front;
-      const int64_t y = row_of(first + i) * s.stride_h + ky * s.dilation_h - s.pad_top;
+      const int64_t z = (first + i) % image / slice * s.stride_d + kz * s.dilation_d - s.pad_front;
+      const int64_t y = (first + i) % slice / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top;
       const int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
       if (z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
     }
@@ -237,10 +274,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   };
   int64_t last = s.oc - (panels_ - 1) * width_;
   TileFunction tail = function(last);
-  TileFunction whole = panels_ > 1 && last != width_ ? function(width_) : tail;
-  const int64_t padding = ((s.pad_front * s.h + s.pad_top) * s.w + s.pad_left) * s.x_pixel;
-  const int64_t c = first / image * s.y_image + slice_of(first) * s.y_slice + row_of(first) * s.y_row;
-  tiles.push_back({whole, tail, s.transposed_x ? first : offset(first) - padding, c + first % s.ow * s.y_pixel});
+  return {panels_ > 1 && last != width_ ? function(width_) : tail, tail};
 }
 
 // The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the

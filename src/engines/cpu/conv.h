@@ -2,6 +2,8 @@
 // these into chunks.
 #pragma once
 
+#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,7 @@ struct ConvSpec {
   int64_t y_pixel = 0, y_row = 0, y_slice = 0, y_image = 0;  // of y and of the residual
 
   int64_t taps() const { return kd * kh * kw; }
+  friend bool operator==(const ConvSpec&, const ConvSpec&) = default;
 };
 
 /// The windows of a plain convolution with `oc` output channels.
@@ -82,6 +85,10 @@ class Conv {
                 const float* residual, float* y) const;
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
+  using Functions = std::pair<TileFunction, TileFunction>;  // of a tile for whole panels and for a partial last one
+  Functions make_functions(int64_t first, int64_t pixels);
+  int64_t offset_of(int64_t pixel) const;
+  std::array<int64_t, 4> kind_of(int64_t first, int64_t pixels) const;
   void choose_chunks(int threads);
   bool is_matrix() const;
   bool rows_adjoin() const;
@@ -94,6 +101,7 @@ class Conv {
   size_t panel_floats_ = 0;
   std::vector<Tile> tiles_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
+  std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile
   int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
   bool pixels_outermost_ = true;
   bool reads_weights_ = false;  // whole panels are not packed

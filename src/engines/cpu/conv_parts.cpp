@@ -79,15 +79,16 @@ class PartsStep final : public Step {
   PartsStep(const char* name, Parts parts, Inputs inputs, int64_t result, const Tensor* kernel, MakeContext& context)
       : name_(name), parts_(std::move(parts)), inputs_(inputs),
         result_bytes_(static_cast<size_t>(result) * sizeof(float)) {
-    for (const Part& part : parts_.list) {
-      convs_.emplace_back(part.spec, machine_isa(), context.threads);
+    for (const Part& part : parts_.list) {  // groups differ in their places only
+      const bool again = !convs_.empty() && part.spec == parts_.list[convs_.size() - 1].spec;
+      convs_.push_back(again ? convs_.back() : std::make_shared<Conv>(part.spec, machine_isa(), context.threads));
       starts_.push_back(packed_floats_);
-      packed_floats_ += (convs_.back().packed_size() + 15) / 16 * 16;
+      packed_floats_ += (convs_.back()->packed_size() + 15) / 16 * 16;
     }
     pack_biases(context);
     if (!kernel) return;
     const std::string layout =
-        fmt::format("{} parts of {} at {}", convs_.size(), convs_[0].layout(), parts_.list[0].taps[0]);
+        fmt::format("{} parts of {} at {}", convs_.size(), convs_[0]->layout(), parts_.list[0].taps[0]);
     packed_ = context.packer.packed(*kernel, layout, packed_floats_ * sizeof(float), [&](void* to) {
       pack(serial_executor(), kernel->values<float>().data(), static_cast<float*>(to));
     });
@@ -105,8 +106,8 @@ class PartsStep final : public Step {
     const auto* bias = static_cast<const float*>(bias_.get());
     for (size_t i = 0; i < convs_.size(); ++i) {
       const Part& part = parts_.list[i];
-      convs_[i].run(args.executor, x + part.x, packed + starts_[i], bias + bias_starts_[i], residual + part.y,
-                    output(args) + part.y);
+      convs_[i]->run(args.executor, x + part.x, packed + starts_[i], bias + bias_starts_[i], residual + part.y,
+                     output(args) + part.y);
     }
   }
 
@@ -114,7 +115,7 @@ class PartsStep final : public Step {
     const std::string packing = packed_ ? "" : ", packed in the run";
     if (convs_.empty()) return fmt::format("cpu/{} of no taps", name_);
     const std::string border = parts_.border.pixel ? ", padded in the run" : "";
-    return fmt::format("cpu/{} {} parts of {}{}{}", name_, convs_.size(), convs_[0].describe(), packing, border);
+    return fmt::format("cpu/{} {} parts of {}{}{}", name_, convs_.size(), convs_[0]->describe(), packing, border);
   }
   size_t workspace() const override { return (packed_here() + parts_.border.floats()) * sizeof(float); }
   bool reads(size_t i) const override {
@@ -167,9 +168,9 @@ class PartsStep final : public Step {
 
   void pack(Executor& executor, const float* kernel, float* to) const {
     for (size_t i = 0; i < convs_.size(); ++i)
-      executor.run(convs_[i].panels(), [&](int panel, int) {
-        convs_[i].pack_taps(panel, kernel, parts_.list[i].taps, parts_.channel_step, parts_.output_step,
-                            to + starts_[i]);
+      executor.run(convs_[i]->panels(), [&](int panel, int) {
+        convs_[i]->pack_taps(panel, kernel, parts_.list[i].taps, parts_.channel_step, parts_.output_step,
+                             to + starts_[i]);
       });
   }
 
@@ -177,15 +178,15 @@ class PartsStep final : public Step {
     static const Tensor zero = Tensor::zeros(kF32, {1});
     const Tensor* bias = inputs_.bias ? constant_of(inputs_.bias) : nullptr;
     size_t floats = 0;
-    for (const Conv& conv : convs_) {
+    for (const auto& conv : convs_) {
       bias_starts_.push_back(floats);
-      floats += conv.bias_size();
+      floats += conv->bias_size();
     }
     const std::string layout = fmt::format("{}{} of {} parts", bias ? "bias" : "zeros", floats, convs_.size());
     bias_ = context.packer.packed(bias ? *bias : zero, layout, floats * sizeof(float), [&](void* to) {
       for (size_t i = 0; i < convs_.size(); ++i)
-        convs_[i].pack_bias(bias ? bias->values<float>().data() + parts_.list[i].bias : nullptr,
-                            static_cast<float*>(to) + bias_starts_[i]);
+        convs_[i]->pack_bias(bias ? bias->values<float>().data() + parts_.list[i].bias : nullptr,
+                             static_cast<float*>(to) + bias_starts_[i]);
     });
   }
 
@@ -193,7 +194,7 @@ class PartsStep final : public Step {
   Parts parts_;
   Inputs inputs_;
   size_t result_bytes_, packed_floats_ = 0;
-  std::vector<Conv> convs_;
+  std::vector<std::shared_ptr<const Conv>> convs_;
   std::vector<size_t> starts_, bias_starts_;
   std::shared_ptr<const void> packed_, bias_;
 };

@@ -72,7 +72,7 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 /// with sums of their own, which are added at the end; the division depends on the shapes only, so that bits do not
 /// depend on the number of workers. A chunk of units packs the channels of its tiles and panels for each block, so that
 /// the units read contiguous memory. Of volumes every slice of dy is an image, which each tap of the depth pairs with
-/// another slice of x, or with zeros.
+/// another slice of x, or with none.
 class KernelGradient {
  public:
   KernelGradient(const Node& node, int threads) : threads_(threads) {
@@ -236,10 +236,12 @@ class KernelGradient {
     if (slice < 0 || slice >= depth_) return std::nullopt;
     return image / out_depth_ * depth_ + slice;
   }
-  bool meets(int64_t depth_tap, int64_t first_image) const {
-    for (int64_t image = first_image; image < first_image + block_images_; ++image)
-      if (slice_of(depth_tap, image)) return true;
-    return false;
+  /// Those images of a block, from its first, that a tap of the depth pairs with slices.
+  Range met_by(int64_t depth_tap, int64_t first_image) const {
+    Range met{0, block_images_};
+    while (met.size() > 0 && !slice_of(depth_tap, first_image + met.first)) ++met.first;
+    while (met.size() > 0 && !slice_of(depth_tap, first_image + met.last - 1)) --met.last;
+    return met;
   }
   Range tile_at(int64_t tile) const { return tile_channels_[static_cast<size_t>(tile)]; }
   int64_t tile_size(int64_t tile) const { return tile_at(tile).size(); }
@@ -262,12 +264,14 @@ class KernelGradient {
     const Range all = part_of(all_blocks(), parts_, chunk.part);
     for (int64_t i = all.first; i < all.last; ++i) {
       const int64_t image = i / blocks() * block_images_, block = i % blocks();
-      if (!meets(chunk.depth_tap, image)) continue;
-      const float* block_x =
-          direct_x_ ? x + *slice_of(chunk.depth_tap, image) * x_image_ : pack_x(chunk, image, block, x, scratch);
-      const float* block_dy = dy + (image * oh_ + block * block_rows_) * ow_ * out_;
-      if (!direct_dy_) block_dy = pack_dy(chunk, block, block_dy, scratch + packed_x_);
-      add(chunk, block, block_x, block_dy, sums);
+      const Range met = met_by(chunk.depth_tap, image);
+      if (met.size() == 0) continue;
+      const Range images{image + met.first, image + met.last};
+      const float* block_x = direct_x_ ? x + *slice_of(chunk.depth_tap, images.first) * x_image_
+                                       : pack_x(chunk, images, block, x, scratch);
+      const float* block_dy = dy + (images.first * oh_ + block * block_rows_) * ow_ * out_;
+      if (!direct_dy_) block_dy = pack_dy(chunk, images.size(), block, block_dy, scratch + packed_x_);
+      add(chunk, images.size(), block, block_x, block_dy, sums);
     }
   }
 
@@ -281,28 +285,21 @@ class KernelGradient {
     for (int64_t row = 0; row < rows; ++row) std::fill_n(to + row * out_, columns, 0.f);
   }
 
-  const float* pack_x(const Chunk& chunk, int64_t image, int64_t block, const float* x, float* to) const {
+  const float* pack_x(const Chunk& chunk, const Range& images, int64_t block, const float* x, float* to) const {
     const std::span<const Range> channels = of(tile_channels_, chunk.tiles);
     const Range rows = rows_[static_cast<size_t>(block)];
     const int64_t at_once = x_row_ == w_ * x_pixel_ ? rows.size() : 1;
     float* next = to;
-    for (int64_t i = image; i < image + block_images_; ++i) {
-      const auto slice = slice_of(chunk.depth_tap, i);
-      if (!slice) {
-        for (int64_t tile = 0; tile < chunk.tiles.size(); ++tile)
-          std::fill_n(next + tile * x_pixels_ * pitch_, rows.size() * w_ * pitch_, 0.f);
-        next += rows.size() * w_ * pitch_;
-        continue;
-      }
+    for (int64_t i = images.first; i < images.last; ++i) {
+      const float* from = x + *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
-        pack_pixels(at_once * w_, x + *slice * x_image_ + row * x_row_ + chunk.group * in_each_, x_pixel_, channels,
-                    x_pixels_ * pitch_, pitch_, next);
+        pack_pixels(at_once * w_, from + row * x_row_, x_pixel_, channels, x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
-  const float* pack_dy(const Chunk& chunk, int64_t block, const float* dy, float* to) const {
+  const float* pack_dy(const Chunk& chunk, int64_t images, int64_t block, const float* dy, float* to) const {
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(block_images_ * rows * ow_, dy + chunk.group * out_each_, out_, of(panel_channels_, chunk.panels),
+    pack_pixels(images * rows * ow_, dy + chunk.group * out_each_, out_, of(panel_channels_, chunk.panels),
                 dy_pixels_ * width_, width_, to);
     return to;
   }
@@ -311,12 +308,13 @@ class KernelGradient {
   }
 
   /// Adds a block's products to the gradient; x and dy are the block's pixels, packed or in place.
-  void add(const Chunk& chunk, int64_t block, const float* x, const float* dy, float* gradient) const {
+  void add(const Chunk& chunk, int64_t images, int64_t block, const float* x, const float* dy, float* gradient) const {
+    const int64_t kind = std::find(image_counts_.begin(), image_counts_.end(), images) - image_counts_.begin();
     alignas(64) static constexpr float kZeros[64] = {};
     for (int64_t panel = chunk.panels.first; panel < chunk.panels.last; ++panel)
       for (int64_t tile = chunk.tiles.first; tile < chunk.tiles.last; ++tile)
         for (int64_t tap = chunk.taps.first; tap < chunk.taps.last; ++tap) {
-          const Call& call = calls_[static_cast<size_t>(tap * blocks() + block)];
+          const Call& call = calls_[static_cast<size_t>((kind * taps_ + tap) * blocks() + block)];
           float* to = gradient + place(chunk.group, panel, tile, tap);
           const int64_t tile_x = direct_x_ ? tile_at(tile).first : (tile - chunk.tiles.first) * x_pixels_ * pitch_;
           const TileFunction function = call.functions[function_of(tile, panel + 1 == panels_)];
@@ -329,6 +327,14 @@ class KernelGradient {
   }
 
   void make_calls(const SlideSpec& slide, int64_t kh, int64_t kw) {
+    for (int64_t tap = 0; tap < depth_taps_; ++tap)
+      for (int64_t image = 0; image < out_depth_; image += block_images_)
+        if (const int64_t count = met_by(tap, image).size();
+            count > 0 && std::find(image_counts_.begin(), image_counts_.end(), count) == image_counts_.end())
+          image_counts_.push_back(count);
+    for (int64_t images : image_counts_) make_calls(slide, kh, kw, images);
+  }
+  void make_calls(const SlideSpec& slide, int64_t kh, int64_t kw, int64_t images) {
     std::map<std::array<int64_t, 3>, std::vector<TileFunction>> made;  // by the tap's column and the rows
     for (int64_t ky = 0; ky < kh; ++ky)
       for (int64_t kx = 0; kx < (by_rows_ ? 1 : kw); ++kx)
@@ -343,8 +349,8 @@ class KernelGradient {
           for (int64_t tile = 0; tile < tiles_ && rows.first < rows.last; ++tile)
             for (bool last : {false, true})
               if (TileFunction& function = functions[function_of(tile, last)]; !function)
-                function = make_function(slide, rows.last - rows.first, x_rows.size(), runs_of(slide, columns, tile),
-                                         tile, last);
+                function = make_function(slide, images, rows.last - rows.first, x_rows.size(),
+                                         runs_of(slide, columns, tile), tile, last);
           calls_.push_back({(rows.at - x_rows.first) * w_ + columns.at,
                             (rows.first - block * block_rows_) * ow_ + columns.first, functions});
         }
@@ -373,8 +379,8 @@ class KernelGradient {
     return runs;
   }
 
-  TileFunction make_function(const SlideSpec& slide, int64_t rows, int64_t image_rows, std::vector<TapRun> runs,
-                             int64_t number, bool last) {
+  TileFunction make_function(const SlideSpec& slide, int64_t images, int64_t rows, int64_t image_rows,
+                             std::vector<TapRun> runs, int64_t number, bool last) {
     if (runs.empty()) return nullptr;
     TileSpec tile;
     tile.isa = machine_isa();
@@ -388,7 +394,7 @@ class KernelGradient {
       runs[0].length *= static_cast<int>(rows);  // the rows are contiguous
       rows = 1;
     }
-    if (block_images_ > 1) {  // each row of the tile's code is an image
+    if (images > 1) {  // each row of the tile's code is an image
       const size_t each = runs.size();
       for (int64_t row = 1; row < rows; ++row)
         for (size_t i = 0; i < each; ++i)
@@ -396,7 +402,7 @@ class KernelGradient {
                           runs[i].b_row + static_cast<int>(row) * tile.b_row_rows, runs[i].length, runs[i].pixels});
       tile.a_row_bytes = image_rows * w_ * pitch_ * 4;
       tile.b_row_rows = static_cast<int>(oh_ * ow_);
-      rows = block_images_;
+      rows = images;
     }
     tile.rows.assign(static_cast<size_t>(rows), runs);
     tile.c_stride = out_;
@@ -424,7 +430,8 @@ class KernelGradient {
   int64_t parts_ = 1;                    // parts of the blocks that have sums of their own
   int64_t count_ = 0;                    // elements of dW
   size_t packed_x_ = 0, packed_dy_ = 0;  // floats
-  std::vector<Call> calls_;
+  std::vector<int64_t> image_counts_;    // how many images of a block meet slices of x
+  std::vector<Call> calls_;              // by number of images, tap and block
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
 };
 

@@ -12,8 +12,9 @@ namespace cairn {
 
 namespace {
 
-constexpr int kUnroll = 4;            // steps of k per loop iteration
-constexpr int kLongestStraight = 24;  // runs up to this length are emitted without a loop
+constexpr int kUnroll = 4;  // steps of k per loop iteration
+// Runs up to this length are emitted without a loop: longer ones when a step has little work, beside which a loop would show.
+constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 
 struct Code final : Xbyak::CodeGenerator, TileKernel {
   // Arguments: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; eax, ebx: counters.
@@ -130,7 +131,8 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
 
   // r10 and r11 advance by whole iterations of the loop.
   void emit_steps(int length, uint32_t pixels) {
-    int loops = length <= kLongestStraight ? 0 : length / kUnroll;
+    const int longest = std::popcount(pixels) * vectors_ >= kMuchWork ? kLongestOfMuchWork : kLongestStraight;
+    int loops = length <= longest ? 0 : length / kUnroll;
     if (loops) {
       Xbyak::Label loop;
       mov(eax, loops);

@@ -89,15 +89,16 @@ CAIRN_INLINE void add_to_largest_of_few(const SlideSpec& s, int64_t channels, co
   }
 }
 
-// Adds it to every element that equals the largest.
+// Adds it to every element that equals the largest; to none when that is a NaN, which comes first.
 CAIRN_INLINE void add_to_all_largest(const SlideSpec& s, int64_t channels, const float* x,
                                      const float* __restrict gradient, const Window& window, float* dx) {
   float most[kBlock];
-  std::fill_n(most, channels, -std::numeric_limits<float>::infinity());
+  bool first = true;
   window.each(
       s, [&](int64_t at) __attribute__((always_inline)) {
         const float* __restrict from = x + at;
-        for (int64_t i = 0; i < channels; ++i) most[i] = most[i] < from[i] ? from[i] : most[i];
+        for (int64_t i = 0; i < channels; ++i) most[i] = first || most[i] < from[i] ? from[i] : most[i];
+        first = false;
       });
   window.each(
       s, [&](int64_t at) __attribute__((always_inline)) {

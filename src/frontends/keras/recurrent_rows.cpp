@@ -5,7 +5,6 @@
 #include "frontends/keras/importer.h"
 #include "frontends/recurrent.h"
 #include "frontends/reshape.h"
-#include "frontends/volume.h"
 
 namespace cairn::keras {
 namespace {
@@ -33,13 +32,8 @@ Value* convolved(Value* x, Value* kernel, const std::vector<int64_t>& strides, c
     return squeeze(
         convolved(expand_dims(x, {1}, b), expand_dims(kernel, {0}, b), {1, strides[0]}, {1, dilations[0]}, padding, b),
         {1}, b);
-  const std::vector<int64_t> steps(strides.end() - 2, strides.end()), apart(dilations.end() - 2, dilations.end());
-  const Attributes plane{{"strides", steps}, {"dilations", apart}, {"padding", padding}};
-  if (strides.size() == 2) return b.add("conv2d", {x, kernel}, plane);
-  check_volume(x);
-  const DepthWindow depth = depth_window(x->type.shape.dims[1].size, kernel->type.shape.sizes()[0], strides[0],
-                                         dilations[0], padding == "same");
-  return conv3d(x, kernel, depth, plane, b);
+  return b.add(strides.size() == 2 ? "conv2d" : "conv3d", {x, kernel},
+               {{"strides", strides}, {"dilations", dilations}, {"padding", padding}});
 }
 
 struct Results {

@@ -4,7 +4,6 @@
 #include "frontends/fold.h"
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
-#include "frontends/volume.h"
 
 namespace cairn::keras {
 namespace {
@@ -12,63 +11,65 @@ namespace {
 Value* volume(LayerContext& c) {
   c.expect_inputs(1);
   if (c.rank() != 5) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 5", c.rank());
-  check_volume(c.in[0]);
   return c.in[0];
 }
 
-std::vector<int64_t> plane(const std::vector<int64_t>& sizes) { return {sizes[1], sizes[2]}; }
-
-DepthWindow depth(LayerContext& c, int64_t size, int64_t stride, int64_t dilation) {
+std::string padding(LayerContext& c) {
   const std::string padding = c.text("padding", "valid");
   if (padding != "same" && padding != "valid") c.refuse("padding '{}' is not supported", printable(padding));
-  return depth_window(c.in[0]->type.shape.dims[1].size, size, stride, dilation, padding == "same");
+  return padding;
+}
+
+void finish(LayerContext& c, Value* y, int64_t filters) {
+  if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {filters})});
+  c.out = {c.activated(y)};
 }
 
 void conv(LayerContext& c) {
   Value* x = volume(c);
   const int64_t groups = c.integer("groups", 1), filters = c.integer("filters", -1);
   if (groups < 1) c.refuse("has {} groups", groups);
-  const std::vector<int64_t> strides = c.sizes("strides", 3, 1), dilations = c.sizes("dilation_rate", 3, 1);
   std::vector<int64_t> sizes = c.sizes("kernel_size", 3, 1);
-  const DepthWindow window = depth(c, sizes[0], strides[0], dilations[0]);
   sizes.insert(sizes.end(), {c.last_dim() / groups, filters});
-  const Attributes attributes{{"strides", plane(strides)},
-                              {"dilations", plane(dilations)},
-                              {"padding", c.text("padding", "valid")},
-                              {"groups", groups}};
-  Value* y = conv3d(x, c.weight("kernel", sizes), window, attributes, c.b);
-  if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {filters})});
-  c.out = {c.activated(y)};
+  finish(c,
+         c.b.add("conv3d", {x, c.weight("kernel", sizes)},
+                 {{"strides", c.sizes("strides", 3, 1)},
+                  {"dilations", c.sizes("dilation_rate", 3, 1)},
+                  {"padding", padding(c)},
+                  {"groups", groups}}),
+         filters);
 }
 
 void conv_transpose(LayerContext& c) {
   Value* x = volume(c);
   const int64_t filters = c.integer("filters", -1);
   const std::vector<int64_t> strides = c.sizes("strides", 3, 1), dilations = c.sizes("dilation_rate", 3, 1);
-  std::vector<int64_t> kernel = c.sizes("kernel_size", 3, 1), sizes;
-  for (size_t i = 0; i < 3; ++i)
-    sizes.push_back(x->type.shape.dims[1 + i].size * strides[i] +
-                    transposed_extra(c, i, 3, kernel[i], strides[i], dilations[i]));
-  if (*std::min_element(sizes.begin(), sizes.end()) < 1)
-    fail(ErrorKind::invalid_model, "", "its result has no elements");
+  std::vector<int64_t> kernel = c.sizes("kernel_size", 3, 1);
+  std::vector<Value*> sizes{dim_of(x, 0, c.b)};
+  std::vector<Dim> dims{x->type.shape.dims[0]};
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t added = transposed_extra(c, i, 3, kernel[i], strides[i], dilations[i]);
+    Value* scaled = folded(c.b.add("mul", {dim_of(x, 1 + i, c.b), c.b.ints({strides[i]})}), c.b);
+    sizes.push_back(folded(c.b.add("add", {scaled, c.b.ints({added})}), c.b));
+    const Dim in = x->type.shape.dims[1 + i];
+    dims.push_back(in.known() ? Dim(in.size * strides[i] + added) : Dim());
+    if (dims.back().known() && dims.back().size < 1) fail(ErrorKind::invalid_model, "", "its result has no elements");
+  }
+  sizes.push_back(c.b.ints({filters}));
+  dims.emplace_back(filters);
   kernel.insert(kernel.end(), {filters, c.last_dim()});
-  const std::string padding = c.text("padding", "valid");
-  const DepthWindow window = depth_window(sizes[0], kernel[0], strides[0], dilations[0], padding == "same");
-  const Attributes attributes{{"strides", plane(strides)}, {"dilations", plane(dilations)}, {"padding", padding}};
-  Value* y = conv3d_transpose(x, c.weight("kernel", kernel), window, attributes, sizes, c.b);
-  if (c.boolean("use_bias", true)) y = c.b.add("add", {y, c.weight("bias", {filters})});
-  c.out = {c.activated(y)};
+  const Attributes attributes{{"strides", strides}, {"dilations", dilations}, {"padding", padding(c)}};
+  finish(c,
+         c.b.add_node(op_named("conv3d_input_gradient"), {x, c.weight("kernel", kernel), joined(sizes, c.b)},
+                      attributes, {}, {Type::tensor(x->type.dtype, Shape(dims))})
+             ->result(),
+         filters);
 }
 
-template <Pooling kPooling>
 void pool(LayerContext& c) {
-  Value* x = volume(c);
   const std::vector<int64_t> sizes = c.sizes("pool_size", 3, 2);
   const std::vector<int64_t> strides = c.find("strides") == nullptr ? sizes : c.sizes("strides", 3, 1);
-  const DepthWindow window = depth(c, sizes[0], strides[0], 1);
-  c.out = {pool3d(x, kPooling, window,
-                  {{"window", plane(sizes)}, {"strides", plane(strides)}, {"padding", c.text("padding", "valid")}},
-                  c.b)};
+  c.out = {c.b.add(c.target, {volume(c)}, {{"window", sizes}, {"strides", strides}, {"padding", padding(c)}})};
 }
 
 void global_pool(LayerContext& c) {
@@ -79,6 +80,9 @@ void global_pool(LayerContext& c) {
 /// Every slice, row and column several times.
 void up_sampling(LayerContext& c) {
   Value* x = volume(c);
+  for (size_t i = 1; i < 5; ++i)
+    if (!x->type.shape.dims[i].known())
+      c.refuse("the volume's sizes are not all known; declare the shapes of the model's inputs");
   const std::vector<int64_t> times = c.sizes("size", 3, 2);
   std::vector<NewDim> apart{{-1, 0}}, together{{-1, 0}};
   std::vector<int64_t> repeats{1};
@@ -94,12 +98,12 @@ void up_sampling(LayerContext& c) {
 constexpr auto kVolumeMasks = Row::Masks::end;
 
 constexpr Row kVolumeRows[] = {
-    {"AveragePooling3D", pool<Pooling::mean>, nullptr, kVolumeMasks, false, 1},
+    {"AveragePooling3D", pool, "avg_pool3d", kVolumeMasks, false, 1},
     {"Conv3D", conv, nullptr, kVolumeMasks, false, 1},
     {"Conv3DTranspose", conv_transpose, nullptr, kVolumeMasks, false, 1},
     {"GlobalAveragePooling3D", global_pool, "reduce_mean", kVolumeMasks, false, 1},
     {"GlobalMaxPooling3D", global_pool, "reduce_max", kVolumeMasks, false, 1},
-    {"MaxPooling3D", pool<Pooling::largest>, nullptr, kVolumeMasks, false, 1},
+    {"MaxPooling3D", pool, "max_pool3d", kVolumeMasks, false, 1},
     {"UpSampling3D", up_sampling, nullptr, kVolumeMasks, false, 1},
 };
 

@@ -71,8 +71,8 @@ std::vector<Stretch> stretches(const OpContext& c, size_t count) {
 /// The gradient of a convolution by its image is the transposed convolution.
 void conv_transpose(OpContext& c) {
   c.expect_inputs(2, 3);
-  const bool flat = c.rank(0) == 3;
-  if (!flat && c.rank(0) != 4) c.refuse("images of {} dims are not supported, only 3 and 4", c.rank(0));
+  const bool flat = c.rank(0) == 3, deep = c.rank(0) == 5;
+  if (c.rank(0) < 3 || c.rank(0) > 5) c.refuse("images of {} dims are not supported, only 3 to 5", c.rank(0));
   if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
   const int64_t groups = c.integer("group", 1);
   const Dim each = c.in[1]->type.shape.dims[1];
@@ -85,30 +85,35 @@ void conv_transpose(OpContext& c) {
     dilations.insert(dilations.begin(), 1);
     x = expand_dims(x, {2}, c.b), kernel = expand_dims(kernel, {2}, c.b);
   }
-  x = transpose(c, x, {0, 2, 3, 1});
+  using Order = std::vector<int64_t>;
+  x = transpose(c, x, deep ? Order{0, 2, 3, 4, 1} : Order{0, 2, 3, 1});
+  kernel = transpose(c, kernel, deep ? Order{2, 3, 4, 1, 0} : Order{2, 3, 1, 0});
   std::vector<Value*> sizes{dim_of(x, 0, c.b)};
-  std::vector<Dim> dims{x->type.shape.dims[0], Dim(), Dim(), Dim(each.size * groups)};
-  for (size_t i : {0, 1}) {
+  std::vector<Dim> dims{x->type.shape.dims[0]};
+  std::vector<int64_t> strides, pads;
+  for (size_t i = 0; i < spatial.size(); ++i) {
     const Stretch& one = spatial[i];
     Value* scaled = c.b.add("mul", {dim_of(x, 1 + i, c.b), c.b.ints({one.stride})});
     sizes.push_back(folded(c.b.add("add", {folded(scaled, c.b), c.b.ints({one.added()})}), c.b));
-    if (const Dim in = x->type.shape.dims[1 + i]; in.known()) dims[1 + i] = in.size * one.stride + one.added();
-    if (dims[1 + i].known() && dims[1 + i].size < 0)
+    const Dim in = x->type.shape.dims[1 + i];
+    dims.push_back(in.known() ? Dim(in.size * one.stride + one.added()) : Dim());
+    if (dims.back().known() && dims.back().size < 0)
       fail(ErrorKind::invalid_model, "", "the result has a negative size");
+    strides.push_back(one.stride), pads.insert(pads.end(), {one.before, one.after});
   }
+  dims.emplace_back(each.size * groups);
   sizes.push_back(c.b.ints({each.size * groups}));
-  const Attributes attributes{
-      {"strides", std::vector<int64_t>{spatial[0].stride, spatial[1].stride}},
-      {"dilations", dilations},
-      {"groups", groups},
-      {"padding", std::string("explicit")},
-      {"pads", std::vector<int64_t>{spatial[0].before, spatial[0].after, spatial[1].before, spatial[1].after}}};
+  const Attributes attributes{{"strides", strides},
+                              {"dilations", dilations},
+                              {"groups", groups},
+                              {"padding", std::string("explicit")},
+                              {"pads", pads}};
+  const OpDef& op = op_named(deep ? "conv3d_input_gradient" : "conv2d_input_gradient");
   Value* y =
-      c.b.add_node(op_named("conv2d_input_gradient"), {x, transpose(c, kernel, {2, 3, 1, 0}), joined(sizes, c.b)},
-                   attributes, {}, {Type::tensor(x->type.dtype, Shape(dims))})
+      c.b.add_node(op, {x, kernel, joined(sizes, c.b)}, attributes, {}, {Type::tensor(x->type.dtype, Shape(dims))})
           ->result();
   if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
-  y = transpose(c, y, {0, 3, 1, 2});
+  y = transpose(c, y, deep ? Order{0, 4, 1, 2, 3} : Order{0, 3, 1, 2});
   c.out = {flat ? squeeze(y, {2}, c.b) : y};
 }
 

@@ -6,7 +6,6 @@
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
 #include "frontends/values.h"
-#include "frontends/volume.h"
 #include "ir/expression.h"
 
 namespace cairn::onnx {
@@ -16,7 +15,7 @@ Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
   return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
 }
 
-/// Images with one to three spatial dims: those with one get a height of 1; the depth of volumes is handled separately.
+/// Images with one to three spatial dims; those with one get a height of 1.
 class Image {
  public:
   explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3), deep_(c.rank(0) == 5) {
@@ -37,49 +36,27 @@ class Image {
     return transpose(c_, flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0});
   }
 
-  /// Height and width.
   std::vector<int64_t> spatial(std::string_view attribute) const {
     std::vector<int64_t> list = numbers(attribute);
     if (flat_) list.insert(list.begin(), 1);
-    return {list.end() - 2, list.end()};
+    return list;
   }
-  /// Windows of this depth along a volume.
-  DepthWindow depth(int64_t size) const {
-    DepthWindow window{size, numbers("strides")[0], numbers("dilations")[0]};
-    const std::string mode = padding_mode();
-    const Dim depth = c_.in[0]->type.shape.dims[2];
-    if (mode == "NOTSET") {
-      const std::vector<int64_t> all = pads();
-      window.before = all[0], window.after = all[3];
-    } else if (mode != "VALID" && depth.known() && window.stride > 0 && size > 0 && size < (1 << 16)) {
-      const int64_t count = (depth.size + window.stride - 1) / window.stride;
-      const int64_t missing = std::max<int64_t>(0, (count - 1) * window.stride + window.reach() - depth.size);
-      window.before = mode == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
-      window.after = missing - window.before;
-    }
-    return window;
-  }
-
   void set_padding(Attributes& attributes) const {
-    const std::string mode = padding_mode();
+    const std::string mode = c_.text("auto_pad", "NOTSET");
+    if (mode != "NOTSET" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && mode != "VALID")
+      fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
     if (mode != "NOTSET") {
       attributes.set("padding", std::string(mode == "VALID" ? "valid" : mode == "SAME_UPPER" ? "same" : "same_lower"));
       return;
     }
-    const std::vector<int64_t> all = pads();
-    const size_t dims = all.size() / 2;
-    const int64_t top = flat_ ? 0 : all[dims - 2], bottom = flat_ ? 0 : all[2 * dims - 2];
+    const std::vector<int64_t> all = numbers("pads", 2, 0);  // begins, then ends
+    std::vector<int64_t> pairs(flat_ ? 2 : 0, 0);
+    for (size_t i = 0; i < all.size() / 2; ++i) pairs.insert(pairs.end(), {all[i], all[i + all.size() / 2]});
     attributes.set("padding", std::string("explicit"));
-    attributes.set("pads", std::vector<int64_t>{top, bottom, all[dims - 1], all[2 * dims - 1]});
+    attributes.set("pads", std::move(pairs));
   }
 
  private:
-  std::string padding_mode() const {
-    const std::string mode = c_.text("auto_pad", "NOTSET");
-    if (mode != "NOTSET" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && mode != "VALID")
-      fail(ErrorKind::invalid_model, "", "auto_pad '{}' is unknown", printable(mode));
-    return mode;
-  }
   std::vector<int64_t> numbers(std::string_view attribute, size_t each = 1, int64_t fallback = 1) const {
     const size_t length = each * (c_.rank(0) - 2);
     std::vector<int64_t> list = c_.integers(attribute, std::vector<int64_t>(length, fallback));
@@ -87,7 +64,6 @@ class Image {
       fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", attribute, list.size(), length);
     return list;
   }
-  std::vector<int64_t> pads() const { return numbers("pads", 2, 0); }  // begins, then ends
 
   OpContext& c_;
   bool flat_, deep_;
@@ -101,41 +77,29 @@ void conv(OpContext& c) {
                         {"dilations", image.spatial("dilations")},
                         {"groups", c.integer("group", 1)}};
   image.set_padding(attributes);
-  Value *x = image.in(c.in[0]), *kernel = image.kernel(c.in[1]), *y = nullptr;
-  if (image.deep() && !kernel->type.shape.known()) c.refuse("the kernel must have a known shape");
-  if (image.deep())
-    y = conv3d(x, kernel, image.depth(kernel->type.shape.sizes()[0]), attributes, c.b);
-  else
-    y = c.b.add("conv2d", {x, kernel}, attributes);
+  Value* y = c.b.add(image.deep() ? "conv3d" : "conv2d", {image.in(c.in[0]), image.kernel(c.in[1])}, attributes);
   if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
   c.out = {image.out(y)};
 }
 
+template <bool kMaximum>
 void pool(OpContext& c) {
   c.expect_inputs(1, 1);
   Image image(c);
   if (!c.has("kernel_shape")) fail(ErrorKind::invalid_model, "", "attribute kernel_shape is missing");
-  const bool ceil_mode = c.integer("ceil_mode", 0) != 0, maximum = std::string_view(c.target) == "max_pool2d";
-  Attributes attributes{
-      {"window", image.spatial("kernel_shape")}, {"strides", image.spatial("strides")}, {"ceil_mode", ceil_mode}};
+  Attributes attributes{{"window", image.spatial("kernel_shape")},
+                        {"strides", image.spatial("strides")},
+                        {"ceil_mode", c.integer("ceil_mode", 0) != 0}};
   image.set_padding(attributes);
   std::vector<int64_t> dilations = image.spatial("dilations");
-  if (maximum)
-    attributes.set("dilations", dilations);
-  else if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
+  if (!kMaximum && std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
     c.refuse("average pooling with dilations is not supported");
-  const bool padding_counts = !maximum && c.integer("count_include_pad", 0) != 0;
-  if (!maximum) attributes.set("count_padding", padding_counts);
-  Value* x = image.in(c.in[0]);
-  if (image.deep()) {
-    if (ceil_mode) c.refuse("ceil_mode on volumes is not supported");
-    const Pooling kind = maximum ? Pooling::largest : padding_counts ? Pooling::mean_with_padding : Pooling::mean;
-    const DepthWindow depth = image.depth(c.integers("kernel_shape")[0]);
-    if (!maximum && depth.dilation != 1) c.refuse("average pooling with dilations is not supported");
-    c.out = {image.out(pool3d(x, kind, depth, attributes, c.b))};
-    return;
-  }
-  c.out = {image.out(c.b.add(c.target, {x}, attributes))};
+  if (kMaximum)
+    attributes.set("dilations", dilations);
+  else
+    attributes.set("count_padding", c.integer("count_include_pad", 0) != 0);
+  const char* op = kMaximum ? image.deep() ? "max_pool3d" : "max_pool2d" : image.deep() ? "avg_pool3d" : "avg_pool2d";
+  c.out = {image.out(c.b.add(op, {image.in(c.in[0])}, attributes))};
 }
 
 void global_pool(OpContext& c) {
@@ -354,7 +318,7 @@ void dropout(OpContext& c) {
 }
 
 constexpr Row kNetworkRows[] = {
-    {"AveragePool", pool, "avg_pool2d"},
+    {"AveragePool", pool<false>},
     {"BatchNormalization", batch_normalization},
     {"Conv", conv},
     {"Dropout", dropout},
@@ -369,7 +333,7 @@ constexpr Row kNetworkRows[] = {
     {"LogSoftmax", softmax, "log_softmax"},
     {"LpNormalization", length_normalization},
     {"MatMul", matmul},
-    {"MaxPool", pool, "max_pool2d"},
+    {"MaxPool", pool<true>},
     {"RMSNormalization", rms_normalization},
     {"Softmax", softmax, "softmax"},
 };

@@ -8,22 +8,15 @@
 namespace cairn::tensorflow {
 namespace {
 
-void conv2d(OpContext& c) {
+template <size_t kDims>
+void conv(OpContext& c) {
   c.expect_inputs(2);
-  Image image(c);
-  const Shape& kernel = c.in[1]->type.shape;
-  const Dim channels = c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3];
-  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}};
-  image.set_padding(attributes);
-  if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected 4", c.rank(1));
-  // A kernel with fewer input channels than the image means groups.
-  if (channels.known() && kernel.dims[2].known() && kernel.dims[2].size > 0 && channels.size != kernel.dims[2].size) {
-    if (channels.size % kernel.dims[2].size != 0)
-      fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel.dims[2].size,
-           channels.size);
-    attributes.set("groups", channels.size / kernel.dims[2].size);
-  }
-  c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), c.in[1]}, attributes))};
+  const Image image(c, 0, kDims);
+  if (c.rank(1) != image.rank())
+    fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected {}", c.rank(1), image.rank());
+  Attributes attributes = image.convolution();
+  set_groups(attributes, image.channels(c.in[0]->type.shape.dims), c.in[1]->type.shape.dims[kDims]);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0]), c.in[1]}, attributes))};
 }
 
 void depthwise_conv2d(OpContext& c) {
@@ -36,18 +29,16 @@ void depthwise_conv2d(OpContext& c) {
   std::optional<int64_t> made = element_count({channels, kernel.dims[3].size});
   if (!made) fail(ErrorKind::invalid_model, "", "the kernel makes too many channels");
   Value* grouped = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {*made, -1}}, c.b);
-  Attributes attributes{
-      {"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}, {"groups", channels}};
-  image.set_padding(attributes);
+  Attributes attributes = image.convolution();
+  attributes.set("groups", channels);
   c.out = {image.out(c.b.add("conv2d", {image.in(c.in[0]), grouped}, attributes))};
 }
 
-void pool2d(OpContext& c) {
+template <size_t kDims>
+void pool(OpContext& c) {
   c.expect_inputs(1);
-  Image image(c);
-  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
-  image.set_padding(attributes);
-  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, attributes))};
+  const Image image(c, 0, kDims);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[0])}, image.pooling()))};
 }
 
 /// Normalises by the statistics of the batch; the returned variance is unbiased, the one for the gradient is biased.
@@ -104,18 +95,21 @@ void softmax(OpContext& c) {
 }
 
 constexpr Row kNetworkRows[] = {
-    {"AvgPool", pool2d, "avg_pool2d"},
+    {"AvgPool", pool<2>, "avg_pool2d"},
+    {"AvgPool3D", pool<3>, "avg_pool3d"},
     {"BatchMatMul", batch_matmul, Trait::heavy},
     {"BatchMatMulV2", batch_matmul, Trait::heavy},
     {"BatchMatMulV3", batch_matmul, Trait::heavy},
-    {"Conv2D", conv2d, Trait::heavy},
+    {"Conv2D", conv<2>, "conv2d", Trait::heavy},
+    {"Conv3D", conv<3>, "conv3d", Trait::heavy},
     {"DepthwiseConv2dNative", depthwise_conv2d, Trait::heavy},
     {"FusedBatchNorm", fused_batch_norm, Trait::heavy},
     {"FusedBatchNormV2", fused_batch_norm, Trait::heavy},
     {"FusedBatchNormV3", fused_batch_norm, Trait::heavy},
     {"LogSoftmax", softmax, "log_softmax"},
     {"MatMul", matmul, Trait::heavy},
-    {"MaxPool", pool2d, "max_pool2d"},
+    {"MaxPool", pool<2>, "max_pool2d"},
+    {"MaxPool3D", pool<3>, "max_pool3d"},
     {"Softmax", softmax, "softmax"},
 };
 

@@ -31,8 +31,6 @@ std::vector<std::span<const Row>> row_families() {
           math_rows(),
           composed_math_rows(),
           network_rows(),
-          volume_rows(),
-          volume_gradient_rows(),
           training_rows(),
           gradient_rows(),
           fused_rows(),

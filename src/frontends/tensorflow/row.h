@@ -122,8 +122,6 @@ std::span<const Row> gradient_rows();
 std::span<const Row> fused_rows();
 std::span<const Row> update_rows();
 std::span<const Row> sparse_rows();
-std::span<const Row> volume_rows();
-std::span<const Row> volume_gradient_rows();
 std::span<const Row> quantisation_rows();
 std::span<const Row> random_rows();
 std::span<const Row> signal_rows();

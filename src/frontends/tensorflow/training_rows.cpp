@@ -25,45 +25,38 @@ std::optional<std::vector<Dim>> dims_told(const Value* vector) {
 
 namespace {
 
-Attributes convolution(const Image& image) {
-  Attributes attributes{{"strides", image.spatial("strides")}, {"dilations", image.spatial("dilations")}};
-  image.set_padding(attributes);
-  return attributes;
-}
-
-/// A kernel with fewer input channels than the image means groups.
-void set_groups(Attributes& attributes, const Dim& channels, const Dim& kernel_channels) {
-  if (!channels.known() || !kernel_channels.known() || kernel_channels.size == 0) return;
-  if (channels.size % kernel_channels.size != 0)
-    fail(ErrorKind::invalid_model, "", "kernel has {} input channels, image has {}", kernel_channels.size,
-         channels.size);
-  attributes.set("groups", channels.size / kernel_channels.size);
-}
-
-/// Sizes that an input tells; refuses another number of them.
-std::vector<Dim> four_sizes(OpContext& c, size_t input, const char* what) {
+/// The sizes of an image or kernel, which an input tells or, in first forms of gradients of volumes, is; refuses another
+/// number of them.
+std::vector<Dim> told_sizes(OpContext& c, size_t input, size_t count, const char* what) {
+  if (c.rank(input) != 1) return c.in[input]->type.shape.dims;
   std::optional<std::vector<Dim>> dims = dims_told(c.in[input]);
-  if (!dims) return std::vector<Dim>(4);
-  if (dims->size() != 4) fail(ErrorKind::invalid_model, "", "{} has {} sizes, expected 4", what, dims->size());
+  if (!dims) return std::vector<Dim>(count);
+  if (dims->size() != count)
+    fail(ErrorKind::invalid_model, "", "{} has {} sizes, expected {}", what, dims->size(), count);
   return *dims;
 }
-
-void conv2d_by_input(OpContext& c) {
-  c.expect_inputs(3);
-  Image image(c, 2);
-  if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected 4", c.rank(1));
-  Attributes attributes = convolution(image);
-  const std::vector<Dim> sizes = four_sizes(c, 0, "the image");
-  set_groups(attributes, sizes[image.channels_first() ? 1 : 3], c.in[1]->type.shape.dims[2]);
-  c.out = {image.out(c.b.add("conv2d_input_gradient", {image.in(c.in[2]), c.in[1], image.sizes(c.in[0])}, attributes))};
+Value* sizes_of(OpContext& c, size_t input) {
+  return c.rank(input) == 1 ? c.in[input] : folded(c.b.add("shape_of", {c.in[input]}), c.b);
 }
 
-void conv2d_by_kernel(OpContext& c) {
+template <size_t kDims>
+void conv_by_input(OpContext& c) {
   c.expect_inputs(3);
-  Image image(c, 0);
-  Attributes attributes = convolution(image);
-  set_groups(attributes, c.in[0]->type.shape.dims[image.channels_first() ? 1 : 3], four_sizes(c, 1, "the kernel")[2]);
-  c.out = {c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), c.in[1]}, attributes)};
+  const Image image(c, 2, kDims);
+  if (c.rank(1) != image.rank())
+    fail(ErrorKind::invalid_model, "", "the kernel has {} dims, expected {}", c.rank(1), image.rank());
+  Attributes attributes = image.convolution();
+  set_groups(attributes, image.channels(told_sizes(c, 0, image.rank(), "the image")), c.in[1]->type.shape.dims[kDims]);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[2]), c.in[1], image.sizes(sizes_of(c, 0))}, attributes))};
+}
+
+template <size_t kDims>
+void conv_by_kernel(OpContext& c) {
+  c.expect_inputs(3);
+  const Image image(c, 0, kDims);
+  Attributes attributes = image.convolution();
+  set_groups(attributes, image.channels(c.in[0]->type.shape.dims), told_sizes(c, 1, image.rank(), "the kernel")[kDims]);
+  c.out = {c.b.add(c.target, {image.in(c.in[0]), image.in(c.in[2]), sizes_of(c, 1)}, attributes)};
 }
 
 /// Our kernel of a depthwise convolution has the sizes [height, width, 1, channels * multiplier].
@@ -83,7 +76,7 @@ void depthwise_by_input(OpContext& c) {
   Image image(c, 2);
   c.rank(1);
   const Depthwise sizes = depthwise_of(c, c.in[1]->type.shape.dims);
-  Attributes attributes = convolution(image);
+  Attributes attributes = image.convolution();
   attributes.set("groups", sizes.channels);
   Value* kernel = reshape_to(c.in[1], {{-1, 0}, {-1, 1}, {1, -1}, {sizes.made, -1}}, c.b);
   c.out = {image.out(c.b.add("conv2d_input_gradient", {image.in(c.in[2]), kernel, image.sizes(c.in[0])}, attributes))};
@@ -92,10 +85,10 @@ void depthwise_by_input(OpContext& c) {
 void depthwise_by_kernel(OpContext& c) {
   c.expect_inputs(3);
   Image image(c, 0);
-  const std::vector<Dim> kernel = four_sizes(c, 1, "the kernel");
+  const std::vector<Dim> kernel = told_sizes(c, 1, 4, "the kernel");
   const Depthwise sizes = depthwise_of(c, kernel);
   if (!kernel[0].known() || !kernel[1].known()) c.refuse("the kernel's sizes are not known");
-  Attributes attributes = convolution(image);
+  Attributes attributes = image.convolution();
   attributes.set("groups", sizes.channels);
   Value* shape = c.b.ints({kernel[0].size, kernel[1].size, 1, sizes.made});
   Value* gradient = c.b.add("conv2d_kernel_gradient", {image.in(c.in[0]), image.in(c.in[2]), shape}, attributes);
@@ -114,12 +107,20 @@ void max_pool_gradient(OpContext& c) {
   c.out = {image.out(c.b.add("max_pool2d_gradient", {image.in(c.in[0]), image.in(c.in[2])}, attributes))};
 }
 
+/// Each element of a volume that equals its window's largest gets the window's whole gradient, as in TensorFlow.
+void max_pool3d_gradient(OpContext& c) {
+  c.expect_inputs(3);
+  const Image image(c, 0, 3);
+  Attributes attributes = image.pooling();
+  attributes.set("ties", std::string("all"));
+  c.out = {image.out(c.b.add("max_pool3d_gradient", {image.in(c.in[0]), image.in(c.in[2])}, attributes))};
+}
+
+template <size_t kDims>
 void avg_pool_gradient(OpContext& c) {
   c.expect_inputs(2);
-  Image image(c, 1);
-  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
-  image.set_padding(attributes);
-  c.out = {image.out(c.b.add("avg_pool2d_gradient", {image.in(c.in[1]), image.sizes(c.in[0])}, attributes))};
+  const Image image(c, 1, kDims);
+  c.out = {image.out(c.b.add(c.target, {image.in(c.in[1]), image.sizes(sizes_of(c, 0))}, image.pooling()))};
 }
 
 /// In training form the reserves are the mean and the biased variance; the third of FusedBatchNormGradV3 is not used.
@@ -310,11 +311,16 @@ void resize_gradient_row(OpContext& c) {
 }
 
 constexpr Row kTrainingRows[] = {
-    {"AvgPoolGrad", avg_pool_gradient},
+    {"AvgPool3DGrad", avg_pool_gradient<3>, "avg_pool3d_gradient"},
+    {"AvgPoolGrad", avg_pool_gradient<2>, "avg_pool2d_gradient"},
     {"BiasAddGrad", bias_gradient},
     {"CTCLoss", ctc_loss},
-    {"Conv2DBackpropFilter", conv2d_by_kernel, Trait::heavy},
-    {"Conv2DBackpropInput", conv2d_by_input, Trait::heavy},
+    {"Conv2DBackpropFilter", conv_by_kernel<2>, "conv2d_kernel_gradient", Trait::heavy},
+    {"Conv2DBackpropInput", conv_by_input<2>, "conv2d_input_gradient", Trait::heavy},
+    {"Conv3DBackpropFilter", conv_by_kernel<3>, "conv3d_kernel_gradient", Trait::heavy},
+    {"Conv3DBackpropFilterV2", conv_by_kernel<3>, "conv3d_kernel_gradient", Trait::heavy},
+    {"Conv3DBackpropInput", conv_by_input<3>, "conv3d_input_gradient", Trait::heavy},
+    {"Conv3DBackpropInputV2", conv_by_input<3>, "conv3d_input_gradient", Trait::heavy},
     {"DepthwiseConv2dNativeBackpropFilter", depthwise_by_kernel, Trait::heavy},
     {"DepthwiseConv2dNativeBackpropInput", depthwise_by_input, Trait::heavy},
     {"FusedBatchNormGrad", batch_norm_gradient, Trait::heavy},
@@ -322,6 +328,7 @@ constexpr Row kTrainingRows[] = {
     {"FusedBatchNormGradV3", batch_norm_gradient, Trait::heavy},
     {"LRN", local_response},
     {"LRNGrad", local_response_gradient},
+    {"MaxPool3DGrad", max_pool3d_gradient, Trait::heavy},
     {"MaxPoolGrad", max_pool_gradient, Trait::heavy},
     {"MaxPoolGradV2", max_pool_gradient},
     {"ResizeBilinearGrad", resize_gradient_row},

@@ -133,6 +133,10 @@ VOLUMES = {
     "conv_groups": ("Conv", [(6, 1, 3, 3, 3)], {"group": 3, "auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
     "max_pool": ("MaxPool", [], {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [0, 1, 0, 1, 1, 1]}),
     "average_pool": ("AveragePool", [], {"kernel_shape": [2, 2, 2], "strides": [2, 2, 1], "pads": [1, 0, 0, 1, 1, 0]}),
+    "pool_of_partial_windows": ("MaxPool", [], {"kernel_shape": [3, 3, 2], "strides": [2, 2, 2], "ceil_mode": 1}),
+    "transposed": ("ConvTranspose", [(3, 4, 2, 3, 3), (4,)], {"strides": [2, 1, 2], "pads": [0, 1, 1, 1, 0, 1]}),
+    "transposed_groups": ("ConvTranspose", [(3, 2, 3, 2, 2)], {"group": 3, "strides": [2, 2, 2], "output_padding": [1, 0, 1]}),
+    "transposed_dilated": ("ConvTranspose", [(3, 4, 3, 3, 2)], {"dilations": [2, 1, 2]}),
     "average_with_padding": ("AveragePool", [], {"kernel_shape": [3, 3, 3], "pads": [1] * 6, "count_include_pad": 1}),
 }
 
