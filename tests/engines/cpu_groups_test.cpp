@@ -195,6 +195,50 @@ TEST_F(CpuGroups, few_rows_read_weights_that_are_no_constants_where_they_are) {
                {"tile"});
 }
 
+// Rows that divide into slices and that leave a rest, along inner axes, with operands by rows, by elements and by both.
+TEST_F(CpuGroups, what_goes_by_the_same_rows_is_one_step_of_slices) {
+  const char* kNorm = R"((%x: f32[{0}, {1}, {2}, {3}], %s: f32[{1}, 1, 1], %o: f32[{3}], %r: f32[{0}, {1}, {2}, {3}]) ->
+      (%y: f32[{0}, {1}, {2}, {3}], %m: f32[{0}, {1}, 1, 1]) {{
+    %e = constant {{value = f32[] (0.001)}}
+    %in = add %x, %r
+    %m = reduce_mean %in {{axes = [2, 3], keep_dims = true}}
+    %d = sub %in, %m
+    %q = square %d
+    %v = reduce_mean %q {{axes = [2, -1], keep_dims = true}}
+    %w = add %v, %e
+    %f = rsqrt %w
+    %n = mul %d, %f
+    %t = mul %n, %s
+    %y = add %t, %o
+    return %y, %m }})";
+  for (const auto& [a, b, c, d] : {std::array{1, 64, 28, 28}, {3, 67, 20, 33}, {500, 1, 1, 100}, {2, 33, 1, 700}, {7, 3, 50, 90}})
+    expect_steps(fmt::format(fmt::runtime(kNorm), a, b, c, d), {"slices"});
+  expect_steps(R"((%x: f32[301, 130], %g: f32[301, 130], %k: f32[]) -> (%p: f32[301, 130], %dx: f32[301, 130]) {
+    %a = mul %x, %k
+    %p = softmax %a {axis = -1}
+    %b = mul %p, %g
+    %s = reduce_sum %b {axes = [1], keep_dims = true}
+    %c = sub %g, %s
+    %d = mul %c, %p
+    %dx = mul %d, %k
+    return %p, %dx })",
+               {"slices"});
+}
+
+TEST_F(CpuGroups, rows_that_another_step_needs_in_between_stay_apart) {
+  expect_steps(R"((%x: f32[300, 200]) -> (%y: f32[300, 200]) {
+    %m = reduce_max %x {axes = [1], keep_dims = true}
+    %d = sub %x, %m
+    %t = transpose %d {permutation = [1, 0]}
+    %shape = constant {value = i64[2] (300, 200)}
+    %f = reshape %t, %shape
+    %s = reduce_sum %d {axes = [1], keep_dims = true}
+    %n = div %f, %s
+    %y = add %n, %d
+    return %y })",
+               {"slices", "transpose", "slices"});
+}
+
 TEST_F(CpuGroups, products_and_convolutions_take_a_bias_that_is_no_constant) {
   for (const char* c : {"5", "16", "64", "70"}) {
     expect_steps(fmt::format(R"((%x: f32[31, 40], %w: f32[40, {0}], %b: f32[{0}]) -> (%y: f32[31, {0}]) {{

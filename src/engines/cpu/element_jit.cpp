@@ -18,7 +18,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   // Arguments: rdi = inputs, rsi = outputs, rdx = count, later in bytes. rcx: bytes done; rax: scratch. The pointers of
   // the first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
-      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec)), places_(place_values(ops_, isa)) {
+      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec, isa)),
+        places_(place_values(ops_, isa)) {
     enter();
     set_up();
     emit_loop();
@@ -221,6 +222,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
         case Kind::sub: return vsubps(to, a, b);
         case Kind::mul: return vmulps(to, a, b);
         case Kind::div: return vdivps(to, a, b);
+        case Kind::scale: return vscalefps(to, a, b);
         case Kind::compare: return vcmpps(to, a, b, static_cast<uint8_t>(op.detail));
         case Kind::either: return vorps(to, a, b);
         case Kind::both:

@@ -6,8 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "engines/cpu/isa.h"
-
 namespace cairn {
 
 namespace {
@@ -16,7 +14,8 @@ using Kind = MachineOp::Kind;
 
 class Recorder {
  public:
-  explicit Recorder(const ElementSpec& spec) : spec_(spec), values_(spec.single.size(), -1) {}
+  Recorder(const ElementSpec& spec, Isa isa) : spec_(spec), isa_(isa), values_(spec.single.size(), -1) {}
+  Isa isa() const { return isa_; }
 
   std::vector<MachineOp> run() {
     for (const ElementInstruction& code : spec_.code) {
@@ -56,6 +55,7 @@ class Recorder {
 
   using Key = std::tuple<Kind, int, int, int, uint32_t>;
   const ElementSpec& spec_;
+  const Isa isa_;
   std::vector<int> values_;  // of operands and instructions
   std::vector<MachineOp> ops_;
   std::map<Key, int> fixed_, known_;  // for reuse: constants and inputs; operations of the current instruction
@@ -128,6 +128,11 @@ Floats floats_of(Ints bits) { return {bits.recorder, bits.id}; }
 Ints minus(Ints a, Ints b) { return a - b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
+Floats times_power(Floats x, Floats n) {
+  if (x.recorder->isa() == Isa::avx512) return two<Floats>(Kind::scale, x, n);
+  const Ints whole = to_ints(n), half = whole >> 1;
+  return x * floats_of((half + 127) << 23) * floats_of((whole - half + 127) << 23);
+}
 Floats root_of(Floats x) { return {x.recorder, x.recorder->append(Kind::sqrt, x.id)}; }
 // Modes of vroundps that raise no exception.
 Floats rounded(Floats x, uint32_t mode) { return {x.recorder, x.recorder->append(Kind::round, x.id, -1, -1, mode)}; }
@@ -189,6 +194,6 @@ bool can_record(const ElementSpec& spec) {
                      [](const ElementInstruction& code) { return code.op < ElementOp::first_one_by_one; });
 }
 
-std::vector<MachineOp> record(const ElementSpec& spec) { return Recorder(spec).run(); }
+std::vector<MachineOp> record(const ElementSpec& spec, Isa isa) { return Recorder(spec, isa).run(); }
 
 }  // namespace cairn

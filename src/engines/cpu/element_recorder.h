@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engines/cpu/isa.h"
 #include "engines/cpu/vector_loops.h"
 
 namespace cairn {
@@ -30,6 +31,7 @@ struct MachineOp {
     constant, single, input, store,                                // `detail`: bits, operand, operand, output
     add, sub, mul, div, fused_add, fused_sub, fused_sub_from,      // a b + c, a b - c, c - a b
     sqrt, round,                                                   // `detail`: mode of the instruction
+    scale,                                                         // a 2^b, with AVX-512 only
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c
     bits_and, bits_xor, ints_add, ints_sub, shift_left, shift_right,  // `detail`: by how much
     to_ints, to_floats,
@@ -49,6 +51,6 @@ struct MachineOp {
 bool can_record(const ElementSpec& spec);
 
 /// Records the program. Every input is read before the first store, so that an output may alias an input.
-std::vector<MachineOp> record(const ElementSpec& spec);
+std::vector<MachineOp> record(const ElementSpec& spec, Isa isa);
 
 }  // namespace cairn

@@ -7,6 +7,7 @@
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/program.h"
+#include "engines/cpu/row_slices.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -105,6 +106,8 @@ class Proposer {
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
+      if (!taken(**node) && is_f32((*node)->result(0))) row_chain(**node);
+    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
     return std::move(groups_);
   }
@@ -179,6 +182,42 @@ class Proposer {
     nodes.push_back(&node);
     Group group = make_group(std::move(nodes), uses_);
     if (!refuses_(group)) take(std::move(group));
+  }
+
+  // The nearest node before this one, over element-wise nodes, that combines elements of rows.
+  const Node* combining_before(const Node& root) const {
+    constexpr size_t kMost = 16;
+    std::vector<const Node*> nodes{&root};
+    for (size_t i = 0; i < nodes.size() && nodes.size() < kMost; ++i) {
+      if (row_axes(*nodes[i])) return nodes[i];
+      if (!ElementwiseProgram::takes(*nodes[i])) continue;
+      for (const Value* input : nodes[i]->inputs)
+        if (input->producer && !contains(nodes, input->producer) && !taken(*input->producer))
+          nodes.push_back(input->producer);
+    }
+    return nullptr;
+  }
+
+  // Groups the node with its producers that go by the same rows, if some combine elements of a row.
+  void row_chain(const Node& root) {
+    constexpr size_t kMost = 48;
+    const Node* combining = combining_before(root);
+    if (!combining) return;
+    const Type& like = combining->inputs[0]->type;
+    const size_t axes = *row_axes(*combining);
+    if (!goes_by_rows(root, like, axes)) return;
+    std::vector<const Node*> nodes{&root};
+    for (size_t before = 0; before != nodes.size() && nodes.size() < kMost;) {
+      before = nodes.size();
+      for (size_t i = 0; i < nodes.size() && nodes.size() < kMost; ++i)
+        for (const Value* input : nodes[i]->inputs) {
+          const Node* node = input->producer;
+          if (!node || contains(nodes, node) || taken(*node) || !goes_by_rows(*node, like, axes)) continue;
+          if (!leaves(*node, nodes) || (is_f32(node->result()) && !leads_back(*node, nodes))) nodes.push_back(node);
+        }
+    }
+    Group group = make_group(in_order(std::move(nodes)), uses_);
+    if (group.nodes.size() > 1 && !refuses_row_slices(group)) take(std::move(group));
   }
 
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well

@@ -11,6 +11,7 @@
 #include "engines/cpu/program.h"
 #include "engines/cpu/random.h"
 #include "engines/cpu/resample.h"
+#include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/segments.h"
 #include "engines/cpu/tile_step.h"
@@ -53,6 +54,7 @@ constexpr CpuKernel kKernels[] = {
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
     {"layer_norm", refuses_layer_norm, make_layer_norm},
+    {"row_slices", refuses_row_slices, make_row_slices},
     {"elementwise", ElementwiseProgram::refuses, make_program, make_strided_program},
     {"concat", refuses_concat, make_concat},
     {"transpose", refuses_transpose, make_transpose, make_strided_transpose},

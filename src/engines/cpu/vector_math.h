@@ -6,13 +6,11 @@
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
 
-/// exp to about 1 ulp: x = n ln 2 + r, Taylor polynomial of degree 7 in r (|r| <= 0.347: remainder below 2^-24), 2^n in
-/// two steps so that results down to the smallest normal come out right; below that zero, above the range infinity.
-CAIRN_INLINE Floats exp_of(Floats x) {
-  Floats clamped = choose(x > 89.f, spread(89.f), x);
-  clamped = choose(clamped < -88.f, spread(-88.f), clamped);
-  Floats n = (clamped * 1.44269504088896341f + 12582912.f) - 12582912.f;
-  Floats r = clamped - n * 0.693359375f;
+/// exp to about 1 ulp from -88 to 89: x = n ln 2 + r, Taylor polynomial of degree 7 in r (|r| <= 0.347: remainder below
+/// 2^-24) times 2^n.
+CAIRN_INLINE Floats exp_within(Floats x) {
+  Floats n = (x * 1.44269504088896341f + 12582912.f) - 12582912.f;
+  Floats r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
   Floats p = spread(1.f / 5040);
   p = p * r + 1.f / 720;
@@ -22,16 +20,17 @@ CAIRN_INLINE Floats exp_of(Floats x) {
   p = p * r + 0.5f;
   p = p * r + 1.f;
   p = p * r + 1.f;
-  Ints whole = to_ints(n);
-  Ints half = whole >> 1;
-  Floats first = floats_of((half + 127) << 23);
-  Floats second = floats_of((whole - half + 127) << 23);
-  Floats result = p * first * second;
-  result = choose(x < -87.33654f, Floats{}, result);
-  return choose(x != x, x, result);
+  return times_power(p, n);
+}
+CAIRN_INLINE Floats at_most(Floats x, float most) { return choose(x > most, spread(most), x); }
+CAIRN_INLINE Floats at_least(Floats x, float least) { return choose(x < least, spread(least), x); }
+
+/// Below the smallest normal number zero, above the range infinity.
+CAIRN_INLINE Floats exp_of(Floats x) {
+  return choose(x < -87.33654f, Floats{}, exp_within(at_least(at_most(x, 89.f), -88.f)));
 }
 
-CAIRN_INLINE Floats sigmoid_of(Floats x) { return 1.f / (1.f + exp_of(-x)); }
+CAIRN_INLINE Floats sigmoid_of(Floats x) { return 1.f / (1.f + exp_within(at_least(at_most(-x, 89.f), -88.f))); }
 
 /// Series up to x^15 below 0.5 (next term under 2^-25 of x), 1 - 2 / (exp(2|x|) + 1) above.
 CAIRN_INLINE Floats tanh_of(Floats x) {
@@ -45,7 +44,7 @@ CAIRN_INLINE Floats tanh_of(Floats x) {
   p = p * square - 1.f / 3;
   Floats small = x + x * square * p;
   Floats magnitude = choose(x < 0.f, -x, x);
-  Floats large = 1.f - 2.f / (exp_of(2.f * magnitude) + 1.f);
+  Floats large = 1.f - 2.f / (exp_within(at_most(2.f * magnitude, 89.f)) + 1.f);
   large = choose(x < 0.f, -large, large);
   return choose(magnitude < 0.5f, small, large);
 }
@@ -63,7 +62,7 @@ CAIRN_INLINE Floats erf_of(Floats x) {
   for (float c : {2.7258390674e-06f, -5.6346943893e-05f, 0.00065193662886f, -0.0049437754788f, 0.026818113402f,
                   -0.11063101888f, -0.63135212660f, -1.1304624081f, 0.00036744691897f})
     far = far * magnitude + c;
-  far = 1.f - exp_of(far);
+  far = 1.f - exp_within(far);
   far = choose(x < 0.f, -far, far);
   return choose(x != x, x, choose(magnitude < 1.f, x * near, far));
 }

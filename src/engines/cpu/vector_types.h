@@ -34,3 +34,12 @@ CAIRN_LANES(round_of, nearbyint)
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
+/// x 2^n for whole n from -127 to 129.
+CAIRN_INLINE Floats times_power(Floats x, Floats n) {
+#ifdef __AVX512F__
+  return __builtin_ia32_scalefps512_mask(x, n, x, -1, 4);
+#else
+  const Ints whole = to_ints(n), half = whole >> 1;  // in two steps, whose powers are normal numbers
+  return x * floats_of((half + 127) << 23) * floats_of((whole - half + 127) << 23);
+#endif
+}
