@@ -17,21 +17,26 @@ namespace cairn {
 namespace {
 
 namespace plain {
+#define CAIRN_FLOATS 4
 #include "engines/cpu/vector_loops_body.h"
 CAIRN_LOOPS(nullptr)
+#undef CAIRN_FLOATS
 }  // namespace plain
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 namespace avx2 {
+#define CAIRN_FLOATS 8
 #include "engines/cpu/vector_loops_body.h"
 CAIRN_LOOPS(nullptr)
+#undef CAIRN_FLOATS
 }  // namespace avx2
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 namespace avx512 {
+#define CAIRN_FLOATS 16
 #include "engines/cpu/vector_loops_body.h"
 
 // One step of a transposition: rows i and i + kDistance exchange their off-diagonal blocks.
@@ -62,6 +67,7 @@ void transpose(const float* from, int64_t step, float* to, int64_t to_step) {
   for (int i = 0; i < kFloats; ++i) store(to + i * to_step, rows[i]);
 }
 CAIRN_LOOPS(transpose)
+#undef CAIRN_FLOATS
 }  // namespace avx512
 #pragma GCC pop_options
 

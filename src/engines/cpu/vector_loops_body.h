@@ -50,13 +50,6 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
   }
 }
 
-// The elements [first, c) of a row, which do not fill a vector; the other lanes are `other`.
-CAIRN_INLINE Floats load_rest(const float* x, int64_t first, int64_t c, float other) {
-  float rest[kFloats];
-  for (int64_t lane = 0; lane < kFloats; ++lane) rest[lane] = first + lane < c ? x[first + lane] : other;
-  return load(rest);
-}
-
 // op of all lanes: of halves, then of their halves.
 template <class Op>
 CAIRN_INLINE float over_lanes(Floats vector, Op op) {
@@ -64,10 +57,15 @@ CAIRN_INLINE float over_lanes(Floats vector, Op op) {
   typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
   float lanes[kFloats];
   store(lanes, vector);
-  const Eight eight = op(*reinterpret_cast<const Eight*>(lanes), *reinterpret_cast<const Eight*>(lanes + 8));
-  *reinterpret_cast<Eight*>(lanes) = eight;
-  const Four four = op(*reinterpret_cast<const Four*>(lanes), *reinterpret_cast<const Four*>(lanes + 4));
-  return op(op(four[0], four[2]), op(four[1], four[3]));
+  if constexpr (kFloats > 8) {
+    const Eight eight = op(*reinterpret_cast<const Eight*>(lanes), *reinterpret_cast<const Eight*>(lanes + 8));
+    *reinterpret_cast<Eight*>(lanes) = eight;
+  }
+  if constexpr (kFloats > 4) {
+    const Four four = op(*reinterpret_cast<const Four*>(lanes), *reinterpret_cast<const Four*>(lanes + 4));
+    *reinterpret_cast<Four*>(lanes) = four;
+  }
+  return op(op(lanes[0], lanes[2]), op(lanes[1], lanes[3]));
 }
 CAIRN_INLINE float sum_of_lanes(Floats vector) {
   return over_lanes(
@@ -99,7 +97,7 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
     odd += term(load(x + i + kFloats));
   }
   for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
-  if (i < c) odd += term(load_rest(x, i, c, other));
+  if (i < c) odd += term(load_first(x + i, c - i, other));
   even += odd;
   if (c > kBlock) {
     double sum = 0, rest = 0;
@@ -121,7 +119,7 @@ CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
     odd = larger(odd, load(x + i + kFloats));
   }
   for (; i + kFloats <= c; i += kFloats) even = larger(even, load(x + i));
-  if (i < c) odd = larger(odd, load_rest(x, i, c, least));
+  if (i < c) odd = larger(odd, load_first(x + i, c - i, least));
   return largest_of_lanes(larger(even, odd));
 }
 
@@ -159,55 +157,51 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
     store(y + i, value);
   }
   if (i < c) {
-    const Floats value = exp_of(load_rest(x, i, c, -std::numeric_limits<float>::infinity()) - most);
+    const Floats value = exp_of(load_first(x + i, c - i, -std::numeric_limits<float>::infinity()) - most);
     sum += value;
-    for (int lane = 0; i + lane < c; ++lane) y[i + lane] = value[lane];
+    store_first(y + i, c - i, value);
   }
   const float factor = 1.f / sum_of_lanes(sum);
   for (i = 0; i < c; ++i) y[i] *= factor;
 }
 
-// The softmax of `lanes` adjacent columns (at most a vector of them).
-void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
-  const auto take = [&](int64_t i) __attribute__((always_inline)) {
-    return lanes == kFloats ? load(x + i * inner) : load_rest(x + i * inner, 0, lanes, 0.f);
-  };
-  const auto put = [&](int64_t i, Floats value) __attribute__((always_inline)) {
-    if (lanes == kFloats) return store(y + i * inner, value);
-    for (int64_t lane = 0; lane < lanes; ++lane) y[i * inner + lane] = value[lane];
-  };
+// A whole vector, or the first `count` lanes of one.
+CAIRN_INLINE Floats take(const float* from, int64_t count) {
+  return count >= kFloats ? load(from) : load_first(from, count);
+}
+CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
+  count >= kFloats ? store(to, value) : store_first(to, count, value);
+}
+
+// The softmax of `lanes` adjacent columns, at most a vector of them.
+CAIRN_INLINE void softmax_lanes(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
+  const auto take_row = [&](int64_t i) __attribute__((always_inline)) { return take(x + i * inner, lanes); };
+  const auto put_row = [&](int64_t i, Floats value) __attribute__((always_inline)) { put(y + i * inner, lanes, value); };
   Floats most = spread(-std::numeric_limits<float>::infinity());
   Floats part[4];  // partial sums, added in pairs
   for (int i = 0; i < 4; ++i) part[i] = Floats{};
-  for (int64_t i = 0; i < size; ++i) most = larger(most, take(i));
+  for (int64_t i = 0; i < size; ++i) most = larger(most, take_row(i));
   if (log) {
-    for (int64_t i = 0; i < size; ++i) part[i & 3] += exp_of(take(i) - most);
+    for (int64_t i = 0; i < size; ++i) part[i & 3] += exp_of(take_row(i) - most);
     const Floats shift = log_of((part[0] + part[1]) + (part[2] + part[3]));
-    for (int64_t i = 0; i < size; ++i) put(i, take(i) - most - shift);
+    for (int64_t i = 0; i < size; ++i) put_row(i, take_row(i) - most - shift);
     return;
   }
   for (int64_t i = 0; i < size; ++i) {
-    const Floats value = exp_of(take(i) - most);
+    const Floats value = exp_of(take_row(i) - most);
     part[i & 3] += value;
-    put(i, value);
+    put_row(i, value);
   }
   const Floats sum = (part[0] + part[1]) + (part[2] + part[3]);
   for (int64_t i = 0; i < size; ++i) {
-    Floats value = lanes == kFloats ? load(y + i * inner) : load_rest(y + i * inner, 0, lanes, 0.f);
-    put(i, value / sum);
+    Floats value = take(y + i * inner, lanes);
+    put_row(i, value / sum);
   }
 }
 
-/// Loads a vector of which only the first `count` lanes exist at `at`.
-CAIRN_INLINE Floats take(const float* at, int64_t count) {
-  if (count >= kFloats) return load(at);
-  float values[kFloats] = {};
-  for (int64_t lane = 0; lane < count; ++lane) values[lane] = at[lane];
-  return load(values);
-}
-CAIRN_INLINE void put(float* at, int64_t count, Floats value) {
-  if (count >= kFloats) return store(at, value);
-  for (int64_t lane = 0; lane < count; ++lane) at[lane] = value[lane];
+void softmax_columns(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
+  for (int64_t at = 0; at < lanes; at += kFloats)
+    softmax_lanes(log, size, inner, std::min<int64_t>(kFloats, lanes - at), x + at, y + at);
 }
 
 void cross_entropy_row(int64_t c, const float* logits, const float* labels, int64_t label, float* loss,

@@ -1,14 +1,33 @@
-// Sixteen floats in GCC's vector type, included once for each instruction set, each time in another namespace.
+// CAIRN_FLOATS floats in GCC's vector type, included once for each instruction set, each time in another namespace. They
+// fill one register: GCC lowers comparisons of wider vectors to scalars.
 // CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
 
-typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
+constexpr int kFloats = CAIRN_FLOATS;
 
-constexpr int kFloats = kLanes;
+typedef float Floats __attribute__((vector_size(4 * CAIRN_FLOATS), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(4 * CAIRN_FLOATS), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(4 * CAIRN_FLOATS), aligned(4), may_alias));
 
 CAIRN_INLINE Floats load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
 CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
+/// The first `count` floats, up to a whole vector; the other lanes are `other`.
+CAIRN_INLINE Floats load_first(const float* from, int64_t count, float other = 0.f) {
+#ifdef __AVX512F__
+  const auto mask = static_cast<unsigned short>((1u << count) - 1);
+  return __builtin_ia32_loadups512_mask(from, Floats{} + other, mask);
+#else
+  float lanes[kFloats];
+  for (int64_t lane = 0; lane < kFloats; ++lane) lanes[lane] = lane < count ? from[lane] : other;
+  return load(lanes);
+#endif
+}
+CAIRN_INLINE void store_first(float* to, int64_t count, Floats value) {
+#ifdef __AVX512F__
+  __builtin_ia32_storeups512_mask(to, value, static_cast<unsigned short>((1u << count) - 1));
+#else
+  for (int64_t lane = 0; lane < count; ++lane) to[lane] = value[lane];
+#endif
+}
 CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
 CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
