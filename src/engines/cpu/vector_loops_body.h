@@ -50,6 +50,14 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
   }
 }
 
+// A whole vector, or the first `count` lanes of one.
+CAIRN_INLINE Floats take(const float* from, int64_t count) {
+  return count >= kFloats ? load(from) : load_first(from, count);
+}
+CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
+  count >= kFloats ? store(to, value) : store_first(to, count, value);
+}
+
 // op of all lanes: of halves, then of their halves.
 template <class Op>
 CAIRN_INLINE float over_lanes(Floats vector, Op op) {
@@ -112,15 +120,14 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
 
 CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
   const float least = -std::numeric_limits<float>::infinity();
-  Floats even = spread(least), odd = even;
+  Floats part[4];
+  for (int k = 0; k < 4; ++k) part[k] = spread(least);
   int64_t i = 0;
-  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
-    even = larger(even, load(x + i));
-    odd = larger(odd, load(x + i + kFloats));
-  }
-  for (; i + kFloats <= c; i += kFloats) even = larger(even, load(x + i));
-  if (i < c) odd = larger(odd, load_first(x + i, c - i, least));
-  return largest_of_lanes(larger(even, odd));
+  for (; i + 4 * kFloats <= c; i += 4 * kFloats)
+    for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats));
+  for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i));
+  if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least));
+  return largest_of_lanes(larger(larger(part[0], part[1]), larger(part[2], part[3])));
 }
 
 void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
@@ -138,7 +145,10 @@ void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale
   const float squares = sum_row(
       c, x, mean, [mean](Floats value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
   const float factor = 1.f / std::sqrt(squares / count + epsilon);
-  for (int64_t i = 0; i < c; ++i) y[i] = (x[i] - mean) * factor * scale[i] + offset[i];
+  for (int64_t i = 0; i < c; i += kFloats) {
+    const int64_t rest = c - i;
+    put(y + i, rest, (take(x + i, rest) - mean) * factor * take(scale + i, rest) + take(offset + i, rest));
+  }
 }
 
 void softmax_row(bool log, int64_t c, const float* x, float* y) {
@@ -146,7 +156,7 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
   if (log) {
     const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_of(value - most); };
     const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
-    for (int64_t i = 0; i < c; ++i) y[i] = x[i] - most - total;
+    for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
     return;
   }
   int64_t i = 0;
@@ -162,15 +172,7 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
     store_first(y + i, c - i, value);
   }
   const float factor = 1.f / sum_of_lanes(sum);
-  for (i = 0; i < c; ++i) y[i] *= factor;
-}
-
-// A whole vector, or the first `count` lanes of one.
-CAIRN_INLINE Floats take(const float* from, int64_t count) {
-  return count >= kFloats ? load(from) : load_first(from, count);
-}
-CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
-  count >= kFloats ? store(to, value) : store_first(to, count, value);
+  for (i = 0; i < c; i += kFloats) put(y + i, c - i, take(y + i, c - i) * factor);
 }
 
 // The softmax of `lanes` adjacent columns, at most a vector of them.

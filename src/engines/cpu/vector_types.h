@@ -12,7 +12,7 @@ CAIRN_INLINE Floats load(const float* from) { return *reinterpret_cast<const Flo
 CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
 /// The first `count` floats, up to a whole vector; the other lanes are `other`.
 CAIRN_INLINE Floats load_first(const float* from, int64_t count, float other = 0.f) {
-#ifdef __AVX512F__
+#if CAIRN_FLOATS == 16
   const auto mask = static_cast<unsigned short>((1u << count) - 1);
   return __builtin_ia32_loadups512_mask(from, Floats{} + other, mask);
 #else
@@ -22,7 +22,7 @@ CAIRN_INLINE Floats load_first(const float* from, int64_t count, float other = 0
 #endif
 }
 CAIRN_INLINE void store_first(float* to, int64_t count, Floats value) {
-#ifdef __AVX512F__
+#if CAIRN_FLOATS == 16
   __builtin_ia32_storeups512_mask(to, value, static_cast<unsigned short>((1u << count) - 1));
 #else
   for (int64_t lane = 0; lane < count; ++lane) to[lane] = value[lane];
@@ -55,7 +55,7 @@ CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
 /// x 2^n for whole n from -127 to 129.
 CAIRN_INLINE Floats times_power(Floats x, Floats n) {
-#ifdef __AVX512F__
+#if CAIRN_FLOATS == 16
   return __builtin_ia32_scalefps512_mask(x, n, x, -1, 4);
 #else
   const Ints whole = to_ints(n), half = whole >> 1;  // in two steps, whose powers are normal numbers
