@@ -211,7 +211,8 @@ TEST_F(CpuGroups, what_goes_by_the_same_rows_is_one_step_of_slices) {
     %t = mul %n, %s
     %y = add %t, %o
     return %y, %m }})";
-  for (const auto& [a, b, c, d] : {std::array{1, 64, 28, 28}, {3, 67, 20, 33}, {500, 1, 1, 100}, {2, 33, 1, 700}, {7, 3, 50, 90}})
+  for (const auto& [a, b, c, d] :
+       {std::array{1, 64, 28, 28}, {3, 67, 20, 33}, {500, 1, 1, 100}, {2, 33, 1, 700}, {7, 3, 50, 90}})
     expect_steps(fmt::format(fmt::runtime(kNorm), a, b, c, d), {"slices"});
   expect_steps(R"((%x: f32[301, 130], %g: f32[301, 130], %k: f32[]) -> (%p: f32[301, 130], %dx: f32[301, 130]) {
     %a = mul %x, %k

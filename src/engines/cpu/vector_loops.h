@@ -1,4 +1,4 @@
-// Loops with comparisons and selections, sixteen floats at a time, compiled for each instruction set: element-wise
+// Loops with comparisons and selections, a register of floats at a time, compiled for each instruction set: element-wise
 // operations on tiles, reductions, softmax and similar functions of rows.
 #pragma once
 

@@ -178,7 +178,9 @@ void softmax_row(bool log, int64_t c, const float* x, float* y) {
 // The softmax of `lanes` adjacent columns, at most a vector of them.
 CAIRN_INLINE void softmax_lanes(bool log, int64_t size, int64_t inner, int64_t lanes, const float* x, float* y) {
   const auto take_row = [&](int64_t i) __attribute__((always_inline)) { return take(x + i * inner, lanes); };
-  const auto put_row = [&](int64_t i, Floats value) __attribute__((always_inline)) { put(y + i * inner, lanes, value); };
+  const auto put_row = [&](int64_t i, Floats value) __attribute__((always_inline)) {
+    put(y + i * inner, lanes, value);
+  };
   Floats most = spread(-std::numeric_limits<float>::infinity());
   Floats part[4];  // partial sums, added in pairs
   for (int i = 0; i < 4; ++i) part[i] = Floats{};
