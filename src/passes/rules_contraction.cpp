@@ -123,6 +123,40 @@ Value* pad_inside(Match& m) {
   return m.like(root, std::move(inputs), {{"padding", std::string("explicit")}, {"pads", std::move(pads)}});
 }
 
+// Whether the padded value has rows of pixels [n, w, c], padded by zeros along w only, that the reshape makes images
+// [n, 1, w, c].
+bool pads_rows(const Match& m) {
+  const Node& root = m.root();
+  const Tensor& pads = m.constant("p");
+  const Shape &rows = m["x"]->type.shape, &images = m.node("image").result()->type.shape;
+  const Shape& padded = m.node("pad").result()->type.shape;
+  const std::string& padding = root.attr().text("padding");
+  if ((padding != "valid" && padding != "explicit") || m.node("pad").attr().text("mode") != "constant" ||
+      m.node("pad").attr().number("value") != 0 || pads.dims() != std::vector<int64_t>{3, 2})
+    return false;
+  const auto all = pads.as_i64();
+  if (all[0] || all[1] || all[4] || all[5] || std::min(all[2], all[3]) < 0 ||
+      std::max(all[2], all[3]) > std::numeric_limits<int32_t>::max())
+    return false;
+  if (!rows.ranked || !padded.ranked || !images.ranked || images.rank() != 4 || images.dims[1] != Dim(1)) return false;
+  for (size_t i : {0, 1, 2})
+    if (!padded.dims[i].surely_equals(images.dims[i ? i + 1 : 0])) return false;
+  return reshape_operand({rows.dims[0], Dim(1), rows.dims[1], rows.dims[2]}).has_value();
+}
+
+Value* pad_rows_inside(Match& m) {
+  Node& root = m.root();
+  const auto& dims = m["x"]->type.shape.dims;
+  const auto pads = m.constant("p").as_i64();
+  std::vector<int64_t> all{0, 0, pads[2], pads[3]};
+  if (root.attr().text("padding") == "explicit")
+    for (size_t i = 0; i < 4; ++i) all[i] += root.attr().integers("pads")[i];
+  Value* shape = m.constant(Tensor::of_i64(*reshape_operand({dims[0], Dim(1), dims[1], dims[2]})));
+  std::vector<Value*> inputs = root.inputs;
+  inputs[0] = m.add("reshape", {m["x"], shape});
+  return m.like(root, std::move(inputs), {{"padding", std::string("explicit")}, {"pads", std::move(all)}});
+}
+
 // Whether zero padding cannot change maximum pooling: the image is a relu's result, and no window has padding only.
 bool zeros_lose(const Match& m) {
   const auto& window = m.root().attr().integers("window");
@@ -219,6 +253,17 @@ constexpr Rule kContractionRules[] = {
            "%a = pad %x, %p %y = conv2d %a, %w return %y }",
      .out = "(%x: f32[1, 3, 3, 1]) -> (%y: f32[1, 5, 4, 2]) { " KERNEL_12
             "%y = conv2d %x, %w {padding = explicit, pads = [1, 1, 0, 1]} return %y }"},
+    {.name = "pad_of_rows_into_conv",
+     .summary = "zeros around rows of pixels, which become images of one row, are padding of the convolution",
+     .pattern = "conv2d(reshape(pad(x, p!):pad, _):image, _)",
+     .where = pads_rows,
+     .replace = pad_rows_inside,
+     .in = "(%x: f32[1, 3, 1]) -> (%y: f32[1, 1, 5, 2]) { " KERNEL_12
+           "%p = constant {value = i64[3, 2] (0, 0, 2, 0, 0, 0)} %s = constant {value = i64[4] (1, 1, 5, 1)} "
+           "%a = pad %x, %p %b = reshape %a, %s %y = conv2d %b, %w return %y }",
+     .out = "(%x: f32[1, 3, 1]) -> (%y: f32[1, 1, 5, 2]) { " KERNEL_12
+            "%s = constant {value = i64[4] (1, 1, 3, 1)} %a = reshape %x, %s "
+            "%y = conv2d %a, %w {padding = explicit, pads = [0, 0, 2, 0]} return %y }"},
     {.name = "pad_into_max_pool",
      .summary = "padding that never wins is padding of the pooling",
      .pattern = "max_pool2d|max_pool3d(pad(x, p!):pad)",

@@ -83,10 +83,11 @@ void conv_transpose(OpContext& c) {
   if (flat) {
     spatial.insert(spatial.begin(), Stretch{1, 0, 1});
     dilations.insert(dilations.begin(), 1);
-    x = expand_dims(x, {2}, c.b), kernel = expand_dims(kernel, {2}, c.b);
+    kernel = expand_dims(kernel, {2}, c.b);
   }
   using Order = std::vector<int64_t>;
-  x = transpose(c, x, deep ? Order{0, 2, 3, 4, 1} : Order{0, 2, 3, 1});
+  x = transpose(c, x, flat ? Order{0, 2, 1} : deep ? Order{0, 2, 3, 4, 1} : Order{0, 2, 3, 1});
+  if (flat) x = expand_dims(x, {1}, c.b);
   kernel = transpose(c, kernel, deep ? Order{2, 3, 4, 1, 0} : Order{2, 3, 1, 0});
   std::vector<Value*> sizes{dim_of(x, 0, c.b)};
   std::vector<Dim> dims{x->type.shape.dims[0]};
@@ -113,8 +114,8 @@ void conv_transpose(OpContext& c) {
       c.b.add_node(op, {x, kernel, joined(sizes, c.b)}, attributes, {}, {Type::tensor(x->type.dtype, Shape(dims))})
           ->result();
   if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
-  y = transpose(c, y, deep ? Order{0, 4, 1, 2, 3} : Order{0, 3, 1, 2});
-  c.out = {flat ? squeeze(y, {2}, c.b) : y};
+  if (flat) y = squeeze(y, {1}, c.b);
+  c.out = {transpose(c, y, flat ? Order{0, 2, 1} : deep ? Order{0, 4, 1, 2, 3} : Order{0, 3, 1, 2})};
 }
 
 /// The scale or size that Resize gives for each dim of its input, as far as known during import.

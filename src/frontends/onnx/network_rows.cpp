@@ -15,7 +15,8 @@ Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
   return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
 }
 
-/// Images with one to three spatial dims; those with one get a height of 1.
+/// Images with one to three spatial dims; those with one get a height of 1, between the transposes and the convolution, so
+/// that the layout pass meets transposes of three dims only.
 class Image {
  public:
   explicit Image(OpContext& c) : c_(c), flat_(c.rank(0) == 3), deep_(c.rank(0) == 5) {
@@ -24,12 +25,11 @@ class Image {
   bool deep() const { return deep_; }
   Value* in(Value* x) {
     if (deep_) return transpose(c_, x, {0, 2, 3, 4, 1});
-    return transpose(c_, flat_ ? expand_dims(x, {2}, c_.b) : x, {0, 2, 3, 1});
+    return flat_ ? expand_dims(transpose(c_, x, {0, 2, 1}), {1}, c_.b) : transpose(c_, x, {0, 2, 3, 1});
   }
   Value* out(Value* y) {
     if (deep_) return transpose(c_, y, {0, 4, 1, 2, 3});
-    Value* back = transpose(c_, y, {0, 3, 1, 2});
-    return flat_ ? squeeze(back, {2}, c_.b) : back;
+    return flat_ ? transpose(c_, squeeze(y, {1}, c_.b), {0, 2, 1}) : transpose(c_, y, {0, 3, 1, 2});
   }
   Value* kernel(Value* w) {
     if (deep_) return transpose(c_, w, {2, 3, 4, 1, 0});
