@@ -102,6 +102,80 @@ void segment_reduce(KernelContext& context) {
   });
 }
 
+void infer_gather_reduce(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  require_scalar(context, 3);
+  const Shape& x = context.shape(0);
+  Dim picks = ranked(context, 1, 1) ? context.shape(1).dims[0] : Dim(), count;
+  if (ranked(context, 2, 1))
+    picks = same_size(context, picks, context.shape(2).dims[0], "numbers of indices and segments");
+  if (context.input_count() > 4) {
+    if (context.dtype(4) != dtype)
+      context.fail("weights must be {}, found {}", to_string(dtype), to_string(context.dtype(4)));
+    if (ranked(context, 4, 1)) same_size(context, picks, context.shape(4).dims[0], "numbers of indices and weights");
+  }
+  if (auto value = constant_integers(context, 3)) {
+    if ((*value)[0] < 0) context.fail("count must not be negative, found {}", (*value)[0]);
+    count = (*value)[0];
+  }
+  if (!x.ranked) return context.result(dtype, Shape::unranked());
+  if (x.rank() == 0) context.fail("x must have rows, found {}", to_string(context.input(0)));
+  Shape result = x;
+  result.dims[0] = count;
+  context.result(dtype, std::move(result));
+}
+
+double gather_flops(const InferContext& context) {
+  const Shape& x = context.shape(0);
+  if (!x.known() || x.dims[0].size == 0) return 0;
+  return 2 * static_cast<double>(known_count(context.shape(1)).value_or(0)) *
+         static_cast<double>(*known_count(x) / x.dims[0].size);
+}
+
+void gather_reduce(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  Tensor& y = context.output(0);
+  const Dims indices = context.input(1).as_i64(), segments = context.input(2).as_i64();
+  const int64_t rows = x.dims()[0], count = y.dims()[0], inner = count_between(x.dims(), 1, x.rank());
+  const std::string& mode = context.attr.text("mode");
+  with_floats(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::vector<double> sums(static_cast<size_t>(y.count())), members(static_cast<size_t>(count));
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const int64_t row = indices[i] < 0 && !context.attr.boolean("from_start") ? indices[i] + rows : indices[i];
+      if (row < 0 || row >= rows) context.fail("index {} is out of range for {} rows", indices[i], rows);
+      if (segments[i] >= count) context.fail("segment {} is out of range for {} segments", segments[i], count);
+      if (const int64_t least = i == 0 ? 0 : segments[i - 1]; context.attr.boolean("sorted") && segments[i] < least)
+        context.fail("segment {} where sorted ones are {} at least", segments[i], least);
+      if (segments[i] < 0) continue;
+      ++members[static_cast<size_t>(segments[i])];
+      const double weight =
+          context.input_count() > 4 ? static_cast<double>(static_cast<Compute<T>>(data<T>(context.input(4))[i])) : 1;
+      for (int64_t j = 0; j < inner; ++j)
+        sums[static_cast<size_t>(segments[i] * inner + j)] +=
+            weight * static_cast<double>(static_cast<Compute<T>>(data<T>(x)[row * inner + j]));
+    }
+    for (int64_t i = 0; i < y.count(); ++i) {
+      const double size = std::max(1.0, members[static_cast<size_t>(i / inner)]);
+      const double sum = sums[static_cast<size_t>(i)] / (mode == "sum" ? 1 : mode == "mean" ? size : std::sqrt(size));
+      data<T>(y)[i] = T(static_cast<Compute<T>>(sum));
+    }
+  });
+}
+
+std::vector<Value*> gather_then_reduce(Builder& b, const Node& node) {
+  Value* rows = b.add("gather", {node.inputs[0], node.inputs[1]},
+                      {{"axis", int64_t{0}}, {"from_start", node.attr().boolean("from_start")}});
+  if (node.inputs.size() > 4) {
+    std::vector<int64_t> column(node.inputs[0]->type.shape.rank(), 1);
+    column[0] = -1;
+    rows = b.add("mul", {rows, b.add("reshape", {node.inputs[4], b.ints(column)})});
+  }
+  return {b.add("segment_reduce", {rows, node.inputs[2], node.inputs[3]},
+                {{"mode", node.attr().text("mode")}, {"sorted", node.attr().boolean("sorted")}})};
+}
+
 void infer_scatter_reduce(InferContext& context) {
   const DType dtype = number_type(context, 0);
   if (context.dtype(2) != dtype)
@@ -304,7 +378,7 @@ void scatter_reduce_rule(GradientContext& g) {
   g.set(2, of.back(chosen * of.of_group(share)));
 }
 
-std::vector<OpDef> make_segments_rows() {
+std::vector<OpDef> make_segment_rows() {
   return {
       {.name = "segment_reduce",
        .summary =
@@ -333,6 +407,39 @@ std::vector<OpDef> make_segments_rows() {
                  "f32[4, 2], i64[4]=[0, 0, 2, 3], i64[]=[4] {sorted = true}", "f32[0, 3], i64[0]=[], i64[]=[2]",
                  "f32[3], i64[3]=[-1, -1, -1], i64[]=[0]", "i32[4], i64[4]=[1, 1, 0, 1], i64[]=[2]",
                  "f16[5], i64[5]=[1, 1, 0, 1, 0], i64[]=[2]"}},
+      {.name = "gather_reduce",
+       .summary = "for the segments 0 to count - 1 the sum of those rows of x, times their weight (1 without weights), "
+                  "that the "
+                  "indices of equal segment name; mean and sqrt_n divide it by their number or its root; a negative "
+                  "index counts "
+                  "from the end, from_start makes it an error; negative segments are left out, one at or above count "
+                  "is an error",
+       .inputs = {{"x", Accepts::floats},
+                  index_operand("indices"),
+                  index_operand("segments"),
+                  shape_operand("count"),
+                  {"weights", Accepts::floats, InputDef::Arity::optional}},
+       .attributes = {word("mode", "sum", {"sum", "mean", "sqrt_n"}), flag("from_start"), flag("sorted")},
+       .traits = kReduction,
+       .precision = Precision::accumulate_f32,
+       .infer = infer_gather_reduce,
+       .flops = gather_flops,
+       .gradient = by_decomposition,
+       .decompose = gather_then_reduce,
+       .reference = gather_reduce,
+       .oracle = {"segment_reduce(x[indices] * (1 if weights is None else weights.reshape((-1,) + (1,) * (x.ndim - "
+                  "1))), segments, "
+                  "int(count), mode, False)"},
+       .cases = {"f32[4, 3], i64[5]=[1, 0, 3, -1, 1], i64[5]=[0, 2, 2, 1, 0], i64[]=[4]",
+                 "f32[4, 3], i32[3]=[1, 0, 3], i64[3]=[0, 1, 0], i32[]=[2], f32[3] {mode = mean}",
+                 "f32[4], i32[3]=[1, 0, 3], i32[3]=[0, -1, 0], i64[]=[1], f32[3] {mode = sqrt_n, from_start = true}",
+                 "f32[2, 3, 2], i64[0]=[], i64[0]=[], i64[]=[2]",
+                 "f16[4, 2], i64[3]=[2, 2, 0], i64[3]=[1, 1, 1], i64[]=[2]"}},
+  };
+}
+
+std::vector<OpDef> make_row_scatter_rows() {
+  return {
       {.name = "scatter_reduce",
        .summary =
            "x with each row of updates combined into the row of x that its index names, in their order; an index "
@@ -387,7 +494,11 @@ std::vector<OpDef> make_segments_rows() {
 }  // namespace
 
 std::span<const OpDef> segment_ops() {
-  static const std::vector<OpDef> rows = make_segments_rows();
+  static const std::vector<OpDef> rows = [] {
+    std::vector<OpDef> all = make_segment_rows();
+    for (OpDef& row : make_row_scatter_rows()) all.push_back(std::move(row));
+    return all;
+  }();
   return rows;
 }
 

@@ -52,8 +52,11 @@ class Followers {
 
   /// Whether the node reduces rows of equal index; surplus rows then are neutral elements.
   bool is_sum(const Node& node) const {
-    if (!node.is("segment_reduce") || reach(node.inputs[0]) || !counts_.count(node.inputs[2])) return false;
-    const Value* index = node.inputs[1];
+    const size_t at = node.is("gather_reduce") ? 2 : 1;  // of the segments
+    if ((at == 1 && !node.is("segment_reduce")) || !counts_.count(node.inputs[at + 1])) return false;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (i != at && i != at + 1 && reach(node.inputs[i])) return false;
+    const Value* index = node.inputs[at];
     while (index->producer && index->producer->is("cast")) index = index->producer->inputs[0];
     return index == unique_.result(1);
   }

@@ -24,6 +24,7 @@ size_t merge_equal_nodes(Block& block, Module& module);
 size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
 size_t pad_unique(Block& block, Module& module);
+size_t fuse_gathers(Block& block, Module& module);
 
 /// Copies the nodes of a function's or region's body to the rewriter's current position, with `arguments` for its
 /// params; returns the copies of the body's results, which replace the results of `node`.

@@ -87,6 +87,8 @@ constexpr Pass kRepeated[] = {
      [](Run& run) { return each_block(run, [](Block& block, Module& module) { return prune(block, module); }); }, ""},
     {"pad_unique", "different indices of rows to update get room for all, so that dims are known",
      [](Run& run) { return each_block(run, pad_unique); }, ""},
+    {"fuse_gathers", "reductions of gathered rows need no memory for these",
+     [](Run& run) { return each_block(run, fuse_gathers); }, ""},
     {"sink_transposes", "the layout of every region of nodes by the fewest elements moved",
      [](Run& run) { return each_block(run, sink_transposes); }, "TransOpWithoutReshapeFusionPass"},
     {"sink_reshapes", "reshapes go behind element-wise nodes", [](Run& run) { return each_block(run, sink_reshapes); },

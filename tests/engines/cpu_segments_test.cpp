@@ -150,6 +150,23 @@ TEST(CpuSegments, reduces_rows_of_equal_index) {
       }
 }
 
+TEST(CpuSegments, reduces_gathered_rows) {
+  for (const DType dtype : {kF32, kF64, kBF16})
+    for (const char* mode : {"sum", "mean", "sqrt_n"})
+      for (const bool weighted : {false, true})
+        for (const int64_t inner : {1, 3, 40})
+          expect_equal(
+              fmt::format(
+                  "func @main(%x: {0}[90, {1}], %i: i32[2500], %s: i64[2500], %n: i64[], %w: {0}[2500]) -> (%a: "
+                  "{0}[?n, {1}], %b: {0}[35, {1}]) {{\n%a = gather_reduce %x, %i, %s, %n{3} {{mode = {2}}} : {0}[?n, "
+                  "{1}]\n%k = constant {{value = i64[] (35)}} : i64[]\n%b = gather_reduce %x, %i, %s, %k{3} {{mode = "
+                  "{2}}} : {0}[35, {1}]\nreturn %a, %b }}",
+                  to_string(dtype), inner, mode, weighted ? ", %w" : ""),
+              {small_numbers(dtype, {90, inner}), indices(kI32, 2500, -90, 90), indices(kI64, 2500, -2, 33),
+               Tensor::scalar_i64(37), small_numbers(dtype, {2500})},
+              Precision::accumulate_f32);
+}
+
 TEST(CpuSegments, take_a_new_count_in_each_run_and_refuse_what_is_out_of_range) {
   const std::string text =
       "func @main(%x: f32[700, 3], %i: i64[700], %n: i64[]) -> (%y: f32[?n, 3]) {\n%y = segment_reduce %x, %i, %n "

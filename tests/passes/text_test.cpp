@@ -65,6 +65,8 @@ void run_pass(Module& module, const std::string& name) {
     sink_reshapes(module.main().body, module);
   else if (name == "pad_unique")
     pad_unique(module.main().body, module);
+  else if (name == "fuse_gathers")
+    fuse_gathers(module.main().body, module);
   else if (name == "fold_constants")
     fold_constants(module.main().body, &module);
   else if (name == "remove_dead")

@@ -239,19 +239,37 @@ std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext&) {
   return call("scatter_elements " + mode, run, std::move(options));
 }
 
+namespace {
+
+CAIRN_VECTORISED void add_weighted_row(int64_t count, float weight, const float* __restrict from,
+                                       float* __restrict to) {
+  for (int64_t j = 0; j < count; ++j) to[j] += weight * from[j];
+}
+
+}  // namespace
+
 Refusal refuses_segments(const Group& group) {
   const Node* node = single_node(group, "segment_reduce");
-  return node ? refuses_indices(node->inputs[1]) : Refusal("is another operation");
+  if (node) return refuses_indices(node->inputs[1]);
+  node = single_node(group, "gather_reduce");
+  if (!node) return "is another operation";
+  if (node->result()->type.dtype != kF32)
+    return fmt::format("elements are {}, takes f32", to_string(node->result()->type.dtype));
+  return std::nullopt;
 }
 
 std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = sizes(node.result());
   const DType dtype = node.result()->type.dtype;
-  const Indices segments(group, node.inputs[1]);
+  const bool gathers = node.is("gather_reduce"), from_start = gathers && node.attr().boolean("from_start");
+  const Indices segments(group, node.inputs[gathers ? 2 : 1]), picks(group, node.inputs[1]);
+  const size_t weights = node.inputs.size() > 4 ? index_of(group, node.inputs[4]) : kNoOutput;
+  const int64_t rows = dim(node.inputs[0], 0);
   const std::string mode = node.attr().text("mode");
   const bool sorted = node.attr().boolean("sorted"), divides = mode == "mean" || mode == "sqrt_n";
-  const bool zeroes = node.attr().boolean("empty_is_zero") && (mode == "prod" || mode == "max" || mode == "min");
+  const bool zeroes =
+      !gathers && node.attr().boolean("empty_is_zero") && (mode == "prod" || mode == "max" || mode == "min");
   const bool small_floats = dtype.is_float() && dtype.size() == 2;  // their sums are f32
   const int64_t count = dims[0], inner = count_between(dims, 1, dims.size());
   const auto bytes = static_cast<int64_t>(dtype.size());
@@ -265,11 +283,17 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const size_t sums_at = whole_lines(order.workspace());
   const size_t members_at = sums_at + (small_floats ? whole_lines(static_cast<size_t>(count * sum_bytes)) : 0);
   const size_t workspace = members_at + (divides || zeroes ? static_cast<size_t>(count * stride) * 8 : 0);
-  const auto run = [=](const StepArgs& args) {
+  const auto run = [=, name = node.op->name](const StepArgs& args) {
     char* scratch = static_cast<char*>(args.workspace);
     char* sums = small_floats ? scratch + sums_at : output<char>(args);
     int64_t* members = divides || zeroes ? reinterpret_cast<int64_t*>(scratch + members_at) : nullptr;
+    const auto source_of = [&](int64_t i) {  // the row of x, or kNoRow
+      if (!gathers) return i;
+      const int64_t pick = picks.at(args, i), row = pick < 0 && !from_start ? pick + rows : pick;
+      return row < 0 || row >= rows ? kNoRow : row;
+    };
     const auto row_of = [&](int64_t i) {
+      if (source_of(i) == kNoRow) return kNoRow;
       const int64_t segment = segments.at(args, i);
       const bool falls = sorted && segment < (i > 0 ? segments.at(args, i - 1) : 0);
       return segment >= count || falls ? kNoRow : std::max(segment, kLeftOut);
@@ -281,16 +305,21 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
     if (members) std::fill_n(members, count * stride, 0);
     const bool good = order.run(args, row_of, [&](int64_t i, int64_t row) {
       if (members) ++members[row * stride];
-      combine(inner, input<char>(args, x) + i * inner * bytes, sums + row * sum_bytes);
+      const char* from = input<char>(args, x) + source_of(i) * inner * bytes;
+      if (weights != kNoOutput)
+        add_weighted_row(inner, input(args, weights)[i], reinterpret_cast<const float*>(from),
+                         output(args) + row * inner);
+      else
+        combine(inner, from, sums + row * sum_bytes);
     });
     for (int64_t i = 0, before = 0; i < segments.count && !good; before = segments.at(args, i++)) {
       const int64_t segment = segments.at(args, i);
+      if (source_of(i) == kNoRow)
+        fail(ErrorKind::invalid_argument, name, "index {} is out of range for {} rows", picks.at(args, i), rows);
       if (segment >= count)
-        fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} is out of range for {} segments", segment,
-             count);
+        fail(ErrorKind::invalid_argument, name, "segment {} is out of range for {} segments", segment, count);
       if (sorted && segment < before)
-        fail(ErrorKind::invalid_argument, "segment_reduce", "segment {} where sorted ones are {} at least", segment,
-             before);
+        fail(ErrorKind::invalid_argument, name, "segment {} where sorted ones are {} at least", segment, before);
     }
     if (!members && !small_floats) return;
     with_numbers(dtype, [&](auto tag) {
@@ -301,7 +330,7 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
       });
     });
   };
-  return call(fmt::format("segment_reduce {}", mode), run, {.workspace = workspace});
+  return call(fmt::format("{} {}", node.op->name, mode), run, {.workspace = workspace});
 }
 
 namespace {
