@@ -31,7 +31,8 @@ double expected_at(const SlideSpec& s, const Data& data, int64_t volume, int64_t
     if (z < s.d + s.pad_back && y < s.h + s.pad_bottom && x < s.w + s.pad_right) ++padded;
     if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
     ++inside;
-    const double value = data.x[static_cast<size_t>((((volume * s.d + z) * s.h + y) * s.w + x) * s.channels + c)];
+    const double value =
+        data.x[static_cast<size_t>((((volume * s.d + z) * s.h + y) * s.w + x) * s.in_channels() + c / s.multiplier)];
     sum += s.work == WindowWork::multiply_add ? value * data.kernel[static_cast<size_t>(tap * s.channels + c)] : value;
     most = std::isnan(value) || value > most ? value : most;
   }
@@ -72,6 +73,7 @@ SlideSpec random_spec(Random& random, WindowWork work) {
   }
   s.count_padding = plain && random.coin();
   if (work != WindowWork::multiply_add) return s;
+  s.multiplier = random.one_of({1, 1, 2, 4, 8}), s.channels *= s.multiplier;
   s.residual = random.coin();
   const auto kind = static_cast<Activation::Kind>(random.between(0, 2));
   s.activation = {kind, -0.25f, 0.75f};
@@ -79,7 +81,7 @@ SlideSpec random_spec(Random& random, WindowWork work) {
 }
 
 Data random_data(Random& random, const SlideSpec& s) {
-  Data data{random.floats(s.n * s.pixels() * s.channels), random.floats(s.taps() * s.channels), {}, {}};
+  Data data{random.floats(s.n * s.pixels() * s.in_channels()), random.floats(s.taps() * s.channels), {}, {}};
   if (random.coin()) data.bias = random.floats(s.channels);
   data.residual = random.floats(s.n * s.out_pixels() * s.channels);
   return data;

@@ -278,12 +278,12 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
   if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   const Node& node = *contraction.node;
-  const int64_t channels = last_dim(node.inputs[0]);
-  if (node.attr().integer("groups") != channels || last_dim(node.inputs[1]) != channels)
-    return "has not one group and one filter a channel";
+  const int64_t channels = last_dim(node.inputs[0]), made = last_dim(node.inputs[1]);
+  if (node.attr().integer("groups") != channels || channels == 0) return "has not one group a channel";
   Dims window = node.inputs[1]->type.shape.sizes();
   window.resize(window.size() - 2);
   spec = slide_of(node, window);
+  spec.channels = made, spec.multiplier = made / channels;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
   return Slide::refuses(spec, machine_isa());

@@ -10,7 +10,7 @@ namespace cairn {
 std::optional<std::string> refuses_tile(const Group& group);
 std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context);
 
-/// Depthwise convolution with one filter per channel.
+/// Depthwise convolution with one filter a channel, or a power of two of them.
 std::optional<std::string> refuses_depthwise(const Group& group);
 std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext& context);
 

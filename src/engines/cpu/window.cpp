@@ -57,7 +57,8 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     jz(rest, T_NEAR);
     L(loop);
     emit_channels();
-    for (const Xbyak::Reg64& pointer : {rdi, rdx, rcx}) add(pointer, vector_bytes());
+    for (const Xbyak::Reg64& pointer : {rdx, rcx}) add(pointer, vector_bytes());
+    add(rdi, vector_bytes() / multiplier());
     if (spec_.work == WindowWork::multiply_add) {
       add(rsi, packed_bytes());
       add(r10, vector_bytes());
@@ -75,6 +76,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     vzeroupper();
     ret();
     emit_divisors();
+    emit_spread();
     readyRE();
   }
   Function function() const { return getCode<Function>(); }
@@ -83,13 +85,14 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   int vector_bytes() const { return wide_ ? 64 : 32; }
   int packed_bytes() const { return static_cast<int>(spec_.taps()) * vector_bytes(); }
   int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
+  int multiplier() const { return static_cast<int>(spec_.multiplier); }
   Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
   // These use the six registers after the sums of the largest tile.
   Xbyak::Xmm weight() const { return reg(wide_ ? 26 : 10); }
   Xbyak::Xmm loaded() const { return reg(wide_ ? 27 : 11); }
-  Xbyak::Xmm other() const { return reg(wide_ ? 28 : 12); }
-  Xbyak::Xmm low() const { return reg(wide_ ? 29 : 13); }  // or the start of a maximum
+  Xbyak::Xmm other() const { return reg(wide_ ? 28 : 12); }  // or which of the loaded channels each lane reads
+  Xbyak::Xmm low() const { return reg(wide_ ? 29 : 13); }    // or the start of a maximum
   Xbyak::Xmm high() const { return reg(wide_ ? 30 : 14); }
   Xbyak::Ymm mask() const { return Xbyak::Ymm(15); }
 
@@ -100,6 +103,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   }
 
   void load_numbers() {
+    if (multiplier() > 1) vmovups(other(), ptr[rip + spread_]);
     if (spec_.work == WindowWork::maximum) return set_number(low(), -std::numeric_limits<float>::infinity());
     if (spec_.activation.kind == Activation::Kind::none) return;
     const bool relu = spec_.activation.kind == Activation::Kind::relu;
@@ -113,6 +117,8 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     if (wide_) {
       mov(eax, (1 << rest) - 1);
       kmovw(k1, eax);
+      mov(eax, (1 << rest / multiplier()) - 1);
+      kmovw(k2, eax);
       return;
     }
     sub(rsp, 40);
@@ -128,6 +134,29 @@ class Slide::Code final : public Xbyak::CodeGenerator {
       vmovups(Xbyak::Zmm(target.getIdx()) | k1 | T_z, from);
     else
       vmaskmovps(Xbyak::Ymm(target.getIdx()), mask(), from);
+  }
+
+  // As many channels of x as a vector of y reads, spread over its lanes.
+  void load_spread(const Xbyak::Xmm& target, const Xbyak::RegExp& from) {
+    const int all = vector_bytes() / 4;
+    const int count = (tail_ ? static_cast<int>(spec_.channels % all) : all) / multiplier();
+    const Xbyak::Xmm low(target.getIdx());
+    if (tail_ && wide_) {
+      vmovups(Xbyak::Zmm(target.getIdx()) | k2 | T_z, ptr[from]);
+    } else if (count == 8) {
+      vmovups(Xbyak::Ymm(target.getIdx()), ptr[from]);
+    } else if (count == 4) {
+      vmovups(low, ptr[from]);
+    } else if (count >= 2) {
+      vmovsd(low, ptr[from]);
+      if (count == 3) vinsertps(low, low, ptr[from + 8], 2 << 4);
+    } else {
+      vmovss(low, ptr[from]);
+    }
+    if (wide_)
+      vpermps(Xbyak::Zmm(target.getIdx()), Xbyak::Zmm(other().getIdx()), Xbyak::Zmm(target.getIdx()));
+    else
+      vpermps(Xbyak::Ymm(target.getIdx()), Xbyak::Ymm(other().getIdx()), Xbyak::Ymm(target.getIdx()));
   }
 
   void store(const Xbyak::Address& to, const Xbyak::Xmm& value) {
@@ -163,8 +192,13 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + index * vector_bytes()]);
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (!(tap.pixels >> pixel & 1)) continue;
-      const Xbyak::Address from =
-          ptr[rdi + static_cast<int>(tap.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)])];
+      const Xbyak::RegExp place = rdi + static_cast<int>(tap.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)]);
+      if (multiplier() > 1) {
+        load_spread(loaded(), place);
+        vfmadd231ps(sum(pixel), weight(), loaded());
+        continue;
+      }
+      const Xbyak::Address from = ptr[place];
       if (spec_.work == WindowWork::multiply_add && !tail_) {
         vfmadd231ps(sum(pixel), weight(), from);
         continue;
@@ -210,15 +244,25 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     for (float divisor : tile_.divisors) dd(std::bit_cast<uint32_t>(divisor));
   }
 
+  // The channel of x, counted from the first one loaded, that each lane reads.
+  void emit_spread() {
+    if (multiplier() == 1) return;
+    align(4);
+    L(spread_);
+    for (int lane = 0; lane < vector_bytes() / 4; ++lane) dd(static_cast<uint32_t>(lane / multiplier()));
+  }
+
   const SlideSpec& spec_;
   bool wide_, tail_ = false;
   const SlideTile& tile_;
-  Xbyak::Label divisors_;
+  Xbyak::Label divisors_, spread_;
 };
 
 std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
   if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
   if (spec.taps() > kMostTaps) return fmt::format("a window of {} taps would be too much code", spec.taps());
+  if (lanes(isa) % spec.multiplier != 0)
+    return fmt::format("has {} filters a channel, which do not divide a vector", spec.multiplier);
   if (spec.channels == 0 || spec.out_pixels() * spec.n == 0 || spec.pixels() == 0) return "has no elements";
   const int64_t rows = (spec.kh + most_tile_pixels(isa) * spec.stride_h) * spec.dilation_h + 1;
   const int64_t reach = (spec.kd - 1) * spec.dilation_d * spec.h + rows;
@@ -255,13 +299,13 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
   };
   for (int64_t i = 0; i < pixels; ++i) {
     const int64_t rows = ((start + i) / s.ow - y0) * s.stride_h, columns = ((start + i) % s.ow - x0) * s.stride_w;
-    tile.pixel_bytes.push_back((rows * s.w + columns) * s.channels * 4);
+    tile.pixel_bytes.push_back((rows * s.w + columns) * s.in_channels() * 4);
   }
   std::vector<int64_t> counts(static_cast<size_t>(pixels), 0);
   for (int64_t k = 0; k < s.taps(); ++k) {
     const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
     const int64_t z = slice * s.stride_d + kz * s.dilation_d - s.pad_front;
-    Tap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.channels * 4, 0};
+    Tap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.in_channels() * 4, 0};
     for (int64_t i = 0; i < pixels; ++i) {
       const int64_t y = row_of(i, ky), x = column_of(i, kx);
       const bool inside = z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
@@ -280,7 +324,7 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
     found = known.end() - 1;
   }
   const int64_t row = (slice * s.stride_d - s.pad_front) * s.h + y0 * s.stride_h - s.pad_top;
-  const int64_t x = (row * s.w + x0 * s.stride_w - s.pad_left) * s.channels;
+  const int64_t x = (row * s.w + x0 * s.stride_w - s.pad_left) * s.in_channels();
   tiles_.push_back({found->second, x, first * s.channels});
 }
 
@@ -324,7 +368,7 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
     for (int64_t i = first; i < std::min(all, first + tiles_per_chunk); ++i) {
       const Tile& tile = tiles_[static_cast<size_t>(i % tiles)];
       const int64_t image = i / tiles;
-      const int64_t from = image * spec_.pixels() * spec_.channels + tile.x + channel;
+      const int64_t from = image * spec_.pixels() * spec_.in_channels() + tile.x + channel / spec_.multiplier;
       const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
       tile.function(x + from, packed ? packed + start * packed_step : nullptr, y + to,
                     residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole,

@@ -14,10 +14,11 @@ namespace cairn {
 
 enum class WindowWork : uint8_t { multiply_add, maximum, mean };
 
-/// x [n, d, h, w, channels] to y [n, od, oh, ow, channels]. Taps outside the volume are skipped.
+/// x [n, d, h, w, channels / multiplier] to y [n, od, oh, ow, channels]. Taps outside the volume are skipped.
 struct SlideSpec {
   WindowWork work = WindowWork::multiply_add;
   int64_t n = 1, d = 1, h = 1, w = 1, channels = 1, od = 1, oh = 1, ow = 1;
+  int64_t multiplier = 1;  // adjacent channels of y that read the same channel of x; multiply_add only
   int64_t kd = 1, kh = 1, kw = 1;
   int64_t stride_d = 1, stride_h = 1, stride_w = 1, dilation_d = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
@@ -29,6 +30,7 @@ struct SlideSpec {
   Activation activation;
 
   int64_t taps() const { return kd * kh * kw; }
+  int64_t in_channels() const { return channels / multiplier; }
   int64_t pixels() const { return d * h * w; }  // of one volume
   int64_t out_pixels() const { return od * oh * ow; }
 };
