@@ -27,94 +27,85 @@ Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, i
 
 constexpr int64_t kBlock = 64;  // channels whose maxima are kept at a time
 
-/// A window's taps inside the volume.
+/// A window's taps inside the volume: how many along each dim, the offset in x of the first, and the floats between them.
 struct Window {
-  Taps slices, rows, columns;
+  int64_t slices, rows, columns;
+  int64_t first, back, down, right;
 
-  bool empty() const { return slices.first == slices.last || rows.first == rows.last || columns.first == columns.last; }
-  int64_t count() const {
-    return (slices.last - slices.first) * (rows.last - rows.first) * (columns.last - columns.first);
-  }
   /// Calls visit(offset of the tap in x) in row-major order.
   template <class Visit>
-  CAIRN_INLINE void each(const SlideSpec& s, Visit&& visit) const {
-    for (int64_t d = slices.first; d < slices.last; ++d)
-      for (int64_t h = rows.first; h < rows.last; ++h) {
-        const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
-        for (int64_t w = columns.first; w < columns.last; ++w)
-          visit((row * s.w + columns.at + w * s.dilation_w) * s.channels);
-      }
+  CAIRN_INLINE void each(Visit&& visit) const {
+    int64_t row = first;
+    for (int64_t d = slices, h = rows; h > 0; row += down) {
+      int64_t at = row;
+      for (int64_t w = columns; w > 0; --w, at += right) visit(at);
+      if (--h == 0 && --d > 0) h = rows, row += back - rows * down;
+    }
   }
 };
 
 // Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers
 // comparisons of vector types to scalars before it clones a function for each instruction set.
-CAIRN_INLINE void add_to_largest(const SlideSpec& s, int64_t channels, const float* x, const float* __restrict gradient,
+CAIRN_INLINE void add_to_largest(int64_t channels, const float* x, const float* __restrict gradient,
                                  const Window& window, float* dx) {
   float most[kBlock];
   int32_t winner[kBlock];
   int32_t tap = 0;
-  window.each(
-      s, [&](int64_t at) __attribute__((always_inline)) {
-        const float* __restrict from = x + at;
-        for (int64_t i = 0; i < channels; ++i) {
-          const bool wins = tap == 0 || most[i] < from[i];
-          most[i] = wins ? from[i] : most[i];
-          winner[i] = wins ? tap : winner[i];
-        }
-        ++tap;
-      });
+  window.each([&](int64_t at) __attribute__((always_inline)) {
+    const float* __restrict from = x + at;
+    for (int64_t i = 0; i < channels; ++i) {
+      const bool wins = tap == 0 || most[i] < from[i];
+      most[i] = wins ? from[i] : most[i];
+      winner[i] = wins ? tap : winner[i];
+    }
+    ++tap;
+  });
   tap = 0;
-  window.each(
-      s, [&](int64_t at) __attribute__((always_inline)) {
-        float* __restrict to = dx + at;
-        for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
-        ++tap;
-      });
+  window.each([&](int64_t at) __attribute__((always_inline)) {
+    float* __restrict to = dx + at;
+    for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
+    ++tap;
+  });
 }
 
 // The same for a few channels, one by one.
-CAIRN_INLINE void add_to_largest_of_few(const SlideSpec& s, int64_t channels, const float* x, const float* gradient,
-                                        const Window& window, float* dx) {
+CAIRN_INLINE void add_to_largest_of_few(int64_t channels, const float* x, const float* gradient, const Window& window,
+                                        float* dx) {
   for (int64_t i = 0; i < channels; ++i) {
-    int64_t winner = -1;
-    float most = 0;
-    window.each(
-        s, [&](int64_t at) __attribute__((always_inline)) {
-          const bool wins = winner < 0 || most < x[at + i];
-          most = wins ? x[at + i] : most;
-          winner = wins ? at + i : winner;
-        });
+    int64_t winner = window.first + i;
+    float most = x[winner];
+    window.each([&](int64_t at) __attribute__((always_inline)) {
+      const bool wins = most < x[at + i];
+      most = wins ? x[at + i] : most;
+      winner = wins ? at + i : winner;
+    });
     dx[winner] += gradient[i];
   }
 }
 
 // Adds it to every element that equals the largest; to none when that is a NaN, which comes first.
-CAIRN_INLINE void add_to_all_largest(const SlideSpec& s, int64_t channels, const float* x,
-                                     const float* __restrict gradient, const Window& window, float* dx) {
+CAIRN_INLINE void add_to_all_largest(int64_t channels, const float* x, const float* __restrict gradient,
+                                     const Window& window, float* dx) {
   float most[kBlock];
   bool first = true;
-  window.each(
-      s, [&](int64_t at) __attribute__((always_inline)) {
-        const float* __restrict from = x + at;
-        for (int64_t i = 0; i < channels; ++i) most[i] = first || most[i] < from[i] ? from[i] : most[i];
-        first = false;
-      });
-  window.each(
-      s, [&](int64_t at) __attribute__((always_inline)) {
-        const float* __restrict from = x + at;
-        float* __restrict to = dx + at;
-        for (int64_t i = 0; i < channels; ++i) to[i] += most[i] == from[i] ? gradient[i] : 0.f;
-      });
+  window.each([&](int64_t at) __attribute__((always_inline)) {
+    const float* __restrict from = x + at;
+    for (int64_t i = 0; i < channels; ++i) most[i] = first || most[i] < from[i] ? from[i] : most[i];
+    first = false;
+  });
+  window.each([&](int64_t at) __attribute__((always_inline)) {
+    const float* __restrict from = x + at;
+    float* __restrict to = dx + at;
+    for (int64_t i = 0; i < channels; ++i) to[i] += most[i] == from[i] ? gradient[i] : 0.f;
+  });
 }
 
-CAIRN_INLINE void add_to_all(const SlideSpec& s, int64_t channels, const float* __restrict gradient, float divisor,
-                             const Window& window, float* dx) {
-  window.each(
-      s, [&](int64_t at) __attribute__((always_inline)) {
-        float* __restrict to = dx + at;
-        for (int64_t i = 0; i < channels; ++i) to[i] += gradient[i] / divisor;
-      });
+CAIRN_INLINE void add_to_all(int64_t channels, const float* __restrict gradient, float divisor, const Window& window,
+                             float* dx) {
+  window.each([&](int64_t at) __attribute__((always_inline)) {
+    float* __restrict to = dx + at;
+    for (int64_t i = 0; i < channels; ++i) to[i] += gradient[i] / divisor;
+  });
 }
 
 // The number of elements of the window inside the padded image, along one dim.
@@ -124,14 +115,14 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
 
 CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, float count, const float* x,
                              const float* dy, const Window& window, float* dx) {
-  if (s.work == WindowWork::mean) return add_to_all(s, channels, dy, count, window, dx);
-  if (channels < kLanes && !to_all) return add_to_largest_of_few(s, channels, x, dy, window, dx);
+  if (s.work == WindowWork::mean) return add_to_all(channels, dy, count, window, dx);
+  if (channels < kLanes && !to_all) return add_to_largest_of_few(channels, x, dy, window, dx);
   for (int64_t at = 0; at < channels; at += kBlock) {
     const int64_t part = std::min(kBlock, channels - at);
     if (to_all)
-      add_to_all_largest(s, part, x + at, dy + at, window, dx + at);
+      add_to_all_largest(part, x + at, dy + at, window, dx + at);
     else
-      add_to_largest(s, part, x + at, dy + at, window, dx + at);
+      add_to_largest(part, x + at, dy + at, window, dx + at);
   }
 }
 
@@ -141,18 +132,27 @@ CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, bool to_all, int64_t 
   for (int64_t i = 0; i < s.pixels(); ++i)
     std::memset(dx + i * s.channels, 0, static_cast<size_t>(channels) * sizeof(float));
   Window window;
-  int64_t padded[3];
+  window.right = s.dilation_w * s.channels, window.down = s.dilation_h * s.w * s.channels;
+  window.back = s.dilation_d * s.h * s.w * s.channels;
   for (int64_t slice = 0; slice < s.od; ++slice) {
-    window.slices = taps_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
-    padded[0] = padded_taps(slice, s.kd, s.stride_d, s.pad_front, s.d, s.pad_back);
+    const Taps slices = taps_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
+    const int64_t padded_slices = padded_taps(slice, s.kd, s.stride_d, s.pad_front, s.d, s.pad_back);
+    window.slices = slices.last - slices.first;
     for (int64_t row = 0; row < s.oh; ++row) {
-      window.rows = taps_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
-      padded[1] = padded_taps(row, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom);
+      const Taps rows = taps_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+      const int64_t padded = padded_slices * padded_taps(row, s.kh, s.stride_h, s.pad_top, s.h, s.pad_bottom);
+      const int64_t corner = slices.at * s.h * s.w * s.channels + slices.first * window.back +
+                             rows.at * s.w * s.channels + rows.first * window.down;
+      window.rows = rows.last - rows.first;
       for (int64_t column = 0; column < s.ow; ++column, dy += s.channels) {
-        window.columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
-        padded[2] = padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right);
-        const int64_t count = s.count_padding ? padded[0] * padded[1] * padded[2] : window.count();
-        if (!window.empty()) add_window(s, to_all, channels, static_cast<float>(count), x, dy, window, dx);
+        const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
+        window.columns = columns.last - columns.first;
+        window.first = corner + columns.at * s.channels + columns.first * window.right;
+        const int64_t inside = window.slices * window.rows * window.columns;
+        if (inside == 0) continue;
+        const int64_t count =
+            s.count_padding ? padded * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right) : inside;
+        add_window(s, to_all, channels, static_cast<float>(count), x, dy, window, dx);
       }
     }
   }
@@ -163,19 +163,14 @@ CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b
   for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
 }
 
-Window window_at(const SlideSpec& s, int64_t pixel) {
-  const int64_t slice = pixel / (s.oh * s.ow), row = pixel / s.ow % s.oh, column = pixel % s.ow;
-  return {taps_of(slice, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d),
-          taps_of(row, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h),
-          taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w)};
-}
-
 // Calls visit(offset in x, offset in dy, tap) for every product of one volume's depthwise convolution; each stands for
 // all channels.
 template <class Visit>
 void each_product(const SlideSpec& s, Visit&& visit) {
   for (int64_t pixel = 0; pixel < s.out_pixels(); ++pixel) {
-    const auto [slices, rows, columns] = window_at(s, pixel);
+    const Taps slices = taps_of(pixel / (s.oh * s.ow), s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
+    const Taps rows = taps_of(pixel / s.ow % s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
+    const Taps columns = taps_of(pixel % s.ow, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
     for (int64_t d = slices.first; d < slices.last; ++d)
       for (int64_t h = rows.first; h < rows.last; ++h) {
         const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
