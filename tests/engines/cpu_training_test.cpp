@@ -215,6 +215,15 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
   expect_cpu("conv2d_kernel_gradient",
              "f32[2, 9, 9, 70], f32[2, 9, 9, 70], i64[4]=[3, 3, 1, 70] {groups = 70, padding = same}",
              "depthwise_kernel_gradient");
+  for (int64_t filters : {2, 3}) {
+    const std::string dy = fmt::format("f32[2, 5, 5, {}]", 70 * filters),
+                      k = fmt::format("[3, 3, 1, {}]", 70 * filters);
+    const std::string attributes = " {groups = 70, padding = same, strides = [2, 2]}";
+    expect_cpu("conv2d_kernel_gradient", "f32[2, 9, 9, 70], " + dy + ", i64[4]=" + k + attributes,
+               "depthwise_kernel_gradient");
+    expect_cpu("conv2d_input_gradient", dy + ", f32" + k + ", i64[4]=[2, 9, 9, 70]" + attributes,
+               "depthwise_input_gradient");
+  }
 }
 
 }  // namespace

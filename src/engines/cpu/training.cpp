@@ -78,8 +78,10 @@ Refusal refuses_depthwise_gradient(const Group& group) {
   if (group.nodes.size() != 1 || (!of_image && !is_convolution(node, ConvRole::kernel_gradient)))
     return "is another operation";
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
-  if (node.attr().integer("groups") != last_dim(x) || last_dim(dy) != last_dim(x))
-    return "has not one group and one filter a channel";
+  constexpr int64_t kManyFilters = 8;  // from so many on, the channels of a group fill half a vector of a product
+  const int64_t channels = last_dim(x), filters = channels ? last_dim(dy) / channels : 0;
+  if (node.attr().integer("groups") != channels || (filters != 1 && (channels == 1 || filters >= kManyFilters)))
+    return "has not one group and a few filters a channel";
   return others_than_f32({node.inputs[0], node.inputs[1], node.result()});
 }
 
@@ -89,7 +91,8 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) 
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
   Dims window = sizes(of_image ? node.inputs[1] : node.result());
   window.resize(window.size() - 2);
-  const SlideSpec spec = slide_of(node, x, dy, window);
+  SlideSpec spec = slide_of(node, x, dy, window);
+  spec.channels = last_dim(dy), spec.multiplier = last_dim(dy) / last_dim(x);
   const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
   if (of_image)
     return call("depthwise_input_gradient", [=](const StepArgs& args) {

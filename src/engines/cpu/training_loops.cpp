@@ -158,9 +158,26 @@ CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, bool to_all, int64_t 
   }
 }
 
-// to[i] += a[i] * b[i]
-CAIRN_VECTORISED void add_products(int64_t count, const float* a, const float* b, float* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
+// Of `count` channels of x, each of which has `filters` results: to[i] += sum over j of a[i, j] * b[i, j].
+CAIRN_VECTORISED void add_products(int64_t count, int64_t filters, const float* a, const float* b, float* to) {
+  if (filters == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
+  } else if (filters == 2) {
+    for (int64_t i = 0; i < count; ++i) to[i] += a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1];
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < filters; ++j) to[i] += a[i * filters + j] * b[i * filters + j];
+  }
+}
+
+// to[i, j] += x[i] * dy[i, j]
+CAIRN_VECTORISED void add_spread_products(int64_t count, int64_t filters, const float* x, const float* dy, float* to) {
+  if (filters == 2) {
+    for (int64_t i = 0; i < count; ++i) to[2 * i] += x[i] * dy[2 * i], to[2 * i + 1] += x[i] * dy[2 * i + 1];
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < filters; ++j) to[i * filters + j] += x[i] * dy[i * filters + j];
+  }
 }
 
 // Calls visit(offset in x, offset in dy, tap) for every product of one volume's depthwise convolution; each stands for
@@ -175,7 +192,7 @@ void each_product(const SlideSpec& s, Visit&& visit) {
       for (int64_t h = rows.first; h < rows.last; ++h) {
         const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
         for (int64_t w = columns.first; w < columns.last; ++w)
-          visit((row * s.w + columns.at + w * s.dilation_w) * s.channels, pixel * s.channels,
+          visit((row * s.w + columns.at + w * s.dilation_w) * s.in_channels(), pixel * s.channels,
                 ((d * s.kh + h) * s.kw + w) * s.channels);
       }
   }
@@ -205,14 +222,15 @@ void pool_gradient(Executor& executor, const SlideSpec& s, bool to_all, const fl
 }
 
 void depthwise_input_gradient(Executor& executor, const SlideSpec& s, const float* dy, const float* kernel, float* dx) {
-  const int64_t slices = (s.channels + kSlice - 1) / kSlice;
+  const int64_t channels = s.in_channels(), slices = (channels + kSlice - 1) / kSlice, filters = s.multiplier;
   for_each(executor, s.n * slices, s.pixels() * kSlice, [&](int64_t i) {
-    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
-    float* to = dx + image * s.pixels() * s.channels + at;
-    const float* from = dy + image * s.out_pixels() * s.channels + at;
-    for (int64_t pixel = 0; pixel < s.pixels(); ++pixel) std::fill_n(to + pixel * s.channels, count, 0.f);
-    each_product(
-        s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + out, kernel + tap + at, to + in); });
+    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, channels - at);
+    float* to = dx + image * s.pixels() * channels + at;
+    const float *from = dy + image * s.out_pixels() * s.channels + at * filters, *weights = kernel + at * filters;
+    for (int64_t pixel = 0; pixel < s.pixels(); ++pixel) std::fill_n(to + pixel * channels, count, 0.f);
+    each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
+      add_products(count, filters, from + out, weights + tap, to + in);
+    });
   });
 }
 
@@ -222,15 +240,20 @@ size_t depthwise_workspace(const SlideSpec& s) {
 
 void depthwise_kernel_gradient(Executor& executor, const SlideSpec& s, const float* x, const float* dy, float* dk,
                                float* workspace) {
-  const int64_t slices = (s.channels + kSlice - 1) / kSlice, size = s.taps() * s.channels;
+  const int64_t channels = s.in_channels(), slices = (channels + kSlice - 1) / kSlice, filters = s.multiplier;
+  const int64_t size = s.taps() * s.channels;
   for_each(executor, s.n * slices, s.out_pixels() * kSlice, [&](int64_t i) {
-    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, s.channels - at);
-    float* to = workspace + image * size + at;
-    for (int64_t tap = 0; tap < s.taps(); ++tap) std::fill_n(to + tap * s.channels, count, 0.f);
-    const float *from = x + image * s.pixels() * s.channels + at,
-                *gradient = dy + image * s.out_pixels() * s.channels + at;
-    each_product(
-        s, [&](int64_t in, int64_t out, int64_t tap) { add_products(count, from + in, gradient + out, to + tap); });
+    const int64_t image = i / slices, at = i % slices * kSlice, count = std::min(kSlice, channels - at);
+    float* to = workspace + image * size + at * filters;
+    for (int64_t tap = 0; tap < s.taps(); ++tap) std::fill_n(to + tap * s.channels, count * filters, 0.f);
+    const float* from = x + image * s.pixels() * channels + at;
+    const float* gradient = dy + image * s.out_pixels() * s.channels + at * filters;
+    each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
+      if (filters == 1)
+        add_products(count, 1, from + in, gradient + out, to + tap);
+      else
+        add_spread_products(count, filters, from + in, gradient + out, to + tap);
+    });
   });
   for (int64_t i = 0; i < size; ++i) {
     double sum = 0;
