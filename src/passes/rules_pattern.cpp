@@ -56,9 +56,14 @@ Value* layer_norm_of_input(Match& m) {
   return m.add("layer_norm", {m["x"], m["g"], m["b"]}, {{"epsilon", epsilon}, {"axis", axis}});
 }
 
-// Rows scattered into zeros by addition, and the result added to x: the rows can be scattered into x directly.
+// Rows scattered into zeros by addition, and the result added to x: the rows can be scattered into x directly. Gathered ones
+// need no memory if they are not (fuse_gathers).
 bool sums_into_places(const Match& m) {
   const Node& sums = m.node("segment_reduce");
+  const Node* rows = sums.inputs[0]->producer;
+  if (rows && rows->is("gather") && rows->result()->type.dtype == kF32 && rows->inputs[1]->type.shape.ranked &&
+      rows->inputs[1]->type.shape.rank() == 1 && rows->attr().integer("axis") == 0)
+    return false;
   return keeps_type(m) && sums.attr().text("mode") == "sum" && sums.inputs[0]->type.dtype == m.type().dtype;
 }
 
