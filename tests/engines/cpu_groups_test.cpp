@@ -99,6 +99,15 @@ TEST_F(CpuGroups, a_result_that_another_step_needs_first_stays_outside) {
                {"elementwise 1", "softmax", "elementwise 3"});
 }
 
+TEST_F(CpuGroups, nodes_without_results_are_left_alone) {
+  const auto model = Model::make(parse(R"(module @m { func @main(%x: f32[3, 40], %ok: bool[]) -> (%y: f32[3, 40]) {
+    assert %ok {message = "never"}
+    %y = softmax %x
+    return %y } })"),
+                                 {.threads = 1});
+  EXPECT_NE(kernels_of(*model).find("softmax"), std::string::npos) << kernels_of(*model);
+}
+
 TEST_F(CpuGroups, a_mask_of_bools_stays_inside) {
   expect_steps(R"((%x: f32[300], %dy: f32[300]) -> (%y: f32[300], %z: f32[300]) {
     %zero = constant {value = f32[] (0.0)}

@@ -106,7 +106,7 @@ class Proposer {
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
-      if (!taken(**node) && is_f32((*node)->result(0))) row_chain(**node);
+      if (!taken(**node) && !(*node)->results.empty() && is_f32((*node)->result(0))) row_chain(**node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
     return std::move(groups_);
