@@ -90,12 +90,23 @@ class Planner {
     place_buffers();
     number_arguments();
     for (const PlannedStep& step : plan_->steps) plan_->flops += step.cost.flops;
+    plan_->brief = is_brief();
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
     plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes);
     return std::move(plan_);
   }
 
  private:
+  bool is_brief() const {
+    constexpr double kBrief = 20e3, kFlops = 50, kBytes = 20;  // ns; per ns
+    double time = 0;
+    for (const PlannedStep& step : plan_->steps) {
+      if (step.control) return false;
+      time += step.cost.flops / kFlops + step.cost.bytes / kBytes;
+    }
+    return time < kBrief;
+  }
+
   // The plan's approximate size: averages per node and step, plus the constants that were folded for these dims.
   size_t own_bytes() const {
     constexpr size_t kNode = 1024, kStep = 1024, kBuffer = 256;

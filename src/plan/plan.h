@@ -80,6 +80,7 @@ struct Plan {
   size_t live_bytes = 0;  // largest sum of live host buffers at any step: a lower bound for the host arena
   size_t objects = 0;     // number of HostValues in a context
   double flops = 0;       // of all steps, without loops and branches
+  bool brief = false;     // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;   // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
   /// Hash of all kernels and types: plans with equal ids give equal bits.

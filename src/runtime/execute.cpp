@@ -46,17 +46,20 @@ void copy_buffer(const Buffer& from, const void* source, const Buffer& to, void*
 
 void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options);
 
-StepArgs arguments_of(const PlannedStep& step, const Context& context, const RunOptions& options) {
+Executor& executor_of(const Plan& plan, const RunOptions& options) {
+  return plan.brief || !options.executor ? serial_executor() : *options.executor;
+}
+
+StepArgs arguments_of(const PlannedStep& step, const Context& context, Executor& executor) {
   void* const* arguments = context.arguments(step);
   const auto memory = [&](const std::optional<size_t>& buffer) { return buffer ? context.buffer(*buffer) : nullptr; };
-  Executor& executor = options.executor ? *options.executor : serial_executor();
   return {arguments, arguments + step.inputs.size(), memory(step.workspace), executor, memory(step.kept)};
 }
 
 // Before the steps run for the first time with these inputs.
 void keep_what_stays(const Plan& plan, const Context& context, const RunOptions& options) {
   for (const PlannedStep& step : plan.steps)
-    if (step.kept) step.step->keep(arguments_of(step, context, options));
+    if (step.kept) step.step->keep(arguments_of(step, context, executor_of(plan, options)));
 }
 
 // Moves results that are host objects from the plan's context to the targets, after the run.
@@ -180,7 +183,7 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, const
               const RunOptions& options) {
   void* const* arguments = context.arguments(step);
   if (step.step) {
-    step.step->run(arguments_of(step, context, options));
+    step.step->run(arguments_of(step, context, executor_of(plan, options)));
   } else if (!step.bodies.empty()) {
     if (step.scan)
       run_scan(step, context, module, options);

@@ -25,7 +25,7 @@ namespace cairn {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(20);
-constexpr auto kLinger = std::chrono::microseconds(100);  // how long a lent thread waits for the next job
+constexpr auto kLinger = std::chrono::microseconds(50);  // how long a lent thread waits for the next job
 constexpr int kMostLentWorkers = 256;
 
 void pause_briefly() {

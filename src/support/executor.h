@@ -32,7 +32,7 @@ int available_threads();
 
 /// An executor over a host's threads. `schedule(host, call, data)` returns at once and arranges one later call of
 /// call(data) on a thread of the host; when it is null, the caller works alone. A lent thread returns from `call` when
-/// no job has arrived for 100 us. At most `width` threads (at most 256) work at a time, the caller included.
+/// no job has arrived for 50 us. At most `width` threads (at most 256) work at a time, the caller included.
 using HostSchedule = void (*)(void* host, void (*call)(void* data), void* data);
 std::unique_ptr<Executor> make_lent_executor(void* host, HostSchedule schedule, int width);
 
