@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "plan/context.h"
 #include "support/fork.h"
@@ -25,6 +26,27 @@ size_t PlanBudget::default_bytes() {
   return number << shift;
 }
 
+PlanBudget::~PlanBudget() { std::free(spare_.data); }
+
+Arena PlanBudget::take_spare(size_t least, size_t most) {
+  const ShieldedLock lock(mutex_);
+  if (spare_.bytes < least || spare_.bytes > most) return {};
+  give_back(spare_.bytes);
+  return std::exchange(spare_, {});
+}
+
+void PlanBudget::give_spare(Arena arena) {
+  {
+    const ShieldedLock lock(mutex_);
+    if (std::exchange(had_one_, true) && arena.bytes > spare_.bytes) {
+      take(arena.bytes);
+      give_back(spare_.bytes);
+      std::swap(spare_, arena);
+    }
+  }
+  std::free(arena.data);
+}
+
 void PlanBudget::add(const Program* program) {
   const ShieldedLock lock(mutex_);
   programs_.insert(program);
@@ -36,6 +58,7 @@ void PlanBudget::remove(const Program* program) {
 }
 
 void PlanBudget::make_room() {
+  std::free(take_spare(0, SIZE_MAX).data);
   while (used() > most_) {
     std::shared_ptr<const Plan> gone;  // destroyed after the lock is released: its programs call remove(), which locks
     const ShieldedLock lock(mutex_);

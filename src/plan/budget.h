@@ -11,10 +11,17 @@ namespace cairn {
 
 class Program;
 
+/// Host memory of a context whose pages have been touched.
+struct Arena {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
 /// Shared by all programs of a model, those inside loops and branches included. Thread-safe.
 class PlanBudget {
  public:
   explicit PlanBudget(size_t most) : most_(most) {}
+  ~PlanBudget();
 
   /// CAIRN_PLAN_MEMORY ("256M"), else 1 GiB. Throws Error invalid_argument.
   static size_t default_bytes();
@@ -28,7 +35,12 @@ class PlanBudget {
 
   void add(const Program* program);
   void remove(const Program* program);
-  /// Frees idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept,
+  /// The spare arena if it has so many bytes, else none.
+  Arena take_spare(size_t least, size_t most);
+  /// The arena of a plan's first run becomes the spare one if others came before it, as it does where dims change, and
+  /// it is larger than the spare one so far; else it is freed.
+  void give_spare(Arena arena);
+  /// Frees the spare arena, then idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept,
   /// and so is the most recently used plan with one context.
   void make_room();
 
@@ -38,6 +50,8 @@ class PlanBudget {
   std::atomic<uint64_t> clock_{0};
   std::mutex mutex_;
   std::unordered_set<const Program*> programs_;
+  Arena spare_;
+  bool had_one_ = false;
 };
 
 }  // namespace cairn

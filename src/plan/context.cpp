@@ -18,8 +18,8 @@ constexpr size_t kHugePage = 2 << 20;
 
 // Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the
 // part of it that fills whole ones.
-void* make_arena(MemorySpace& space, size_t bytes) {
-  if (!space.is_host()) return space.allocate(bytes);
+Arena make_arena(MemorySpace& space, size_t bytes) {
+  if (!space.is_host()) return {space.allocate(bytes), bytes};
   const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
   void* data = nullptr;
   require_memory(size);
@@ -27,20 +27,21 @@ void* make_arena(MemorySpace& space, size_t bytes) {
     fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
   if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(data, 0, size);
-  return data;
+  return {data, size};
 }
 
 }  // namespace
 
-Context::Context(const Plan& plan, void* arena)
+Context::Context(const Plan& plan, void* arena, Arena spare)
     : plan_(plan), objects_(plan.objects), pointers_(plan.buffers.size(), nullptr) {
   if (!arena)
-    for (auto [space, bytes] : plan.arena_bytes) arenas_.emplace_back(space, make_arena(*space, bytes));
+    for (auto [space, bytes] : plan.arena_bytes)
+      arenas_.emplace_back(space, space->is_host() && spare.data ? spare : make_arena(*space, bytes));
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.kind == Buffer::Kind::arena) {
       const auto is_home = [&](const auto& entry) { return entry.first == buffer.space; };
-      void* home = arena ? arena : std::find_if(arenas_.begin(), arenas_.end(), is_home)->second;
+      void* home = arena ? arena : std::find_if(arenas_.begin(), arenas_.end(), is_home)->second.data;
       pointers_[i] = reinterpret_cast<char*>(home) + buffer.offset;
     } else if (buffer.kind == Buffer::Kind::constant) {
       pointers_[i] = const_cast<void*>(buffer.constant.data());
@@ -72,17 +73,23 @@ Context::Context(const Plan& plan, void* arena)
 }
 
 Context::~Context() {
-  for (auto [space, data] : arenas_) {
+  for (auto [space, arena] : arenas_) {
     if (space->is_host())
-      std::free(data);
+      std::free(arena.data);
     else
-      space->release(data, plan_.arena_bytes.at(space));
+      space->release(arena.data, arena.bytes);
   }
+}
+
+Arena Context::release_arena() {
+  for (auto& [space, arena] : arenas_)
+    if (space->is_host()) return std::exchange(arena, {});
+  return {};
 }
 
 size_t Context::bytes() const {
   size_t bytes = objects_.size() * sizeof(HostValue) + (pointers_.size() + arguments_.size()) * sizeof(void*);
-  for (const auto& [space, data] : arenas_) bytes += plan_.arena_bytes.at(space);
+  for (const auto& [space, arena] : arenas_) bytes += arena.bytes;
   for (const auto& inner : inner_) bytes += inner->bytes();
   return bytes;
 }
@@ -117,7 +124,9 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
       return context;
     }
   }
-  auto context = std::make_unique<Context>(plan);
+  const auto host = plan.arena_bytes.find(&host_memory());
+  const Arena spare = host == plan.arena_bytes.end() ? Arena{} : budget_->take_spare(host->second, 4 * host->second);
+  auto context = std::make_unique<Context>(plan, nullptr, spare);
   budget_->take(context->bytes());
   return context;
 }
@@ -130,6 +139,7 @@ void ContextPool::release(std::unique_ptr<Context> context) {
     else
       budget_->give_back(context->bytes());
   }
+  if (context) budget_->give_spare(context->release_arena());
   if (budget_->used() > budget_->most()) budget_->make_room();
 }
 

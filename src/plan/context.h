@@ -13,8 +13,9 @@ namespace cairn {
 
 class Context {
  public:
-  /// `arena`: memory in the enclosing plan's arena for the plan of a region; null: the context allocates its own.
-  explicit Context(const Plan& plan, void* arena = nullptr);
+  /// `arena`: memory in the enclosing plan's arena for the plan of a region; null: the context allocates its own, on the
+  /// host takes `spare` if there is one.
+  explicit Context(const Plan& plan, void* arena = nullptr, Arena spare = {});
   ~Context();
   Context(const Context&) = delete;
 
@@ -27,6 +28,8 @@ class Context {
   void* const* buffers() const { return pointers_.data(); }
   /// The context of body `i` of the step.
   Context& inner(const PlannedStep& step, size_t i) const { return *inner_[step.first_inner + i]; }
+  /// Hands over the host arena, after the last run.
+  Arena release_arena();
   /// The approximate size of everything that the context holds.
   size_t bytes() const;
 
@@ -38,7 +41,7 @@ class Context {
   void bind(Binding& binding, void* data);
 
   const Plan& plan_;
-  std::vector<std::pair<MemorySpace*, void*>> arenas_;  // owned by this context
+  std::vector<std::pair<MemorySpace*, Arena>> arenas_;  // owned by this context
   std::vector<HostValue> objects_;
   std::vector<void*> pointers_;   // per buffer
   std::vector<void*> arguments_;  // per step: inputs, then outputs

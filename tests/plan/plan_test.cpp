@@ -209,6 +209,27 @@ TEST(Plan, TheFirstRunKeepsNoMemory) {
   }
 }
 
+TEST(Plan, WhereDimsChangeAnArenaServesSeveralFirstRuns) {
+  const auto budget = std::make_shared<PlanBudget>(SIZE_MAX);
+  const auto run_once = [&](size_t bytes) {
+    Plan plan;
+    plan.function = std::make_unique<Function>();
+    plan.arena_bytes[&host_memory()] = bytes;
+    ContextPool pool(budget, 0);
+    pool.release(pool.take(plan));
+    return budget->used();
+  };
+  EXPECT_EQ(run_once(4096), 0u);
+  EXPECT_EQ(run_once(8192), 8192u);
+  EXPECT_EQ(run_once(6016), 8192u);
+  EXPECT_EQ(run_once(64), 8192u);
+  EXPECT_EQ(run_once(16384), 16384u);
+  const Arena spare = budget->take_spare(16384, 16384);
+  EXPECT_EQ(spare.bytes, 16384u);
+  std::free(spare.data);
+  EXPECT_EQ(budget->used(), 0u);
+}
+
 TEST(Plan, TheIdNamesKernelsAndShapes) {
   auto id = [](const std::string& text) { return planned(text, {&reference_engine()}).plan->id(); };
   EXPECT_EQ(id(kChain), id(kChain));
