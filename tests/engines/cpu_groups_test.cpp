@@ -249,6 +249,18 @@ TEST_F(CpuGroups, rows_that_another_step_needs_in_between_stay_apart) {
                {"slices", "transpose", "slices"});
 }
 
+TEST_F(CpuGroups, a_column_of_a_transposed_matrix_is_a_row_of_its_vector) {
+  for (const auto& [k, m] : {std::pair{512, 200}, {1, 7}, {37, 1}, {300, 64}, {5, 70}})
+    for (const char* order : {"1", "0"})
+      expect_steps(fmt::format(R"((%x: f32[{0}, {1}], %d: f32[{2}], %r: f32[{1}, 1]) -> (%y: f32[{1}, 1]) {{
+    %p = matmul %x, %d {{transpose_a = true, transpose_b = {3}}}
+    %y = add %p, %r
+    return %y }})",
+                               k, m, *order == '1' ? fmt::format("1, {}", k) : fmt::format("{}, 1", k),
+                               *order == '1' ? "true" : "false"),
+                   {"tile"});
+}
+
 TEST_F(CpuGroups, products_and_convolutions_take_a_bias_that_is_no_constant) {
   for (const char* c : {"5", "16", "64", "70"}) {
     expect_steps(fmt::format(R"((%x: f32[31, 40], %w: f32[40, {0}], %b: f32[{0}]) -> (%y: f32[31, {0}]) {{

@@ -195,8 +195,8 @@ class LateThread {
 TEST(Steady, AWorkerThatComesLateAllocatesNothing) {
   LateThread late;
   auto executor = make_lent_executor(&late, LateThread::schedule, 2);
-  std::vector<float> y(20);
-  const Tensor x = Tensor::zeros(kF32, {2, 16, 16, 3});
+  std::vector<float> y(640);
+  const Tensor x = Tensor::zeros(kF32, {64, 16, 16, 3});
   EXPECT_EQ(allocations_of(*network(), x, y, 3, {.executor = executor.get()}, [&] { late.begin(); }), 0);
   EXPECT_GT(late.calls, 0);
   EXPECT_FLOAT_EQ(y[0], 0.1f);

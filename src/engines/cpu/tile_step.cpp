@@ -17,7 +17,8 @@ using Dims = std::vector<int64_t>;
 struct TileProblem {
   Contraction contraction;
   ConvSpec spec;
-  bool transposed = false;  // weights of a product are [n, k]
+  const Value *x = nullptr, *weights = nullptr;  // the node's operands
+  bool transposed = false;                       // weights of a product are [n, k]
   struct Offsets {
     int64_t x, weights;  // of one product, in elements; the results are contiguous
   };
@@ -59,6 +60,13 @@ Refusal read_product(TileProblem& problem) {
   spec.ic = a[a.size() - (spec.transposed_x ? 2 : 1)];
   spec.oc = result.back();
   const Dims batch(result.begin(), result.end() - 2);
+  if (spec.transposed_x && spec.oc == 1 && a.size() == 2 && b.size() == 2 && !problem.contraction.epilogue.bias) {
+    // The column of a transposed matrix and a vector is a row of the vector and the matrix.
+    std::swap(problem.x, problem.weights);
+    spec.transposed_x = problem.transposed = false;
+    spec.oc = result[0];
+    return std::nullopt;
+  }
   if (b.size() == 2 && !spec.transposed_x) {  // the rows of all matrices form one list
     spec.w = spec.ow = *element_count(a) / std::max<int64_t>(1, spec.ic);
     return std::nullopt;
@@ -79,10 +87,11 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
   const bool product = contraction->node->is("matmul");
   if (!product && !is_convolution(*contraction->node, ConvRole::forward)) return "is another contraction";
+  problem.x = contraction->node->inputs[0], problem.weights = contraction->node->inputs[1];
   if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
-  problem.spec.packed_in_run = !constant_of(contraction->node->inputs[1]);
+  problem.spec.packed_in_run = !constant_of(problem.weights);
   problem.spec.plain_weights = product && !problem.transposed;
   return Conv::refuses(problem.spec, machine_isa());
 }
@@ -143,12 +152,11 @@ class TileStep final : public Step {
   TileStep(const Group& group, TileProblem problem, MakeContext& context)
       : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed),
         offsets_(std::move(problem.offsets)), workers_(context.threads) {
-    const Node& node = *problem.contraction.node;
     const Epilogue& epilogue = problem.contraction.epilogue;
-    x_ = index_of(group, node.inputs[0]);
-    weights_ = index_of(group, node.inputs[1]);
+    x_ = index_of(group, problem.x);
+    weights_ = index_of(group, problem.weights);
     residual_ = epilogue.residual ? index_of(group, epilogue.residual) : kNone;
-    const Tensor* weights = constant_of(node.inputs[1]);
+    const Tensor* weights = constant_of(problem.weights);
     keeps_ = !weights && !problem.spec.packed_in_run;
     if (weights && offsets_.size() == 1)
       packed_ = context.packer.packed(
@@ -312,13 +320,12 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   const Refusal refusal = read_tile(group, problem);
   CHECK(!refusal, "{}", *refusal);
   const ConvSpec& spec = problem.spec;
-  const Node& node = *problem.contraction.node;
   // Weights of one product that are the same in each turn are packed once.
   problem.spec.packed_in_run =
-      problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(node.inputs[1]));
+      problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(problem.weights));
   if (reads_far_rows(problem))
-    return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, node.inputs[0]),
-                                   index_of(group, node.inputs[1]), context);
+    return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, problem.x),
+                                   index_of(group, problem.weights), context);
   return std::make_unique<TileStep>(group, std::move(problem), context);
 }
 
