@@ -167,6 +167,14 @@ TEST(CpuSegments, reduces_gathered_rows) {
               Precision::accumulate_f32);
 }
 
+TEST(CpuSegments, may_have_no_dims) {
+  expect_equal(
+      "func @main(%x: f32[], %i: i64[]) -> (%y: f32[3]) {\n%n = constant {value = i64[] (3)} : i64[]\n%y = "
+      "segment_reduce %x, "
+      "%i, %n {mode = max} : f32[3]\nreturn %y }",
+      {Tensor::scalar_f32(2), Tensor::scalar_i64(1)}, Precision::exact);
+}
+
 TEST(CpuSegments, take_a_new_count_in_each_run_and_refuse_what_is_out_of_range) {
   const std::string text =
       "func @main(%x: f32[700, 3], %i: i64[700], %n: i64[]) -> (%y: f32[?n, 3]) {\n%y = segment_reduce %x, %i, %n "

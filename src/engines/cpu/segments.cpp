@@ -265,7 +265,7 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const bool gathers = node.is("gather_reduce"), from_start = gathers && node.attr().boolean("from_start");
   const Indices segments(group, node.inputs[gathers ? 2 : 1]), picks(group, node.inputs[1]);
   const size_t weights = node.inputs.size() > 4 ? index_of(group, node.inputs[4]) : kNoOutput;
-  const int64_t rows = dim(node.inputs[0], 0);
+  const int64_t rows = gathers ? dim(node.inputs[0], 0) : 0;
   const std::string mode = node.attr().text("mode");
   const bool sorted = node.attr().boolean("sorted"), divides = mode == "mean" || mode == "sqrt_n";
   const bool zeroes =
