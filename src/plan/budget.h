@@ -40,8 +40,8 @@ class PlanBudget {
   /// The arena of a plan's first run becomes the spare one if others came before it, as it does where dims change, and
   /// it is larger than the spare one so far; else it is freed.
   void give_spare(Arena arena);
-  /// Frees the spare arena, then idle contexts and plans, least recently used first, until the bound holds. Plans that are running are kept,
-  /// and so is the most recently used plan with one context.
+  /// Frees the spare arena, then idle contexts and plans, least recently used first, until the bound holds. Plans that
+  /// are running are kept, and so is the most recently used plan with one context.
   void make_room();
 
  private:
