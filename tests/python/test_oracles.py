@@ -285,7 +285,7 @@ def scatter_elements(x, indices, updates, axis, mode):
     y = x.copy()
     for place in np.ndindex(indices.shape):
         to = list(place)
-        to[axis] = indices[place]
+        to[axis % x.ndim] = indices[place]
         y[tuple(to)] = combined(y[tuple(to)], updates[place])
     return y
 
@@ -406,7 +406,7 @@ def attribute(folder, value):
 
 
 def scope_of(folder, case):
-    scope = dict(HELPERS)
+    scope = {**HELPERS, "weights": None}  # an operand that may be left out
     if "tf." in case["expression"]:
         import tensorflow as tf
 
