@@ -62,7 +62,7 @@ endfunction()
 
 # cairn_together(variable sources...): the sources of a folder, CAIRN_TOGETHER of them to a compiler run: what the templates
 # of the standard library cost, each run pays once. -DCAIRN_TOGETHER=1 compiles each by itself.
-set(CAIRN_TOGETHER 6 CACHE STRING "sources that are compiled in one run of the compiler")
+set(CAIRN_TOGETHER 12 CACHE STRING "sources that are compiled in one run of the compiler")
 function(cairn_together variable)
   set(runs "")
   if(CAIRN_TOGETHER EQUAL 1)
@@ -111,7 +111,7 @@ function(cairn_folder name)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "^(frontends|passes)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
+  if(name MATCHES "^(frontends|passes|autodiff|convert|train)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
     target_compile_options(${target} PRIVATE -O1)
   endif()
   target_link_libraries(${target} PUBLIC ${ARGN} fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)

@@ -21,10 +21,11 @@ if(TARGET test_capi)
 endif()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/cairn/*.cpp)
-list(FILTER cli_sources EXCLUDE REGEX "/migrate[^/]*$")
+list(FILTER cli_sources EXCLUDE REGEX "/(memory|migrate[^/]*).cpp$")
 if(cli_sources AND TARGET cairn_runtime)
   cairn_together(cli_runs ${cli_sources})
-  add_executable(cairn_cli ${cli_runs})
+  # memory.cpp replaces operator new, which GCC takes for a fault where it inlines it.
+  add_executable(cairn_cli ${cli_runs} ${PROJECT_SOURCE_DIR}/tools/cairn/memory.cpp)
   target_include_directories(cairn_cli PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(cairn_cli PRIVATE ${CAIRN_FOLDERS} CLI11::CLI11)
   if(NOT CAIRN_SANITIZE)

@@ -182,6 +182,10 @@ Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder) {
   return reshape_to(x, dims, builder, exact);
 }
 
+Value* transposed(Value* x, std::vector<int64_t> permutation, Builder& builder) {
+  return builder.add("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
 Value* expand_dims(Value* x, const std::vector<int64_t>& axes, Builder& builder) {
   std::vector<NewDim> dims;
   size_t rank = x->type.shape.rank() + axes.size();

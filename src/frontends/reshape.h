@@ -23,6 +23,8 @@ struct NewDim {
 Value* reshape_to(Value* x, const std::vector<NewDim>& dims, Builder& builder, bool exact = false);
 /// Removes the axes, which must have size 1; axes are distinct and count from 0.
 Value* squeeze(Value* x, const std::vector<int64_t>& axes, Builder& builder);
+/// x with its axes in the given order.
+Value* transposed(Value* x, std::vector<int64_t> permutation, Builder& builder);
 /// Inserts dims of size 1 at `axes` of the result; axes are distinct and count from 0.
 Value* expand_dims(Value* x, const std::vector<int64_t>& axes, Builder& builder);
 

@@ -23,12 +23,12 @@ std::atomic<bool> dump_on{false};
 
 namespace {
 
-struct Session : OnInProcess<Dump> {
+struct DumpSession : OnInProcess<Dump> {
   std::vector<std::shared_ptr<Dump>> outer;  // dumps suspended by the current one
 };
 
-Session& session() {
-  static Session* instance = new Session;  // never destroyed: threads may still run models at exit
+DumpSession& dump_session() {
+  static DumpSession* instance = new DumpSession;  // never destroyed: threads may still run models at exit
   return *instance;
 }
 
@@ -38,20 +38,20 @@ void tell_missing(Dump& dump) {
 }
 
 void say_at_exit() {
-  std::lock_guard lock(session().mutex);
+  std::lock_guard lock(dump_session().mutex);
   if (!dumping()) return;
-  session().outer.push_back(session().current);
-  for (const auto& dump : session().outer) {
+  dump_session().outer.push_back(dump_session().current);
+  for (const auto& dump : dump_session().outer) {
     cairn::note(fmt::format("dump: {}", dump->summary()));
     tell_missing(*dump);
   }
-  session().outer.pop_back();
+  dump_session().outer.pop_back();
 }
 
-void after_fork_in_child() {
-  if (!session().after_fork_in_child()) return;
-  auto& outer = session().outer;
-  session().inherited.insert(session().inherited.begin(), outer.begin(), outer.end());
+void after_fork_in_child_of_dump() {
+  if (!dump_session().after_fork_in_child()) return;
+  auto& outer = dump_session().outer;
+  dump_session().inherited.insert(dump_session().inherited.begin(), outer.begin(), outer.end());
   outer.clear();
   dump_on.store(false, std::memory_order_relaxed);
 }
@@ -65,26 +65,26 @@ using Json = nlohmann::ordered_json;
 std::string start_dump(const DumpOptions& options) {
   auto dump = std::make_shared<Dump>(options);
   for (const std::string& note : options.notes) cairn::note(fmt::format("dump: {}", note));
-  std::lock_guard lock(session().mutex);
-  if (session().current) session().outer.push_back(std::move(session().current));
-  session().current = dump;
+  std::lock_guard lock(dump_session().mutex);
+  if (dump_session().current) dump_session().outer.push_back(std::move(dump_session().current));
+  dump_session().current = dump;
   dump_on.store(true, std::memory_order_relaxed);
   static bool registered =
       std::atexit(say_at_exit) == 0 &&
-      pthread_atfork([] { session().before_fork(); }, [] { session().after_fork(); }, after_fork_in_child) == 0;
+      pthread_atfork([] { dump_session().before_fork(); }, [] { dump_session().after_fork(); }, after_fork_in_child_of_dump) == 0;
   static_cast<void>(registered);
   return dump->root();
 }
 
 std::string stop_dump() {
-  std::lock_guard lock(session().mutex);
-  if (!dumping() && !session().inherited.empty()) return session().inherited.back()->root();
+  std::lock_guard lock(dump_session().mutex);
+  if (!dumping() && !dump_session().inherited.empty()) return dump_session().inherited.back()->root();
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
-  std::shared_ptr<Dump> ended = std::move(session().current);
-  auto& outer = session().outer;
-  session().current = outer.empty() ? nullptr : std::move(outer.back());
+  std::shared_ptr<Dump> ended = std::move(dump_session().current);
+  auto& outer = dump_session().outer;
+  dump_session().current = outer.empty() ? nullptr : std::move(outer.back());
   if (!outer.empty()) outer.pop_back();
-  dump_on.store(session().current != nullptr, std::memory_order_relaxed);
+  dump_on.store(dump_session().current != nullptr, std::memory_order_relaxed);
   ended->summary();  // writes what is still buffered
   tell_missing(*ended);
   return ended->root();
@@ -116,8 +116,8 @@ struct RunDumper::Item {
 
 RunDumper::RunDumper(const Module& module, int64_t host_step, Observer* next) : module_(module), next_(next) {
   {
-    std::lock_guard lock(session().mutex);
-    dump_ = session().current;
+    std::lock_guard lock(dump_session().mutex);
+    dump_ = dump_session().current;
   }
   if (!dump_) return;
   auto place = dump_->place(module.name, host_step);

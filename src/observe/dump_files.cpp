@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLongestName = 255, kMostWaiting = 1 << 18, kMostRows = 1 << 17, kMostSpare = 1 << 12;
 constexpr auto kWriteEvery = std::chrono::milliseconds(50);
-constexpr uint64_t kFlushEvery = 500'000;  // microseconds
+constexpr uint64_t kFlushAfter = 500'000;  // microseconds
 
 std::string folder_time() {
   std::time_t now = std::time(nullptr);
@@ -260,7 +260,7 @@ void Dump::append(const std::string& path, const std::string& lines) {
   files_ += fresh;
   waiting->second += lines;
   uint64_t now = microseconds();
-  if (waiting->second.size() < kMostWaiting && now - flushed_ < kFlushEvery) return;
+  if (waiting->second.size() < kMostWaiting && now - flushed_ < kFlushAfter) return;
   flush();
   flushed_ = now;
 }

@@ -12,7 +12,7 @@ namespace cairn {
 namespace {
 
 constexpr size_t kMostParts = 100;
-constexpr std::string_view kKeys[] = {
+constexpr std::string_view kDumpKeys[] = {
     "enable_dump", "enable_dump_debug", "enable_exception_dump", "dump_path",   "dump_step",      "dump_mode",
     "dump_data",   "dump_layer",        "dump_format",           "dump_budget", "dump_debug_mode"};
 
@@ -110,7 +110,7 @@ DumpOptions parse_dump_options(std::string_view text) {
   DumpOptions options;
   bool switched = false;
   for (const auto& [key, value] : json.items()) {
-    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
+    if (std::find(std::begin(kDumpKeys), std::end(kDumpKeys), key) == std::end(kDumpKeys))
       fail(ErrorKind::invalid_argument, key, "is no option of a dump");
     if (key == "enable_exception_dump") {
       switched = true;

@@ -13,7 +13,7 @@ namespace {
 
 enum class Status : uint8_t { acts, noted, refused };
 
-struct Key {
+struct ProfileKey {
   std::string_view name;
   Status status;
   std::string_view note;  // why it has no effect, or why it is refused
@@ -23,7 +23,7 @@ constexpr std::string_view kDevice = "there is no device with such units here";
 constexpr std::string_view kHost = "sampling of the host is not there";
 
 // The keys of PROFILING_OPTIONS and how each is handled; "level" is our own.
-constexpr Key kKeys[] = {
+constexpr ProfileKey kProfileKeys[] = {
     {"level", Status::acts, ""},
     {"output", Status::acts, ""},
     {"storage_limit", Status::acts, ""},
@@ -63,8 +63,8 @@ std::string text_of(const nlohmann::json& options, const char* key) {
 
 void check_keys(const nlohmann::json& options, ProfileOptions& parsed) {
   for (const auto& [name, value] : options.items()) {
-    auto key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& each) { return each.name == name; });
-    if (key == std::end(kKeys)) fail(ErrorKind::invalid_argument, name, "is no profiling option");
+    auto key = std::find_if(std::begin(kProfileKeys), std::end(kProfileKeys), [&](const ProfileKey& each) { return each.name == name; });
+    if (key == std::end(kProfileKeys)) fail(ErrorKind::invalid_argument, name, "is no profiling option");
     if (key->status == Status::refused) fail(ErrorKind::unsupported, name, "{}", key->note);
     if (key->status == Status::noted && value != "off" && value != "")
       parsed.notes.push_back(fmt::format("{} changes nothing: {}", name, key->note));

@@ -19,12 +19,12 @@ std::atomic<bool> recording_on{false};
 
 namespace {
 
-struct Session : OnInProcess<Recording> {
+struct RecordingSession : OnInProcess<Recording> {
   int depth = 0;
 };
 
-Session& session() {
-  static Session* instance = new Session;  // never destroyed: threads may still run models at exit
+RecordingSession& recording_session() {
+  static RecordingSession* instance = new RecordingSession;  // never destroyed: threads may still run models at exit
   return *instance;
 }
 
@@ -46,8 +46,8 @@ struct LaneOfThread {
   void look(uint64_t now) {
     std::shared_ptr<Recording> current;
     {
-      std::lock_guard lock(session().mutex);
-      current = session().current;
+      std::lock_guard lock(recording_session().mutex);
+      current = recording_session().current;
     }
     seen = now;
     if (current == recording) return;
@@ -75,8 +75,8 @@ void stop_at_exit() {
   }
 }
 
-void after_fork_in_child() {
-  if (!session().after_fork_in_child()) return;
+void after_fork_in_child_of_recording() {
+  if (!recording_session().after_fork_in_child()) return;
   recording_on.store(false, std::memory_order_relaxed);
   changes.fetch_add(1, std::memory_order_release);
 }
@@ -87,30 +87,30 @@ void after_fork_in_child() {
 using namespace observe;
 
 void start_profile(const ProfileOptions& options) {
-  std::lock_guard lock(session().mutex);
-  if (!session().current)
-    session().current = std::make_shared<Recording>(options);
+  std::lock_guard lock(recording_session().mutex);
+  if (!recording_session().current)
+    recording_session().current = std::make_shared<Recording>(options);
   else
-    session().current->raise(options.level);
+    recording_session().current->raise(options.level);
   for (const std::string& note : options.notes) cairn::note(fmt::format("profile: {}", note));
-  ++session().depth;
+  ++recording_session().depth;
   changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);
   static bool registered =
       std::atexit(stop_at_exit) == 0 &&
-      pthread_atfork([] { session().before_fork(); }, [] { session().after_fork(); }, after_fork_in_child) == 0;
+      pthread_atfork([] { recording_session().before_fork(); }, [] { recording_session().after_fork(); }, after_fork_in_child_of_recording) == 0;
   static_cast<void>(registered);
 }
 
 std::string stop_profile() {
   std::shared_ptr<Recording> ended;
   {
-    std::lock_guard lock(session().mutex);
-    if (session().depth == 0) fail(ErrorKind::invalid_argument, "profile", "none is being recorded");
-    if (--session().depth > 0 || !session().current)
-      return session().current ? session().current->folder() : std::string();
+    std::lock_guard lock(recording_session().mutex);
+    if (recording_session().depth == 0) fail(ErrorKind::invalid_argument, "profile", "none is being recorded");
+    if (--recording_session().depth > 0 || !recording_session().current)
+      return recording_session().current ? recording_session().current->folder() : std::string();
     recording_on.store(false, std::memory_order_relaxed);
-    ended = std::move(session().current);
+    ended = std::move(recording_session().current);
     changes.fetch_add(1, std::memory_order_release);
   }
   ended->close();

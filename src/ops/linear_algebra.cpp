@@ -11,7 +11,7 @@ namespace cairn {
 
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Matrix = Eigen::MatrixXd;  // by columns, as Eigen's own temporaries are: half the templates to compile
 
 int64_t height_of(const Tensor& x) { return x.dims()[x.rank() - 2]; }
 int64_t width_of(const Tensor& x) { return x.dims()[x.rank() - 1]; }
@@ -23,7 +23,8 @@ Matrix read_matrix(const Tensor& x, int64_t number) {
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const T* from = data<T>(x) + number * matrix.size();
-    for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = static_cast<double>(from[i]);
+    for (int64_t i = 0; i < matrix.rows(); ++i)
+      for (int64_t j = 0; j < matrix.cols(); ++j) matrix(i, j) = static_cast<double>(*from++);
   });
   return matrix;
 }
@@ -33,7 +34,8 @@ void write_matrix(const Matrix& matrix, Tensor& y, int64_t number) {
   with_floats(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y) + number * matrix.size();
-    for (int64_t i = 0; i < matrix.size(); ++i) to[i] = T(static_cast<Compute<T>>(matrix.data()[i]));
+    for (int64_t i = 0; i < matrix.rows(); ++i)
+      for (int64_t j = 0; j < matrix.cols(); ++j) *to++ = T(static_cast<Compute<T>>(matrix(i, j)));
   });
 }
 

@@ -91,7 +91,7 @@ void integers_of(KernelContext& context) {
   advance(context, state, y.count(), 4 / kEach, 1);
 }
 
-void integers(KernelContext& context) {
+void random_integers(KernelContext& context) {
   context.input(2).dtype() == kI32 ? integers_of<int32_t>(context) : integers_of<int64_t>(context);
 }
 
@@ -267,7 +267,7 @@ std::vector<OpDef> other_rows() {
        .results = {"next", "y"},
        .traits = kDraws,
        .infer = infer_integers,
-       .reference = integers,
+       .reference = random_integers,
        .oracle = {"philox(lambda **all: tf.raw_ops.StatelessRandomUniformIntV2(minval=low, maxval=high, **all), rng, "
                   "shape, low.dtype.type, reserve)",
                   kTensorFlow},

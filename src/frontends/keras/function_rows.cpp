@@ -9,7 +9,7 @@
 namespace cairn::keras {
 namespace {
 
-struct Function {
+struct FunctionRow {
   std::string_view name;  // after "tf."
   void (*build)(LayerContext& c, const Arguments& a);
   const char* target = nullptr;
@@ -204,7 +204,7 @@ void normalize(LayerContext& c, const Arguments& a) {
 }
 
 // clang-format off
-constexpr Function kFunctions[] = {
+constexpr FunctionRow kFunctions[] = {
     {"__operators__.add", binary, "add"}, {"math.add", binary, "add"}, {"math.subtract", binary, "sub"},
     {"math.multiply", binary, "mul"}, {"math.truediv", divide}, {"math.divide", divide}, {"math.pow", binary, "pow"},
     {"math.floordiv", binary, "floor_div"}, {"math.floormod", binary, "mod"}, {"math.maximum", binary, "maximum"},
@@ -240,8 +240,8 @@ constexpr Function kFunctions[] = {
 }  // namespace
 
 void build_function(LayerContext& c, std::string_view name) {
-  const Function* row = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                     [&](const Function& each) { return each.name == name; });
+  const FunctionRow* row = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                     [&](const FunctionRow& each) { return each.name == name; });
   if (row == std::end(kFunctions)) c.refuse("function tf.{} is not supported", printable(name));
   c.target = row->target;
   row->build(c, Arguments(c));

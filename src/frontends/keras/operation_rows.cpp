@@ -51,7 +51,7 @@ void norm(LayerContext& c, const Arguments& a) {
   c.out = {c.b.add("sqrt", {reduced("reduce_sum", c.b.add("square", {x}), axes_of(a, x), a.flag("keepdims"), c.b)})};
 }
 
-void normalize(LayerContext& c, const Arguments& a) {
+void unit_normalize(LayerContext& c, const Arguments& a) {
   const Json* order = a.literal("order");
   if (order != nullptr && *order != 2) c.refuse("an order other than 2 is not supported");
   Value* x = a.first();
@@ -68,14 +68,10 @@ void log_sum(LayerContext& c, const Arguments& a) {
   c.out = {a.flag("keepdims") ? y : squeeze(y, axes, c.b)};
 }
 
-void arg_most(LayerContext& c, const Arguments& a) {
+void arg_most_i32(LayerContext& c, const Arguments& a) {
   if (a.literal("axis") == nullptr || a.flag("keepdims")) c.refuse("keepdims, and no axis, are not supported");
   Value* x = a.first();
   c.out = {cast_to(c.b.add(c.target, {x}, {{"axis", normal_axis(a.integer("axis", 0), a.rank(x))}}), kI32, c.b)};
-}
-
-Value* ordered(Value* x, const std::vector<int64_t>& order, Builder& b) {
-  return b.add("transpose", {x}, {{"permutation", order}});
 }
 
 void swap_axes(LayerContext& c, const Arguments& a) {
@@ -84,7 +80,7 @@ void swap_axes(LayerContext& c, const Arguments& a) {
   for (size_t i = 0; i < a.rank(x); ++i) order.push_back(static_cast<int64_t>(i));
   std::swap(order[static_cast<size_t>(normal_axis(a.integer("axis1", 0), order.size()))],
             order[static_cast<size_t>(normal_axis(a.integer("axis2", 0), order.size()))]);
-  c.out = {ordered(x, order, c.b)};
+  c.out = {transposed(x, order, c.b)};
 }
 
 void move_axes(LayerContext& c, const Arguments& a) {
@@ -100,7 +96,7 @@ void move_axes(LayerContext& c, const Arguments& a) {
     if (auto axis = static_cast<int64_t>(i); std::find(from.begin(), from.end(), axis) == from.end())
       order.push_back(axis);
   for (auto [place, axis] : moved) order.insert(order.begin() + place, axis);
-  c.out = {ordered(x, order, c.b)};
+  c.out = {transposed(x, order, c.b)};
 }
 
 void flip(LayerContext& c, const Arguments& a) {
@@ -147,10 +143,12 @@ void einsum_of(LayerContext& c, const Arguments& a) {
   c.out = {einsum(equation->get<std::string>(), a.all(), c.b)};
 }
 
-void by_name(LayerContext& c, const Arguments& a) { c.out = {activation(a.first(), c.target, c.keras3, c.b)}; }
+void hard_sigmoid(LayerContext& c, const Arguments& a) {
+  c.out = {activation(a.first(), "hard_sigmoid", c.keras3, c.b)};
+}
 
 /// Parts of one size, or between places along the axis.
-void split(LayerContext& c, const Arguments& a) {
+void split_at(LayerContext& c, const Arguments& a) {
   const Json* given = a.literal("num_or_size_splits");
   if (given == nullptr || !given->is_array()) return build_function(c, "split");
   Value* x = a.first();
@@ -189,24 +187,24 @@ void get_item(LayerContext& c, const Arguments& a) {
 // clang-format off
 constexpr Operation kOperations[] = {
     {"Abs", "math.abs"}, {"Absolute", "math.abs"}, {"Add", "math.add", "y"}, {"All", "math.reduce_all"}, {"Any", "math.reduce_any"},
-    {"Argmax", "", "", arg_most, "arg_max"}, {"Argmin", "", "", arg_most, "arg_min"}, {"BroadcastTo", "broadcast_to"}, {"Cast", "cast"},
+    {"Argmax", "", "", arg_most_i32, "arg_max"}, {"Argmin", "", "", arg_most_i32, "arg_min"}, {"BroadcastTo", "broadcast_to"}, {"Cast", "cast"},
     {"Ceil", "math.ceil"}, {"Clip", "clip_by_value"}, {"Concatenate", "concat", "*"}, {"Cos", "math.cos"},
     {"Cumsum", "", "", running_sum}, {"Divide", "math.divide", "y"}, {"Einsum", "", "*", einsum_of}, {"Elu", "nn.elu"},
     {"Equal", "math.equal", "y"}, {"Erf", "math.erf"}, {"Exp", "math.exp"}, {"ExpandDims", "expand_dims"}, {"Expm1", "math.expm1"},
     {"Flip", "", "", flip}, {"Floor", "math.floor"}, {"FloorDivide", "math.floordiv", "y"}, {"Gelu", "nn.gelu"},
     {"GetItem", "", "key", get_item}, {"Greater", "math.greater", "y"}, {"GreaterEqual", "math.greater_equal", "y"},
-    {"HardSigmoid", "", "", by_name, "hard_sigmoid"}, {"Identity", "identity"}, {"LeakyRelu", "nn.leaky_relu"},
+    {"HardSigmoid", "", "", hard_sigmoid}, {"Identity", "identity"}, {"LeakyRelu", "nn.leaky_relu"},
     {"Less", "math.less", "y"}, {"LessEqual", "math.less_equal", "y"}, {"Log", "math.log"}, {"Log1p", "math.log1p"},
     {"LogSoftmax", "nn.log_softmax"}, {"LogicalAnd", "math.logical_and", "y"}, {"LogicalNot", "math.logical_not"},
     {"LogicalOr", "math.logical_or", "y"}, {"LogicalXor", "math.logical_xor", "y"}, {"Logsumexp", "", "", log_sum},
     {"Matmul", "linalg.matmul", "b"}, {"Max", "math.reduce_max"}, {"Maximum", "math.maximum", "y"}, {"Mean", "", "", mean},
     {"Min", "math.reduce_min"}, {"Minimum", "math.minimum", "y"}, {"Mod", "math.floormod", "y"}, {"Moveaxis", "", "", move_axes},
-    {"Multiply", "math.multiply", "y"}, {"Negative", "math.negative"}, {"Norm", "", "", norm}, {"Normalize", "", "", normalize},
+    {"Multiply", "math.multiply", "y"}, {"Negative", "math.negative"}, {"Norm", "", "", norm}, {"Normalize", "", "", unit_normalize},
     {"NotEqual", "math.not_equal", "y"}, {"OnesLike", "ones_like"}, {"Pad", "", "", pad}, {"Power", "math.pow", "y"},
     {"Prod", "math.reduce_prod"}, {"Reciprocal", "math.reciprocal"}, {"Relu", "nn.relu"}, {"Relu6", "nn.relu6"},
     {"Repeat", "", "", repeat}, {"Reshape", "reshape"}, {"Round", "math.round"}, {"Rsqrt", "math.rsqrt"}, {"Selu", "nn.selu"},
     {"Sigmoid", "math.sigmoid"}, {"Sign", "math.sign"}, {"Silu", "nn.silu"}, {"Sin", "math.sin"}, {"Softmax", "nn.softmax"},
-    {"Softplus", "math.softplus"}, {"Softsign", "nn.softsign"}, {"Split", "", "", split}, {"Sqrt", "math.sqrt"},
+    {"Softplus", "math.softplus"}, {"Softsign", "nn.softsign"}, {"Split", "", "", split_at}, {"Sqrt", "math.sqrt"},
     {"Square", "math.square"}, {"Squeeze", "squeeze"}, {"Stack", "stack", "*"}, {"Std", "", "", spread, "sqrt"},
     {"StopGradient", "stop_gradient"}, {"Subtract", "math.subtract", "y"}, {"Sum", "math.reduce_sum"}, {"Swapaxes", "", "", swap_axes},
     {"Take", "gather", "indices"}, {"Tan", "math.tan"}, {"Tanh", "math.tanh"}, {"Tile", "tile"}, {"Transpose", "transpose"},

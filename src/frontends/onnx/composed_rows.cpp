@@ -9,10 +9,6 @@
 namespace cairn::onnx {
 namespace {
 
-Value* transposed(Value* x, const std::vector<int64_t>& order, Builder& b) {
-  return b.add("transpose", {x}, {{"permutation", order}});
-}
-
 void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
 
 struct Pixels {

@@ -10,10 +10,6 @@
 namespace cairn::onnx {
 namespace {
 
-Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
-  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
-}
-
 /// A list attribute of the right length with numbers in range; one number for each spatial dim.
 std::vector<int64_t> numbers(const OpContext& c, std::string_view name, size_t count, int64_t fallback, int64_t least) {
   std::vector<int64_t> list = c.integers(name, std::vector<int64_t>(count, fallback));
@@ -86,9 +82,9 @@ void conv_transpose(OpContext& c) {
     kernel = expand_dims(kernel, {2}, c.b);
   }
   using Order = std::vector<int64_t>;
-  x = transpose(c, x, flat ? Order{0, 2, 1} : deep ? Order{0, 2, 3, 4, 1} : Order{0, 2, 3, 1});
+  x = transposed(x, flat ? Order{0, 2, 1} : deep ? Order{0, 2, 3, 4, 1} : Order{0, 2, 3, 1}, c.b);
   if (flat) x = expand_dims(x, {1}, c.b);
-  kernel = transpose(c, kernel, deep ? Order{2, 3, 4, 1, 0} : Order{2, 3, 1, 0});
+  kernel = transposed(kernel, deep ? Order{2, 3, 4, 1, 0} : Order{2, 3, 1, 0}, c.b);
   std::vector<Value*> sizes{dim_of(x, 0, c.b)};
   std::vector<Dim> dims{x->type.shape.dims[0]};
   std::vector<int64_t> strides, pads;
@@ -115,7 +111,7 @@ void conv_transpose(OpContext& c) {
           ->result();
   if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
   if (flat) y = squeeze(y, {1}, c.b);
-  c.out = {transpose(c, y, flat ? Order{0, 2, 1} : deep ? Order{0, 4, 1, 2, 3} : Order{0, 3, 1, 2})};
+  c.out = {transposed(y, flat ? Order{0, 2, 1} : deep ? Order{0, 4, 1, 2, 3} : Order{0, 3, 1, 2}, c.b)};
 }
 
 /// The scale or size that Resize gives for each dim of its input, as far as known during import.
@@ -257,7 +253,7 @@ void resize(OpContext& c) {
     if (changes(axis)) c.refuse("resampling dim {} is not supported", axis);
   const std::string coordinates = c.text("coordinate_transformation_mode", "");
   Value* size = new_size(c, x, how, first, coordinates == "align_corners");
-  if (!channels_last) x = transpose(c, x, {0, 2, 3, 1});
+  if (!channels_last) x = transposed(x, {0, 2, 3, 1}, c.b);
   Value* y = c.b.add("resize2d", {x, size}, attributes);
   if (coordinates == "pytorch_half_pixel")
     for (size_t i : {0, 1}) {
@@ -266,7 +262,7 @@ void resize(OpContext& c) {
       if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in))
         c.refuse("pytorch_half_pixel needs results of more than one pixel");
     }
-  if (!channels_last) y = transpose(c, y, {0, 3, 1, 2});
+  if (!channels_last) y = transposed(y, {0, 3, 1, 2}, c.b);
   c.out = {added.empty() ? y : squeeze(y, added, c.b)};
 }
 

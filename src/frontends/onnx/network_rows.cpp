@@ -11,10 +11,6 @@
 namespace cairn::onnx {
 namespace {
 
-Value* transpose(OpContext& c, Value* x, std::vector<int64_t> permutation) {
-  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
-}
-
 /// Images with one to three spatial dims; those with one get a height of 1, between the transposes and the convolution, so
 /// that the layout pass meets transposes of three dims only.
 class Image {
@@ -24,16 +20,16 @@ class Image {
   }
   bool deep() const { return deep_; }
   Value* in(Value* x) {
-    if (deep_) return transpose(c_, x, {0, 2, 3, 4, 1});
-    return flat_ ? expand_dims(transpose(c_, x, {0, 2, 1}), {1}, c_.b) : transpose(c_, x, {0, 2, 3, 1});
+    if (deep_) return transposed(x, {0, 2, 3, 4, 1}, c_.b);
+    return flat_ ? expand_dims(transposed(x, {0, 2, 1}, c_.b), {1}, c_.b) : transposed(x, {0, 2, 3, 1}, c_.b);
   }
   Value* out(Value* y) {
-    if (deep_) return transpose(c_, y, {0, 4, 1, 2, 3});
-    return flat_ ? transpose(c_, squeeze(y, {1}, c_.b), {0, 2, 1}) : transpose(c_, y, {0, 3, 1, 2});
+    if (deep_) return transposed(y, {0, 4, 1, 2, 3}, c_.b);
+    return flat_ ? transposed(squeeze(y, {1}, c_.b), {0, 2, 1}, c_.b) : transposed(y, {0, 3, 1, 2}, c_.b);
   }
   Value* kernel(Value* w) {
-    if (deep_) return transpose(c_, w, {2, 3, 4, 1, 0});
-    return transpose(c_, flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0});
+    if (deep_) return transposed(w, {2, 3, 4, 1, 0}, c_.b);
+    return transposed(flat_ ? expand_dims(w, {2}, c_.b) : w, {2, 3, 1, 0}, c_.b);
   }
 
   std::vector<int64_t> spatial(std::string_view attribute) const {

@@ -11,10 +11,6 @@ namespace {
 
 using Kind = Recurrence::Kind;
 
-Value* transposed(Builder& b, Value* x, std::vector<int64_t> permutation) {
-  return b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
-}
-
 /// Names of ops, all directions one after the other.
 std::vector<std::string> activations(const OpContext& c, Kind kind, size_t directions) {
   const std::vector<std::string> own = kind == Kind::lstm  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
@@ -69,12 +65,12 @@ class Layer {
       return parts.size() == 1 ? parts[0] : c_.b.add("concat", parts, {{"axis", axis}});
     };
     Value* y = joined(all, 1);
-    c_.out = {batch_first_ ? transposed(c_.b, y, {2, 0, 1, 3}) : y};
+    c_.out = {batch_first_ ? transposed(y, {2, 0, 1, 3}, c_.b) : y};
     for (const auto& parts : last) c_.out.push_back(batch_first_ ? swapped(joined(parts, 0)) : joined(parts, 0));
   }
 
  private:
-  Value* swapped(Value* x) { return transposed(c_.b, x, {1, 0, 2}); }
+  Value* swapped(Value* x) { return transposed(x, {1, 0, 2}, c_.b); }
 
   /// The part for direction d of an input, without the dim of directions; null if the input is left out.
   Value* part(size_t input, size_t d, bool state = false) {
@@ -96,7 +92,7 @@ class Layer {
     layer.reset_after = c_.integer("linear_before_reset", 0) != 0;
     layer.backwards = direction_ == "reverse" || d == 1;
     layer.input = b.add("matmul", {x_, part(1, d)}, {{"transpose_b", true}});
-    layer.kernel = transposed(b, part(2, d), {1, 0});
+    layer.kernel = transposed(part(2, d), {1, 0}, b);
     if (Value* bias = part(3, d)) {
       const int64_t gates = kind_ == Kind::lstm ? 4 : kind_ == Kind::gru ? 3 : 1;
       layer.input = b.add("add", {layer.input, part_of(bias, 0, gates * hidden_, b)});

@@ -78,10 +78,6 @@ void combined_non_max_suppression(OpContext& c) {
   c.out = results_of(*made);
 }
 
-Value* transposed(OpContext& c, Value* x, std::vector<int64_t> permutation) {
-  return c.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
-}
-
 /// A dim of a result: dim `from` of the input (none: 1) so many times, cut into so many parts.
 struct Scaled {
   int from = -1;
@@ -132,22 +128,22 @@ void space_to_depth(OpContext& c) {
   c.expect_inputs(1);
   const int64_t block = block_size(c);
   const bool first = is_channels_first(c);
-  Value* x = first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
+  Value* x = first ? transposed(c.in[0], {0, 2, 3, 1}, c.b) : c.in[0];
   x = reshape_scaled(c, x, {{0}, {1, 1, block}, {-1, block}, {2, 1, block}, {-1, block}, {3}});
-  x = transposed(c, x, {0, 1, 3, 2, 4, 5});
+  x = transposed(x, {0, 1, 3, 2, 4, 5}, c.b);
   x = reshape_scaled(c, x, {{0}, {1}, {2}, {5, block * block}});
-  c.out = {first ? transposed(c, x, {0, 3, 1, 2}) : x};
+  c.out = {first ? transposed(x, {0, 3, 1, 2}, c.b) : x};
 }
 
 void depth_to_space(OpContext& c) {
   c.expect_inputs(1);
   const int64_t block = block_size(c);
   const bool first = is_channels_first(c);
-  Value* x = first ? transposed(c, c.in[0], {0, 2, 3, 1}) : c.in[0];
+  Value* x = first ? transposed(c.in[0], {0, 2, 3, 1}, c.b) : c.in[0];
   x = reshape_scaled(c, x, {{0}, {1}, {2}, {-1, block}, {-1, block}, {3, 1, block * block}});
-  x = transposed(c, x, {0, 1, 3, 2, 4, 5});
+  x = transposed(x, {0, 1, 3, 2, 4, 5}, c.b);
   x = reshape_scaled(c, x, {{0}, {1, block}, {3, block}, {5}});
-  c.out = {first ? transposed(c, x, {0, 3, 1, 2}) : x};
+  c.out = {first ? transposed(x, {0, 3, 1, 2}, c.b) : x};
 }
 
 /// Block sizes of the dims behind the batch, and their pads or crops, which may be known in the run only.
@@ -211,7 +207,7 @@ void space_to_batch(OpContext& c) {
     permutation.push_back(static_cast<int64_t>(apart.size()));
     apart.push_back({i}), together.push_back({count + i});
   }
-  c.out = {reshape_scaled(c, transposed(c, reshape_scaled(c, x, apart), permutation), together)};
+  c.out = {reshape_scaled(c, transposed(reshape_scaled(c, x, apart), permutation, c.b), together)};
 }
 
 void batch_to_space(OpContext& c) {
@@ -230,7 +226,7 @@ void batch_to_space(OpContext& c) {
     permutation.push_back(static_cast<int64_t>(apart.size()));
     apart.push_back({i}), together.push_back({count + i});
   }
-  Value* x = reshape_scaled(c, transposed(c, reshape_scaled(c, c.in[0], apart), permutation), together);
+  Value* x = reshape_scaled(c, transposed(reshape_scaled(c, c.in[0], apart), permutation, c.b), together);
   Value *begin = column(c, blocks, 0), *after = column(c, blocks, 1);
   if (constant_of(begin) != nullptr && constant_of(after) != nullptr) {
     const std::vector<int64_t> begins = constant_of(begin)->as_i64();
