@@ -17,7 +17,7 @@ Var slice_of_vector(Var vector, size_t index) {
   return vector.apply("slice", {{b, b.ints({at})}, {b, b.ints({at + 1})}});
 }
 
-Var integers(Builder& b, std::vector<int64_t> values) { return {b, b.ints(values)}; }
+Var index_list(Builder& b, std::vector<int64_t> values) { return {b, b.ints(values)}; }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Size Size::element(Var vector, size_t index) {
 
 Var Size::scalar() const {
   if (dim_.known()) return {*builder_, builder_->constant(Tensor::scalar_i64(dim_.size))};
-  return Var{*builder_, value_}.apply("reshape", {integers(*builder_, {})});
+  return Var{*builder_, value_}.apply("reshape", {index_list(*builder_, {})});
 }
 
 namespace {
@@ -79,14 +79,14 @@ Size product_of(Builder& b, const Sizes& sizes, size_t first, size_t last) {
 Size count_of(Var x) {
   if (x.type().is_static())
     if (auto count = element_count(x.shape().sizes())) return {*x.builder, *count};
-  return Size::element(x.apply("size_of").apply("reshape", {integers(*x.builder, {1})}), 0);
+  return Size::element(x.apply("size_of").apply("reshape", {index_list(*x.builder, {1})}), 0);
 }
 
 Var as_vector(Builder& b, const Sizes& sizes) {
   std::vector<int64_t> numbers;
   for (const Size& size : sizes)
     if (size.dim().known()) numbers.push_back(size.dim().size);
-  if (numbers.size() == sizes.size()) return integers(b, numbers);
+  if (numbers.size() == sizes.size()) return index_list(b, numbers);
   std::vector<Value*> parts;
   for (const Size& size : sizes) parts.push_back(size.vector().value);
   return {b, b.add("concat", parts, {{"axis", int64_t{0}}})};
@@ -120,7 +120,7 @@ Var reshape(Var x, const Sizes& sizes) {
   return {b, b.add_node(op_named("reshape"), {x.value, as_vector(b, sizes).value}, {}, {}, {type})->result()};
 }
 
-Var flattened(Var x) { return x.apply("reshape", {integers(*x.builder, {-1})}); }
+Var flattened(Var x) { return x.apply("reshape", {index_list(*x.builder, {-1})}); }
 
 Var transpose(Var x, std::vector<int64_t> permutation) {
   return x.apply("transpose", {}, {{"permutation", std::move(permutation)}});
