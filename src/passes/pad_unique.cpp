@@ -117,8 +117,19 @@ bool pad(Block& block, Node& unique) {
   return true;
 }
 
+bool is_integer_cast(const Node* node) {
+  return node && node->is("cast") && node->inputs[0]->type.dtype.is_integer() &&
+         node->result()->type.dtype.is_integer();
+}
+
 const Value* behind_casts(const Value* value) {
-  while (value->producer && value->producer->is("cast") && value->producer->inputs[0]->type.dtype.is_integer())
+  while (is_integer_cast(value->producer)) value = value->producer->inputs[0];
+  return value;
+}
+
+/// Behind casts that keep different elements different.
+const Value* behind_widening_casts(const Value* value) {
+  while (is_integer_cast(value->producer) && value->producer->inputs[0]->type.dtype.size() <= value->type.dtype.size())
     value = value->producer->inputs[0];
   return value;
 }
@@ -139,7 +150,7 @@ size_t drop_second_unique(Block& block, Module& module) {
   return rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
     if (node.is("unique")) {
       Value* x = node.inputs[0];
-      const Value* elements = behind_casts(x);
+      const Value* elements = behind_widening_casts(x);
       if (!elements->producer || !elements->producer->is("unique") || elements->index != 0 ||
           !elements->type.dtype.is_integer())
         return std::nullopt;

@@ -114,8 +114,10 @@ def several_results(tf, tf1):
     rows = tf.unstack(tf.sin(h), axis=0, name="unstack")
     _, index = tf.unique(tf.cast(x[0] * 3, tf.int32), name="unique")
     mean, variance = tf.nn.moments(h, [0], name="moments")
+    # What is computed element by element reads slices where they are; sums along an axis take them as they stand.
+    a, b, c, d, e, first, last = (tf.cumsum(part) for part in (a, b, c, d, e, rows[0], rows[3]))
     parts = [a * 2, b + c, tf.exp(d)[:, :4], e[:, :4] * 3, values, tf.cast(places, tf.float32) * 2.0]
-    parts += [(rows[0] + rows[3])[None] * tf.ones([4, 1]), (mean * variance)[None] * tf.ones([4, 1])]
+    parts += [(first + last)[None] * tf.ones([4, 1]), (mean * variance)[None] * tf.ones([4, 1])]
     parts += [tf.ones([4, 1]) * tf.reduce_sum(tf.cast(index, tf.float32))]
     tf.concat(parts, 1, name="y")
 
