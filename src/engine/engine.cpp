@@ -58,7 +58,7 @@ class HostMemory final : public MemorySpace {
   const char* name() const override { return "host"; }
   void* allocate(size_t bytes) override {
     require_memory(bytes);
-    void* data = std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) / 64 * 64);
+    void* data = std::aligned_alloc(kLineBytes, whole_lines(std::max<size_t>(bytes, 1)));
     if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
     return data;
   }
@@ -92,8 +92,7 @@ Cost cost_of(const Group& group) {
     }
   }
   auto add_bytes = [&cost](const Value* value) {
-    if (value->type.is_static())
-      cost.bytes += static_cast<double>(storage_bytes(value->type.dtype, *element_count(value->type.shape.sizes())));
+    if (value->type.is_static()) cost.bytes += static_cast<double>(storage_bytes(value->type));
   };
   std::for_each(group.inputs.begin(), group.inputs.end(), add_bytes);
   std::for_each(group.outputs.begin(), group.outputs.end(), add_bytes);

@@ -118,7 +118,7 @@ class Equation {
       for (size_t i = 0; i < permutation.size(); ++i) dims.push_back({-1, static_cast<int>(i)});
       for (size_t i : {first, second}) permutation.push_back(static_cast<int64_t>(i));
       dims.push_back({size.known() ? element_count({size.size, size.size}).value_or(-1) : -1, -1});
-      Value* moved = b_.add("transpose", {term.value}, {{"permutation", permutation}});
+      Value* moved = transposed(term.value, permutation, b_);
       Value* step = folded(b_.add("add", {dim_of(moved, dims.size(), b_), b_.ints({1})}), b_);
       Value* at = folded(b_.add("mul", {places(moved, dims.size()), step}), b_);
       const auto axis = static_cast<int64_t>(dims.size()) - 1;
@@ -170,7 +170,7 @@ class Equation {
       permutation.push_back(static_cast<int64_t>(left.find(label)));
       left[left.find(label)] = ' ';
     }
-    return {b_.add("transpose", {term.value}, {{"permutation", permutation}}), labels};
+    return {transposed(term.value, permutation, b_), labels};
   }
 
   Dim dim(const Term& term, char label) const { return term.value->type.shape.dims[term.labels.find(label)]; }

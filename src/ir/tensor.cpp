@@ -16,9 +16,9 @@ std::shared_ptr<void> allocate(DType dtype, int64_t count, bool zero) {
     auto strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count > 0 ? count : 1));
     return {strings, strings->data()};
   }
-  size_t bytes = (storage_bytes(dtype, count) + 63) / 64 * 64;
+  size_t bytes = whole_lines(storage_bytes(dtype, count));
   require_memory(bytes);
-  void* data = std::aligned_alloc(64, bytes ? bytes : 64);
+  void* data = std::aligned_alloc(kLineBytes, bytes ? bytes : kLineBytes);
   if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
   if (zero) std::memset(data, 0, bytes);
   return {data, std::free};

@@ -85,6 +85,8 @@ size_t storage_bytes(DType dtype, int64_t count) {
   return (static_cast<size_t>(count) * dtype.bits + 7) / 8;
 }
 
+size_t storage_bytes(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
+
 std::string to_string(const Dim& dim) {
   if (dim.known()) return std::to_string(dim.size);
   return dim.symbol ? "?" + *dim.symbol : "?";

@@ -109,6 +109,9 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
+/// Bytes of a tensor of a static type.
+size_t storage_bytes(const Type& type);
+
 /// "[?n, 8, ?]", "[*]" when unranked.
 std::string to_string(const Dim& dim);
 std::string to_string(const Shape& shape);

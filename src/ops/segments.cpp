@@ -1,6 +1,7 @@
 // Reductions over groups of rows given by indices: segments, and scattered updates with a reduction.
 #include <algorithm>
 
+#include "ops/combine.h"
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -38,30 +39,12 @@ double count_flops(const InferContext& context) {
 // Combines two elements by the reduction that the attribute names.
 template <class S>
 S combine(std::string_view mode, S a, S b) {
-  if (mode == "prod" || mode == "mul") {
-    if constexpr (std::is_floating_point_v<S>)
-      return a * b;
-    else
-      return wrapped(a, b, std::multiplies<>());
-  }
-  if (mode == "max") return maximum(a, b);
-  if (mode == "min") return minimum(a, b);
-  if (mode == "div") {
-    if constexpr (std::is_floating_point_v<S>) return a / b;
-  }
-  if constexpr (std::is_floating_point_v<S>)
-    return mode == "sub" ? a - b : a + b;
-  else
-    return mode == "sub" ? wrapped(a, b, std::minus<>()) : wrapped(a, b, std::plus<>());
-}
-
-template <class T>
-Sum<T> neutral(std::string_view mode) {
-  using Limits = std::numeric_limits<Compute<T>>;
-  if (mode == "prod") return 1;
-  if (mode == "max") return std::is_same_v<T, Half> ? Sum<T>(-65504) : Sum<T>(Limits::lowest());
-  if (mode == "min") return std::is_same_v<T, Half> ? Sum<T>(65504) : Sum<T>(Limits::max());
-  return 0;
+  if (mode == "sub") return Subtract()(a, b);
+  if (mode == "mul" || mode == "prod") return Multiply()(a, b);
+  if (mode == "div") return Divide()(a, b);
+  if (mode == "max") return Largest()(a, b);
+  if (mode == "min") return Least()(a, b);
+  return Add()(a, b);
 }
 
 void segment_reduce(KernelContext& context) {
@@ -79,7 +62,7 @@ void segment_reduce(KernelContext& context) {
   std::vector<int64_t> members(static_cast<size_t>(y.count() ? count : 0));
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    std::vector<Sum<T>> sums(static_cast<size_t>(y.count()), neutral<T>(mode));
+    std::vector<Sum<T>> sums(static_cast<size_t>(y.count()), neutral<T, Sum<T>>(mode));
     for (size_t i = 0; i < places.size() && y.count() > 0; ++i) {
       if (places[i] < 0) continue;
       ++members[static_cast<size_t>(places[i])];

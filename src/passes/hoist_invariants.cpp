@@ -9,9 +9,7 @@ namespace cairn {
 
 namespace {
 
-int64_t bytes_of(const Value& value) {
-  return storage_bytes(value.type.dtype, *element_count(value.type.shape.sizes()));
-}
+int64_t bytes_of(const Value& value) { return static_cast<int64_t>(storage_bytes(value.type)); }
 
 /// Whether the node may be hoisted: it cannot fail (the loop may have no iteration), and its result is not much larger
 /// than its operands (it lives as long as the loop).

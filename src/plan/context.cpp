@@ -20,10 +20,10 @@ constexpr size_t kHugePage = 2 << 20;
 // part of it that fills whole ones.
 Arena make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return {space.allocate(bytes), bytes};
-  const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
+  const size_t size = whole_lines(std::max<size_t>(bytes, 1));
   void* data = nullptr;
   require_memory(size);
-  if (posix_memalign(&data, size >= kHugePage ? kHugePage : 64, size) != 0)
+  if (posix_memalign(&data, size >= kHugePage ? kHugePage : kLineBytes, size) != 0)
     fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
   if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(data, 0, size);

@@ -45,8 +45,6 @@ bool has_all_rows(const RowOfTurn& row, int64_t turns) {
   return (row.first == 0 && row.step == 1) || (row.first == turns - 1 && row.step == -1);
 }
 
-size_t bytes_of(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
-
 bool all_static(const Block& block) {
   const auto fits = [](const auto& value) { return !value->type.is_tensor() || value->type.is_static(); };
   return std::all_of(block.params.begin(), block.params.end(), fits) &&
@@ -549,9 +547,9 @@ bool LoopScan::product_sum(const Node& term, Result& result) {
   const auto of_a = order_of(a), of_b = order_of(b);
   const RowOfTurn row = of_a ? *of_a : of_b ? *of_b : RowOfTurn();
   size_t read = 0, fresh = 0;
-  for (const Read& each : reads_) read += bytes_of(each.param->type);
-  if (!of_a) fresh += bytes_of(a->type);
-  if (of_b != row) fresh += bytes_of(b->type);
+  for (const Read& each : reads_) read += storage_bytes(each.param->type);
+  if (!of_a) fresh += storage_bytes(a->type);
+  if (of_b != row) fresh += storage_bytes(b->type);
   if (fresh > read) return false;
   result.operands = {stacked(a, row), stacked(b, row)};
   result.sum = Sum::product;

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
+#include "support/memory.h"
+
 namespace cairn {
 
 namespace {
 
-size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 size_t most_live(const std::vector<Buffer*>& buffers) {
   std::vector<std::pair<size_t, int64_t>> events;  // (step, change of live bytes)
   for (const Buffer* buffer : buffers) {
-    events.emplace_back(buffer->first, static_cast<int64_t>(aligned(buffer->bytes)));
-    events.emplace_back(buffer->last + 1, -static_cast<int64_t>(aligned(buffer->bytes)));
+    events.emplace_back(buffer->first, static_cast<int64_t>(whole_lines(buffer->bytes)));
+    events.emplace_back(buffer->last + 1, -static_cast<int64_t>(whole_lines(buffer->bytes)));
   }
   std::sort(events.begin(), events.end());  // at equal steps, releases sort before allocations
   int64_t live = 0, most = 0;
@@ -37,7 +37,7 @@ class TakenPlaces {
       for (const Buffer* other : stretches_[i]) {
         if (other->last < buffer.first || buffer.last < other->first) continue;
         if (std::max<size_t>(other->first, buffer.first) / kStretch == i)  // the first stretch that both touch
-          found_.emplace_back(other->offset, other->offset + aligned(other->bytes));
+          found_.emplace_back(other->offset, other->offset + whole_lines(other->bytes));
       }
     std::sort(found_.begin(), found_.end());
     return found_;
@@ -55,7 +55,7 @@ size_t place_in_order(const std::vector<Buffer*>& order) {
   for (const Buffer* buffer : order) steps = std::max<size_t>(steps, buffer->last);
   TakenPlaces taken(steps);
   for (Buffer* buffer : order) {
-    size_t bytes = aligned(buffer->bytes), cursor = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
+    size_t bytes = whole_lines(buffer->bytes), cursor = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
     for (auto [from, to] : taken.beside(*buffer)) {
       if (from > cursor && from - cursor >= bytes && from - cursor < best_gap) {
         best = cursor;
@@ -78,7 +78,7 @@ Placement place(std::vector<Buffer*> buffers, bool reuse) {
   if (!reuse) {
     for (Buffer* buffer : buffers) {
       buffer->offset = result.bytes;
-      result.bytes += aligned(buffer->bytes);
+      result.bytes += whole_lines(buffer->bytes);
     }
     return result;
   }

@@ -12,6 +12,7 @@
 #include "plan/reference_steps.h"
 #include "plan/scans.h"
 #include "support/code_memory.h"
+#include "support/memory.h"
 #include "support/stop.h"
 
 namespace cairn {
@@ -132,8 +133,6 @@ class Planner {
     return plan_->buffers.size() - 1;
   }
 
-  static size_t bytes_of(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
-
   // The buffer of a value in the memory space where it is computed; created at the first call.
   size_t buffer_of(const Value* value, MemorySpace* space = &host_memory()) {
     value = root(value);
@@ -154,7 +153,7 @@ class Planner {
       buffer.first = plan_->steps.size();
     }
     if (buffer.kind == Buffer::Kind::object) buffer.index = plan_->objects++;
-    if (!is_host_object(value->type)) buffer.bytes = bytes_of(value->type);
+    if (!is_host_object(value->type)) buffer.bytes = storage_bytes(value->type);
     return buffer_[value] = add_buffer(std::move(buffer));
   }
 
@@ -243,7 +242,7 @@ class Planner {
       buffer.kind = Buffer::Kind::output;
       buffer.value = root(value);
       buffer.index = direct->second;
-      buffer.bytes = bytes_of(value->type);
+      buffer.bytes = storage_bytes(value->type);
       return buffer_[root(value)] = add_buffer(std::move(buffer));
     }
     return buffer_of(value, space);
@@ -329,7 +328,7 @@ class Planner {
     for (const auto& body : step.bodies) {
       step.body_offsets.push_back(is_loop(*step.control) ? bytes : 0);
       for (const auto& [space, arena] : body->arena_bytes)
-        bytes = std::max(bytes, step.body_offsets.back() + (arena + 63) / 64 * 64);
+        bytes = std::max(bytes, step.body_offsets.back() + whole_lines(arena));
     }
     step.workspace = scratch_buffer(bytes);
     if (!is_loop(*step.control) && !step.scan) return;
@@ -337,7 +336,7 @@ class Planner {
     for (size_t i = 0; i < (step.scan ? step.scan->carried : results.size()); ++i) {
       const auto& result = results[i];
       if (!is_host_object(result->type)) {
-        step.spare.push_back(scratch_buffer(bytes_of(result->type)));
+        step.spare.push_back(scratch_buffer(storage_bytes(result->type)));
         continue;
       }
       Buffer buffer;
@@ -403,8 +402,8 @@ class Planner {
     for (size_t i = 0; i < scan.first.size(); ++i) {
       const Value* row =
           i < scan.scanned ? body.params[scan.carried + i].get() : body.results[scan.carried + i - scan.scanned];
-      scan.first[i] *= static_cast<int64_t>(bytes_of(row->type));
-      scan.step[i] *= static_cast<int64_t>(bytes_of(row->type));
+      scan.first[i] *= static_cast<int64_t>(storage_bytes(row->type));
+      scan.step[i] *= static_cast<int64_t>(storage_bytes(row->type));
     }
     std::vector<Type> types;
     for (const Value* result : body.results) types.push_back(result->type);
@@ -489,7 +488,7 @@ class Planner {
     const size_t shared = step.inputs[i];
     const Buffer& buffer = plan_->buffers[shared];
     return buffer.kind == Buffer::Kind::arena && buffer.space == &step.engine->memory() &&
-           buffer.bytes == bytes_of(output->type) && !copies_.count({root(group.inputs[i]), buffer.space}) &&
+           buffer.bytes == storage_bytes(output->type) && !copies_.count({root(group.inputs[i]), buffer.space}) &&
            !needed_later(group.inputs[i], group) && std::count(step.inputs.begin(), step.inputs.end(), shared) == 1;
   }
 

@@ -13,8 +13,6 @@ namespace cairn {
 
 namespace {
 
-size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 std::string type_text(const Operand& operand) {
   if (operand.object) return "a list";
   return to_string(Type::tensor(operand.dtype, Shape::of({operand.dims.begin(), operand.dims.end()})));
@@ -143,7 +141,7 @@ Tensor gathered(const Operand& operand) {
 
 SingleOp::Memory::Memory(size_t bytes, size_t count) : data(nullptr), objects(count) {
   require_memory(bytes);
-  data = static_cast<char*>(std::aligned_alloc(64, std::max<size_t>(64, rounded(bytes))));
+  data = static_cast<char*>(std::aligned_alloc(kLineBytes, whole_lines(std::max<size_t>(bytes, 1))));
   if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
 }
 SingleOp::Memory::~Memory() { std::free(data); }
@@ -265,7 +263,7 @@ bool SingleOp::make_copy(Direct& direct, bool strided) {
 
 void SingleOp::place_memory(Direct& direct) {
   using Kind = Direct::Argument::Kind;
-  const auto take = [&](size_t bytes) { return std::exchange(direct.memory, direct.memory + rounded(bytes)); };
+  const auto take = [&](size_t bytes) { return std::exchange(direct.memory, direct.memory + whole_lines(bytes)); };
   if (direct.step) direct.workspace = take(direct.step->workspace());
   if (direct.reads_strides) return;
   for (auto& argument : direct.inputs) {

@@ -1,9 +1,14 @@
-// Refuses large allocations with an Error before the system kills the process because of them.
+// Sizes of memory: large allocations are refused with an Error before the system kills the process because of them.
 #pragma once
 
 #include <cstddef>
 
 namespace cairn {
+
+/// What buffers are aligned to: a cache line, and the widest vector.
+inline constexpr size_t kLineBytes = 64;
+/// The bytes rounded up to whole lines.
+constexpr size_t whole_lines(size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
 /// Bytes that the machine or the process's control group has left; SIZE_MAX when unknown.
 size_t available_memory();

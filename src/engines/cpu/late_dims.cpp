@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "engines/cpu/groups.h"
+#include "engines/reference/engine.h"
 #include "ir/builder.h"
 #include "ops/kernels.h"
 
@@ -28,7 +29,7 @@ constexpr auto kInferred = [](const Node& node) { return infer_types(*node.op, n
 struct SizedStep {
   std::vector<Tensor> operands;
   std::unique_ptr<SizedNode> node;
-  std::unique_ptr<Step> step;  // null: only the reference kernel takes the node at these dims
+  std::unique_ptr<Step> step;  // the reference kernel's where no other takes the node at these dims
 };
 
 class LateStep final : public Step {
@@ -49,13 +50,8 @@ class LateStep final : public Step {
       late[i] = Tensor::uninitialized(type.dtype, type.shape.sizes());
       outputs[i] = late[i].mutable_data();
     }
-    if (sized->step) {
-      const auto bytes = static_cast<int64_t>(sized->step->workspace());
-      Tensor workspace = Tensor::uninitialized(kU8, {bytes});
-      sized->step->run({inputs.data(), outputs.data(), workspace.mutable_data(), args.executor});
-    } else {
-      run_reference(group, inputs, outputs);
-    }
+    Tensor workspace = Tensor::uninitialized(kU8, {static_cast<int64_t>(sized->step->workspace())});
+    sized->step->run({inputs.data(), outputs.data(), workspace.mutable_data(), args.executor});
     for (size_t i = 0; i < outputs.size(); ++i)
       if (late[i].defined()) *static_cast<HostValue*>(args.outputs[i]) = {std::move(late[i]), nullptr};
   }
@@ -95,28 +91,11 @@ class LateStep final : public Step {
         made->step = kernel.make(made->node->group(), context);
         break;
       }
+    if (!made->step) made->step = reference_engine().make(made->node->group(), context);
     const std::lock_guard lock(mutex_);
     steps_.push_front(made);
     if (steps_.size() > kMostSteps) steps_.pop_back();
     return made;
-  }
-
-  static void run_reference(const Group& group, const std::vector<const void*>& inputs,
-                            const std::vector<void*>& outputs) {
-    const Node& node = group.last();
-    const auto view = [](const Type& type, const void* data) {
-      return HostValue{Tensor::view(type.dtype, type.shape.sizes(), data, nullptr), nullptr};
-    };
-    std::vector<HostValue> operands, results;
-    for (const Value* input : node.inputs) operands.push_back(view(input->type, inputs[index_of(group, input)]));
-    for (const auto& result : node.results) {
-      const auto at = std::find(group.outputs.begin(), group.outputs.end(), result.get());
-      results.push_back(at != group.outputs.end()
-                            ? view(result->type, outputs[static_cast<size_t>(at - group.outputs.begin())])
-                            : HostValue{Tensor::zeros(result->type.dtype, result->type.shape.sizes()), nullptr});
-    }
-    KernelContext context(*node.op, node.attributes, operands, results);
-    node.op->reference(context);
   }
 
   const Group group_;

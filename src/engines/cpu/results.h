@@ -7,6 +7,7 @@
 
 #include "engines/cpu/call_step.h"
 #include "ops/kernels.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -21,8 +22,7 @@ class Results {
       const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
       places_.push_back(static_cast<size_t>(at - group.outputs.begin()));
       starts_.push_back(bytes_);
-      if (at == group.outputs.end())
-        bytes_ += whole_lines(storage_bytes(value->type.dtype, count_of(value->type.shape.sizes())));
+      if (at == group.outputs.end()) bytes_ += whole_lines(storage_bytes(value->type));
     }
   }
   template <class T = float>
@@ -33,8 +33,6 @@ class Results {
   size_t workspace() const { return bytes_; }
 
  private:
-  static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
   std::vector<size_t> places_, starts_;
   size_t outputs_, bytes_;
 };

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engines/cpu/isa.h"
-#include "ops/kernels.h"
+#include "ops/combine.h"
 
 namespace cairn {
 
@@ -53,61 +53,6 @@ void at_places(int64_t count, const int64_t* places, const void* from, void* to)
     element = T(F()(static_cast<Number>(element), static_cast<Number>(static_cast<const T*>(from)[j])));
   }
 }
-
-struct Replace {
-  template <class N>
-  N operator()(N, N b) const {
-    return b;
-  }
-};
-struct Add {
-  template <class N>
-  N operator()(N a, N b) const {
-    if constexpr (std::is_floating_point_v<N>)
-      return a + b;
-    else
-      return wrapped(a, b, std::plus<>());
-  }
-};
-struct Subtract {
-  template <class N>
-  N operator()(N a, N b) const {
-    if constexpr (std::is_floating_point_v<N>)
-      return a - b;
-    else
-      return wrapped(a, b, std::minus<>());
-  }
-};
-struct Multiply {
-  template <class N>
-  N operator()(N a, N b) const {
-    if constexpr (std::is_floating_point_v<N>)
-      return a * b;
-    else
-      return wrapped(a, b, std::multiplies<>());
-  }
-};
-struct Divide {  // floats only, as the shape rule has it
-  template <class N>
-  N operator()(N a, N b) const {
-    if constexpr (std::is_floating_point_v<N>)
-      return a / b;
-    else
-      return a;
-  }
-};
-struct Largest {
-  template <class N>
-  N operator()(N a, N b) const {
-    return maximum(a, b);
-  }
-};
-struct Least {
-  template <class N>
-  N operator()(N a, N b) const {
-    return minimum(a, b);
-  }
-};
 
 template <class T, class To>
 CombineRow combine_any(std::string_view mode) {

@@ -8,6 +8,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/program.h"
 #include "ops/kernels.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -17,10 +18,6 @@ constexpr size_t kMostArguments = 48;  // of one inner step
 constexpr int64_t kLeastBytes = 128 << 10, kMostRowBytes = 512 << 10, kSliceBytes = 96 << 10;
 
 Dims sizes_of_value(const Value* value) { return value->type.shape.sizes(); }
-
-size_t bytes_of_type(const Type& type) { return storage_bytes(type.dtype, *element_count(type.shape.sizes())); }
-
-size_t in_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// The rows of a chain: its tensors have the dims `dims`, or 1, and the rows go along the first `axes`. Slices are cut
 /// along the last of these.
@@ -173,12 +170,12 @@ class RowSlicesStep final : public Step {
     for (const Group& each : sliced->groups) {
       MakeContext inner{context.packer, 1};
       part.steps.push_back(cpu_engine().make(each, inner));
-      part.workspace = std::max(part.workspace, in_lines(part.steps.back()->workspace()));
+      part.workspace = std::max(part.workspace, whole_lines(part.steps.back()->workspace()));
       part.inputs.emplace_back(), part.outputs.emplace_back();
       for (const Value* input : each.inputs) part.inputs.back().push_back(places.at(input));
       for (const Value* output : each.outputs) {
         const auto [place, is_new] = places.try_emplace(output, Place{Place::Kind::scratch, part.scratch});
-        if (is_new) part.scratch += in_lines(bytes_of_type(output->type));
+        if (is_new) part.scratch += whole_lines(storage_bytes(output->type));
         part.outputs.back().push_back(place->second);
       }
     }

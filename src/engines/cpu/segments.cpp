@@ -8,7 +8,8 @@
 #include "engines/cpu/isa.h"
 #include "engines/cpu/results.h"
 #include "engines/cpu/row_order.h"
-#include "ops/kernels.h"
+#include "ops/combine.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -47,15 +48,6 @@ size_t index_of_output(const Group& group, const Value* value) {
 template <class A>
 void fill_rows(Executor& executor, int64_t count, int64_t inner, A start, A* to) {
   for_ranges(executor, count * inner, 1, [&](int64_t first, int64_t last) { std::fill(to + first, to + last, start); });
-}
-
-template <class T>
-Compute<T> start_of(std::string_view mode) {
-  using Limits = std::numeric_limits<Compute<T>>;
-  if (mode == "prod") return 1;
-  if (mode == "max") return std::is_same_v<T, Half> ? Compute<T>(-65504) : Limits::lowest();
-  if (mode == "min") return std::is_same_v<T, Half> ? Compute<T>(65504) : Limits::max();
-  return 0;
 }
 
 CAIRN_VECTORISED void divide_f32(int64_t count, float divisor, float* to) {
@@ -279,7 +271,6 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
                        stride == 1 && (divides || zeroes) ? std::min<int64_t>(sum_bytes, 8) : sum_bytes);
   const CombineRow combine = combine_row(mode, dtype, true);
   const size_t x = index_of(group, node.inputs[0]);
-  const auto whole_lines = [](size_t each) { return (each + 63) / 64 * 64; };
   const size_t sums_at = whole_lines(order.workspace());
   const size_t members_at = sums_at + (small_floats ? whole_lines(static_cast<size_t>(count * sum_bytes)) : 0);
   const size_t workspace = members_at + (divides || zeroes ? static_cast<size_t>(count * stride) * 8 : 0);
@@ -300,7 +291,7 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
     };
     with_numbers(dtype, [&](auto tag) {
       using T = decltype(tag);
-      fill_rows(args.executor, count, inner, start_of<T>(mode), reinterpret_cast<Compute<T>*>(sums));
+      fill_rows(args.executor, count, inner, neutral<T, Compute<T>>(mode), reinterpret_cast<Compute<T>*>(sums));
     });
     if (members) std::fill_n(members, count * stride, 0);
     const bool good = order.run(args, row_of, [&](int64_t i, int64_t row) {
@@ -424,8 +415,7 @@ std::unique_ptr<Step> make_unique_elements(const Group& group, MakeContext&) {
   const int64_t count = count_of(sizes(node.inputs[0]));
   const size_t values = index_of_output(group, node.result(0)), index = index_of_output(group, node.result(1));
   const DifferentElements different(count);
-  const size_t values_at = (different.workspace() + 63) / 64 * 64,
-               index_at = values_at + static_cast<size_t>(count) * 8;
+  const size_t values_at = whole_lines(different.workspace()), index_at = values_at + static_cast<size_t>(count) * 8;
   const auto run = [=](const StepArgs& args) {
     char* scratch = static_cast<char*>(args.workspace);
     with_numbers_or_bool(dtype, [&](auto tag) {

@@ -5,6 +5,7 @@
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -132,7 +133,7 @@ class Bias {
   }
   size_t input() const { return input_; }
   /// Bytes of the copy made in each run.
-  size_t workspace() const { return input_ == kNone || count_ == floats_ ? 0 : (floats_ * 4 + 63) / 64 * 64; }
+  size_t workspace() const { return input_ == kNone || count_ == floats_ ? 0 : whole_lines(floats_ * 4); }
   const float* get(const StepArgs& args, char* workspace) const {
     if (input_ == kNone) return floats(packed_.get());
     const float* from = floats(args.inputs[input_]);

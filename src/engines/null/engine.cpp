@@ -7,8 +7,7 @@ namespace {
 class NullStep final : public Step {
  public:
   explicit NullStep(const Group& group) : op_(group.last().op->name) {
-    for (const Value* output : group.outputs)
-      bytes_.push_back(storage_bytes(output->type.dtype, *element_count(output->type.shape.sizes())));
+    for (const Value* output : group.outputs) bytes_.push_back(storage_bytes(output->type));
   }
   void run(const StepArgs& args) const override {
     for (size_t i = 0; i < bytes_.size(); ++i) std::memset(args.outputs[i], 0, bytes_[i]);

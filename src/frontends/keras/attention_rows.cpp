@@ -72,7 +72,7 @@ class MultiHeadAttention {
     q = b.add("mul", {q, b.scalar_like(q, 1 / std::sqrt(static_cast<double>(depth_)))});
     Value* scores = b.add("matmul", {q, k}, {{"transpose_b", true}});
     scores = shares(scores, whole_mask(query, key, value), b);
-    Value* y = b.add("transpose", {b.add("matmul", {scores, v})}, {{"permutation", kHeadsLast}});
+    Value* y = transposed(b.add("matmul", {scores, v}), kHeadsLast, b);
     c_.out = {joined_heads(y, query.value)};
     if (flag(c_, "return_attention_scores")) c_.out.push_back(scores);
     c_.mask = query.mask;
@@ -104,7 +104,7 @@ class MultiHeadAttention {
     if (c_.boolean("use_bias", true))
       y = b.add("add", {y, b.constant(weights.take("bias", {heads_, size}).reshaped({heads_ * size}))});
     y = reshape_to(y, {{-1, 0}, {-1, 1}, {heads_}, {size}}, b);
-    return b.add("transpose", {y}, {{"permutation", kHeadsLast}});
+    return transposed(y, kHeadsLast, b);
   }
 
   /// y [batch, steps, heads, width] times a kernel [heads, width, n].

@@ -70,7 +70,7 @@ void transpose(LayerContext& c, const Arguments& a) {
   std::vector<int64_t> order = a.integers("perm");
   if (a.literal("perm") == nullptr)
     for (size_t i = a.rank(a.first()); i-- > 0;) order.push_back(static_cast<int64_t>(i));
-  c.out = {c.b.add("transpose", {a.first()}, {{"permutation", order}})};
+  c.out = {transposed(a.first(), order, c.b)};
 }
 
 void expand(LayerContext& c, const Arguments& a) {
@@ -241,7 +241,7 @@ constexpr FunctionRow kFunctions[] = {
 
 void build_function(LayerContext& c, std::string_view name) {
   const FunctionRow* row = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                     [&](const FunctionRow& each) { return each.name == name; });
+                                        [&](const FunctionRow& each) { return each.name == name; });
   if (row == std::end(kFunctions)) c.refuse("function tf.{} is not supported", printable(name));
   c.target = row->target;
   row->build(c, Arguments(c));

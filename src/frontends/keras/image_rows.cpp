@@ -106,7 +106,7 @@ std::vector<Value*> channels_moved(std::vector<Value*> values, size_t channels, 
     std::iota(order.begin(), order.end(), 0);
     const auto at = order.begin() + static_cast<int64_t>(channels - gone);
     to_last ? std::rotate(at, at + 1, order.end()) : std::rotate(at, order.end() - 1, order.end());
-    value = b.add("transpose", {value}, {{"permutation", order}});
+    value = transposed(value, order, b);
   }
   return values;
 }

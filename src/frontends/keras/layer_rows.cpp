@@ -268,7 +268,7 @@ void dot(LayerContext& c) {
       x = expand_dims(x, {1}, c.b);
       added.push_back(static_cast<int64_t>(i) + 1);
     } else if (axis == 1) {
-      x = c.b.add("transpose", {x}, {{"permutation", std::vector<int64_t>{0, 2, 1}}});
+      x = transposed(x, {0, 2, 1}, c.b);
     }
   }
   if (added.size() == 2) added.pop_back();  // two vectors give a column

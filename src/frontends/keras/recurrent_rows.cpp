@@ -15,7 +15,7 @@ using Kind = Recurrence::Kind;
 Value* swapped(Value* x, Builder& b) {
   std::vector<int64_t> order{1, 0, 2};
   order.resize(x->type.shape.rank());
-  return b.add("transpose", {x}, {{"permutation", order}});
+  return transposed(x, order, b);
 }
 
 /// The results of a layer that runs backwards, reversed to chronological order.
@@ -236,7 +236,7 @@ void conv_lstm(LayerContext& c) {
   std::vector<int64_t> order(kRank), kernel = c.sizes("kernel_size", kDims, 1);
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[0], order[1]);
-  Value* x = b.add("transpose", {c.in[0]}, {{"permutation", order}});
+  Value* x = transposed(c.in[0], order, b);
   const std::vector<Dim>& dims = x->type.shape.dims;
   std::vector<int64_t> image{-1};
   for (size_t i = 2; i < kRank; ++i)
@@ -273,7 +273,7 @@ void conv_lstm(LayerContext& c) {
     layer.states.assign(2, b.add_node(op_named("broadcast_to"), {b.scalar_like(x, 0), all}, {}, {}, {type})->result());
   }
   const Sequence sequence = recur(layer, b);
-  Value* all = b.add("transpose", {sequence.all}, {{"permutation", order}});
+  Value* all = transposed(sequence.all, order, b);
   if (layer.backwards) all = in_time(c, all);
   c.out = {c.boolean("return_sequences", false) ? all : sequence.last[0]};
   if (c.boolean("return_state", false)) c.out.insert(c.out.end(), sequence.last.begin(), sequence.last.end());

@@ -328,7 +328,7 @@ void top_k(OpContext& c) {
   std::vector<int64_t> swap(static_cast<size_t>(rank));
   for (int64_t i = 0; i < rank; ++i) swap[static_cast<size_t>(i)] = i;
   std::swap(swap[static_cast<size_t>(axis)], swap.back());
-  auto moved = [&](Value* x) { return axis == rank - 1 ? x : c.b.add("transpose", {x}, {{"permutation", swap}}); };
+  auto moved = [&](Value* x) { return axis == rank - 1 ? x : transposed(x, swap, c.b); };
   Value* x = moved(c.in[0]);
   if (!largest && !x->type.dtype.is_float()) c.refuse("the smallest integers are not supported");
   auto* made = c.b.add_node(op_named("top_k"), {largest ? x : c.b.add("neg", {x}), k},
@@ -392,7 +392,7 @@ void scatter_nd(OpContext& c) {
 /// The result has a column for each element found, the op's a row.
 void non_zero(OpContext& c) {
   c.expect_inputs(1, 1);
-  c.out = {c.b.add("transpose", {c.b.add("non_zero", c.in)}, {{"permutation", std::vector<int64_t>{1, 0}}})};
+  c.out = {transposed(c.b.add("non_zero", c.in), {1, 0}, c.b)};
 }
 
 constexpr Row kArrayRows[] = {

@@ -129,8 +129,8 @@ void grid_sample(OpContext& c) {
     wanted.push_back({grid.dims[i - 1].size});
   }
   last_channel.push_back(1), wanted.push_back({-1, 1});
-  Value* pixels = reshape_to(c.b.add("transpose", {c.in[0]}, {{"permutation", last_channel}}),
-                             {{-1, 0}, flat[1], {-1, static_cast<int>(rank) - 1}}, c.b);
+  Value* pixels =
+      reshape_to(transposed(c.in[0], last_channel, c.b), {{-1, 0}, flat[1], {-1, static_cast<int>(rank) - 1}}, c.b);
   Value* places = reshape_to(c.in[1], {{-1, 0}, {samples}, {static_cast<int64_t>(dims)}}, c.b);
   std::vector<GridAxis> axes;
   for (size_t i = 0; i < dims; ++i) {
@@ -158,7 +158,7 @@ void grid_sample(OpContext& c) {
   y = reshape_to(y, wanted, c.b);
   std::vector<int64_t> first_channel{0, static_cast<int64_t>(rank) - 1};
   for (size_t i = 1; i + 1 < rank; ++i) first_channel.push_back(static_cast<int64_t>(i));
-  c.out = {c.b.add("transpose", {y}, {{"permutation", first_channel}})};
+  c.out = {transposed(y, first_channel, c.b)};
 }
 
 constexpr Row kDetectionRows[] = {

@@ -64,7 +64,7 @@ void gather_elements(OpContext& c) {
     return;
   }
   std::swap(order[axis], order[rank - 1]);
-  const auto swapped = [&](Value* value) { return c.b.add("transpose", {value}, {{"permutation", order}}); };
+  const auto swapped = [&](Value* value) { return transposed(value, order, c.b); };
   x = swapped(x), indices = swapped(indices);
   c.out = {swapped(gathered(rank - 1))};
 }

@@ -97,7 +97,7 @@ void pack(OpContext& c) {
 
 void transpose(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {folded(c.b.add("transpose", {c.in[0]}, {{"permutation", c.constant_integers(1, "the permutation")}}), c.b)};
+  c.out = {folded(transposed(c.in[0], c.constant_integers(1, "the permutation"), c.b), c.b)};
 }
 
 void tile(OpContext& c) {

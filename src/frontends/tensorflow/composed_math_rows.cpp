@@ -93,7 +93,7 @@ void reverse_sequence(OpContext& c) {
   for (size_t i = 0; i < rank; ++i)
     if (static_cast<int64_t>(i) != batch && static_cast<int64_t>(i) != time) there.push_back(static_cast<int64_t>(i));
   for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(there[i])] = static_cast<int64_t>(i);
-  Value* x = c.b.add("transpose", {c.in[0]}, {{"permutation", there}});
+  Value* x = transposed(c.in[0], there, c.b);
   Value* lengths = expand_dims(cast_to(c.in[1], kI64, c.b), {1}, c.b);
   Value* at = places(c, x, 1);
   Value* turned = c.b.add("sub", {c.b.add("sub", {lengths, at}), c.b.constant(Tensor::scalar_i64(1))});
@@ -101,7 +101,7 @@ void reverse_sequence(OpContext& c) {
   Value* same = c.b.add("add", {at, c.b.add("minimum", {lengths, c.b.constant(Tensor::scalar_i64(0))})});
   Value* from = c.b.add("select", {c.b.add("less", {at, lengths}), turned, same});
   x = c.b.add("gather", {x, from}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}, {"from_start", true}});
-  c.out = {c.b.add("transpose", {x}, {{"permutation", back}})};
+  c.out = {transposed(x, back, c.b)};
 }
 
 /// x with updates added to (or taken from) what is at the index vectors.

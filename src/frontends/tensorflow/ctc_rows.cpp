@@ -48,7 +48,7 @@ void greedy_decoder(OpContext& c) {
   Value *logits = c.in[0], *lengths = checked_lengths(c);
   const Attributes classes{{"axis", int64_t{2}}};
   const std::vector<int64_t> swap{1, 0};
-  Value* best = c.b.add("transpose", {c.b.add("arg_max", {logits}, classes)}, {{"permutation", swap}});
+  Value* best = transposed(c.b.add("arg_max", {logits}, classes), swap, c.b);
   Value* count = folded(c.b.add("reshape", {dim_of(logits, 0, c.b), c.b.ints({})}), c.b);
   Value* within = steps_within(c, lengths, steps_of(c, logits, 0), count);
   const int64_t index = c.integer("blank_index", -1);
@@ -63,8 +63,7 @@ void greedy_decoder(OpContext& c) {
     kept = c.b.add("and", {kept, c.b.add("not_equal", {best, before})});
   }
   c.out = sparse_rows_of(c, best, kept);
-  Value* scores = c.b.add("transpose", {c.b.add("reduce_max", {logits}, {{"axes", std::vector<int64_t>{2}}})},
-                          {{"permutation", swap}});
+  Value* scores = transposed(c.b.add("reduce_max", {logits}, {{"axes", std::vector<int64_t>{2}}}), swap, c.b);
   Value* counted = c.b.add("select", {within, scores, c.b.scalar_like(scores, 0)});
   Value* sum = c.b.add("reduce_sum", {counted}, {{"axes", std::vector<int64_t>{1}}, {"keep_dims", true}});
   c.out.push_back(c.b.add("neg", {sum}));

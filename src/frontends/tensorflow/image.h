@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontends/fold.h"
+#include "frontends/reshape.h"
 #include "frontends/tensorflow/importer.h"
 
 namespace cairn::tensorflow {
@@ -33,11 +34,11 @@ class Image {
   bool channels_first() const { return channels_first_; }
   size_t rank() const { return rank_; }
   Dim channels(const std::vector<Dim>& dims) const { return dims[channels_first_ ? 1 : rank_ - 1]; }
-  Value* in(Value* x) const { return channels_first_ ? transposed(x, to_last()) : x; }
+  Value* in(Value* x) const { return channels_first_ ? transposed(x, to_last(), c_.b) : x; }
   Value* out(Value* y) const {
     std::vector<int64_t> back{0, static_cast<int64_t>(rank_) - 1};
     for (int64_t i = 1; i + 1 < static_cast<int64_t>(rank_); ++i) back.push_back(i);
-    return channels_first_ ? transposed(y, std::move(back)) : y;
+    return channels_first_ ? transposed(y, std::move(back), c_.b) : y;
   }
   /// The sizes of an image in the node's layout, reordered to channels last.
   Value* sizes(Value* vector) const {
@@ -90,9 +91,6 @@ class Image {
     for (int64_t i = 2; i < static_cast<int64_t>(rank_); ++i) order.push_back(i);
     order.push_back(1);
     return order;
-  }
-  Value* transposed(Value* x, std::vector<int64_t> permutation) const {
-    return c_.b.add("transpose", {x}, {{"permutation", std::move(permutation)}});
   }
 
   OpContext& c_;

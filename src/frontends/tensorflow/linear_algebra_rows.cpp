@@ -26,7 +26,7 @@ Value* turned(OpContext& c, Value* x) {
   std::vector<int64_t> permutation(x->type.shape.rank());
   for (size_t i = 0; i < permutation.size(); ++i) permutation[i] = static_cast<int64_t>(i);
   std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-  return c.b.add("transpose", {x}, {{"permutation", permutation}});
+  return transposed(x, permutation, c.b);
 }
 
 /// The gradient by a of L in a = L L^T: half of S + S^T for S = L^-T P(L^T dL) L^-1, where P keeps the lower triangle

@@ -112,7 +112,7 @@ void conj(OpContext& c) {
 }
 void conjugate_transpose(OpContext& c) {
   c.expect_inputs(2);
-  c.out = {c.b.add("transpose", {conjugate(c, c.in[0])}, {{"permutation", c.constant_integers(1, "the permutation")}})};
+  c.out = {transposed(conjugate(c, c.in[0]), c.constant_integers(1, "the permutation"), c.b)};
 }
 
 void bitcast(OpContext& c) {
@@ -134,7 +134,7 @@ void audio_spectrogram(OpContext& c) {
     hann.push_back(0.5 - 0.5 * std::cos(2 * M_PI * static_cast<double>(i) / static_cast<double>(window)));
     offsets.push_back(static_cast<double>(i));
   }
-  Value* sound = c.b.add("transpose", {c.in[0]}, {{"permutation", std::vector<int64_t>{1, 0}}});
+  Value* sound = transposed(c.in[0], {1, 0}, c.b);
   const Var samples(c.b, as_scalar(c, dim_of(sound, 1, c.b)));
   const Var frames =
       folded(by_number(by_number(samples + double(stride - window), "maximum", 0), "floor_div", double(stride)));

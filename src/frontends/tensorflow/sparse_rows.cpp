@@ -169,8 +169,7 @@ void sparse_matmul(OpContext& c) {
   if (c.rank(0) != 2 || c.rank(3) != 2) fail(ErrorKind::invalid_model, "", "must have matrices");
   const bool turned = c.boolean("adjoint_a", false);
   Value* dense = c.in[3];
-  if (c.boolean("adjoint_b", false))
-    dense = c.b.add("transpose", {dense}, {{"permutation", std::vector<int64_t>{1, 0}}});
+  if (c.boolean("adjoint_b", false)) dense = transposed(dense, {1, 0}, c.b);
   Value* rows = column_of(c, c.in[0], turned ? 1 : 0);
   Value* picked = c.b.add("gather", {dense, column_of(c, c.in[0], turned ? 0 : 1)}, {{"axis", int64_t{0}}});
   Value* values = c.b.add("reshape", {c.in[1], c.b.ints({-1, 1})});
