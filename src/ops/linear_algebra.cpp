@@ -1,6 +1,7 @@
 // Linear algebra on the matrices in the last two dims, by Eigen: computed in f64, rounded once.
 #define EIGEN_MPL2_ONLY
 #include <eigen3/Eigen/Dense>
+#include <numeric>
 
 #include "ops/families.h"
 #include "ops/gradients.h"
@@ -143,8 +144,58 @@ void qr(KernelContext& context) {
   });
 }
 
+struct Svd {
+  Matrix u, v;        // orthonormal columns
+  Eigen::VectorXd s;  // falling
+};
+
+/// x = u diag(s) v^T of a finite matrix with at least as many rows as columns: the eigenvectors of x^T x make the columns
+/// of x v nearly orthogonal, rotations of pairs (one-sided Jacobi, Hestenes 1958) make them so to the last bits, which the
+/// square would lose. u has `columns` columns.
+Svd svd_of_tall(Matrix x, int64_t columns) {
+  const double scale = x.cwiseAbs().maxCoeff();
+  const int64_t n = x.cols();
+  if (scale > 0) x /= scale;
+  Matrix v = Eigen::SelfAdjointEigenSolver<Matrix>(x.transpose() * x).eigenvectors().rowwise().reverse();
+  Matrix y = x * v;
+  constexpr double kZero = 1e-140;  // a norm; the largest is 1 at least
+  const double close = std::sqrt(static_cast<double>(x.rows())) * std::numeric_limits<double>::epsilon();
+  bool changed = true;
+  for (int sweep = 0; sweep < 40 && changed; ++sweep) {
+    changed = false;
+    for (int64_t i = 0; i + 1 < n; ++i)
+      for (int64_t j = i + 1; j < n; ++j) {
+        const double a = y.col(i).squaredNorm(), b = y.col(j).squaredNorm(), product = y.col(i).dot(y.col(j));
+        if (std::abs(product) <= close * std::sqrt(a) * std::sqrt(b) + 1e-20 * kZero * kZero) continue;
+        changed = true;
+        const double cotangent = (b - a) / (2 * product);  // of twice the angle
+        const double tangent = std::copysign(1 / (std::abs(cotangent) + std::hypot(1, cotangent)), cotangent);
+        const Eigen::JacobiRotation<double> turn(1 / std::hypot(1, tangent), tangent / std::hypot(1, tangent));
+        y.applyOnTheRight(i, j, turn);
+        v.applyOnTheRight(i, j, turn);
+      }
+  }
+  const Eigen::VectorXd norms = y.colwise().norm();
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return norms[a] > norms[b]; });
+  Svd made{Matrix::Zero(x.rows(), columns), Matrix(n, n), Eigen::VectorXd(n)};
+  int64_t rank = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t from = order[static_cast<size_t>(i)];
+    made.v.col(i) = v.col(from);
+    made.s[i] = norms[from] * scale;
+    if (norms[from] > kZero) made.u.col(rank++) = y.col(from) / norms[from];
+  }
+  if (rank < columns) {
+    const Matrix known = made.u.leftCols(rank);
+    const Matrix all = Eigen::HouseholderQR<Matrix>(known).householderQ() * Matrix::Identity(x.rows(), columns);
+    made.u.rightCols(columns - rank) = all.rightCols(columns - rank);
+  }
+  return made;
+}
+
 void svd(KernelContext& context) {
-  const bool full = context.attr.boolean("full");
   for_each_matrix(context, 3, [&](int64_t n, const Matrix& a) {
     const int64_t inner = std::min(a.rows(), a.cols());
     Matrix s = Matrix::Constant(inner, 1, NAN), u = Matrix::Constant(a.rows(), width_of(context.output(1)), NAN),
@@ -152,10 +203,10 @@ void svd(KernelContext& context) {
     if (a.size() == 0) {
       u.setIdentity(), v.setIdentity();
     } else if (a.allFinite()) {
-      const unsigned parts =
-          full ? Eigen::ComputeFullU | Eigen::ComputeFullV : Eigen::ComputeThinU | Eigen::ComputeThinV;
-      const Eigen::BDCSVD<Matrix> made(a, parts);
-      s = made.singularValues(), u = made.matrixU(), v = made.matrixV();
+      const bool wide = a.rows() < a.cols();
+      Svd made = svd_of_tall(wide ? Matrix(a.transpose()) : a, wide ? v.cols() : u.cols());
+      if (wide) made.u.swap(made.v);
+      s = made.s, u = made.u, v = made.v;
     }
     write_matrix(s, context.output(0), n);
     write_matrix(u, context.output(1), n);
