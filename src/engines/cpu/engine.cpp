@@ -66,11 +66,12 @@ class CpuEngine final : public Engine {
 
   std::unique_ptr<Step> make(const Group& group, MakeContext& context) const override {
     const Question question(group);
-    for (const CpuKernel& kernel : cpu_kernels())
-      if (!question.refusal(kernel))
-        return question.is_late() && !kernel.allocates ? make_late_step(group, kernel, context)
-                                                       : kernel.make(group, context);
-    CHECK(false, "no kernel for {}", group.last().op->name);
+    const auto& all = cpu_kernels();
+    const auto kernel =
+        std::find_if(all.begin(), all.end(), [&](const CpuKernel& each) { return !question.refusal(each); });
+    CHECK(kernel != all.end(), "no kernel for {}", group.last().op->name);
+    return question.is_late() && !kernel->allocates ? make_late_step(group, *kernel, context)
+                                                    : kernel->make(group, context);
   }
 
   std::unique_ptr<Step> make_strided(const Group& group, const GroupStrides& strides) const override {
