@@ -324,5 +324,30 @@ TEST_F(CpuGroups, gradient_of_an_image_is_added_to_another) {
                  {"input_gradient"});
 }
 
+// Transposed convolutions: bias and activation run in the step, the kernel is packed once for each way it is read.
+TEST_F(CpuGroups, transposed_convolutions_take_bias_and_relu) {
+  std::string kernel = "0.5";
+  for (int i = 1; i < 4 * 4 * 3 * 2; ++i) kernel += fmt::format(", {}.{}", i % 7 - 3, i % 10);
+  expect_steps(fmt::format(R"((%x: f32[2, 5, 6, 2]) ->
+      (%p: f32[2, 5, 6, 3], %q: f32[2, 10, 12, 3], %r: f32[2, 25, 30, 3]) {{
+    %k = constant {{value = f32[4, 4, 3, 2] ({})}}
+    %b = constant {{value = f32[3] (0.5, -1.0, 2.0)}}
+    %s1 = constant {{value = i64[4] (2, 5, 6, 3)}}
+    %s2 = constant {{value = i64[4] (2, 10, 12, 3)}}
+    %s5 = constant {{value = i64[4] (2, 25, 30, 3)}}
+    %c1 = conv2d_input_gradient %x, %k, %s1 {{padding = same}}
+    %a1 = add %c1, %b
+    %p = relu %a1
+    %c2 = conv2d_input_gradient %x, %k, %s2 {{padding = same, strides = [2, 2]}}
+    %a2 = add %c2, %b
+    %q = relu %a2
+    %c5 = conv2d_input_gradient %x, %k, %s5 {{padding = same, strides = [5, 5]}}
+    %a5 = add %c5, %b
+    %r = relu %a5
+    return %p, %q, %r }})",
+                           kernel),
+               {"input_gradient", "input_gradient", "input_gradient", "elementwise"});
+}
+
 }  // namespace
 }  // namespace cairn

@@ -88,7 +88,9 @@ class PartsStep final : public Step {
     pack_biases(context);
     if (!kernel) return;
     const std::string layout =
-        fmt::format("{} parts of {} at {}", convs_.size(), convs_[0]->layout(), parts_.list[0].taps[0]);
+        fmt::format("{} parts of {} at {} to {} by {} and {}", convs_.size(), convs_[0]->layout(),
+                    fmt::join(parts_.list.front().taps, ","), fmt::join(parts_.list.back().taps, ","),
+                    parts_.channel_step, parts_.output_step);
     packed_ = context.packer.packed(*kernel, layout, packed_floats_ * sizeof(float), [&](void* to) {
       pack(serial_executor(), kernel->values<float>().data(), static_cast<float*>(to));
     });
@@ -251,7 +253,7 @@ std::vector<Phase> phases_of(int64_t size, int64_t taps, int64_t stride, int64_t
 
 /// The convolutions of dy that give the pixels of these phases, one for each group of channels.
 void add_parts(const SlideSpec& s, int64_t all, int64_t groups, const Phase& z, const Phase& y, const Phase& x,
-               bool residual, Parts& parts) {
+               const Epilogue& epilogue, Parts& parts) {
   if (z.taps.empty() || y.taps.empty() || x.taps.empty()) {
     parts.covers = false;
     return;
@@ -266,9 +268,10 @@ void add_parts(const SlideSpec& s, int64_t all, int64_t groups, const Phase& z, 
   spec.pad_front = z.pad, spec.pad_top = y.pad, spec.pad_left = x.pad;
   spec.x_pixel = all, spec.y_pixel = s.stride_w * s.channels, spec.y_row = s.stride_h * s.w * s.channels;
   spec.y_slice = s.stride_d * s.h * s.w * s.channels, spec.y_image = s.pixels() * s.channels;
-  spec.residual = residual;
+  spec.residual = epilogue.residual != nullptr;
+  spec.activation = activation_of(epilogue);
   for (int64_t g = 0; g < groups; ++g) {
-    part.x = g * spec.ic;
+    part.x = g * spec.ic, part.bias = g * spec.oc;
     part.y = ((z.first * s.h + y.first) * s.w + x.first) * s.channels + g * spec.oc;
     part.taps.clear();
     for (int64_t d : z.taps)
@@ -282,7 +285,7 @@ Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts&
   const auto found = as_contraction(group);
   if (!found || !is_convolution(*found->node, ConvRole::input_gradient)) return "is another operation";
   contraction = *found;
-  if (contraction.epilogue.bias || contraction.epilogue.activation) return "takes no bias and no activation";
+  if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
   const Node* node = contraction.node;
   for (const Value* value : {node->inputs[0], node->inputs[1], node->result()})
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
@@ -299,8 +302,10 @@ Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts&
   parts.channel_step = 1, parts.output_step = all;
   for (const Phase& z : slices)
     for (const Phase& y : rows)
-      for (const Phase& x : columns) add_parts(s, all, groups, z, y, x, residual, parts);
+      for (const Phase& x : columns) add_parts(s, all, groups, z, y, x, contraction.epilogue, parts);
   if (parts.list.empty()) return "has no taps";
+  if (!parts.covers && (contraction.epilogue.bias || contraction.epilogue.activation))
+    return "takes no bias and no activation of elements without taps";
   return refuses_parts(parts);
 }
 
@@ -337,9 +342,11 @@ std::unique_ptr<Step> make_input_gradient(const Group& group, MakeContext& conte
   CHECK(!refusal, "{}", *refusal);
   const Node& node = *contraction.node;
   PartsStep::Inputs inputs{index_of(group, node.inputs[0]), index_of(group, node.inputs[1])};
+  inputs.bias = contraction.epilogue.bias;
   if (contraction.epilogue.residual) inputs.residual = index_of(group, contraction.epilogue.residual);
   const int64_t result = *element_count(node.result()->type.shape.sizes());
-  return std::make_unique<PartsStep>("input_gradient", std::move(parts), inputs, result, nullptr, context);
+  return std::make_unique<PartsStep>("input_gradient", std::move(parts), inputs, result, constant_of(node.inputs[1]),
+                                     context);
 }
 
 }  // namespace cairn
