@@ -349,9 +349,15 @@ TEST(ImportTensorFlow, ALoopOfVersionOneIsNamed) {
   }
 }
 
+/// Whose expected values are NumPy's random numbers.
+bool draws_numbers(const std::string& test) {
+  return test.starts_with("test_bernoulli") ||
+         (test.starts_with("test_training_dropout") && test.find("zero_ratio") == std::string::npos);
+}
+
 /// What is not supported may be refused; what is accepted must be right. The number of right ones never falls.
 TEST(ImportOnnx, NodeTestsOfOnnxItself) {
-  constexpr int kRightAtLeast = 965;
+  constexpr int kRightAtLeast = 1500;
   std::string root = test::made_by("make_onnx_nodes", ".venv-peers");
   if (root.empty()) GTEST_SKIP() << "the onnx package is not installed";
   int right = 0, refused = 0;
@@ -373,6 +379,7 @@ TEST(ImportOnnx, NodeTestsOfOnnxItself) {
       problem = error.what();
     }
     right += problem.empty();
+    if (draws_numbers(entry.path().filename())) continue;
     EXPECT_EQ(problem, "") << entry.path().filename();
   }
   EXPECT_GE(right, kRightAtLeast);

@@ -59,6 +59,7 @@ void size(OpContext& c) {
 
 /// 0 copies a dim of the input unless `allowzero`.
 void reshape(OpContext& c) {
+  if (c.opset < 5) c.in = {c.in[0], c.b.ints(c.integers("shape"))};
   c.expect_inputs(2, 2);
   bool copies = c.integer("allowzero", 0) == 0;
   auto known = c.constant(1);
@@ -169,6 +170,28 @@ Value* spread(OpContext& c, Value* bounds, const std::vector<int64_t>& axes, int
   return joined(parts, c.b);
 }
 
+/// Elements for some axes, which are known only in a run, put into a vector of `rest` for all axes.
+Value* put_at(OpContext& c, Value* values, Value* axes, int64_t rest) {
+  Value* all = c.b.ints(std::vector<int64_t>(c.rank(0), rest));
+  return c.b.add("scatter_elements", {all, cast_to(axes, kI64, c.b), cast_to(values, kI64, c.b)});
+}
+
+/// x[begin : end : step] along one axis with a step that is known only in a run.
+Value* strided(OpContext& c, Value* x, size_t axis, Value* begin, Value* end, Value* step) {
+  Builder& b = c.b;
+  const auto number = [&](int64_t value) { return b.constant(Tensor::scalar_i64(value)); };
+  Value *size = reshape_to(dim_of(x, axis, b), {}, b), *zero = number(0), *one = number(1);
+  Value* back = b.add("less", {step, zero});
+  const auto bound = [&](Value* at) {
+    at = b.add("select", {b.add("less", {at, zero}), b.add("maximum", {b.add("add", {at, size}), number(-1)}), at});
+    Value* low = b.add("select", {back, number(-1), zero});
+    Value* high = b.add("select", {back, b.add("sub", {size, one}), size});
+    return b.add("minimum", {b.add("maximum", {at, low}), high});
+  };
+  Value* places = b.add("iota", {bound(begin), bound(end), step}, {{"dtype", kI64}});
+  return b.add("gather", {x, places}, {{"axis", static_cast<int64_t>(axis)}});
+}
+
 /// Attributes up to operator set 9, inputs from 10 on.
 void slice(OpContext& c) {
   c.expect_inputs(1, 5);
@@ -185,27 +208,54 @@ void slice(OpContext& c) {
   const Shape& length = begins->type.shape;
   if (!length.known() || length.rank() != 1 || ends->type.shape != length)
     c.refuse("starts and ends must be vectors of one known length");
-  std::vector<int64_t> axes;
-  if (auto given = c.opset < 10 ? (c.has("axes") ? std::optional(c.integers("axes")) : std::nullopt)
-                                : c.integers_of("axes", 3)) {
-    axes = *given;
-  } else {
-    for (int64_t i = 0; i < length.sizes()[0]; ++i) axes.push_back(i);
-  }
-  for (int64_t& axis : axes) axis = normal_axis(axis, rank);
-  normal_axes(axes, rank);  // refuses one named twice
+  const int64_t count = length.dims[0].size;
+  Value *from, *to, *step = c.given(4) && !c.constant(4) ? c.in[4] : nullptr;
   std::vector<int64_t> steps(rank, 1);
-  if (c.given(4)) {
-    std::vector<int64_t> given = c.constant_integers(4, "the steps");
-    if (given.size() != axes.size())
-      fail(ErrorKind::invalid_model, "", "has {} steps for {} axes", given.size(), axes.size());
-    for (size_t i = 0; i < axes.size(); ++i) steps[static_cast<size_t>(axes[i])] = given[i];
+  if (c.opset >= 10 && c.given(3) && !c.constant(3) && !c.importer().is_unknown(c.in[3])) {
+    from = put_at(c, begins, c.in[3], 0);
+    to = put_at(c, ends, c.in[3], kToTheEnd);
+    if (c.given(4) && step == nullptr) step = c.in[4];
+    if (step != nullptr) step = put_at(c, step, c.in[3], 1);
+  } else {
+    std::vector<int64_t> axes;
+    if (auto given = c.opset < 10 ? (c.has("axes") ? std::optional(c.integers("axes")) : std::nullopt)
+                                  : c.integers_of("axes", 3)) {
+      axes = *given;
+    } else {
+      for (int64_t i = 0; i < count; ++i) axes.push_back(i);
+    }
+    for (int64_t& axis : axes) axis = normal_axis(axis, rank);
+    normal_axes(axes, rank);  // refuses one named twice
+    if (c.given(4) && step == nullptr) {
+      std::vector<int64_t> given = c.constant_integers(4, "the steps");
+      if (given.size() != axes.size())
+        fail(ErrorKind::invalid_model, "", "has {} steps for {} axes", given.size(), axes.size());
+      for (size_t i = 0; i < axes.size(); ++i) steps[static_cast<size_t>(axes[i])] = given[i];
+    }
+    if (static_cast<int64_t>(axes.size()) != count)
+      fail(ErrorKind::invalid_model, "", "has {} starts for {} axes", count, axes.size());
+    if (step != nullptr && step->type.shape != length) c.refuse("the steps must be as many as the starts");
+    from = spread(c, begins, axes, 0);
+    to = spread(c, ends, axes, kToTheEnd);
+    if (step != nullptr) step = spread(c, step, axes, 1);
   }
-  if (static_cast<int64_t>(axes.size()) != length.sizes()[0])
-    fail(ErrorKind::invalid_model, "", "has {} starts for {} axes", length.sizes()[0], axes.size());
-  Value* from = spread(c, begins, axes, 0);
-  Value* to = spread(c, ends, axes, kToTheEnd);
-  c.out = {folded(c.b.add("slice", {c.in[0], from, to}, {{"steps", steps}}), c.b)};
+  if (step == nullptr) {
+    c.out = {folded(c.b.add("slice", {c.in[0], from, to}, {{"steps", steps}}), c.b)};
+    return;
+  }
+  c.out = {c.in[0]};
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const auto at = static_cast<int64_t>(axis);
+    const auto one = [&](Value* list) { return reshape_to(part_of(list, at, at + 1, c.b), {}, c.b); };
+    Value* each = one(step);
+    if (const Tensor* known = constant_of(each); known && known->as_i64()[0] == 1) {
+      std::vector<int64_t> begins_of(rank, 0), ends_of(rank, kToTheEnd);
+      if (const Tensor* b = constant_of(one(from)), *e = constant_of(one(to));
+          b && e && b->as_i64()[0] == 0 && e->as_i64()[0] == kToTheEnd)
+        continue;
+    }
+    c.out[0] = strided(c, c.out[0], axis, one(from), one(to), each);
+  }
 }
 
 /// The sizes of the parts are an attribute or an input; without them the parts are equal, except for a smaller last
@@ -218,6 +268,21 @@ void split(OpContext& c) {
   auto count = static_cast<int64_t>(c.node().outputs.size());
   if (count < 1 || count > kMostParts) fail(ErrorKind::invalid_model, "", "splits into {} parts", count);
   std::vector<int64_t> sizes;
+  if (c.given(1) && !c.constant(1) && !c.importer().is_unknown(c.in[1])) {
+    Value* end = nullptr;
+    for (int64_t i = 0; i < count; ++i) {
+      Value* size = cast_to(part_of(c.in[1], i, i + 1, c.b), kI64, c.b);
+      Value* begin = end == nullptr ? c.b.ints({0}) : end;
+      end = c.b.add("add", {begin, size});
+      const auto all = [&](Value* one, int64_t rest) {
+        std::vector<Value*> parts(rank, c.b.ints({rest}));
+        parts[static_cast<size_t>(axis)] = one;
+        return joined(parts, c.b);
+      };
+      c.out.push_back(c.b.add("slice", {c.in[0], all(begin, 0), all(end, kToTheEnd)}));
+    }
+    return;
+  }
   if (auto given = c.integers_of("split", 1)) {
     sizes = *given;
   } else {
@@ -263,11 +328,68 @@ void tile(OpContext& c) {
   c.out = {c.b.add("tile", c.in)};
 }
 
+/// Elements `number` of each of the axes: x's own where 0 <= place < size, else those that lie as many sizes away.
+Value* wrapped(OpContext& c, Value* x, Value* pads) {
+  Builder& b = c.b;
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const auto of = [&](int64_t i) { return reshape_to(part_of(pads, i, i + 1, b), {}, b); };
+    Value* size = reshape_to(dim_of(x, static_cast<size_t>(axis), b), {}, b);
+    Value* end = b.add("add", {size, of(axis + rank)});
+    Value* places =
+        b.add("iota", {b.add("neg", {of(axis)}), end, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});
+    x = b.add("gather", {x, b.add("mod", {places, size})}, {{"axis", axis}});
+  }
+  return x;
+}
+
+/// Pads, value or axes that are known only in a run, and pads that wrap around.
+void pad_in_a_run(OpContext& c, Value* pads, Value* value, const std::string& mode) {
+  Builder& b = c.b;
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  if (mode == "wrap") {
+    c.out = {wrapped(c, c.in[0], pads)};
+    return;
+  }
+  Value* zero = b.constant(Tensor::scalar_i64(0));
+  const auto pairs = [&](Value* list) {
+    return b.add("transpose", {reshape_to(list, {{2}, {rank}}, b)}, {{"permutation", std::vector<int64_t>{1, 0}}});
+  };
+  Value* cut = b.add("minimum", {pads, zero});
+  Value* begin = b.add("neg", {part_of(cut, 0, rank, b)});
+  Value* end = part_of(cut, rank, 2 * rank, b);
+  end = b.add("select",
+              {b.add("less", {end, zero}), end, b.ints(std::vector<int64_t>(static_cast<size_t>(rank), kToTheEnd))});
+  Value* table = pairs(b.add("maximum", {pads, zero}));
+  Value* x = b.add("slice", {c.in[0], begin, end});
+  c.out = {b.add("pad", {x, table}, {{"mode", mode}})};
+  if (mode != "constant" || value == nullptr) return;
+  Value* yes = b.add("broadcast_to", {b.constant(Tensor::of<uint8_t>(kBool, {}, {1})), b.add("shape_of", {x})});
+  c.out = {b.add("select", {b.add("pad", {yes, table}), c.out[0], reshape_to(value, {}, b)})};
+}
+
 /// Pads come as all begins, then all ends; negative ones cut.
 void pad(OpContext& c) {
   c.expect_inputs(1, 4);
   size_t rank = c.rank(0);
-  std::vector<int64_t> pads = c.opset < 11 ? c.integers("pads") : c.constant_integers(1, "the pads");
+  const auto in_a_run = [&](size_t i) { return c.given(i) && !c.constant(i) && !c.importer().is_unknown(c.in[i]); };
+  const std::string mode = c.text("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    c.refuse("mode '{}' is not supported", printable(mode));
+  if (c.opset >= 11 && (in_a_run(1) || in_a_run(2) || in_a_run(3) || mode == "wrap")) {
+    Value* pads = cast_to(c.in[1], kI64, c.b);
+    const Shape& length = pads->type.shape;
+    if (c.given(3) && !length.known()) c.refuse("pads of some axes must be as many as can be known");
+    if (c.given(3)) {
+      const int64_t half = element_count(length.sizes()).value_or(0) / 2;
+      pads = joined({put_at(c, part_of(pads, 0, half, c.b), c.in[3], 0),
+                     put_at(c, part_of(pads, half, 2 * half, c.b), c.in[3], 0)},
+                    c.b);
+    }
+    return pad_in_a_run(c, pads, c.given(2) ? c.in[2] : nullptr, mode);
+  }
+  std::vector<int64_t> pads =
+      c.opset < 11 ? c.integers(c.opset < 2 ? "paddings" : "pads") : c.constant_integers(1, "the pads");
   if (c.given(3)) {
     std::vector<int64_t> axes = c.constant_integers(3, "the axes"), all(2 * rank, 0);
     if (pads.size() != 2 * axes.size())
@@ -293,9 +415,7 @@ void pad(OpContext& c) {
     if (pads[i + rank] < 0) ends[i] = pads[i + rank];
   }
   Value* x = cuts ? c.b.add("slice", {c.in[0], c.b.ints(begins), c.b.ints(ends)}) : c.in[0];
-  std::string mode = c.text("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
-    c.refuse("mode '{}' is not supported", printable(mode));
+  if (mode == "wrap") c.refuse("mode wrap is not supported in this operator set");
   Attributes attributes{{"mode", mode}};
   if (c.opset < 11) {
     attributes.set("value", c.real("value", 0));
@@ -315,7 +435,11 @@ void where(OpContext& c) {
 
 void range(OpContext& c) {
   c.expect_inputs(3, 3);
-  c.out = {folded(c.b.add("iota", c.in, {{"dtype", c.in[0]->type.dtype}}), c.b)};
+  const DType dtype = c.in[0]->type.dtype;
+  const bool narrow = dtype == kF16 || dtype == kBF16 || (dtype.is_integer() && dtype.bits < 32);
+  std::vector<Value*> bounds;
+  for (Value* bound : c.in) bounds.push_back(cast_to(reshape_to(bound, {}, c.b), narrow ? kF32 : dtype, c.b));
+  c.out = {cast_to(folded(c.b.add("iota", bounds, {{"dtype", narrow ? kF32 : dtype}}), c.b), dtype, c.b)};
 }
 
 void top_k(OpContext& c) {
@@ -414,11 +538,11 @@ constexpr Row kArrayRows[] = {
     {"Size", size},
     {"Slice", slice},
     {"Split", split},
-    {"Squeeze", squeeze_row},
+    {"Squeeze", squeeze_row, nullptr, {}, 1},
     {"Tile", tile},
     {"TopK", top_k},
     {"Transpose", transpose},
-    {"Unsqueeze", unsqueeze},
+    {"Unsqueeze", unsqueeze, nullptr, {}, 1, true},
     {"Where", where},
 };
 

@@ -1,52 +1,13 @@
-// ONNX's If and Loop. A subgraph may use all outer names; those that it uses become explicit captures.
+// ONNX's If, Loop and Scan. A subgraph may use all outer names; those that it uses become explicit captures.
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/onnx/subgraph.h"
 #include "frontends/region.h"
+#include "frontends/reshape.h"
 #include "ir/control.h"
 
 namespace cairn::onnx {
 namespace {
-
-/// The outer values that some subgraphs name.
-class Outer {
- public:
-  Outer(OpContext& c, std::initializer_list<const Graph*> graphs) : c_(c) {
-    std::set<std::string_view> names;
-    for (const Graph* graph : graphs) names.merge(c.importer().captures(*graph));
-    for (std::string_view name : names) {
-      auto found = c.names().values.find(name);
-      if (found == c.names().values.end())
-        fail(ErrorKind::invalid_model, "", "the subgraph uses '{}', which nothing makes before it", printable(name));
-      if (found->second == nullptr) throw AlreadyReported();
-      names_.push_back(name);
-      values_.push_back(found->second);
-    }
-  }
-  const std::vector<Value*>& values() const { return values_; }
-
-  /// Imports a subgraph into a block where `inside` stands for the captured values and `given` for its own inputs.
-  std::vector<Value*> run(const Graph& graph, Block& block, const std::vector<Value*>& inside,
-                          const std::vector<Value*>& given) {
-    Builder builder(block);
-    Names names{{}, c_.names().frame, c_.name(), &builder};
-    for (size_t i = 0; i < names_.size(); ++i) names.values[names_[i]] = inside[i];
-    if (graph.inputs.size() != given.size())
-      fail(ErrorKind::invalid_model, "", "the subgraph takes {} inputs, expected {}", graph.inputs.size(),
-           given.size());
-    for (size_t i = 0; i < given.size(); ++i) names.values[graph.inputs[i].name] = given[i];
-    std::vector<std::string_view> outputs;
-    for (const ValueInfo& output : graph.outputs) outputs.push_back(output.name);
-    std::vector<Value*> results = c_.importer().import_graph(graph, names, outputs);
-    for (const Value* result : results)
-      if (result == nullptr) throw AlreadyReported();
-    return results;
-  }
-
- private:
-  OpContext& c_;
-  std::vector<std::string_view> names_;
-  std::vector<Value*> values_;
-};
 
 /// A vector of one element counts as a scalar.
 Value* scalar(Value* x, Builder& builder) {
@@ -72,29 +33,22 @@ void branch(OpContext& c) {
 }
 
 /// Loop(limit, condition, values...): the body takes the iteration number, the condition and the carried values, and
-/// returns the next condition, the next values, and elements of scan outputs, which are collected in lists.
+/// returns the next condition, the next values, and elements of scan outputs, which are collected in lists. Scan's body takes the
+/// values and a part of each scanned input, and returns no condition.
 class Loop {
  public:
-  explicit Loop(OpContext& c) : c_(c), body_(c.graph("body")), outer_(c, {&body_}) {
-    if (c.in.size() < 2) c.expect_inputs(2, c.in.size());
-    values_ = c.in.size() - 2;
-    if (body_.inputs.size() != values_ + 2 || body_.outputs.size() < values_ + 1)
-      fail(ErrorKind::invalid_model, "", "its body takes {} inputs and gives {} outputs for {} values",
-           body_.inputs.size(), body_.outputs.size(), values_);
-    start_ = {c.b.constant(Tensor::scalar_i64(0)), given_condition()};
-    for (size_t i = 0; i < values_; ++i) {
-      if (!c.in.given(i + 2)) fail(ErrorKind::invalid_model, "", "value {} is left out", i);
-      start_.push_back(c.in[i + 2]);
-    }
-    for (const Value* value : start_) types_.push_back(value->type);
-    limit_ = c.given(0) ? cast_to(scalar(c.in[0], c.b), kI64, c.b) : nullptr;
+  enum class Form : uint8_t { loop, scan };
+  Loop(OpContext& c, Form form) : c_(c), body_(c.graph("body")), outer_(c, {&body_}), scan_(form == Form::scan) {
+    start_ = {c.b.constant(Tensor::scalar_i64(0)), nullptr};
     captured_ = outer_.values();
+    scan_ ? begin_scan() : begin_loop();
+    for (const Value* value : start_) types_.push_back(value->type);
     if (limit_ != nullptr) captured_.push_back(limit_);
   }
 
   std::vector<Value*> run() {
     constexpr int kMostRounds = 16;
-    bool elements_known = body_.outputs.size() == values_ + 1;
+    bool elements_known = body_.outputs.size() == values_ + told();
     for (int round = 0; round < kMostRounds; ++round) {
       std::vector<Type> elements;
       auto body = body_region(elements_known, elements);
@@ -112,9 +66,65 @@ class Loop {
   }
 
  private:
-  Value* given_condition() {
-    if (c_.given(1)) return truth(scalar(c_.in[1], c_.b), c_.b);
-    return c_.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
+  /// How many results of the body come before the values: the condition.
+  size_t told() const { return scan_ ? 0 : 1; }
+
+  void begin_loop() {
+    OpContext& c = c_;
+    if (c.in.size() < 2) c.expect_inputs(2, c.in.size());
+    values_ = c.in.size() - 2;
+    if (body_.inputs.size() != values_ + 2 || body_.outputs.size() < values_ + 1)
+      fail(ErrorKind::invalid_model, "", "its body takes {} inputs and gives {} outputs for {} values",
+           body_.inputs.size(), body_.outputs.size(), values_);
+    start_[1] = c.given(1) ? truth(scalar(c.in[1], c.b), c.b) : always(c.b);
+    add_values(2);
+    limit_ = c.given(0) ? cast_to(scalar(c.in[0], c.b), kI64, c.b) : nullptr;
+  }
+
+  void begin_scan() {
+    const int64_t count = c_.integer("num_scan_inputs");
+    if (count < 1 || count > static_cast<int64_t>(c_.in.size()))
+      fail(ErrorKind::invalid_model, "", "scans {} of {} inputs", count, c_.in.size());
+    scanned_ = static_cast<size_t>(count);
+    values_ = c_.in.size() - scanned_;
+    if (body_.inputs.size() != c_.in.size() || body_.outputs.size() < values_)
+      fail(ErrorKind::invalid_model, "", "its body takes {} inputs and gives {} outputs for {} inputs",
+           body_.inputs.size(), body_.outputs.size(), c_.in.size());
+    start_[1] = always(c_.b);
+    add_values(0);
+    for (size_t i = 0; i < scanned_; ++i) {
+      Value* x = c_.in[values_ + i];
+      axes_.push_back(normal_axis(numbers("scan_input_axes", i), c_.rank(values_ + i)));
+      if (i == 0) limit_ = scalar(dim_of(x, static_cast<size_t>(axes_[0]), c_.b), c_.b);
+      captured_.push_back(x);
+    }
+  }
+
+  void add_values(size_t first) {
+    for (size_t i = 0; i < values_; ++i) {
+      if (!c_.in.given(i + first)) fail(ErrorKind::invalid_model, "", "value {} is left out", i);
+      start_.push_back(c_.in[i + first]);
+    }
+  }
+  static Value* always(Builder& b) { return b.constant(Tensor::of<uint8_t>(kBool, {}, {1})); }
+  int64_t numbers(std::string_view attribute, size_t i) const {
+    const std::vector<int64_t> list = c_.integers(attribute);
+    return i < list.size() ? list[i] : 0;
+  }
+
+  /// What the body takes in the iteration.
+  std::vector<Value*> body_inputs(const std::vector<Value*>& carried, const std::vector<Value*>& inside, Builder& b) {
+    const auto end = carried.begin() + static_cast<int64_t>(values_ + 2);
+    if (!scan_) return {carried.begin(), end};
+    std::vector<Value*> given(carried.begin() + 2, end);
+    const size_t first = inside.size() - scanned_ - 1;
+    for (size_t i = 0; i < scanned_; ++i) {
+      Value* at = carried[0];
+      if (numbers("scan_input_directions", i) != 0)
+        at = b.add("sub", {b.add("sub", {inside.back(), b.constant(Tensor::scalar_i64(1))}), at});
+      given.push_back(b.add("gather", {inside[first + i], at}, {{"axis", axes_[i]}}));
+    }
+    return given;
   }
 
   /// A block with parameters for carried values, lists and captures.
@@ -130,15 +140,14 @@ class Loop {
   std::unique_ptr<Block> body_region(bool lists, std::vector<Type>& elements) {
     std::vector<Value*> carried, inside;
     auto block = open(lists, carried, inside);
-    std::vector<Value*> given(carried.begin(), carried.begin() + static_cast<int64_t>(values_ + 2));
-    std::vector<Value*> results = outer_.run(body_, *block, inside, given);
     Builder builder(*block);
+    std::vector<Value*> results = outer_.run(body_, *block, inside, body_inputs(carried, inside, builder));
     Value* next = builder.add("add", {carried[0], builder.constant(Tensor::scalar_i64(1))});
-    block->results = {next, truth(scalar(results[0], builder), builder)};
-    for (size_t i = 0; i < values_; ++i) block->results.push_back(results[i + 1]);
-    for (size_t i = values_ + 1; i < results.size(); ++i) {
+    block->results = {next, scan_ ? always(builder) : truth(scalar(results[0], builder), builder)};
+    for (size_t i = 0; i < values_; ++i) block->results.push_back(results[i + told()]);
+    for (size_t i = values_ + told(); i < results.size(); ++i) {
       elements.push_back(results[i]->type);
-      if (lists) block->results.push_back(builder.add("list_push", {carried[i + 1], results[i]}));
+      if (lists) block->results.push_back(builder.add("list_push", {carried[i + 2 - told()], results[i]}));
     }
     return block;
   }
@@ -165,24 +174,64 @@ class Loop {
     auto* made = c_.b.add_node(op_named("while"), std::move(inputs), {{kCarried, carried}}, std::move(regions));
     std::vector<Value*> out;
     for (size_t i = 2; i < made->results.size(); ++i)
-      out.push_back(i < values_ + 2 ? made->result(i) : c_.b.add("list_stack", {made->result(i)}));
+      out.push_back(i < values_ + 2 ? made->result(i) : collected(made->result(i), i - values_ - 2));
     return out;
+  }
+
+  Value* collected(Value* list, size_t i) {
+    Value* y = c_.b.add("list_stack", {list});
+    if (!scan_) return y;
+    if (numbers("scan_output_directions", i) != 0) y = c_.b.add("reverse", {y}, {{"axes", std::vector<int64_t>{0}}});
+    const int64_t axis = numbers("scan_output_axes", i);
+    if (axis == 0) return y;
+    if (!y->type.shape.ranked) c_.refuse("the rank of scan output {} is not known", i);
+    std::vector<int64_t> order;
+    for (size_t from = 1; from < y->type.shape.rank(); ++from) order.push_back(static_cast<int64_t>(from));
+    order.insert(order.begin() + normal_axis(axis, y->type.shape.rank()), 0);
+    return transposed(y, order, c_.b);
   }
 
   OpContext& c_;
   const Graph& body_;
   Outer outer_;
-  size_t values_ = 0;
+  bool scan_;
+  size_t values_ = 0, scanned_ = 0;
+  std::vector<int64_t> axes_;  // of the scanned inputs
   Value* limit_ = nullptr;
   std::vector<Value*> start_, captured_;
   std::vector<Type> types_, elements_;
 };
 
-void loop(OpContext& c) { c.out = Loop(c).run(); }
+void loop(OpContext& c) { c.out = Loop(c, Loop::Form::loop).run(); }
+
+/// Operator set 8 has lengths first and a batch in all inputs: each of its samples is scanned by itself.
+void scan(OpContext& c) {
+  if (c.opset >= 9) {
+    c.out = Loop(c, Loop::Form::scan).run();
+    return;
+  }
+  constexpr int64_t kMostSamples = 64;
+  if (c.given(0)) c.refuse("lengths of the samples are not supported");
+  const Dim batch = c.rank(1) == 0 ? Dim() : c.in[1]->type.shape.dims[0];
+  if (!batch.known() || batch.size < 1 || batch.size > kMostSamples)
+    c.refuse("the batch must be 1 to {}", kMostSamples);
+  std::vector<std::vector<Value*>> parts;
+  for (int64_t i = 0; i < batch.size; ++i) {
+    std::vector<Value*> inputs;
+    for (size_t k = 1; k < c.in.size(); ++k)
+      inputs.push_back(c.b.add("gather", {c.in[k], c.b.constant(Tensor::scalar_i64(i))}));
+    OpContext sample(c.importer(), c.node(), c.name(), c.names(), std::move(inputs), c.opset);
+    const std::vector<Value*> made = Loop(sample, Loop::Form::scan).run();
+    parts.resize(made.size());
+    for (size_t k = 0; k < made.size(); ++k) parts[k].push_back(expand_dims(made[k], {0}, c.b));
+  }
+  for (const auto& part : parts) c.out.push_back(c.b.add("concat", part, {{"axis", int64_t{0}}}));
+}
 
 constexpr Row kControlRows[] = {
     {"If", branch},
     {"Loop", loop},
+    {"Scan", scan},
 };
 
 }  // namespace

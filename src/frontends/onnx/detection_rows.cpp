@@ -4,6 +4,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "ir/expression.h"
 
 namespace cairn::onnx {
 namespace {
@@ -65,13 +66,24 @@ class GridAxis {
 
   GridAxis(OpContext& c, Value* grid, int64_t size) : b_(c.b), size_(static_cast<double>(size)) {
     const std::string mode = c.text("mode", "linear"), padding = c.text("padding_mode", "zeros");
-    if (mode != "linear" && mode != "bilinear" && mode != "nearest")
+    const bool cubic = mode == "cubic" || mode == "bicubic";
+    if (mode != "linear" && mode != "bilinear" && mode != "nearest" && !cubic)
       c.refuse("mode '{}' is not supported", printable(mode));
     if (padding != "zeros" && padding != "border" && padding != "reflection")
       fail(ErrorKind::invalid_model, "", "padding_mode '{}' is unknown", printable(padding));
     const bool corners = c.integer("align_corners", 0) != 0;
     const double step = (corners ? size_ - 1 : size_) / 2;  // from -1 .. 1 to pixels
     Value* place = plus(times(plus(grid, 1), step), corners ? 0 : -0.5);
+    if (cubic) {
+      Value *first = b_.add("floor", {place}), *share = b_.add("sub", {place, first});
+      for (int tap = -1; tap <= 2; ++tap) {
+        Value* at = plus(first, tap);
+        if (padding == "border") at = inside(at);
+        if (padding == "reflection") at = reflected(at, corners ? 0 : -0.5, 2 * step);
+        add(at, keys(plus(share, -tap), tap == 0 || tap == 1), padding == "zeros");
+      }
+      return;
+    }
     if (padding == "border") place = inside(place);
     if (padding == "reflection") place = reflected(place, corners ? 0 : -0.5, 2 * step);
     Value* first = b_.add(mode == "nearest" ? "round" : "floor", {place});
@@ -90,6 +102,13 @@ class GridAxis {
   Value* plus(Value* x, double y) { return y == 0 ? x : b_.add("add", {x, b_.scalar_like(x, y)}); }
   Value* times(Value* x, double y) { return b_.add("mul", {x, b_.scalar_like(x, y)}); }
   Value* inside(Value* x) { return b_.add("clip", {x}, {{"low", 0.0}, {"high", size_ - 1}}); }
+
+  /// The weight of Keys' cubic at a distance below 1 (near), or of 1 to 2.
+  Value* keys(Value* distance, bool near) {
+    constexpr double kA = -0.75;
+    const Var d(b_, b_.add("abs", {distance}));
+    return (near ? (d * (kA + 2) - (kA + 3)) * d * d + 1.0 : ((d * kA - 5 * kA) * d + 8 * kA) * d - 4 * kA).value;
+  }
 
   /// Reflects x repeatedly into the interval from low to low + range.
   Value* reflected(Value* x, double low, double range) {
@@ -140,10 +159,13 @@ void grid_sample(OpContext& c) {
         sizes[i]);
   }
   Value* y = nullptr;
-  for (size_t corner = 0, corners = axes[0].taps().size(); corner < (corners == 1 ? 1 : size_t{1} << dims); ++corner) {
+  size_t corners = 1;
+  for (const GridAxis& axis : axes) corners *= axis.taps().size();
+  for (size_t corner = 0; corner < corners; ++corner) {
     Value *at = nullptr, *weight = nullptr;
-    for (size_t i = 0; i < dims; ++i) {
-      const GridAxis::Tap& tap = axes[i].taps()[corner >> i & 1];
+    size_t left = corner;
+    for (size_t i = 0; i < dims; left /= axes[i++].taps().size()) {
+      const GridAxis::Tap& tap = axes[i].taps()[left % axes[i].taps().size()];
       Value* place = cast_to(tap.at, kI64, c.b);
       if (at) at = c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(sizes[i]))});
       at = at ? c.b.add("add", {at, place}) : place;

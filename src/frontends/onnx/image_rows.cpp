@@ -4,6 +4,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/onnx/resample.h"
 #include "frontends/reshape.h"
 #include "frontends/values.h"
 
@@ -121,8 +122,9 @@ struct Resampling {
   Value* wanted = nullptr;     // sizes of all dims, known only in a run
 };
 
-/// Upsample and the first version of Resize have (x, scales), later ones (x, roi, scales, sizes).
-Resampling resampling(const OpContext& c) {
+/// Upsample and the first version of Resize have (x, scales), later ones (x, roi, scales, sizes). Nothing where more is known only
+/// in a run.
+std::optional<Resampling> resampling(const OpContext& c) {
   const bool old = c.node().op == "Upsample" || c.opset < 11;
   c.expect_inputs(1, old ? 2 : 4);
   const size_t rank = c.rank(0);
@@ -138,13 +140,13 @@ Resampling resampling(const OpContext& c) {
   const size_t at = old ? 1 : 2;
   std::optional<Tensor> scales = c.constant(at);
   if (c.given(at) && (!scales || scales->count() > 0)) {
-    if (!scales) c.refuse("the scales must be constants");
+    if (!scales) return std::nullopt;
     check(static_cast<size_t>(scales->count()));
     result.scales.assign(rank, 1);
     for (size_t i = 0; i < axes.size(); ++i) result.scales[static_cast<size_t>(axes[i])] = real_numbers(*scales)[i];
   } else if (!old && c.given(3)) {
     if (!c.constant(3)) {
-      if (axes.size() != rank) c.refuse("sizes of some axes must be constants");
+      if (axes.size() != rank) return std::nullopt;
       result.wanted = c.in[3];
       return result;
     }
@@ -162,18 +164,16 @@ Resampling resampling(const OpContext& c) {
   return result;
 }
 
-/// The attributes of resize2d. ONNX has many definitions of a pixel's position; those that resize2d lacks are refused.
-Attributes sampling(const OpContext& c) {
+/// The attributes of resize2d; nothing for a definition of a pixel's position that it lacks.
+std::optional<Attributes> sampling(const OpContext& c) {
   const bool old = c.node().op == "Upsample" || c.opset < 11;
   const std::string mode = c.text("mode", "nearest");
   std::string coordinates = c.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   std::string rounding = c.text("nearest_mode", old ? "floor" : "round_prefer_floor");
-  if (mode != "nearest" && mode != "linear" && mode != "cubic") c.refuse("mode {} is not supported", printable(mode));
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") return std::nullopt;
   if (coordinates == "pytorch_half_pixel") coordinates = "half_pixel";  // apart from results of one pixel: see resize
-  if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners")
-    c.refuse("coordinates of kind {} are not supported", printable(coordinates));
-  if (c.integer("antialias", 0) != 0) c.refuse("antialias is not supported");
-  if (c.text("keep_aspect_ratio_policy", "stretch") != "stretch") c.refuse("keeping the aspect ratio is not supported");
+  if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners") return std::nullopt;
+  if (c.integer("antialias", 0) != 0 || c.text("keep_aspect_ratio_policy", "stretch") != "stretch") return std::nullopt;
   Attributes attributes{{"mode", std::string(mode == "linear"  ? "bilinear"
                                              : mode == "cubic" ? "bicubic"
                                                                : "nearest")},
@@ -184,7 +184,7 @@ Attributes sampling(const OpContext& c) {
   }
   if (mode != "nearest") return attributes;
   const bool halves = coordinates == "half_pixel";  // there resize2d's floor rounds halves up
-  if (halves && (rounding == "floor")) c.refuse("nearest_mode floor with half_pixel is not supported");
+  if (halves && rounding == "floor") return std::nullopt;
   if (rounding == "round_prefer_floor")
     rounding = "half_down";
   else if (rounding == "round_prefer_ceil")
@@ -195,8 +195,8 @@ Attributes sampling(const OpContext& c) {
   return attributes;
 }
 
-/// Sizes of the result's dims `first` and the next one.
-Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first, bool corners) {
+/// Sizes of the result's dims `first` and the next one; null where resize2d would place the pixels otherwise.
+Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first) {
   if (how.wanted != nullptr)
     return part_of(how.wanted, static_cast<int64_t>(first), static_cast<int64_t>(first) + 2, c.b);
   std::vector<Value*> parts;
@@ -209,27 +209,26 @@ Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first, boo
     const double scale = how.scales[axis];
     if (!(scale > 0) || scale > 65536) fail(ErrorKind::invalid_model, "", "a scale is {}", scale);
     if (!in.known()) {
-      if (scale != std::floor(scale)) c.refuse("a scale of {} needs an image of known size", scale);
+      if (scale != std::floor(scale)) return nullptr;
       Value* times = c.b.ints({static_cast<int64_t>(scale)});
       parts.push_back(c.b.add("mul", {dim_of(x, axis, c.b), times}));
       continue;
     }
     // The model positions the pixels by its scale; resize2d uses the ratio of the sizes instead.
     const double out = std::floor(static_cast<double>(in.size) * scale);
-    if (!corners && out != static_cast<double>(in.size) * scale)
-      c.refuse("a scale of {} does not take {} pixels to a whole number", scale, in.size);
+    if (out != static_cast<double>(in.size) * scale) return nullptr;
     parts.push_back(c.b.ints({static_cast<int64_t>(out)}));
   }
   return joined(parts, c.b);
 }
 
-/// Adds dims of 1 to images with fewer dims: before their last two, or next to their last one.
+/// Adds dims of 1 to images with fewer dims: before their last two, or next to their last one. Null for other images.
 Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
   const size_t rank = c.rank(0);
-  if (rank < 2 || rank > 4) c.refuse("images of {} dims are not supported, only 2 to 4", rank);
+  if (rank < 2 || rank > 4) return nullptr;
   if (rank == 2) added = {0, 1};
   if (rank == 3) added = {2};
-  if (!added.empty() && how.wanted != nullptr) c.refuse("the sizes must be constants");
+  if (!added.empty() && how.wanted != nullptr) return nullptr;
   for (int64_t axis : added) {
     if (!how.scales.empty()) how.scales.insert(how.scales.begin() + axis, 1);
     if (!how.sizes.empty()) how.sizes.insert(how.sizes.begin() + axis, 1);
@@ -237,11 +236,14 @@ Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
   return added.empty() ? c.in[0] : expand_dims(c.in[0], added, c.b);
 }
 
-void resize(OpContext& c) {
-  Resampling how = resampling(c);
-  const Attributes attributes = sampling(c);
+/// Null where resize2d does not apply.
+Value* by_resize2d(OpContext& c) {
+  std::optional<Resampling> wanted = resampling(c);
+  const std::optional<Attributes> attributes = sampling(c);
   std::vector<int64_t> added;
-  Value* x = as_image(c, how, added);
+  Value* x = wanted && attributes ? as_image(c, *wanted, added) : nullptr;
+  if (x == nullptr) return nullptr;
+  const Resampling& how = *wanted;
   auto changes = [&](size_t axis) {
     const Dim in = x->type.shape.dims[axis];
     if (!how.scales.empty()) return how.scales[axis] != 1;
@@ -250,20 +252,25 @@ void resize(OpContext& c) {
   const bool channels_last = changes(1) && !changes(3);
   const size_t first = channels_last ? 1 : 2;
   for (size_t axis : {size_t{0}, channels_last ? size_t{3} : size_t{1}})
-    if (changes(axis)) c.refuse("resampling dim {} is not supported", axis);
+    if (changes(axis)) return nullptr;
   const std::string coordinates = c.text("coordinate_transformation_mode", "");
-  Value* size = new_size(c, x, how, first, coordinates == "align_corners");
+  Value* size = new_size(c, x, how, first);
+  if (size == nullptr) return nullptr;
   if (!channels_last) x = transposed(x, {0, 2, 3, 1}, c.b);
-  Value* y = c.b.add("resize2d", {x, size}, attributes);
+  Value* y = c.b.add("resize2d", {x, size}, *attributes);
   if (coordinates == "pytorch_half_pixel")
     for (size_t i : {0, 1}) {
       const Dim in = x->type.shape.dims[1 + i], out = y->type.shape.dims[1 + i];
       const bool grows = !how.scales.empty() && how.scales[first + i] > 1;
-      if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in))
-        c.refuse("pytorch_half_pixel needs results of more than one pixel");
+      if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in)) return nullptr;
     }
   if (!channels_last) y = transposed(y, {0, 3, 1, 2}, c.b);
-  c.out = {added.empty() ? y : squeeze(y, added, c.b)};
+  return added.empty() ? y : squeeze(y, added, c.b);
+}
+
+void resize(OpContext& c) {
+  Value* y = by_resize2d(c);
+  c.out = {y ? y : resampled(c)};
 }
 
 constexpr Row kImageRows[] = {

@@ -15,13 +15,12 @@ namespace {
 using onnx::Dimension;
 using onnx::ValueInfo;
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
+constexpr int64_t kOldestOpset = 1, kNewestOpset = 28;
 
 void check_opset(const onnx::Model& model) {
   int64_t version = model.opset("");
   const std::string& file = model.bytes->name();
-  if (version == 0 && model.opset("ai.onnx.ml") == 0)
-    fail(ErrorKind::invalid_model, file, "imports no operator set; it is no valid ONNX model");
+  if (model.opsets.empty()) fail(ErrorKind::invalid_model, file, "imports no operator set; it is no valid ONNX model");
   if (version != 0 && (version < kOldestOpset || version > kNewestOpset))
     fail(ErrorKind::unsupported, file, "uses operator set {}, supported are {} to {}", version, kOldestOpset,
          kNewestOpset);

@@ -1,6 +1,8 @@
 #include "frontends/onnx/importer.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <unordered_set>
 
 #include "frontends/fold.h"
@@ -244,7 +246,7 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
     builder.sources = {id};
     OpContext context(*this, node, name, names, std::move(from), version);
     context.target = row.target;
-    row.build(context);
+    build_row(row, context);
     for (Value*& result : context.out) result = folded(result, builder);
     for (size_t i = context.out.size(); i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty() && names.used->contains(node.outputs[i]))
@@ -278,6 +280,96 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
   return true;
 }
 
+namespace {
+
+/// All sets of `count` of the numbers below `rank`; none when they are too many.
+std::vector<std::vector<int64_t>> sets_of_axes(size_t count, size_t rank) {
+  constexpr size_t kMostRank = 8, kMostSets = 24;
+  std::vector<std::vector<int64_t>> sets;
+  if (rank > kMostRank || count > rank) return sets;
+  for (uint32_t bits = 0; bits < uint32_t{1} << rank; ++bits) {
+    if (static_cast<size_t>(__builtin_popcount(bits)) != count) continue;
+    auto& axes = sets.emplace_back();
+    for (size_t axis = 0; axis < rank; ++axis)
+      if (bits >> axis & 1) axes.push_back(static_cast<int64_t>(axis));
+  }
+  if (sets.size() > kMostSets) sets.clear();
+  return sets;
+}
+
+int64_t as_bits(const std::vector<int64_t>& axes) {
+  int64_t bits = 0;
+  for (int64_t axis : axes) bits |= int64_t{1} << axis;
+  return bits;
+}
+
+}  // namespace
+
+void Importer::build_row(const Row& row, OpContext& c) {
+  const size_t at = row.axes_input;
+  if (at == 0 || !c.given(at) || c.constant(at) || is_unknown(c.in[at])) return row.build(c);
+  const Shape& named = c.in[at]->type.shape;
+  if (!named.known() || named.rank() > 1 || !c.in[at]->type.dtype.is_integer()) return row.build(c);
+  const size_t count = named.rank() == 0 ? 1 : static_cast<size_t>(named.dims[0].size);
+  const size_t rank = c.rank(0) + (row.axes_of_result ? count : 0);
+  auto sets = sets_of_axes(count, rank);
+  std::vector<Value*> taken{nullptr};  // the set as bits
+  for (size_t i = 0; i < c.in.size(); ++i)
+    if (c.given(i)) taken.push_back(c.in[i]);
+  const Names& names = c.names();
+  std::function<std::vector<Value*>(size_t, Builder&, const std::vector<Value*>&)> from;
+  const auto built = [&](const std::vector<int64_t>& set, Builder& b, const std::vector<Value*>& inside) {
+    Names within = names;
+    within.builder = &b;
+    std::vector<Value*> inputs;
+    size_t next = 1;
+    for (size_t i = 0; i < c.in.size(); ++i) inputs.push_back(c.given(i) ? inside[next++] : nullptr);
+    Tensor axes = Tensor::of_i64(set);
+    inputs[at] = b.constant(named.rank() == 0 ? axes.reshaped({}) : axes);
+    OpContext inner(*this, c.node(), c.name(), within, std::move(inputs), c.opset);
+    inner.target = c.target;
+    row.build(inner);
+    return inner.out;
+  };
+  if (sets.empty()) return row.build(c);
+  std::optional<Error> refused;
+  std::erase_if(sets, [&](const auto& axes) {  // not those that the row refuses
+    Block scratch;
+    Builder b(scratch);
+    try {
+      built(axes, b, taken);
+      return false;
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
+      refused.emplace(error);
+      return true;
+    }
+  });
+  if (sets.empty()) throw *refused;
+  // An axis that is out of range, and a set that is none of these, stop the run: they lie outside of their tables.
+  std::vector<int64_t> powers, places(size_t{1} << rank, -1 - (int64_t{1} << rank));
+  for (size_t axis = 0; axis < rank; ++axis) powers.push_back(int64_t{1} << axis);
+  for (const auto& axes : sets) places[static_cast<size_t>(as_bits(axes))] = as_bits(axes);
+  std::vector<int64_t> all(places.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  Value* bits = c.b.add("gather", {c.b.ints(powers), c.in[at]});
+  if (named.rank() == 1) bits = c.b.add("reduce_sum", {bits}, {{"axes", std::vector<int64_t>{0}}});
+  taken[0] = c.b.add("gather", {c.b.ints(all), c.b.add("gather", {c.b.ints(places), bits})});
+  from = [&](size_t set, Builder& b, const std::vector<Value*>& inside) -> std::vector<Value*> {
+    b.sources = c.b.sources;
+    if (set + 1 == sets.size()) return built(sets[set], b, inside);
+    Value* is_set = b.add("equal", {inside[0], b.constant(Tensor::scalar_i64(as_bits(sets[set])))});
+    return b.make_if(
+        is_set, inside,
+        [&](Builder& then, const std::vector<Value*>& values) {
+          then.sources = c.b.sources;
+          return built(sets[set], then, values);
+        },
+        [&](Builder& otherwise, const std::vector<Value*>& values) { return from(set + 1, otherwise, values); });
+  };
+  c.out = from(0, c.b, taken);
+}
+
 void Importer::call_function(const Function& function, const Node& node, Names& names, const std::string& name,
                              const std::vector<Value*>& inputs) {
   Frame frame{&function, &node, names.frame, names.frame ? names.frame->level + 1 : 1};
@@ -303,8 +395,9 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),    control_rows(), detection_rows(),    image_rows(),     math_rows(),
-          composed_rows(), element_rows(), network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
+  return {array_rows(),   attention_rows(),    loss_rows(),      random_rows(), selection_rows(), text_rows(),
+          control_rows(), detection_rows(),    image_rows(),     math_rows(),   composed_rows(),  element_rows(),
+          network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
 }
 
 }  // namespace

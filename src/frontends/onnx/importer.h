@@ -96,6 +96,10 @@ struct Row {
   void (*build)(OpContext& context);
   const char* target = nullptr;
   std::string_view domain = {};
+  /// The input that names axes, 0 for none, of the first input or, with them, of the result. Where the axes are known only in
+  /// a run, the node is built for each set of them, and the run chooses.
+  size_t axes_input = 0;
+  bool axes_of_result = false;
 };
 const Row* find_row(std::string_view domain, std::string_view op);
 /// The row of a user for the node's type, or null; make_user_op builds the node by that row.
@@ -104,6 +108,11 @@ void make_user_op(OpContext& context);
 std::vector<std::string_view> supported_ops();
 
 std::span<const Row> array_rows();
+std::span<const Row> attention_rows();
+std::span<const Row> loss_rows();
+std::span<const Row> selection_rows();
+std::span<const Row> text_rows();
+std::span<const Row> random_rows();
 std::span<const Row> control_rows();
 std::span<const Row> image_rows();
 std::span<const Row> math_rows();
@@ -114,6 +123,9 @@ std::span<const Row> quantisation_rows();
 std::span<const Row> network_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> signal_rows();
+
+/// Numbers from the node's own stream: a random op's inputs behind its state.
+Value* random_numbers(OpContext& context, const char* op, std::vector<Value*> inputs, DType dtype);
 
 /// Thrown by a row when the reason is already recorded among the problems.
 struct AlreadyReported {};
@@ -134,6 +146,7 @@ class Importer {
   void cut(const std::vector<std::string_view>& tensors) { cut_.insert(tensors.begin(), tensors.end()); }
 
   const Model& model() const { return model_; }
+  Module& module() { return module_; }
   Problems& problems() { return problems_; }
   /// Tensors of the model's graph that do not depend on a failed node and are used by another node that does not fail.
   const std::vector<std::string>& ends() const { return ends_; }
@@ -143,6 +156,7 @@ class Importer {
 
  private:
   void import_node(const Node& node, Names& names);
+  void build_row(const Row& row, OpContext& context);
   /// Whether all results exist.
   bool build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs, Names& names);
   void call_function(const Function& function, const Node& node, Names& names, const std::string& name,

@@ -15,10 +15,19 @@ void unary(OpContext& c) {
   c.out = {c.b.add(c.target, c.in)};
 }
 
-void binary(OpContext& c) {
+/// Both operands. Up to operator set 6 the second one stands at an axis of the first: dims of 1 follow it.
+std::vector<Value*> operands(OpContext& c) {
   c.expect_inputs(2, 2);
-  c.out = {c.b.add(c.target, c.in)};
+  if (c.opset >= 7 || c.integer("broadcast", 0) == 0 || !c.has("axis")) return c.in;
+  const size_t rank = c.rank(0);
+  const auto behind = static_cast<int64_t>(c.rank(1)) + normal_axis(c.integer("axis"), rank);
+  std::vector<int64_t> added;
+  for (int64_t axis = behind; axis < static_cast<int64_t>(rank); ++axis)
+    added.push_back(axis - behind + static_cast<int64_t>(c.rank(1)));
+  return {c.in[0], added.empty() ? c.in[1] : expand_dims(c.in[1], added, c.b)};
 }
+
+void binary(OpContext& c) { c.out = {c.b.add(c.target, operands(c))}; }
 
 /// Sum, Max, Min: any number of inputs, one at least.
 void variadic(OpContext& c) {
@@ -34,8 +43,8 @@ void mean(OpContext& c) {
 }
 
 void div(OpContext& c) {
-  c.expect_inputs(2, 2);
-  c.out = {c.b.add(c.in[0]->type.dtype.is_integer() ? "truncate_div" : "div", c.in)};
+  const std::vector<Value*> both = operands(c);
+  c.out = {c.b.add(both[0]->type.dtype.is_integer() ? "truncate_div" : "div", both)};
 }
 
 void mod(OpContext& c) {
@@ -44,8 +53,8 @@ void mod(OpContext& c) {
 }
 
 void pow(OpContext& c) {
-  c.expect_inputs(2, 2);
-  c.out = {c.b.add("pow", {c.in[0], cast_to(c.in[1], c.in[0]->type.dtype, c.b)})};
+  const std::vector<Value*> both = operands(c);
+  c.out = {c.b.add("pow", {both[0], cast_to(both[1], both[0]->type.dtype, c.b)})};
 }
 
 void cast(OpContext& c) {
@@ -105,8 +114,13 @@ void selu(OpContext& c) {
 void prelu(OpContext& c) {
   c.expect_inputs(2, 2);
   Value* zero = c.b.scalar_like(c.in[0], 0);
-  Value* positive = c.b.add("less", {zero, c.in[0]});
-  c.out = {c.b.add("select", {positive, c.in[0], c.b.add("mul", c.in)})};
+  Value *positive = c.b.add("less", {zero, c.in[0]}), *slope = c.in[1];
+  if (c.opset < 7 && c.rank(1) == 1 && c.rank(0) > 2) {  // of channels
+    std::vector<NewDim> dims(c.rank(0) - 1, NewDim{1, -1});
+    dims[0] = {-1, 0};
+    slope = reshape_to(slope, dims, c.b);
+  }
+  c.out = {c.b.add("select", {positive, c.in[0], c.b.add("mul", {c.in[0], slope})})};
 }
 
 Value* hard_sigmoid_of(OpContext& c, Value* x, double alpha, double beta) {
@@ -186,7 +200,13 @@ Value* reduced(OpContext& c, const char* op, Value* x) {
 
 void reduce(OpContext& c) {
   c.expect_inputs(1, 2);
-  c.out = {reduced(c, c.target, c.in[0])};
+  const bool truths = c.in[0]->type.dtype == kBool;
+  const std::string_view op = c.target;
+  c.out = {reduced(c,
+                   truths && op == "reduce_max"   ? "reduce_any"
+                   : truths && op == "reduce_min" ? "reduce_all"
+                                                  : c.target,
+                   c.in[0])};
 }
 
 void reduce_sum_square(OpContext& c) {
@@ -228,17 +248,48 @@ void reduce_log_sum_exp(OpContext& c) {
 
 void arg_reduce(OpContext& c) {
   c.expect_inputs(1, 1);
-  if (c.integer("select_last_index", 0) != 0) c.refuse("select_last_index is not supported");
-  c.out = {c.b.add(c.target, c.in, {{"axis", c.integer("axis", 0)}, {"keep_dims", c.integer("keepdims", 1) != 0}})};
+  const int64_t axis = normal_axis(c.integer("axis", 0), c.rank(0));
+  const Attributes attributes{{"axis", axis}, {"keep_dims", c.integer("keepdims", 1) != 0}};
+  if (c.integer("select_last_index", 0) == 0) {
+    c.out = {c.b.add(c.target, c.in, attributes)};
+    return;
+  }
+  Value* from_the_end =
+      c.b.add(c.target, {c.b.add("reverse", {c.in[0]}, {{"axes", std::vector<int64_t>{axis}}})}, attributes);
+  Value* last = folded(c.b.add("sub", {dim_of(c.in[0], static_cast<size_t>(axis), c.b), c.b.ints({1})}), c.b);
+  c.out = {c.b.add("sub", {reshape_to(last, {}, c.b), from_the_end})};
 }
 
-void cum_sum(OpContext& c) {
+int64_t running_axis(OpContext& c) {
   c.expect_inputs(2, 2);
   std::vector<int64_t> axis = c.constant_integers(1, "the axis");
   if (axis.size() != 1) fail(ErrorKind::invalid_model, "", "the axis must be one integer");
-  c.out = {c.b.add(
-      "cumsum", {c.in[0]},
-      {{"axis", axis[0]}, {"exclusive", c.integer("exclusive", 0) != 0}, {"reverse", c.integer("reverse", 0) != 0}})};
+  return normal_axis(axis[0], c.rank(0));
+}
+
+void cum_sum(OpContext& c) {
+  c.out = {c.b.add("cumsum", {c.in[0]},
+                   {{"axis", running_axis(c)},
+                    {"exclusive", c.integer("exclusive", 0) != 0},
+                    {"reverse", c.integer("reverse", 0) != 0}})};
+}
+
+/// Running products: of all pairs of elements, those that count multiply. Takes memory by the square of the axis.
+void cum_prod(OpContext& c) {
+  Builder& b = c.b;
+  const auto axis = static_cast<size_t>(running_axis(c)), rank = c.rank(0);
+  const bool exclusive = c.integer("exclusive", 0) != 0, reverse = c.integer("reverse", 0) != 0;
+  Value* size = reshape_to(dim_of(c.in[0], axis, b), {}, b);
+  Value* place =
+      b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});
+  // [..., of the result, of x, ...]
+  Value* x = expand_dims(c.in[0], {static_cast<int64_t>(axis)}, b);
+  std::vector<NewDim> to(rank - axis + 1, NewDim{1, -1}), from(rank - axis, NewDim{1, -1});
+  to[0] = from[0] = {-1, 0};
+  Value *of_y = reshape_to(place, to, b), *of_x = reshape_to(place, from, b);
+  const char* counts = reverse ? (exclusive ? "less" : "less_equal") : (exclusive ? "greater" : "greater_equal");
+  x = b.add("select", {b.add(counts, {of_y, of_x}), x, b.scalar_like(x, 1)});
+  c.out = {b.add("reduce_prod", {x}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis) + 1}}})};
 }
 
 constexpr Row kMathRows[] = {
@@ -259,7 +310,8 @@ constexpr Row kMathRows[] = {
     {"Clip", clip},
     {"Cos", unary, "cos"},
     {"Cosh", unary, "cosh"},
-    {"CumSum", cum_sum},
+    {"CumProd", cum_prod, nullptr, {}, 1},
+    {"CumSum", cum_sum, nullptr, {}, 1},
     {"Div", div},
     {"Elu", elu},
     {"Equal", binary, "equal"},
@@ -290,16 +342,16 @@ constexpr Row kMathRows[] = {
     {"PRelu", prelu},
     {"Pow", pow},
     {"Reciprocal", unary, "reciprocal"},
-    {"ReduceL1", reduce_l1},
-    {"ReduceL2", reduce_l2},
-    {"ReduceLogSum", reduce_log_sum},
-    {"ReduceLogSumExp", reduce_log_sum_exp},
-    {"ReduceMax", reduce, "reduce_max"},
-    {"ReduceMean", reduce, "reduce_mean"},
-    {"ReduceMin", reduce, "reduce_min"},
-    {"ReduceProd", reduce, "reduce_prod"},
-    {"ReduceSum", reduce, "reduce_sum"},
-    {"ReduceSumSquare", reduce_sum_square},
+    {"ReduceL1", reduce_l1, nullptr, {}, 1},
+    {"ReduceL2", reduce_l2, nullptr, {}, 1},
+    {"ReduceLogSum", reduce_log_sum, nullptr, {}, 1},
+    {"ReduceLogSumExp", reduce_log_sum_exp, nullptr, {}, 1},
+    {"ReduceMax", reduce, "reduce_max", {}, 1},
+    {"ReduceMean", reduce, "reduce_mean", {}, 1},
+    {"ReduceMin", reduce, "reduce_min", {}, 1},
+    {"ReduceProd", reduce, "reduce_prod", {}, 1},
+    {"ReduceSum", reduce, "reduce_sum", {}, 1},
+    {"ReduceSumSquare", reduce_sum_square, nullptr, {}, 1},
     {"Relu", unary, "relu"},
     {"Round", unary, "round"},
     {"Selu", selu},

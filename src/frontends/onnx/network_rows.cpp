@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/onnx/convolution.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
 #include "frontends/values.h"
@@ -67,15 +68,160 @@ class Image {
 
 void conv(OpContext& c) {
   c.expect_inputs(2, 3);
-  Image image(c);
-  if (c.rank(1) != c.rank(0)) fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", c.rank(1), c.rank(0));
-  Attributes attributes{{"strides", image.spatial("strides")},
-                        {"dilations", image.spatial("dilations")},
-                        {"groups", c.integer("group", 1)}};
-  image.set_padding(attributes);
-  Value* y = c.b.add(image.deep() ? "conv3d" : "conv2d", {image.in(c.in[0]), image.kernel(c.in[1])}, attributes);
-  if (c.given(2)) y = c.b.add("add", {y, c.in[2]});
-  c.out = {image.out(y)};
+  c.out = {convolved(c, c.in[0], c.in[1], c.given(2) ? c.in[2] : nullptr)};
+}
+
+/// [n * channels, 1] and the spatial dims of another tensor.
+Value* plane_sizes(OpContext& c, Value* x, Value* spatial) {
+  std::vector<Value*> sizes{c.b.add("mul", {dim_of(x, 0, c.b), dim_of(x, 1, c.b)}), c.b.ints({1})};
+  for (size_t axis = 2; axis < c.rank(0); ++axis) sizes.push_back(dim_of(spatial, axis, c.b));
+  return joined(sizes, c.b);
+}
+
+/// Places in images counted along rows, counted along columns instead.
+Value* by_columns(OpContext& c, Value* at) {
+  if (c.rank(0) != 4) c.refuse("storage_order takes images of two dims");
+  const auto size = [&](size_t axis) { return Var(c.b, reshape_to(dim_of(c.in[0], axis, c.b), {}, c.b)); };
+  const Var place(c.b, at), height = size(2), width = size(3), whole = height * width;
+  const Var inside = place.apply("mod", {whole}), row = inside.apply("floor_div", {width});
+  return (place - inside + inside.apply("mod", {width}) * height + row).value;
+}
+
+/// Sums over the windows of a pooling node, whose image has a known size: what may lie outside of it is padded with zeros first.
+class Windows {
+ public:
+  explicit Windows(OpContext& c) : c_(c), rank_(c.rank(0)) {
+    if (rank_ < 3 || rank_ > 5) c.refuse("images of {} dims are not supported, only 3 to 5", rank_);
+    const size_t count = rank_ - 2;
+    window_ = list("kernel_shape", count, 0), strides_ = list("strides", count, 1);
+    dilations_ = list("dilations", count, 1), pads_ = list("pads", 2 * count, 0);
+    const std::string mode = c.text("auto_pad", "NOTSET");
+    for (size_t i = 0; i < count; ++i) {
+      const Dim size = c.in[0]->type.shape.dims[2 + i];
+      constexpr int64_t kMost = 1 << 24;
+      if (!size.known() || size.size > kMost) c.refuse("the size of the image must be known");
+      for (int64_t number : {window_[i], strides_[i], dilations_[i]})
+        if (number < 1 || number > kMost)
+          fail(ErrorKind::invalid_model, "", "windows, strides or dilations have {}", number);
+      int64_t &before = pads_[i], &after = pads_[count + i];
+      if (before < 0 || after < 0 || before > kMost || after > kMost)
+        fail(ErrorKind::invalid_model, "", "a pad is negative or too large");
+      const int64_t reach = (window_[i] - 1) * dilations_[i] + 1, stride = strides_[i];
+      if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+        const int64_t missing =
+            std::max<int64_t>(((size.size + stride - 1) / stride - 1) * stride + reach - size.size, 0);
+        before = mode == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+        after = missing - before;
+      } else if (mode == "VALID") {
+        before = after = 0;
+      }
+      const int64_t free = size.size + before + after - reach;
+      if (free < 0) fail(ErrorKind::invalid_model, "", "a window is larger than the image");
+      int64_t steps = free / stride;
+      if (c.integer("ceil_mode", 0) != 0) {
+        steps = (free + stride - 1) / stride;
+        if (steps * stride >= size.size + before) --steps;
+      }
+      beyond_.push_back(std::max<int64_t>(steps * stride - free, 0));
+    }
+  }
+
+  /// Of x, which has the size of the input.
+  Value* sums(Value* x) const { return summed(padded(x, true)); }
+  /// How many elements each window has, with those of the padding or without; `one` is a scalar.
+  Value* spread(Value* one, bool padding) const {
+    std::vector<int64_t> sizes{1, 1};
+    for (size_t i = 0; i < window_.size(); ++i)
+      sizes.push_back(c_.in[0]->type.shape.dims[2 + i].size + (padding ? pads_[i] + pads_[window_.size() + i] : 0));
+    return summed(padded(c_.b.add("broadcast_to", {one, c_.b.ints(sizes)}), !padding));
+  }
+
+ private:
+  std::vector<int64_t> list(std::string_view name, size_t count, int64_t fallback) const {
+    std::vector<int64_t> numbers = c_.integers(name, std::vector<int64_t>(count, fallback));
+    if (numbers.size() != count)
+      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, numbers.size(), count);
+    return numbers;
+  }
+  Value* padded(Value* x, bool sides) const {
+    std::vector<int64_t> pairs(4, 0);
+    const size_t count = window_.size();
+    for (size_t i = 0; i < count; ++i)
+      pairs.insert(pairs.end(), {sides ? pads_[i] : 0, (sides ? pads_[count + i] : 0) + beyond_[i]});
+    return c_.b.add("pad", {x, c_.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(rank_), 2}, pairs))});
+  }
+  /// Each channel is an image of its own.
+  Value* summed(Value* x) const {
+    Builder& b = c_.b;
+    Value* y = b.add("reshape", {x, plane_sizes(c_, x, x)});
+    std::vector<int64_t> strides = strides_, dilations = dilations_, kernel = window_, order{0, 2, 3, 1},
+                         back{0, 3, 1, 2};
+    const bool deep = rank_ == 5, line = rank_ == 3;
+    if (deep) order = {0, 2, 3, 4, 1}, back = {0, 4, 1, 2, 3};
+    if (line) {
+      y = expand_dims(y, {2}, b);
+      for (auto* numbers : {&strides, &dilations, &kernel}) numbers->insert(numbers->begin(), 1);
+    }
+    kernel.insert(kernel.end(), {1, 1});
+    Value* ones = b.add("broadcast_to", {b.scalar_like(x, 1), b.ints(kernel)});
+    y = b.add(deep ? "conv3d" : "conv2d", {transposed(y, order, b), ones},
+              {{"strides", strides}, {"dilations", dilations}});
+    y = transposed(y, back, b);
+    if (line) y = squeeze(y, {2}, b);
+    std::vector<Value*> sizes{dim_of(x, 0, b), dim_of(x, 1, b)};
+    for (size_t axis = 2; axis < rank_; ++axis) sizes.push_back(dim_of(y, axis, b));
+    return b.add("reshape", {y, joined(sizes, b)});
+  }
+
+  OpContext& c_;
+  size_t rank_;
+  std::vector<int64_t> window_, strides_, dilations_, pads_, beyond_;
+};
+
+/// The root of the sum of the powers in each window.
+void lp_pool(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const auto p = static_cast<double>(c.integer("p", 2));
+  if (p < 1) fail(ErrorKind::invalid_model, "", "p is {}", p);
+  const Var x(c.b, c.in[0]), sum(c.b, Windows(c).sums(abs(x).apply("pow", {x.number(p)}).value));
+  c.out = {sum.apply("pow", {sum.number(1 / p)}).value};
+}
+
+/// The elements put back to the places that MaxPool tells, zeros elsewhere.
+void max_unpool(OpContext& c) {
+  c.expect_inputs(2, 3);
+  Builder& b = c.b;
+  if (c.rank(0) < 3) fail(ErrorKind::invalid_model, "", "images of {} dims", c.rank(0));
+  const size_t count = c.rank(0) - 2;
+  const auto list = [&](std::string_view name, size_t length, int64_t fallback) {
+    std::vector<int64_t> numbers = c.integers(name, std::vector<int64_t>(length, fallback));
+    if (numbers.size() != length)
+      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, numbers.size(), length);
+    return numbers;
+  };
+  const std::vector<int64_t> window = list("kernel_shape", count, 1), strides = list("strides", count, 1),
+                             pads = list("pads", 2 * count, 0);
+  std::vector<Value*> sizes{dim_of(c.in[0], 0, b), dim_of(c.in[0], 1, b)};
+  for (size_t i = 0; i < count; ++i) {
+    const Var steps = Var(b, dim_of(c.in[0], 2 + i, b)) - 1.0;
+    sizes.push_back(folded(
+        (steps * static_cast<double>(strides[i]) + static_cast<double>(window[i] - pads[i] - pads[count + i])).value,
+        b));
+  }
+  Value *shape = joined(sizes, b), *minus = b.ints({-1});
+  Value* whole = b.add("reduce_prod", {shape}, {{"axes", std::vector<int64_t>{0}}, {"keep_dims", true}});
+  Value* nothing = b.add("broadcast_to", {b.scalar_like(c.in[0], 0), whole});
+  Value* y =
+      b.add("scatter_elements", {nothing, b.add("reshape", {c.in[1], minus}), b.add("reshape", {c.in[0], minus})});
+  y = b.add("reshape", {y, shape});
+  if (c.given(2)) {  // more behind
+    Value* after =
+        b.add("maximum", {b.add("sub", {cast_to(c.in[2], kI64, b), shape}), b.constant(Tensor::scalar_i64(0))});
+    Value* before = b.add("mul", {after, b.constant(Tensor::scalar_i64(0))});
+    y = b.add("pad",
+              {y, b.add("concat", {expand_dims(before, {1}, b), expand_dims(after, {1}, b)}, {{"axis", int64_t{1}}})});
+  }
+  c.out = {y};
 }
 
 template <bool kMaximum>
@@ -88,14 +234,26 @@ void pool(OpContext& c) {
                         {"ceil_mode", c.integer("ceil_mode", 0) != 0}};
   image.set_padding(attributes);
   std::vector<int64_t> dilations = image.spatial("dilations");
-  if (!kMaximum && std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
-    c.refuse("average pooling with dilations is not supported");
+  if (!kMaximum && std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) {
+    const Windows windows(c);
+    Value* ones = c.b.constant(Tensor::of<float>(kF32, {}, {1}));
+    ones = windows.spread(cast_to(ones, c.in[0]->type.dtype, c.b), c.integer("count_include_pad", 0) != 0);
+    c.out = {c.b.add("div", {windows.sums(c.in[0]), ones})};
+    return;
+  }
   if (kMaximum)
     attributes.set("dilations", dilations);
   else
     attributes.set("count_padding", c.integer("count_include_pad", 0) != 0);
   const char* op = kMaximum ? image.deep() ? "max_pool3d" : "max_pool2d" : image.deep() ? "avg_pool3d" : "avg_pool2d";
   c.out = {image.out(c.b.add(op, {image.in(c.in[0])}, attributes))};
+  if (!kMaximum || c.node().outputs.size() < 2) return;
+  // The places are counted over the whole input: each channel is an image of its own.
+  Value* planes = c.b.add("reshape", {c.in[0], plane_sizes(c, c.in[0], c.in[0])});
+  Value* at =
+      image.out(c.b.add(image.deep() ? "max_pool3d_indices" : "max_pool2d_indices", {image.in(planes)}, attributes));
+  if (c.integer("storage_order", 0) != 0) at = by_columns(c, at);
+  c.out.push_back(c.b.add("reshape", {at, c.b.add("shape_of", {c.out[0]})}));
 }
 
 void global_pool(OpContext& c) {
@@ -289,7 +447,6 @@ void softmax(OpContext& c) {
 void layer_normalization(OpContext& c) {
   c.expect_inputs(2, 3);
   int64_t axis = normal_axis(c.integer("axis", -1), c.rank(0));
-  if (c.node().outputs.size() > 1) c.refuse("only the first result is supported");
   const Shape& scale = c.in[1]->type.shape;
   Value* offset = c.given(2) ? c.in[2] : nullptr;
   if (offset == nullptr) {
@@ -298,20 +455,59 @@ void layer_normalization(OpContext& c) {
     offset = c.b.add("broadcast_to", {zero, c.b.ints(scale.sizes())});
   }
   c.out = {c.b.add("layer_norm", {c.in[0], c.in[1], offset}, {{"epsilon", c.real("epsilon", 1e-5f)}, {"axis", axis}})};
+  if (c.node().outputs.size() < 2) return;
+  const Attributes over{{"axes", axes_from(axis, c.rank(0))}, {"keep_dims", true}};
+  const Var x(c.b, cast_to(c.in[0], c.in[0]->type.dtype == kF64 ? kF64 : kF32, c.b)),
+      mean = x.apply("reduce_mean", {}, over);
+  c.out.push_back(mean.value);
+  c.out.push_back(rsqrt(square(x - mean).apply("reduce_mean", {}, over) + c.real("epsilon", 1e-5f)).value);
 }
 
-/// Up to operator set 11 the ratio is an attribute, and the graph cannot ask for training.
+/// Whether the run trains, and perhaps the ratio, are inputs: the elements are drawn, and kept where it does not.
+void dropout_in_a_run(OpContext& c) {
+  Builder& b = c.b;
+  Value* ratio = c.given(1) ? cast_to(reshape_to(c.in[1], {}, b), kF32, b) : b.scalar(0.5F);
+  Value* shape = b.add("shape_of", {c.in[0]});
+  Value* drawn = random_numbers(c, "random_uniform", {shape}, kF32);
+  Value* idle = b.add("not", {reshape_to(c.in[2], {}, b)});
+  Value* kept = b.add("or", {idle, b.add("greater_equal", {drawn, ratio})});
+  Value* share = b.add("select", {idle, b.scalar(1), b.add("sub", {b.scalar(1), ratio})});
+  Value* scaled = b.add("div", {c.in[0], cast_to(share, c.in[0]->type.dtype, b)});
+  c.out = {b.add("select", {kept, scaled, b.scalar_like(c.in[0], 0)}), kept};
+}
+
+/// Up to operator set 11 the ratio is an attribute, and the graph cannot ask for training. The mask is what a run that trains
+/// nothing keeps: everything.
 void dropout(OpContext& c) {
   c.expect_inputs(1, 3);
+  if (c.given(2) && !c.constant(2)) return dropout_in_a_run(c);
   double ratio = c.real("ratio", 0.5);
-  if (c.given(1)) {
-    auto given = c.constant(1);
-    if (!given || given->count() != 1) c.refuse("the ratio must be a constant");
-    ratio = real_numbers(*given)[0];
-  }
+  c.out = {c.in[0]};
+  const auto given = c.constant(1);
+  if (given && given->count() != 1) fail(ErrorKind::invalid_model, "", "the ratio has {} elements", given->count());
+  if (given) ratio = real_numbers(*given)[0];
   if (!(ratio >= 0 && ratio < 1)) fail(ErrorKind::invalid_model, "", "the ratio is {}, expected 0 to 1", ratio);
-  c.out = {c.b.add("dropout", {c.in[0]}, {{"rate", ratio}})};
+  if (!c.given(1) || given) c.out = {c.b.add("dropout", {c.in[0]}, {{"rate", ratio}})};
+  if (c.node().outputs.size() < 2) return;
+  Value* yes = c.opset < 10 ? c.b.scalar_like(c.in[0], 1) : c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
+  c.out.push_back(c.b.add("broadcast_to", {yes, c.b.add("shape_of", {c.in[0]})}));
 }
+
+}  // namespace
+
+Value* convolved(OpContext& c, Value* x, Value* kernel, Value* bias) {
+  Image image(c);
+  if (kernel->type.shape.rank() != c.rank(0))
+    fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", kernel->type.shape.rank(), c.rank(0));
+  Attributes attributes{{"strides", image.spatial("strides")},
+                        {"dilations", image.spatial("dilations")},
+                        {"groups", c.integer("group", 1)}};
+  image.set_padding(attributes);
+  Value* y = c.b.add(image.deep() ? "conv3d" : "conv2d", {image.in(x), image.kernel(kernel)}, attributes);
+  return image.out(bias ? c.b.add("add", {y, bias}) : y);
+}
+
+namespace {
 
 constexpr Row kNetworkRows[] = {
     {"AveragePool", pool<false>},
@@ -327,9 +523,11 @@ constexpr Row kNetworkRows[] = {
     {"LRN", local_response},
     {"LayerNormalization", layer_normalization},
     {"LogSoftmax", softmax, "log_softmax"},
+    {"LpPool", lp_pool},
     {"LpNormalization", length_normalization},
     {"MatMul", matmul},
     {"MaxPool", pool<true>},
+    {"MaxUnpool", max_unpool},
     {"RMSNormalization", rms_normalization},
     {"Softmax", softmax, "softmax"},
 };

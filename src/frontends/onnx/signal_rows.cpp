@@ -1,9 +1,11 @@
 // ONNX's Fourier transforms and windows, and its ops on bits.
 #include <cmath>
+#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "ir/expression.h"
 
 namespace cairn::onnx {
 namespace {
@@ -54,9 +56,14 @@ void dft(OpContext& c) {
   const Dim size = x->type.shape.dims[static_cast<size_t>(axis)];
   if (onesided && inverse) {
     if (!length && !size.known()) c.refuse("the length is not known");
-    if (axis != rank - 2) c.refuse("one-sided inverse transforms of other axes than the last are not supported");
     Value* number = c.b.constant(Tensor::scalar_i64(length.value_or(2 * (size.size - 1))));
-    c.out = {expand_dims(c.b.add("inverse_real_dft", {x, number}), {rank - 1}, c.b)};
+    std::vector<int64_t> swap(static_cast<size_t>(rank));
+    std::iota(swap.begin(), swap.end(), int64_t{0});
+    std::swap(swap[static_cast<size_t>(axis)], swap[static_cast<size_t>(rank) - 2]);
+    const bool last = axis == rank - 2;
+    Value* y = c.b.add("inverse_real_dft", {last ? x : transposed(x, swap, c.b), number});
+    y = expand_dims(y, {rank - 1}, c.b);
+    c.out = {last ? y : transposed(y, swap, c.b)};
     return;
   }
   if (length) x = fitted(c, x, axis, *length);
@@ -68,57 +75,68 @@ void dft(OpContext& c) {
   c.out = {y};
 }
 
+/// A scalar that may be known only in a run.
+Value* integer_input(OpContext& c, size_t input) {
+  return cast_to(folded(reshape_to(c.in[input], {}, c.b), c.b), kI64, c.b);
+}
+Value* counted_to(OpContext& c, Value* end, DType dtype) {
+  const auto number = [&](double value) { return c.b.number(value, dtype); };
+  return folded(c.b.add("iota", {number(0), cast_to(end, dtype, c.b), number(1)}, {{"dtype", dtype}}), c.b);
+}
+
 /// Transforms of parts of a signal [batch, length, 1 or 2] that lie `step` apart.
 void stft(OpContext& c) {
   c.expect_inputs(2, 4);
+  Builder& b = c.b;
   if (c.rank(0) != 3) fail(ErrorKind::invalid_model, "", "the signal has {} dims, expected 3", c.rank(0));
-  const Dim size = c.in[0]->type.shape.dims[1];
-  const int64_t step = one_integer(c, 1, "the step");
-  int64_t length = 0;
-  if (c.given(3)) length = one_integer(c, 3, "the length of a frame");
-  if (!c.given(3) && c.given(2) && c.rank(2) == 1) length = c.in[2]->type.shape.dims[0].size;
-  if (!size.known() || length < 1 || step < 1 || length > size.size)
-    c.refuse("the sizes of signal and frames are not known, or do not fit");
-  const int64_t frames = 1 + (size.size - length) / step;
-  const auto count = element_count({frames, length});
-  if (!count || *count > (1 << 22)) c.refuse("{} frames of {} elements are too many", frames, length);
-  std::vector<int64_t> at;
-  for (int64_t frame = 0; frame < frames; ++frame)
-    for (int64_t i = 0; i < length; ++i) at.push_back(frame * step + i);
-  Value* x = c.b.add("gather", {c.in[0], c.b.constant(Tensor::of<int64_t>(kI64, {frames, length}, at))},
-                     {{"axis", int64_t{1}}});
-  if (c.given(2)) x = c.b.add("mul", {x, c.b.add("reshape", {c.in[2], c.b.ints({-1, 1})})});
-  const bool real = x->type.shape.dims[3] == Dim(1);
+  const auto op = [&](const char* name, Value* x, Value* y) { return folded(b.add(name, {x, y}), b); };
+  Value *step = integer_input(c, 1), *size = reshape_to(dim_of(c.in[0], 1, b), {}, b), *length = size;
+  if (c.given(3))
+    length = integer_input(c, 3);
+  else if (c.given(2) && c.rank(2) == 1)
+    length = reshape_to(dim_of(c.in[2], 0, b), {}, b);
+  const auto known = [](Value* x) { return constant_of(x) ? constant_of(x)->as_i64()[0] : -1; };
+  if (known(step) == 0 || (known(size) >= 0 && known(length) > known(size)))
+    fail(ErrorKind::invalid_model, "", "step and length of the frames do not fit the signal");
+  Value* frames = op("add", op("floor_div", op("sub", size, length), step), b.constant(Tensor::scalar_i64(1)));
+  if (known(frames) > 0 && known(length) > 0 && known(frames) > (1 << 22) / known(length))
+    c.refuse("{} frames of {} elements are too many", known(frames), known(length));
+  Value* starts = op("mul", counted_to(c, frames, kI64), step);
+  Value* at = op("add", expand_dims(starts, {1}, b), counted_to(c, length, kI64));
+  Value* x = b.add("gather", {c.in[0], at}, {{"axis", int64_t{1}}});
+  if (c.given(2)) x = b.add("mul", {x, b.add("reshape", {c.in[2], b.ints({-1, 1})})});
+  const bool real = c.in[0]->type.shape.dims[2] == Dim(1);
   if (real && c.integer("onesided", 1) != 0) {
-    c.out = {c.b.add("real_dft", {squeeze(x, {3}, c.b), c.b.constant(Tensor::scalar_i64(length))})};
+    c.out = {b.add("real_dft", {squeeze(x, {3}, b), length})};
     return;
   }
   if (real) {
     Tensor pads = Tensor::of<int64_t>(kI64, {4, 2}, std::vector<int64_t>{0, 0, 0, 0, 0, 0, 0, 1});
-    x = c.b.add("pad", {x, c.b.constant(pads)});
+    x = b.add("pad", {x, b.constant(pads)});
   }
-  c.out = {c.b.add("dft", {x}, {{"axis", int64_t{2}}})};
+  c.out = {b.add("dft", {x}, {{"axis", int64_t{2}}})};
 }
 
 /// Sums of cosines: Hann's, Hamming's and Blackman's windows.
 void window(OpContext& c) {
   c.expect_inputs(1, 1);
-  const int64_t size = one_integer(c, 0, "the size");
-  if (size < 0 || size > (1 << 22)) fail(ErrorKind::invalid_model, "", "the size is {}", size);
+  Value* size = integer_input(c, 0);
+  const Tensor* known = constant_of(size);
+  if (known && (known->as_i64()[0] < 0 || known->as_i64()[0] > (1 << 22)))
+    fail(ErrorKind::invalid_model, "", "the size is {}", known->as_i64()[0]);
   const std::string_view name = c.target;
   const double first = name == "hann"      ? 0.5
                        : name == "hamming" ? 25.0 / 46
                                            : 0.42,
                second = name == "blackman" ? 0.08 : 0;
-  const auto period = static_cast<double>(c.integer("periodic", 1) != 0 ? size : size - 1);
-  std::vector<double> values;
-  for (int64_t i = 0; i < size; ++i) {
-    const double angle = 2 * M_PI * static_cast<double>(i) / period;
-    values.push_back(size == 1 ? 1 : first - (1 - first - second) * std::cos(angle) + second * std::cos(2 * angle));
-  }
   const auto dtype = dtype_of(static_cast<int32_t>(c.integer("output_datatype", 1)));
   if (!dtype || !dtype->is_float()) c.refuse("this output_datatype is not supported");
-  c.out = {cast_to(c.b.constant(Tensor::of<double>(kF64, {size}, values)), *dtype, c.b)};
+  const Var count(c.b, cast_to(size, kF32, c.b)), place(c.b, counted_to(c, size, kF32));
+  const Var period = c.integer("periodic", 1) != 0 ? count : count - 1.0;
+  const Var angle = place * (2 * M_PI) / maximum(period, period.number(1));
+  Var y = first - angle.apply("cos") * (1 - first - second);
+  if (second != 0) y = y + (angle * 2.0).apply("cos") * second;
+  c.out = {cast_to(select(count.apply("equal", {count.number(1)}), y.number(1), y).value, *dtype, c.b)};
 }
 
 void same(OpContext& c) {
@@ -150,7 +168,7 @@ constexpr Row kSignalRows[] = {
     {"BitwiseOr", same, "bit_or"},
     {"BitwiseXor", same, "bit_xor"},
     {"BlackmanWindow", window, "blackman"},
-    {"DFT", dft},
+    {"DFT", dft, nullptr, {}, 2},
     {"Det", same, "determinant"},
     {"HammingWindow", window, "hamming"},
     {"HannWindow", window, "hann"},
