@@ -7,8 +7,10 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "cairn/cairn.h"
+#include "numpy_arrays.h"
 
 namespace cairn_python {
 
@@ -109,16 +112,22 @@ inline bool is_bfloat(CairnDType dtype) { return dtype.code == CAIRN_BFLOAT && d
 struct Output {
   std::unique_ptr<Block> block;
   CairnDType dtype{};
-  std::vector<size_t> shape;
+  std::vector<int64_t> shape;
 
   nb::object array() {
     if (dtype.code == CAIRN_TEXT) return texts();
-    nb::dlpack::dtype type{dtype.code, dtype.bits, 1};
+    CairnDType type = dtype;
     if (is_bfloat(dtype)) type = {CAIRN_UINT, 16, 1};  // NumPy has no such type of its own
     void* data = block->data;
     nb::capsule owner(block.release(), [](void* block) noexcept { delete static_cast<Block*>(block); });
-    nb::ndarray<nb::numpy> array(data, shape.size(), shape.data(), owner, nullptr, type);
-    nb::object made = nb::cast(array, nb::rv_policy::reference);
+    nb::object made =
+        Numpy::get().view({data, {1, 0}, static_cast<int32_t>(shape.size()), type, shape.data(), nullptr, 0}, owner);
+    if (!made) {
+      const std::vector<size_t> sizes(shape.begin(), shape.end());
+      made = nb::cast(nb::ndarray<nb::numpy>(data, sizes.size(), sizes.data(), owner, nullptr,
+                                             nb::dlpack::dtype{type.code, type.bits, 1}),
+                      nb::rv_policy::reference);
+    }
     if (is_bfloat(dtype)) made = made.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
     return made;
   }
@@ -127,9 +136,9 @@ struct Output {
   /// An array of bytes objects, as TensorFlow gives them.
   nb::object texts() const {
     size_t count = 1;
-    for (size_t dim : shape) count *= dim;
+    for (int64_t dim : shape) count *= static_cast<size_t>(dim);
     nb::list dims;
-    for (size_t dim : shape) dims.append(dim);
+    for (int64_t dim : shape) dims.append(dim);
     nb::module_ numpy = nb::module_::import_("numpy");
     nb::object made = numpy.attr("empty")(count, nb::arg("dtype") = "object");
     const auto* text = static_cast<const CairnText*>(block->data);
@@ -160,6 +169,16 @@ class Inputs {
   /// `name` is for messages; `like` makes an array of what is none (a list, a number).
   void add(nb::handle value, const std::string& name, const std::string& like) {
     nb::object object = nb::borrow(value);
+    if (const Numpy& numpy = Numpy::get(); numpy.is_array(value.ptr())) {
+      CairnTensor tensor{};
+      Strides strides;
+      if (numpy.read(value.ptr(), tensor, strides.data(), std::ssize(strides))) {
+        if (tensor.strides) tensor.strides = strides_.emplace_back(strides).data();
+        tensors_.push_back(tensor);
+        kept_.push_back(std::move(object));
+        return;
+      }
+    }
     bool bfloat = false;
     if (is_text(object, like)) return add_texts(object, name);
     if (!nb::ndarray_check(object)) {
@@ -191,6 +210,7 @@ class Inputs {
   size_t size() const { return tensors_.size(); }
 
  private:
+  using Strides = std::array<int64_t, 32>;
   struct Texts {
     std::vector<std::string> own;
     std::vector<CairnText> shown;
@@ -230,6 +250,8 @@ class Inputs {
     texts_.push_back(std::move(texts));
   }
 
+  std::vector<nb::object> kept_;
+  std::deque<Strides> strides_;
   std::vector<Array> arrays_;
   std::vector<std::unique_ptr<Texts>> texts_;
   std::vector<CairnTensor> tensors_;

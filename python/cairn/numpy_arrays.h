@@ -1,5 +1,5 @@
 // NumPy's arrays without a call of Python: their fields, whose layout is part of NumPy's stable interface (1.x and 2.x), and
-// the two functions that make them.
+// the functions that make them.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -54,6 +54,16 @@ class Numpy {
     return nb::steal(made);
   }
 
+  /// An array of memory that `owner` keeps, or nothing as above.
+  nb::object view(const CairnTensor& of, nb::object owner) const {
+    const int type = type_of(of.dtype);
+    if (!understood_ || type < 0) return {};
+    PyObject* made = new_(array_type_, of.ndim, reinterpret_cast<Py_ssize_t*>(of.shape), type, nullptr, of.data, 0,
+                          kRowMajor | kAligned | kWriteable, nullptr);
+    if (!made || set_base_(made, owner.release().ptr()) != 0) throw nb::python_error();
+    return nb::steal(made);
+  }
+
  private:
   struct Descr {
     PyObject_HEAD PyTypeObject* typeobj;
@@ -71,6 +81,7 @@ class Numpy {
   };
   static constexpr int kRowMajor = 1, kAligned = 0x100, kWriteable = 0x400;
   using New = PyObject* (*)(PyTypeObject*, int, const Py_ssize_t*, int, const Py_ssize_t*, void*, int, int, PyObject*);
+  using SetBase = int (*)(PyObject*, PyObject*);
 
   // bool, then signed and unsigned by turns, 8, 16, 32 bits, long, long long, then floats; half is 23.
   static constexpr CairnDType dtype_of(int type) {
@@ -102,6 +113,7 @@ class Numpy {
     auto** functions = static_cast<void**>(PyCapsule_GetPointer(table.ptr(), nullptr));
     if (!functions) throw nb::python_error();
     new_ = reinterpret_cast<New>(functions[93]);
+    set_base_ = reinterpret_cast<SetBase>(functions[282]);
     understood_ = reads_as_expected(numpy);
   }
 
@@ -118,6 +130,7 @@ class Numpy {
 
   PyTypeObject* array_type_ = nullptr;
   New new_ = nullptr;
+  SetBase set_base_ = nullptr;
   bool understood_ = false;
 };
 
