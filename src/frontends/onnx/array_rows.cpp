@@ -35,6 +35,8 @@ void constant(OpContext& c) {
     c.refuse("has none of the values that are supported");
   }
   c.out = {c.b.constant(std::move(value))};
+  if (const Attribute* tensor = c.node().find("value"); tensor && tensor->type == Attribute::Type::tensor)
+    c.importer().mark_narrow(c.out[0], element_type(tensor->tensor, c.importer().model()));
 }
 
 void constant_of_shape(OpContext& c) {
@@ -524,25 +526,25 @@ constexpr Row kArrayRows[] = {
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
     {"Expand", expand},
-    {"Flatten", flatten},
+    {"Flatten", flatten, nullptr, {}, 0, false, Row::Narrow::moves},
     {"Gather", gather},
     {"GatherND", gather_nd},
-    {"Identity", identity},
+    {"Identity", identity, nullptr, {}, 0, false, Row::Narrow::moves},
     {"NonZero", non_zero},
     {"OneHot", one_hot},
     {"Pad", pad},
     {"Range", range},
-    {"Reshape", reshape},
+    {"Reshape", reshape, nullptr, {}, 0, false, Row::Narrow::moves},
     {"ScatterND", scatter_nd},
     {"Shape", shape},
     {"Size", size},
     {"Slice", slice},
     {"Split", split},
-    {"Squeeze", squeeze_row, nullptr, {}, 1},
+    {"Squeeze", squeeze_row, nullptr, {}, 1, false, Row::Narrow::moves},
     {"Tile", tile},
     {"TopK", top_k},
-    {"Transpose", transpose},
-    {"Unsqueeze", unsqueeze, nullptr, {}, 1, true},
+    {"Transpose", transpose, nullptr, {}, 0, false, Row::Narrow::moves},
+    {"Unsqueeze", unsqueeze, nullptr, {}, 1, true, Row::Narrow::moves},
     {"Where", where},
 };
 

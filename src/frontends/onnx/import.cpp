@@ -6,6 +6,7 @@
 #include "frontends/inputs.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/onnx/initializers.h"
+#include "frontends/onnx/narrow.h"
 #include "frontends/unknown_name.h"
 #include "ir/text.h"
 
@@ -37,7 +38,7 @@ Type type_of(const ValueInfo& info, InputTypes& types) {
   std::string name = clean(info.name);
   if (info.kind != ValueInfo::Kind::tensor && info.kind != ValueInfo::Kind::none)
     fail(ErrorKind::unsupported, name, "input is no dense tensor");
-  auto dtype = onnx::dtype_of(info.element);
+  auto dtype = onnx::carrier_of(info.element);
   if (!dtype) fail(ErrorKind::unsupported, name, "inputs of {} are not supported", onnx::type_name(info.element));
   Shape shape = Shape::unranked();
   if (info.ranked) {
@@ -147,7 +148,8 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   for (const ValueInfo& input : model.graph.inputs) {
     if (initializers.contains(input.name)) continue;
     if ((options.out_nodes.empty() && cuts.empty()) || needed.contains(input.name))
-      names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name));
+      importer.mark_narrow(names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name)),
+                           input.element);
     else
       cut_off.push_back(clean(input.name));
   }

@@ -7,6 +7,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/onnx/initializers.h"
+#include "frontends/onnx/narrow.h"
 #include "frontends/values.h"
 #include "frontends/way_around.h"
 #include "ir/result_marks.h"
@@ -79,7 +80,8 @@ std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
       const auto before = names.builder->sources;
       if (value.dtype().is_float() && !weights.contains(tensor.name, value))
         names.builder->sources = {module_.add_source({"onnx", clean(tensor.name), "Initializer", ""})};
-      names.values[tensor.name] = names.builder->constant(std::move(value), clean(tensor.name));
+      Value* made = names.builder->constant(std::move(value), clean(tensor.name));
+      mark_narrow(names.values[tensor.name] = made, element_type(tensor, model_));
       names.builder->sources = before;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::out_of_memory || error.kind() == ErrorKind::cancelled) throw;
@@ -305,7 +307,26 @@ int64_t as_bits(const std::vector<int64_t>& axes) {
 
 }  // namespace
 
+void Importer::mark_narrow(const Value* value, int32_t type) {
+  if (is_narrow(type)) narrow_[value] = type;
+}
+
 void Importer::build_row(const Row& row, OpContext& c) {
+  int32_t narrow = 0;
+  for (size_t i = 0; i < c.in.size(); ++i)
+    if (int32_t type = c.narrow_type(i); type != 0 && (narrow == 0 || i == 0)) narrow = type;
+  if (narrow != 0 && row.narrow == Row::Narrow::refuses)
+    c.refuse("elements of {} are not supported, only to cast, quantise and move them", type_name(narrow));
+  build_by_axes(row, c);
+  if (row.narrow == Row::Narrow::moves)
+    for (Value*& result : c.out) {
+      if (c.narrow_type(0) == 0) break;
+      result = folded(result, c.b);
+      mark_narrow(result, narrow);
+    }
+}
+
+void Importer::build_by_axes(const Row& row, OpContext& c) {
   const size_t at = row.axes_input;
   if (at == 0 || !c.given(at) || c.constant(at) || is_unknown(c.in[at])) return row.build(c);
   const Shape& named = c.in[at]->type.shape;
@@ -395,9 +416,9 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),   attention_rows(),    loss_rows(),      random_rows(), selection_rows(), text_rows(),
-          control_rows(), detection_rows(),    image_rows(),     math_rows(),   composed_rows(),  element_rows(),
-          network_rows(), quantisation_rows(), recurrent_rows(), signal_rows()};
+  return {array_rows(),   attention_rows(), loss_rows(),         random_rows(),    selection_rows(), sequence_rows(),
+          text_rows(),    control_rows(),   detection_rows(),    image_rows(),     math_rows(),      composed_rows(),
+          element_rows(), network_rows(),   quantisation_rows(), recurrent_rows(), signal_rows()};
 }
 
 }  // namespace
@@ -464,6 +485,8 @@ const Attribute* OpContext::find(std::string_view name, Attribute::Type type) co
          to_string(type));
   return attribute;
 }
+
+int32_t OpContext::narrow_type(size_t input) const { return given(input) ? importer_.narrow_type(in[input]) : 0; }
 
 int64_t OpContext::integer(std::string_view name, std::optional<int64_t> fallback) const {
   const Attribute* attribute = find(name, Attribute::Type::integer);

@@ -60,6 +60,8 @@ class OpContext {
   /// Refuses other numbers of inputs, and a missing input among the first `least`.
   void expect_inputs(size_t least, size_t most) const;
   bool given(size_t input) const { return in.given(input); }
+  /// The narrow type (narrow.h) that an input has; 0 for others.
+  int32_t narrow_type(size_t input) const;
   size_t rank(size_t input) const;
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
   int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = {}) const;
@@ -100,6 +102,8 @@ struct Row {
   /// a run, the node is built for each set of them, and the run chooses.
   size_t axes_input = 0;
   bool axes_of_result = false;
+  /// What the row does with values of narrow types (narrow.h): refuses them, knows them, or moves their elements only.
+  enum class Narrow : uint8_t { refuses, knows, moves } narrow = Narrow::refuses;
 };
 const Row* find_row(std::string_view domain, std::string_view op);
 /// The row of a user for the node's type, or null; make_user_op builds the node by that row.
@@ -111,6 +115,7 @@ std::span<const Row> array_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> selection_rows();
+std::span<const Row> sequence_rows();
 std::span<const Row> text_rows();
 std::span<const Row> random_rows();
 std::span<const Row> control_rows();
@@ -153,10 +158,17 @@ class Importer {
   /// Tensors of the model's graph that can be inputs so that the outputs need nothing that failed; may be none.
   std::vector<std::string> inputs_below(const std::vector<std::string_view>& outputs) const;
   bool is_unknown(const Value* value) const { return unknowns_.contains(value); }
+  /// The narrow type (narrow.h) whose elements a value carries; 0 for others.
+  int32_t narrow_type(const Value* value) const {
+    auto found = narrow_.find(value);
+    return found == narrow_.end() ? 0 : found->second;
+  }
+  void mark_narrow(const Value* value, int32_t type);
 
  private:
   void import_node(const Node& node, Names& names);
   void build_row(const Row& row, OpContext& context);
+  void build_by_axes(const Row& row, OpContext& context);
   /// Whether all results exist.
   bool build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs, Names& names);
   void call_function(const Function& function, const Node& node, Names& names, const std::string& name,
@@ -169,6 +181,7 @@ class Importer {
   Module& module_;
   Problems problems_;
   Unknowns unknowns_;
+  std::unordered_map<const Value*, int32_t> narrow_;
   size_t guessed_graphs_ = 0;  // number of graphs imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;

@@ -4,6 +4,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/onnx/narrow.h"
 #include "frontends/reshape.h"
 #include "frontends/values.h"
 
@@ -57,17 +58,37 @@ void pow(OpContext& c) {
   c.out = {c.b.add("pow", {both[0], cast_to(both[1], both[0]->type.dtype, c.b)})};
 }
 
+/// Texts become numbers, and numbers texts; narrow types are those of narrow.h.
+void cast_as(OpContext& c, int32_t type) {
+  const auto dtype = carrier_of(type);
+  if (!dtype) c.refuse("elements of {} are not supported", type_name(type));
+  Value* x = c.in[0];
+  if (const int32_t from = c.narrow_type(0)) x = widened(x, from, c.b);
+  if (is_narrow(type)) {
+    const bool integers = *dtype == kI8 || (*dtype == kU8 && type_name(type).starts_with("UINT"));
+    const bool saturate = !integers && c.integer("saturate", 1) != 0;
+    c.out = {folded(narrowed(x, type, saturate, c.text("round_mode", "up"), c.b), c.b)};
+    c.importer().mark_narrow(c.out[0], type);
+    return;
+  }
+  if ((x->type.dtype == kString) != (*dtype == kString)) {
+    if (x->type.dtype == kString)
+      x = c.b.add("text_to_number", {x}, {{"dtype", dtype->is_integer() ? *dtype : kF32}});
+    else
+      c.refuse("numbers as texts are not supported");
+  }
+  c.out = {cast_to(x, *dtype, c.b)};
+}
+
 void cast(OpContext& c) {
   c.expect_inputs(1, 1);
-  auto type = static_cast<int32_t>(c.integer("to"));
-  auto dtype = dtype_of(type);
-  if (!dtype || *dtype == kString) c.refuse("elements of {} are not supported", type_name(type));
-  c.out = {cast_to(c.in[0], *dtype, c.b)};
+  cast_as(c, static_cast<int32_t>(c.integer("to")));
 }
 
 void cast_like(OpContext& c) {
   c.expect_inputs(2, 2);
-  c.out = {cast_to(c.in[0], c.in[1]->type.dtype, c.b)};
+  const int32_t type = c.narrow_type(1);
+  cast_as(c, type != 0 ? type : type_of(c.in[1]->type.dtype));
 }
 
 /// Bounds are attributes up to operator set 10 and inputs, which may be left out, from 11 on.
@@ -304,8 +325,8 @@ constexpr Row kMathRows[] = {
     {"Asinh", unary, "asinh"},
     {"Atan", unary, "atan"},
     {"Atanh", unary, "atanh"},
-    {"Cast", cast},
-    {"CastLike", cast_like},
+    {"Cast", cast, nullptr, {}, 0, false, Row::Narrow::knows},
+    {"CastLike", cast_like, nullptr, {}, 0, false, Row::Narrow::knows},
     {"Ceil", unary, "ceil"},
     {"Clip", clip},
     {"Cos", unary, "cos"},

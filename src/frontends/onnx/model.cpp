@@ -253,12 +253,18 @@ std::optional<DType> dtype_of(int32_t type) {
   }
 }
 
+int32_t type_of(DType dtype) {
+  for (int32_t type = kFloat; type <= kBfloat16; ++type)
+    if (dtype_of(type) == dtype) return type;
+  return kUndefined;
+}
+
 std::string type_name(int32_t type) {
-  static constexpr const char* kNames[] = {"UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
-                                           "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
-                                           "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
-                                           "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
-                                           "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1"};
+  static constexpr const char* kNames[] = {
+      "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+      "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+      "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+      "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
   if (type >= 0 && type < static_cast<int32_t>(std::size(kNames))) return kNames[type];
   return fmt::format("type {}", type);
 }

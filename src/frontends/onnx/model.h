@@ -37,6 +37,8 @@ enum DataType : int32_t {
 };
 /// The element type; nothing for types that Cairn does not have.
 std::optional<DType> dtype_of(int32_t type);
+/// Its inverse; kUndefined for types that ONNX does not have.
+int32_t type_of(DType dtype);
 /// "FLOAT"; "type 77" for a number without a name.
 std::string type_name(int32_t type);
 
@@ -155,7 +157,9 @@ Model read_model(const std::string& path);
 /// From bytes in memory; external data is refused unless `directory` is given.
 Model read_model(std::shared_ptr<ModelBytes> bytes, std::string directory);
 
-/// The dense elements: a view of the file if they are dense and aligned there, else a copy, counted against the file's
+/// TensorProto.DataType of the elements.
+int32_t element_type(const TensorProto& tensor, const Model& model);
+/// The dense elements (those of narrow types by what carries them, narrow.h): a view of the file if they are dense and aligned there, else a copy, counted against the file's
 /// limit. Throws Error invalid_model, unsupported; `where` starts the message.
 Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where);
 

@@ -4,6 +4,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/convolution.h"
 #include "frontends/onnx/importer.h"
+#include "frontends/onnx/narrow.h"
 #include "frontends/reshape.h"
 
 namespace cairn::onnx {
@@ -28,8 +29,14 @@ Value* along(OpContext& c, Value* each, int64_t axis, size_t rank) {
   return each->type.shape.dims[0] == Dim(1) ? reshape_to(each, {}, c.b) : reshape_to(each, dims, c.b);
 }
 
-Value* zero_point(OpContext& c, int64_t axis, size_t rank, DType as) {
-  return c.given(2) ? along(c, cast_to(c.in[2], as, c.b), axis, rank) : nullptr;
+/// Elements of any type as f32.
+Value* as_numbers(OpContext& c, size_t input) {
+  const int32_t narrow = c.narrow_type(input);
+  return narrow != 0 ? widened(c.in[input], narrow, c.b) : cast_to(c.in[input], kF32, c.b);
+}
+
+Value* zero_point(OpContext& c, int64_t axis, size_t rank) {
+  return c.given(2) ? along(c, as_numbers(c, 2), axis, rank) : nullptr;
 }
 
 int64_t scale_axis(OpContext& c, size_t rank) {
@@ -45,8 +52,8 @@ void dequantize(OpContext& c) {
   const size_t rank = c.rank(0);
   const int64_t axis = scale_axis(c, rank);
   const DType dtype = c.in[1]->type.dtype;
-  Value* x = cast_to(c.in[0], kF32, c.b);
-  if (Value* zero = zero_point(c, axis, rank, kF32)) x = c.b.add("sub", {x, zero});
+  Value* x = as_numbers(c, 0);
+  if (Value* zero = zero_point(c, axis, rank)) x = c.b.add("sub", {x, zero});
   x = c.b.add("mul", {x, along(c, cast_to(c.in[1], kF32, c.b), axis, rank)});
   c.out = {cast_to(x, dtype, c.b)};
 }
@@ -66,11 +73,21 @@ void quantize(OpContext& c) {
   std::optional<DType> dtype = c.given(2)  ? std::optional(c.in[2]->type.dtype)
                                : type == 0 ? kU8
                                            : dtype_of(static_cast<int32_t>(type));
-  if (!dtype || !dtype->is_integer() || dtype->bits < 8 || dtype->bits > 16)
+  const int32_t narrow = c.given(2)                              ? c.narrow_type(2)
+                         : is_narrow(static_cast<int32_t>(type)) ? static_cast<int32_t>(type)
+                                                                 : 0;
+  if (narrow == 0 && (!dtype || !dtype->is_integer() || dtype->bits < 8 || dtype->bits > 16))
     c.refuse("results of other types than integers of 8 and 16 bits are not supported");
   Value* x = cast_to(c.in[0], kF32, c.b);
-  x = c.b.add("round", {c.b.add("div", {x, along(c, cast_to(c.in[1], kF32, c.b), axis, rank)})});
-  if (Value* zero = zero_point(c, axis, rank, kF32)) x = c.b.add("add", {x, zero});
+  x = c.b.add("div", {x, along(c, cast_to(c.in[1], kF32, c.b), axis, rank)});
+  const bool floats = narrow != 0 && type_name(narrow).starts_with("FLOAT");
+  if (!floats) x = c.b.add("round", {x});
+  if (Value* zero = zero_point(c, axis, rank)) x = c.b.add("add", {x, zero});
+  if (narrow != 0) {
+    c.out = {folded(narrowed(x, narrow, !floats || c.integer("saturate", 1) != 0, "up", c.b), c.b)};
+    c.importer().mark_narrow(c.out[0], narrow);
+    return;
+  }
   c.out = {saturated(x, *dtype, c.b)};
 }
 
@@ -173,9 +190,13 @@ void qlinear_conv(OpContext& c) {
 }
 
 constexpr Row kQuantisationRows[] = {
-    {"ConvInteger", conv_integer},     {"DequantizeLinear", dequantize}, {"DynamicQuantizeLinear", dynamic_quantize},
-    {"MatMulInteger", matmul_integer}, {"QLinearConv", qlinear_conv},    {"QLinearMatMul", qlinear_matmul},
-    {"QuantizeLinear", quantize},
+    {"ConvInteger", conv_integer},
+    {"DequantizeLinear", dequantize, nullptr, {}, 0, false, Row::Narrow::knows},
+    {"DynamicQuantizeLinear", dynamic_quantize},
+    {"MatMulInteger", matmul_integer},
+    {"QLinearConv", qlinear_conv},
+    {"QLinearMatMul", qlinear_matmul},
+    {"QuantizeLinear", quantize, nullptr, {}, 0, false, Row::Narrow::knows},
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ class Outer {
       if (found == c.names().values.end())
         fail(ErrorKind::invalid_model, "", "the subgraph uses '{}', which nothing makes before it", printable(name));
       if (found->second == nullptr) throw AlreadyReported();
+      if (const int32_t type = c.importer().narrow_type(found->second))
+        c.refuse("elements of {} inside a subgraph are not supported", type_name(type));
       names_.push_back(name);
       values_.push_back(found->second);
     }

@@ -5,6 +5,7 @@
 #include "frontends/onnx/external_data.h"
 #include "frontends/onnx/fields.h"
 #include "frontends/onnx/model.h"
+#include "frontends/onnx/narrow.h"
 #include "frontends/values.h"
 
 namespace cairn::onnx {
@@ -120,11 +121,41 @@ Tensor from_values(const Parts& parts, DType dtype, ModelBytes& model, const std
   return tensor;
 }
 
+/// Elements below a byte, which lie in bytes (or in 32 bits each holding a byte) from the lowest bits on.
+Tensor unpacked(const Parts& parts, DType dtype, int bits, ModelBytes& model, const std::string& where) {
+  const auto count = static_cast<uint64_t>(*element_count(parts.dims)), each = static_cast<uint64_t>(8 / bits);
+  const uint64_t given = parts.has_raw ? parts.raw.size() : parts.integers.size();
+  if (given != (count + each - 1) / each)
+    fail(ErrorKind::invalid_model, where, "tensor data has {} bytes for {} elements", given, count);
+  model.charge(count);
+  Tensor tensor = Tensor::uninitialized(dtype, parts.dims);
+  auto to = tensor.mutable_values<uint8_t>();
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto byte = static_cast<uint8_t>(parts.has_raw ? parts.raw[i / each] : parts.integers[i / each]);
+    const int code = byte >> static_cast<int>(i % each) * bits & ((1 << bits) - 1);
+    const bool negative = dtype == kI8 && code >> (bits - 1);
+    to[i] = static_cast<uint8_t>(negative ? code - (1 << bits) : code);
+  }
+  return tensor;
+}
+
 }  // namespace
+
+int32_t element_type(const TensorProto& tensor, const Model& model) {
+  Wire wire(tensor.bytes, "TensorProto", *model.bytes);
+  int32_t type = kUndefined;
+  while (wire.next()) {
+    if (wire.field() == field::tensor::data_type)
+      type = static_cast<int32_t>(wire.integer());
+    else
+      wire.skip();
+  }
+  return type;
+}
 
 Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where) {
   Parts parts = read_parts(tensor, *model.bytes, where);
-  std::optional<DType> dtype = dtype_of(parts.type);
+  std::optional<DType> dtype = carrier_of(parts.type);
   if (!dtype) fail(ErrorKind::unsupported, where, "tensors of {} are not supported", type_name(parts.type));
   if (parts.segment) fail(ErrorKind::unsupported, where, "tensors in segments are not supported");
   std::optional<int64_t> count = element_count(parts.dims);
@@ -132,6 +163,12 @@ Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::str
     fail(ErrorKind::invalid_model, where, "tensor has more elements than can be counted, or a negative dim");
   if (*dtype == kString && (parts.external || parts.has_raw))
     fail(ErrorKind::invalid_model, where, "string tensor has raw data");
+  const int narrow = bits_of_narrow(parts.type);
+  if (narrow != 0 && narrow < 8) {
+    if (parts.external)
+      fail(ErrorKind::unsupported, where, "external data of {} is not supported", type_name(parts.type));
+    return unpacked(parts, *dtype, narrow, *model.bytes, where);
+  }
   if (parts.external) {
     auto& file = (*model.external_files)[std::string(parts.where.location)];
     if (!file) file = open_external(model.directory, parts.where.location, where);

@@ -196,13 +196,49 @@ def test_elements_of_repeated_indices(axis, form):
 
 
 def test_what_is_not_there_is_refused_with_a_reason():
-    node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="tf_crop_and_resize")
+    node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="sideways")
     graph = helper.make_graph(
         [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.zeros(8, np.float32), "roi"),
-         numpy_helper.from_array(np.ones(4, np.float32), "scales")],
+         numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")],
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with pytest.raises(cairn.Error, match="tf_crop_and_resize"):
+    with pytest.raises(cairn.Error, match="sideways"):
         load(onnx.ModelProto.SerializeToString(model))
+
+
+@pytest.mark.parametrize("block", (0, 2))
+@pytest.mark.parametrize("signed", (True, False))
+def test_weights_of_four_bits(signed, block):
+    low = -8 if signed else 0
+    weights = RANDOM.integers(low, low + 16, (6, 5)).astype(np.int8 if signed else np.uint8)
+    scale = np.abs(RANDOM.normal(size=(3, 5) if block else (5,))).astype(np.float32)
+    kind = TensorProto.INT4 if signed else TensorProto.UINT4
+    graph = helper.make_graph(
+        [helper.make_node("DequantizeLinear", ["w", "scale"], ["d"], axis=0 if block else 1, block_size=block),
+         helper.make_node("MatMul", ["x", "d"], ["y"])],
+        "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor("w", kind, weights.shape, weights.ravel().tolist()), numpy_helper.from_array(scale, "scale")],
+    )  # fmt: skip
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    x = RANDOM.normal(size=(3, 6)).astype(np.float32)
+    expected = x @ (weights * (scale.repeat(2, axis=0) if block else scale))  # ONNX Runtime rounds x to 8 bits here
+    assert np.allclose(load(data).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_axes_known_only_in_a_run_stop_it_where_they_do_not_fit():
+    graph = helper.make_graph(
+        [helper.make_node("Squeeze", ["x", "axes"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 1]),
+         helper.make_tensor_value_info("axes", TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    model = load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+    x = RANDOM.normal(size=(1, 3, 1)).astype(np.float32)
+    for axis in (0, 2, -1, -3):
+        assert model.run({"x": x, "axes": np.array([axis])})["y"].shape == x.squeeze(axis).shape
+    for axis in (1, 3, -4):
+        with pytest.raises(cairn.Error):
+            model.run({"x": x, "axes": np.array([axis])})
