@@ -1,4 +1,4 @@
-// Model files of every foreign format: GraphDef and ONNX, binary and text, Keras' files. What is read goes through the passes.
+// Model files of every foreign format: GraphDef and ONNX, binary and text, Keras' files, Caffe's nets. What is read goes through the passes.
 #include "answers.h"
 #include "frontends/import.h"
 #include "frontends/mutants.h"

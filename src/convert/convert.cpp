@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ir/image_order.h"
 #include "ir/text.h"
 #include "model/adapt.h"
 #include "ops/aipp.h"
@@ -245,6 +246,7 @@ std::map<std::string, std::string> recorded_options(const Conversion& conversion
         joined(conversion.profiles, [](const Profile& profile) { return fmt::format("{}", fmt::join(profile, ",")); }));
   put("input_format", conversion.format);
   put("insert_op_conf", std::filesystem::path(conversion.aipp).filename().string());
+  put("weight", std::filesystem::path(conversion.import.weights).filename().string());
   put("precision_mode", std::string(precision_name(conversion.precision)));
   put("keep_dtype", joined(conversion.precision.keep, same));
   put("disabled_passes", joined(conversion.disabled_passes, same));
@@ -269,9 +271,7 @@ Converted convert(const Conversion& given) {
   name_positions(conversion);
   for (const auto& [name, shape] : shapes_of(conversion.shapes)) conversion.import.input_shapes[name] = shape;
   Module module = open_model(conversion.source, conversion.import);
-  auto framework = module.metadata.find("format");
-  if (conversion.format.empty())
-    conversion.format = framework != module.metadata.end() && framework->second == "onnx" ? "NCHW" : "NHWC";
+  if (conversion.format.empty()) conversion.format = channels_first(module) ? "NCHW" : "NHWC";
   Converted converted;
   converted.operators = histogram(module);
   converted.sources = module.sources;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "frontends/caffe/schema.h"
 #include "frontends/inputs.h"
 #include "frontends/keras/saved.h"
 #include "frontends/tensorflow/cut.h"
@@ -249,7 +250,7 @@ ImportOptions ImportOptions::with(const std::vector<std::string>& outputs,
 }
 
 const char* to_string(ModelFormat format) {
-  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint", "Keras"};
+  static constexpr const char* kNames[] = {"SavedModel", "GraphDef", "ONNX", "TensorFlow checkpoint", "Keras", "Caffe"};
   return kNames[static_cast<int>(format)];
 }
 
@@ -265,6 +266,7 @@ ModelFormat detect_format(const std::string& path) {
   if (bytes.empty()) fail(ErrorKind::invalid_model, path, "is empty");
   if (keras::looks_like_keras(bytes)) return ModelFormat::keras;
   if (looks_like_text(bytes, tensorflow::kGraphDefText)) return ModelFormat::graph_def;
+  if (looks_like_text(bytes, caffe::kNet) || path.ends_with(".prototxt")) return ModelFormat::caffe;
   // A ModelProto starts with its version (field 1, a number) and has its graph in field 7; a GraphDef has only messages,
   // nodes (field 1) first.
   constexpr uint32_t kOnnxGraph = 7, kNode = 1, kLibrary = 2, kVersions = 4;
@@ -280,7 +282,7 @@ ModelFormat detect_format(const std::string& path) {
   }
   if (onnx) return ModelFormat::onnx;
   if (graph) return ModelFormat::graph_def;
-  fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor a model of ONNX or Keras");
+  fail(ErrorKind::invalid_model, path, "is neither a TensorFlow graph nor a model of ONNX, Caffe or Keras");
 }
 
 namespace {
@@ -340,7 +342,10 @@ Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions&
 
 Module import_model(const std::string& path, const ImportOptions& options) {
   const ModelFormat format = detect_format(path);
-  if (format == ModelFormat::onnx || format == ModelFormat::keras)
+  if (format != ModelFormat::caffe && !options.weights.empty())
+    fail(ErrorKind::invalid_argument, path, "is a model of {}, only one of Caffe has a file of weights",
+         to_string(format));
+  if (format == ModelFormat::onnx || format == ModelFormat::keras || format == ModelFormat::caffe)
     for (const auto& [node, how] : options.replace)
       if (how != "input")
         fail(ErrorKind::unsupported, path, "'{}' of a model of {} can become an input, not '{}'", printable(node),
@@ -355,6 +360,7 @@ Module import_model(const std::string& path, const ImportOptions& options) {
     }
     case ModelFormat::onnx: return import_onnx(onnx::read_model(path), options);
     case ModelFormat::keras: return import_keras(path, options);
+    case ModelFormat::caffe: return import_caffe(path, options);
   }
   CHECK(false, "format");
 }

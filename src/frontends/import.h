@@ -30,10 +30,12 @@ struct ImportOptions {
   std::map<std::string, KnownIntegers> input_values = {};
   /// For clusters: constant values of inputs of any type, by name. A variable among them becomes local to the run.
   std::map<std::string, Tensor> constants = {};
-  /// "node", "node:index"; ONNX also tensor names; Keras: layers. Default: the model's outputs.
+  /// "node", "node:index"; ONNX also tensor names; Keras: layers; Caffe: layers and tops. Default: the model's outputs.
   std::vector<std::string> out_nodes;
-  std::string signature;          // SavedModel: default "serving_default"
-  std::vector<std::string> tags;  // SavedModel: default the only meta graph, or "serve"
+  std::string weights;                             // Caffe: the caffemodel file
+  std::map<std::string, std::string> layer_types;  // Caffe: types that stand for others, "DetectionOutput" and the like
+  std::string signature;                           // SavedModel: default "serving_default"
+  std::vector<std::string> tags;                   // SavedModel: default the only meta graph, or "serve"
   /// What stands in place of a node, by its name as in out_nodes, to go on past what is not supported: "input" an input of
   /// the model of the node's name (floats unless the file tells); in TensorFlow also "identity" its first input, "zeros"
   /// zeros like that.
@@ -52,7 +54,7 @@ struct ImportOptions {
   }
 };
 
-enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras };
+enum class ModelFormat { saved_model, graph_def, onnx, checkpoint, keras, caffe };
 const char* to_string(ModelFormat format);
 /// Determined by the content, not by the name. Throws Error not_found, invalid_model.
 ModelFormat detect_format(const std::string& path);
@@ -67,5 +69,7 @@ Module import_tensorflow(const tensorflow::GraphDef& graph, const ImportOptions&
 Module import_onnx(const onnx::Model& model, const ImportOptions& options = {});
 /// Imports an HDF5 file or an archive of Keras.
 Module import_keras(const std::string& path, const ImportOptions& options = {});
+/// Imports a prototxt file with the weights that the options name.
+Module import_caffe(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace cairn

@@ -237,8 +237,13 @@ void read_fields(Tokens& tokens, const TextMessage& message, char close, protoze
     if (tokens.done()) tokens.fail_here("the text ends inside {}", message.name);
     std::string_view name = tokens.word();
     const TextField* field = find_field(message, name);
-    if (field == nullptr) tokens.fail("{} has no field '{}'", message.name, printable(name));
+    if (field == nullptr && message.unknown == 0) tokens.fail("{} has no field '{}'", message.name, printable(name));
     if (message.place != 0) to.add_int64(message.place, tokens.token());
+    if (field == nullptr) {
+      static constexpr TextField kUnknown{"", 0, TextKind::ignored};
+      to.add_bytes(message.unknown, std::string(name));
+      field = &kUnknown;
+    }
     bool colon = tokens.take(':');
     if (!colon && field->kind != TextKind::message && field->kind != TextKind::ignored) tokens.expect(':');
     if (field->kind != TextKind::ignored && tokens.take('[')) {
@@ -255,8 +260,10 @@ void read_fields(Tokens& tokens, const TextMessage& message, char close, protoze
 
 }  // namespace
 
+int64_t text_line(int64_t place) { return place >> kColumnBits; }
+
 std::string text_place(int64_t place) {
-  return fmt::format("line {}, column {}", place >> kColumnBits, place & ((int64_t{1} << kColumnBits) - 1));
+  return fmt::format("line {}, column {}", text_line(place), place & ((int64_t{1} << kColumnBits) - 1));
 }
 
 std::string text_to_wire(std::string_view text, const TextMessage& message, const std::string& file) {

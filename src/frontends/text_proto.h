@@ -31,10 +31,13 @@ struct TextMessage {
   const char* name;
   std::span<const TextField> fields;
   uint32_t place = 0;  // not 0: the number of an integer field, written in front of each other one: where it stands
+  uint32_t unknown =
+      0;  // not 0: the number of a text field for the names of fields that are not there, which are dropped
 };
 
 /// "line 3, column 16", of the value of a `place` field.
 std::string text_place(int64_t place);
+int64_t text_line(int64_t place);
 
 /// Wire bytes of one message given as text. Throws Error invalid_model "file: line 3, column 16: ...".
 std::string text_to_wire(std::string_view text, const TextMessage& message, const std::string& file);

@@ -8,6 +8,7 @@
 #include "autodiff/optimisers.h"
 #include "autodiff/parameters.h"
 #include "ir/evaluate.h"
+#include "ir/image_order.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "support/nearest.h"
@@ -112,8 +113,7 @@ class TrainingBuilder {
     use_kept_statistics(main);
     remove_dead(main.body, &base_);
     const auto rank = static_cast<int64_t>(answers->type.shape.rank());
-    const bool onnx = base_.metadata.contains("format") && base_.metadata.at("format") == "onnx";
-    axis_ = options_.class_axis.value_or(onnx && rank > 2 ? 1 : -1);
+    axis_ = options_.class_axis.value_or(channels_first(base_) && rank > 2 ? 1 : -1);
   }
 
   void lift_weights() {

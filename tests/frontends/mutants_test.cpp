@@ -108,6 +108,18 @@ const Reader kReaders[] = {
      }},
     {"ImportTensorFlow", "control.pb", Reader::message, [](auto& path) { import_model(path); }},
     {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
+    {"Caffe", "caffe/tiny.prototxt", Reader::text,
+     [](auto& path) {
+       ImportOptions options;
+       options.weights = path.substr(0, path.rfind('.')) + ".caffemodel";
+       import_model(path, options);
+     }},
+    {"CaffeWeights", "caffe/tiny.caffemodel", Reader::message,
+     [](auto& path) {
+       ImportOptions options;
+       options.weights = path;
+       import_model(path.substr(0, path.rfind('.')) + ".prototxt", options);
+     }},
     {"KerasHdf5", "tiny.h5", Reader::table, [](auto& path) { import_model(path); }},
     {"KerasHdf5Text", "tiny.h5", Reader::text, [](auto& path) { import_model(path); }},
     {"KerasArchive", "tiny.keras", Reader::table, [](auto& path) { import_model(path); }},

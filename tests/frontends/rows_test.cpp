@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
 
+#include "frontends/caffe/importer.h"
 #include "frontends/import.h"
 #include "frontends/keras/importer.h"
 #include "frontends/onnx/importer.h"
@@ -461,6 +463,80 @@ TEST(EveryRow, OfTensorFlowAnswersAnyOperandsAndAttributes) {
   const test::Sources sources("tensorflow");
   expect_answers(tensorflow::supported_ops(), [&](std::string_view row, Random& random) {
     Module module = GraphMaker(random, sources.of(row), below(random, 2) == 0).import(row);
+    optimise(module);
+  });
+}
+
+// ---- Caffe --------------------------------------------------------------------------------------------------------------
+
+/// Fields by chance, of which one that asks for a message gets one.
+std::string some_fields(const TextMessage& message, Random& random, int depth = 0) {
+  static constexpr const char* kNumbers[] = {"0", "1", "2",   "3",          "-1",
+                                             "4", "7", "100", "2147483647", "-9223372036854775808"};
+  static constexpr const char* kReals[] = {"0", "1", "-1", "0.5", "1e30", "nan", "-inf", "1e-30", "2"};
+  std::string text;
+  for (size_t n = below(random, 6); n > 0; --n) {
+    const TextField& field = message.fields[below(random, message.fields.size())];
+    text += fmt::format("{} ", field.name);
+    switch (field.kind) {
+      case TextKind::integer: text += fmt::format(": {} ", kNumbers[below(random, std::size(kNumbers))]); break;
+      case TextKind::real32:
+      case TextKind::real64: text += fmt::format(": {} ", kReals[below(random, std::size(kReals))]); break;
+      case TextKind::boolean: text += below(random, 2) ? ": true " : ": false "; break;
+      case TextKind::enumeration:
+        text += fmt::format(": {} ", field.words[below(random, field.words.size())].name);
+        break;
+      case TextKind::message:
+        text += "{ " + (depth < 2 ? some_fields(*field.message, random, depth + 1) : "") + "} ";
+        break;
+      default: text += ": \"V3\" ";
+    }
+  }
+  return text;
+}
+
+/// One layer on bottoms, and with the weights and the parameters that its type can have.
+std::string some_net(std::string_view type, Random& random) {
+  static constexpr const char* kInputs[][2] = {{"image", "dim: 2 dim: 3 dim: 8 dim: 8"},
+                                               {"other", "dim: 2 dim: 3 dim: 8 dim: 8"},
+                                               {"wide", "dim: 1 dim: 12 dim: 4 dim: 6"},
+                                               {"open", "dim: -1 dim: 3 dim: -1 dim: -1"},
+                                               {"vector", "dim: 3"},
+                                               {"matrix", "dim: 3 dim: 6"},
+                                               {"empty", "dim: 0 dim: 3"},
+                                               {"volume", "dim: 1 dim: 3 dim: 4 dim: 4 dim: 4"},
+                                               {"scalar", ""}};
+  std::string text;
+  for (const auto& input : kInputs) text += fmt::format("input: '{}' input_shape {{ {} }}\n", input[0], input[1]);
+  text += fmt::format("layer {{ name: 'layer' type: '{}' ", type);
+  for (size_t n = 1 + below(random, below(random, 4) == 0 ? 4 : 2); n > 0; --n)
+    text += fmt::format("bottom: '{}' ", kInputs[below(random, std::size(kInputs))][0]);
+  for (size_t n = 0; n <= below(random, 3); ++n) text += fmt::format("top: 'y{}' ", n);
+  for (const TextField& field : caffe::kLayer.fields)
+    if (field.kind == TextKind::message && field.name.ends_with("_param") && below(random, 2) == 0)
+      text += fmt::format("{} {{ {} {}}} ", field.name, some_fields(*field.message, random),
+                          field.name == "convolution_param" ? "num_output: 12 kernel_size: 3 " : "");
+  return text + "}";
+}
+
+TEST(EveryRow, OfCaffeAnswersAnyBottomsAndParameters) {
+  const std::string folder = testing::TempDir(), net = folder + "/some.prototxt";
+  ImportOptions options;
+  options.weights = folder + "/some.caffemodel";
+  expect_answers(caffe::supported_layers(), [&](std::string_view row, Random& random) {
+    static constexpr int64_t kShapes[][4] = {{12, 3, 3, 3}, {3, 1, 1, 1},    {12, 1, 1, 1},
+                                             {1, 1, 1, 1},  {1, 1, 12, 192}, {3, 12, 3, 3}};
+    std::string layer = delimited(1, "layer");
+    for (int i = 0; i < 3; ++i) {
+      const auto& sizes = kShapes[i == 0 ? below(random, std::size(kShapes)) : 1 + below(random, 2)];
+      std::string blob;
+      for (int k = 0; k < 4; ++k) blob += number(k + 1, static_cast<uint64_t>(sizes[k]));
+      layer += delimited(
+          7, blob + delimited(5, std::string(static_cast<size_t>(4 * sizes[0] * sizes[1] * sizes[2] * sizes[3]), 'a')));
+    }
+    std::ofstream(net) << some_net(row, random);
+    std::ofstream(options.weights) << delimited(100, layer);
+    Module module = import_model(net, options);
     optimise(module);
   });
 }

@@ -80,7 +80,7 @@ def _write_seeds():
     run([CAIRN, "run", made / "control.om", "--dump", made / "dump", "--dump-format", "dump"])
     run([CAIRN, "bench", made / "control.om", "--seconds", "0", "--runs", "3", "--profile", made / "profile"])
     models = [path for path in DATA.iterdir() if path.is_file()]
-    files("models", [*models, *(ROOT / "tests/python/data").glob("*.keras")])
+    files("models", [*models, DATA / "caffe/tiny.prototxt", *(ROOT / "tests/python/data").glob("*.keras")])
     files("om", [made / "control.om"])
     arrays = (ROOT / "tests/compare/data").glob("*.np*")
     files("tensors", [*arrays, *(path for path in (made / "dump").rglob("*.*") if path.suffix != ".json")])

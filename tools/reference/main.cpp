@@ -6,6 +6,7 @@
 
 #include "autodiff/losses.h"
 #include "autodiff/optimisers.h"
+#include "frontends/caffe/importer.h"
 #include "frontends/keras/importer.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/tensorflow/importer.h"
@@ -137,6 +138,7 @@ void write_pages(const std::string& folder) {
   write_file(folder + "/options.md", options_page());
   write_file(folder + "/tensorflow.md", frontend_page("TensorFlow", tensorflow::supported_ops()));
   write_file(folder + "/onnx.md", frontend_page("ONNX", onnx::supported_ops()));
+  write_file(folder + "/caffe.md", frontend_page("Caffe", caffe::supported_layers()));
   write_file(folder + "/optimisers.md", fmt::format("# Optimisers\n\n{}{}", kMade, describe_optimisers()));
   write_file(folder + "/losses.md", fmt::format("# Losses\n\n{}{}", kMade, describe_losses()));
   write_file(folder + "/keras.md", frontend_page("Keras", keras::supported_layers(), "layers") +
