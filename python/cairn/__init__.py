@@ -45,7 +45,7 @@ __all__ = [
 
 
 def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):
-    """A model from an .om, .onnx or .pb file, a SavedModel folder, or text.
+    """A model from an .om, .onnx, .pb or .prototxt file, a SavedModel folder, or text.
 
     threads: 0 for all that the process may use. engines: names, best first. max_seconds: for reading and optimising, 0 for
     any time. plan_memory: bytes that the plans for the input shapes seen and the memory of their runs may keep, 0 for
@@ -65,7 +65,7 @@ def convert(source, output, max_seconds=0, **options):
     equal options.
 
     options: input_shapes {name: shape}, -1 or None for an open size, (low, high) for a range; outputs: tensors to end at;
-    signature and tags of a SavedModel; cut, replace; output_type, output_types; input_fp16_nodes, input_format,
+    signature and tags of a SavedModel; weights, the .caffemodel file of a Caffe model; cut, replace; output_type, output_types; input_fp16_nodes, input_format,
     insert_op_conf; dynamic_batch_size, dynamic_image_size, dynamic_dims; precision_mode, mixed_lists, keep_types,
     custom_types; disabled_passes, keep_memory, external_weights. max_seconds: 0 for any time.
     """
@@ -168,6 +168,8 @@ class Dump:
 
 def _options(input_shapes=None, **options):
     options = {key: value for key, value in options.items() if value is not None}
+    if "weights" in options:
+        options["weights"] = os.fspath(options["weights"])
     if input_shapes:
         options["input_shapes"] = {
             name: [-1 if size is None else list(map(int, size)) if isinstance(size, (tuple, list)) else int(size)

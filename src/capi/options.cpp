@@ -67,6 +67,8 @@ bool take_import_option(const std::string& key, const Json& value, ImportOptions
     options.out_nodes = texts(value, key);
   } else if (key == "tags") {
     options.tags = texts(value, key);
+  } else if (key == "weights" && value.is_string()) {
+    options.weights = value.get<std::string>();
   } else if (key == "signature" && value.is_string()) {
     options.signature = value.get<std::string>();
   } else if (key == "input_shapes" && value.is_object()) {

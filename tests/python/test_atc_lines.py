@@ -35,7 +35,9 @@ FILES = {
     "keep_dtype.cfg": "OpType::Neg\n",
     "customize_dtypes.cfg": "y::InputDtype:float16,OutputDtype:float32\n",
     "ge_proto_00000000_graph_0_Build.txt": 'name: "g" graph { op { name: "a" type: "Data" } }',
-    "m.prototxt": "",
+    "m.prototxt": 'input: "a" input_shape { dim: 2 dim: 4 } layer { name: "y" type: "MyPower" bottom: "a" top: "y" power_param { scale: -1 } }',
+    "w.caffemodel": "\x12\x03\x22\x01a",
+    "map.cfg": "MyPower:Power\n",
     "m.air": "air",
 }
 

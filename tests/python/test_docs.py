@@ -1,5 +1,6 @@
 """What the documentation says to type is typed: shell and Python blocks of README.md and docs/ run, file by file, in a
-folder that holds the digits model as saved_model/, test images as test_images.npy and a TensorFlow 1 script as train.py. Blocks
+folder that holds the digits model as saved_model/, test images as test_images.npy, a TensorFlow 1 script as train.py and a Caffe net as
+deploy.prototxt and net.caffemodel. Blocks
 marked `text` are not run."""
 
 import os
@@ -27,6 +28,8 @@ def folder(models, tmp_path):
     inputs, _ = next(iter(model.cases()))
     np.save(tmp_path / "test_images.npy", inputs["x"])
     shutil.copy(ROOT / "examples/digits/train_tf1.py", tmp_path / "train.py")
+    for name in ("deploy.prototxt", "net.caffemodel"):
+        shutil.copy((ROOT / "tests/frontends/data/caffe/tiny").with_suffix(name[name.rfind(".") :]), tmp_path / name)
     return tmp_path
 
 

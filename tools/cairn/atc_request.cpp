@@ -46,32 +46,47 @@ class Reader {
   }
 
  private:
-  void check_framework() const {
+  void check_framework() {
     const std::string& source = request_.conversion.source;
     std::string framework = options_.get("framework");
-    if (framework == "0" || (!options_.has("framework") && source.ends_with(".prototxt"))) {
-      if (!options_.has("weight"))
-        stop("E10008", "--weight", "Value for parameter [--weight] is empty when framework is 0(Caffe).");
-      stop("E10055", "--framework", "Caffe models are not supported.",
-           "convert the model to ONNX and give that with --framework=5");
-    }
+    if (framework == "0" && !options_.has("weight"))
+      stop("E10008", "--weight", "Value for parameter [--weight] is empty when framework is 0(Caffe).");
     if (framework == "1")
       stop("E10055", "--framework", "MindSpore .air models are not supported.",
            "export the network to ONNX and give that with --framework=5");
     if (kind_of(source) != FileKind::foreign) return;  // refused or read by content
     ModelFormat format = detect_format(source);
-    bool onnx = format == ModelFormat::onnx;
-    if (options_.has("framework") && (framework == "5") != onnx)
+    const char* number = format == ModelFormat::onnx ? "5" : format == ModelFormat::caffe ? "0" : "3";
+    if (options_.has("framework") && framework != number)
       stop("E10001", "--framework",
            fmt::format("Value [{}] for parameter [--framework] is invalid. Reason: {} is {}", framework, source,
                        to_string(format)),
-           fmt::format("--framework={}", onnx ? 5 : 3));
+           fmt::format("--framework={}", number));
+    if (format == ModelFormat::caffe)
+      request_.conversion.import.weights = options_.get("weight"),
+      request_.conversion.import.layer_types = layer_types();
+    else
+      for (const char* option : {"weight", "op_name_map"})
+        if (options_.has(option)) notice(fmt::format("--{} has no effect: it is for Caffe models", option));
     std::string order = options_.get("input_format");
-    if (onnx && (order == "NHWC" || order == "NDHWC"))
+    const bool first = format == ModelFormat::onnx || format == ModelFormat::caffe;
+    if (first && (order == "NHWC" || order == "NDHWC"))
       stop("E10001", "--input_format",
-           fmt::format("Value [{}] for parameter [--input_format] is invalid. Reason: ONNX models take NCHW, ND or "
-                       "NCDHW",
-                       order));
+           fmt::format("Value [{}] for parameter [--input_format] is invalid. Reason: models of {} take NCHW{}", order,
+                       to_string(format), format == ModelFormat::onnx ? ", ND or NCDHW" : " or ND"));
+  }
+
+  /// Lines "DetectionOutput:SSDDetectionOutput" of --op_name_map.
+  std::map<std::string, std::string> layer_types() const {
+    std::map<std::string, std::string> types;
+    if (!options_.has("op_name_map")) return types;
+    for (const std::string& line : split_list(read_file(options_.get("op_name_map")), '\n')) {
+      const size_t colon = line.find(':');
+      if (colon == std::string::npos || colon == 0 || colon + 1 == line.size())
+        stop("E10003", "--op_name_map", fmt::format("--op_name_map: '{}' is not TYPE:OTHER", line));
+      types[line.substr(0, colon)] = line.substr(colon + 1);
+    }
+    return types;
   }
 
   void shapes() {

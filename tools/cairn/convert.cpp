@@ -16,10 +16,10 @@ struct Convert {
 
 /// The options of atc that say what the model becomes, but for those that have a place of their own here.
 bool is_taken(const OptionDef& option) {
-  constexpr std::string_view kElsewhere[] = {"model",       "framework", "singleop",     "om",
-                                             "output",      "json",      "check_report", "save_original_model",
-                                             "out_nodes",   "dump_mode", "op_name_map",  "display_model_info",
-                                             "input_shape", "op_library"};
+  constexpr std::string_view kElsewhere[] = {"model",       "framework",  "singleop",     "om",
+                                             "output",      "json",       "check_report", "save_original_model",
+                                             "out_nodes",   "dump_mode",  "op_name_map",  "display_model_info",
+                                             "input_shape", "op_library", "weight"};
   constexpr std::string_view kGroups[] = {"Input", "Output", "Precision", "Optimisation"};
   return option.status == OptionStatus::acts && (option.doors & kAtc) &&
          std::count(std::begin(kGroups), std::end(kGroups), option.group) > 0 &&
@@ -38,6 +38,7 @@ int convert_model(const Convert& convert) {
   if (!convert.model.shapes.empty()) words.push_back("--input_shape=" + convert.model.shapes);
   if (!convert.model.outputs.empty())
     words.push_back(fmt::format("--out_nodes={}", fmt::join(convert.model.outputs, ";")));
+  if (!convert.model.weights.empty()) words.push_back("--weight=" + expand_home(convert.model.weights));
   for (const auto& [name, value] : convert.options)
     if (!value.empty()) words.push_back(fmt::format("--{}={}", name, value));
   const ParsedOptions options = parse_options(words, kAtc);
@@ -92,6 +93,7 @@ void add_convert(Verb& app, Run& run) {
   verb.footer(
       "\nExamples:\n  cairn convert saved_model/ -o model.om\n"
       "  cairn convert resnet50.onnx -o resnet50.om --input-shape=\"x:1,3,224,224\"\n"
+      "  cairn convert deploy.prototxt --weight resnet.caffemodel -o resnet.om\n"
       "  cairn convert frozen.pb -o features.om --out-nodes=\"pool/Mean:0\"\n"
       "  cairn convert resnet50.onnx -o half.om --precision-mode=allow_mix_precision\n"
       "Options have the names and values of atc, and make the same file.");

@@ -165,6 +165,8 @@ FrameworkAnswer ask_framework(const FrameworkQuestion& asked, const Model& mine,
                               const std::vector<std::vector<Tensor>>& inputs) {
   FrameworkQuestion question = asked;
   question.source = fs::absolute(expand_home(question.source)).string();
+  if (question.source.ends_with(".prototxt"))
+    throw FrameworkMissing{"Caffe; compare with the net in another format, or with saved values, by cairn diff"};
   if (const std::string prefix = tensorflow::checkpoint_prefix(question.source); !prefix.empty())
     question.source = prefix;
   TemporaryFolder folder;

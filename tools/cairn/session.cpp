@@ -29,6 +29,7 @@ Module open(const ModelArguments& arguments) {
   std::string path = expand_home(arguments.path);
   ImportOptions options;
   options.out_nodes = arguments.outputs;
+  options.weights = expand_home(arguments.weights);
   options.signature = arguments.signature;
   options.replace = replacements(arguments);
   options.note = [](const std::string& sentence) {

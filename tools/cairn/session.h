@@ -26,6 +26,7 @@ struct ModelArguments {
   int threads = 0;
   std::string engines;  // "cpu,reference"
   std::vector<std::string> outputs;
+  std::string weights;  // of a Caffe model
   std::string signature;
   std::vector<std::string> replace, cut;  // "node=zeros", "node"
 };

@@ -277,13 +277,14 @@ void add_op_library_option(Verb& verb) {
 
 void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("model", arguments.path,
-                  "SavedModel folder, checkpoint prefix, .pb, .onnx, .h5, .keras, .om or text form")
+                  "SavedModel folder, checkpoint prefix, .pb, .onnx, .prototxt, .h5, .keras, .om or text form")
       .required();
   verb.add_option("--input-shape,--input_shape", arguments.shapes, "\"x:1,224,224,3;y:1,-1\"");
   verb.add_option("--batch", arguments.batch, "first size where the model leaves it open").positive();
   verb.add_option("--threads", arguments.threads, "0: all that the process may use").within(0, 1024);
   verb.add_option("--engines", arguments.engines, "best first: cpu,reference");
   verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors").delimiter(';');
+  verb.add_option("--weight", arguments.weights, "weights of a Caffe model: .caffemodel");
   verb.add_option("--signature", arguments.signature, "of a SavedModel");
   verb.add_option("--replace", arguments.replace, "go on past what is not supported: NODE=identity, zeros or input")
       .delimiter(';');
