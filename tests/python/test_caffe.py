@@ -41,6 +41,49 @@ def check(folder, kind, arrays, expected, blobs=None, tops=None, error=2e-5, **p
         np.testing.assert_allclose(one, wanted, atol=error * max(1, np.abs(wanted).max(initial=0)))
 
 
+TINY = 'input: "x" input_shape { dim: 1 dim: 4 } layer { name: "fc" type: "InnerProduct" bottom: "x" top: "fc" %s }'
+FAULTS = {
+    "E11009": (TINY.replace("InnerProduct", "Mine") % "", [floats(2, 4)], "op [Mine], 1 node [fc (m.prototxt:1)]: not supported"),
+    "E11014": (TINY.replace('bottom: "x"', 'bottom: "z"') % "", [floats(2, 4)], "line 1: layer 'fc' reads 'z'"),
+    "E11022": (TINY % "bottom: }", [floats(2, 4)], "line 1, column 112: expected a string, found '}'"),
+    "E11024": (TINY % "", None, "it is no caffemodel file"),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_atc_refuses_with_the_codes_of_the_platform(command, tmp_path, code):
+    text, blobs, reason = FAULTS[code]
+    (tmp_path / "m.prototxt").write_text(text)
+    (tmp_path / "w.caffemodel").write_bytes(b"\x0a\x01a" if blobs is None else files.caffemodel({"fc": blobs}))
+    done = command("atc", "--framework=0", "--model=m.prototxt", "--weight=w.caffemodel", "--output=m")
+    assert done.returncode == 255
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(code + ": ")]
+    assert reason in line
+
+
+def test_atc_checks_converts_with_aipp_and_profiles(command, tmp_path):
+    text = files.inputs(data=(1, 3, 8, 8)) + files.layer("Power", "data", "y", power_param={"scale": 2})
+    (tmp_path / "m.prototxt").write_text(text)
+    (tmp_path / "w.caffemodel").write_bytes(files.caffemodel({"none": [floats(1)]}))
+    (tmp_path / "aipp.cfg").write_text(
+        "aipp_op { aipp_mode: static input_format: RGB888_U8 src_image_size_w: 8 src_image_size_h: 8 mean_chn_0: 104 "
+        "mean_chn_1: 117 mean_chn_2: 123 var_reci_chn_0: 0.5 var_reci_chn_1: 0.5 var_reci_chn_2: 0.5 }"
+    )
+    words = ["atc", "--framework=0", "--model=m.prototxt", "--weight=w.caffemodel", "--output=m"]
+    assert command(*words, "--insert_op_conf=aipp.cfg").returncode == 0
+    pixels = RANDOM.integers(0, 256, (1, 8, 8, 3), np.uint8)
+    (found,) = cairn.load(tmp_path / "m.om").run({"data": pixels}).values()
+    np.testing.assert_allclose(found, (pixels - np.float32([104, 117, 123])).transpose(0, 3, 1, 2), atol=1e-3)
+    assert command(*words, "--input_shape=data:-1,3,8,8", "--dynamic_batch_size=1,4").returncode == 0
+    x = floats(4, 3, 8, 8)
+    (found,) = cairn.load(tmp_path / "m.om").run({"data": x}).values()
+    np.testing.assert_allclose(found, 2 * x)
+    assert command(*words, "--mode=3", "--check_report=report.json").returncode == 0
+    assert '"success"' in (tmp_path / "report.json").read_text()
+    words = ["atc", "--mode=1", "--framework=0", "--om=m.prototxt", "--weight=w.caffemodel", "--json=m.json"]
+    assert command(*words).returncode == 0
+
+
 # The layers, as their documentation states them.
 
 

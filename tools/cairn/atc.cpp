@@ -4,6 +4,7 @@
 
 #include "atc_request.h"
 #include "capi/user_op.h"
+#include "frontends/coded_error.h"
 #include "ir/result_marks.h"
 #include "model_json.h"
 #include "open_sizes.h"
@@ -57,6 +58,8 @@ class Tool {
       return 0;
     } catch (const ReportError& error) {
       return failed(error.report());
+    } catch (const CodedError& error) {
+      return failed(report_of(error.code(), error.where(), error.what()));
     } catch (...) {
       const Error error = current_fault();
       return failed(report_of(code_of(error), error.where(), error.what()));
@@ -95,6 +98,7 @@ class Tool {
     bool unknown = false;
     for (const Problem& problem : report.problems()) {
       std::string code = platform_code(problem);
+      if (code == "E19010" && is_caffe()) code = "E11009";
       unknown = unknown || code == "E10053";
       std::string message = problem.message;
       if (!problem.places.empty()) {  // of the model, not of the command line
@@ -131,7 +135,13 @@ class Tool {
     return text + "'";
   }
 
+  bool is_caffe() const { return options_.get("framework") == "0" || options_.get("model").ends_with(".prototxt"); }
+
   static std::string platform_code(const Problem& problem) {
+    static constexpr std::pair<std::string_view, const char*> kCodes[] = {
+        {"caffe-net", "E11022"}, {"caffe-weights", "E11024"}, {"unknown-blob", "E11014"}};
+    for (const auto& [code, platform] : kCodes)
+      if (problem.code == code) return platform;
     if (problem.code.size() == 6 && (problem.code[0] == 'E' || problem.code[0] == 'W')) return problem.code;
     return problem.code.find("unsupported") != std::string::npos ? "E19010" : "E19014";
   }
@@ -288,6 +298,7 @@ class Tool {
   void to_json() {
     std::string path = required("om"), target = required("json");
     ImportOptions import;
+    import.weights = options_.get("weight");
     import.out_nodes = split_list(options_.get("out_nodes"), ';');
     write_json(target, module_json(open_model(path, import)));
   }

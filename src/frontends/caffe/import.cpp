@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontends/caffe/importer.h"
+#include "frontends/coded_error.h"
 #include "frontends/inputs.h"
 #include "frontends/unknown_name.h"
 #include "ir/text.h"
@@ -10,6 +11,17 @@ namespace cairn {
 namespace {
 
 using caffe::Edge;
+
+/// What `read` gives; a fault of what it reads gets the code.
+template <class Read>
+auto with_code(const char* code, Read&& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::invalid_model) throw;
+    throw CodedError(code, error.kind(), error.where(), error.message());
+  }
+}
 
 std::vector<Edge> wanted_edges(const caffe::Graph& graph, const ImportOptions& options) {
   const std::string& file = graph.net().bytes->name();
@@ -88,7 +100,7 @@ std::vector<std::string> result_names(const caffe::Graph& graph, const std::vect
 }
 
 Module import_net(const caffe::Net& net, const caffe::Weights& weights, const ImportOptions& options, bool propose) {
-  const caffe::Graph graph(net);
+  const caffe::Graph graph = with_code("unknown-blob", [&] { return caffe::Graph(net); });
   Module module;
   module.functions.push_back(std::make_unique<Function>());
   Function& main = *module.functions.back();
@@ -135,8 +147,9 @@ Module import_net(const caffe::Net& net, const caffe::Weights& weights, const Im
 }  // namespace
 
 Module import_caffe(const std::string& path, const ImportOptions& options) {
-  const caffe::Weights weights = options.weights.empty() ? caffe::Weights() : caffe::Weights(options.weights);
-  caffe::Net net = caffe::read_net(path);
+  const caffe::Weights weights = with_code(
+      "caffe-weights", [&] { return options.weights.empty() ? caffe::Weights() : caffe::Weights(options.weights); });
+  caffe::Net net = with_code("caffe-net", [&] { return caffe::read_net(path); });
   for (caffe::Layer& layer : net.layers)
     if (const auto other = options.layer_types.find(std::string(layer.type)); other != options.layer_types.end())
       layer.type = net.bytes->keep(other->second);

@@ -283,11 +283,6 @@ Value* LayerContext::reshape(Value* x, const std::vector<NewDim>& dims) {
   return b.add("reshape", {x, joined(sizes, b)});
 }
 
-size_t LayerContext::blobs() const {
-  const std::vector<Blob>* blobs = weights_.find(layer_.name);
-  return blobs == nullptr ? 0 : blobs->size();
-}
-
 const Blob& LayerContext::stored(size_t i) const {
   const std::vector<Blob>* blobs = weights_.find(layer_.name);
   if (weights_.name().empty()) invalid("the layer needs weights: give the caffemodel file with --weight");

@@ -49,12 +49,9 @@ class LayerContext {
   int64_t size(size_t axis, size_t input = 0) const;
   /// The axis that a parameter tells, from 0; negative ones count from the end.
   size_t axis(const Message& params, std::string_view field, int64_t fallback) const;
-  size_t blobs() const;
   /// The weights number `i`, which must have these dims, but for leading dims of 1.
   Value* blob(size_t i, const std::vector<int64_t>& dims);
   Tensor weights(size_t i, const std::vector<int64_t>& dims) const;
-  /// The dims that they have in the file.
-  const std::vector<int64_t>& blob_dims(size_t i) const { return stored(i).dims; }
 
   /// Reshapes; a NewDim without number and source is what the others leave.
   Value* reshape(Value* x, const std::vector<NewDim>& dims);
