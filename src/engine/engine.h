@@ -19,6 +19,8 @@ struct Group {
   std::vector<const Value*> outputs;  // defined in the group and used outside, in order of definition
 
   const Node& last() const { return *nodes.back(); }
+
+  mutable const void* kernel = nullptr;  // that the engine which takes the group has found for it: a search less
 };
 
 /// The uses of each value of a block: by nodes, and as a block result.
@@ -129,6 +131,8 @@ class Engine {
   virtual std::vector<Group> propose(const Block& block, const Uses& uses) const = 0;
   /// Why this engine does not take the group, or nothing.
   virtual std::optional<std::string> refuses(const Group& group) const = 0;
+  /// The same without the reason.
+  virtual bool takes(const Group& group) const { return !refuses(group); }
   /// All kernels that were considered for the group, best first; shown by `cairn why`.
   virtual std::vector<Candidate> candidates(const Group& group) const = 0;
   /// Requires that refuses(group) is nothing.

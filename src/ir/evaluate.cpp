@@ -77,7 +77,8 @@ class Evaluator {
       auto count = element_count(dims);
       if (!count || *count > (int64_t{1} << 56) || storage_bytes(type.dtype, *count) > largest_bytes)
         fail(ErrorKind::out_of_memory, node.op->name, "a result of type {} is too large", to_string(type));
-      results[i].tensor = Tensor::zeros(type.dtype, std::move(dims));
+      const auto make = type.dtype == kString ? &Tensor::zeros : &Tensor::uninitialized;
+      results[i].tensor = make(type.dtype, std::move(dims));
     }
     FlushDenormals flush;
     KernelContext run(*node.op, node.attributes, inputs, results);

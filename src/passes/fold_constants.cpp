@@ -88,21 +88,26 @@ void become_constants(Node& node, std::vector<HostValue> values, std::vector<std
 
 size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   size_t folded = 0;
+  std::unordered_set<const Value*> changed;
   std::unordered_set<const Node*> noted;  // shared constants may have thousands of sources
   std::vector<std::unique_ptr<Node>> nodes;
   nodes.reserve(block.nodes.size());
   for (auto& owned : block.nodes) {
     Node& node = *owned;
+    const size_t place = nodes.size();
     nodes.push_back(std::move(owned));
     ++visits;
     stop_point();
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
-    infer_node(node, module);
+    module ? void(infer_node(node, module)) : infer_changed(node, changed, false);
     const std::vector<Value*> inputs = node.inputs;
     const bool shape_only = node.op->has(kShapeOnly);
     if (!fold_node(node, nodes, largest_bytes)) continue;
     ++folded;
-    if (!module) continue;
+    if (!module) {
+      for (size_t i = place; i < nodes.size(); ++i) changed.insert(nodes[i]->result());
+      continue;
+    }
     for (const Value* input : inputs)
       if (input->producer && noted.insert(input->producer).second)
         for (SourceId id : input->producer->sources)

@@ -72,11 +72,15 @@ void infer_branches(Node& node, const Module* module, int depth) {
   }
 }
 
+void infer_regions(Node& node, const Module* module, int depth) {
+  if (node.regions.empty()) return;
+  is_loop(node) ? infer_loop(node, module, depth) : infer_branches(node, module, depth);
+}
+
 void infer_nodes(Block& block, const Module* module, int depth) {
   for (auto& node : block.nodes) {
     ++visits;
-    if (!node->regions.empty())
-      is_loop(*node) ? infer_loop(*node, module, depth) : infer_branches(*node, module, depth);
+    infer_regions(*node, module, depth);
     infer_node(*node, module);
   }
 }
@@ -101,5 +105,17 @@ bool infer_node(Node& node, const Module* module) {
 }
 
 void infer_block(Block& block, const Module* module) { infer_nodes(block, module, 0); }
+
+void infer_changed(Node& node, std::unordered_set<const Value*>& changed, bool inside) {
+  const bool known = std::all_of(node.results.begin(), node.results.end(),
+                                 [](const auto& result) { return result->type.is_static(); });
+  if (known && node.regions.empty() &&
+      std::none_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) { return changed.count(value); }))
+    return;
+  ++visits;
+  if (inside) infer_regions(node, nullptr, 0);
+  if (!infer_node(node)) return;
+  for (const auto& result : node.results) changed.insert(result.get());
+}
 
 }  // namespace cairn

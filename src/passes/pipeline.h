@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/module.h"
@@ -45,7 +46,8 @@ std::string describe_passes();
 
 /// Evaluates nodes whose inputs are constants by their reference kernels, and re-infers types downstream. Used by the
 /// pipeline and when a plan specialises a function to input dims. Results above `largest_bytes` are not folded unless
-/// they are smaller than their inputs. Records in `module`, if given, why source nodes may disappear.
+/// they are smaller than their inputs. Records in `module`, if given, why source nodes may disappear; without it the types
+/// must be inferred.
 size_t fold_constants(Block& block, Module* module, size_t largest_bytes = 64 << 20);
 /// Replaces the node by constants if its results can be computed; constants for results after the first are appended to
 /// `place`.
@@ -55,6 +57,9 @@ bool fold_node(Node& node, std::vector<std::unique_ptr<Node>>& place, size_t lar
 void infer_block(Block& block, const Module* module = nullptr);
 /// The same for one node without its regions; returns whether a type became more precise.
 bool infer_node(Node& node, const Module* module = nullptr);
+/// infer_block for one node that was inferred before and may gain from `changed`, values whose type became more precise or
+/// which became constants; its results join them if their types do. `inside`: its regions as well.
+void infer_changed(Node& node, std::unordered_set<const Value*>& changed, bool inside);
 /// Dead-code elimination: removes nodes on which no result or side effect depends. `module` tells which calls have
 /// effects.
 size_t remove_dead(Block& block, const Module* module);

@@ -99,7 +99,7 @@ class Decomposer {
     const Uses uses(block_);
     for (const auto& node : block_.nodes)
       if (has_parts(*node) && !taken(*node, uses))
-        refused_.emplace(node.get(), last_.refuses(make_group({node.get()}, uses)).has_value());
+        refused_.emplace(node.get(), !last_.takes(make_group({node.get()}, uses)));
     if (refused_.empty()) return;
     for (const Engine* engine : fast_)
       for (const Group& group : engine->propose(block_, uses))
@@ -108,7 +108,7 @@ class Decomposer {
 
   bool taken(const Node& node, const Uses& uses) const {
     const Group group = make_group({&node}, uses);
-    return std::any_of(fast_.begin(), fast_.end(), [&](const Engine* engine) { return !engine->refuses(group); });
+    return std::any_of(fast_.begin(), fast_.end(), [&](const Engine* engine) { return engine->takes(group); });
   }
 
   /// Whether the fast engines take all nodes of the node's decomposition.

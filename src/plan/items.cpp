@@ -167,7 +167,7 @@ class Chooser {
       for (Group& group : engine->propose(function_.body, uses_)) {
         const bool free = std::none_of(group.nodes.begin(), group.nodes.end(),
                                        [&](const Node* node) { return items_.nodes.count(node); });
-        if (free && !dissolved_.count(&group.last()) && !engine->refuses(group)) add(engine, std::move(group));
+        if (free && !dissolved_.count(&group.last()) && engine->takes(group)) add(engine, std::move(group));
       }
     }
     for (const auto& node : function_.body.nodes)
@@ -177,12 +177,11 @@ class Chooser {
   void choose_for(const Node& node) {
     Group group = make_group({&node}, uses_);
     if (node.op->has(kControl)) return add(nullptr, std::move(group));
+    for (const Engine* engine : options_.engines)
+      if (engine->takes(group)) return add(engine, std::move(group));
     std::string refusals;
-    for (const Engine* engine : options_.engines) {
-      const std::optional<std::string> refusal = engine->refuses(group);
-      if (!refusal) return add(engine, std::move(group));
-      refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", engine->name(), *refusal);
-    }
+    for (const Engine* engine : options_.engines)
+      refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", engine->name(), *engine->refuses(group));
     fail(ErrorKind::unsupported, where(module_, node), "no engine takes {}: {}", node.op->name, refusals);
   }
 

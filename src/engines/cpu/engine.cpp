@@ -40,21 +40,21 @@ class CpuEngine final : public Engine {
 
   std::vector<Group> propose(const Block& block, const Uses& uses) const override {
     std::vector<Group> groups;
-    for (Group& group : propose_groups(block, uses, [&](const Group& each) { return refuses(each).has_value(); }))
-      if (!refuses(group)) groups.push_back(std::move(group));
+    for (Group& group : propose_groups(block, uses, [&](const Group& each) { return !takes(each); }))
+      if (takes(group)) groups.push_back(std::move(group));
     return groups;
   }
 
   std::optional<std::string> refuses(const Group& group) const override {
     const Question question(group);
+    if (kernel_for(question, group)) return std::nullopt;
     std::string reasons;
-    for (const CpuKernel& kernel : cpu_kernels()) {
-      auto reason = question.refusal(kernel);
-      if (!reason) return std::nullopt;
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kernel.name, *reason);
-    }
+    for (const CpuKernel& kernel : cpu_kernels())
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kernel.name, *question.refusal(kernel));
     return reasons;
   }
+
+  bool takes(const Group& group) const override { return kernel_for(Question(group), group) != nullptr; }
 
   std::vector<Candidate> candidates(const Group& group) const override {
     const Question question(group);
@@ -66,10 +66,8 @@ class CpuEngine final : public Engine {
 
   std::unique_ptr<Step> make(const Group& group, MakeContext& context) const override {
     const Question question(group);
-    const auto& all = cpu_kernels();
-    const auto kernel =
-        std::find_if(all.begin(), all.end(), [&](const CpuKernel& each) { return !question.refusal(each); });
-    CHECK(kernel != all.end(), "no kernel for {}", group.last().op->name);
+    const CpuKernel* kernel = kernel_for(question, group);
+    CHECK(kernel, "no kernel for {}", group.last().op->name);
     return question.is_late() && !kernel->allocates ? make_late_step(group, *kernel, context)
                                                     : kernel->make(group, context);
   }
@@ -77,9 +75,17 @@ class CpuEngine final : public Engine {
   std::unique_ptr<Step> make_strided(const Group& group, const GroupStrides& strides) const override {
     const Question question(group);
     if (question.is_late()) return nullptr;
-    for (const CpuKernel& kernel : cpu_kernels())
-      if (!question.refusal(kernel)) return kernel.make_strided ? kernel.make_strided(group, strides) : nullptr;
-    return nullptr;
+    const CpuKernel* kernel = kernel_for(question, group);
+    return kernel && kernel->make_strided ? kernel->make_strided(group, strides) : nullptr;
+  }
+
+ private:
+  static const CpuKernel* kernel_for(const Question& question, const Group& group) {
+    if (group.kernel) return static_cast<const CpuKernel*>(group.kernel);
+    const auto kernels = cpu_kernels();
+    const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                    [&](const CpuKernel& kernel) { return !question.refusal(kernel); });
+    return found == kernels.end() ? nullptr : static_cast<const CpuKernel*>(group.kernel = &*found);
   }
 };
 
