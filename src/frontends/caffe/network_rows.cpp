@@ -5,6 +5,7 @@
 
 #include "frontends/caffe/importer.h"
 #include "frontends/fold.h"
+#include "frontends/neighbours.h"
 
 namespace cairn::caffe {
 namespace {
@@ -221,14 +222,7 @@ void local_response(LayerContext& c) {
     sum = pooled(c, sum, kMean, {{size, size}, {1, 1}, {pad, pad}}, true);
   } else {
     k = params.real("k", 1), alpha /= static_cast<double>(size);
-    const int64_t channels = c.size(1), reach = size / 2;
-    Value* squares =
-        c.b.add("pad", {sum, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, reach, reach, 0, 0, 0, 0}))});
-    for (int64_t i = 0; i < size; ++i) {
-      Value* part = c.b.add(
-          "slice", {squares, c.b.ints({0, i, 0, 0}), c.b.ints({kToTheEnd, i + channels, kToTheEnd, kToTheEnd})});
-      sum = i == 0 ? part : c.b.add("add", {sum, part});
-    }
+    sum = sum_of_neighbours(sum, 1, size / 2, size / 2, c.b);
   }
   Value* level = c.b.add("add", {c.b.add("mul", {sum, c.b.scalar_like(sum, alpha)}), c.b.scalar_like(sum, k)});
   Value* factor = c.b.add("pow", {level, c.b.scalar_like(sum, -params.real("beta", 0.75f))});

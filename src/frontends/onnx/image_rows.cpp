@@ -13,9 +13,7 @@ namespace {
 
 /// A list attribute of the right length with numbers in range; one number for each spatial dim.
 std::vector<int64_t> numbers(const OpContext& c, std::string_view name, size_t count, int64_t fallback, int64_t least) {
-  std::vector<int64_t> list = c.integers(name, std::vector<int64_t>(count, fallback));
-  if (list.size() != count)
-    fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, list.size(), count);
+  std::vector<int64_t> list = c.integers(name, count, fallback);
   for (int64_t number : list)
     if (number < least || number > (int64_t{1} << 31))
       fail(ErrorKind::invalid_model, "", "attribute {} has {}", name, number);

@@ -510,6 +510,13 @@ std::vector<int64_t> OpContext::integers(std::string_view name, std::vector<int6
   return attribute == nullptr ? fallback : attribute->integers;
 }
 
+std::vector<int64_t> OpContext::integers(std::string_view name, size_t count, int64_t fallback) const {
+  std::vector<int64_t> list = integers(name, std::vector<int64_t>(count, fallback));
+  if (list.size() != count)
+    fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, list.size(), count);
+  return list;
+}
+
 std::vector<float> OpContext::reals(std::string_view name) const {
   const Attribute* attribute = find(name, Attribute::Type::reals);
   return attribute == nullptr ? std::vector<float>() : attribute->reals;

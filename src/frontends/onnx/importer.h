@@ -68,6 +68,8 @@ class OpContext {
   double real(std::string_view attribute, double fallback) const;
   std::string text(std::string_view attribute, std::string_view fallback) const;
   std::vector<int64_t> integers(std::string_view attribute, std::vector<int64_t> fallback = {}) const;
+  /// So many numbers; each is the fallback where the attribute is not given.
+  std::vector<int64_t> integers(std::string_view attribute, size_t count, int64_t fallback) const;
   std::vector<float> reals(std::string_view attribute) const;
   std::vector<std::string> texts(std::string_view attribute) const;
   std::optional<Tensor> tensor(std::string_view attribute) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/fold.h"
+#include "frontends/neighbours.h"
 #include "frontends/onnx/convolution.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
@@ -55,11 +56,7 @@ class Image {
 
  private:
   std::vector<int64_t> numbers(std::string_view attribute, size_t each = 1, int64_t fallback = 1) const {
-    const size_t length = each * (c_.rank(0) - 2);
-    std::vector<int64_t> list = c_.integers(attribute, std::vector<int64_t>(length, fallback));
-    if (list.size() != length)
-      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", attribute, list.size(), length);
-    return list;
+    return c_.integers(attribute, each * (c_.rank(0) - 2), fallback);
   }
 
   OpContext& c_;
@@ -93,8 +90,8 @@ class Windows {
   explicit Windows(OpContext& c) : c_(c), rank_(c.rank(0)) {
     if (rank_ < 3 || rank_ > 5) c.refuse("images of {} dims are not supported, only 3 to 5", rank_);
     const size_t count = rank_ - 2;
-    window_ = list("kernel_shape", count, 0), strides_ = list("strides", count, 1);
-    dilations_ = list("dilations", count, 1), pads_ = list("pads", 2 * count, 0);
+    window_ = c_.integers("kernel_shape", count, 0), strides_ = c_.integers("strides", count, 1);
+    dilations_ = c_.integers("dilations", count, 1), pads_ = c_.integers("pads", 2 * count, 0);
     const std::string mode = c.text("auto_pad", "NOTSET");
     for (size_t i = 0; i < count; ++i) {
       const Dim size = c.in[0]->type.shape.dims[2 + i];
@@ -137,12 +134,6 @@ class Windows {
   }
 
  private:
-  std::vector<int64_t> list(std::string_view name, size_t count, int64_t fallback) const {
-    std::vector<int64_t> numbers = c_.integers(name, std::vector<int64_t>(count, fallback));
-    if (numbers.size() != count)
-      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, numbers.size(), count);
-    return numbers;
-  }
   Value* padded(Value* x, bool sides) const {
     std::vector<int64_t> pairs(4, 0);
     const size_t count = window_.size();
@@ -193,14 +184,8 @@ void max_unpool(OpContext& c) {
   Builder& b = c.b;
   if (c.rank(0) < 3) fail(ErrorKind::invalid_model, "", "images of {} dims", c.rank(0));
   const size_t count = c.rank(0) - 2;
-  const auto list = [&](std::string_view name, size_t length, int64_t fallback) {
-    std::vector<int64_t> numbers = c.integers(name, std::vector<int64_t>(length, fallback));
-    if (numbers.size() != length)
-      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, numbers.size(), length);
-    return numbers;
-  };
-  const std::vector<int64_t> window = list("kernel_shape", count, 1), strides = list("strides", count, 1),
-                             pads = list("pads", 2 * count, 0);
+  const std::vector<int64_t> window = c.integers("kernel_shape", count, 1), strides = c.integers("strides", count, 1),
+                             pads = c.integers("pads", 2 * count, 0);
   std::vector<Value*> sizes{dim_of(c.in[0], 0, b), dim_of(c.in[0], 1, b)};
   for (size_t i = 0; i < count; ++i) {
     const Var steps = Var(b, dim_of(c.in[0], 2 + i, b)) - 1.0;
@@ -349,18 +334,8 @@ void local_response(OpContext& c) {
   c.expect_inputs(1, 1);
   constexpr int64_t kMost = 1024;
   const int64_t size = c.integer("size");
-  const Dim channels = c.rank(0) < 2 ? Dim() : c.in[0]->type.shape.dims[1];
-  if (!channels.known() || size < 1 || size > kMost) c.refuse("needs known channels and a size of 1 to {}", kMost);
-  std::vector<int64_t> pads(2 * c.rank(0), 0), begin(c.rank(0), 0), end(c.rank(0), kToTheEnd);
-  pads[2] = (size - 1) / 2, pads[3] = size / 2;
-  Value* table = c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(c.rank(0)), 2}, pads));
-  Value* squares = c.b.add("pad", {c.b.add("square", {c.in[0]}), table});
-  Value* sum = nullptr;
-  for (int64_t shift = 0; shift < size; ++shift) {
-    begin[1] = shift, end[1] = shift + channels.size;
-    Value* part = c.b.add("slice", {squares, c.b.ints(begin), c.b.ints(end)});
-    sum = sum == nullptr ? part : c.b.add("add", {sum, part});
-  }
+  if (c.rank(0) < 2 || size < 1 || size > kMost) c.refuse("needs channels and a size of 1 to {}", kMost);
+  Value* sum = sum_of_neighbours(c.b.add("square", {c.in[0]}), 1, (size - 1) / 2, size / 2, c.b);
   const double alpha = c.real("alpha", 1e-4f) / static_cast<double>(size);
   Value* level =
       c.b.add("add", {c.b.add("mul", {sum, c.b.scalar_like(sum, alpha)}), c.b.scalar_like(sum, c.real("bias", 1))});

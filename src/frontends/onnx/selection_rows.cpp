@@ -78,14 +78,8 @@ void col_to_image(OpContext& c) {
   if (c.rank(0) != 3 || !length.known() || length.rank() != 1 || length.dims[0].size < 1 || length.dims[0].size > 8)
     c.refuse("takes blocks of three dims and images of one to eight");
   const auto spatial = static_cast<size_t>(length.dims[0].size);
-  const auto list = [&](std::string_view name, size_t count, int64_t fallback) {
-    std::vector<int64_t> numbers = c.integers(name, std::vector<int64_t>(count, fallback));
-    if (numbers.size() != count)
-      fail(ErrorKind::invalid_model, "", "attribute {} has {} numbers, expected {}", name, numbers.size(), count);
-    return numbers;
-  };
-  const std::vector<int64_t> strides = list("strides", spatial, 1), dilations = list("dilations", spatial, 1),
-                             pads = list("pads", 2 * spatial, 0);
+  const std::vector<int64_t> strides = c.integers("strides", spatial, 1),
+                             dilations = c.integers("dilations", spatial, 1), pads = c.integers("pads", 2 * spatial, 0);
   Value *image = cast_to(c.in[1], kI64, b), *block = cast_to(c.in[2], kI64, b), *place = nullptr, *inside = nullptr;
   Value* rest = number_i64(c, 1);  // elements of the image behind this dim
   const auto of = [&](Value* vector, size_t i) {

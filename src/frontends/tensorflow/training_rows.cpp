@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontends/neighbours.h"
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/image.h"
 #include "frontends/tensorflow/training.h"
@@ -199,22 +200,6 @@ void bias_gradient(OpContext& c) {
   c.out = {c.b.add("reduce_sum", c.in, {{"axes", axes}})};
 }
 
-/// Sum over a window of `radius` neighbours on both sides along the last dim.
-Value* window_sum(OpContext& c, Value* x, int64_t radius) {
-  const Dim& channels = x->type.shape.dims[3];
-  if (!channels.known()) c.refuse("the number of channels is not known");
-  radius = std::min(radius, channels.size);
-  Value* padded =
-      c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, {0, 0, 0, 0, 0, 0, radius, radius}))});
-  Value* sum = nullptr;
-  for (int64_t shift = 0; shift <= 2 * radius; ++shift) {
-    Value* part = c.b.add("slice", {padded, c.b.ints({0, 0, 0, shift}),
-                                    c.b.ints({kToTheEnd, kToTheEnd, kToTheEnd, shift + channels.size})});
-    sum = sum ? c.b.add("add", {sum, part}) : part;
-  }
-  return sum;
-}
-
 /// Local response normalisation: y = x * n^-beta with n = bias + alpha * sum of squares of the neighbouring channels.
 struct Response {
   explicit Response(OpContext& c, Value* x) : alpha(c.real("alpha", 1)), beta(c.real("beta", 0.5)) {
@@ -222,7 +207,7 @@ struct Response {
     if (x->type.shape.rank() != 4 || radius < 0 || radius > 1024)
       fail(ErrorKind::invalid_model, "", "must have images of 4 dims and a depth_radius of 0 to 1024, found {} and {}",
            x->type.shape.rank(), radius);
-    Value* squares = window_sum(c, c.b.add("mul", {x, x}), radius);
+    Value* squares = sum_of_neighbours(c.b.add("mul", {x, x}), 3, radius, radius, c.b);
     level =
         c.b.add("add", {c.b.add("mul", {squares, c.b.scalar_like(x, alpha)}), c.b.scalar_like(x, c.real("bias", 1))});
     factor = c.b.add("pow", {level, c.b.scalar_like(x, -beta)});
@@ -245,7 +230,7 @@ void local_response_gradient(OpContext& c) {
   Value *dy = c.in[0], *x = c.in[1], *y = c.in[2];
   const Response response(c, x);
   Value* shares = c.b.add("div", {c.b.add("mul", {dy, y}), response.level});
-  Value* others = c.b.add("mul", {x, window_sum(c, shares, response.radius)});
+  Value* others = c.b.add("mul", {x, sum_of_neighbours(shares, 3, response.radius, response.radius, c.b)});
   Value* scale = c.b.scalar_like(x, 2 * response.alpha * response.beta);
   c.out = {c.b.add("sub", {c.b.add("mul", {dy, response.factor}), c.b.add("mul", {others, scale})})};
 }
