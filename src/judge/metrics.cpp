@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "judge/kernels.h"
+#include "ops/kernels.h"
 #include "support/denormals.h"
 
 namespace cairn::judge {
@@ -144,28 +145,8 @@ std::span<const float> as_floats(const Tensor& tensor, std::vector<float>& stora
   if (dtype == kF16) {
     storage.resize(count);
     half_to_floats(tensor.values<uint16_t>().data(), storage.data(), count);
-  } else if (dtype == kBF16) {
-    storage.resize(count);
-    auto values = tensor.values<uint16_t>();
-    for (size_t i = 0; i < count; ++i) storage[i] = bfloat_to_float(values[i]);
-  } else if (dtype == kF64) {
-    convert<double>(tensor, storage);
-  } else if (dtype == kBool || dtype == kU8) {
-    convert<uint8_t>(tensor, storage);
-  } else if (dtype == kI8) {
-    convert<int8_t>(tensor, storage);
-  } else if (dtype == kI16) {
-    convert<int16_t>(tensor, storage);
-  } else if (dtype == kU16) {
-    convert<uint16_t>(tensor, storage);
-  } else if (dtype == kI32) {
-    convert<int32_t>(tensor, storage);
-  } else if (dtype == kU32) {
-    convert<uint32_t>(tensor, storage);
-  } else if (dtype == kI64) {
-    convert<int64_t>(tensor, storage);
-  } else if (dtype == kU64) {
-    convert<uint64_t>(tensor, storage);
+  } else if (dtype == kBool || (dtype.is_float() && dtype.bits >= 16) || (dtype.is_integer() && dtype.bits >= 8)) {
+    with_numbers_or_bool(dtype, [&]<class T>(T) { convert<T>(tensor, storage); });
   } else {
     fail(ErrorKind::unsupported, "", "{} elements cannot be compared as numbers", to_string(dtype));
   }

@@ -46,6 +46,12 @@ std::optional<double> splat(const Tensor& tensor) {
   return Tensor::view(dtype, {}, bytes, nullptr).as_f64()[0];
 }
 
+bool is_zero(const Value* value) {
+  if (value->producer && value->producer->is("broadcast_to")) value = value->producer->inputs[0];
+  const Tensor* constant = constant_of(value);
+  return constant && is_all(*constant, 0);
+}
+
 bool powers_of_two(const Tensor& tensor) {
   if (tensor.count() == 0 || (tensor.dtype() != kF32 && tensor.dtype() != kF64)) return false;
   int limit = tensor.dtype() == kF32 ? 120 : 1000;  // both the number and its reciprocal are normal

@@ -24,6 +24,8 @@ size_t axis_of(int64_t axis, size_t rank);
 /// none.
 std::optional<double> splat(const Tensor& tensor);
 inline bool is_all(const Tensor& tensor, double number) { return splat(tensor) == number; }
+/// Whether the value is a constant of zeros, also behind a broadcast.
+bool is_zero(const Value* value);
 /// Each element is an exact power of two with an exact reciprocal.
 bool powers_of_two(const Tensor& tensor);
 

@@ -5,6 +5,7 @@
 #include "ir/control.h"
 #include "ir/evaluate.h"
 #include "ir/expression.h"
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 
 namespace cairn {
@@ -55,14 +56,6 @@ bool all_static(const Block& block) {
 bool acts(const Block& block) {
   Effects effects(nullptr);
   return std::any_of(block.nodes.begin(), block.nodes.end(), [&](const auto& node) { return effects.of(*node); });
-}
-
-bool is_zero(const Value* value) {
-  if (value->producer && value->producer->is("broadcast_to")) value = value->producer->inputs[0];
-  const Tensor* constant = constant_of(value);
-  if (!constant || constant->dtype() == kString) return false;
-  const auto* bytes = static_cast<const char*>(constant->data());
-  return std::all_of(bytes, bytes + constant->bytes(), [](char byte) { return byte == 0; });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "engines/cpu/batch_norm_loops.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/results.h"
+#include "passes/facts.h"
 
 namespace cairn {
 
@@ -16,11 +17,6 @@ ChannelPlanes planes_of(const Node& node, const Value* x) {
 }
 
 bool has_elements(const Value* value) { return count_of(value->type.shape.sizes()) > 0; }
-
-bool is_zero(const Value* value) {
-  const Tensor* constant = constant_of(value);
-  return constant && constant->dtype() == kF32 && constant->count() == 1 && constant->values<float>()[0] == 0;
-}
 
 // A batch_norm_gradient, its incoming gradient, and the operand of the relu that gates it (or null).
 struct Gated {
