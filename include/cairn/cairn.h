@@ -278,6 +278,12 @@ CAIRN_API CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValu
                                                 CairnValue* const* taken, size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results);
+/* Appends nodes for the gradients of `wanted`, given those of `results`: `seeds`, where NULL (each, or all) stands for ones.
+ * All are values of the open function itself, outside of its regions. A value on which no result depends has gradient
+ * zero. The gradients are values like others, and can be differentiated again. */
+CAIRN_API CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* results,
+                                              CairnValue* const* seeds, size_t result_count, CairnValue* const* wanted,
+                                              size_t wanted_count, CairnValue** gradients);
 /* The type of a value as far as it is known; it lives as long as the builder. */
 CAIRN_API CairnStatus cairn_builder_type(CairnBuilder* builder, const CairnValue* value, const CairnType** type);
 /* The elements of a constant value; CAIRN_NOT_FOUND when the value is not constant. */

@@ -89,6 +89,8 @@ class Module {
     handle_ = open_module(path, options);
   }
   explicit Module(CairnModule* made) : handle_(made) {}
+  /// What a builder finished.
+  explicit Module(const nb::capsule& finished) : handle_(static_cast<CairnModule*>(finished.data())) {}
 
   CairnModule* handle() const { return handle_.get(); }
   std::string text() const {
@@ -356,6 +358,7 @@ NB_MODULE(_cairn, module) {
   nb::class_<Module>(module, "Module", "A program as read: Module(path, options in JSON).")
       .def(nb::init<const std::string&, const std::string&, double>(), nb::arg("path"), nb::arg("options") = "",
            nb::arg("max_seconds") = 0.0)
+      .def(nb::init<const nb::capsule&>())
       .def("text", &Module::text, "The text form.")
       .def("save", &Module::save, nb::arg("path"), nb::arg("max_seconds") = 0.0, "Writes an .om file.")
       .def("_gradient", &Module::gradient);

@@ -155,10 +155,24 @@ class PythonBuilder {
   void result(const std::string& name, size_t value, size_t updates) {
     check_status(cairn_builder_result(open(), name.c_str(), value_of(value), value_of(updates)));
   }
+  std::vector<size_t> gradients(const std::vector<size_t>& results, const std::vector<size_t>& seeds,
+                                const std::vector<size_t>& wanted) {
+    const std::vector<CairnValue*> of = values_of(results), from = values_of(seeds), by = values_of(wanted);
+    std::vector<CairnValue*> made(wanted.size(), nullptr);
+    check_status(cairn_builder_gradients(open(), of.data(), from.empty() ? nullptr : from.data(), of.size(), by.data(),
+                                         by.size(), made.data()));
+    return handles_of(made);
+  }
   nb::tuple type(size_t value) {
     const CairnType* type = nullptr;
     check_status(cairn_builder_type(open(), value_of(value), &type));
     return shown(*type);
+  }
+  /// The module, which _cairn.Module takes over.
+  nb::capsule finish() {
+    CairnModule* module = nullptr;
+    check_status(cairn_builder_finish(open(), &module));
+    return nb::capsule(module, "CairnModule");
   }
   void save(const std::string& path) {
     CairnModule* module = nullptr;
@@ -366,7 +380,9 @@ void add_user_ops(nb::module_& module, void (*check)(CairnStatus)) {
       .def("number", &PythonBuilder::number)
       .def("add", &PythonBuilder::add)
       .def("result", &PythonBuilder::result)
+      .def("gradients", &PythonBuilder::gradients)
       .def("type", &PythonBuilder::type)
+      .def("finish", &PythonBuilder::finish)
       .def("save", &PythonBuilder::save);
   module.def("_register_op", &register_op);
   module.def("_load_op_library", [](const std::string& path) { check_status(cairn_op_library_load(path.c_str())); });

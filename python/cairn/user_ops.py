@@ -148,6 +148,15 @@ class Builder:
         """updates: the input that is a variable, whose content after a run the value is."""
         self._builder.result(name, value._handle, updates._handle if updates is not None else 0)
 
+    def gradients(self, results, wanted, seeds=None):
+        """The gradients of the values `wanted`, given those of `results` (seeds; ones without)."""
+        handles = [[value._handle for value in values] for values in (results, seeds or (), wanted)]
+        return [Value(self._builder, handle) for handle in self._builder.gradients(*handles)]
+
+    def finish(self):
+        """The model as a cairn.Module. The builder has no model any more."""
+        return _cairn.Module(self._builder.finish())
+
     def save(self, path):
         """Writes the model as an .om file and returns its path. The builder has no model any more."""
         path = os.fspath(path)

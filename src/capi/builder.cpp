@@ -1,6 +1,7 @@
 // Modules built through the C interface, node by node.
 #include "capi/builder.h"
 
+#include "autodiff/differentiate.h"
 #include "capi/user_op.h"
 #include "ir/control.h"
 #include "ir/text.h"
@@ -277,6 +278,20 @@ CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* ne
     const size_t count = region.carried.size();
     region.blocks.back()->results = values_from_c(next, count, "next");
     close_region(builder, results, count);
+  });
+}
+
+CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* results, CairnValue* const* seeds,
+                                    size_t result_count, CairnValue* const* wanted, size_t wanted_count,
+                                    CairnValue** gradients) {
+  return guarded([&] {
+    Module& module = module_of(builder, true);
+    std::vector<Value*> cotangents(result_count);
+    for (size_t i = 0; seeds && i < result_count; ++i) cotangents[i] = from_c(seeds[i]);
+    const std::vector<Value*> made =
+        append_gradients(module, *builder->function, values_from_c(results, result_count, "results"), cotangents,
+                         values_from_c(wanted, wanted_count, "wanted"));
+    hand_out(made, gradients, wanted_count, "gradients");
   });
 }
 

@@ -103,6 +103,20 @@ TEST(CBuilder, NodesWithTypedAttributes) {
   std::filesystem::remove(path);
 }
 
+// The second derivative of x^3, summed, at 1 and 2.
+TEST(CBuilder, GradientsOfGradients) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {2});
+  CairnValue* cube = b.add("mul", {b.add("square", {x}), x});
+  CairnValue *slope = nullptr, *bend = nullptr;
+  ASSERT_OK(cairn_builder_gradients(b, &cube, nullptr, 1, &x, 1, &slope));
+  ASSERT_OK(cairn_builder_gradients(b, &slope, nullptr, 1, &x, 1, &bend));
+  ASSERT_OK(cairn_builder_result(b, "y", bend, nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {1, 2}, {2}), (std::vector<float>{6, 12}));
+  cairn_module_free(module);
+}
+
 // x doubled until it is above 100, then negated where x began above 1.
 TEST(CBuilder, LoopsAndConditionals) {
   Build b;
