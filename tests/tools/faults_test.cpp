@@ -75,8 +75,8 @@ constexpr Row kCommands[] = {
     {"msaccucmp --help"},
     {"msaccucmp compare -m missing -g results", 1},
 };
-/// They run with Python (tests/python/test_faults.py).
-const std::set<std::string> kElsewhere = {"tf1", "port"};
+/// They run with Python (tests/python/test_faults.py, tests/python/mindspore).
+const std::set<std::string> kElsewhere = {"tf1", "port", "ms"};
 
 struct Ending {
   int status = -1;

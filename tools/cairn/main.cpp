@@ -29,6 +29,7 @@ Examples:
   cairn verify model.om --against saved_model/ compares with the framework that made it
   cairn diff model.om model.onnx               the first operator that computes something else
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
+  cairn ms train.py --epochs 1                 a MindSpore script, without MindSpore
   cairn VERB --help                            examples of each verb
 
 Also: atc, omg, msame, msprof and msaccucmp, with the options of the platform's tools.)";
@@ -69,9 +70,12 @@ int cairn_main(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
 
   bool script_diff = arguments.size() > 1 && arguments[0] == "diff" && arguments[1].starts_with("--script");
-  if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port" || script_diff)) {
+  if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port" || arguments[0] == "ms" || script_diff)) {
     try {
-      const char* module = script_diff ? "cairn_tf1.diff" : arguments[0] == "tf1" ? "cairn_tf1" : "cairn_tf1.port";
+      const char* module = script_diff             ? "cairn_tf1.diff"
+                           : arguments[0] == "ms"  ? "cairn.ms"
+                           : arguments[0] == "tf1" ? "cairn_tf1"
+                                                   : "cairn_tf1.port";
       return run_script_verb(module, {arguments.begin() + 1, arguments.end()});
     } catch (const Error& error) {
       return report_error(error, arguments[0], false);
@@ -101,6 +105,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   app.add_verb("compare", "dump files against dump files").prefix_command();
 #endif
   app.add_verb("tf1", "run a TensorFlow 1 training script on the engine").prefix_command();
+  app.add_verb("ms", "run a MindSpore script on the engine").prefix_command();
   app.add_verb("port", "migrate a training script, train it on both engines, compare").prefix_command();
   if (std::optional<int> status = app.parse(arguments)) return *status;
   std::string verb = app.verb();

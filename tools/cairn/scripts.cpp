@@ -1,5 +1,5 @@
-// cairn tf1 and cairn port: the verbs that run training scripts. They stand in the TensorFlow adapter's Python package and
-// run with the Python beside this program.
+// cairn tf1, cairn port and cairn ms: the verbs that run training scripts. They stand in the adapters' Python packages and run
+// with the Python beside this program.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,0 +1,93 @@
+"""cairn ms: runs a MindSpore script, or a module, on Cairn's engine."""
+
+import os
+import runpy
+import sys
+
+_HELP = """cairn ms: run a MindSpore script on the engine
+Usage: cairn ms [OPTIONS] SCRIPT [ARGUMENTS...]
+       cairn ms [OPTIONS] -m MODULE [ARGUMENTS...]
+
+Options:
+  -h, --help               print this help
+  --level LEVEL            0.5, 1.1 or 1.10: whose meaning names have that changed theirs
+                           [CAIRN_MS_LEVEL, else 1.10]
+  --strict                 what a graph cannot capture is an error, instead of running eagerly
+  --support [SCRIPT...]    which names of MindSpore are supported; of scripts: what they use
+
+Examples:
+  cairn ms train.py --epochs 1
+  cairn ms --level 0.5 lenet.py --device_target CPU
+  cairn ms -m pytest tests/
+  cairn ms --support train.py              what it needs and lacks, with lines"""
+
+
+class _Fault(Exception):
+    """What is wrong with the command line."""
+
+
+def _options(words):
+    """(options, what is left: a script or -m MODULE with its arguments)."""
+    options = {"level": None, "strict": False, "support": False}
+    words = list(words)
+    while words and words[0].startswith("-") and words[0] != "-m":
+        word, _, value = words.pop(0).partition("=")
+        if word in ("-h", "--help"):
+            print(_HELP)
+            raise SystemExit(0)
+        if word == "--level":
+            if not value and not words:
+                raise _Fault("--level needs a value")
+            options["level"] = value or words.pop(0)
+        elif word in ("--strict", "--support"):
+            options[word[2:]] = True
+        else:
+            raise _Fault(f"no option is called {word}")
+    if not words and not options["support"]:
+        raise _Fault("a script or -m MODULE is needed")
+    if words == ["-m"]:
+        raise _Fault("-m needs a module")
+    return options, words
+
+
+def main(words):
+    options, rest = _options(words)
+    if options["strict"]:
+        os.environ["CAIRN_MS_STRICT"] = "1"
+    if options["level"]:
+        from cairn.ms import level
+
+        try:
+            level.select(options["level"])
+        except ValueError as error:
+            raise _Fault(str(error)) from None
+        os.environ["CAIRN_MS_LEVEL"] = options["level"]
+    if options["support"]:
+        from cairn.ms import support
+
+        return support.main(rest)
+    defaults = {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    if rest[0] == "-m":
+        sys.argv = rest[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(rest[1], run_name="__main__", alter_sys=True)
+        return 0
+    if not os.path.exists(rest[0]):
+        raise _Fault(f"{rest[0]}: no such file")
+    sys.argv = rest
+    sys.path.insert(0, os.path.dirname(os.path.abspath(rest[0])))
+    runpy.run_path(rest[0], run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    # python -m puts the working folder first on the path; a script's own folder takes its place.
+    if sys.path and sys.path[0] in ("", os.getcwd()):
+        sys.path.pop(0)
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except _Fault as fault:
+        print(f"error: ms: {fault}", file=sys.stderr)
+        sys.exit(1)

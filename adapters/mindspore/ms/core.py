@@ -1,0 +1,122 @@
+"""Operators on tensors: each row of docs/reference/ops.md is a function, and every number of a script is made here.
+
+    y = core.conv2d(x, w, strides=[1, 1], padding="same")
+
+Inputs, by position, are Tensors, NumPy arrays or numbers of one element type (cairn.ms.promote makes them so); the result is
+a Tensor, or a tuple of them. Names that Python keeps for itself end in "_".
+
+Every call is dispatched in one place, by `here.recorder` of the thread:
+    None             the prepared operator of cairn.ops runs at once
+    tape.Tape        the same, and the call is recorded, because gradients are being taken
+    capture's own    a node is added to the function that is being captured; results have no elements
+A recorder has
+    call(row, inputs, attributes)           the result or tuple of results
+    assign(parameter, value)                from here on the parameter holds the value
+    scope()                                 a context in which gradients are taken: see gradient.py
+    custom(forward, backward, inputs)       tuple forward(*inputs); its gradients are backward(inputs, results, gradients)
+"""
+
+import keyword
+import sys
+import threading
+import types
+
+import numpy
+
+from cairn import ops
+from cairn.ms import dtypes, modes
+from cairn.ms.tensor import Tensor, wrap_all
+
+
+class _Here(threading.local):
+    recorder = None
+
+
+here = _Here()
+
+graph_entry = None  # set by cairn.ms.capture: graph_entry(function, arguments, keywords) runs a function captured
+
+
+def captures():
+    """Whether a call of a Cell or of a gradient is to be captured as a whole."""
+    return modes.mode == modes.GRAPH and graph_entry is not None and here.recorder is None
+
+
+class Row:
+    """An operator: its name, the prepared function of cairn.ops, and what is known of its inputs and attributes."""
+
+    __slots__ = ("name", "run", "roles", "variadic", "dtypes", "results", "random")
+
+    def __init__(self, python_name, described):
+        self.name = described["name"]
+        self.run = getattr(ops, python_name)
+        self.roles = [each["role"] for each in described["inputs"]]
+        self.variadic = bool(described["inputs"]) and described["inputs"][-1]["arity"] == "variadic"
+        self.dtypes = [each["name"] for each in described["attributes"] if each["kind"] == "dtype"]
+        self.results = len(described["results"])
+        self.random = "state" in self.roles
+
+    def role(self, index):
+        return self.roles[min(index, len(self.roles) - 1)]
+
+    def spread(self, inputs):
+        """Inputs with the list of a variadic one spread."""
+        if self.variadic and len(inputs) == len(self.roles) and isinstance(inputs[-1], (list, tuple)):
+            return (*inputs[:-1], *inputs[-1])
+        return inputs
+
+
+def elements(value):
+    return value._array if isinstance(value, Tensor) else value
+
+
+def _function(row):
+    run = row.run
+
+    def function(*inputs, **attributes):
+        for name in row.dtypes:
+            if isinstance(attributes.get(name), dtypes.Type):
+                attributes[name] = attributes[name].numpy
+        if row.variadic:
+            inputs = row.spread(inputs)
+        recorder = here.recorder
+        if recorder is not None:
+            return recorder.call(row, inputs, attributes)
+        return wrap_all(run(*[each._array if isinstance(each, Tensor) else each for each in inputs], **attributes))
+
+    function.__name__ = function.__qualname__ = row.name
+    function.__doc__ = run.__doc__
+    function.row = row
+    return function
+
+
+def assign(parameter, value):
+    """The parameter holds the value from here on, in its own memory. Returns the parameter."""
+    recorder = here.recorder
+    if recorder is not None:
+        recorder.assign(parameter, value)
+    else:
+        numpy.copyto(parameter._array, elements(value), casting="same_kind")
+    return parameter
+
+
+def custom(forward, backward, inputs):
+    """The tuple forward(*inputs), whose gradients are backward(inputs, results, gradients): one for each input, or None."""
+    recorder = here.recorder
+    return forward(*inputs) if recorder is None else recorder.custom(forward, backward, inputs)
+
+
+class _Core(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
+        described = ops._row(known)
+        if described is None:
+            raise AttributeError(f"no operator is called {known}")
+        made = _function(Row(name, described))
+        setattr(self, name, made)
+        return made
+
+
+sys.modules[__name__].__class__ = _Core

@@ -1,0 +1,68 @@
+"""Gradients of functions of tensors, eager or captured; what GradOperation, ops.grad, vjp and jvp stand on.
+
+A recorder's scope() is a context with
+    argument(tensor)                    the tensor to hand to the function
+    parameter(parameter)                what stands for the parameter in gradients()
+    gradients(results, seeds, wanted)   tensors
+"""
+
+from cairn.ms import core
+from cairn.ms.tape import Scope
+from cairn.ms.tensor import Tensor
+
+
+def scope():
+    """The context in which gradients are taken."""
+    recorder = core.here.recorder
+    return Scope() if recorder is None else recorder.scope()
+
+
+def tensors_of(tree):
+    """The tensors in nested tuples, lists and dicts, in order."""
+    if isinstance(tree, Tensor):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    if isinstance(tree, (tuple, list)):
+        return [each for part in tree for each in tensors_of(part)]
+    return []
+
+
+def rebuilt(tree, replace):
+    """The same nested tuples with replace(tensor) for each tensor."""
+    if isinstance(tree, Tensor):
+        return replace(tree)
+    if isinstance(tree, dict):
+        return {key: rebuilt(each, replace) for key, each in tree.items()}
+    if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
+        return type(tree)([rebuilt(each, replace) for each in tree])
+    return tree
+
+
+def differentiate(function, arguments, keywords=None, positions=(), weights=(), seed=None, has_aux=False):
+    """(value, [gradient of each argument in positions], [gradient of each weight]).
+
+    The gradient of an argument has its structure. seed: the gradients of the results, None for ones. has_aux: only the
+    first result is differentiated."""
+    with scope() as inside:
+        given = list(arguments)
+        for i in positions:
+            given[i] = rebuilt(given[i], inside.argument)
+        wanted = [each for i in positions for each in tensors_of(given[i])]
+        wanted += [inside.parameter(each) for each in weights]
+        value = function(*given, **(keywords or {}))
+        results = tensors_of(value[0] if has_aux else value)
+        seeds = [None] * len(results) if seed is None else tensors_of(seed)
+        _check_seeds(results, seeds)
+        made = iter(inside.gradients(results, seeds, wanted))
+        return value, [rebuilt(given[i], lambda _: next(made)) for i in positions], list(made)
+
+
+def _check_seeds(results, seeds):
+    if len(seeds) != len(results):
+        raise TypeError(f"the function has {len(results)} results, but {len(seeds)} gradients are given for them")
+    for result, seed in zip(results, seeds):
+        if seed is not None and (seed.shape != result.shape or seed.dtype is not result.dtype):
+            raise TypeError(
+                f"the gradient of a result of {result.dtype} and shape {result.shape} is of {seed.dtype} and shape {seed.shape}"
+            )

@@ -1,0 +1,183 @@
+"""Operators and methods of Tensor, over the core. Methods that are functions of mindspore.ops take them from there."""
+
+import functools
+
+import numpy
+
+from cairn.ms import core, dtypes, indexing, promote
+from cairn.ms.core import here
+from cairn.ms.tensor import Tensor, wrap
+
+_NUMBERS = (bool, int, float, complex, numpy.generic)
+_exact = {each.numpy for each in dtypes.types.values() if each.numpy}
+
+
+@functools.lru_cache(maxsize=4096)
+def _constant(number, dtype):
+    return numpy.array(number, dtype)
+
+
+def _operand(other):
+    """The other operand: a Tensor or a number, or None where it is neither."""
+    if isinstance(other, (Tensor, *_NUMBERS)):
+        return other
+    if isinstance(other, (list, tuple)):
+        return Tensor(other)
+    return None
+
+
+def _refuse(symbol, x, other):
+    raise TypeError(f"unsupported operand type(s) for {symbol}: 'Tensor' and '{type(other).__name__}'")
+
+
+def _binary(symbol, function, floats=False):
+    """The operator and its reflected form. floats: integers are divided as float32."""
+    run = function.row.run
+
+    def apply(x, y):
+        x, y = promote.promote(x, y)
+        if floats and _kind(x) in "biu":
+            x, y = (promote.cast(each, numpy.dtype("float32")) if isinstance(each, Tensor) else numpy.float32(each)
+                    for each in (x, y))  # fmt: skip
+        elif _kind(x) == "b":  # sums and products of bools count
+            x, y = (promote.cast(each, numpy.dtype("int32")) if isinstance(each, Tensor) else numpy.int32(each)
+                    for each in (x, y))  # fmt: skip
+            return promote.cast(function(x, y), numpy.dtype("bool"))
+        return function(x, y)
+
+    def forward(self, other):
+        if here.recorder is None:
+            a = self._array
+            if isinstance(other, Tensor):
+                b = other._array
+                if a is not None and b is not None and a.dtype == b.dtype and a.dtype.kind == "f":
+                    return wrap(run(a, b))
+            elif type(other) is float or type(other) is int:
+                if a is not None and a.dtype.kind == "f":
+                    return wrap(run(a, _constant(other, a.dtype) if other else numpy.array(other, a.dtype)))
+        other = _operand(other) if not isinstance(other, Tensor) else other
+        return _refuse(symbol, self, other) if other is None else apply(self, other)
+
+    def reflected(self, other):
+        given = _operand(other)
+        return _refuse(symbol, self, other) if given is None else apply(given, self)
+
+    return forward, reflected
+
+
+def _kind(x):
+    return promote.nptype(x).kind if isinstance(x, Tensor) else x.dtype.kind
+
+
+def _compare(function, otherwise=None):
+    def forward(self, other):
+        given = _operand(other)
+        if given is None:
+            if otherwise is None:
+                raise TypeError(f"'{function.row.name}' is not supported between a Tensor and {type(other).__name__}")
+            return otherwise
+        x, y = promote.promote(self, given)
+        if _kind(x) == "b" and otherwise is None:
+            x, y = (promote.cast(each, numpy.dtype("int32")) if isinstance(each, Tensor) else numpy.int32(each)
+                    for each in (x, y))  # fmt: skip
+        return function(x, y)
+
+    return forward
+
+
+def _logical(of_bools, of_integers):
+    def forward(self, other):
+        given = _operand(other)
+        if given is None:
+            _refuse("&, | or ^", self, other)
+        x, y = promote.promote(self, given)
+        return of_bools(x, y) if _kind(x) == "b" else of_integers(x, y)
+
+    return forward
+
+
+def _attach(**members):
+    for name, member in members.items():
+        setattr(Tensor, name, member)
+
+
+for _name, _symbol, _row, _floats in (
+    ("add", "+", core.add, False), ("sub", "-", core.sub, False), ("mul", "*", core.mul, False),
+    ("truediv", "/", core.div, True), ("floordiv", "//", core.floor_div, False), ("mod", "%", core.mod, False),
+    ("pow", "**", core.pow, False),
+):  # fmt: skip
+    _forward, _reflected = _binary(_symbol, _row, _floats)
+    _attach(**{f"__{_name}__": _forward, f"__r{_name}__": _reflected})
+
+_and, _or, _xor = (
+    _logical(getattr(core, name + "_" * (name != "xor")), getattr(core, f"bit_{name}")) for name in ("and", "or", "xor")
+)
+_attach(
+    __lt__=_compare(core.less), __le__=_compare(core.less_equal), __gt__=_compare(core.greater),
+    __ge__=_compare(core.greater_equal), __eq__=_compare(core.equal, False), __ne__=_compare(core.not_equal, True),
+    __hash__=lambda self: id(self), __and__=_and, __rand__=_and, __or__=_or, __ror__=_or, __xor__=_xor, __rxor__=_xor,
+    __neg__=lambda self: core.neg(self), __pos__=lambda self: self, __abs__=lambda self: core.abs(self),
+    __invert__=lambda self: (core.not_ if _kind(self) == "b" else core.bit_not)(self),
+    __matmul__=lambda self, other: core.matmul(*promote.promote(self, other)),
+)  # fmt: skip
+
+
+def _item(self):
+    array = self.asnumpy()
+    if array.size != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars, but the shape is {self.shape}")
+    return array.reshape(())[()]
+
+
+def _bool(self):
+    if self._array is not None and not self._array.size:
+        return False
+    return bool(_item(self))
+
+
+def _get_item(self, index):
+    made = indexing.get(self, index)
+    if here.recorder is None and not isinstance(index, Tensor):
+        made = wrap(made._array) if made is self else made
+        made._parent = (self, index)
+    return made
+
+
+def _set_item(self, index, value):
+    made = indexing.put(self, index, value)
+    self._take(made)
+    parent = self.__dict__.get("_parent")
+    if parent is not None:
+        parent[0][parent[1]] = self
+
+
+def _take(self, made):
+    """Becomes what another tensor is."""
+    self._array, self._value, self._mark = made._array, made._value, made._mark
+
+
+def _iterate(self):
+    if not self.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return (self[i] for i in range(self.shape[0]))
+
+
+def _repr(self):
+    if self._array is None:
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype})"
+    texts = {"float_kind": lambda number: f"{number:15.8e}", "int_kind": "{:d}".format} if self.shape else None
+    text = numpy.array2string(self._array, separator=", ", formatter=texts)
+    gap = "\n" if self._array.ndim > 1 else " "
+    return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"
+
+
+_attach(
+    __bool__=_bool, __int__=lambda self: int(_item(self)), __float__=lambda self: float(_item(self)),
+    __index__=lambda self: _item(self).__index__(), __len__=lambda self: self.shape[0] if self.shape else 1,
+    __iter__=_iterate, __getitem__=_get_item, __setitem__=_set_item, _take=_take, __repr__=_repr,
+    __str__=lambda self: str(self.asnumpy()) if self._value is None else _repr(self),
+    ndim=property(lambda self: len(self.shape)), size=property(lambda self: int(numpy.prod(self.shape))),
+    itemsize=property(lambda self: self.dtype.numpy.itemsize), nbytes=property(lambda self: self.size * self.itemsize),
+    strides=property(lambda self: self.asnumpy().strides), T=property(lambda self: self.transpose()),
+    has_init=property(lambda self: self.init is not None),
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""Primitives: operators with attributes at construction and tensors at the call."""
+
+import functools
+import inspect
+
+from cairn.ms.refusal import refuse
+
+
+class Primitive:
+    """Primitive(name): a subclass computes in __call__, with cairn.ms.core."""
+
+    def __init__(self, name):
+        self.name = self.instance_name = name
+        self.attrs, self.init_attrs = {}, {"name": name}
+
+    def __getattr__(self, name):
+        if not name.startswith("_") and name in self.__dict__.get("attrs", ()):
+            return self.__dict__["attrs"][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def add_prim_attr(self, name, value):
+        self.__dict__[name] = value
+        self.attrs[name] = value
+        return self
+
+    def del_prim_attr(self, name):
+        self.__dict__.pop(name, None)
+        self.attrs.pop(name, None)
+        return self
+
+    def init_prim_io_names(self, inputs, outputs):
+        """Names of the inputs and results, which are attributes as well."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def set_prim_instance_name(self, name):
+        self.instance_name = name
+        return self
+
+    def set_device(self, device_target):
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def set_stage(self, stage):
+        return self.add_prim_attr("stage", stage)
+
+    def shard(self, in_strategy=None, out_strategy=None):
+        """Kept as an attribute: there is one device."""
+        if in_strategy is not None and not isinstance(in_strategy, tuple):
+            raise TypeError(f"in_strategy must be tuple type, but got: {type(in_strategy)}")
+        return self.add_prim_attr("in_strategy", in_strategy)
+
+    set_strategy = shard
+
+    def recompute(self, mode=True):
+        """Accepted: the compiler decides what is kept."""
+        return self
+
+    def check_elim(self, *inputs):
+        return False, None
+
+    def __call__(self, *inputs):
+        refuse(f"Primitive {self.name}", "has no computation here", "a Cell, or cairn.op,")
+
+    def __deepcopy__(self, memo):
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.attrs = dict(self.attrs)
+        return made
+
+    def __repr__(self):
+        shown = ", ".join(f"{key}={value}" for key, value in self.attrs.items() if "names" not in key)
+        return f"Prim[{self.name}]<{shown}>" if shown else f"Prim[{self.name}]"
+
+
+class PrimitiveWithCheck(Primitive):
+    """A primitive whose inputs __check__ looks at."""
+
+
+class PrimitiveWithInfer(Primitive):
+    """A primitive that says what its results are; one with vm_impl computes by it, in NumPy."""
+
+
+def prim_attr_register(function):
+    """Decorates __init__ of a primitive: its arguments become attributes."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def make(self, *arguments, **keywords):
+        if "attrs" not in self.__dict__:
+            class_name = type(self).__name__
+            Primitive.__init__(self, getattr(self, "name", class_name) if "name" in type(self).__dict__ else class_name)
+        bound = signature.bind(self, *arguments, **keywords)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
+            self.init_attrs[name] = value
+        return function(self, *arguments, **keywords)
+
+    return make
+
+
+def constexpr(fn=None, get_instance=True, name=None, reuse_result=True, check=True):
+    """Decorates a function of constants, which runs in Python also while a graph is captured."""
+
+    def mark(function):
+        function.is_constexpr = True
+        return function
+
+    return mark(fn) if fn is not None else mark

@@ -1,0 +1,10 @@
+"""What is not supported is refused in one sentence, which names the nearest thing that works."""
+
+
+class Unsupported(NotImplementedError):
+    """A name of MindSpore's that Cairn does not have."""
+
+
+def refuse(name, reason, instead=None):
+    """Raises Unsupported."""
+    raise Unsupported(f"{name}: {reason}" + (f"; {instead} works" if instead else ""))

@@ -1,0 +1,49 @@
+"""ms_function and what scripts use of the compiler. Functions are captured where the mode is GRAPH_MODE, or by ms_function."""
+
+import functools
+
+from cairn.ms import core
+
+
+def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_config=None):
+    """Decorates a function, which is captured and compiled."""
+
+    def make(function):
+        @functools.wraps(function)
+        def staged(*arguments, **keywords):
+            if core.graph_entry is None or core.here.recorder is not None:
+                return function(*arguments, **keywords)
+            return core.graph_entry(function, arguments, keywords)
+
+        staged.captured = function
+        return staged
+
+    return make(fn) if fn is not None else make
+
+
+jit = ms_function
+
+
+def ms_class(cls):
+    """Decorates a class whose attributes and methods are used inside captured functions."""
+    if not isinstance(cls, type):
+        raise TypeError(f"Decorator ms_class can only be used for class type, but got {cls}.")
+    cls.__ms_class__ = True
+    return cls
+
+
+jit_class = ms_class
+
+
+class _Executor:
+    """The compile entry that official scripts import."""
+
+    def compile(self, obj, *args, phase="predict", **keywords):
+        obj.compile(*args)
+        return phase, True
+
+    def __call__(self, obj, *args, phase="predict"):
+        return obj(*args)
+
+
+_executor = _cell_graph_executor = _pynative_executor = _Executor()

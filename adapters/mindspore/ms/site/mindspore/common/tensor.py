@@ -1,0 +1,5 @@
+"""Tensor."""
+
+from cairn.ms.tensor import Tensor
+
+__all__ = ["Tensor"]

@@ -1,0 +1,153 @@
+"""Settings of scripts: mode, device, and keys of all releases, of which most are accepted and do nothing."""
+
+import os
+import sys
+import warnings
+
+from cairn.ms import modes
+
+GRAPH_MODE, PYNATIVE_MODE = modes.GRAPH, modes.PYNATIVE
+
+_DEVICES = ("Ascend", "GPU", "CPU", "Davinci")
+_DEFAULTS = {
+    "device_target": "CPU", "device_id": int(os.environ.get("DEVICE_ID", 0)), "save_graphs": False,
+    "save_graphs_path": ".", "enable_auto_mixed_precision": False, "enable_reduce_precision": True, "enable_dump": False,
+    "save_dump_path": ".", "enable_profiling": False, "profiling_options": "", "check_bprop": False,
+    "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "print_file_path": "",
+    "enable_graph_kernel": False, "enable_sparse": False, "max_call_depth": 1000, "auto_tune_mode": "",
+    "env_config_path": "", "graph_kernel_flags": "", "save_compile_cache": False, "load_compile_cache": False,
+    "grad_for_scalar": False, "enable_compile_cache": False, "compile_cache_path": "", "runtime_num_threads": 30,
+    "pynative_synchronize": False, "mempool_block_size": "1GB", "op_timeout": 1900,
+    "reserve_class_name_in_scope": True, "disable_format_transform": False, "support_binary": False,
+    "memory_optimize_level": "O0", "memory_offload": "OFF", "ascend_config": {}, "deterministic": "OFF",
+}  # fmt: skip
+_OLD = (
+    "enable_hccl", "enable_task_sink", "enable_loop_sink", "enable_mem_reuse", "enable_ir_fusion", "precompile_only",
+    "save_ms_model", "save_ms_model_path", "enable_gpu_summary", "enable_dynamic_memory", "graph_memory_max_size",
+)  # fmt: skip
+_settings = dict(_DEFAULTS)
+_told = set()
+
+
+class ParallelMode:
+    """How several devices share the work; here one does it all."""
+
+    STAND_ALONE = "stand_alone"
+    DATA_PARALLEL = "data_parallel"
+    HYBRID_PARALLEL = "hybrid_parallel"
+    SEMI_AUTO_PARALLEL = "semi_auto_parallel"
+    AUTO_PARALLEL = "auto_parallel"
+    MODE_LIST = [STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL]
+
+
+def _once(text, notice=False):
+    if text in _told:
+        return
+    _told.add(text)
+    if notice:
+        print(f"cairn ms: {text}", file=sys.stderr)
+    else:
+        warnings.warn(text, stacklevel=3)
+
+
+def set_context(**keywords):
+    """Sets mode, device_target, device_id and the other keys; an unknown key raises ValueError."""
+    for key, value in keywords.items():
+        if key == "mode":
+            if value not in (GRAPH_MODE, PYNATIVE_MODE):
+                raise ValueError(f"For 'context.set_context', the argument 'mode' should be context.GRAPH_MODE (0) or "
+                                 f"context.PYNATIVE_MODE (1), but got {value}.")  # fmt: skip
+            modes.mode = value
+        elif key == "device_target":
+            _set_device(value)
+        elif key == "device_id":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'context.set_context', the argument 'device_id' should be int, but got {value}.")
+            if not 0 <= value <= 4095:
+                raise ValueError(f"For 'context.set_context', the argument 'device_id' must be in range [0, 4095], but got {value}.")
+            _settings[key] = value
+        elif key in _DEFAULTS:
+            _settings[key] = value
+        elif key in _OLD:
+            _once(f"context key {key} of early releases is ignored")
+        else:
+            raise ValueError(f"For 'context.set_context', the keyword argument {key} is not recognized! "
+                             "Please check the name of the key.")  # fmt: skip
+
+
+def _set_device(target):
+    if target not in _DEVICES:
+        raise ValueError(f"For 'context.set_context', the argument 'device_target' must be one of {list(_DEVICES[:3])}, but got {target}.")
+    if target != "CPU":
+        _once(f"device_target {target} runs on this machine's processor", notice=True)
+    _settings["device_target"] = "Ascend" if target == "Davinci" else target
+
+
+def get_context(attr_key):
+    """The value of a key."""
+    if attr_key == "mode":
+        return modes.mode
+    if attr_key not in _settings:
+        raise ValueError(f"For 'context.get_context', the argument {attr_key} is not recognized!")
+    return _settings[attr_key]
+
+
+_PARALLEL = {
+    "device_num": 1, "global_rank": 0, "gradients_mean": False, "gradient_fp32_sync": True,
+    "parallel_mode": ParallelMode.STAND_ALONE, "auto_parallel_search_mode": "dynamic_programming",
+    "search_mode": "dynamic_programming", "parameter_broadcast": False, "full_batch": False,
+    "strategy_ckpt_load_file": "", "strategy_ckpt_save_file": "", "enable_parallel_optimizer": False,
+    "all_reduce_fusion_config": [], "pipeline_stages": 1, "grad_accumulation_step": 1, "parallel_optimizer_config": {},
+    "comm_fusion": {}, "dataset_strategy": "data_parallel", "enable_alltoall": False, "optimizer_weight_shard_size": -1,
+    "optimizer_weight_shard_aggregated_save": False, "sharding_propagation": False,
+    "communi_parallel_mode": "all_group_parallel", "strategy_ckpt_config": {},
+}  # fmt: skip
+_RENAMED = {"mirror_mean": "gradients_mean", "cast_before_mirror": "gradient_fp32_sync"}
+_parallel = dict(_PARALLEL)
+
+
+def set_auto_parallel_context(**keywords):
+    """Sets keys of parallel training, by which one process with all the work acts."""
+    for key, value in keywords.items():
+        key = _RENAMED.get(key, key)
+        if key not in _PARALLEL:
+            raise ValueError(f"For 'context.set_auto_parallel_context', the keyword argument {key} is not recognized!")
+        if key == "parallel_mode" and value not in ParallelMode.MODE_LIST:
+            raise ValueError(f"For 'context.set_auto_parallel_context', the argument 'parallel_mode' must be one of "
+                             f"{ParallelMode.MODE_LIST}, but got {value}.")  # fmt: skip
+        if key == "device_num" and not 1 <= value <= 4096:
+            raise ValueError(f"Device num must be in [1, 4096], but got {value}")
+        _parallel[key] = value
+
+
+def get_auto_parallel_context(attr_key):
+    """The value of a key of parallel training."""
+    key = _RENAMED.get(attr_key, attr_key)
+    if key not in _parallel:
+        raise ValueError(f"'{attr_key}' is not a key of the parallel context")
+    return _parallel[key]
+
+
+def reset_auto_parallel_context():
+    """Sets all keys of parallel training back."""
+    _parallel.update(_PARALLEL)
+
+
+def set_ps_context(**keywords):
+    """Parameter servers: only enable_ps=False."""
+    if keywords.get("enable_ps"):
+        from cairn.ms import refuse
+
+        refuse("set_ps_context", "parameter servers are not supported")
+
+
+def get_ps_context(attr_key):
+    return False if attr_key == "enable_ps" else 0
+
+
+def reset_ps_context():
+    """There is nothing to set back."""
+
+
+def _get_mode():
+    return modes.mode

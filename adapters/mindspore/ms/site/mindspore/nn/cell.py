@@ -1,0 +1,453 @@
+"""Cell: the base of networks and layers. Names of parameters are paths of attributes."""
+
+import inspect
+from collections import OrderedDict
+
+import numpy
+from mindspore.common.hook_handle import HookHandle
+from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
+from mindspore.common.tensor import Tensor
+
+from cairn.ms import core, dtypes, promote, refuse
+from cairn.ms.primitive import Primitive
+
+_FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
+
+
+class Cell:
+    """Cell(auto_prefix=True, flags=None): a subclass calls super().__init__() first and computes in construct()."""
+
+    def __init__(self, auto_prefix=True, flags=None):
+        own = self.__dict__
+        own.update(
+            _params=OrderedDict(), _cells=OrderedDict(), _primitives=OrderedDict(), _tensor_list={}, _flags={},
+            _auto_prefix=auto_prefix, training=False, requires_grad=False, _plain=True, _cast_to=None, _scope=None,
+            _param_prefix="", _forward_pre_hook=OrderedDict(), _forward_hook=OrderedDict(),
+            _backward_hooks=OrderedDict(), cell_type=None, pynative=False, phase="train", jit_config_dict={},
+            instance_name=type(self).__name__, bprop_debug=False,
+        )  # fmt: skip
+        if type(self).bprop is not Cell.bprop:
+            own["_plain"] = False
+        if flags:
+            self.add_flags(**flags)
+
+    def construct(self, *inputs, **kwargs):
+        """What the cell computes; a subclass defines it."""
+        refuse(f"{type(self).__name__}.construct", "is not defined by the class")
+
+    def bprop(self, *inputs):
+        """A subclass may define the gradients of its inputs, from them, the results and the gradients of these."""
+        raise NotImplementedError
+
+    # ---- calls ----
+
+    def __call__(self, *args, **kwargs):
+        for each in args:
+            if isinstance(each, numpy.ndarray):
+                raise TypeError("The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray.")
+        if core.captures():
+            return core.graph_entry(self, args, kwargs)
+        return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
+
+    def run(self, args, kwargs):
+        """construct() with hooks, a gradient of its own and mixed precision."""
+        for hook in tuple(self._forward_pre_hook.values()):
+            changed = hook(self._scope_name(), args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        if self._cast_to is not None:
+            args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
+        if type(self).bprop is not Cell.bprop:
+            made = self._with_bprop(args, kwargs)
+        elif self._backward_hooks:
+            made = self._with_backward_hooks(args, kwargs)
+        else:
+            made = self.construct(*args, **kwargs)
+        for hook in tuple(self._forward_hook.values()):
+            changed = hook(self._scope_name(), args, made)
+            made = made if changed is None else changed
+        return made
+
+    def _scope_name(self):
+        return f"{type(self).__name__}({id(self)})"
+
+    def _with_bprop(self, args, kwargs):
+        single = []
+
+        def forward(*inputs):
+            made = self.construct(*inputs, **kwargs)
+            single.append(not isinstance(made, tuple))
+            return (made,) if single[-1] else made
+
+        def backward(inputs, results, gradients):
+            if single[-1]:
+                results, gradients = results[0], gradients[0]
+            made = self.bprop(*inputs, results, gradients)
+            made = made if isinstance(made, tuple) else (made,)
+            if len(made) != len(inputs):
+                raise TypeError(
+                    f"For user defined method 'bprop' of {type(self).__name__}, the number of return values should be "
+                    f"equal to the number of inputs of construct, {len(inputs)}, but got {len(made)}."
+                )
+            return made
+
+        made = core.custom(forward, backward, args)
+        return made[0] if single[-1] else made
+
+    def _with_backward_hooks(self, args, kwargs):
+        """Hooks see the gradients of the inputs and of the results, and may replace the former."""
+        seen = {}
+
+        def of_results(inputs, results, gradients):
+            seen["results"] = gradients
+            return gradients
+
+        def of_inputs(inputs, results, gradients):
+            made = gradients
+            for hook in tuple(self._backward_hooks.values()):
+                changed = hook(self._scope_name(), made, seen.get("results", ()))
+                if changed is not None:
+                    made = changed if isinstance(changed, tuple) else (changed,)
+            return made
+
+        tensors = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
+        marked = core.custom(_as_they_are, of_inputs, [args[i] for i in tensors]) if tensors else ()
+        args = list(args)
+        for i, each in zip(tensors, marked):
+            args[i] = each
+        made = self.construct(*args, **kwargs)
+        results = made if isinstance(made, tuple) else (made,)
+        results = core.custom(_as_they_are, of_results, results)
+        return results if isinstance(made, tuple) else results[0]
+
+    def _cast(self, tree):
+        if isinstance(tree, Tensor):
+            return promote.cast(tree, self._cast_to) if promote.nptype(tree).kind == "f" else tree
+        if isinstance(tree, (tuple, list)):
+            return type(tree)(self._cast(each) for each in tree)
+        return tree
+
+    def cast_param(self, param):
+        """The parameter as mixed precision has it."""
+        return param if self._cast_to is None else self._cast(param)
+
+    def compile(self, *inputs):
+        """Compiles the cell for these inputs, where the mode is GRAPH_MODE."""
+        prepare = getattr(core.graph_entry, "compile", None)
+        if prepare is not None:
+            prepare(self, inputs)
+
+    def compile_and_run(self, *inputs):
+        return self(*inputs)
+
+    # ---- attributes ----
+
+    def __getattr__(self, name):
+        own = self.__dict__
+        for kind in ("_params", "_cells"):
+            if name in own.get(kind, ()):
+                found = own[kind][name]
+                return self._cast(found) if kind == "_params" and own["_cast_to"] is not None else found
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if "_cells" not in own:
+            if isinstance(value, (Cell, Parameter, ParameterTuple)):
+                raise AttributeError(f"For 'Cell', super().__init__() must be called before '{name}' is assigned.")
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Parameter):
+            self._set_parameter(name, value)
+        elif isinstance(value, ParameterTuple):
+            own.pop(name, None)
+            for each in value:
+                self.insert_param_to_cell(each.name, each, check_name_contain_dot=False)
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Cell):
+            self._set_cell(name, value)
+        elif name in self._params:
+            self._set_in_parameter(name, value)
+        elif name in self._cells:
+            if value is not None:
+                raise TypeError(f"For 'Cell', attribute '{name}' is a Cell and cannot be set to {type(value).__name__}.")
+            self._cells[name] = None
+        else:
+            if isinstance(value, Primitive):
+                self._primitives[name] = value
+                value.set_prim_instance_name(name)
+            elif isinstance(value, Tensor):
+                self._tensor_list[name] = value
+            object.__setattr__(self, name, value)
+
+    def _set_parameter(self, name, value):
+        own = self.__dict__
+        if name in self._cells:
+            raise TypeError(f"For 'Cell', the name '{name}' is that of a Cell and cannot become a Parameter.")
+        own.pop(name, None)
+        self._tensor_list.pop(name, None)
+        self.insert_param_to_cell(name, value)
+
+    def _set_cell(self, name, value):
+        if name in self._params:
+            raise TypeError(f"For 'Cell', the name '{name}' is that of a Parameter and cannot become a Cell.")
+        self.__dict__.pop(name, None)
+        if self._auto_prefix:
+            value.update_parameters_name(name + ".")
+        self._cells[name] = value
+
+    def _set_in_parameter(self, name, value):
+        if isinstance(value, Tensor) and self._params[name] is not None:
+            self._params[name].set_data(value)
+        elif value is not None:
+            raise TypeError(f"For 'Cell', attribute '{name}' is a Parameter and cannot be set to {type(value).__name__}.")
+        else:
+            self._params[name] = None
+
+    def __delattr__(self, name):
+        for kind in ("_params", "_cells"):
+            if name in self.__dict__[kind]:
+                del self.__dict__[kind][name]
+                return
+        self._primitives.pop(name, None)
+        self._tensor_list.pop(name, None)
+        object.__delattr__(self, name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._params, *self._cells]
+
+    def insert_child_to_cell(self, child_name, child_cell):
+        """Adds a child under a new name."""
+        if not isinstance(child_name, str):
+            raise TypeError(f"For 'insert_child_to_cell', 'child_name' should be str, but got {type(child_name).__name__}.")
+        if not child_name or "." in child_name:
+            raise KeyError(f"For 'insert_child_to_cell', 'child_name' cannot be empty or hold '.', but got '{child_name}'.")
+        if hasattr(self, child_name) and child_name not in self._cells:
+            raise KeyError(f"For 'insert_child_to_cell', the name '{child_name}' already exists in the cell.")
+        if not isinstance(child_cell, Cell) and child_cell is not None:
+            raise TypeError(f"For 'insert_child_to_cell', 'child_cell' should be a Cell, but got {type(child_cell).__name__}.")
+        self._cells[child_name] = child_cell
+
+    def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
+        """Adds a parameter under a new name, which is its own unless it has one."""
+        if not isinstance(param_name, str):
+            raise TypeError(f"For 'insert_param_to_cell', 'param_name' should be str, but got {type(param_name).__name__}.")
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            raise KeyError(f"For 'insert_param_to_cell', 'param_name' cannot be empty or hold '.', but got '{param_name}'.")
+        if hasattr(self, param_name) and param_name not in self._params:
+            raise KeyError(f"For 'insert_param_to_cell', the name '{param_name}' already exists in the cell.")
+        if not isinstance(param, Parameter) and param is not None:
+            raise TypeError(f"For 'insert_param_to_cell', 'param' should be a Parameter, but got {type(param).__name__}.")
+        if param is not None and param.name == DEFAULT_NAME:
+            param.name = param_name
+        self._params[param_name] = param
+
+    # ---- parameters and children ----
+
+    def update_parameters_name(self, prefix="", recurse=True):
+        """Puts the prefix before the path of each parameter."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"For 'update_parameters_name', 'prefix' should be str, but got {type(prefix).__name__}.")
+        for name, param in self.parameters_and_names(expand=recurse):
+            if prefix:
+                param.is_init = False
+            param.name = prefix + name
+
+    def parameters_and_names(self, name_prefix="", expand=True):
+        """(path, parameter) of the cell, then of its children in order."""
+        seen = set()
+        cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
+        for cell_name, cell in cells:
+            for name, param in cell._params.items():
+                if param is None or id(param) in seen:
+                    continue
+                seen.add(id(param))
+                yield (f"{cell_name}.{name}" if cell_name else name), param
+
+    def cells_and_names(self, cells=None, name_prefix=""):
+        """(path, cell) of the cell itself and of all below it."""
+        seen = cells if cells is not None else set()
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield name_prefix, self
+        for name, cell in self._cells.items():
+            if cell is not None:
+                yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
+
+    def get_parameters(self, expand=True):
+        for _, param in self.parameters_and_names(expand=expand):
+            yield param
+
+    def trainable_params(self, recurse=True):
+        return [param for param in self.get_parameters(expand=recurse) if param.requires_grad]
+
+    def untrainable_params(self, recurse=True):
+        return [param for param in self.get_parameters(expand=recurse) if not param.requires_grad]
+
+    def parameters_dict(self, recurse=True):
+        """{name: parameter}"""
+        return OrderedDict((param.name, param) for param in self.get_parameters(expand=recurse))
+
+    parameters_broadcast_dict = parameters_dict
+
+    def check_names(self):
+        """Raises ValueError where two parameters have one name."""
+        names = set()
+        for path, param in self.parameters_and_names():
+            if param.name in names:
+                raise ValueError(
+                    f"The value of {path} is {param}, its name '{param.name}' already exists. "
+                    "Please set a unique name for the parameter."
+                )
+            names.add(param.name)
+
+    def name_cells(self):
+        """{name: child}"""
+        seen, made = set(), OrderedDict()
+        for name, cell in self._cells.items():
+            if cell is not None and id(cell) not in seen:
+                seen.add(id(cell))
+                made[name] = cell
+        return made
+
+    def cells(self):
+        return self.name_cells().values()
+
+    def apply(self, fn):
+        """Calls fn on all cells below, then on this one."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    def update_cell_prefix(self):
+        for path, cell in self.cells_and_names():
+            cell._param_prefix = path
+
+    update_cell_type = init_parameters_data = set_broadcast_flag = lambda self, *_, **__: self
+
+    @property
+    def param_prefix(self):
+        return self._param_prefix
+
+    @property
+    def parameter_layout_dict(self):
+        return {}
+
+    # ---- flags ----
+
+    def set_train(self, mode=True):
+        """Whether the cell and all below it train."""
+        self.phase = "train" if mode else "predict"
+        return self.add_flags_recursive(training=mode)
+
+    def set_grad(self, requires_grad=True):
+        self.requires_grad = requires_grad
+        return self
+
+    def add_flags(self, **flags):
+        self._flags.update(flags)
+        for name, value in flags.items():
+            self.__dict__[name] = value
+        return self
+
+    def add_flags_recursive(self, **flags):
+        self.add_flags(**flags)
+        for cell in self.cells():
+            cell.add_flags_recursive(**flags)
+        return self
+
+    def get_flags(self):
+        return self._flags
+
+    def to_float(self, dst_type):
+        """Has the cell and all below it compute in float16 or float32."""
+        if dst_type not in _FLOATS:
+            raise ValueError(f"For 'to_float', the argument 'dst_type' should be float32 or float16, but got {dst_type}.")
+        for _, cell in self.cells_and_names():
+            cell.__dict__.update(_cast_to=dst_type.numpy, _plain=False)
+        flags = {"fp16": dst_type is _FLOATS[0], "fp32": dst_type is _FLOATS[1]}
+        return self.add_flags_recursive(**flags)
+
+    def set_boost(self, boost_type):
+        return self
+
+    def set_comm_fusion(self, fusion_type, recurse=True):
+        return self
+
+    def set_jit_config(self, jit_config):
+        return self
+
+    def set_inputs(self, *inputs):
+        """Accepted: a compiled function is made for the shapes it meets."""
+
+    def recompute(self, **kwargs):
+        """Accepted: the compiler decides what is kept."""
+
+    def shard(self, in_strategy, out_strategy=None, parameter_plan=None, device="Ascend", level=0):
+        """Accepted: there is one device."""
+        return self
+
+    def set_param_ps(self, recurse=True, init_in_server=False):
+        """Accepted: there is one process."""
+
+    def flatten_weights(self, fusion_size=0):
+        """Accepted: parameters keep memory of their own."""
+
+    # ---- hooks ----
+
+    def _add_hook(self, hooks, hook, name):
+        if not inspect.isfunction(hook) and not inspect.ismethod(hook):
+            raise TypeError(f"When using '{name}(hook_fn)', the type of 'hook_fn' should be a Python function, but got {type(hook).__name__}.")
+        self.__dict__["_plain"] = False
+        return HookHandle(hooks, hook)
+
+    def register_forward_pre_hook(self, hook_fn):
+        """hook_fn(cell_id, inputs) is called before construct; what it returns takes the inputs' place."""
+        return self._add_hook(self._forward_pre_hook, hook_fn, "register_forward_pre_hook")
+
+    def register_forward_hook(self, hook_fn):
+        """hook_fn(cell_id, inputs, output) is called after construct; what it returns takes the output's place."""
+        return self._add_hook(self._forward_hook, hook_fn, "register_forward_hook")
+
+    def register_backward_hook(self, hook_fn):
+        """hook_fn(cell_id, grad_input, grad_output); what it returns takes the place of the inputs' gradients."""
+        return self._add_hook(self._backward_hooks, hook_fn, "register_backward_hook")
+
+    # ---- text ----
+
+    def extend_repr(self):
+        """What the text of the cell says after its class."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extend_repr()
+        lines = [extra] if extra else []
+        lines += [f"({name}): {cell!r}" for name, cell in self._cells.items()]
+        if not self._cells:
+            return f"{type(self).__name__}<{extra}>"
+        body = "".join("\n" + line for line in lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}<{body}\n  >"
+
+
+def _as_they_are(*tensors):
+    return tensors
+
+
+class GraphKernel(Cell):
+    """A cell whose operators are compiled together, as all are."""
+
+
+class GraphCell(Cell):
+    """GraphCell(graph, params_init=None): runs a graph that was loaded."""
+
+    def __init__(self, graph, params_init=None, obf_password=None):
+        super().__init__(auto_prefix=True)
+        self.graph = graph
+        if params_init:
+            graph.set_parameters(params_init)
+        for name, param in graph.parameters().items():
+            self._params[name] = param
+
+    def construct(self, *inputs):
+        return self.graph(*inputs)

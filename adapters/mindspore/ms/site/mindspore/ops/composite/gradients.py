@@ -1,0 +1,76 @@
+"""GradOperation: gradients of a Cell or function."""
+
+from mindspore.common.parameter import Parameter, ParameterTuple
+
+from cairn.ms import core, gradient, level
+
+
+class GradOperation:
+    """GradOperation(get_all=False, get_by_list=False, sens_param=False): grad(net) or grad(net, weights) is a function of the
+    inputs, and with sens_param of the gradient of the output. At level 0.5 a name comes first."""
+
+    def __init__(self, *arguments, **keywords):
+        names = ["get_all", "get_by_list", "sens_param"]
+        if arguments and isinstance(arguments[0], str) or not level.at_least("1.0"):
+            names.insert(0, "name")
+        given = {"get_all": False, "get_by_list": False, "sens_param": False, **dict(zip(names, arguments)), **keywords}
+        self.name = given.pop("name", "grad")
+        for name, value in given.items():
+            if name not in names:
+                raise TypeError(f"GradOperation got an unexpected argument '{name}'")
+            if not isinstance(value, bool):
+                raise TypeError(f"For 'GradOperation', the '{name}' should be bool, but got {type(value).__name__}.")
+        self.get_all, self.get_by_list, self.sens_param = (given[name] for name in ("get_all", "get_by_list", "sens_param"))
+
+    def __call__(self, fn, weights=None):
+        if not callable(fn):
+            raise TypeError(f"For 'GradOperation', the argument must be a Cell or a function, but got {type(fn).__name__}.")
+        if self.get_by_list and weights is None and not hasattr(fn, "trainable_params"):
+            raise TypeError("For 'GradOperation', weights are needed when 'get_by_list' is True.")
+        return Gradient(self, fn, weights)
+
+
+class Gradient:
+    """The gradient function of one function."""
+
+    def __init__(self, operation, function, weights):
+        self.operation, self.function, self.weights = operation, function, weights
+
+    def __call__(self, *arguments, **keywords):
+        if core.captures():
+            return core.graph_entry(self, arguments, keywords)
+        return self.construct(*arguments, **keywords)
+
+    def construct(self, *arguments, **keywords):
+        """What the call computes, eagerly or captured."""
+        operation, seed = self.operation, None
+        if operation.sens_param:
+            if "sens" in keywords:
+                seed = keywords.pop("sens")
+            elif arguments:
+                *arguments, seed = arguments
+            else:
+                raise TypeError("the gradient of the output is missing: sens_param is True")
+        weights, single = self._weights()
+        positions = [i for i, each in enumerate(arguments) if gradient.tensors_of(each)]
+        if not operation.get_all:
+            positions = positions[:1] if not (operation.get_by_list) else []
+        if not positions and not weights and not operation.get_by_list:
+            raise ValueError("the function has no tensor among its inputs to take the gradient of")
+        _, of_inputs, of_weights = gradient.differentiate(
+            self.function, arguments, keywords, positions, weights, seed
+        )
+        by_weights = of_weights[0] if single else tuple(of_weights)
+        if not operation.get_by_list:
+            return tuple(of_inputs) if operation.get_all else of_inputs[0]
+        return (tuple(of_inputs), by_weights) if operation.get_all else by_weights
+
+    def _weights(self):
+        if not self.operation.get_by_list:
+            return (), False
+        weights = self.weights
+        if weights is None:
+            weights = ParameterTuple(self.function.trainable_params())
+        if isinstance(weights, Parameter):
+            return (weights,), True
+        return tuple(weights), False

@@ -1,0 +1,320 @@
+"""The calls that were made while gradients are being taken, and gradients from them.
+
+The calls between the inputs and a result become one function of the builder, with the gradients that the engine derives,
+which is compiled and kept by its structure: a second step of the same calls compiles nothing. Where a script's own function
+stands in between (bprop of a Cell, a hook), the calls before and after it are functions of their own."""
+
+import collections
+
+import numpy
+
+from cairn import _cairn
+from cairn.ms import core
+from cairn.ms.tensor import Tensor, wrap, wrap_all
+
+_MOST_KEPT = 512
+_compiled = collections.OrderedDict()
+
+
+class Value:
+    """What a tensor held when it was recorded: elements, and the call that made them."""
+
+    __slots__ = ("tape", "array", "record", "used")
+
+    def __init__(self, tape, array, record=None):
+        self.tape, self.array, self.record, self.used = tape, array, record, False
+
+
+class Record:
+    """A call. Inputs are values, or arrays that are constants."""
+
+    __slots__ = ("inputs", "outputs", "row", "attributes", "results")
+
+    def __init__(self, row, inputs, attributes, results):
+        self.row, self.inputs, self.attributes, self.results = row, inputs, attributes, results
+        self.outputs = ()
+
+    def key(self):
+        return self.row.name, _frozen(self.attributes), self.results
+
+    def add(self, builder, inputs):
+        return builder.add(self.row.name, inputs, self.attributes, self.results)
+
+
+class GradientRecord:
+    """The gradients of a segment of calls, taken while something outside is differentiated as well."""
+
+    __slots__ = ("inputs", "outputs", "segment")
+
+    def __init__(self, segment, inputs):
+        self.segment, self.inputs, self.outputs = segment, inputs, ()
+
+    def key(self):
+        return self.segment.key()
+
+    def add(self, builder, inputs):
+        return self.segment.add(builder, inputs)
+
+
+class Cut:
+    """A function of the script with a gradient of its own."""
+
+    __slots__ = ("inputs", "outputs", "tensors", "results", "backward")
+
+    def __init__(self, inputs, tensors, results, backward):
+        self.inputs, self.tensors, self.results, self.backward, self.outputs = inputs, tensors, results, backward, ()
+
+
+def _frozen(attributes):
+    return tuple(
+        (name, tuple(value) if isinstance(value, list) else str(value) if hasattr(value, "kind") else value)
+        for name, value in sorted(attributes.items())
+    )
+
+
+def _is_float(array):
+    return array.dtype.kind in "fc"
+
+
+class Tape:
+    def __init__(self):
+        self.records, self.depth = [], 0
+
+    def value(self, tensor):
+        """The value of a tensor, which is a leaf where the tape did not see it made."""
+        mark = tensor._mark
+        if mark is None or mark.tape is not self:
+            mark = tensor._mark = Value(self, tensor.asnumpy())
+        return mark
+
+    def call(self, row, inputs, attributes):
+        arrays = [each._array if isinstance(each, Tensor) else each for each in inputs]
+        made = wrap_all(row.run(*arrays, **attributes))
+        results = made if type(made) is tuple else (made,)
+        if not row.random and any(_is_float(each._array) for each in results):
+            like = next((each.dtype for each in arrays if isinstance(each, numpy.ndarray)), numpy.dtype("float32"))
+            values = [self._input(row.role(i), each, like) for i, each in enumerate(inputs) if each is not None]
+            self._append(Record(row, values, dict(attributes), len(results)), results)
+        return made
+
+    def _input(self, role, given, like):
+        if role == "shape":
+            return numpy.array(core.elements(given), numpy.int64)
+        if isinstance(given, Tensor):
+            value = self.value(given)
+            value.used = True
+            return value
+        if not isinstance(given, numpy.ndarray):
+            given = numpy.array(given, numpy.int64 if role == "index" else like)
+        return Value(self, given)
+
+    def _append(self, record, results):
+        self.records.append(record)
+        record.outputs = [Value(self, each._array, record) for each in results]
+        for tensor, value in zip(results, record.outputs):
+            tensor._mark = value
+
+    def assign(self, parameter, value):
+        mark = parameter._mark
+        if mark is not None and mark.tape is self and mark.used:
+            mark.array = mark.array.copy()  # the calls before read what it held then
+            parameter._mark = None
+        numpy.copyto(parameter._array, core.elements(value), casting="same_kind")
+
+    def custom(self, forward, backward, inputs):
+        core.here.recorder = None
+        try:
+            made = forward(*inputs)
+        finally:
+            core.here.recorder = self
+        results = tuple(wrap(each._array) for each in made)
+        values = [self.value(each) for each in inputs if isinstance(each, Tensor)]
+        for value in values:
+            value.used = True
+        self._append(Cut(values, inputs, results, backward), results)
+        return results
+
+    def scope(self):
+        return Scope(self)
+
+    def close(self):
+        for record in self.records:
+            record.inputs = record.outputs = ()
+        self.records = []
+
+
+class Scope:
+    """Calls made inside of it can be differentiated; scopes nest on one tape."""
+
+    def __init__(self, tape=None):
+        self._tape = tape or Tape()
+
+    def __enter__(self):
+        self._outer, core.here.recorder = core.here.recorder, self._tape
+        self._tape.depth += 1
+        self._start, self._seen = len(self._tape.records), set()
+        return self
+
+    def __exit__(self, *exception):
+        core.here.recorder = self._outer
+        self._tape.depth -= 1
+        if self._tape.depth == 0:
+            self._tape.close()
+
+    def argument(self, tensor):
+        """The tensor as an argument of the function that is differentiated: nothing else in it is this one."""
+        value = self._tape.value(tensor)
+        made = wrap(tensor._array)
+        if self._tape.depth > 1:
+            self._tape._append(Record(core.identity.row, [value], {}, 1), (made,))
+            value.used = True
+            self._start += 1
+        else:
+            self._tape.value(made)
+        return made
+
+    def parameter(self, parameter):
+        """Has gradients taken with respect to the parameter, as it is now."""
+        return self._tape.value(parameter)
+
+    def gradients(self, results, seeds, wanted):
+        """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
+        ones."""
+        tape = self._tape
+        values = [each if isinstance(each, Value) else tape.value(each) for each in wanted]
+        calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
+        pending = {}
+        core.here.recorder = tape if tape.depth > 1 else None
+        for result, seed in zip(results, seeds):
+            if result._array.dtype.kind == "f":
+                value = tape.value(result)
+                _accumulate(pending, value, wrap(numpy.ones_like(value.array)) if seed is None else seed)
+        nested = tape if tape.depth > 1 else None
+        active = {*values, *(value for call in calls for value in call.outputs)}
+        for part in reversed(_parts(calls)):
+            if isinstance(part, Cut):
+                _through_cut(part, pending, active)
+            else:
+                _through_calls(part, pending, active, nested)
+        made = [pending.get(value) for value in values]
+        made = [wrap(numpy.zeros_like(v.array)) if g is None else g for g, v in zip(made, values)]
+        core.here.recorder = tape
+        return made
+
+
+def _path(records, wanted, results):
+    """The calls that lie between the wanted values and the results."""
+    active = set(wanted)
+    forward = []
+    for record in records:
+        if getattr(record, "row", None) is core.stop_gradient.row:
+            continue
+        if not active.isdisjoint(v for v in record.inputs if isinstance(v, Value)):
+            forward.append(record)
+            active.update(v for v in record.outputs if _is_float(v.array))
+    needed = {value for value in results if value is not None}
+    chosen = []
+    for record in reversed(forward):
+        if not needed.isdisjoint(record.outputs):
+            chosen.append(record)
+            needed.update(v for v in record.inputs if isinstance(v, Value))
+    return chosen[::-1]
+
+
+def _parts(calls):
+    """Cuts, and between them lists of calls."""
+    parts = []
+    for call in calls:
+        if isinstance(call, Cut):
+            parts.append(call)
+        elif parts and isinstance(parts[-1], list):
+            parts[-1].append(call)
+        else:
+            parts.append([call])
+    return parts
+
+
+def _accumulate(pending, value, gradient):
+    known = pending.get(value)
+    pending[value] = gradient if known is None else core.add(known, gradient)
+
+
+def _through_cut(cut, pending, active):
+    gradients = []
+    for value in cut.outputs:
+        found = pending.pop(value, None)
+        gradients.append(wrap(numpy.zeros_like(value.array)) if found is None else found)
+    made = cut.backward(cut.tensors, cut.results, tuple(gradients))
+    tensors = [each for each in cut.tensors if isinstance(each, Tensor)]
+    if len(made) == len(cut.tensors):
+        made = [g for g, each in zip(made, cut.tensors) if isinstance(each, Tensor)]
+    for value, gradient in zip(cut.inputs, made[: len(tensors)]):
+        if value in active and gradient is not None and value.array.dtype.kind == "f":
+            _accumulate(pending, value, gradient)
+
+
+def _through_calls(calls, pending, active, tape):
+    segment = Segment(calls, pending, active)
+    seeds = [pending.pop(value) for value in segment.results]
+    made = segment.run(seeds)
+    if tape is not None:
+        record = GradientRecord(segment, [*segment.leaves, *(tape.value(seed) for seed in seeds)])
+        tape._append(record, made)
+    for value, gradient in zip(segment.wanted, made):
+        _accumulate(pending, value, gradient)
+
+
+class Segment:
+    """Calls as a function of the values that they do not make, and of gradients of results, which gives the gradients of the
+    active ones among the former."""
+
+    def __init__(self, calls, pending, active):
+        self.calls = calls
+        made = {value for call in calls for value in call.outputs}
+        self.leaves = list(dict.fromkeys(v for c in calls for v in c.inputs if isinstance(v, Value) and v not in made))
+        self.results = [value for value in pending if value in made]
+        self.wanted = [value for value in self.leaves if value in active and value.array.dtype.kind == "f"]
+        self._key = None
+
+    def key(self):
+        if self._key is None:
+            numbers = {value: i for i, value in enumerate(self.leaves)}
+            lines = [tuple((v.array.dtype.char, v.array.shape) for v in self.leaves)]
+            for call in self.calls:
+                inputs = tuple(numbers[v] if isinstance(v, Value) else (v.tobytes(), v.shape) for v in call.inputs)
+                for value in call.outputs:
+                    numbers[value] = len(numbers)
+                lines.append((call.key(), inputs))
+            lines.append((tuple(numbers[v] for v in self.results), tuple(numbers[v] for v in self.wanted)))
+            self._key = tuple(lines)
+        return self._key
+
+    def add(self, builder, inputs):
+        """The handles of the gradients, in the order of `wanted`."""
+        handles = dict(zip(self.leaves, inputs))
+        for call in self.calls:
+            given = [handles[v] if isinstance(v, Value) else builder.constant(v) for v in call.inputs]
+            handles.update(zip(call.outputs, call.add(builder, given)))
+        seeds = inputs[len(self.leaves) :]
+        return builder.gradients([handles[v] for v in self.results], seeds, [handles[v] for v in self.wanted])
+
+    def _compile(self, seeds):
+        builder = _cairn._Builder("gradient")
+        arrays = [v.array for v in self.leaves] + [seed._array for seed in seeds]
+        params = [builder.param(f"x{i}", array.dtype.name, array.shape) for i, array in enumerate(arrays)]
+        for i, handle in enumerate(self.add(builder, params)):
+            builder.result(f"g{i}", handle, 0)
+        return _cairn.Model(_cairn.Module(builder.finish()), 0, "", 0.0, 0)
+
+    def run(self, seeds):
+        """The gradients, for those of the results."""
+        key = self.key()
+        model = _compiled.get(key)
+        if model is None:
+            model = _compiled[key] = self._compile(seeds)
+            if len(_compiled) > _MOST_KEPT:
+                _compiled.popitem(last=False)
+        else:
+            _compiled.move_to_end(key)
+        arrays = model.run(*[v.array for v in self.leaves], *[seed._array for seed in seeds])
+        return [wrap(arrays[f"g{i}"]) for i in range(len(self.wanted))]
