@@ -21,6 +21,7 @@ from steps import ROOT, note, step
 
 RESULTS = ROOT / "build" / "test-results"
 PYTHON_TESTS = ROOT / "tests" / "python"
+TOGETHER = PYTHON_TESTS / "mindspore"  # whose many small files share one process
 JOB_SECONDS = {False: 1500, True: 6 * 3600}  # one job's limit; the second with --all and sanitizers
 WORKERS = 2
 SANITIZERS = {"--sanitize": "address,undefined", "--sanitize-threads": "thread"}
@@ -123,7 +124,8 @@ def _native_jobs(options):
 
 def _python_jobs(options):
     jobs = []
-    for file in sorted(PYTHON_TESTS.rglob("test_*.py")):
+    files = {file if TOGETHER not in file.parents else TOGETHER for file in PYTHON_TESTS.rglob("test_*.py")}
+    for file in sorted(files):
         name = str(file.relative_to(ROOT))
         environment = ".venv-peers" if "peers" in file.relative_to(PYTHON_TESTS).parts else ".venv"
         index, count = options.shard

@@ -1,0 +1,21 @@
+"""Tests of the MindSpore door run in one process, in which cairn.ms answers to `import mindspore`."""
+
+import cairn.ms  # noqa: F401, I001
+import numpy as np
+import pytest
+from cairn.ms import level, modes
+
+
+@pytest.fixture(autouse=True)
+def settings():
+    """Each test begins at level 1.10, in eager mode, with numbers of one seed."""
+    modes.mode = modes.PYNATIVE
+    np.random.seed(0)
+    yield
+    level.select("1.10")
+
+
+@pytest.fixture
+def graph_mode():
+    """What is called is captured."""
+    modes.mode = modes.GRAPH
