@@ -243,6 +243,7 @@ CAIRN_API void cairn_builder_free(CairnBuilder* builder);
  * that are added before the function is complete (recursion); else NULL. */
 CAIRN_API CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, const CairnType* types,
                                              size_t type_count);
+/* Adds a param to the function, also from inside a conditional, loop or call. */
 CAIRN_API CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type,
                                           CairnValue** value);
 /* Adds a result. `updates`: NULL, or the param of main (a variable) whose new content the value is. */
@@ -263,24 +264,41 @@ CAIRN_API CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, C
 CAIRN_API CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, CairnValue* const* inputs,
                                          size_t input_count, CairnValue** results, size_t result_count);
 /* A conditional. Nodes added between begin_if and begin_else run when `condition` (bool[]) is true, those added from
- * there to end_if when it is false. Values from outside have other handles inside: `inside` receives one for each
- * captured value in `taken`. Both branches return `count` values; `results` receives the handles of the conditional's
- * results. */
+ * there to end_if when it is false. Values from outside may be used inside; `taken`, which may be empty, asks for handles
+ * of such values inside, which `inside` receives. Both branches return `count` values; `results` receives the handles of
+ * the conditional's results. */
 CAIRN_API CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
                                              size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                                CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count,
                                            CairnValue** results);
+/* For who knows what the first branch returns only after the second (begin_else with count 0): branch continues in
+ * branch 0 or 1 of the innermost conditional, join ends it as end_if does, with the values of both. */
+CAIRN_API CairnStatus cairn_builder_branch(CairnBuilder* builder, size_t branch);
+CAIRN_API CairnStatus cairn_builder_join(CairnBuilder* builder, CairnValue* const* then, CairnValue* const* otherwise,
+                                         size_t count, CairnValue** results);
 /* A loop: begin_while, the condition, begin_body with its result (bool[]), the body, end_while with the carried values
  * of the next iteration. `inside` receives the handles of the carried values, then of the captured values `taken`. */
 CAIRN_API CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
                                                 CairnValue* const* taken, size_t taken_count, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside);
 CAIRN_API CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results);
-/* Appends nodes for the gradients of `wanted`, given those of `results`: `seeds`, where NULL (each, or all) stands for ones.
- * All are values of the open function itself, outside of its regions. A value on which no result depends has gradient
- * zero. The gradients are values like others, and can be differentiated again. */
+/* A call of a function that is made where it is called: the nodes added between begin_call and end_call. `inside`
+ * receives its params, one for each of `inputs`; end_call takes the values that it returns. To give the function a
+ * gradient of its own, call begin_backward with these values instead, whose `inside` receives the inputs, the results and
+ * a gradient for each float result; end_call then takes a gradient for each float input. */
+CAIRN_API CairnStatus cairn_builder_begin_call(CairnBuilder* builder, const char* name, CairnValue* const* inputs,
+                                               size_t count, CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_begin_backward(CairnBuilder* builder, CairnValue* const* results, size_t count,
+                                                   CairnValue** inside);
+CAIRN_API CairnStatus cairn_builder_end_call(CairnBuilder* builder, CairnValue* const* values, size_t count,
+                                             CairnValue** results, size_t result_count);
+/* Drops the innermost conditional, loop or call that has not ended, with its nodes. */
+CAIRN_API CairnStatus cairn_builder_abandon(CairnBuilder* builder);
+/* Appends nodes for the gradients of `wanted`, given those of `results`: `seeds`, where NULL (each, or all) stands for
+ * ones. Inside of a conditional, loop or call these are the gradients through its own nodes. A value on which no result
+ * depends has gradient zero. The gradients are values like others, and can be differentiated again. */
 CAIRN_API CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* results,
                                               CairnValue* const* seeds, size_t result_count, CairnValue* const* wanted,
                                               size_t wanted_count, CairnValue** gradients);

@@ -123,13 +123,15 @@ class Model {
         double max_seconds, uint64_t plan_memory)
       : Model(Module(path, options, max_seconds), threads, engines, max_seconds, plan_memory) {}
 
-  Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory) {
+  Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory,
+        bool bind_state = false) {
     Limit limit(max_seconds);
     CairnModelOptions given{};
     given.struct_size = sizeof given;
     given.threads = threads;
     given.engines = engines.empty() ? nullptr : engines.c_str();
     given.plan_memory = plan_memory;
+    given.bind_state = bind_state;
     CairnModel* model = nullptr;
     CairnStatus status;
     {
@@ -152,17 +154,21 @@ class Model {
 
   nb::dict run(nb::args arguments, double max_seconds) const {
     Limit limit(max_seconds);
-    Inputs inputs = read(arguments);
-    std::vector<Output> outputs(outputs_.size());
-    CairnStatus status;
-    {
-      nb::gil_scoped_release release;
-      status = cairn_model_run(model_.get(), inputs.data(), inputs.size(), allocate_output, &outputs, nullptr);
-    }
-    Limit::check_status(status);
+    std::vector<Output> outputs = run_on(read(arguments));
     nb::dict result;
     for (size_t i = 0; i < outputs.size(); ++i) result[outputs_[i].name.c_str()] = outputs[i].array();
     return result;
+  }
+
+  /// Arrays in the model's order go in and out. With bound state the run writes the new content of variables and random
+  /// states into these arrays, which must be row-major.
+  nb::list call(const nb::list& arrays) const {
+    Limit limit(0);
+    Inputs inputs;
+    for (size_t i = 0; i < arrays.size(); ++i) inputs.add(arrays[i], i < inputs_.size() ? inputs_[i].name : "", "");
+    nb::list results;
+    for (Output& output : run_on(inputs)) results.append(output.array());
+    return results;
   }
 
   std::string plan(nb::args arguments) const {
@@ -182,6 +188,17 @@ class Model {
   int threads() const { return cairn_model_threads(model_.get()); }
 
  private:
+  std::vector<Output> run_on(const Inputs& inputs) const {
+    std::vector<Output> outputs(outputs_.size());
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status = cairn_model_run(model_.get(), inputs.data(), inputs.size(), allocate_output, &outputs, nullptr);
+    }
+    Limit::check_status(status);
+    return outputs;
+  }
+
   /// One dict by name, or arrays in the model's order.
   Inputs read(const nb::args& arguments) const {
     Inputs inputs;
@@ -366,10 +383,12 @@ NB_MODULE(_cairn, module) {
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
+      .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool>())
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
            "or lists of bytes or str go in, arrays of bytes objects come out. A run that takes longer than max_seconds "
            "(0: any time) raises cairn.Error of kind cancelled.")
+      .def("call", &Model::call)
       .def("plan", &Model::plan, "What a run on these inputs would do, as JSON.")
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)

@@ -126,8 +126,10 @@ class PythonBuilder {
   /// Inside a rule.
   explicit PythonBuilder(CairnBuilder* builder) : builder_(builder) {}
 
+  /// `dtype` "rng": a random state.
   size_t param(const std::string& name, const std::string& dtype, const nb::object& shape) {
-    const GivenType given(dtype, shape);
+    GivenType given(dtype == "rng" ? "bool" : dtype, shape);
+    if (dtype == "rng") given.type.kind = CAIRN_TYPE_RNG;
     CairnValue* value = nullptr;
     check_status(cairn_builder_param(open(), name.c_str(), &given.type, &value));
     return handle_of(value);
@@ -163,6 +165,57 @@ class PythonBuilder {
                                          by.size(), made.data()));
     return handles_of(made);
   }
+  void source(const std::string& name, const std::string& op, const std::string& location) {
+    check_status(
+        cairn_builder_source(open(), "mindspore", name.empty() ? nullptr : name.c_str(), op.c_str(), location.c_str()));
+  }
+  void begin_if(size_t condition) {
+    check_status(cairn_builder_begin_if(open(), value_of(condition), nullptr, 0, nullptr));
+  }
+  void begin_else() { check_status(cairn_builder_begin_else(open(), nullptr, 0, nullptr)); }
+  void branch(size_t which) { check_status(cairn_builder_branch(open(), which)); }
+  std::vector<size_t> join(const std::vector<size_t>& then, const std::vector<size_t>& otherwise) {
+    if (then.size() != otherwise.size()) throw nb::value_error("both branches return equally many values");
+    const std::vector<CairnValue*> first = values_of(then), second = values_of(otherwise);
+    return made(then.size(), [&](CairnValue** results) {
+      return cairn_builder_join(open(), first.data(), second.data(), first.size(), results);
+    });
+  }
+  std::vector<size_t> begin_while(const std::vector<size_t>& carried) {
+    const std::vector<CairnValue*> values = values_of(carried);
+    return made(carried.size(), [&](CairnValue** inside) {
+      return cairn_builder_begin_while(open(), values.data(), values.size(), nullptr, 0, inside);
+    });
+  }
+  std::vector<size_t> begin_body(size_t condition, size_t carried) {
+    return made(carried,
+                [&](CairnValue** inside) { return cairn_builder_begin_body(open(), value_of(condition), inside); });
+  }
+  std::vector<size_t> end_while(const std::vector<size_t>& next) {
+    const std::vector<CairnValue*> values = values_of(next);
+    return made(next.size(),
+                [&](CairnValue** results) { return cairn_builder_end_while(open(), values.data(), results); });
+  }
+  std::vector<size_t> begin_call(const std::string& name, const std::vector<size_t>& inputs) {
+    const std::vector<CairnValue*> values = values_of(inputs);
+    return made(inputs.size(), [&](CairnValue** inside) {
+      return cairn_builder_begin_call(open(), name.c_str(), values.data(), values.size(), inside);
+    });
+  }
+  /// `count`: inputs, results and float results of the function.
+  std::vector<size_t> begin_backward(const std::vector<size_t>& results, size_t count) {
+    const std::vector<CairnValue*> values = values_of(results);
+    return made(count, [&](CairnValue** inside) {
+      return cairn_builder_begin_backward(open(), values.data(), values.size(), inside);
+    });
+  }
+  std::vector<size_t> end_call(const std::vector<size_t>& values, size_t results) {
+    const std::vector<CairnValue*> given = values_of(values);
+    return made(results, [&](CairnValue** made) {
+      return cairn_builder_end_call(open(), given.data(), given.size(), made, results);
+    });
+  }
+  void abandon() { check_status(cairn_builder_abandon(open())); }
   nb::tuple type(size_t value) {
     const CairnType* type = nullptr;
     check_status(cairn_builder_type(open(), value_of(value), &type));
@@ -185,6 +238,12 @@ class PythonBuilder {
   void close() { builder_ = nullptr; }
 
  private:
+  template <class Make>
+  static std::vector<size_t> made(size_t count, Make&& make) {
+    std::vector<CairnValue*> values(count, nullptr);
+    check_status(make(values.data()));
+    return handles_of(values);
+  }
   CairnBuilder* open() const {
     if (!builder_) throw nb::value_error("the operator's function has returned; its values cannot be used any more");
     return builder_;
@@ -381,6 +440,18 @@ void add_user_ops(nb::module_& module, void (*check)(CairnStatus)) {
       .def("add", &PythonBuilder::add)
       .def("result", &PythonBuilder::result)
       .def("gradients", &PythonBuilder::gradients)
+      .def("source", &PythonBuilder::source)
+      .def("begin_if", &PythonBuilder::begin_if)
+      .def("begin_else", &PythonBuilder::begin_else)
+      .def("branch", &PythonBuilder::branch)
+      .def("join", &PythonBuilder::join)
+      .def("begin_while", &PythonBuilder::begin_while)
+      .def("begin_body", &PythonBuilder::begin_body)
+      .def("end_while", &PythonBuilder::end_while)
+      .def("begin_call", &PythonBuilder::begin_call)
+      .def("begin_backward", &PythonBuilder::begin_backward)
+      .def("end_call", &PythonBuilder::end_call)
+      .def("abandon", &PythonBuilder::abandon)
       .def("type", &PythonBuilder::type)
       .def("finish", &PythonBuilder::finish)
       .def("save", &PythonBuilder::save);

@@ -1,7 +1,6 @@
 // Modules built through the C interface, node by node.
 #include "capi/builder.h"
 
-#include "autodiff/differentiate.h"
 #include "capi/user_op.h"
 #include "ir/control.h"
 #include "ir/text.h"
@@ -26,6 +25,21 @@ std::vector<Value*> values_from_c(CairnValue* const* values, size_t count, const
   return list;
 }
 
+Builder& nodes_of(CairnBuilder* builder) {
+  require(builder, "builder");
+  if (&builder->builder.block() == &builder->nowhere)
+    fail(ErrorKind::invalid_argument, "builder", "has begun no function");
+  return builder->builder;
+}
+
+void hand_values(CairnBuilder* builder, std::span<Value* const> made, CairnValue** results, size_t count,
+                 std::string_view what) {
+  if (count) require(results, "results");
+  if (count > made.size())
+    fail(ErrorKind::invalid_argument, std::string(what), "has {} results, {} are asked for", made.size(), count);
+  for (size_t i = 0; i < count; ++i) results[i] = to_c(builder->made(made[i]));
+}
+
 }  // namespace cairn::capi
 
 namespace {
@@ -38,61 +52,6 @@ Module& module_of(CairnBuilder* builder, bool in_function) {
   if (!builder->regions.empty()) fail(ErrorKind::invalid_argument, "builder", "is inside an if or while");
   if (in_function && !builder->function) fail(ErrorKind::invalid_argument, "builder", "has begun no function");
   return *builder->module;
-}
-
-Builder& nodes_of(CairnBuilder* builder) {
-  require(builder, "builder");
-  if (&builder->builder.block() == &builder->nowhere)
-    fail(ErrorKind::invalid_argument, "builder", "has begun no function");
-  return builder->builder;
-}
-
-void hand_out(std::span<Value* const> made, CairnValue** results, size_t count, std::string_view what) {
-  if (count) require(results, "results");
-  if (count > made.size())
-    fail(ErrorKind::invalid_argument, std::string(what), "has {} results, {} are asked for", made.size(), count);
-  for (size_t i = 0; i < count; ++i) results[i] = to_c(made[i]);
-}
-
-/// Continues in a new block of the innermost open node, whose params are the carried values and the captures.
-void open_block(CairnBuilder* builder, CairnValue** inside) {
-  CairnBuilder::Region& region = builder->regions.back();
-  auto block = std::make_unique<Block>();
-  std::vector<Value*> made;
-  for (const Value* value : region.carried) made.push_back(block->add_param(value->type, value->name));
-  std::vector<Value*> taken;
-  region.captures.enter(*block, taken);
-  made.insert(made.end(), taken.begin(), taken.end());
-  hand_out(made, inside, made.size(), "region");
-  const std::vector<SourceId> sources = builder->builder.sources;
-  builder->builder = Builder(*block);
-  builder->builder.sources = sources;
-  region.blocks.push_back(std::move(block));
-}
-
-CairnBuilder::Region& innermost(CairnBuilder* builder, bool loop, size_t blocks) {
-  require(builder, "builder");
-  if (builder->regions.empty() || builder->regions.back().loop != loop ||
-      builder->regions.back().blocks.size() != blocks)
-    fail(ErrorKind::invalid_argument, "builder", "is not at that place of {}", loop ? "a while" : "an if");
-  return builder->regions.back();
-}
-
-/// Completes the innermost open node and appends it to the enclosing block.
-void close_region(CairnBuilder* builder, CairnValue** results, size_t count) {
-  CairnBuilder::Region region = std::move(builder->regions.back());
-  builder->regions.pop_back();
-  const std::vector<SourceId> sources = builder->builder.sources;
-  builder->builder = Builder(*region.outer);
-  builder->builder.sources = sources;
-  std::vector<Value*> inputs = region.carried;
-  if (!region.loop) inputs.push_back(region.condition);
-  for (Value* value : region.captures.inputs()) inputs.push_back(value);
-  Attributes attributes;
-  if (region.loop) attributes.set(kCarried, static_cast<int64_t>(region.carried.size()));
-  const OpDef& op = op_named(region.loop ? "while" : "if");
-  const Node* node = builder->builder.add_node(op, std::move(inputs), std::move(attributes), std::move(region.blocks));
-  hand_out(results_of(*node), results, count, op.name);
 }
 
 }  // namespace
@@ -126,7 +85,8 @@ CairnStatus cairn_builder_function(CairnBuilder* builder, const char* name, cons
 
 CairnStatus cairn_builder_param(CairnBuilder* builder, const char* name, const CairnType* type, CairnValue** value) {
   return guarded([&] {
-    module_of(builder, true);
+    require(builder, "builder");
+    if (!builder->function) fail(ErrorKind::invalid_argument, "builder", "has begun no function");
     require(name, "name");
     require(type, "type");
     require(value, "value");
@@ -173,14 +133,14 @@ CairnStatus cairn_builder_constant(CairnBuilder* builder, const CairnTensor* ten
     const Inputs read(tensor, 1);
     const TensorRef& ref = read.refs()[0];
     Tensor own = Tensor::view(ref.dtype, {ref.dims.begin(), ref.dims.end()}, ref.data, nullptr).owned();
-    *value = to_c(nodes_of(builder).constant(std::move(own), name ? name : ""));
+    *value = to_c(builder->made(nodes_of(builder).constant(std::move(own), name ? name : "")));
   });
 }
 
 CairnStatus cairn_builder_number(CairnBuilder* builder, double number, CairnDType dtype, CairnValue** value) {
   return guarded([&] {
     require(value, "value");
-    *value = to_c(nodes_of(builder).number(number, from_c(dtype)));
+    *value = to_c(builder->made(nodes_of(builder).number(number, from_c(dtype))));
   });
 }
 
@@ -193,9 +153,9 @@ CairnStatus cairn_builder_add(CairnBuilder* builder, const char* op, CairnValue*
     const OpDef* row = find_op(op);
     if (!row) fail(ErrorKind::not_found, "", "{}", unknown_op(op));
     if (row->has(kControl)) fail(ErrorKind::invalid_argument, op, "has functions of its own for it in this interface");
-    const Node* node = nodes.add_node(*row, values_from_c(inputs, input_count, "inputs"),
+    const Node* node = nodes.add_node(*row, values_here(builder, inputs, input_count, "inputs"),
                                       attributes_from_c(*row, attributes, attribute_count), {}, {}, name ? name : "");
-    hand_out(results_of(*node), results, result_count, op);
+    hand_values(builder, results_of(*node), results, result_count, op);
   });
 }
 
@@ -214,84 +174,9 @@ CairnStatus cairn_builder_call(CairnBuilder* builder, const char* function, Cair
       for (const Value* result : callee->body.results) types.push_back(result->type);
     else
       fail(ErrorKind::invalid_argument, function, "is called before it is complete, and declares no result types");
-    const Node* node = nodes.add_node(op_named("call"), values_from_c(inputs, input_count, "inputs"),
+    const Node* node = nodes.add_node(op_named("call"), values_here(builder, inputs, input_count, "inputs"),
                                       {{kCallee, Attribute(FunctionName{function})}}, {}, types);
-    hand_out(results_of(*node), results, result_count, function);
-  });
-}
-
-CairnStatus cairn_builder_begin_if(CairnBuilder* builder, CairnValue* condition, CairnValue* const* taken,
-                                   size_t taken_count, CairnValue** inside) {
-  return guarded([&] {
-    Builder& nodes = nodes_of(builder);
-    require(condition, "condition");
-    builder->regions.push_back(
-        {false, from_c(condition), {}, Captures(values_from_c(taken, taken_count, "taken")), {}, &nodes.block()});
-    open_block(builder, inside);
-  });
-}
-
-CairnStatus cairn_builder_begin_else(CairnBuilder* builder, CairnValue* const* values, size_t count,
-                                     CairnValue** inside) {
-  return guarded([&] {
-    innermost(builder, false, 1).blocks.back()->results = values_from_c(values, count, "values");
-    open_block(builder, inside);
-  });
-}
-
-CairnStatus cairn_builder_end_if(CairnBuilder* builder, CairnValue* const* values, size_t count, CairnValue** results) {
-  return guarded([&] {
-    CairnBuilder::Region& region = innermost(builder, false, 2);
-    if (count != region.blocks.front()->results.size())
-      fail(ErrorKind::invalid_argument, "if", "gives {} values where the condition is true and {} where it is false",
-           region.blocks.front()->results.size(), count);
-    region.blocks.back()->results = values_from_c(values, count, "values");
-    close_region(builder, results, count);
-  });
-}
-
-CairnStatus cairn_builder_begin_while(CairnBuilder* builder, CairnValue* const* carried, size_t carried_count,
-                                      CairnValue* const* taken, size_t taken_count, CairnValue** inside) {
-  return guarded([&] {
-    Builder& nodes = nodes_of(builder);
-    builder->regions.push_back({true,
-                                nullptr,
-                                values_from_c(carried, carried_count, "carried"),
-                                Captures(values_from_c(taken, taken_count, "taken")),
-                                {},
-                                &nodes.block()});
-    open_block(builder, inside);
-  });
-}
-
-CairnStatus cairn_builder_begin_body(CairnBuilder* builder, CairnValue* condition, CairnValue** inside) {
-  return guarded([&] {
-    require(condition, "condition");
-    innermost(builder, true, 1).blocks.back()->results = {from_c(condition)};
-    open_block(builder, inside);
-  });
-}
-
-CairnStatus cairn_builder_end_while(CairnBuilder* builder, CairnValue* const* next, CairnValue** results) {
-  return guarded([&] {
-    CairnBuilder::Region& region = innermost(builder, true, 2);
-    const size_t count = region.carried.size();
-    region.blocks.back()->results = values_from_c(next, count, "next");
-    close_region(builder, results, count);
-  });
-}
-
-CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* results, CairnValue* const* seeds,
-                                    size_t result_count, CairnValue* const* wanted, size_t wanted_count,
-                                    CairnValue** gradients) {
-  return guarded([&] {
-    Module& module = module_of(builder, true);
-    std::vector<Value*> cotangents(result_count);
-    for (size_t i = 0; seeds && i < result_count; ++i) cotangents[i] = from_c(seeds[i]);
-    const std::vector<Value*> made =
-        append_gradients(module, *builder->function, values_from_c(results, result_count, "results"), cotangents,
-                         values_from_c(wanted, wanted_count, "wanted"));
-    hand_out(made, gradients, wanted_count, "gradients");
+    hand_values(builder, results_of(*node), results, result_count, function);
   });
 }
 

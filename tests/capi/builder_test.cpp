@@ -173,16 +173,78 @@ TEST(CBuilder, FaultsAreTold) {
   EXPECT_EQ(cairn_builder_end_if(b, made, 0, made), CAIRN_INVALID_ARGUMENT);
   CairnValue* outside = b.add("neg", {x});
   EXPECT_EQ(cairn_builder_result(b, "y", x, outside), CAIRN_INVALID_ARGUMENT);
-  CairnValue* inside = nullptr;
   CairnValue* condition = b.param("c", {CAIRN_BOOL, 8, 1}, {});
   ASSERT_OK(cairn_builder_begin_if(b, condition, nullptr, 0, nullptr));
-  ASSERT_OK(cairn_builder_begin_else(b, &outside, 1, nullptr));
+  CairnValue* first = b.add("neg", {x});
+  ASSERT_OK(cairn_builder_begin_else(b, &first, 1, nullptr));
+  EXPECT_EQ(cairn_builder_end_if(b, &first, 1, made), CAIRN_INVALID_ARGUMENT);
+  EXPECT_EQ(last_message(), ": is a value of a branch, loop or call that has ended");
   CairnModule* module = nullptr;
   EXPECT_EQ(cairn_builder_finish(b, &module), CAIRN_INVALID_ARGUMENT);
   EXPECT_EQ(last_message(), "builder: is inside an if or while");
-  ASSERT_OK(cairn_builder_end_if(b, &outside, 1, &inside));
-  ASSERT_OK(cairn_builder_result(b, "y", inside, nullptr));
-  EXPECT_EQ(cairn_builder_finish(b, &module), CAIRN_INVALID_MODEL);
+  ASSERT_OK(cairn_builder_end_if(b, &outside, 1, made));
+  EXPECT_EQ(cairn_builder_abandon(b), CAIRN_INVALID_ARGUMENT);
+}
+
+// What a branch returns may be told after both: x times 3 where x > 1, else 0.
+TEST(CBuilder, BranchesAreJoinedLate) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {});
+  CairnValue* three = b.number(3, kFloat);
+  ASSERT_OK(cairn_builder_begin_if(b, b.add("greater", {x, b.number(1, kFloat)}), nullptr, 0, nullptr));
+  CairnValue* product = b.add("mul", {x, three});
+  ASSERT_OK(cairn_builder_begin_else(b, nullptr, 0, nullptr));
+  CairnValue* zero = b.number(0, kFloat);
+  ASSERT_OK(cairn_builder_branch(b, 0));
+  product = b.add("mul", {product, b.number(2, kFloat)});
+  CairnValue* y = nullptr;
+  ASSERT_OK(cairn_builder_join(b, &product, &zero, 1, &y));
+  ASSERT_OK(cairn_builder_result(b, "y", y, nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {2}, {}), (std::vector<float>{12}));
+  EXPECT_EQ(run(module, {1}, {}), (std::vector<float>{0}));
+  cairn_module_free(module);
+}
+
+// Inside a loop of three turns, y becomes y + d(y^2 x)/dy. A first attempt at the loop is dropped.
+TEST(CBuilder, GradientsInsideLoops) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {});
+  CairnValue* carried[] = {b.number(0, kFloat), x};
+  CairnValue *inside[2], *results[2];
+  ASSERT_OK(cairn_builder_begin_while(b, carried, 2, nullptr, 0, inside));
+  b.add("mul", {x, inside[0]});
+  ASSERT_OK(cairn_builder_abandon(b));
+  ASSERT_OK(cairn_builder_begin_while(b, carried, 2, nullptr, 0, inside));
+  ASSERT_OK(cairn_builder_begin_body(b, b.add("less", {inside[0], b.number(3, kFloat)}), inside));
+  CairnValue* y = b.add("mul", {b.add("square", {inside[1]}), x});
+  CairnValue* slope = nullptr;
+  ASSERT_OK(cairn_builder_gradients(b, &y, nullptr, 1, &inside[1], 1, &slope));
+  CairnValue* next[] = {b.add("add", {inside[0], b.number(1, kFloat)}), b.add("add", {inside[1], slope})};
+  ASSERT_OK(cairn_builder_end_while(b, next, results));
+  ASSERT_OK(cairn_builder_result(b, "y", results[1], nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {2}, {}), (std::vector<float>{2 * 5 * 5 * 5}));
+  cairn_module_free(module);
+}
+
+// A function x * w with a gradient of its own, 10 dy + x y; w comes from outside, and its gradient is zero.
+TEST(CBuilder, CallsWithTheirOwnGradient) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {});
+  CairnValue* w = b.add("square", {x});
+  CairnValue *inside[3], *y = nullptr, *slope = nullptr;
+  ASSERT_OK(cairn_builder_begin_call(b, "scaled", &x, 1, inside));
+  CairnValue* product = b.add("mul", {inside[0], w});
+  ASSERT_OK(cairn_builder_begin_backward(b, &product, 1, inside));
+  CairnValue* made = b.add("mul", {inside[2], b.number(10, kFloat)});
+  made = b.add("add", {made, b.add("mul", {inside[0], inside[1]})});
+  ASSERT_OK(cairn_builder_end_call(b, &made, 1, &y, 1));
+  ASSERT_OK(cairn_builder_gradients(b, &y, nullptr, 1, &x, 1, &slope));
+  ASSERT_OK(cairn_builder_result(b, "y", b.add("add", {y, slope}), nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {2}, {}), (std::vector<float>{8 + 10 + 2 * 8}));
+  cairn_module_free(module);
 }
 
 }  // namespace
