@@ -1,0 +1,82 @@
+"""Functions of effects, order and random numbers."""
+
+import numpy as np
+from cairn.ms import core
+from cairn.ms.numerics import basic, random
+from mindspore.common import dtype as mstype
+from mindspore.ops import operations as P
+
+_INSTANCES = {
+    "assign": "Assign", "assign_add": "AssignAdd", "assign_sub": "AssignSub", "depend": "Depend", "load": "Load", "partial": "Partial",
+    "control_depend": "ControlDepend", "print_": "Print", "stop_gradient": "StopGradient",
+}  # fmt: skip
+for _name, _primitive in _INSTANCES.items():
+    globals()[_name] = getattr(P, _primitive)()
+
+
+def standard_normal(shape, seed=0, seed2=0):
+    """Normal numbers of mean 0 and deviation 1."""
+    return P.StandardNormal()(tuple(shape))
+
+
+def standard_laplace(shape, seed=0, seed2=0):
+    """Laplace's numbers."""
+    return P.StandardLaplace()(tuple(shape))
+
+
+def normal(shape, mean, stddev, seed=None):
+    """Normal numbers."""
+    return core.add(core.mul(random.normal(shape), _float(stddev)), _float(mean))
+
+
+def laplace(shape, mean, lambda_param, seed=None):
+    """Laplace's numbers."""
+    return core.add(core.mul(P.StandardLaplace()(tuple(shape)), _float(lambda_param)), _float(mean))
+
+
+def uniform(shape, minval, maxval, seed=None, dtype=mstype.float32):
+    """Numbers in [minval, maxval); whole ones for int32."""
+    if basic.as_np(dtype).kind == "i":
+        return P.UniformInt()(tuple(shape), minval, maxval)
+    low, high = _float(minval), _float(maxval)
+    return core.add(core.mul(random.uniform(shape), core.sub(high, low)), low)
+
+
+def _float(x):
+    return basic.cast(x, np.float32) if hasattr(x, "dtype") and not isinstance(x, np.generic) else np.float32(x)
+
+
+def multinomial(inputs, num_sample, replacement=True, seed=None):
+    """Classes drawn by their weights."""
+    return P.Multinomial()(inputs, num_sample)
+
+
+def random_categorical(logits, num_sample, seed=0, dtype=mstype.int64):
+    """Classes drawn by softmax of logits."""
+    return P.RandomCategorical(dtype)(logits, num_sample, seed)
+
+
+def bernoulli(x, p=0.5, seed=-1):
+    """1 with probability p, else 0."""
+    return P.Bernoulli()(x, p)
+
+
+def shuffle(x, seed=None):
+    """Rows in random order."""
+    return P.RandomShuffle()(x)
+
+
+random_shuffle = shuffle
+
+
+def randperm(max_length, pad=-1, dtype=mstype.int32):
+    """0 to n - 1 in random order, then pad."""
+    return P.Randperm(max_length, pad, dtype)
+
+
+def truncated_normal(shape, seed=0, seed2=0, dtype=mstype.float32):
+    """Normal numbers of magnitude below 2."""
+    return P.TruncatedNormal(dtype)(tuple(shape))
+
+
+del _name, _primitive

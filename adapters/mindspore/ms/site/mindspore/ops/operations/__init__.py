@@ -1,0 +1,24 @@
+"""Primitives: `P.X(attributes)(tensors)`."""
+
+from mindspore.ops.operations import (
+    array_ops,
+    image_ops,
+    math_ops,
+    nn_ops,
+    optimizer_ops,
+    other_ops,
+    random_ops,
+)
+from mindspore.ops.operations._form import Operator
+from mindspore.ops.operations.other_ops import ReduceOp, _MirrorOperator, _VirtualDataset  # noqa: F401
+from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register  # noqa: F401
+
+_modules = (math_ops, array_ops, nn_ops, random_ops, other_ops, image_ops, optimizer_ops)
+_found = {
+    name: value
+    for module in _modules
+    for name, value in vars(module).items()
+    if isinstance(value, type) and issubclass(value, Operator) and value is not Operator and not name.startswith("_")
+}
+globals().update(_found)
+__all__ = ["ReduceOp", *_found]

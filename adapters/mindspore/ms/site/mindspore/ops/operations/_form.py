@@ -1,0 +1,123 @@
+"""The form of primitives: attributes at construction, tensors at the call, one function that computes."""
+
+import inspect
+
+import cairn
+import numpy as np
+from cairn.ms import promote as promotion
+from cairn.ms.numerics.basic import cast, nptype
+from cairn.ms.primitive import Primitive
+from mindspore.common.parameter import Parameter
+from mindspore.common.tensor import Tensor
+
+KINDS = {"float": "f", "number": "fiu", "int": "iu", "bool": "b", "any": "fiub", "signed": "fi"}
+
+
+class Operator(Primitive):
+    """A primitive of ours: `compute` makes its results from tensors."""
+
+    def __call__(self, *inputs):
+        try:
+            return self.compute(*inputs)
+        except cairn.Error as error:
+            raise _classed(self.name, error) from error
+
+    def compute(self, *inputs):
+        raise NotImplementedError(self.name)
+
+
+def _classed(name, error):
+    text = str(error)
+    wrong_type = "element type" in text or "must be of" in text or "takes " in text
+    return (TypeError if wrong_type else ValueError)(f"For '{name}', {text}")
+
+
+def tensor(x, name, kinds=None, argument="x"):
+    """x, which must be a tensor of one of the kinds of numbers."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"For '{name}', the input '{argument}' must be a Tensor, but got {type(x).__name__}.")
+    if kinds is not None and nptype(x).kind not in KINDS[kinds]:
+        raise TypeError(f"For '{name}', the input '{argument}' must be a Tensor of {kinds}, but got {x.dtype}.")
+    return x
+
+
+def pair(x, y, name):
+    """Two operands of one dtype, by MindSpore's promotion; at least one is a tensor."""
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        if not isinstance(x, (int, float, bool)) or not isinstance(y, (int, float, bool)):
+            raise TypeError(
+                f"For '{name}', the inputs must be Tensors or numbers, but got {type(x).__name__} and {type(y).__name__}."
+            )
+        x = Tensor(x)
+    for each in (x, y):
+        if not isinstance(each, (Tensor, int, float, bool)):
+            raise TypeError(f"For '{name}', the inputs must be Tensors or numbers, but got {type(each).__name__}.")
+    return promotion.promote(x, y)
+
+
+REQUIRED = inspect.Parameter.empty
+
+
+def primitive(name, compute, doc, prepare=None, **attributes):
+    """A class of primitives: attributes are its arguments in order with their defaults; `prepare(self)` checks and derives."""
+    names = list(attributes)
+    signature = inspect.Signature(
+        [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=attributes[each]) for each in names]
+    )
+
+    def __init__(self, *args, **kwargs):
+        Primitive.__init__(self, name)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            self.add_prim_attr(key, value)
+        if prepare is not None:
+            prepare(self)
+
+    members = {"__init__": __init__, "compute": compute, "__doc__": doc, "__signature__": signature}
+    return type(name, (Operator,), members)
+
+
+def unary(name, function, kinds="float", doc=""):
+    """A primitive of one tensor without attributes."""
+
+    def compute(self, x):
+        return function(tensor(x, name, kinds))
+
+    return primitive(name, compute, doc or f"{name} of each element.")
+
+
+def binary(name, function, kinds="number", doc=""):
+    """A primitive of two operands that are promoted and broadcast."""
+
+    def compute(self, x, y):
+        x, y = pair(x, y, name)
+        if nptype(x).kind not in KINDS[kinds]:
+            raise TypeError(f"For '{name}', the inputs must be Tensors of {kinds}, but got {x.dtype}.")
+        return function(x, y)
+
+    return primitive(name, compute, doc or f"{name} of two tensors, element by element.")
+
+
+def static(value, name, argument):
+    """Python's numbers out of a tuple, a number or a constant tensor."""
+    if isinstance(value, Tensor):
+        value = value.asnumpy().tolist()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        value = tuple(value)
+    if not isinstance(value, (tuple, int, np.integer)):
+        raise TypeError(f"For '{name}', '{argument}' must be int or tuple, but got {type(value).__name__}.")
+    return value
+
+
+def parameter(x, name, argument="variable"):
+    if not isinstance(x, Parameter):
+        raise TypeError(f"For '{name}', '{argument}' must be a Parameter, but got {type(x).__name__}.")
+    return x
+
+
+def same_type(x, like):
+    """A tensor or number as a tensor of the dtype of another."""
+    return cast(x, nptype(like)) if isinstance(x, Tensor) else np.asarray(x, nptype(like))

@@ -1,0 +1,665 @@
+"""Primitives of shapes, types, indexing, joining, scattering."""
+
+import numpy as np
+from cairn.ms import core, level
+from cairn.ms.numerics import arrays, basic, images, reductions
+from mindspore._checkparam import Rel, Validator
+from mindspore.common import dtype as mstype
+from mindspore.common.tensor import Tensor
+from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, static, tensor, unary
+
+
+def _shape_of(x, name):
+    return tuple(tensor(x, name).shape)
+
+
+def _reshape(self, x, shape):
+    shape = static(shape, "Reshape", "shape")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    known, count = int(np.prod([s for s in shape if s != -1])), int(np.prod(_shape_of(x, "Reshape")))
+    if shape.count(-1) > 1:
+        raise ValueError(f"For 'Reshape', at most one size can be -1, but got {shape}.")
+    if (known == 0 or count % known) if -1 in shape else known != count:
+        raise ValueError(f"For 'Reshape', the shape {tuple(x.shape)} of the input cannot become {shape}.")
+    return core.reshape(x, basic.ints(shape))
+
+
+def _transpose(self, x, order):
+    order, rank = static(order, "Transpose", "input_perm"), len(_shape_of(x, "Transpose"))
+    if sorted(each % max(rank, 1) for each in order) != list(range(rank)):
+        raise ValueError(f"For 'Transpose', 'input_perm' must be a permutation of {rank} axes, but got {tuple(order)}.")
+    return core.transpose(x, permutation=[each % rank for each in order])
+
+
+def _cast(self, x, dtype):
+    if isinstance(x, (int, float, bool)):
+        x = Tensor(x)
+    return basic.cast(tensor(x, "Cast"), dtype)
+
+
+Reshape = primitive("Reshape", _reshape, "The elements under another shape, in which one size may be -1.")
+Transpose = primitive("Transpose", _transpose, "Axes in another order.")
+Cast = primitive("Cast", _cast, "x with another dtype.")
+
+
+def _flat(inputs):
+    return inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
+
+
+def _joined(name, inputs):
+    inputs = _flat(inputs)
+    if not inputs:
+        raise ValueError(f"For '{name}', at least one input is needed.")
+    if len({basic.nptype(tensor(each, name)) for each in inputs}) > 1:
+        raise TypeError(
+            f"For '{name}', the dtypes of all inputs must be equal, but got {[str(x.dtype) for x in inputs]}."
+        )
+    return inputs
+
+
+def _concat(self, *inputs):
+    inputs = _joined("Concat", inputs)
+    axis = Validator.check_axis_in_range(self.axis, len(inputs[0].shape))
+    rest = {tuple(s for a, s in enumerate(each.shape) if a != axis) for each in inputs}
+    if len(rest) > 1 or len({len(each.shape) for each in inputs}) > 1:
+        shapes = [tuple(each.shape) for each in inputs]
+        raise ValueError(f"For 'Concat', the shapes must be equal except along axis {axis}, but got {shapes}.")
+    return core.concat(*inputs, axis=axis)
+
+
+def _stack(self, *inputs):
+    inputs = _joined("Stack", inputs)
+    if len({tuple(each.shape) for each in inputs}) > 1:
+        shapes = [tuple(each.shape) for each in inputs]
+        raise ValueError(f"For 'Stack', all shapes must be equal, but got {shapes}.")
+    rank = len(inputs[0].shape) + 1
+    return basic.stack(inputs, Validator.check_axis_in_range(self.axis, rank))
+
+
+def _split(self, x):
+    axis = Validator.check_axis_in_range(self.axis, len(_shape_of(x, "Split")))
+    if x.shape[axis] % self.output_num:
+        raise ValueError(
+            f"For 'Split', the size {x.shape[axis]} of axis {axis} must be divisible by 'output_num' {self.output_num}."
+        )
+    return basic.split(x, axis, [x.shape[axis] // self.output_num] * self.output_num)
+
+
+def _split_v(self, x):
+    return basic.split(x, self.split_dim, _open(self.size_splits, x.shape[self.split_dim]))
+
+
+def _open(sizes, total):
+    left = total - sum(each for each in sizes if each != -1)
+    return [left if each == -1 else each for each in sizes]
+
+
+def _axis_is_int(self):
+    Validator.check_is_int(self.axis, "axis", self.name)
+
+
+def _check_split(self):
+    _axis_is_int(self)
+    Validator.check_positive_int(self.output_num, "output_num", "Split")
+
+
+Concat = primitive("Concat", _concat, "Tensors one after the other along an axis.", _axis_is_int, axis=0)
+Stack = Pack = primitive("Stack", _stack, "Tensors along a new axis.", _axis_is_int, axis=0)
+Split = primitive("Split", _split, "output_num equal parts along an axis.", _check_split, axis=0, output_num=1)
+SplitV = primitive(
+    "SplitV", _split_v, "Parts of given sizes.", size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED
+)
+Unstack = Unpack = primitive(
+    "Unstack", lambda self, x: arrays.unstack(tensor(x, "Unstack"), self.axis), "The parts along an axis, which goes.",
+    axis=0, num=None,
+)  # fmt: skip
+ParallelConcat = primitive(
+    "ParallelConcat", lambda self, *inputs: core.concat(*_flat(inputs), axis=0), "Tensors along the first axis."
+)
+
+
+def _squeeze(self, x):
+    return reductions.squeezed(tensor(x, "Squeeze"), self.axis)
+
+
+def _expand_dims(self, x, axis):
+    axis = static(axis, "ExpandDims", "axis")
+    rank = len(_shape_of(x, "ExpandDims"))
+    Validator.check_int_range(axis, -rank - 1, rank, Rel.INC_BOTH, "axis", "ExpandDims")
+    return basic.expand(x, axis)
+
+
+Squeeze = primitive("Squeeze", _squeeze, "x without axes of size 1.", axis=())
+ExpandDims = primitive("ExpandDims", _expand_dims, "x with a new axis of size 1.")
+
+
+def _flatten(self, x):
+    shape = _shape_of(x, "Flatten")
+    if not shape:
+        raise ValueError("For 'Flatten', the input must have at least one dimension.")
+    return basic.reshape(x, (shape[0], int(np.prod(shape[1:]))))
+
+
+Flatten = primitive("Flatten", _flatten, "Each part along the first axis as one row.")
+
+
+def _tile(self, x, multiples):
+    multiples = static(multiples, "Tile", "multiples")
+    multiples = (multiples,) if isinstance(multiples, int) else tuple(multiples)
+    for each in multiples:
+        Validator.check_positive_int(each, "multiples", "Tile")
+    rank = len(_shape_of(x, "Tile"))
+    if len(multiples) < rank:
+        raise ValueError(f"For 'Tile', 'multiples' {multiples} must have at least {rank} numbers.")
+    x = basic.reshape(x, (1,) * (len(multiples) - rank) + tuple(x.shape))
+    return core.tile(x, basic.ints(multiples))
+
+
+def _broadcast_to(self, x):
+    shape = list(self.shape)
+    have = (None,) * (len(shape) - len(x.shape)) + tuple(x.shape)
+    shape = [old if new == -1 else new for new, old in zip(shape, have)]
+    return core.broadcast_to(x, basic.ints(shape))
+
+
+Tile = primitive("Tile", _tile, "x repeated along each axis.")
+BroadcastTo = primitive("BroadcastTo", _broadcast_to, "x repeated to a shape; -1 keeps a size.", shape=REQUIRED)
+
+
+def _gather(self, x, indices, axis):
+    axis = static(axis, "Gather", "axis")
+    rank = len(_shape_of(x, "Gather"))
+    Validator.check_int_range(axis, -rank, rank, Rel.INC_LEFT, "axis", "Gather")
+    indices = tensor(indices, "Gather", "int", "input_indices")
+    return arrays.gather(x, indices, axis, getattr(self, "batch_dims", 0))
+
+
+Gather = GatherV2 = primitive("Gather", _gather, "Parts of x along an axis by index.", batch_dims=0)
+SparseGatherV2 = primitive("SparseGatherV2", _gather, "Parts of x along an axis by index.")
+GatherNd = primitive(
+    "GatherNd",
+    lambda self, x, indices: arrays.gather_nd(tensor(x, "GatherNd"), tensor(indices, "GatherNd", "int")),
+    "Parts of x at index vectors.",
+)
+GatherD = primitive(
+    "GatherD",
+    lambda self, x, dim, index: reductions.take_along(x, arrays.wide(index), dim),
+    "Elements along an axis by an index of x's rank.",
+)
+GatherDGradV2 = primitive(
+    "GatherDGradV2", lambda self, x, index, grad: arrays.scatter_elements(basic.like(x, 0), index, grad, self.dim, "add"),
+    "Gradient of GatherD.", dim=0,
+)  # fmt: skip
+
+
+def _strided_slice(self, x, begin, end, strides):
+    begin, end, strides = (
+        static(each, "StridedSlice", n) for each, n in ((begin, "begin"), (end, "end"), (strides, "strides"))
+    )
+    for each in (begin, end, strides):
+        if not isinstance(each, tuple):
+            raise TypeError(
+                f"For 'StridedSlice', begin, end and strides must be tuples, but got {type(each).__name__}."
+            )
+    if not len(begin) == len(end) == len(strides):
+        raise ValueError(
+            f"For 'StridedSlice', begin, end and strides must have one length, but got {begin}, {end}, {strides}."
+        )
+    if 0 in strides:
+        raise ValueError(f"For 'StridedSlice', 'strides' cannot contain 0, but got {strides}.")
+    masks = (self.begin_mask, self.end_mask, self.ellipsis_mask, self.new_axis_mask, self.shrink_axis_mask)
+    return arrays.strided_slice(tensor(x, "StridedSlice"), begin, end, strides, *masks)
+
+
+def _masks(self):
+    for each in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"):
+        Validator.check_non_negative_int(getattr(self, each), each, "StridedSlice")
+    if self.ellipsis_mask & (self.ellipsis_mask - 1):
+        raise ValueError(
+            f"For 'StridedSlice', only one ellipsis is supported, but 'ellipsis_mask' is {self.ellipsis_mask}."
+        )
+
+
+StridedSlice = primitive(
+    "StridedSlice", _strided_slice, "x[begin:end:strides]", _masks,
+    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
+)  # fmt: skip
+
+
+def _slice(self, x, begin, size):
+    begin, size = static(begin, "Slice", "begin"), static(size, "Slice", "size")
+    shape = _shape_of(x, "Slice")
+    size = [length - low if n == -1 else n for n, low, length in zip(size, begin, shape)]
+    for low, n, length in zip(begin, size, shape):
+        if low < 0 or low + n > length:
+            raise ValueError(f"For 'Slice', begin {begin} and size {tuple(size)} do not fit the shape {shape}.")
+    return core.slice(x, basic.ints(begin), basic.ints([low + n for low, n in zip(begin, size)]))
+
+
+Slice = primitive("Slice", _slice, "The part of x of that begin and size.")
+
+
+def _select(self, condition, x, y):
+    tensor(condition, "Select", "bool", "condition")
+    if not isinstance(x, Tensor):
+        x = same_type(x, tensor(y, "Select"))
+    y = same_type(y, x) if not isinstance(y, Tensor) else y
+    return core.select(condition, x, y)
+
+
+Select = primitive("Select", _select, "x where the condition holds, else y.")
+
+
+def _one_hot(self, indices, depth, on_value, off_value):
+    tensor(indices, "OneHot", "int", "indices")
+    Validator.check_non_negative_int(static(depth, "OneHot", "depth"), "depth", "OneHot")
+    on_value, off_value = (
+        each if isinstance(each, Tensor) else Tensor(each, mstype.float32) for each in (on_value, off_value)
+    )
+    return arrays.one_hot(arrays.wide(indices), static(depth, "OneHot", "depth"), on_value, off_value, self.axis)
+
+
+OneHot = primitive(
+    "OneHot", _one_hot, "A new axis with on_value at each index, off_value elsewhere.", _axis_is_int, axis=-1
+)
+
+
+def _fill(self, dtype, shape, value):
+    if isinstance(shape, int):
+        shape = (shape,)
+    if isinstance(value, Tensor):
+        return core.broadcast_to(basic.cast(value, dtype), basic.ints(shape))
+    return basic.filled(shape, value, dtype)
+
+
+def _filled_with(name, value):
+    def compute(self, shape, dtype=mstype.float32):
+        shape = static(shape, name, "shape")
+        shape = (shape,) if isinstance(shape, int) else shape
+        for each in shape:
+            Validator.check_non_negative_int(each, "shape", name)
+        return basic.filled(shape, value, dtype)
+
+    return primitive(name, compute, f"A tensor of {value}s.")
+
+
+Fill = primitive("Fill", _fill, "A tensor of one value: (type, shape, value).")
+Zeros, Ones = _filled_with("Zeros", 0), _filled_with("Ones", 1)
+ZerosLike, OnesLike = (
+    unary("ZerosLike", lambda x: basic.like(x, 0), "any"),
+    unary("OnesLike", lambda x: basic.like(x, 1), "any"),
+)
+FillV2 = primitive(
+    "FillV2",
+    lambda self, shape, value: core.broadcast_to(value, basic.ints(static(shape, "FillV2", "shape"))),
+    "A tensor of one value.",
+)
+Eye = primitive("Eye", lambda self, n, m, t: arrays.eye(n, m, basic.as_np(t)), "Ones on the diagonal.")
+Identity = unary("Identity", core.identity, "any")
+
+
+class _Fact(Operator):
+    """What is known of a tensor before it is computed."""
+
+    def __init__(self):
+        super().__init__(type(self).__name__)
+
+
+class Shape(_Fact):
+    """The sizes as a tuple."""
+
+    def compute(self, x):
+        return _shape_of(x, "Shape")
+
+
+class DType(_Fact):
+    """The dtype."""
+
+    def compute(self, x):
+        return tensor(x, "DType").dtype
+
+
+class Rank(_Fact):
+    """The number of axes."""
+
+    def compute(self, x):
+        return len(_shape_of(x, "Rank"))
+
+
+class Size(_Fact):
+    """The number of elements."""
+
+    def compute(self, x):
+        return int(np.prod(_shape_of(x, "Size")))
+
+
+class SameTypeShape(_Fact):
+    """x, if it has dtype and shape of y."""
+
+    def compute(self, x, y):
+        if basic.nptype(x) != basic.nptype(y):
+            raise TypeError(f"For 'SameTypeShape', the dtypes must be equal, but got {x.dtype} and {y.dtype}.")
+        if tuple(x.shape) != tuple(y.shape):
+            raise ValueError(f"For 'SameTypeShape', the shapes must be equal, but got {x.shape} and {y.shape}.")
+        return x
+
+
+class IsSubClass(_Fact):
+    """Whether one type is part of another."""
+
+    def compute(self, sub_type, type_):
+        if not isinstance(sub_type, type(mstype.float32)) and not isinstance(sub_type, type):
+            raise TypeError(f"For 'IsSubClass', 'sub_type' must be a type, but got {type(sub_type).__name__}.")
+        return mstype.issubclass_(sub_type, type_)
+
+
+class IsInstance(_Fact):
+    """Whether a value has a type."""
+
+    def compute(self, value, type_):
+        python = {bool: mstype.bool_, int: mstype.int_, float: mstype.float_}.get(type(value))
+        if python is None and isinstance(value, Tensor):
+            python = mstype.tensor_type(value.dtype) if type_ is not mstype.tensor else mstype.tensor
+        return python == type_ or mstype.issubclass_(python, type_)
+
+
+TensorShape = DynamicShape = primitive(
+    "TensorShape", lambda self, x: core.shape_of(tensor(x, "TensorShape")), "The sizes as a tensor."
+)
+
+
+def _top_k(self, x, k):
+    k = static(k, "TopK", "k")
+    Validator.check_is_int(k, "k", "TopK")
+    return reductions.top_k(tensor(x, "TopK", "number"), k, self.sorted)
+
+
+TopK = primitive(
+    "TopK", _top_k, "The k largest along the last axis and their indices.", lambda self: Validator.check_bool(self.sorted, "sorted", "TopK"),
+    sorted=level.at_least("1.10"),
+)  # fmt: skip
+Sort = primitive(
+    "Sort", lambda self, x: reductions.sort(tensor(x, "Sort", "number"), self.axis, self.descending), "Sorted values and their indices.",
+    _axis_is_int, axis=-1, descending=False,
+)  # fmt: skip
+
+
+def _unique(self, x):
+    values, index = core.unique(tensor(x, "Unique"))
+    return values, basic.cast(index, np.int32 if basic.nptype(x) != np.int64 else np.int64)
+
+
+def _unique_with_pad(self, x, pad):
+    values, index = core.unique(x)
+    return core.concat(values, basic.filled((x.shape[0] - values.shape[0],), pad, basic.nptype(x)), axis=0), basic.cast(
+        index, np.int32
+    )
+
+
+Unique = primitive("Unique", _unique, "Different elements in order of appearance, and each one's place among them.")
+UniqueWithPad = primitive("UniqueWithPad", _unique_with_pad, "The same, filled up to the length of x.")
+
+
+def _reverse(self, x):
+    axes = [self.axis] if isinstance(self.axis, int) else list(self.axis)
+    return core.reverse(x, axes=list(Validator.check_axis_in_range(axes, len(_shape_of(x, self.name)))))
+
+
+ReverseV2 = primitive("ReverseV2", _reverse, "Elements in reverse order along the axes.", axis=REQUIRED)
+ReverseSequence = primitive(
+    "ReverseSequence", lambda self, x, lengths: arrays.reverse_sequence(x, lengths, self.seq_dim, self.batch_dim),
+    "The first elements of each sequence in reverse order.", seq_dim=REQUIRED, batch_dim=0,
+)  # fmt: skip
+Range = primitive(
+    "Range",
+    lambda self, start, limit, delta: core.iota(start, limit, delta, dtype=basic.nptype(start)),
+    "start, start + delta, ... below limit.",
+    maxlen=1000000,
+)
+Diag = unary("Diag", arrays.diagonal_matrix, "any")
+
+
+def _diag_part(x):
+    half = tuple(x.shape[: len(x.shape) // 2])
+    count = int(np.prod(half))
+    return basic.reshape(arrays.diagonal(basic.reshape(x, (count, count))), half)
+
+
+DiagPart = unary("DiagPart", _diag_part, "any")
+Meshgrid = primitive(
+    "Meshgrid", lambda self, inputs: arrays.meshgrid(inputs, self.indexing), "Coordinates of a grid.", indexing="xy"
+)
+Tril = primitive("Tril", lambda self, x: arrays.band(x, None, self.diagonal), "Lower triangle.", diagonal=0)
+Triu = primitive("Triu", lambda self, x: arrays.band(x, -self.diagonal, None), "Upper triangle.", diagonal=0)
+
+
+def _segment(name, mode):
+    def compute(self, x, segments, count):
+        count = static(count, name, "num_segments")
+        Validator.check_positive_int(count, "num_segments", name)
+        return arrays.unsorted_segment(x, tensor(segments, name, "int"), count, mode)
+
+    return primitive(name, compute, f"Rows of equal segment combined by {mode}.")
+
+
+for _name, _mode in {"Sum": "sum", "Max": "max", "Min": "min", "Prod": "prod"}.items():
+    globals()["UnsortedSegment" + _name] = _segment("UnsortedSegment" + _name, _mode)
+
+
+def _masked_fill(self, x, mask, value):
+    return core.select(tensor(mask, "MaskedFill", "bool", "mask"), same_type(value, x), tensor(x, "MaskedFill"))
+
+
+def _masked_select(self, x, mask):
+    shape = np.broadcast_shapes(tuple(x.shape), tuple(mask.shape))
+    x, mask = (core.broadcast_to(each, basic.ints(shape)) for each in (x, mask))
+    return core.gather_nd(x, core.non_zero(mask))
+
+
+MaskedFill = primitive("MaskedFill", _masked_fill, "x with a value where the mask holds.")
+MaskedSelect = primitive("MaskedSelect", _masked_select, "The elements where the mask holds, in one row.")
+NonZero = primitive(
+    "NonZero", lambda self, x: core.non_zero(tensor(x, "NonZero")), "Index vectors of elements that are not 0."
+)
+Padding = primitive(
+    "Padding", lambda self, x: images.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, self.pad_dim_size - 1)]),
+    "The last axis, of size 1, filled up with zeros.", lambda self: Validator.check_positive_int(self.pad_dim_size, "pad_dim_size", "Padding"),
+    pad_dim_size=8,
+)  # fmt: skip
+
+
+def _pad(self, x):
+    if len(self.paddings) != len(_shape_of(x, "Pad")):
+        raise ValueError(
+            f"For 'Pad', 'paddings' must have a pair for each of {len(x.shape)} axes, but got {self.paddings}."
+        )
+    return images.pad(x, [tuple(each) for each in self.paddings])
+
+
+def _check_pad(self):
+    if not isinstance(self.paddings, tuple):
+        raise TypeError(f"For 'Pad', 'paddings' must be a tuple, but got {type(self.paddings).__name__}.")
+    for each in self.paddings:
+        if len(each) != 2:
+            raise ValueError(f"For 'Pad', 'paddings' must be pairs, but got {self.paddings}.")
+
+
+Pad = primitive("Pad", _pad, "x with zeros around.", _check_pad, paddings=REQUIRED)
+MirrorPad = primitive(
+    "MirrorPad", lambda self, x, paddings: images.mirror(x, static(paddings, "MirrorPad", "paddings"), self.mode), "x mirrored around.",
+    lambda self: Validator.check_string(self.mode, ["REFLECT", "SYMMETRIC"], "mode", "MirrorPad"), mode="REFLECT",
+)  # fmt: skip
+
+
+def _positive_block(self):
+    Validator.check_int(self.block_size, 2, Rel.GE, "block_size", self.name)
+
+
+SpaceToDepth = primitive(
+    "SpaceToDepth",
+    lambda self, x: images.blocks_to_depth(x, self.block_size),
+    "Blocks as channels.",
+    _positive_block,
+    block_size=REQUIRED,
+)
+DepthToSpace = primitive(
+    "DepthToSpace",
+    lambda self, x: images.depth_to_blocks(x, self.block_size),
+    "Channels as blocks.",
+    _positive_block,
+    block_size=REQUIRED,
+)
+
+
+def _blocks(self):
+    return [self.block_size] * 2 if "block_size" in self.attrs else _listed(self.block_shape)
+
+
+def _listed(sizes):
+    return [sizes] * 2 if isinstance(sizes, int) else list(sizes)
+
+
+for _name, _attribute in {"": "block_size", "ND": "block_shape"}.items():
+    globals()["SpaceToBatch" + _name] = primitive(
+        "SpaceToBatch" + _name, lambda self, x: images.space_to_batch(x, _blocks(self), self.paddings), "Blocks as batch.",
+        **{_attribute: REQUIRED, "paddings": REQUIRED},
+    )  # fmt: skip
+    globals()["BatchToSpace" + _name] = primitive(
+        "BatchToSpace" + _name, lambda self, x: images.batch_to_space(x, _blocks(self), self.crops), "Batch as blocks.",
+        **{_attribute: REQUIRED, "crops": REQUIRED},
+    )  # fmt: skip
+
+InvertPermutation = primitive(
+    "InvertPermutation",
+    lambda self, order: tuple(int(each) for each in np.argsort(order)),
+    "The permutation that undoes another.",
+)
+ScalarToArray = primitive("ScalarToArray", lambda self, value: Tensor(value), "A number as a tensor.")
+ScalarToTensor = primitive(
+    "ScalarToTensor", lambda self, value, dtype=mstype.float32: Tensor(value, dtype), "A number as a tensor."
+)
+ScalarCast = primitive(
+    "ScalarCast", lambda self, value, dtype: basic.as_np(dtype).type(value).item(), "A number as another type."
+)
+TupleToArray = primitive(
+    "TupleToArray", lambda self, values: _tuple_to_array(values), "A tuple of numbers as a tensor."
+)
+TransShape = primitive("TransShape", lambda self, x, shape: basic.reshape(x, shape), "x under another shape.")
+
+
+def _tuple_to_array(values):
+    if not values or len({type(each) for each in values}) > 1:
+        raise TypeError(f"For 'TupleToArray', all numbers must have one type, but got {values}.")
+    return Tensor(list(values), mstype.int64 if isinstance(values[0], int) else mstype.float32)
+
+
+def _scatter(name, mode, writer):
+    """In place, for a Parameter: rows (`Scatter*`) or index vectors (`ScatterNd*`)."""
+
+    def compute(self, variable, indices, updates):
+        parameter(variable, name, "input_x")
+        value = writer(variable, tensor(indices, name, "int", "indices"), same_type(updates, variable), mode)
+        return core.assign(variable, value)
+
+    return primitive(name, compute, f"Combines updates into a Parameter by {mode}.", use_locking=mode == "update")
+
+
+def _tensor_scatter(name, mode):
+    def compute(self, x, indices, updates):
+        return arrays.scatter_nd(tensor(x, name), tensor(indices, name, "int", "indices"), updates, mode)
+
+    return primitive(name, compute, f"x with updates at index vectors by {mode}.")
+
+
+_MODES = {"Update": "update", "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Max": "max", "Min": "min"}
+for _name, _mode in _MODES.items():
+    globals()["Scatter" + _name] = _scatter("Scatter" + _name, _mode, arrays.scatter_rows)
+    globals()["ScatterNd" + _name] = _scatter("ScatterNd" + _name, _mode, arrays.scatter_nd)
+    globals()["TensorScatter" + _name] = _tensor_scatter("TensorScatter" + _name, _mode)
+ScatterNonAliasingAdd = _scatter("ScatterNonAliasingAdd", "add", arrays.scatter_nd)
+ScatterNd = primitive(
+    "ScatterNd", lambda self, indices, updates, shape: arrays.scatter_new(tensor(indices, "ScatterNd", "int"), updates, static(shape, "ScatterNd", "shape")),
+    "Zeros with updates added at index vectors.",
+)  # fmt: skip
+TensorScatterElements = primitive(
+    "TensorScatterElements",
+    lambda self, x, indices, updates: arrays.scatter_elements(x, indices, updates, self.axis, {"none": "update"}.get(self.reduction, self.reduction)),
+    "x with updates by an index of its rank.", axis=0, reduction="none",
+)  # fmt: skip
+
+
+def _inplace(name, mode):
+    def compute(self, x, v):
+        rows = np.asarray([self.indices] if isinstance(self.indices, int) else self.indices, np.int32)
+        return arrays.scatter_rows(x, Tensor(rows), basic.reshape(v, (len(rows), *x.shape[1:])), mode)
+
+    return primitive(name, compute, f"x with rows replaced or combined by {mode}.", indices=REQUIRED)
+
+
+InplaceUpdate, InplaceAdd, InplaceSub = (_inplace("Inplace" + n, n.lower()) for n in ("Update", "Add", "Sub"))
+
+
+def _index_add(self, x, indices, y):
+    lined = basic.moved(x, self.axis, 0)
+    out = basic.moved(arrays.scatter_rows(lined, indices, basic.moved(y, self.axis, 0), "add"), 0, self.axis)
+    return core.assign(parameter(x, "IndexAdd", "x"), out)
+
+
+IndexAdd = primitive(
+    "IndexAdd", _index_add, "Adds parts of y into a Parameter.", axis=REQUIRED, use_lock=True, check_index_bound=True
+)
+EmbeddingLookup = primitive(
+    "EmbeddingLookup",
+    lambda self, x, indices, offset: _lookup(x, indices, offset),
+    "Rows by index less an offset; zeros outside.",
+)
+
+
+def _lookup(x, indices, offset):
+    places = core.sub(arrays.wide(indices), basic.number(offset, arrays.wide(indices)))
+    inside = core.and_(
+        core.greater_equal(places, basic.number(0, places)), core.less(places, basic.number(x.shape[0], places))
+    )
+    rows = core.gather(x, core.select(inside, places, basic.number(0, places)), axis=0)
+    return core.select(reductions.expand_to(inside, len(rows.shape)), rows, basic.number(0, rows))
+
+
+Roll = primitive(
+    "Roll",
+    lambda self, x: _rolled(x, self.shift, self.axis),
+    "Elements moved along axes.",
+    shift=REQUIRED,
+    axis=REQUIRED,
+)
+
+
+def _rolled(x, shift, axis):
+    shift, axis = ([each] if isinstance(each, int) else list(each) for each in (shift, axis))
+    for by, along in zip(shift, axis):
+        x = arrays.roll(x, by, along)
+    return x
+
+
+Im2Col = primitive(
+    "Im2Col", lambda self, x: images.patches(x, _listed(self.ksizes), _listed(self.strides), _listed(self.dilations), _around(self.pads)),
+    "Windows as columns.", ksizes=REQUIRED, strides=1, dilations=1, padding_mode="CALCULATED", pads=0,
+)  # fmt: skip
+
+
+def _around(pads):
+    pads = [pads] * 2 if isinstance(pads, int) else list(pads)
+    return (pads[0], pads[0], pads[1], pads[1]) if len(pads) == 2 else pads
+
+
+def _search_sorted(self, sorted_sequence, values):
+    compare = core.less_equal if self.right else core.less
+    flags = compare(basic.expand(sorted_sequence, -2), basic.expand(values, -1))
+    return basic.cast(
+        core.reduce_sum(basic.cast(flags, np.int32), axes=[len(flags.shape) - 1], keep_dims=False), self.dtype
+    )
+
+
+SearchSorted = primitive(
+    "SearchSorted", _search_sorted, "Places at which values keep a sequence sorted.", dtype=mstype.int64, right=False
+)
+del _name, _mode, _attribute

@@ -1,0 +1,170 @@
+"""Primitives of random numbers, all from the stream that set_seed begins."""
+
+import numpy as np
+from cairn.ms import core
+from cairn.ms.numerics import basic, random
+from mindspore._checkparam import Rel, Validator
+from mindspore.common import dtype as mstype
+from mindspore.ops.operations._form import REQUIRED, primitive, static, tensor
+
+
+def _shape(shape, name):
+    shape = static(shape, name, "shape")
+    if isinstance(shape, int):
+        raise TypeError(f"For '{name}', the 'shape' must be a tuple, but got int.")
+    for each in shape:
+        Validator.check_positive_int(each, "shape", name)
+    return tuple(shape)
+
+
+def _seeds(self):
+    for each in ("seed", "seed2"):
+        Validator.check_non_negative_int(getattr(self, each), each, self.name)
+
+
+def _random(name, compute, doc):
+    return primitive(name, compute, doc, _seeds, seed=0, seed2=0)
+
+
+def _laplace(self, shape):
+    u = core.sub(random.uniform(_shape(shape, "StandardLaplace")), np.float32(0.5))
+    rest = core.maximum(core.sub(np.float32(1), core.mul(core.abs(u), np.float32(2))), np.float32(1e-30))
+    return core.neg(core.mul(core.sign(u), core.log(rest)))
+
+
+def _uniform_int(self, shape, low, high):
+    low, high = (basic.cast(each, np.int32) if hasattr(each, "dtype") else np.int32(each) for each in (low, high))
+    return random.integers(_shape(shape, "UniformInt"), low, high, np.int32)
+
+
+def _multinomial(self, x, count):
+    logits = core.log(tensor(x, "Multinomial", "float"))
+    flat = len(x.shape) == 1
+    out = random.categorical(
+        basic.expand(logits, 0) if flat else logits, static(count, "Multinomial", "num_samples"), np.int32
+    )
+    return basic.reshape(out, (-1,)) if flat else out
+
+
+def _mask_of_chosen(self, x):
+    """`count` index vectors of true elements, chosen at random, and which of them are real."""
+    places = random.shuffled(core.non_zero(x))
+    have = min(places.shape[0], self.count)
+    chosen = basic.part(places, 0, 0, have)
+    fill = basic.filled((self.count - have, len(x.shape)), 0, np.int64)
+    chosen = basic.cast(core.concat(chosen, fill, axis=0), np.int32)
+    return chosen, core.identity(np.arange(self.count) < have)
+
+
+def _check_count(self):
+    Validator.check_positive_int(self.count, "count", self.name)
+
+
+def _rand_perm(self, n):
+    n = static(n, "Randperm", "n")
+    n = n[0] if isinstance(n, tuple) else n
+    Validator.check_int_range(n, 0, self.max_length, Rel.INC_BOTH, "n", "Randperm")
+    dtype = basic.as_np(self.dtype)
+    order = random.shuffled(np.arange(n, dtype=dtype))
+    return (
+        core.concat(order, basic.filled((self.max_length - n,), self.pad, dtype), axis=0)
+        if n < self.max_length
+        else order
+    )
+
+
+StandardNormal = _random(
+    "StandardNormal",
+    lambda self, shape: random.normal(_shape(shape, "StandardNormal")),
+    "Normal numbers of mean 0 and deviation 1.",
+)
+UniformReal = _random(
+    "UniformReal", lambda self, shape: random.uniform(_shape(shape, "UniformReal")), "Numbers in [0, 1)."
+)
+UniformInt = _random("UniformInt", _uniform_int, "Whole numbers in [low, high).")
+StandardLaplace = _random("StandardLaplace", _laplace, "Laplace's numbers of location 0 and scale 1.")
+Multinomial = primitive(
+    "Multinomial", _multinomial, "Classes drawn by their weights.", _seeds, seed=0, seed2=0, dtype=mstype.int32
+)
+RandomCategorical = primitive(
+    "RandomCategorical", lambda self, logits, count, seed=0: random.categorical(logits, static(count, "RandomCategorical", "num_sample"), basic.as_np(self.dtype)),
+    "Classes drawn by softmax of logits.", dtype=mstype.int64,
+)  # fmt: skip
+RandomChoiceWithMask = primitive(
+    "RandomChoiceWithMask",
+    _mask_of_chosen,
+    "Places of true elements, drawn at random.",
+    _check_count,
+    count=256,
+    seed=0,
+    seed2=0,
+)
+Randperm = primitive(
+    "Randperm", _rand_perm, "0 to n - 1 in random order, then pad.", max_length=1, pad=-1, dtype=mstype.int32
+)
+RandpermV2 = primitive(
+    "RandpermV2",
+    lambda self, n: random.shuffled(np.arange(static(n, "RandpermV2", "n"), dtype=np.int64)),
+    "0 to n - 1 in random order.",
+    seed=0,
+    offset=0,
+    dtype=mstype.int64,
+)
+RandomShuffle = primitive(
+    "RandomShuffle",
+    lambda self, x: random.shuffled(tensor(x, "RandomShuffle")),
+    "Rows in random order.",
+    seed=0,
+    seed2=0,
+)
+TruncatedNormal = primitive(
+    "TruncatedNormal",
+    lambda self, shape: random.truncated_normal(_shape(shape, "TruncatedNormal"), basic.as_np(self.dtype)),
+    "Normal numbers of magnitude below 2.",
+    dtype=mstype.float32,
+    seed=0,
+    seed2=0,
+)
+Bernoulli = primitive(
+    "Bernoulli",
+    lambda self, x, p: basic.cast(
+        core.less(random.uniform(x.shape), p if hasattr(p, "shape") else np.float32(p)), basic.nptype(x)
+    ),
+    "1 with probability p, else 0.",
+    seed=-1,
+    offset=0,
+)
+
+
+def _candidates(name, probability, draw):
+    """Classes drawn for sampled losses: (sampled, expected count of the true ones, of the sampled ones)."""
+
+    def compute(self, true_classes):
+        sampled = draw(self)
+        counts = [
+            core.mul(probability(self, basic.cast(each, np.float32)), np.float32(self.num_sampled))
+            for each in (true_classes, sampled)
+        ]
+        return basic.cast(sampled, basic.nptype(true_classes)), *counts
+
+    return primitive(
+        name,
+        compute,
+        "Sampled classes and expected counts.",
+        num_true=REQUIRED,
+        num_sampled=REQUIRED,
+        unique=REQUIRED,
+        range_max=REQUIRED,
+        seed=0,
+    )
+
+
+def _distinct_uniform(self):
+    if self.unique:
+        return basic.part(random.shuffled(np.arange(self.range_max, dtype=np.int64)), 0, 0, self.num_sampled)
+    return random.integers((self.num_sampled,), np.int64(0), np.int64(self.range_max), np.int64)
+
+
+UniformCandidateSampler = _candidates(
+    "UniformCandidateSampler", lambda self, c: basic.like(c, 1.0 / self.range_max), _distinct_uniform
+)
