@@ -178,6 +178,7 @@ _attach(
     __str__=lambda self: str(self.asnumpy()) if self._value is None else _repr(self),
     ndim=property(lambda self: len(self.shape)), size=property(lambda self: int(numpy.prod(self.shape))),
     itemsize=property(lambda self: self.dtype.numpy.itemsize), nbytes=property(lambda self: self.size * self.itemsize),
-    strides=property(lambda self: self.asnumpy().strides), T=property(lambda self: self.transpose()),
+    strides=property(lambda self: self.asnumpy().strides),
+    T=property(lambda self: self.transpose()),
     has_init=property(lambda self: self.init is not None),
 )  # fmt: skip

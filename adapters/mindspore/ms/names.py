@@ -10,7 +10,7 @@ from cairn.ms.refusal import Unsupported
 _PARTS = {
     "mindspore": ("train", "train.serialization", "train.model", "common.initializer", "communication", "amp",
                   "ops.function", "ops.functional", "profiler", "dataset", "common.api"),
-    "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "sparse"),
+    "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "sparse", "grad"),
     "mindspore.ops": ("operations", "functional", "function", "composite"),
 }  # fmt: skip
 

@@ -1,0 +1,208 @@
+"""grad, value_and_grad, vjp, jvp and vmap of functions and Cells."""
+
+import functools
+
+from mindspore.common.parameter import Parameter
+from mindspore.common.tensor import Tensor
+
+from cairn.ms import core, gradient
+
+
+class Transform:
+    """A function made from another: called eagerly, or captured as a whole."""
+
+    def __init__(self, function, body):
+        self.function, self._body = function, body
+        if hasattr(function, "__name__"):
+            functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments, **keywords):
+        if core.captures():
+            return core.graph_entry(self, arguments, keywords)
+        return self.construct(*arguments, **keywords)
+
+    def construct(self, *arguments, **keywords):
+        return self._body(*arguments, **keywords)
+
+
+def _positions(given, name):
+    if given is None:
+        return (), False
+    many = isinstance(given, (tuple, list))
+    positions = tuple(given) if many else (given,)
+    for each in positions:
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise TypeError(f"For '{name}', 'grad_position' should be int or tuple of int, but got {type(each).__name__}.")
+        if each < 0:
+            raise ValueError(f"For '{name}', 'grad_position' should not be negative, but got {each}.")
+    if len(set(positions)) != len(positions):
+        raise ValueError(f"For '{name}', the elements of 'grad_position' should differ, but got {given}.")
+    return positions, many
+
+
+def _weights(given, name):
+    if given is None or isinstance(given, Parameter):
+        return ((given,) if given is not None else ()), given is not None
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(f"For '{name}', 'weights' should be Parameters, but got {type(given).__name__}.")
+    return tuple(given), False
+
+
+def _gradients(fn, grad_position, weights, has_aux, name):
+    if not callable(fn):
+        raise TypeError(f"For '{name}', 'fn' should be a Cell or a function, but got {type(fn).__name__}.")
+    if grad_position is None and weights is None:
+        raise ValueError(f"For '{name}', 'grad_position' and 'weights' can not be None at the same time.")
+    positions, many = _positions(grad_position, name)
+    parameters, single = _weights(weights, name)
+
+    def body(*arguments, **keywords):
+        for each in positions:
+            if each >= len(arguments):
+                raise ValueError(f"For '{name}', grad_position {each} is out of the {len(arguments)} inputs.")
+        value, of_inputs, of_weights = gradient.differentiate(
+            fn, arguments, keywords, positions, parameters, None, has_aux
+        )
+        by_inputs = tuple(of_inputs) if many else of_inputs[0] if positions else None
+        by_weights = of_weights[0] if single else tuple(of_weights)
+        if weights is None:
+            return value, by_inputs
+        return value, by_weights if grad_position is None else (by_inputs, by_weights)
+
+    return body
+
+
+def grad(fn, grad_position=0, weights=None, has_aux=False):
+    """A function that returns the gradients of fn with respect to inputs, weights, or (inputs, weights); with has_aux
+    (gradients, further results)."""
+    both = _gradients(fn, grad_position, weights, has_aux, "grad")
+
+    def body(*arguments, **keywords):
+        value, made = both(*arguments, **keywords)
+        return (made, value[1:]) if has_aux else made
+
+    return Transform(fn, body)
+
+
+def value_and_grad(fn, grad_position=0, weights=None, has_aux=False):
+    """A function that returns (results of fn, gradients)."""
+    return Transform(fn, _gradients(fn, grad_position, weights, has_aux, "value_and_grad"))
+
+
+def _inputs(given):
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _vjp(fn, inputs, seeds):
+    value, made, _ = gradient.differentiate(fn, inputs, None, tuple(range(len(inputs))), (), seeds)
+    return value, made[0] if len(made) == 1 else tuple(made)
+
+
+def vjp(fn, *inputs, v=None, weights=None, has_aux=False):
+    """vjp(fn, inputs, v): (results, gradients of the inputs, from those of the results). vjp(fn, *inputs) with another number
+    of inputs: (results, function of the gradients of the results)."""
+    if v is not None or (len(inputs) == 2 and weights is None and not has_aux):
+        seeds = inputs[1] if v is None else v
+        return Transform(fn, lambda *given: _vjp(fn, given, seeds))(*_inputs(inputs[0]))
+    value = fn(*inputs)
+
+    def back(*seeds):
+        parameters, single = _weights(weights, "vjp")
+        if has_aux:
+            seeds = seeds[:1]
+        _, made, more = gradient.differentiate(
+            fn, inputs, None, tuple(range(len(inputs))), parameters, seeds, has_aux
+        )
+        made = made[0] if len(made) == 1 else tuple(made)
+        return (made, more[0] if single else tuple(more)) if weights is not None else made
+
+    if has_aux:
+        return value[0], back, value[1:] if len(value) > 2 else value[1]
+    return value, back
+
+
+def jvp(fn, inputs, v, has_aux=False):
+    """(results, their changes along the direction v of the inputs)."""
+    given = _inputs(inputs)
+
+    def body(*arguments):
+        return _jvp(fn, arguments, _inputs(v), has_aux)
+
+    return Transform(fn, body)(*given)
+
+
+def _jvp(fn, arguments, directions, has_aux):
+    """The vjp is linear in the gradients of the results; its own gradient by these is the jvp."""
+    aux = []
+
+    def outputs(*given):
+        made = fn(*given)
+        if has_aux:
+            aux[:] = [made[1:]]
+            made = made[0]
+        return made
+
+    value = outputs(*arguments)
+    seeds = gradient.rebuilt(value, lambda each: core.mul(core.stop_gradient(each), _zero(each)))
+    many = isinstance(value, (tuple, list))
+
+    def back(*given):
+        _, made, _ = gradient.differentiate(outputs, arguments, None, tuple(range(len(arguments))), (), given)
+        return tuple(made)
+
+    given = tuple(seeds) if many else (seeds,)
+    _, changes, _ = gradient.differentiate(back, given, None, tuple(range(len(given))), (), tuple(directions))
+    made = (value, tuple(changes) if many else changes[0])
+    return (*made, aux[0] if len(aux[0]) > 1 else aux[0][0]) if has_aux else made
+
+
+def _zero(tensor):
+    from cairn.ms import promote
+
+    return promote.cast(Tensor(0.0), promote.nptype(tensor))
+
+
+def _rows(tree, axes, position):
+    """The slice of nested tensors at a position of the axis that is mapped."""
+    if isinstance(tree, (tuple, list)):
+        axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(tree)
+        return type(tree)([_rows(each, axis, position) for each, axis in zip(tree, axes)])
+    if axes is None or not isinstance(tree, Tensor):
+        return tree
+    axis = axes % len(tree.shape)
+    return tree[(slice(None),) * axis + (position,)]
+
+
+def _sizes(tree, axes):
+    if isinstance(tree, (tuple, list)):
+        axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(tree)
+        return [size for each, axis in zip(tree, axes) for size in _sizes(each, axis)]
+    return [] if axes is None or not isinstance(tree, Tensor) else [tree.shape[axes]]
+
+
+def _stacked(trees, axes):
+    if isinstance(trees[0], (tuple, list)):
+        axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(trees[0])
+        return tuple(_stacked(each, axis) for each, axis in zip(zip(*trees), axes))
+    axis = axes % (len(trees[0].shape) + 1)
+    dims = list(trees[0].shape)
+    return core.concat([core.reshape(each, [*dims[:axis], 1, *dims[axis:]]) for each in trees], axis=axis)
+
+
+def vmap(fn, in_axes=0, out_axes=0):
+    """A function that maps fn over an axis of its inputs, one position after the other."""
+    if not callable(fn):
+        raise RuntimeError(f"'vmap' takes a Cell or a function, but got {type(fn).__name__}.")
+
+    def body(*arguments):
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else [in_axes] * len(arguments)
+        if len(axes) != len(arguments):
+            raise RuntimeError(f"For 'vmap', the size of 'in_axes' should be that of the inputs, {len(arguments)}, but got {len(axes)}.")
+        sizes = set(_sizes(arguments, axes))
+        if not sizes:
+            raise RuntimeError("For 'vmap', there is no axis to map over: all of 'in_axes' are None.")
+        if len(sizes) > 1:
+            raise RuntimeError(f"For 'vmap', the mapped axes should have one size, but got {sorted(sizes)}.")
+        return _stacked([fn(*_rows(arguments, axes, i)) for i in range(sizes.pop())], out_axes)
+
+    return Transform(fn, body)

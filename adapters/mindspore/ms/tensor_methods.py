@@ -1,0 +1,296 @@
+"""Methods of Tensor: shapes, reductions and conversions over the core; the others are functions of mindspore.ops."""
+
+import functools
+import math
+
+import numpy
+
+from cairn.ms import core, dtypes, promote
+from cairn.ms.tensor import Tensor, wrap
+
+_FLOAT = numpy.dtype("float32")
+_INT = numpy.dtype("int32")
+
+
+def _dims(given):
+    """reshape(2, 3), reshape((2, 3)) and reshape([2, 3])."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = given[0]
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, (int, numpy.integer)):
+            raise TypeError(f"the sizes of a shape should be int, but got {type(each).__name__}")
+    return [int(each) for each in given]
+
+
+def _axes(x, axis):
+    """Axes as a list of numbers from 0; all of them for None and ()."""
+    rank = len(x.shape)
+    if axis is None or axis == ():
+        return list(range(rank))
+    made = []
+    for each in axis if isinstance(axis, (tuple, list)) else (axis,):
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise TypeError(f"axis should be int, tuple or list, but got {type(each).__name__}")
+        if not -max(rank, 1) <= each < max(rank, 1):
+            raise ValueError(f"axis should be in [{-rank}, {rank}), but got {each}")
+        made.append(each % max(rank, 1))
+    if len(set(made)) != len(made):
+        raise ValueError(f"duplicate value in axis: {axis}")
+    return made if rank else []
+
+
+def reshape(self, *shape):
+    """The elements in row-major order under another shape; one size may be -1."""
+    dims = _dims(shape)
+    if dims.count(-1) > 1 or (-1 not in dims and math.prod(dims) != self.size):
+        raise ValueError(f"cannot reshape a tensor of shape {self.shape} into {tuple(dims)}")
+    return core.reshape(self, dims)
+
+
+def transpose(self, *axes):
+    """The dims in another order, reversed where none is given."""
+    order = _dims(axes) if axes and axes != (None,) else list(range(len(self.shape)))[::-1]
+    if sorted(each % max(len(self.shape), 1) for each in order) != list(range(len(self.shape))):
+        raise ValueError(f"the axes {tuple(order)} are no order of {len(self.shape)} dims")
+    return core.transpose(self, permutation=[each % len(self.shape) for each in order])
+
+
+def swapaxes(self, axis1, axis2):
+    """Two dims exchanged."""
+    a, b = _axes(self, axis1)[0], _axes(self, axis2)[0]
+    order = list(range(len(self.shape)))
+    order[a], order[b] = b, a
+    return core.transpose(self, permutation=order)
+
+
+def squeeze(self, axis=None):
+    """Without dims of size 1."""
+    axes = _axes(self, axis) if axis is not None and axis != () else [i for i, d in enumerate(self.shape) if d == 1]
+    for each in axes:
+        if self.shape[each] != 1:
+            raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one: axis {each}")
+    return core.reshape(self, [d for i, d in enumerate(self.shape) if i not in axes])
+
+
+def expand_dims(self, axis):
+    """With a new dim of size 1."""
+    rank = len(self.shape) + 1
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"axis should be int, but got {type(axis).__name__}")
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis should be in [{-rank}, {rank}), but got {axis}")
+    dims = list(self.shape)
+    dims.insert(axis % rank, 1)
+    return core.reshape(self, dims)
+
+
+def flatten(self, order="C"):
+    """In one dim."""
+    if not isinstance(order, str):
+        raise TypeError(f"order should be str, but got {type(order).__name__}")
+    if order not in ("C", "F"):
+        raise ValueError(f"order should be 'C' or 'F', but got '{order}'")
+    return core.reshape(self if order == "C" else transpose(self), [-1])
+
+
+def broadcast_to(self, shape):
+    """Repeated along new dims and those of size 1; -1 keeps a size."""
+    extra = len(shape) - len(self.shape)
+    dims = [self.shape[i - extra] if size == -1 and i >= extra else size for i, size in enumerate(shape)]
+    return core.broadcast_to(self, dims)
+
+
+def astype(self, dtype, copy=True):
+    """With another element type."""
+    if not isinstance(dtype, (dtypes.Type, str, type, numpy.dtype)):
+        raise TypeError(f"dtype should be a mindspore or NumPy type, but got {dtype}")
+    made = promote.cast(self, dtypes.numpy_of(dtype.lower() if isinstance(dtype, str) else dtype))
+    return core.identity(self) if made is self and copy else made
+
+
+def _numbers(x):
+    """Bools are counted as int32."""
+    return promote.cast(x, _INT) if promote.nptype(x).kind == "b" else x
+
+
+def _floats(x):
+    return x if promote.nptype(x).kind in "fc" else promote.cast(x, _FLOAT)
+
+
+def sum_(self, axis=None, dtype=None, keepdims=False, initial=None):
+    """Sum of the elements along axes."""
+    x = _numbers(self if dtype is None else astype(self, dtype))
+    made = core.reduce_sum(x, axes=_axes(self, axis), keep_dims=keepdims)
+    return made if initial is None else made + initial
+
+
+def mean(self, axis=(), keep_dims=False):
+    """Mean of the elements along axes."""
+    return core.reduce_mean(_floats(self), axes=_axes(self, axis), keep_dims=keep_dims)
+
+
+def prod(self, axis=(), keep_dims=False):
+    """Product of the elements along axes."""
+    return core.reduce_prod(_numbers(self), axes=_axes(self, axis), keep_dims=keep_dims)
+
+
+def _extreme(row, pair):
+    def reduce(self, axis=None, keepdims=False, initial=None, where=True):
+        made = core.reduce_min if row == "min" else core.reduce_max
+        made = made(_numbers(self), axes=_axes(self, axis), keep_dims=keepdims)
+        made = promote.cast(made, promote.nptype(self))
+        return made if initial is None else pair(*promote.promote(made, initial))
+
+    reduce.__doc__ = f"The {'least' if row == 'min' else 'largest'} of the elements along axes."
+    return reduce
+
+
+def _logical(row):
+    def reduce(self, axis=(), keep_dims=False):
+        x = self if promote.nptype(self).kind == "b" else core.not_equal(self, numpy.zeros((), promote.nptype(self)))
+        return row(x, axes=_axes(self, axis), keep_dims=keep_dims)
+
+    reduce.__doc__ = f"Whether {row.row.name[7:]} of the elements along axes are true."
+    return reduce
+
+
+def _place(row):
+    def reduce(self, axis=None):
+        x = _numbers(self)
+        if axis is None:
+            return row(core.reshape(x, [-1]), axis=0, dtype="int32")
+        return row(x, axis=_axes(self, axis)[0], dtype="int32")
+
+    reduce.__doc__ = "The index of it along the axis, or in the flattened tensor."
+    return reduce
+
+
+def var(self, axis=None, ddof=0, keepdims=False):
+    """Mean of the squared distances from the mean."""
+    x, axes = _floats(self), _axes(self, axis)
+    squares = core.square(x - core.reduce_mean(x, axes=axes, keep_dims=True))
+    count = math.prod(self.shape[each] for each in axes)
+    return core.reduce_sum(squares, axes=axes, keep_dims=keepdims) / float(count - ddof)
+
+
+def std(self, axis=None, ddof=0, keepdims=False):
+    """Root of var()."""
+    return core.sqrt(var(self, axis, ddof, keepdims))
+
+
+def cumsum(self, axis=None, dtype=None):
+    """Sums of the elements up to each."""
+    x = _numbers(self if dtype is None else astype(self, dtype))
+    if axis is None:
+        return core.cumsum(core.reshape(x, [-1]), axis=0)
+    return core.cumsum(x, axis=_axes(self, axis)[0])
+
+
+def clip(self, xmin, xmax, dtype=None):
+    """Elements between two bounds."""
+    from mindspore.ops.composite import clip_by_value
+
+    made = clip_by_value(self, xmin, xmax)
+    return made if dtype is None else astype(made, dtype)
+
+
+def fill(self, value):
+    """A tensor of the same shape and element type, all of one value."""
+    return core.broadcast_to(wrap(numpy.array(0 if value is None else value, promote.nptype(self))), self.shape)
+
+
+def item(self, index=None):
+    """One element as a tensor of no dims."""
+    if index is None:
+        if self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return reshape(self, ())
+    if isinstance(index, tuple):
+        return self[index]
+    if not isinstance(index, int):
+        raise TypeError(f"index should be int or tuple of int, but got {type(index).__name__}")
+    return core.reshape(self, [-1])[index]
+
+
+def itemset(self, *arguments):
+    """A tensor with one element changed: itemset(value) or itemset(index, value)."""
+    *where, value = arguments
+    made = wrap(self.asnumpy().copy())
+    if not where:
+        made[()] = value
+    else:
+        index = where[0] if isinstance(where[0], tuple) else numpy.unravel_index(where[0], self.shape)
+        made[tuple(int(each) for each in index)] = value
+    return made
+
+
+def assign_value(self, value):
+    """Takes the elements of another tensor."""
+    self._take(value)
+    return self
+
+
+def from_numpy(array):
+    """A tensor of the same memory."""
+    if not isinstance(array, numpy.ndarray):
+        raise TypeError(f"The input of from_numpy should be numpy.ndarray, but got {type(array).__name__}.")
+    return wrap(numpy.ascontiguousarray(array))
+
+
+def to_tensor(self, slice_index=None, shape=None, opt_shard_group=None):
+    return self.init_data(slice_index, shape, opt_shard_group)
+
+
+_OWN = {
+    "reshape": reshape, "view": reshape, "transpose": transpose, "swapaxes": swapaxes, "squeeze": squeeze,
+    "expand_dims": expand_dims, "flatten": flatten, "ravel": lambda self: core.reshape(self, [-1]),
+    "broadcast_to": broadcast_to, "expand_as": lambda self, x: broadcast_to(self, x.shape), "astype": astype,
+    "copy": lambda self: core.identity(self) if self.size else wrap(self._array.copy()), "sum": sum_, "mean": mean,
+    "prod": prod, "max": _extreme("max", core.maximum), "min": _extreme("min", core.minimum),
+    "all": _logical(core.reduce_all), "any": _logical(core.reduce_any), "argmax": _place(core.arg_max),
+    "argmin": _place(core.arg_min), "var": var, "std": std, "cumsum": cumsum, "clip": clip, "fill": fill,
+    "ptp": lambda self, axis=None, keepdims=False: self.max(axis, keepdims) - self.min(axis, keepdims), "item": item,
+    "itemset": itemset, "assign_value": assign_value, "from_numpy": staticmethod(from_numpy), "to_tensor": to_tensor,
+    "abs": lambda self: core.abs(self), "tolist": lambda self: self.asnumpy().tolist(),
+    "value": lambda self: self, "set_const_arg": lambda self, const_arg=True: self, "dim": lambda self: len(self.shape),
+    "set_dtype": lambda self, dtype: astype(self, dtype), "flush_from_cache": lambda self: None,
+    "float": lambda self: astype(self, "float32"), "half": lambda self: astype(self, "float16"),
+    "int": lambda self: astype(self, "int32"), "long": lambda self: astype(self, "int64"),
+    "bool": lambda self: astype(self, "bool"), "unsqueeze": expand_dims, "numel": lambda self: self.size,
+    "permute": transpose,
+}  # fmt: skip
+for _name, _method in _OWN.items():
+    setattr(Tensor, _name, _method)
+
+# Methods that are functions of mindspore.ops with the tensor as first argument.
+FUNCTIONS = frozenset("""
+acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin approximate_equal argsort asin asinh atan atan2 atanh
+baddbmm bernoulli bincount bitwise_and bitwise_or bitwise_xor bmm ceil cholesky chunk copysign cos cosh count_nonzero cross
+cummax cummin cumprod deg2rad det diag diagonal diff digamma div dot equal erf erfc erfinv exp expm1 fills flip fliplr
+flipud floor fmax fmod gather gather_elements gather_nd ge ger greater greater_equal gt hardshrink heaviside histc hypot
+igamma igammac index_add index_fill index_select inner inv inverse inplace_update invert isclose isfinite isinf isnan le
+lerp less less_equal lgamma log log10 log1p log2 logaddexp logdet logical_and logical_not logical_or logical_xor logit
+logsumexp lt masked_fill masked_select matmul maximum median minimum mm moveaxis movedim multiply nan_to_num narrow ne neg
+negative nonzero norm not_equal outer pinv pow rad2deg real reciprocal remainder repeat repeat_interleave reverse
+reverse_sequence roll rot90 round rsqrt scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_sub
+searchsorted select sigmoid sign sin sinc sinh soft_shrink sort split sqrt square sub subtract svd take tan tanh
+tensor_scatter_add tensor_scatter_div tensor_scatter_max tensor_scatter_min tensor_scatter_mul tensor_scatter_sub
+tensor_scatter_update tile top_k topk trace tril triu true_divide trunc unbind unique_consecutive unique_with_pad
+unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum where xdivy xlogy
+""".split())
+_ELSEWHERE = {"top_k": "topk", "repeat": "repeat_elements"}
+
+
+def _function(self, name):
+    if name in FUNCTIONS:
+        from mindspore import numpy as functions_like_numpy
+        from mindspore import ops
+
+        for module, known in ((ops, name), (ops, _ELSEWHERE.get(name)), (functions_like_numpy, name)):
+            function = getattr(module, known, None) if known else None
+            if callable(function):
+                return functools.partial(function, self)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+Tensor.__getattr__ = _function
