@@ -1,0 +1,5 @@
+"""The private path to the groups."""
+
+from mindspore.communication.management import GlobalComm
+
+__all__ = ["GlobalComm"]

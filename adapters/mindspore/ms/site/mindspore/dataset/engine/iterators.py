@@ -1,0 +1,86 @@
+"""Iterators: rows out of a pipeline, epoch by epoch."""
+
+import numpy as np
+from cairn.ms import level
+
+
+class Iterator:
+    """One `for` loop over it is one epoch; the next loop is the next epoch."""
+
+    def __init__(self, dataset, num_epochs, output_numpy, columns=None, first_epoch=0):
+        from mindspore.dataset.engine.datasets import Run, places_of
+
+        self._dataset, self._left, self._epoch = dataset, num_epochs, first_epoch
+        self._numpy = output_numpy or not level.at_least("1.1")
+        have = dataset.get_col_names()
+        self._columns = columns or have
+        self._places = places_of(self._columns, have, "iterator")
+        self._run, self._rows = Run(dataset), None
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._run is None or self._left == 0:
+            raise StopIteration
+        if self._rows is None:
+            self._rows = self._dataset.rows(self._run, self._epoch)
+        try:
+            row = next(self._rows)
+        except StopIteration:
+            self._rows, self._epoch, self._left = None, self._epoch + 1, self._left - 1
+            raise
+        return self._shaped([self._value(row[place]) for place in self._places])
+
+    def get_next(self):
+        """The next row."""
+        return next(self)
+
+    def stop(self):
+        """Ends the iterator."""
+        self._run = self._rows = None
+
+    release = stop
+
+    def _value(self, value):
+        if value.dtype.kind in "SU":
+            # numpy.str_ since 1.9, bytes before
+            value = value.astype(np.str_) if level.at_least("1.10") else np.char.encode(value, "utf-8") if value.dtype.kind == "U" else value
+        if self._numpy:
+            return value
+        from mindspore.common.tensor import Tensor
+
+        return Tensor(value) if value.dtype.kind not in "SU" else value
+
+
+class DictIterator(Iterator):
+    """Rows as {column: value}."""
+
+    def _shaped(self, values):
+        return dict(zip(self._columns, values))
+
+
+class TupleIterator(Iterator):
+    """Rows as lists."""
+
+    def _shaped(self, values):
+        return values
+
+
+class Transfer:
+    """What sink mode reads from: rows that carry on from one pass to the next."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def send(self, *_):
+        """Rows are made when they are asked for."""
+
+    def stop_send(self):
+        """Nothing runs in the background."""
+
+    continue_send = release = send
+
+    def get_type(self):
+        """The kind of queue."""
+        return "device_que"

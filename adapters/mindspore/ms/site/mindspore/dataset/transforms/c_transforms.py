@@ -1,0 +1,3 @@
+"""The transforms of any column."""
+
+from mindspore.dataset.transforms.transforms import *  # noqa: F403

@@ -1,0 +1,246 @@
+"""Transforms of any column; Transform is the base of all, here and in vision and text."""
+
+import copy
+
+import numpy as np
+from cairn.ms import level
+
+__all__ = ["Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
+           "Slice", "Transform", "TypeCast", "Unique"]  # fmt: skip
+
+
+class Transform:
+    """A callable over arrays. Random ones draw from `self.rng`, which a pipeline seeds for each pass."""
+
+    one_column = True
+    _rng = None
+
+    @property
+    def rng(self):
+        if self._rng is None:
+            from mindspore.dataset.core import config
+
+            self._rng = np.random.RandomState(config.get_seed() if config.seed_is_fixed() else None)
+        return self._rng
+
+    def reseed(self, rng):
+        """Takes its random numbers from `rng` from now on."""
+        self._rng = rng
+
+    def __call__(self, value):
+        if hasattr(value, "asnumpy"):
+            value = value.asnumpy()
+        return self.apply(value)
+
+    def apply(self, value):
+        """The value transformed."""
+        raise NotImplementedError
+
+
+def to_numpy_type(data_type):
+    """The NumPy type of a MindSpore or NumPy type."""
+    if isinstance(data_type, (type, np.dtype)) and not hasattr(data_type, "element_type"):
+        try:
+            return np.dtype(data_type)
+        except TypeError:
+            pass
+    from mindspore.common import dtype as mstype
+
+    try:
+        return np.dtype(mstype.dtype_to_nptype(data_type))
+    except (TypeError, KeyError, ValueError):
+        raise TypeError(f"Argument data_type with value {data_type} is not of type [mindspore.dtype, numpy.dtype], but got {type(data_type)}.") from None
+
+
+class TypeCast(Transform):
+    """Another element type."""
+
+    def __init__(self, data_type):
+        self.kind = to_numpy_type(data_type)
+
+    def apply(self, value):
+        return np.asarray(value).astype(self.kind)
+
+
+class OneHot(Transform):
+    """A label as a vector of num_classes."""
+
+    def __init__(self, num_classes, smoothing_rate=0.0):
+        if isinstance(num_classes, bool) or not isinstance(num_classes, int):
+            raise TypeError(f"Argument num_classes with value {num_classes} is not of type [<class 'int'>], but got {type(num_classes)}.")
+        if num_classes <= 0:
+            raise ValueError("Input num_classes is not within the required interval of [1, 2147483647].")
+        self.num_classes, self.smoothing_rate = num_classes, smoothing_rate
+
+    def apply(self, value):
+        labels = np.asarray(value)
+        if labels.dtype.kind not in "iub":
+            raise RuntimeError(f"OneHot: OneHot only supports input of int type, but got: {labels.dtype}")
+        if labels.ndim > 1 or (labels.ndim == 1 and labels.size != 1 and not level.at_least("1.10")):
+            raise RuntimeError(f"OneHot: OneHot only supports scalars or vectors, but got rank {labels.ndim}")
+        if (labels < 0).any() or (labels >= self.num_classes).any():
+            raise RuntimeError(f"OneHot: invalid class: {labels.max()} is not in [0, {self.num_classes - 1}]")
+        hot = (np.arange(self.num_classes) == labels.reshape(-1, 1))
+        hot = hot[0] if labels.ndim == 0 or labels.size == 1 else hot
+        if not self.smoothing_rate:
+            return hot.astype(labels.dtype)
+        off = self.smoothing_rate / (self.num_classes - 1)
+        return np.where(hot, 1 - self.smoothing_rate, off).astype(np.float32)
+
+
+class PadEnd(Transform):
+    """Filled up to a shape."""
+
+    def __init__(self, pad_shape, pad_value=None):
+        self.pad_shape, self.pad_value = list(pad_shape), pad_value
+
+    def apply(self, value):
+        value = np.asarray(value)
+        if len(self.pad_shape) != value.ndim:
+            raise RuntimeError(f"PadEnd: pad_shape has rank {len(self.pad_shape)}, the value {value.ndim}")
+        shape = [size if size is not None and size > 0 else have for size, have in zip(self.pad_shape, value.shape)]
+        fill = ("" if value.dtype.kind in "SU" else 0) if self.pad_value is None else self.pad_value
+        out = np.full(shape, fill, dtype=value.dtype if value.dtype.kind not in "SU" else None)
+        if value.dtype.kind in "SU":
+            out = out.astype(np.result_type(out.dtype, value.dtype))
+        part = tuple(slice(0, min(have, size)) for have, size in zip(value.shape, shape))
+        out[part] = value[part]
+        return out
+
+
+class Concatenate(Transform):
+    """Columns, and constants before and after them, one after the other."""
+
+    one_column = False
+
+    def __init__(self, axis=0, prepend=None, append=None):
+        if axis not in (0, -1):
+            raise ValueError("only 1D concatenation supported.")
+        self.prepend, self.append = prepend, append
+
+    def __call__(self, *values):
+        parts = [each for each in (self.prepend, *values, self.append) if each is not None]
+        return np.concatenate([np.asarray(each) for each in parts])
+
+
+class Duplicate(Transform):
+    """A column twice."""
+
+    one_column = False
+
+    def __call__(self, value):
+        return value, np.array(value)
+
+
+class Fill(Transform):
+    """Every element the same."""
+
+    def __init__(self, fill_value):
+        self.fill_value = fill_value
+
+    def apply(self, value):
+        return np.full_like(value, self.fill_value)
+
+
+class Relational:
+    """The comparisons of Mask."""
+
+    EQ, NE, GT, GE, LT, LE = range(6)
+
+
+_COMPARISONS = {Relational.EQ: np.equal, Relational.NE: np.not_equal, Relational.GT: np.greater, Relational.GE: np.greater_equal,
+                Relational.LT: np.less, Relational.LE: np.less_equal}  # fmt: skip
+
+
+class Mask(Transform):
+    """Which elements compare as told with a constant."""
+
+    def __init__(self, operator, constant, dtype=None):
+        self.compare, self.constant, self.kind = _COMPARISONS[operator], constant, np.bool_ if dtype is None else to_numpy_type(dtype)
+
+    def apply(self, value):
+        return self.compare(value, self.constant).astype(self.kind)
+
+
+class Slice(Transform):
+    """A part of an array."""
+
+    def __init__(self, *slices):
+        self.slices = tuple(each if each is not None else slice(None) for each in slices)
+
+    def apply(self, value):
+        return value[self.slices]
+
+
+class Unique(Transform):
+    """Distinct values, where each stood, and how often it came."""
+
+    one_column = False
+
+    def __call__(self, value):
+        values, places, counts = np.unique(np.asarray(value).ravel(), return_inverse=True, return_counts=True)
+        return values, places.astype(np.int32), counts.astype(np.int32)
+
+
+def _many(function, values):
+    if getattr(function, "one_column", False):
+        return tuple(function(value) for value in values)
+    result = function(*values)
+    return result if isinstance(result, tuple) else (result,)
+
+
+class Compose(Transform):
+    """Several transforms, one after the other."""
+
+    one_column = False
+
+    def __init__(self, transforms):
+        if not isinstance(transforms, (list, tuple)):
+            raise TypeError(f"Argument transforms with value {transforms} is not of type [<class 'list'>], but got {type(transforms)}.")
+        if not transforms:
+            raise ValueError("transforms list is empty.")
+        for place, each in enumerate(transforms):
+            if not callable(each):
+                raise ValueError(f"transforms[{place}] is neither a transform op or a callable pyfunc.")
+        self.transforms = list(transforms)
+
+    def reseed(self, rng):
+        self._rng = rng
+        self.transforms = [copy.copy(each) for each in self.transforms]
+        for each in self.transforms:
+            if hasattr(each, "reseed"):
+                each.reseed(np.random.RandomState(rng.randint(2**31)))
+
+    def chosen(self):
+        """What this call applies."""
+        return self.transforms
+
+    def __call__(self, *values):
+        for each in self.chosen():
+            values = _many(each, values)
+        return values[0] if len(values) == 1 else values
+
+
+class RandomApply(Compose):
+    """All, with a probability."""
+
+    def __init__(self, transforms, prob=0.5):
+        super().__init__(transforms)
+        self.prob = prob
+
+    def chosen(self):
+        return self.transforms if self.rng.random_sample() < self.prob else []
+
+
+class RandomChoice(Compose):
+    """One of several."""
+
+    def chosen(self):
+        return [self.transforms[self.rng.randint(len(self.transforms))]]
+
+
+class RandomOrder(Compose):
+    """All, in a random order."""
+
+    def chosen(self):
+        return [self.transforms[place] for place in self.rng.permutation(len(self.transforms))]

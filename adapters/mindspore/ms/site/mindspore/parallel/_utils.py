@@ -1,0 +1,60 @@
+"""Private questions that scripts ask of the parallel context."""
+
+from mindspore import context
+
+
+def _get(name, default):
+    try:
+        return context.get_auto_parallel_context(name)
+    except ValueError:
+        return default
+
+
+def _get_device_num():
+    return 1
+
+
+def _get_global_rank():
+    return 0
+
+
+def _get_parallel_mode():
+    return _get("parallel_mode", "stand_alone")
+
+
+def _get_gradients_mean():
+    return _get("gradients_mean", False)
+
+
+_get_mirror_mean = _get_gradients_mean
+
+
+def _get_full_batch():
+    return _get("full_batch", False)
+
+
+def _get_pipeline_stages():
+    return 1
+
+
+def _get_stage_device_num():
+    return 1
+
+
+def _is_role_pserver():
+    return False
+
+
+_is_role_sched = _is_role_worker = _is_pynative_parallel = _is_in_auto_parallel_mode = _is_role_pserver
+
+
+def _get_enable_parallel_optimizer():
+    return False
+
+
+def _get_parameter_broadcast():
+    return _get("parameter_broadcast", False)
+
+
+def _check_full_batch():
+    """One device takes whole batches."""

@@ -1,0 +1,86 @@
+"""Levels of mixed precision: the cells of a training step and its loss scale.
+
+What a level puts into fp16 is computed in f32 here, which is said once; loss scales act as they do on the platform.
+"""
+
+from cairn.ms import level as compatibility
+
+from mindspore import log as logger
+from mindspore import nn
+from mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
+
+__all__ = ["auto_mixed_precision", "build_train_network"]
+
+LEVELS = ("O0", "O1", "O2", "O3", "auto")
+_CONFIG = {"O0": {"keep_batchnorm_fp32": False, "cast_model_type": "float32", "loss_scale_manager": None},
+           "O1": {"keep_batchnorm_fp32": False, "cast_model_type": "float32", "loss_scale_manager": None},
+           "O2": {"keep_batchnorm_fp32": True, "cast_model_type": "float16", "loss_scale_manager": DynamicLossScaleManager},
+           "O3": {"keep_batchnorm_fp32": False, "cast_model_type": "float16", "loss_scale_manager": None}}  # fmt: skip
+_said = False
+
+
+def resolve(level):
+    """A level without "auto": O2 on GPU, O3 on Ascend."""
+    if level not in LEVELS:
+        raise ValueError(f"The argument `level` must be one of ['O0', 'O2', 'O3', 'auto'], but got {level}.")
+    if level != "auto":
+        return level
+    from mindspore import context
+
+    target = context.get_context("device_target")
+    if target not in ("GPU", "Ascend"):
+        raise ValueError(f"The argument `level` is 'auto', which is for GPU and Ascend, but the device target is {target}.")
+    return "O2" if target == "GPU" else "O3"
+
+
+def notice(level):
+    """Says once that fp16 is computed in f32."""
+    global _said
+    if level != "O0" and not _said:
+        _said = True
+        logger.warning(f"amp level {level}: what would run in float16 runs in float32 here; loss scales act as they are set.")
+
+
+def _check_kwargs(kwargs):
+    for name, value in kwargs.items():
+        if name not in ("cast_model_type", "keep_batchnorm_fp32", "loss_scale_manager"):
+            raise ValueError(f"Unsupported arg '{name}'")
+        if name == "keep_batchnorm_fp32" and value is not None and not isinstance(value, bool):
+            raise TypeError(f"The argument 'keep_batchnorm_fp32' must be bool, but got {type(value)}.")
+        if name == "loss_scale_manager" and value is not None and not isinstance(value, LossScaleManager):
+            raise TypeError(f"The argument 'loss_scale_manager' must be LossScaleManager, but got {type(value)}.")
+        if name == "cast_model_type" and str(value).lower() not in ("float16", "float32"):
+            raise ValueError(f"The argument 'cast_model_type' must be mindspore.float16 or mindspore.float32, but got {value}.")
+
+
+def auto_mixed_precision(network, amp_level="O0"):
+    """The network at a level."""
+    if not isinstance(network, nn.Cell):
+        raise TypeError(f"The network type should be Cell, but got {type(network)}.")
+    notice(resolve(amp_level))
+    return network
+
+
+def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_level="O0", **kwargs):
+    """The cell of one training step: network and loss, gradients, optimizer, and loss scale where the level or a manager has one."""
+    if not isinstance(network, nn.Cell):
+        raise TypeError(f"The argument 'network' must be Cell, but got {type(network)}.")
+    if not isinstance(optimizer, (nn.Optimizer, nn.Cell)):
+        raise TypeError(f"The argument 'optimizer' must be Optimizer, but got {type(optimizer)}.")
+    level = resolve(level)
+    _check_kwargs(kwargs)
+    config = {**_CONFIG[level], **kwargs}
+    notice(level)
+    if loss_fn is not None:
+        network = nn.WithLossCell(network, loss_fn)
+    manager = config["loss_scale_manager"]
+    if isinstance(manager, type):
+        manager = manager()
+    scale = 1.0
+    if manager is not None:
+        scale, update = manager.get_loss_scale(), manager.get_update_cell()
+        if update is not None:
+            if compatibility.at_least("1.1"):
+                return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_sense=update).set_train()
+            return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_update_cell=update).set_train()
+    return nn.TrainOneStepCell(network, optimizer, scale).set_train()

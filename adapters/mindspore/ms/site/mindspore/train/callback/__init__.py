@@ -1,0 +1,23 @@
+"""Callbacks."""
+
+from mindspore.train.callback._callback import Callback, RunContext
+from mindspore.train.callback._callback import CallbackManager as _CallbackManager
+from mindspore.train.callback._callback import InternalCallbackParam as _InternalCallbackParam
+from mindspore.train.callback._callback import checkpoint_cb_for_save_op as _checkpoint_cb_for_save_op
+from mindspore.train.callback._callback import set_cur_net as _set_cur_net
+from mindspore.train.callback._model_checkpoint import CheckpointConfig, ModelCheckpoint
+from mindspore.train.callback._model_checkpoint import CheckpointManager as _CheckpointManager
+from mindspore.train.callback._monitors import LossMonitor, TimeMonitor
+from mindspore.train.callback._stopping import EarlyStopping, History, LambdaCallback, LearningRateScheduler, ReduceLROnPlateau
+from mindspore.train.callback._summary import SummaryCollector, SummaryStep
+
+__all__ = ["Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
+           "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "SummaryStep", "TimeMonitor"]  # fmt: skip
+
+
+def __getattr__(name):
+    from cairn.ms import refuse
+
+    if name in ("LandscapeAnalysis", "SummaryLandscape", "OnRequestExit", "BackupAndRestore", "FederatedLearningManager"):
+        raise refuse(f"mindspore.train.callback.{name}", "is not supported", "LambdaCallback")
+    raise AttributeError(f"module 'mindspore.train.callback' has no attribute '{name}'")

@@ -1,0 +1,77 @@
+"""Rows for a training loop: one epoch after the other, in feed or sink mode."""
+
+import itertools
+
+from cairn.ms import level
+
+from mindspore.common.tensor import Tensor
+from mindspore.dataset.engine.iterators import TupleIterator
+
+__all__ = ["DatasetHelper", "connect_network_with_dataset"]
+
+
+class DatasetHelper:
+    """The units of a loop: in feed mode a step each; in sink mode the steps between two calls of the callbacks, which are a pass of the dataset,
+    or sink_size steps that carry on across passes."""
+
+    def __init__(self, dataset, dataset_sink_mode=True, sink_size=-1, epoch_num=1, first_epoch=0):
+        if not isinstance(dataset_sink_mode, bool):
+            raise TypeError(f"The argument 'dataset_sink_mode' must be bool, but got {type(dataset_sink_mode)}.")
+        if not isinstance(sink_size, int) or sink_size < -1 or sink_size == 0:
+            raise ValueError(f"The 'sink_size' must be -1 or positive, but got sink_size {sink_size}.")
+        self.dataset, self.sinks = dataset, dataset_sink_mode
+        self.size = dataset.get_dataset_size()
+        self._steps = sink_size if dataset_sink_mode and sink_size > 0 else self.size
+        if dataset_sink_mode:
+            dataset._sunk = True
+        begun = first_epoch * self._steps if dataset_sink_mode else 0
+        self._rows = self._endless(begun // self.size if dataset_sink_mode else first_epoch, begun % self.size if dataset_sink_mode else 0)
+
+    def _endless(self, first_epoch, skipped):
+        """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""
+        iterator = TupleIterator(self.dataset, -1, False, first_epoch=self._first(first_epoch))
+        for row in itertools.islice(iterator, skipped, None):
+            yield row
+        while True:
+            yield from iterator
+
+    def _first(self, epoch):
+        return epoch // max(self.dataset.get_repeat_count(), 1) if not level.at_least("1.1") else epoch
+
+    def steps(self):
+        """Steps of an epoch."""
+        return self._steps
+
+    sink_size = steps
+
+    def units(self):
+        """The units of one epoch, each an iterable of rows of Tensors."""
+        rows = (tuple(each if isinstance(each, Tensor) else Tensor(each) for each in row) for row in itertools.islice(self._rows, self._steps))
+        if self.sinks:
+            yield rows
+        else:
+            for row in rows:
+                yield (row,)
+
+    def __iter__(self):
+        for unit in self.units():
+            for row in unit:
+                yield row
+
+    def stop_send(self):
+        """Nothing runs in the background."""
+
+    continue_send = release = stop_send
+
+    def types_shapes(self):
+        """(types, shapes) of the columns."""
+        return self.dataset.output_types(), self.dataset.output_shapes()
+
+    def get_data_info(self):
+        """The same, of the rows now."""
+        return self.types_shapes()
+
+
+def connect_network_with_dataset(network, dataset_helper):
+    """The network itself: rows are handed to it."""
+    return network

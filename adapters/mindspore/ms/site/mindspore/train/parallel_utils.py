@@ -1,0 +1,5 @@
+"""The path of 0.5 to ParallelMode."""
+
+from mindspore.context import ParallelMode
+
+__all__ = ["ParallelMode"]

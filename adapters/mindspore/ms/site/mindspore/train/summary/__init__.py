@@ -1,0 +1,5 @@
+"""Summary files."""
+
+from mindspore.train.summary.summary_record import SummaryRecord
+
+__all__ = ["SummaryRecord"]

@@ -1,0 +1,5 @@
+"""The file functions of moxing."""
+
+from moxing.framework import file
+
+__all__ = ["file"]

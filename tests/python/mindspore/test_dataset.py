@@ -1,0 +1,337 @@
+"""mindspore.dataset: sources, operations, transforms, and the rules that changed from level to level."""
+
+import gzip
+import pickle
+import struct
+import zlib
+
+import mindspore
+import mindspore.dataset as ds
+import numpy as np
+import pytest
+from cairn.ms import level
+from mindspore.common import dtype as mstype
+from mindspore.dataset import text
+from mindspore.dataset.transforms import c_transforms as transforms
+from mindspore.dataset.vision import c_transforms as vision
+
+
+@pytest.fixture(autouse=True)
+def a_seed():
+    ds.config.set_seed(1)
+
+
+@pytest.fixture
+def at(monkeypatch):
+    return lambda wanted: monkeypatch.setattr(level, "now", wanted)
+
+
+def values(dataset, column=None):
+    column = column or dataset.get_col_names()[0]
+    return [row[column].tolist() for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True)]
+
+
+def numbers(count=6, **options):
+    return ds.NumpySlicesDataset({"x": np.arange(count)}, shuffle=False, **options)
+
+
+def test_batches_keep_or_drop_the_rest():
+    assert values(numbers(5).batch(2)) == [[0, 1], [2, 3], [4]]
+    assert values(numbers(5).batch(2, drop_remainder=True)) == [[0, 1], [2, 3]]
+    assert numbers(5).batch(2).get_dataset_size() == 3
+    assert numbers(5).batch(2, True).get_dataset_size() == 2
+    assert values(numbers(6).batch(lambda info: info.get_batch_num() + 1)) == [[0], [1, 2], [3, 4, 5]]
+
+
+def test_repeat_take_skip_concat_and_zip():
+    assert values(numbers(2).repeat(3)) == [0, 1, 0, 1, 0, 1]
+    assert values(numbers(5).skip(1).take(3)) == [1, 2, 3]
+    assert values(numbers(2) + numbers(1)) == [0, 1, 0]
+    both = ds.zip((numbers(3), ds.NumpySlicesDataset([7, 8], "y", shuffle=False)))
+    assert both.get_col_names() == ["x", "y"] and values(both, "y") == [7, 8] and both.get_dataset_size() == 2
+    assert values(numbers(6).filter(lambda x: bool(x % 2))) == [1, 3, 5]
+    assert numbers(6).filter(lambda x: bool(x % 2)).get_dataset_size() == 3
+    assert numbers(2).rename("x", "z").get_col_names() == ["z"]
+    assert [each.get_dataset_size() for each in numbers(10).split([0.7, 0.3])] == [7, 3]
+    first, second = numbers(10).split([6, 4])
+    assert sorted(values(first) + values(second)) == list(range(10))
+
+
+def test_the_size_of_a_repeated_dataset_by_level(at):
+    at("0.5")
+    assert numbers(4).batch(2).repeat(3).get_dataset_size() == 2
+    assert len(values(numbers(4).batch(2).repeat(3))) == 6
+    at("1.1")
+    assert numbers(4).batch(2).repeat(3).get_dataset_size() == 6
+
+
+@pytest.mark.parametrize("wanted", ["0.5", "1.1", "1.10"])
+def test_map_takes_columns_and_operations_in_both_orders(at, wanted):
+    at(wanted)
+    assert values(numbers(2).map("x", lambda x: x + 1)) == [1, 2]
+    assert values(numbers(2).map(lambda x: x + 1, "x")) == [1, 2]
+    assert values(numbers(2).map(input_columns=["x"], operations=[lambda x: x + 1, lambda x: x * 2])) == [2, 4]
+    assert numbers(2).map(operations=lambda x: (x, x), input_columns="x", output_columns=["a", "b"], column_order=["b", "a"]).get_col_names() == ["b", "a"]
+
+
+def test_iterators_give_numpy_in_05_and_tensors_since(at):
+    at("0.5")
+    assert isinstance(next(numbers(1).create_dict_iterator())["x"], np.ndarray)
+    at("1.1")
+    assert isinstance(next(numbers(1).create_dict_iterator())["x"], mindspore.Tensor)
+    assert isinstance(next(numbers(1).create_tuple_iterator(output_numpy=True))[0], np.ndarray)
+    words = ds.NumpySlicesDataset(["a", "b"], "w", shuffle=False)
+    assert next(words.create_dict_iterator(output_numpy=True))["w"].dtype.kind == "S"
+    at("1.10")
+    assert next(words.create_dict_iterator(output_numpy=True))["w"].dtype.kind == "U"
+
+
+def test_one_loop_over_an_iterator_is_an_epoch():
+    iterator = numbers(2).create_dict_iterator(num_epochs=2, output_numpy=True)
+    assert [[row["x"].item() for row in iterator] for _ in range(3)] == [[0, 1], [0, 1], []]
+
+
+def test_the_seed_decides_the_order_and_epochs_differ():
+    def order():
+        ds.config.set_seed(3)
+        iterator = ds.NumpySlicesDataset(np.arange(20), "x").create_dict_iterator(output_numpy=True)
+        return [[row["x"].item() for row in iterator] for _ in range(2)]
+
+    first, second = order()
+    assert sorted(first) == list(range(20)) and first != list(range(20)) and first != second
+    assert order() == [first, second]
+    shuffled = numbers(20).shuffle(5)
+    assert values(shuffled) == values(shuffled) and sorted(values(shuffled)) == list(range(20))
+
+
+def test_random_transforms_follow_the_seed():
+    images = np.random.RandomState(0).randint(0, 255, (6, 8, 8, 3)).astype(np.uint8)
+
+    def run():
+        chain = [vision.RandomCrop(6, 1), vision.RandomHorizontalFlip(), vision.RandomColorAdjust((0.5, 1.5), (0.5, 1.5), (0.5, 1.5), (-0.1, 0.1))]
+        dataset = ds.NumpySlicesDataset(images, "image", shuffle=False).map(chain, "image")
+        iterator = dataset.create_dict_iterator(output_numpy=True)
+        return [np.stack([row["image"] for row in iterator]) for _ in range(2)]
+
+    (first, second), again = run(), run()
+    assert first.shape == (6, 6, 6, 3) and first.dtype == np.uint8
+    np.testing.assert_array_equal(first, again[0])
+    assert (first != second).any()
+
+
+def test_samplers():
+    data = np.arange(10)
+
+    def sampled(sampler):
+        return values(ds.NumpySlicesDataset(data, "x", sampler=sampler))
+
+    assert sampled(ds.SequentialSampler(3, 4)) == [3, 4, 5, 6]
+    assert sampled(ds.SubsetSampler([5, 1])) == [5, 1]
+    assert sorted(sampled(ds.SubsetRandomSampler([5, 1, 2]))) == [1, 2, 5]
+    assert len(sampled(ds.RandomSampler(replacement=True, num_samples=30))) == 30
+    assert set(sampled(ds.WeightedRandomSampler([0, 1, 0, 1], 8))) <= {1, 3}
+    assert sorted(sampled(ds.DistributedSampler(3, 0)) + sampled(ds.DistributedSampler(3, 1)) + sampled(ds.DistributedSampler(3, 2)))[-1] == 9
+    assert values(ds.NumpySlicesDataset(data, "x", shuffle=False, num_shards=3, shard_id=1)) == [1, 4, 7, 0]
+    labelled = ds.GeneratorDataset([(each, np.int32(each % 3)) for each in range(9)], ["x", "label"], sampler=ds.PKSampler(2))
+    assert values(labelled, "label") == [0, 0, 1, 1, 2, 2]
+    child = ds.SubsetSampler([4, 8, 2])
+    outer = ds.SequentialSampler(1)
+    outer.add_child(child)
+    assert sampled(outer) == [8, 2]
+    with pytest.raises(ValueError):
+        ds.DistributedSampler(2, 2)
+    with pytest.raises(RuntimeError):
+        ds.NumpySlicesDataset(data, "x", sampler=ds.RandomSampler(), shuffle=True)
+
+
+def test_generators_of_all_kinds():
+    class ByNumber:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return np.float32(index), index
+
+    def rows():
+        for index in range(3):
+            yield (np.array([index]),)
+
+    assert values(ds.GeneratorDataset(ByNumber(), ["x", "y"], shuffle=False), "y") == [0, 1, 2]
+    made = ds.GeneratorDataset(rows, ["x"], column_types=[mstype.float32])
+    assert values(made) == [[0.0], [1.0], [2.0]] and values(made) == [[0.0], [1.0], [2.0]]
+    assert made.get_dataset_size() == 3 and made.output_shapes() == [[1]] and made.output_types() == [np.float32]
+    with pytest.raises(RuntimeError, match="same number"):
+        values(ds.GeneratorDataset(ByNumber(), ["x"], shuffle=False))
+    with pytest.raises(TypeError):
+        ds.GeneratorDataset(3, ["x"])
+
+
+def test_padded_and_bucketed_batches():
+    lengths = [2, 3, 7, 1, 8, 5]
+    dataset = ds.GeneratorDataset([(np.arange(each),) for each in lengths], ["x"], shuffle=False)
+    padded = values(dataset.batch(3, pad_info={"x": ([4], -1)}))
+    assert padded[0][0] == [0, 1, -1, -1] and padded[0][2] == [0, 1, 2, 3]
+    assert [len(row) for row in values(dataset.batch(3, pad_info={}))[1]] == [8, 8, 8]
+    with pytest.raises(RuntimeError, match="same shape"):
+        values(dataset.batch(2))
+    shapes = [np.shape(each) for each in values(dataset.bucket_batch_by_length(["x"], [4, 6], [2, 1, 2], pad_info={"x": ([None], 0)}))]
+    assert shapes == [(2, 3), (2, 8), (1, 5), (1, 1)]
+
+
+def test_per_batch_map():
+    dataset = numbers(4).batch(2, per_batch_map=lambda column, info: ([each + 10 * info.get_batch_num() for each in column],), input_columns=["x"])
+    assert values(dataset) == [[0, 1], [12, 13]]
+
+
+def idx(array):
+    return struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def test_mnist_files(tmp_path, at):
+    images, labels = np.arange(3 * 784, dtype=np.uint32).astype(np.uint8).reshape(3, 28, 28), np.array([4, 0, 9], np.uint8)
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(images))
+    (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+    dataset = ds.MnistDataset(str(tmp_path), shuffle=False)
+    row = next(dataset.create_dict_iterator(output_numpy=True))
+    assert row["image"].shape == (28, 28, 1) and row["image"].dtype == np.uint8
+    assert row["label"] == 4 and row["label"].dtype == np.uint32
+    np.testing.assert_array_equal(row["image"][..., 0], images[0])
+    assert ds.MnistDataset(str(tmp_path), "train", 2).get_dataset_size() == 2
+    at("0.5")
+    assert ds.MnistDataset(str(tmp_path), 2).get_dataset_size() == 2
+    at("1.10")
+    with pytest.raises(RuntimeError, match="t10k"):
+        ds.MnistDataset(str(tmp_path), usage="test").get_dataset_size()
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(images)[:-5])
+    with pytest.raises(RuntimeError, match="header says"):
+        ds.MnistDataset(str(tmp_path)).get_dataset_size()
+    with pytest.raises(ValueError):
+        ds.MnistDataset(str(tmp_path / "nowhere"))
+
+
+def test_cifar_files_of_both_layouts(tmp_path):
+    data = np.random.RandomState(0).randint(0, 256, (4, 3072)).astype(np.uint8)
+    folder = tmp_path / "binary" / "cifar-10-batches-bin"
+    folder.mkdir(parents=True)
+    (folder / "data_batch_1.bin").write_bytes(np.concatenate([np.arange(4, dtype=np.uint8)[:, None], data], 1).tobytes())
+    python = tmp_path / "python"
+    python.mkdir()
+    (python / "data_batch_1").write_bytes(pickle.dumps({b"data": data, b"labels": [0, 1, 2, 3]}, protocol=2))
+    rows = [list(ds.Cifar10Dataset(str(each), "train", shuffle=False).create_dict_iterator(num_epochs=1, output_numpy=True)) for each in (folder.parent, python)]
+    for first, second in zip(*rows):
+        np.testing.assert_array_equal(first["image"], second["image"])
+        assert first["label"] == second["label"] and first["image"].shape == (32, 32, 3)
+    assert rows[0][1]["image"][0, 0, 2] == data[1, 2048]
+    (python / "data_batch_1").write_bytes(pickle.dumps(print))
+    with pytest.raises(RuntimeError):
+        ds.Cifar10Dataset(str(python), "train").get_dataset_size()
+
+
+def png(image):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width = image.shape[:2]
+    lines = []
+    for number, row in enumerate(image.astype(np.int32)):
+        how = number % 5  # each filter of the format
+        left, up = np.roll(row, 1, 0), image[number - 1].astype(np.int32) if number else np.zeros_like(row)
+        left[0] = 0
+        corner = np.roll(up, 1, 0)
+        corner[0] = 0
+        guess = left + up - corner
+        paeth = np.where((abs(guess - left) <= abs(guess - up)) & (abs(guess - left) <= abs(guess - corner)), left,
+                         np.where(abs(guess - up) <= abs(guess - corner), up, corner))
+        lines.append(bytes([how]) + ((row - [0, left, up, (left + up) // 2, paeth][how]) % 256).astype(np.uint8).tobytes())
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(b"".join(lines))) + chunk(b"IEND", b""))
+
+
+def test_image_folders_and_png(tmp_path):
+    images = np.random.RandomState(0).randint(0, 256, (2, 11, 7, 3)).astype(np.uint8)
+    for name, image in zip("ba", images):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.png").write_bytes(png(image))
+    rows = list(ds.ImageFolderDataset(str(tmp_path), shuffle=False, decode=True).create_dict_iterator(num_epochs=1, output_numpy=True))
+    np.testing.assert_array_equal(rows[0]["image"], images[1])
+    assert rows[1]["label"] == 1 and rows[1]["label"].dtype == np.int32
+    raw = ds.ImageFolderDataset(str(tmp_path), shuffle=False, class_indexing={"b": 7}).map(vision.Decode(), "image")
+    (row,) = raw.create_dict_iterator(num_epochs=1, output_numpy=True)
+    np.testing.assert_array_equal(row["image"], images[0])
+    assert row["label"] == 7 and raw.num_classes() == 1
+    with pytest.raises(RuntimeError, match="damaged"):
+        vision.Decode()(np.frombuffer(png(images[0])[:60], np.uint8))
+
+
+def test_vision_transforms():
+    image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+    assert vision.Resize(2)(image).shape == (2, 3, 3) and vision.Resize((5, 4))(image).shape == (5, 4, 3)
+    np.testing.assert_array_equal(vision.Resize((4, 6))(image), image)
+    assert vision.Resize((8, 12))(image)[0, 1, 0] == 1  # 0.25 of the way from 0 to 3
+    rescaled = vision.Rescale(1 / 255.0, -1.0)(image)
+    np.testing.assert_allclose(rescaled, image.astype(np.float32) / 255 - 1, rtol=1e-6)
+    normal = vision.Normalize([1.0, 2.0, 3.0], [2.0, 4.0, 5.0])(image)
+    assert normal.dtype == np.float32
+    np.testing.assert_allclose(normal, (image - np.float32([1, 2, 3])) / np.float32([2, 4, 5]))
+    assert vision.NormalizePad([0.0] * 3, [1.0] * 3)(image).shape == (4, 6, 4)
+    assert vision.HWC2CHW()(image).shape == (3, 4, 6)
+    np.testing.assert_array_equal(vision.RandomHorizontalFlip(1.0)(image), image[:, ::-1])
+    np.testing.assert_array_equal(vision.CenterCrop((2, 2))(image), image[1:3, 2:4])
+    assert vision.RandomCrop((8, 8), (4, 4, 4, 4))(image).shape == (8, 8, 3)
+    assert vision.RandomResizedCrop(5)(image).shape == (5, 5, 3)
+    with pytest.raises(RuntimeError, match="bigger"):
+        vision.RandomCrop(9)(image)
+    with pytest.raises(TypeError):
+        vision.Resize("x")
+    with pytest.raises(ValueError):
+        vision.RandomHorizontalFlip(2.0)
+    import mindspore.dataset.transforms.vision.c_transforms as old
+
+    assert old.Resize is vision.Resize
+
+
+def test_transforms_of_any_column():
+    assert transforms.TypeCast(mstype.int32)(np.array(3.7)) == 3
+    assert transforms.OneHot(3)(np.array(1)).tolist() == [0, 1, 0]
+    np.testing.assert_allclose(transforms.OneHot(3, 0.1)(np.array(1)), [0.05, 0.9, 0.05], rtol=1e-6)
+    assert transforms.PadEnd([4], 9)(np.array([1, 2])).tolist() == [1, 2, 9, 9]
+    assert transforms.Concatenate(append=np.array([5]))(np.array([1])).tolist() == [1, 5]
+    assert values(numbers(1).map(transforms.Duplicate(), "x", ["x", "y"], ["x", "y"]), "y") == [0]
+    with pytest.raises(RuntimeError):
+        transforms.OneHot(2)(np.array(2))
+
+
+def test_text():
+    words = ds.NumpySlicesDataset(["the cat", "the dog"], "text", shuffle=False).map(text.WhitespaceTokenizer(), "text")
+    vocab = text.Vocab.from_dataset(words, "text", special_tokens=["<pad>"])
+    assert vocab.vocab() == {"<pad>": 0, "the": 1, "cat": 2, "dog": 3}
+    assert values(words.map(text.Lookup(vocab), "text")) == [[1, 2], [1, 3]]
+    with pytest.raises(RuntimeError, match="does not exist"):
+        text.Lookup(vocab)(np.array("bird"))
+    assert text.SlidingWindow(2)(np.arange(3)).tolist() == [[0, 1], [1, 2]]
+    assert text.BertTokenizer(text.Vocab.from_list(["un", "##able", ",", "[UNK]"]))(np.array("unable, x")).tolist() == ["un", "##able", ",", "[UNK]"]
+
+
+def test_files_of_records(tmp_path):
+    from cairn.ms import wire
+
+    def feature(kind, body):
+        return wire.bytes_field(2, wire.bytes_field(kind, body))
+
+    def example(number):
+        entries = [wire.bytes_field(1, "id") + feature(3, wire.bytes_field(1, wire.varint(number) + wire.varint(-number))),
+                   wire.bytes_field(1, "x") + feature(2, wire.bytes_field(1, struct.pack("<2f", number, 0.5)))]
+        return wire.bytes_field(1, b"".join(wire.bytes_field(1, each) for each in entries))
+
+    records = [example(number) for number in (3, 300)]
+    (tmp_path / "a.tfrecord").write_bytes(b"".join(struct.pack("<QI", len(each), 0) + each + bytes(4) for each in records))
+    dataset = ds.TFRecordDataset(str(tmp_path / "a.tfrecord"), shuffle=False)
+    assert dataset.get_col_names() == ["id", "x"]
+    assert values(dataset, "id") == [[3, -3], [300, -300]] and values(dataset, "x") == [[3.0, 0.5], [300.0, 0.5]]
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    assert values(ds.TextFileDataset(str(tmp_path / "a.txt"), shuffle=False)) == ["one", "two"]
+
+
+def test_what_is_missing_is_refused_by_name():
+    with pytest.raises(NotImplementedError, match="CocoDataset"):
+        ds.CocoDataset("x")
