@@ -13,6 +13,7 @@ A recorder has
     call(row, inputs, attributes)           the result or tuple of results
     assign(parameter, value)                from here on the parameter holds the value
     scope()                                 a context in which gradients are taken: see gradient.py
+    prepared(function)                      the function as it is to be called
     custom(forward, backward, inputs)       tuple forward(*inputs); its gradients are backward(inputs, results, gradients)
 """
 
@@ -40,6 +41,12 @@ graph_entry = None  # set by cairn.ms.capture: graph_entry(function, arguments, 
 def captures():
     """Whether a call of a Cell or of a gradient is to be captured as a whole."""
     return modes.mode == modes.GRAPH and graph_entry is not None and here.recorder is None
+
+
+def prepared(function):
+    """A function of the script as it is to be called now: rewritten while it is being captured."""
+    recorder = here.recorder
+    return function if recorder is None else recorder.prepared(function)
 
 
 class Row:

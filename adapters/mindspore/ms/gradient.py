@@ -50,7 +50,7 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
             given[i] = rebuilt(given[i], inside.argument)
         wanted = [each for i in positions for each in tensors_of(given[i])]
         wanted += [inside.parameter(each) for each in weights]
-        value = function(*given, **(keywords or {}))
+        value = core.prepared(function)(*given, **(keywords or {}))
         results = tensors_of(value[0] if has_aux else value)
         seeds = [None] * len(results) if seed is None else tensors_of(seed)
         _check_seeds(results, seeds)

@@ -137,6 +137,9 @@ class Tape:
     def scope(self):
         return Scope(self)
 
+    def prepared(self, function):
+        return function
+
     def close(self):
         for record in self.records:
             record.inputs = record.outputs = ()

@@ -5,6 +5,7 @@ Operators and methods are attached by cairn.ms.methods, which stands above cairn
 import numpy
 
 from cairn.ms import dtypes, level
+from cairn.ms.refusal import Uncaptured
 
 _PLAIN = (bool, int, float, complex, list, tuple, numpy.ndarray, numpy.generic)
 
@@ -89,7 +90,7 @@ class Tensor:
         """The elements, as an array of the same memory."""
         if self._array is None:
             if self._value is not None:
-                raise ValueError("the elements of a tensor are not known while a graph is captured")
+                raise Uncaptured("the elements of a tensor are known only when the captured function runs")
             self.init_data()
         return self._array
 

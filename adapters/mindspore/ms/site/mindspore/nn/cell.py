@@ -47,7 +47,11 @@ class Cell:
                 raise TypeError("The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray.")
         if core.captures():
             return core.graph_entry(self, args, kwargs)
-        return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
+        return self.uncaptured(*args, **kwargs)
+
+    def uncaptured(self, *args, **kwargs):
+        """The call as it is, eagerly or as part of what is being captured."""
+        return core.prepared(self.construct)(*args, **kwargs) if self._plain else self.run(args, kwargs)
 
     def run(self, args, kwargs):
         """construct() with hooks, a gradient of its own and mixed precision."""
@@ -62,7 +66,7 @@ class Cell:
         elif self._backward_hooks:
             made = self._with_backward_hooks(args, kwargs)
         else:
-            made = self.construct(*args, **kwargs)
+            made = core.prepared(self.construct)(*args, **kwargs)
         for hook in tuple(self._forward_hook.values()):
             changed = hook(self._scope_name(), args, made)
             made = made if changed is None else changed
@@ -75,14 +79,14 @@ class Cell:
         single = []
 
         def forward(*inputs):
-            made = self.construct(*inputs, **kwargs)
+            made = core.prepared(self.construct)(*inputs, **kwargs)
             single.append(not isinstance(made, tuple))
             return (made,) if single[-1] else made
 
         def backward(inputs, results, gradients):
             if single[-1]:
                 results, gradients = results[0], gradients[0]
-            made = self.bprop(*inputs, results, gradients)
+            made = core.prepared(self.bprop)(*inputs, results, gradients)
             made = made if isinstance(made, tuple) else (made,)
             if len(made) != len(inputs):
                 raise TypeError(
@@ -115,7 +119,7 @@ class Cell:
         args = list(args)
         for i, each in zip(tensors, marked):
             args[i] = each
-        made = self.construct(*args, **kwargs)
+        made = core.prepared(self.construct)(*args, **kwargs)
         results = made if isinstance(made, tuple) else (made,)
         results = core.custom(_as_they_are, of_results, results)
         return results if isinstance(made, tuple) else results[0]

@@ -39,9 +39,18 @@ class Gradient:
     def __call__(self, *arguments, **keywords):
         if core.captures():
             return core.graph_entry(self, arguments, keywords)
-        return self.construct(*arguments, **keywords)
+        return self.uncaptured(*arguments, **keywords)
 
-    def construct(self, *arguments, **keywords):
+    @property
+    def captured_for(self):
+        return self.function
+
+    def capture_key(self):
+        operation = self.operation
+        flags = operation.get_all, operation.get_by_list, operation.sens_param
+        return "gradient", flags, tuple(id(each) for each in self._weights()[0])
+
+    def uncaptured(self, *arguments, **keywords):
         """What the call computes, eagerly or captured."""
         operation, seed = self.operation, None
         if operation.sens_param:

@@ -1,0 +1,211 @@
+"""Graph mode: Cells and functions are captured once for the shapes, types and flags of a call, compiled, and run.
+
+What cannot be captured runs eagerly, with one notice that names the line and the reason; CAIRN_MS_STRICT=1 (--strict) makes
+it an error. `statistics` counts what was captured, run and refused."""
+
+import os
+import sys
+import traceback
+import types
+import weakref
+
+import numpy
+from cairn import Error, _cairn
+from cairn.ms import core, gradient
+from cairn.ms.refusal import Uncaptured
+from cairn.ms.tensor import Tensor, wrap
+
+from .graph import Graph
+
+DEPTH = 1000  # of calls, as MindSpore's max_call_depth
+statistics = {"compiled": 0, "runs": 0, "eager": 0}
+
+_owners = weakref.WeakKeyDictionary()  # object -> {key: [Compiled]}
+_told = set()
+
+
+class Signature:
+    """The arguments of a call: what distinguishes compiled functions, and the tensors that are inputs."""
+
+    def __init__(self, target, arguments, keywords):
+        self.tensors, self.kept = [], []
+        self.key = (self._of(arguments), self._of(keywords), *_own_key(target))
+
+    def _of(self, x):
+        if isinstance(x, Tensor):
+            if hasattr(x, "requires_grad"):
+                self.kept.append(x)
+                return "parameter", id(x)
+            array = x.asnumpy()
+            self.tensors.append(x)
+            return array.dtype.char, array.shape
+        if x is None or type(x) in (bool, int, float, str):
+            return type(x), x
+        if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
+            return type(x), tuple([self._of(each) for each in x])
+        if isinstance(x, dict):
+            return dict, tuple([(key, self._of(each)) for key, each in x.items()])
+        if isinstance(x, numpy.ndarray):
+            return numpy.ndarray, x.dtype.char, x.shape, x.tobytes()
+        self.kept.append(x)
+        return id(x)
+
+
+def _own_key(target):
+    if isinstance(target, types.MethodType):
+        return (target.__func__,)
+    return target.capture_key() if hasattr(target, "capture_key") else ()
+
+
+def _owner(target):
+    """What the compiled functions of the target live as long as."""
+    if isinstance(target, types.MethodType):
+        return target.__self__
+    owner = getattr(target, "captured_for", target)
+    return _owner(owner) if isinstance(owner, types.MethodType) else owner
+
+
+class Compiled:
+    """A captured function, ready to run. `guards`: the Cells that it went through, and whether they trained."""
+
+    def __init__(self, graph, result):
+        self._outputs = []
+        self._result = self._outline(result)
+        self._states = [tensor for tensor, _ in graph.states]
+        self._types = [tensor._array.dtype for tensor in self._states], [tensor.shape for tensor in self._states]
+        self._written = [tensor for tensor in self._states if tensor in graph.scopes[0].written]
+        self.guards = list(graph.guards.values())
+        self.kept = None
+        self._model = _cairn.Model(graph.finish(self._outputs), 0, "", 0.0, 0, True)
+
+    def _outline(self, tree):
+        """The result with numbers in the places of its tensors."""
+
+        def take(tensor):
+            self._outputs.append(tensor)
+            return _Place(len(self._outputs) - 1)
+
+        return gradient.rebuilt(tree, take)
+
+    def fits(self):
+        for own, training, requires_grad in self.guards:
+            if own["training"] is not training or own["requires_grad"] is not requires_grad:
+                return False
+        return all(
+            t._array.dtype == dtype and t._array.shape == shape for t, dtype, shape in zip(self._states, *self._types)
+        )
+
+    def run(self, tensors):
+        arrays = [each._array for each in tensors]
+        for each in self._written:
+            own = each._array
+            if not own.flags.c_contiguous or not own.flags.writeable:
+                each._array = own = own.copy()
+            for index, given in enumerate(arrays):
+                if given is own or given.base is not None and numpy.may_share_memory(given, own):
+                    arrays[index] = given.copy()
+        arrays += [each._array for each in self._states]
+        made = self._model.call(arrays)
+        return _filled(self._result, made)
+
+
+class _Place:
+    __slots__ = ("index",)
+
+    def __init__(self, index):
+        self.index = index
+
+
+def _filled(tree, arrays):
+    if type(tree) is _Place:
+        return wrap(arrays[tree.index])
+    if isinstance(tree, dict):
+        return {key: _filled(each, arrays) for key, each in tree.items()}
+    if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
+        return type(tree)([_filled(each, arrays) for each in tree])
+    return tree
+
+
+def entry(target, arguments, keywords):
+    """Calls a Cell, a function or a gradient of one as a captured function."""
+    signature = Signature(target, arguments, keywords)
+    found = _find(target, signature, arguments, keywords)
+    if found is None:
+        statistics["eager"] += 1
+        return _body(target)(*arguments, **keywords)
+    statistics["runs"] += 1
+    return found.run(signature.tensors)
+
+
+def compile_only(target, arguments):
+    _find(target, Signature(target, arguments, {}), arguments, {})
+
+
+entry.compile = compile_only
+
+
+def _find(target, signature, arguments, keywords):
+    known = _owners.setdefault(_owner(target), {}).setdefault(signature.key, [])
+    for each in known:
+        if each is None or each.fits():
+            return each
+    try:
+        made = _captured(target, signature, arguments, keywords)
+    except Uncaptured as reason:
+        if os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
+            raise
+        _notice(target, reason)
+        made = None
+    known.append(made)
+    return made
+
+
+def _body(target):
+    """What a call of the target runs: a Cell with its hooks, or the function itself."""
+    run = getattr(target, "uncaptured", None)
+    return run if run is not None else target
+
+
+def _captured(target, signature, arguments, keywords):
+    graph = Graph(getattr(target, "__name__", type(target).__name__))
+    given = iter([graph.input(each) for each in signature.tensors])
+
+    def stand(tensor):
+        return tensor if hasattr(tensor, "requires_grad") else next(given)
+
+    limit = sys.getrecursionlimit()
+    core.here.recorder = graph
+    try:
+        sys.setrecursionlimit(max(limit, 12 * DEPTH))
+        inner = [gradient.rebuilt(each, stand) for each in arguments]
+        named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
+        result = graph.prepared(_body(target))(*inner, **named)
+        made = Compiled(graph, result)
+    except Error as error:
+        if "that has ended" in str(error):
+            raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
+        raise
+    except RecursionError:
+        raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
+    finally:
+        core.here.recorder = None
+        sys.setrecursionlimit(limit)
+    made.kept = signature.kept
+    statistics["compiled"] += 1
+    return made
+
+
+def _notice(target, reason):
+    """Says once where and why a function is not captured."""
+    file, line = "", getattr(reason, "line", None)
+    for frame in traceback.extract_tb(reason.__traceback__):
+        if os.path.join("cairn", "ms", "") not in frame.filename:
+            file, line = frame.filename, line or frame.lineno
+    name = getattr(target, "__qualname__", type(target).__name__)
+    text = f"{name} runs eagerly: {reason}" + (f" ({file}:{line})" if file else "")
+    if text not in _told:
+        _told.add(text)
+        print(f"cairn ms: {text}", file=sys.stderr)
+
+
+core.graph_entry = entry

@@ -1,0 +1,266 @@
+"""The function that is being captured: calls of the core become nodes of a builder, parameters its states.
+
+A scope is a branch, a loop's condition or body, or the function itself. It knows what the states hold in it: reads look from
+the inside out, writes stay inside until the scope is joined with what surrounds it (flow.py)."""
+
+import contextlib
+
+import numpy
+from cairn import _cairn
+from cairn.ms import core
+from cairn.ms.refusal import Uncaptured
+from cairn.ms.tensor import Tensor
+
+RNG = "rng"
+
+
+class Value:
+    """A value of the builder; `dtype` is NumPy's, or RNG."""
+
+    __slots__ = ("handle", "dtype", "shape")
+
+    def __init__(self, handle, dtype, shape):
+        self.handle, self.dtype, self.shape = handle, dtype, shape
+
+
+_dtypes = {}
+
+
+def _dtype(name):
+    if name not in _dtypes:
+        _dtypes[name] = numpy.dtype(name)
+    return _dtypes[name]
+
+
+def symbolic(value):
+    made = Tensor.__new__(Tensor)
+    made._value = value
+    return made
+
+
+def is_symbolic(x):
+    return isinstance(x, Tensor) and x._value is not None
+
+
+class Scope:
+    def __init__(self):
+        self.states = {}  # tensor -> Value
+        self.written = {}  # of them, those assigned; in order
+        self.constants = {}  # id of an array -> (array, Value)
+
+
+class Graph:
+    """The recorder of core calls while a function is captured."""
+
+    def __init__(self, name):
+        self.builder = _cairn._Builder(name)
+        self.scopes = [Scope()]
+        self.states = []  # (tensor, Value of the param), in order
+        self.inputs = 0
+        self.loops = {}  # what a loop at a place turned out to carry
+        self.seen = {}  # tensors that are no parameters and were read as constants
+        self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
+
+    # Values
+
+    def input(self, tensor):
+        """A new input like the tensor."""
+        array = tensor.asnumpy()
+        handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, array.shape)
+        self.inputs += 1
+        return symbolic(Value(handle, array.dtype, array.shape))
+
+    def state(self, tensor, rng=False):
+        """What the parameter holds here."""
+        for scope in reversed(self.scopes):
+            found = scope.states.get(tensor)
+            if found is not None:
+                return found
+        array = tensor.asnumpy()
+        name = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}"
+        handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else array.shape)
+        value = Value(handle, RNG if rng else array.dtype, array.shape)
+        self.states.append((tensor, value))
+        self.scopes[0].states[tensor] = value
+        return value
+
+    def value(self, x, rng=False):
+        """The Value of a tensor."""
+        if x._value is not None:
+            return x._value
+        if rng or hasattr(x, "requires_grad") or any(x in scope.states for scope in self.scopes):
+            return self.state(x, rng)
+        self.seen[id(x)] = x
+        return self.constant(x.asnumpy())
+
+    def constant(self, array):
+        for scope in reversed(self.scopes):
+            known = scope.constants.get(id(array))
+            if known is not None:
+                return known[1]
+        made = Value(self.builder.constant(numpy.asarray(array, order="C")), array.dtype, array.shape)
+        self.scopes[-1].constants[id(array)] = (array, made)
+        return made
+
+    def typed(self, handle):
+        name, dims = self.builder.type(handle)
+        if dims is None or None in dims:
+            raise Uncaptured("the shape of a result depends on the elements of a tensor")
+        return Value(handle, _dtype(name), dims)
+
+    # What the core asks of a recorder
+
+    def call(self, row, inputs, attributes):
+        like = None
+        for each in inputs:
+            if isinstance(each, (Tensor, numpy.ndarray)):
+                like = each._array.dtype if getattr(each, "_array", None) is not None else each.dtype
+                like = getattr(like, "numpy", like)
+                break
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        handles = [self._input(row.role(i), each, like) for i, each in enumerate(inputs)]
+        made = self.builder.add(row.name, handles, attributes, row.results)
+        if row.random:
+            first = symbolic(Value(made[0], RNG, (3,)))
+            results = (first, *(symbolic(self.typed(each)) for each in made[1:]))
+        else:
+            results = tuple(symbolic(self.typed(each)) for each in made)
+        return results[0] if len(results) == 1 else results
+
+    def _input(self, role, given, like):
+        if isinstance(given, Tensor):
+            return self.value(given, rng=role == "state").handle
+        if not isinstance(given, numpy.ndarray):
+            if isinstance(given, (list, tuple)) and any(isinstance(each, Tensor) for each in given):
+                raise Uncaptured("a shape is made of the elements of tensors")
+            given = numpy.array(given, numpy.int64 if role in ("shape", "index") else like or numpy.float32)
+        elif role == "shape" and given.dtype.kind in "iu" and given.dtype.itemsize < 4:
+            given = given.astype(numpy.int64)
+        return self.constant(given).handle
+
+    def assign(self, parameter, value):
+        if parameter._value is not None:
+            parameter._value = self.value(value if isinstance(value, Tensor) else Tensor(value))
+            return
+        if id(parameter) in self.seen:
+            raise Uncaptured("a Tensor that is no Parameter is assigned after it was read")
+        rng = is_symbolic(value) and value._value.dtype == RNG
+        held = self.state(parameter, rng)
+        made = self.value(value) if isinstance(value, Tensor) else self.constant(numpy.asarray(value, held.dtype))
+        if not rng:
+            if made.dtype != held.dtype:
+                made = core.cast(symbolic(made), dtype=held.dtype)._value
+            if made.shape != held.shape:
+                made = core.broadcast_to(symbolic(made), list(held.shape))._value
+        self.scopes[-1].states[parameter] = made
+        self.scopes[-1].written[parameter] = True
+
+    def scope(self):
+        return Gradients(self)
+
+    def custom(self, forward, backward, inputs):
+        tensors = [each for each in inputs if isinstance(each, Tensor)]
+        values = [self.value(each) for each in tensors]
+        handles = self.builder.begin_call("custom", [each.handle for each in values])
+
+        def inside(made):
+            stand = iter(made)
+            return [symbolic(next(stand)) if isinstance(each, Tensor) else each for each in inputs]
+
+        with self.region():
+            made = forward(*inside(_like(handles, values)))
+            results = [self.value(each) for each in made]
+        floats = [each for each in results if each.dtype.kind in "fc"]
+        count = len(values) + len(results) + len(floats)
+        handles = self.builder.begin_backward([each.handle for each in results], count)
+        with self.region():
+            arguments = inside(_like(handles, values))
+            own = [symbolic(each) for each in _like(handles[len(values) :], results)]
+            slopes = iter(_like(handles[len(values) + len(results) :], floats))
+            gradients = tuple(
+                symbolic(next(slopes)) if each.dtype.kind in "fc" else Tensor(numpy.zeros(each.shape, each.dtype))
+                for each in results
+            )
+            found = backward(arguments, tuple(own), gradients)
+            if len(found) == len(inputs):
+                found = [each for each, given in zip(found, inputs) if isinstance(given, Tensor)]
+            wanted = []
+            for index, each in enumerate(values):
+                if each.dtype.kind in "fc":
+                    slope = found[index] if index < len(found) else None
+                    slope = Tensor(numpy.zeros(each.shape, each.dtype)) if slope is None else slope
+                    wanted.append(self.value(slope).handle)
+        made = self.builder.end_call(wanted, len(results))
+        return tuple(symbolic(each) for each in _like(made, results))
+
+    @contextlib.contextmanager
+    def region(self, writes=False):
+        """A new innermost scope. Without `writes` nothing may be assigned in it."""
+        self.scopes.append(Scope())
+        try:
+            yield self.scopes[-1]
+        finally:
+            scope = self.scopes.pop()
+        if scope.written and not writes:
+            raise Uncaptured("a Parameter is assigned in a function with a gradient of its own")
+
+    def prepared(self, function):
+        """The function as it is to be called now: rewritten, if it is the user's."""
+        from . import flow
+
+        own = getattr(function, "__self__", None)
+        if hasattr(own, "_cells"):
+            own = own.__dict__
+            self.guards[id(own)] = own, own["training"], own["requires_grad"]
+        return flow.converted(function)
+
+    # The end
+
+    def finish(self, results):
+        """The module whose results are these tensors, then the new contents of the assigned states."""
+        for index, each in enumerate(results):
+            self.builder.result(f"output_{index}", self.value(each).handle, 0)
+        params = {id(tensor): value.handle for tensor, value in self.states}
+        scope = self.scopes[0]
+        for index, tensor in enumerate(scope.written):
+            self.builder.result(f"state_{index}", scope.states[tensor].handle, params[id(tensor)])
+        return _cairn.Module(self.builder.finish())
+
+
+def _like(handles, values):
+    return [Value(handle, each.dtype, each.shape) for handle, each in zip(handles, values)]
+
+
+class Gradients:
+    """Gradients of what is captured meanwhile: see cairn.ms.gradient."""
+
+    def __init__(self, graph):
+        self._graph = graph
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return None
+
+    def _fresh(self, value):
+        return self._graph.typed(self._graph.builder.add("identity", [value.handle], {}, 1)[0])
+
+    def argument(self, tensor):
+        return symbolic(self._fresh(self._graph.value(tensor)))
+
+    def parameter(self, parameter):
+        made = self._fresh(self._graph.state(parameter))
+        self._graph.scopes[-1].states[parameter] = made
+        return symbolic(made)
+
+    def gradients(self, results, seeds, wanted):
+        graph = self._graph
+        pairs = [(graph.value(result), seed) for result, seed in zip(results, seeds)]
+        pairs = [(value, seed) for value, seed in pairs if value.dtype.kind in "fc"]
+        of = [value.handle for value, _ in pairs]
+        given = [0 if seed is None else graph.value(seed).handle for _, seed in pairs]
+        by = [graph.value(each) for each in wanted]
+        made = graph.builder.gradients(of, given, [each.handle for each in by])
+        return [symbolic(each) for each in _like(made, by)]

@@ -1,0 +1,390 @@
+"""Functions of users rewritten for capture: ordinary Python stays, but conditions, loops, calls and stores go through
+`flow`, which makes branches and loops of the graph where they depend on captured tensors.
+
+    if x.sum() > 0:          def then(): nonlocal y; y = x
+        y = x                def otherwise(): nonlocal y; y = -x
+    else:             ->     def get(): return (y,)
+        y = -x               def put(values): nonlocal y; (y,) = values
+                             flow.if_(x.sum() > 0, then, otherwise, get, put, ("y",), 12)
+"""
+
+import ast
+import copy
+import types
+
+from cairn.ms.refusal import Uncaptured
+
+from . import flow, source
+from .lower import _assign, _load, lowered
+
+_PLAIN_CALLS = {"locals", "globals", "vars", "eval", "exec", "isinstance", "hasattr", "type"}
+_rewritten = {}
+_made = set()  # code objects that need no rewriting
+
+
+def rewritten(function):
+    """A function of the same arguments, defaults, closure and globals. Uncaptured for what has no source or cannot be rewritten."""
+    if function.__code__ in _made:
+        return function
+    known = _rewritten.get(function.__code__)
+    if known is None:
+        known = _rewritten[function.__code__] = _compile(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    cells["_cairn"] = types.CellType(flow)
+    closure = tuple(cells[name] for name in known.co_freevars)
+    made = types.FunctionType(known, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    made.__doc__ = function.__doc__
+    return made
+
+
+def _compile(function):
+    code = function.__code__
+    node = copy.deepcopy(source.tree_of(function))
+    if isinstance(node, ast.Lambda):
+        body = [ast.copy_location(ast.Return(node.body), node.body)]
+        node = ast.copy_location(ast.FunctionDef("_cairn_lambda", node.args, body, []), node)
+    node.decorator_list, node.returns = [], None
+    for each in ast.walk(node.args):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [None if each is None else ast.Constant(None) for each in node.args.kw_defaults]
+    path = function.__qualname__.split(".")
+    owner = path[-2] if len(path) > 1 and path[-2] != "<locals>" else None
+    made = _Function(node, owner).made()
+    factory = ast.FunctionDef(
+        "_cairn_factory",
+        ast.arguments([], [ast.arg(name) for name in (*code.co_freevars, "_cairn")], None, [], [], None, []),
+        [made],
+        [],
+    )
+    module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, node)], []))
+    compiled = compile(module, code.co_filename, "exec")
+    own = source.inner_code(source.inner_code(compiled, "_cairn_factory"), node.name)
+    _keep(own)
+    return own
+
+
+def _keep(code):
+    _made.add(code)
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            _keep(each)
+
+
+def _stored(statements):
+    """The names that the statements assign in their own scope."""
+    names = []
+
+    def visit(node):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(node.name)
+            return
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.extend((each.asname or each.name).split(".")[0] for each in node.names)
+        elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            return
+        for each in ast.iter_child_nodes(node):
+            visit(each)
+
+    for each in statements:
+        visit(each)
+    return list(dict.fromkeys(names))
+
+
+def _is_python(node):
+    """Whether a condition never depends on the elements of a tensor."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+    if isinstance(node, ast.BoolOp):
+        return all(map(_is_python, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _is_python(node.operand)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr")
+
+
+def _arguments(*names):
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def _text(value):
+    return ast.Constant(value)
+
+
+def _flow(name, *arguments, keywords=()):
+    function = ast.Attribute(_load("_cairn"), name, ast.Load())
+    return ast.Call(function, list(arguments), list(keywords))
+
+
+def _is_flow(function):
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "_cairn"
+
+
+def _thunk(node):
+    return ast.copy_location(ast.Lambda(_arguments(), node), node)
+
+
+_OPERATORS = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
+}  # fmt: skip
+
+
+class _Stores(ast.NodeTransformer):
+    """x[i] = v of a name becomes x = setitem(x, i, v), so that x is seen to be assigned; attributes go through setattr."""
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    visit_Lambda = visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Assign(self, node):
+        if not any(isinstance(each, (ast.Subscript, ast.Attribute)) for each in node.targets):
+            return node
+        if len(node.targets) == 1:
+            return self._store(node.targets[0], node.value, node)
+        value = "_cairn_value"
+        made = [_assign(value, node.value, node)]
+        for target in node.targets:
+            each = self._store(target, _load(value), node)
+            made.append(each)
+        return made
+
+    def visit_AugAssign(self, node):
+        target = node.target
+        if not isinstance(target, (ast.Subscript, ast.Attribute)):
+            return node
+        read = copy.deepcopy(target)
+        read.ctx = ast.Load()
+        return self._store(target, ast.copy_location(ast.BinOp(read, node.op, node.value), node), node)
+
+    def _store(self, target, value, like):
+        if isinstance(target, ast.Subscript):
+            index = target.slice
+            made = _flow("setitem", target.value, _index(index), value)
+            if isinstance(target.value, ast.Name):
+                return ast.copy_location(ast.Assign([ast.Name(target.value.id, ast.Store())], made), like)
+            return ast.copy_location(ast.Expr(made), like)
+        if isinstance(target, ast.Attribute):
+            made = _flow("set_attribute", target.value, _text(target.attr), value, _text(like.lineno))
+            return ast.copy_location(ast.Expr(made), like)
+        return ast.copy_location(ast.Assign([target], value), like)
+
+
+def _index(node):
+    """The value of a subscript, with slices as calls."""
+    if isinstance(node, ast.Slice):
+        parts = [each or ast.Constant(None) for each in (node.lower, node.upper, node.step)]
+        return ast.copy_location(ast.Call(ast.Attribute(_load("_cairn"), "slice_", ast.Load()), parts, []), node)
+    if isinstance(node, ast.Tuple):
+        return ast.copy_location(ast.Tuple([_index(each) for each in node.elts], ast.Load()), node)
+    return node
+
+
+class _Function(ast.NodeTransformer):
+    """Rewrites one function; functions inside are rewritten by their own."""
+
+    def __init__(self, node, owner, outer=None):
+        self._node, self._owner = node, owner
+        self._outer = outer
+        self._counter = outer._counter if outer else [0]
+        arguments = node.args
+        all_arguments = arguments.posonlyargs + arguments.args + arguments.kwonlyargs
+        self._parameters = [each.arg for each in all_arguments]
+        self._parameters += [each.arg for each in (arguments.vararg, arguments.kwarg) if each is not None]
+        self._globals, self._nonlocals = set(), set()
+        self._shared = {}  # names that inner functions assign
+
+    def made(self):
+        node = self._node
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise Uncaptured("Unsupported expression 'Async'", node.lineno)
+        self._refuse(node.body)
+        for each in node.body:
+            for inner in ast.walk(each):
+                if isinstance(inner, ast.Global):
+                    self._globals.update(inner.names)
+                elif isinstance(inner, ast.Nonlocal):
+                    self._nonlocals.update(inner.names)
+        stores = _Stores()
+        body = []
+        for each in lowered(node):
+            each = stores.visit(each)
+            body += each if isinstance(each, list) else [each]
+        body = self._block(body)
+        start = []
+        for name in self._shared:
+            if name not in self._parameters and name not in self._nonlocals:
+                start.append(_assign(name, _flow("Undefined", _text(name)), node))
+        at = 1 if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
+        while at < len(body) and isinstance(body[at], (ast.Global, ast.Nonlocal)):
+            at += 1
+        node.body = body[:at] + start + body[at:] or [ast.Pass()]
+        return node
+
+    def _refuse(self, statements):
+        for each in statements:
+            if isinstance(each, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+                continue
+            name = type(each).__name__
+            if name in ("Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith", "AsyncFunctionDef"):
+                raise Uncaptured(f"Unsupported expression '{name}'", each.lineno)
+            self._refuse(ast.iter_child_nodes(each))
+
+    def _block(self, statements):
+        out = []
+        for each in statements:
+            made = self.visit(each)
+            if isinstance(made, list):
+                out += made
+            elif made is not None:
+                out.append(made)
+        return out
+
+    def _fresh(self, stem):
+        self._counter[0] += 1
+        return f"_cairn_{stem}_{self._counter[0]}"
+
+    def _names(self, *blocks):
+        names = [name for block in blocks for name in _stored(block) if name not in self._globals]
+        names = list(dict.fromkeys(names))
+        self._shared.update(dict.fromkeys(names))
+        return names
+
+    def _inner(self, stem, body, names, like, arguments=()):
+        """A function without results that assigns the names of this one."""
+        name = self._fresh(stem)
+        start = [ast.Nonlocal(names)] if names else []
+        own = self._globals & set(_stored(body))
+        if own:
+            start.append(ast.Global(sorted(own)))
+        made = ast.FunctionDef(name, _arguments(*arguments), start + (body or [ast.Pass()]), [])
+        return ast.copy_location(made, like)
+
+    def _access(self, names, like):
+        loads = ast.Tuple([_load(name) for name in names], ast.Load())
+        get = self._inner("get", [ast.Return(loads)], [], like)
+        store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+        body = [ast.Assign([store], _load("_cairn_values"))] if names else []
+        put = self._inner("put", body, names, like, ["_cairn_values"])
+        return get, put, ast.Tuple([_text(name) for name in names], ast.Load())
+
+    def _run(self, name, arguments, node):
+        return ast.copy_location(ast.Expr(_flow(name, *arguments, _text(node.lineno))), node)
+
+    # Statements
+
+    def visit_If(self, node):
+        if _is_python(node.test):
+            node.test = self.visit(node.test)
+            node.body, node.orelse = self._block(node.body), self._block(node.orelse)
+            return node
+        names = self._names(node.body, node.orelse)
+        test = self.visit(node.test)
+        then = self._inner("then", self._block(node.body), names, node)
+        otherwise = self._inner("else", self._block(node.orelse), names, node)
+        get, put, texts = self._access(names, node)
+        arguments = [test, *(_load(each.name) for each in (then, otherwise, get, put)), texts]
+        return [then, otherwise, get, put, self._run("if_", arguments, node)]
+
+    def visit_While(self, node):
+        names = self._names(node.body)
+        test = self.visit(node.test)
+        if node.stop:
+            names = list(dict.fromkeys([*names, node.stop]))
+            test = _flow("and_", _thunk(_flow("not_", _load(node.stop))), _thunk(test))
+        condition = self._inner("test", [ast.copy_location(ast.Return(test), node.test)], [], node)
+        body = self._inner("body", self._block(node.body), names, node)
+        get, put, texts = self._access(names, node)
+        arguments = [*(_load(each.name) for each in (condition, body, get, put)), texts]
+        return [condition, body, get, put, self._run("while_", arguments, node)]
+
+    def visit_For(self, node):
+        target = _Stores()._store(node.target, _load("_cairn_item"), node)
+        statements = [target, *node.body]
+        names = self._names(statements)
+        items = self.visit(node.iter)
+        body = self._inner("body", self._block(statements), names, node, ["_cairn_item"])
+        get, put, texts = self._access(names, node)
+        stop = _text(names.index(node.stop) if node.stop else None)
+        arguments = [items, *(_load(each.name) for each in (body, get, put)), texts, stop]
+        return [body, get, put, self._run("for_", arguments, node)]
+
+    def visit_Raise(self, node):
+        self.generic_visit(node)
+        if node.exc is None:
+            return node
+        check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno))), node)
+        return [check, node]
+
+    def visit_FunctionDef(self, node):
+        node.decorator_list = [self.visit(each) for each in node.decorator_list]
+        node.args.defaults = [self.visit(each) for each in node.args.defaults]
+        node.args.kw_defaults = [each and self.visit(each) for each in node.args.kw_defaults]
+        return _Function(node, self._owner, outer=self).made()
+
+    def visit_ClassDef(self, node):
+        return node
+
+    # Expressions
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._receiver():
+            arguments = [_load("__class__"), _load(self._receiver())]
+            return ast.copy_location(ast.Call(_load("super"), arguments, []), node)
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS or _is_flow(node.func):
+            return node
+        line = ast.keyword("_cairn_line", _text(node.lineno))
+        made = ast.Call(ast.Attribute(_load("_cairn"), "call", ast.Load()), [node.func, *node.args], node.keywords + [line])
+        return ast.copy_location(made, node)
+
+    def _receiver(self):
+        function = self
+        while function._outer is not None:
+            function = function._outer
+        return function._parameters[0] if function._parameters and self._owner else None
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if self._owner and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{self._owner.lstrip('_')}{node.attr}"
+        return node
+
+    def visit_IfExp(self, node):
+        self.generic_visit(node)
+        if _is_python(node.test):
+            return node
+        made = _flow("choose", node.test, _thunk(node.body), _thunk(node.orelse), _text(node.lineno))
+        return ast.copy_location(made, node)
+
+    def visit_BoolOp(self, node):
+        plain = _is_python(node)
+        self.generic_visit(node)
+        if plain:
+            return node
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return ast.copy_location(_flow(name, *map(_thunk, node.values)), node)
+
+    def visit_UnaryOp(self, node):
+        plain = _is_python(node)
+        self.generic_visit(node)
+        if plain or not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(_flow("not_", node.operand), node)
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        rest = [
+            ast.Tuple([_text(_OPERATORS[type(op)]), _thunk(right)], ast.Load())
+            for op, right in zip(node.ops, node.comparators)
+        ]
+        return ast.copy_location(_flow("chain", node.left, *rest), node)

@@ -1,0 +1,66 @@
+"""The syntax tree of a function that runs, found in its file."""
+
+import ast
+import linecache
+import types
+
+from cairn.ms.refusal import Uncaptured
+
+_trees = {}
+
+
+def _tree(filename):
+    lines = linecache.getlines(filename)
+    text = "".join(lines)
+    if not text:
+        return None
+    known = _trees.get(filename)
+    if known is None or known[0] != text:
+        known = _trees[filename] = (text, ast.parse(text, filename))
+    return known[1]
+
+
+def _first_line(node):
+    return min([each.lineno for each in getattr(node, "decorator_list", ())] + [node.lineno])
+
+
+def tree_of(function):
+    """The FunctionDef or Lambda of a Python function. Uncaptured where its source is not to be had."""
+    code = function.__code__
+    try:
+        tree = _tree(code.co_filename)
+    except SyntaxError:
+        tree = None
+    if tree is None:
+        raise Uncaptured(f"the source of '{function.__qualname__}' is not available (functions typed into a terminal)")
+    wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, wanted) and _first_line(node) == code.co_firstlineno and _fits(node, code)
+    ]
+    if len(found) > 1:
+        found = [node for node in found if _same(node, code)] or found
+    if not found:
+        raise Uncaptured(f"the source of '{function.__qualname__}' has changed or is no plain function", code.co_firstlineno)
+    return found[0]
+
+
+def _fits(node, code):
+    arguments = node.args
+    names = [each.arg for each in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+    names += [each.arg for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    return list(code.co_varnames[: len(names)]) == names and getattr(node, "name", "<lambda>") == code.co_name
+
+
+def _same(node, code):
+    """Whether the node of several on a line is the one that the code was compiled from."""
+    if isinstance(node, ast.Lambda) and hasattr(code, "co_positions"):
+        columns = [column for _, _, column, _ in code.co_positions() if column]
+        return node.body.col_offset <= min(columns, default=0) <= (node.body.end_col_offset or 0)
+    return True
+
+
+def inner_code(code, name):
+    """The code object of a function defined directly in another."""
+    return next(each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name)
