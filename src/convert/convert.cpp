@@ -9,6 +9,7 @@
 #include "ops/aipp.h"
 #include "passes/aipp.h"
 #include "runtime/input_limits.h"
+#include "runtime/likely_dims.h"
 #include "support/files.h"
 
 namespace cairn {
@@ -151,20 +152,17 @@ bool loads_faster(const Module& module, const Module& optimised) {
   return optimised.main().updates.empty() && constant_bytes(optimised) <= kMostGrowth * constant_bytes(module) + 4096;
 }
 
-/// The reference share with 1 for each open size; empty if the model does not run with these sizes.
-ReferenceShare smallest_share(const Model& model) {
+/// The reference share of a run with likely sizes for the open ones; empty if none are known that the model runs with.
+ReferenceShare likely_share(const Model& model) {
   std::vector<Dims> dims;
   for (const Port& input : model.inputs()) {
     dims.emplace_back();
     if (!input.type.is_tensor()) continue;
     if (!input.type.shape.ranked) return {};
-    for (const Dim& dim : input.type.shape.dims) dims.back().push_back(dim.known() ? dim.size : 1);
+    for (const Dim& dim : input.type.shape.dims) dims.back().push_back(dim.known() ? dim.size : -1);
   }
-  try {
-    return model.expected_share(dims);
-  } catch (const Error&) {
-    return {};  // the sizes depend on each other
-  }
+  const auto likely = likely_dims(model, dims, 1);
+  return likely ? model.expected_share(*likely) : ReferenceShare{};
 }
 
 /// Plans the model for all its sizes, which runs every shape rule and kernel choice once: the written file is known to
@@ -200,7 +198,7 @@ void plan_all(const Module& module, const InputLimits& limits, Converted& conver
     }
     if (fixed) plan(dims);
   }
-  if (converted.totals.steps == 0) converted.reference = smallest_share(*model);
+  if (converted.totals.steps == 0) converted.reference = likely_share(*model);
 }
 
 }  // namespace

@@ -40,8 +40,9 @@ struct Converted {
   std::vector<std::pair<std::string, size_t>> operators;  // of the source, most frequent first
   std::vector<Source> sources;                            // of the source, in its order
   double parameters = 0;
-  PlanTotals totals;         // of the largest profile; steps is 0 if an input's size is open (planned at run time)
-  ReferenceShare reference;  // of the same plan; with open sizes of a run with 1 for each, if that is possible
+  PlanTotals totals;  // of the largest profile; steps is 0 if an input's size is open (planned at run time)
+  ReferenceShare
+      reference;  // of the same plan; with open sizes of a run with likely ones (runtime/likely_dims.h), if there are such
   std::vector<PassRecord> passes;
   std::map<std::string, size_t> groups;  // kernels of more than one node, by name
   PrecisionReport precision;

@@ -195,6 +195,26 @@ def test_what_runs_on_the_reference_engine_is_told_with_its_share(command, tmp_p
     assert done.returncode == 0 and "reference engine" not in done.stdout
 
 
+def test_open_sizes_are_judged_by_sizes_that_a_net_would_see(command, tmp_path):
+    """Windows of 3 and strides of 2 leave nothing of a width of 1, which no fast kernel takes."""
+    import numpy as np
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 32, None, 8], name="image")
+        for _ in range(2):
+            x = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(x, np.ones([3, 3, 8, 8], np.float32), 1, "VALID")), 2, 2, "VALID")
+        tf.identity(x, name="y")
+    (tmp_path / "text.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    for limits in "image:-1,32,-1,8", "image:1~4,32,16~48,8":
+        done = command("cairn", "convert", "text.pb", "-o", "text.om", f"--input-shape={limits}")
+        assert done.returncode == 0 and "reference" not in done.stdout, done.stdout + done.stderr
+        for verb in "show", "why", "check":
+            done = command("cairn", verb, "text.om")
+            assert done.returncode == 0 and "reference/conv2d" not in done.stdout, done.stdout + done.stderr
+            assert "reference engine" not in done.stdout
+
+
 def test_why_names_the_kernel_of_a_node(frozen, command):
     done = command("cairn", "why", "frozen_graph.pb", "loss/MatMul")
     assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ int check_model(const Check& check) {
   }
   auto model = prepare(check.model);
   done(fmt::format("module of {} inputs, {} outputs", model->inputs().size(), model->outputs().size()));
-  auto plan = model->plan(choose_dims(model->inputs(), check.model));
+  auto plan = model->plan(choose_dims(*model, check.model));
   done(fmt::format("plan of {} steps", plan->steps.size()));
   if (check.json) print_json(json);
   return 0;

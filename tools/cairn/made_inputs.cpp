@@ -218,31 +218,6 @@ Tensor made(DType dtype, const Dims& dims, const Range& range, uint64_t seed) {
   return tensor;
 }
 
-/// Sizes for what is left open: `batch` in front, and the others from a list in their order; a symbol keeps its size.
-struct Sizes {
-  int64_t batch;
-  std::vector<int64_t> lengths, spatial;
-};
-
-std::vector<Dims> opened(const std::vector<Port>& inputs, const std::vector<Dims>& base,
-                         const std::vector<std::vector<bool>>& open, const Sizes& sizes) {
-  std::vector<Dims> all = base;
-  std::map<Symbol, int64_t> by_symbol;
-  size_t lengths = 0, places = 0;
-  for (size_t i = 0; i < all.size(); ++i)
-    for (size_t axis = 0; axis < all[i].size(); ++axis) {
-      if (!open[i][axis]) continue;
-      const bool image = all[i].size() >= 4;
-      int64_t size = axis == 0 ? sizes.batch
-                     : image   ? sizes.spatial[places++ % sizes.spatial.size()]
-                               : sizes.lengths[lengths++ % sizes.lengths.size()];
-      const Dim& dim = inputs[i].type.shape.dims[axis];
-      if (dim.symbol != nullptr) size = by_symbol.try_emplace(dim.symbol, size).first->second;
-      all[i][axis] = size;
-    }
-  return all;
-}
-
 }  // namespace
 
 std::vector<Tensor> make_inputs(const Model& model, const std::vector<Dims>& dims, uint64_t seed) {
@@ -259,34 +234,11 @@ std::vector<Tensor> make_inputs(const Model& model, const std::vector<Dims>& dim
 }
 
 std::vector<Dims> make_dims(const Model& model, const ModelArguments& arguments) {
-  const auto& inputs = model.inputs();
-  const std::vector<Dims> base = choose_dims(inputs, arguments);
-  std::vector<std::string> repairs;
-  const auto given =
-      arguments.shapes.empty() ? std::vector<NamedDims>() : parse_input_shapes(arguments.shapes, repairs);
-  std::vector<std::vector<bool>> open(base.size());
-  bool any = false;
-  for (size_t i = 0; i < base.size(); ++i)
-    for (size_t axis = 0; axis < base[i].size(); ++axis) {
-      const Shape& shape = inputs[i].type.shape;
-      const bool named = std::any_of(given.begin(), given.end(), [&](const NamedDims& each) {
-        return each.name == inputs[i].name && each.dims.size() > axis && each.dims[axis] >= 0;
-      });
-      open[i].push_back(shape.ranked && shape.dims[axis].size < 0 && !named && (axis > 0 || arguments.batch == 0));
-      any = any || open[i].back();
-    }
-  if (!any) return base;
-  const Sizes tried[] = {{3, {7, 5, 9, 6}, {64, 96}}, {3, {8}, {64}}, {2, {8}, {224}}, {2, {1}, {1}}, {1, {8}, {64}}};
-  for (const Sizes& sizes : tried) {
-    const std::vector<Dims> dims = opened(inputs, base, open, sizes);
-    try {
-      model.plan(dims);
-      if (model.state().empty()) model.run(make_inputs(model, dims, 0));
-      return dims;
-    } catch (const Error&) {  // the model does not fit these sizes
-    }
-  }
-  return base;
+  const auto runs = [&](const std::vector<Dims>& dims) {
+    if (model.state().empty()) model.run(make_inputs(model, dims, 0));
+    return true;
+  };
+  return choose_dims(model, arguments, 3, runs);
 }
 
 }  // namespace cairn::cli

@@ -27,6 +27,8 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
   refuse(bytes);
 }
 
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes ? bytes : 1); }
+
 // Inlined beside a call of operator new, the compiler would take these for mismatched with it.
 [[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
 [[gnu::noinline]] void operator delete(void* data, size_t) noexcept { std::free(data); }

@@ -9,6 +9,7 @@
 #include "ir/result_marks.h"
 #include "made_inputs.h"
 #include "observe/watch.h"
+#include "runtime/likely_dims.h"
 #include "support/files.h"
 
 namespace cairn::cli {
@@ -50,7 +51,10 @@ std::shared_ptr<const Model> prepare(const ModelArguments& arguments) {
   return Model::make(open(arguments), options);
 }
 
-std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments) {
+namespace {
+
+/// What is given; -1 for sizes that are not.
+std::vector<Dims> given_dims(const std::vector<Port>& inputs, const ModelArguments& arguments) {
   std::vector<std::string> repairs;
   std::vector<NamedDims> given;
   if (!arguments.shapes.empty()) given = parse_input_shapes(arguments.shapes, repairs);
@@ -69,7 +73,7 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
     for (size_t axis = 0; axis < rank; ++axis) {
       int64_t size = shape.ranked ? shape.dims[axis].size : -1;
       if (named != given.end() && named->dims[axis] >= 0) size = named->dims[axis];
-      dims.push_back(size >= 0 ? size : axis == 0 ? std::max(arguments.batch, 1) : 1);
+      dims.push_back(size < 0 && axis == 0 && arguments.batch > 0 ? arguments.batch : size);
     }
     all.push_back(std::move(dims));
   }
@@ -79,6 +83,21 @@ std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArgume
         std::none_of(inputs.begin(), inputs.end(), [&](auto& input) { return is_named(input.name, each.name); }))
       fail(ErrorKind::invalid_argument, each.name, "is no input of the model");
   return all;
+}
+
+std::vector<Dims> with_ones(std::vector<Dims> all) {
+  for (Dims& dims : all)
+    std::replace_if(
+        dims.begin(), dims.end(), [](int64_t size) { return size < 0; }, 1);
+  return all;
+}
+
+}  // namespace
+
+std::vector<Dims> choose_dims(const Model& model, const ModelArguments& arguments, int64_t batch,
+                              const std::function<bool(const std::vector<Dims>&)>& fits) {
+  std::vector<Dims> given = given_dims(model.inputs(), arguments), closed = with_ones(given);
+  return given == closed ? given : likely_dims(model, given, batch, fits).value_or(std::move(closed));
 }
 
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
@@ -109,7 +128,7 @@ std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& argume
   });
   std::vector<Dims> dims = complete && typed ? std::vector<Dims>(ports.size())
                            : files.empty()   ? make_dims(model, arguments)
-                                             : choose_dims(ports, arguments);
+                                             : with_ones(given_dims(ports, arguments));
   int64_t batch = 0;  // of the files, where the model leaves it open
   for (size_t i = 0; i < ports.size(); ++i) {
     if (paths[i].empty()) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -37,9 +38,11 @@ std::map<std::string, std::string> replacements(const ModelArguments& arguments)
 Module open(const ModelArguments& arguments);
 std::shared_ptr<const Model> prepare(const ModelArguments& arguments);
 
-/// Dims for every input: as declared, from --input-shape, and --batch for what is left open (1 behind the first).
-/// Throws Error invalid_argument for a name or size that does not fit.
-std::vector<Dims> choose_dims(const std::vector<Port>& inputs, const ModelArguments& arguments);
+/// Dims for every input: as declared, from --input-shape, and --batch in front where the model leaves it open; for other
+/// open sizes likely ones that `fits` (runtime/likely_dims.h), with `batch` in front, or 1 where none fit. Throws Error
+/// invalid_argument for a name or size that does not fit the model.
+std::vector<Dims> choose_dims(const Model& model, const ModelArguments& arguments, int64_t batch = 1,
+                              const std::function<bool(const std::vector<Dims>&)>& fits = {});
 /// "name=file" or "file" in the inputs' order; the rest are made (or zero), see made_inputs.h. All sizes must agree with the
 /// model.
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,

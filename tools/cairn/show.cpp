@@ -109,7 +109,7 @@ Facts facts_of(const Show& show, Module module) {
   facts.inputs = model->inputs();
   facts.outputs = model->outputs();
   facts.open = open_sizes(model->module());
-  facts.dims = choose_dims(facts.inputs, show.model);
+  facts.dims = choose_dims(*model, show.model);
   const auto plan = model->plan(facts.dims);
   facts.totals = totals_of(*plan);
   facts.reference = model->reference_share(*plan);

@@ -83,7 +83,7 @@ Json elsewhere(const Module& module, const std::vector<PlannedStep>& steps) {
 
 int explain(const Why& why) {
   auto model = prepare(why.model);
-  auto plan = model->plan(choose_dims(model->inputs(), why.model));
+  auto plan = model->plan(choose_dims(*model, why.model));
   const Module& module = model->module();
   std::vector<const Engine*> engines;
   for (const std::string& name :
