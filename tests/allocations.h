@@ -15,10 +15,13 @@ inline size_t allocated_bytes() { return counted_bytes; }
 }  // namespace cairn
 
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // these are the matching ones
-void* operator new(size_t bytes) {
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   ++cairn::counted_allocations;
   cairn::counted_bytes += bytes;
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+void* operator new(size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
