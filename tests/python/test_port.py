@@ -77,6 +77,20 @@ def test_where_the_framework_does_not_repeat_itself_nothing_is_proven():
     assert verdict(2.0, 1.0, 2.0) == port.EQUAL
 
 
+def test_what_a_last_bit_decides_is_no_fault():
+    """A net in which rounding grows: stock repeats its own numbers, but no longer where its weights differ by a bit."""
+
+    def compared(nudged):
+        stock, cairn = ({f"after:{run}:w": np.array([1.0, value]) for run, value in enumerate(row)} for row in ((2, 2), (2, 5)))
+        moved = {"after:0:w": np.array([1.0, 2.0]), "after:1:w": np.array([1.0, nudged])}
+        return port.compare({"stock": stock, "again": stock, "cairn": cairn, "nudged": moved}, {})
+
+    assert compared(2.0)["verdict"] == port.NOT_EQUAL
+    found = compared(4.0)
+    assert found["verdict"] == port.NOT_REPRODUCIBLE and found["reasons"] == [port.ROUNDING]
+    assert [row["key"] for row in found["unequal"]] == ["after:1:w"]
+
+
 def test_a_number_that_timing_decides_leaves_the_rest_equal():
     stock = {"fetch:1:step:0": np.array(1.0), "after:1:w": np.array([1.0])}
     cairn = {"fetch:1:step:0": np.array(2.0), "after:1:w": np.array([1.0])}
