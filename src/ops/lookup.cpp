@@ -28,7 +28,8 @@ void find_key(KernelContext& context) {
   allocate_results(context);
   const Tensor &x = context.input(2), &fallback = context.input(3);
   Tensor& y = context.output(0);
-  if (y.count() != x.count()) context.fail("the default has {} elements for {} keys", fallback.count(), x.count());
+  if (fallback.count() != 1 && fallback.count() != x.count())
+    context.fail("the default has {} elements for {} keys", fallback.count(), x.count());
   auto look_up = [&](auto key) {
     using Key = decltype(key);
     const auto keys = context.input(0).values<Key>();

@@ -32,6 +32,11 @@ TEST(Kernels, CastsSaturateWhereOthersAreUndefined) {
   EXPECT_EQ(run("cast", {"i64[1] (4294967299)"}, {{"dtype", kI8}}), "i8[1] (3)");
 }
 
+TEST(Kernels, ADefaultForEachKeyIsForAllOfThem) {
+  EXPECT_EQ(run("find_key", {"i64[1] (4)", "i64[1] (7)", "i64[2, 3] (4, 5, 4, 5, 5, 4)", "i64[3] (1, 2, 3)"}),
+            "find_key: the default has 3 elements for 6 keys");
+}
+
 TEST(Kernels, IntegerEdgesAreDefined) {
   EXPECT_EQ(run("truncate_div", {"i32[2] (-2147483648, 7)", "i32[2] (-1, -2)"}), "i32[2] (-2147483648, -3)");
   EXPECT_EQ(run("floor_div", {"i32[2] (-7, 7)", "i32[] (2)"}), "i32[2] (-4, 3)");
