@@ -144,6 +144,9 @@ function(cairn_tests name)
 endfunction()
 
 cairn_folder(support)
+foreach(step acquire release abort)  # src/support/fork.cpp
+  target_link_options(cairn_support INTERFACE LINKER:--wrap=__cxa_guard_${step})
+endforeach()
 cairn_folder(ir)
 cairn_folder(ops)
 if(CAIRN_SANITIZE)  # at -O0 the prefetch of Eigen's vector code is no constant, which GCC refuses

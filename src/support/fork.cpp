@@ -50,9 +50,9 @@ void begin_child() {
 
 }  // namespace
 
-uint32_t fork_generation() { return generation.load(std::memory_order_relaxed); }
+namespace {
 
-ForkShield::ForkShield() {
+void enter() {
   if (t_depth++ > 0) return;
   Slot& slot = own_slot();
   while (true) {
@@ -63,9 +63,16 @@ ForkShield::ForkShield() {
   }
 }
 
-ForkShield::~ForkShield() {
+void leave() {
   if (--t_depth == 0) own_slot().shields.fetch_sub(1);
 }
+
+}  // namespace
+
+uint32_t fork_generation() { return generation.load(std::memory_order_relaxed); }
+
+ForkShield::ForkShield() { enter(); }
+ForkShield::~ForkShield() { leave(); }
 
 void RunMutex::lock() {
   const uint32_t now = fork_generation();
@@ -80,3 +87,26 @@ void RunMutex::lock() {
 }
 
 }  // namespace cairn
+
+// A shield lives while a static of a function is initialised: the child would wait for ever for the thread that does it.
+// The linker puts these in place of the ABI's functions (cmake/folders.cmake).
+extern "C" {
+int __real___cxa_guard_acquire(int64_t* guard);
+void __real___cxa_guard_release(int64_t* guard) noexcept;
+void __real___cxa_guard_abort(int64_t* guard) noexcept;
+
+int __wrap___cxa_guard_acquire(int64_t* guard) {
+  cairn::enter();
+  const int initialises = __real___cxa_guard_acquire(guard);
+  if (!initialises) cairn::leave();
+  return initialises;
+}
+void __wrap___cxa_guard_release(int64_t* guard) noexcept {
+  __real___cxa_guard_release(guard);
+  cairn::leave();
+}
+void __wrap___cxa_guard_abort(int64_t* guard) noexcept {
+  __real___cxa_guard_abort(guard);
+  cairn::leave();
+}
+}

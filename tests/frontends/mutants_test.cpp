@@ -11,6 +11,7 @@
 #include "frontends/tensorflow/tensor_bundle.h"
 #include "models.h"
 #include "mutants.h"
+#include "sanitized.h"
 #include "support/report.h"
 
 namespace cairn {
@@ -19,12 +20,6 @@ namespace {
 constexpr int kMutants = 2000;
 constexpr time_t kSecondsEach = 10;
 constexpr size_t kSlack = size_t{256} << 20;
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsLimited = false;  // the sanitizer takes much itself, and keeps what was freed
-#else
-constexpr bool kMemoryIsLimited = true;
-#endif
-
 std::string mutate_bytes(std::string bytes, Random& random) {
   switch (below(random, 4)) {
     case 0: bytes.resize(below(random, bytes.size())); break;
@@ -153,7 +148,7 @@ int read_all(const Reader& reader, const std::string& path, int report) {
       std::string text = report ? report->headline() : error.what();
       if (text.find('\n') != std::string::npos || text.size() < 8 || text.size() > 1000) return 4;
     }
-    if (kMemoryIsLimited && resident_kib() * 1024 > 2 * mutant.size() + kSlack) return 5;
+    if (kMemoryCounts && resident_kib() * 1024 > 2 * mutant.size() + kSlack) return 5;
   }
   return read < kMutants ? 0 : 6;  // every mutant read: they cannot have been damaged
 }
@@ -171,7 +166,7 @@ TEST_P(Mutants, GiveAValueOrOneSentence) {
   pid_t child = fork();
   if (child == 0) {
     rlimit memory{kSlack + (size_t{128} << 20), kSlack + (size_t{128} << 20)};  // and what the program itself takes
-    if (kMemoryIsLimited) setrlimit(RLIMIT_DATA, &memory);
+    if (kMemoryCounts) setrlimit(RLIMIT_DATA, &memory);
     close(report[0]);
     int code = 2;
     try {

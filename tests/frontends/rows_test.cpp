@@ -17,18 +17,13 @@
 #include "frontends/tensorflow/importer.h"
 #include "passes/pipeline.h"
 #include "row_nodes.h"
+#include "sanitized.h"
 #include "support/report.h"
 
 namespace cairn {
 namespace {
 
 using test::Asked;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsLimited = false;  // the sanitizer takes much itself
-#else
-constexpr bool kMemoryIsLimited = true;
-#endif
 
 int rounds() {
   const char* text = std::getenv("CAIRN_ROW_ROUNDS");
@@ -64,7 +59,7 @@ std::string problem_of(const Round& round, uint64_t seed) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit memory{size_t{1} << 30, size_t{1} << 30};
-    if (kMemoryIsLimited) setrlimit(RLIMIT_DATA, &memory);
+    if (kMemoryCounts) setrlimit(RLIMIT_DATA, &memory);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     int code = 2;
@@ -141,7 +136,8 @@ class OnnxMaker {
     if (below(random_, 4) == 0) node.outputs = {"y", "z", "", "w"};
     for (const Asked& each : asked_)
       if (below(random_, 3) == 0) node.attributes.push_back(attribute(each));
-    node.attributes.push_back(attribute({"integer", "nobody_asks_for_this"}));
+    static const Asked unasked{"integer", "nobody_asks_for_this"};
+    node.attributes.push_back(attribute(unasked));
     model_.graph.nodes.push_back(std::move(node));
     onnx::ValueInfo y;
     y.name = "y";

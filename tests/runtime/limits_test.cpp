@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "plan/budget.h"
 #include "runtime/single_op.h"
+#include "sanitized.h"
 #include "support/memory.h"
 #include "support/stop.h"
 
@@ -64,6 +65,7 @@ TEST(Memory, OfPlansIsBoundedOverManyShapes) {
 }
 
 TEST(Memory, GoesWithTheModel) {
+  if (!kMemoryCounts) GTEST_SKIP() << "the sanitizer's memory is counted";
   { run_shape(*limited_model(kKeepsMuch, {.threads = 1}), 3); }  // what the process makes once
   const size_t before = bytes_in_use();
   {
