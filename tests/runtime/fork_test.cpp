@@ -130,5 +130,32 @@ TEST(Fork, AChildOfAChildRunsAsWell) {
   });
 }
 
+int made_slowly() {
+  static const int number = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return 7;
+  }();
+  return number;
+}
+
+TEST(Fork, AChildFindsTheStaticsOfFunctionsMade) {
+  std::atomic<bool> begun{false};
+  std::thread other([&] {
+    begun = true;
+    made_slowly();
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    ::_exit(made_slowly());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  other.join();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 }  // namespace
 }  // namespace cairn
