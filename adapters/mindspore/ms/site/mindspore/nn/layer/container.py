@@ -82,7 +82,9 @@ class _Cells:
         if isinstance(index, int):
             index = _index(len(cells), index, type(self).__name__)
         elif not isinstance(index, slice):
-            raise TypeError(f"For '{type(self).__name__}', the index should be int or slice, but got {type(index).__name__}.")
+            raise TypeError(
+                f"For '{type(self).__name__}', the index should be int or slice, but got {type(index).__name__}."
+            )
         del cells[index]
         self._refill(cells)
 
@@ -90,7 +92,9 @@ class _Cells:
         """Puts the cell before the one of that number."""
         cells = list(self._cells.values())
         if not -len(cells) <= index <= len(cells):
-            raise IndexError(f"For '{type(self).__name__}', the index should be in [{-len(cells)}, {len(cells)}], but got {index}.")
+            raise IndexError(
+                f"For '{type(self).__name__}', the index should be in [{-len(cells)}, {len(cells)}], but got {index}."
+            )
         cells.insert(index, _checked(cell, type(self).__name__))
         self._refill(cells)
 
