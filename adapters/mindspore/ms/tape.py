@@ -66,7 +66,7 @@ class Cut:
 
 
 def _frozen(attributes):
-    return tuple(
+    return () if not attributes else tuple(
         (name, tuple(value) if isinstance(value, list) else str(value) if hasattr(value, "kind") else value)
         for name, value in sorted(attributes.items())
     )

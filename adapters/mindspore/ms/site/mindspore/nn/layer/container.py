@@ -31,26 +31,21 @@ class _Cells:
     def __bool__(self):
         return len(self._cells) != 0
 
-    def _name(self, index, cell):
-        if self._prefixed():
-            cell.update_parameters_name(f"{index}.")
-
     def _prefixed(self):
         return self._auto_prefix
 
     def _refill(self, cells):
         """The children anew, those that moved renamed."""
-        before = [id(cell) for cell in self._cells.values()]
+        before, prefix = [id(cell) for cell in self._cells.values()], self._prefix()
         self._cells.clear()
         for index, cell in enumerate(cells):
             known = index < len(before) and before[index] == id(cell)
             if not known and self._prefixed():
-                prefix = self._param_path(cell)
                 cell.update_parameters_name(f"{prefix}{index}.")
             self._cells[str(index)] = cell
         self._changed()
 
-    def _param_path(self, cell):
+    def _prefix(self):
         """What stands before the number in the names of the children's parameters."""
         for other_index, other in self._cells.items():
             for path, param in other.parameters_and_names():
@@ -73,7 +68,7 @@ class _Cells:
         key = list(self._cells)[index]
         _checked(cell, type(self).__name__)
         if self._prefixed():
-            cell.update_parameters_name(f"{self._param_path(cell)}{key}.")
+            cell.update_parameters_name(f"{self._prefix()}{key}.")
         self._cells[key] = cell
         self._changed()
 
@@ -101,7 +96,9 @@ class _Cells:
     def append(self, cell):
         """Puts the cell behind the last one."""
         name = str(len(self))
-        self._name(f"{self._param_path(cell)}{name}", _checked(cell, type(self).__name__))
+        _checked(cell, type(self).__name__)
+        if self._prefixed():
+            cell.update_parameters_name(f"{self._prefix()}{name}.")
         self._cells[name] = cell
         self._changed()
         return self
