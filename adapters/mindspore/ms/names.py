@@ -9,10 +9,15 @@ from cairn.ms.refusal import Unsupported
 
 _PARTS = {
     "mindspore": ("train", "train.serialization", "train.model", "common.initializer", "communication", "amp",
-                  "ops.function", "ops.functional", "profiler", "dataset", "common.api"),
+                  "profiler", "common.api", "ops.composite"),
     "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "sparse", "grad"),
     "mindspore.ops": ("operations", "functional", "function", "composite"),
 }  # fmt: skip
+
+
+def parts(module):
+    """The modules whose names are the module's as well."""
+    return _PARTS.get(module, ())
 
 
 def lazy(module):
@@ -23,7 +28,7 @@ def lazy(module):
             raise AttributeError(name)
         if importlib.util.find_spec(f"{module}.{name}") is not None:
             return importlib.import_module(f"{module}.{name}")
-        for part in _PARTS.get(module, ()):
+        for part in parts(module):
             full = f"{module}.{part}"
             try:
                 found = importlib.util.find_spec(full)
@@ -32,7 +37,7 @@ def lazy(module):
             if found is None:
                 continue
             content = importlib.import_module(full).__dict__
-            if name in content:
+            if name in content.get("__all__", content) and name in content:
                 setattr(sys.modules[module], name, content[name])
                 return content[name]
         near = nearest(module, name)
@@ -59,7 +64,7 @@ def nearest(module, name):
     import difflib
 
     known = [each for each in dir(sys.modules[module]) if not each.startswith("_")]
-    for part in _PARTS.get(module, ()):
+    for part in parts(module):
         loaded = sys.modules.get(f"{module}.{part}")
         known += [each for each in dir(loaded) if not each.startswith("_")] if loaded else []
     found = difflib.get_close_matches(name, known, 1, 0.6)

@@ -1,13 +1,13 @@
 """Tensors, parameters, element types, seeds."""
 
 from mindspore.common import dtype
-from mindspore.common.api import jit, jit_class, ms_class, ms_function
+from mindspore.common.api import JitConfig, jit, jit_class, ms_class, ms_function
 from mindspore.common.dtype import *  # noqa: F403
 from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.seed import get_seed, set_seed
 from mindspore.common.tensor import Tensor
 
 __all__ = [
-    "Parameter", "ParameterTuple", "Tensor", "dtype", "get_seed", "jit", "jit_class", "ms_class", "ms_function",
-    "set_seed",
+    "JitConfig", "Parameter", "ParameterTuple", "Tensor", "dtype", "get_seed", "jit", "jit_class", "ms_class",
+    "ms_function", "set_seed", *dtype.__all__,
 ]  # fmt: skip

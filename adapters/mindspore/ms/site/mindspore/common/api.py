@@ -35,6 +35,13 @@ def ms_class(cls):
 jit_class = ms_class
 
 
+class JitConfig:
+    """JitConfig(jit_level="O1", **kwargs): kept; there is one way to compile."""
+
+    def __init__(self, jit_level="O1", task_sink=True, **kwargs):
+        self.jit_config_dict = {"jit_level": jit_level, "task_sink": str(int(task_sink)), **kwargs}
+
+
 class _Executor:
     """The compile entry that official scripts import."""
 

@@ -24,6 +24,13 @@ complex_type = tuple(each for each in number_type if each.kind == "c")
 all_types = (*types, "tensor")
 implicit_conversion_seq = {each: i for i, each in enumerate((types["bool_"], *uint_type[:1], *int_type, *float_type))}
 
+__all__ = [
+    *types, "TensorType", "all_types", "byte", "complex_type", "double", "dtype_to_nptype", "dtype_to_pytype",
+    "float_type", "get_py_obj_dtype", "half", "implicit_conversion_seq", "int_type", "intc", "intp", "issubclass_",
+    "number_type", "py_class", "pytype_to_dtype", "short", "single", "tensor", "tensor_type", "type_size_in_bytes",
+    "ubyte", "uint_type", "uintc", "uintp", "ushort",
+]  # fmt: skip
+
 _FAMILIES = {
     types["number"]: number_type, types["int_"]: int_type, types["uint"]: uint_type, types["float_"]: float_type,
 }  # fmt: skip

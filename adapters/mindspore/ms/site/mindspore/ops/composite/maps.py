@@ -64,6 +64,21 @@ class MultitypeFuncGraph:
         return f"MultitypeFuncGraph_{self.name}"
 
 
+def add_flags(fn=None, **flags):
+    """Sets flags of a function or Cell; decorates without one."""
+
+    def add(target):
+        if hasattr(target, "add_flags"):
+            return target.add_flags(**flags)
+        target._func_graph_flags = {**getattr(target, "_func_graph_flags", {}), **flags}
+        return target
+
+    return add if fn is None else add(fn)
+
+
+core = add_flags
+
+
 class Map:
     """Map(ops=None, reverse=False): applies a function to the elements of tuples, of one level."""
 

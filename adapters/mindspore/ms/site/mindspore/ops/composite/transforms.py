@@ -8,6 +8,9 @@ from mindspore.common.tensor import Tensor
 from cairn.ms import core, gradient
 
 
+__all__ = ["grad", "jvp", "value_and_grad", "vjp", "vmap"]
+
+
 class Transform:
     """A function made from another: called eagerly, or captured as a whole. key: what distinguishes it from others made of
     this function, which share what was compiled; None: nothing is shared."""
