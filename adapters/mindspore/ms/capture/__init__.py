@@ -34,7 +34,8 @@ class Signature:
     def _of(self, x):
         if isinstance(x, Tensor):
             if hasattr(x, "requires_grad"):
-                return "parameter", x
+                self.kept.append(x)
+                return "parameter", id(x)
             array = x.asnumpy()
             self.tensors.append(x)
             return array.dtype.char, array.shape
@@ -46,12 +47,8 @@ class Signature:
             return dict, tuple([(key, self._of(each)) for key, each in x.items()])
         if isinstance(x, numpy.ndarray):
             return numpy.ndarray, x.dtype.char, x.shape, x.tobytes()
-        try:
-            hash(x)
-        except TypeError:
-            self.kept.append(x)
-            return id(x)
-        return x
+        self.kept.append(x)
+        return id(x)
 
 
 def _own_key(target):

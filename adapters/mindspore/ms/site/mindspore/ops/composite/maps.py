@@ -3,8 +3,6 @@
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core
-
 _IS = {
     "Tensor": lambda x: isinstance(x, Tensor),
     "Bool": lambda x: isinstance(x, bool),
@@ -58,7 +56,7 @@ class MultitypeFuncGraph:
         raise TypeError(f"For '{self.name}', no form takes ({given}); there are: {known}.")
 
     def __call__(self, *arguments):
-        return core.prepared(self.select(arguments))(*arguments)
+        return self.select(arguments)(*arguments)
 
     def __repr__(self):
         return f"MultitypeFuncGraph_{self.name}"
@@ -98,7 +96,7 @@ class Map:
         if isinstance(first, dict):
             return {key: self._element(function, [each[key] for each in arguments]) for key in first}
         if not isinstance(first, (tuple, list)):
-            return core.prepared(function)(*arguments)
+            return function(*arguments)
         lengths = {len(each) if isinstance(each, (tuple, list)) else None for each in arguments}
         if len(lengths) != 1:
             raise ValueError(f"For '{type(self).__name__}', all inputs should have one length, but got {sorted(map(str, lengths))}.")
@@ -108,7 +106,7 @@ class Map:
         return made if isinstance(first, list) else tuple(made)
 
     def _element(self, function, row):
-        return self._apply(function, row) if self._deep else core.prepared(function)(*row)
+        return self._apply(function, row) if self._deep else function(*row)
 
 
 class HyperMap(Map):

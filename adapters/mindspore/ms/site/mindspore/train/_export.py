@@ -1,0 +1,150 @@
+"""Networks as files: the operators of one call, recorded and written as an .om or .onnx model."""
+
+import os
+import tempfile
+
+import numpy as np
+from cairn import _cairn
+from cairn.ms import core, refuse
+from cairn.ms.tensor import wrap_all
+
+from mindspore.common.tensor import Tensor
+from mindspore.nn.cell import Cell
+
+_ENDINGS = {"OM": ".om", "ONNX": ".onnx"}
+
+
+class Recording:
+    """The recorder of core while a network is called once: operators run, and become nodes.
+
+    names: {id of a tensor: its name}; tensors: {name: tensor}; nodes: (row, inputs, attributes, outputs), where an input is a name, an array or None.
+    """
+
+    def __init__(self, inputs):
+        self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
+        self.inputs = [self._name(each, f"x{place}" if place else "x") for place, each in enumerate(inputs)]
+
+    def _name(self, tensor, name):
+        while name in self.tensors:
+            name += "_"
+        self.names[id(tensor)] = name
+        self.tensors[name] = tensor  # an id is of one tensor as long as that lives
+        return name
+
+    def call(self, row, inputs, attributes):
+        made = wrap_all(row.run(*[core.elements(each) for each in inputs], **attributes))
+        if row.random:
+            refuse(f"export of a network that calls {row.name}", "a file has no random state", "net.set_train(False) before it")
+        like = next((each.asnumpy().dtype for each in inputs if isinstance(each, Tensor)), np.dtype(np.float32))
+        given = [self._input(row.role(place), each, like) for place, each in enumerate(inputs)]
+        results = made if isinstance(made, tuple) else (made,)
+        outputs = [self._name(each, f"{row.name}_{len(self.tensors)}") for each in results]
+        if all(each in self.constants for each in given if isinstance(each, str)):
+            self.constants.update((name, each.asnumpy()) for name, each in zip(outputs, results))
+            return made
+        self.nodes.append((row.name, given, dict(attributes), outputs))
+        return made
+
+    def _input(self, role, value, like):
+        if value is None:
+            return None
+        if isinstance(value, Tensor):
+            name = self.names.get(id(value))
+            if name is None:
+                name = self._name(value, getattr(value, "name", None) or f"constant_{len(self.constants)}")
+                self.constants[name] = value.asnumpy()
+            return name
+        if isinstance(value, np.ndarray):
+            return value
+        return np.asarray(value, np.int64 if role in ("shape", "index") else like)
+
+    def assign(self, parameter, value):
+        refuse("export of a network that assigns to a Parameter", "a file has no state", "net.set_train(False) before it")
+
+    def custom(self, forward, backward, inputs):
+        return forward(*inputs)
+
+    def prepared(self, function):
+        return function
+
+    def scope(self):
+        refuse("export of a network that takes gradients", "a file holds the forward computation", "the inner network")
+
+
+def record(net, inputs):
+    """(Recording, names of the results) of a call."""
+    inputs = [each if isinstance(each, Tensor) else Tensor(each) for each in inputs]
+    recording = Recording(inputs)
+    outer, core.here.recorder = core.here.recorder, recording
+    try:
+        made = net.run(inputs, {}) if isinstance(net, Cell) else net(*inputs)
+    finally:
+        core.here.recorder = outer
+    results = [each for each in (made if isinstance(made, (tuple, list)) else [made])]
+    if not all(isinstance(each, Tensor) for each in results):
+        raise TypeError(f"export: the network must return Tensors, but got {type(made).__name__}.")
+    return recording, [recording._input("", each, None) for each in results]
+
+
+def write_om(recording, results, path):
+    """An .om file."""
+    builder = _cairn._Builder("main")
+    handles = {}
+    for name in recording.inputs:
+        array = recording.tensors[name].asnumpy()
+        handles[name] = builder.param(name, array.dtype.name, array.shape)
+    for name, array in recording.constants.items():
+        handles[name] = builder.constant(np.ascontiguousarray(array))
+    for row, inputs, attributes, outputs in recording.nodes:
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        given = [handles[each] if isinstance(each, str) else builder.constant(np.asarray(each, order="C")) for each in inputs]
+        handles.update(zip(outputs, builder.add(row, given, attributes, len(outputs))))
+    for place, name in enumerate(results):
+        builder.result(f"output{place}" if place else "output", handles[name], 0)
+    _cairn.Module(builder.finish()).save(path)
+
+
+def _write_beside(path, write):
+    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=os.path.splitext(path)[1], dir=os.path.dirname(os.path.abspath(path)))
+    os.close(handle)
+    try:
+        write(beside)
+        os.chmod(beside, 0o644)
+        os.replace(beside, path)
+    except BaseException:
+        os.remove(beside)
+        raise
+
+
+def export(net, inputs, file_name, file_format, options):
+    """Writes the network as it is called with these inputs."""
+    if not isinstance(net, Cell):
+        raise TypeError(f"For 'export', the argument 'net' must be a Cell, but got {type(net).__name__}.")
+    if not isinstance(file_name, str):
+        raise TypeError(f"For 'export', the argument 'file_name' must be a string, but got {type(file_name).__name__}.")
+    if file_format not in ("AIR", "ONNX", "MINDIR", "OM"):
+        raise ValueError(f"For 'export', the argument 'file_format' must be one of 'AIR', 'ONNX', 'MINDIR', 'OM', but got {file_format}.")
+    if options:
+        refuse(f"export({next(iter(options))}=...)", "is not supported", "export without it")
+    if file_format not in _ENDINGS:
+        refuse(f"export(file_format='{file_format}')", "this format is not written yet", "file_format='OM' or 'ONNX'")
+    path = file_name if file_name.endswith(_ENDINGS[file_format]) else file_name + _ENDINGS[file_format]
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    trained = net.training
+    net.set_train(False)
+    try:
+        recording, results = record(net, inputs)
+    finally:
+        net.set_train(trained)
+    if file_format == "OM":
+        _write_beside(path, lambda beside: write_om(recording, results, beside))
+    else:
+        from mindspore.train import _onnx
+
+        _write_beside(path, lambda beside: _onnx.write(recording, results, beside))
+
+
+def load(file_name, **kwargs):
+    """Refused: MindIR is not read yet."""
+    refuse("mindspore.load", "MindIR files are not read yet", "load_checkpoint with the network's class")

@@ -1,0 +1,249 @@
+"""ONNX files from a recording of a network's call: a table of operators, and convolutions turned back to channels first."""
+
+import numpy as np
+from cairn.ms import refuse, wire
+
+_TYPES = {np.dtype(kind): number for kind, number in {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
+          "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13}.items()}  # fmt: skip
+OPSET, IR_VERSION = 17, 8
+
+# Rows that are one ONNX operator of the same inputs, without attributes.
+_SAME = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min", "relu": "Relu", "sigmoid": "Sigmoid",
+         "tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "abs": "Abs", "erf": "Erf", "floor": "Floor", "ceil": "Ceil",
+         "reciprocal": "Reciprocal", "sin": "Sin", "cos": "Cos", "sign": "Sign", "softplus": "Softplus", "equal": "Equal", "less": "Less",
+         "greater": "Greater", "less_equal": "LessOrEqual", "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or",
+         "logical_not": "Not", "select": "Where", "identity": "Identity", "stop_gradient": "Identity", "broadcast_to": "Expand"}  # fmt: skip
+_REDUCTIONS = {"reduce_mean": "ReduceMean", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin", "reduce_prod": "ReduceProd"}
+_TO_FIRST, _TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
+
+
+def _attribute(name, value):
+    body = wire.bytes_field(1, name)
+    if isinstance(value, float):
+        return body + wire.float_field(2, value) + wire.number_field(20, 1)
+    if isinstance(value, (bool, int)):
+        return body + wire.number_field(3, int(value)) + wire.number_field(20, 2)
+    if isinstance(value, str):
+        return body + wire.bytes_field(4, value) + wire.number_field(20, 3)
+    return body + b"".join(wire.number_field(8, int(each)) for each in value) + wire.number_field(20, 7)
+
+
+def _tensor(name, array):
+    array = np.asarray(array, order="C")
+    dims = b"".join(wire.number_field(1, size) for size in array.shape)
+    return dims + wire.number_field(2, _TYPES[array.dtype]) + wire.bytes_field(8, name) + wire.bytes_field(9, array.tobytes())
+
+
+def _port(name, array):
+    dims = b"".join(wire.bytes_field(1, wire.number_field(1, size)) for size in array.shape)
+    tensor = wire.number_field(1, _TYPES[array.dtype]) + wire.bytes_field(2, dims)
+    return wire.bytes_field(1, name) + wire.bytes_field(2, wire.bytes_field(1, tensor))
+
+
+class Graph:
+    """Nodes and initializers in the making."""
+
+    def __init__(self, recording):
+        self.constants = dict(recording.constants)
+        self.nodes, self.used, self.count = [], {}, 0
+        self.first = {}  # name of a value with channels last -> name of the same with channels first
+
+    def fresh(self):
+        """A new name."""
+        self.count += 1
+        return f"value_{self.count}"
+
+    def constant(self, array, name=None):
+        name = name or self.fresh()
+        self.used[name] = array
+        return name
+
+    def input(self, value):
+        """The name of a node's input."""
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            return self.constant(value)
+        if value in self.constants:
+            return self.constant(self.constants[value], value)
+        return value
+
+    def node(self, kind, inputs, outputs, **attributes):
+        inputs = [self.input(each) for each in inputs]
+        body = b"".join(wire.bytes_field(1, each) for each in inputs) + b"".join(wire.bytes_field(2, each) for each in outputs)
+        body += wire.bytes_field(3, f"{kind}_{len(self.nodes)}") + wire.bytes_field(4, kind)
+        self.nodes.append(body + b"".join(wire.bytes_field(5, _attribute(*each)) for each in attributes.items()))
+        return outputs[0]
+
+    def channels_first(self, value):
+        """An image with its channels first."""
+        return self.first.get(value) or self.node("Transpose", [value], [self.fresh()], perm=_TO_FIRST)
+
+    def channels_last(self, value, output):
+        """The same image, under the name that the recording has for it with channels last."""
+        self.first[output] = value
+        self.node("Transpose", [value], [output], perm=_TO_LAST)
+
+    def array(self, value, who):
+        """The elements of an input that must be known."""
+        if not isinstance(value, str):
+            return value
+        if value not in self.constants:
+            refuse(f"ONNX export of {who}", "one of its inputs must be a constant")
+        return self.constants[value]
+
+
+def _pads(attributes):
+    how = attributes.get("padding", "valid")
+    if how == "explicit":
+        top, bottom, left, right = attributes["pads"]
+        return {"pads": [top, left, bottom, right]}
+    return {"auto_pad": {"valid": "VALID", "same": "SAME_UPPER", "same_lower": "SAME_LOWER"}[how]}
+
+
+def _conv(graph, inputs, outputs, attributes):
+    kernel = np.ascontiguousarray(graph.array(inputs[1], "conv2d").transpose(3, 2, 0, 1))
+    made = graph.node("Conv", [graph.channels_first(inputs[0]), graph.constant(kernel)], [graph.fresh()], group=attributes.get("groups", 1),
+                      strides=attributes.get("strides", [1, 1]), dilations=attributes.get("dilations", [1, 1]), **_pads(attributes))
+    graph.channels_last(made, outputs[0])
+
+
+def _pool(kind):
+    def write(graph, inputs, outputs, attributes):
+        told = {"count_include_pad": int(attributes.get("count_padding", False))} if kind == "AveragePool" else {}
+        made = graph.node(kind, [graph.channels_first(inputs[0])], [graph.fresh()], kernel_shape=attributes["window"],
+                          strides=attributes.get("strides", [1, 1]), ceil_mode=int(attributes.get("ceil_mode", False)), **_pads(attributes), **told)
+        graph.channels_last(made, outputs[0])
+
+    return write
+
+
+def _transpose(graph, inputs, outputs, attributes):
+    order = list(attributes["permutation"])
+    if order == _TO_LAST:
+        graph.first[outputs[0]] = inputs[0]
+    if order == _TO_FIRST and inputs[0] in graph.first:
+        graph.node("Identity", [graph.first[inputs[0]]], outputs)
+    else:
+        graph.node("Transpose", inputs, outputs, perm=order)
+
+
+def _matmul(graph, inputs, outputs, attributes):
+    left, right = inputs
+    sides = []
+    for value, turned in ((left, attributes.get("transpose_a")), (right, attributes.get("transpose_b"))):
+        if turned:
+            array = graph.constants.get(value) if isinstance(value, str) else value
+            if array is not None:
+                value = graph.constant(np.ascontiguousarray(np.swapaxes(array, -1, -2)))
+            else:
+                rank = graph.ranks[value]
+                value = graph.node("Transpose", [value], [graph.fresh()], perm=[*range(rank - 2), rank - 1, rank - 2])
+        sides.append(value)
+    graph.node("MatMul", sides, outputs)
+
+
+def _batch_norm(graph, inputs, outputs, attributes):
+    if attributes.get("axis", 1) != 1:
+        refuse("ONNX export of a batch norm with channels last", "ONNX has none")
+    graph.node("BatchNormalization", inputs, outputs, epsilon=float(attributes["epsilon"]))
+
+
+def _reduction(graph, inputs, outputs, attributes, kind):
+    graph.node(kind, inputs, outputs, axes=attributes["axes"], keepdims=int(attributes.get("keep_dims", False)))
+
+
+def _special(kind, *renamed, **fixed):
+    """A row with attributes: pairs of theirs and ours."""
+
+    def write(graph, inputs, outputs, attributes):
+        told = {theirs: attributes[ours] for ours, theirs in renamed if ours in attributes}
+        graph.node(kind, inputs, outputs, **{**fixed, **told})
+
+    return write
+
+
+def _square(graph, inputs, outputs, attributes):
+    graph.node("Mul", [inputs[0], inputs[0]], outputs)
+
+
+def _rsqrt(graph, inputs, outputs, attributes):
+    graph.node("Reciprocal", [graph.node("Sqrt", inputs, [graph.fresh()])], outputs)
+
+
+def _clip(graph, inputs, outputs, attributes):
+    graph.node("Clip", [inputs[0], *(np.float32(attributes[each]) for each in ("low", "high"))], outputs)
+
+
+def _reduce_sum(graph, inputs, outputs, attributes):
+    graph.node("ReduceSum", [inputs[0], np.asarray(attributes["axes"], np.int64)], outputs, keepdims=int(attributes.get("keep_dims", False)))
+
+
+def _reshape(graph, inputs, outputs, attributes):
+    graph.node("Reshape", [inputs[0], np.asarray(graph.array(inputs[1], "reshape"), np.int64)], outputs)
+
+
+def _cast(graph, inputs, outputs, attributes):
+    graph.node("Cast", inputs, outputs, to=_TYPES[np.dtype(str(attributes["dtype"]) if isinstance(attributes["dtype"], str) else attributes["dtype"])])
+
+
+def _slice(graph, inputs, outputs, attributes):
+    begin, end = (np.asarray(graph.array(each, "slice"), np.int64) for each in inputs[1:3])
+    steps = np.asarray(attributes.get("steps") or [1] * len(begin), np.int64)
+    graph.node("Slice", [inputs[0], begin, end, np.arange(len(begin)), steps], outputs)
+
+
+def _gelu(graph, inputs, outputs, attributes):
+    x, one, half = inputs[0], np.float32(1), np.float32(0.5)
+    if attributes.get("approximate"):
+        cube = graph.node("Mul", [graph.node("Mul", [x, x], [graph.fresh()]), x], [graph.fresh()])
+        inner = graph.node("Add", [x, graph.node("Mul", [cube, np.float32(0.044715)], [graph.fresh()])], [graph.fresh()])
+        bent = graph.node("Tanh", [graph.node("Mul", [inner, np.float32(np.sqrt(2 / np.pi))], [graph.fresh()])], [graph.fresh()])
+    else:
+        bent = graph.node("Erf", [graph.node("Mul", [x, np.float32(np.sqrt(0.5))], [graph.fresh()])], [graph.fresh()])
+    graph.node("Mul", [graph.node("Mul", [x, half], [graph.fresh()]), graph.node("Add", [bent, one], [graph.fresh()])], outputs)
+
+
+_ROWS = {"conv2d": _conv, "max_pool2d": _pool("MaxPool"), "avg_pool2d": _pool("AveragePool"), "transpose": _transpose, "matmul": _matmul,
+         "batch_norm": _batch_norm, "clip": _clip, "square": _square, "rsqrt": _rsqrt, "reduce_sum": _reduce_sum, "reshape": _reshape,
+         "cast": _cast, "slice": _slice, "softmax": _special("Softmax", ("axis", "axis"), axis=-1),
+         "log_softmax": _special("LogSoftmax", ("axis", "axis"), axis=-1), "concat": _special("Concat", ("axis", "axis")),
+         "gather": _special("Gather", ("axis", "axis"), axis=0), "leaky_relu": _special("LeakyRelu", ("alpha", "alpha")),
+         "layer_norm": _special("LayerNormalization", ("epsilon", "epsilon"), ("axis", "axis"), axis=-1), "gelu": _gelu}  # fmt: skip
+
+
+def write(recording, results, path):
+    """An .onnx file."""
+    graph = Graph(recording)
+    arrays = {name: tensor.asnumpy() for name, tensor in recording.tensors.items()}
+    graph.ranks = {name: array.ndim for name, array in arrays.items()}
+    for row, inputs, attributes, outputs in recording.nodes:
+        if row in _SAME:
+            graph.node(_SAME[row], inputs, outputs)
+        elif row in _REDUCTIONS:
+            _reduction(graph, inputs, outputs, attributes, _REDUCTIONS[row])
+        elif row in _ROWS:
+            _ROWS[row](graph, inputs, outputs, attributes)
+        else:
+            refuse(f"ONNX export of the operator {row}", "is not supported", "file_format='OM'")
+    names = ["output" if not place else f"output{place}" for place in range(len(results))]
+    for name, result in zip(names, results):
+        graph.node("Identity", [result], [name])
+    body = b"".join(wire.bytes_field(1, each) for each in _live(graph.nodes, names)) + wire.bytes_field(2, "main")
+    body += b"".join(wire.bytes_field(5, _tensor(name, array)) for name, array in graph.used.items())
+    body += b"".join(wire.bytes_field(11, _port(name, arrays[name])) for name in recording.inputs)
+    body += b"".join(wire.bytes_field(12, _port(name, arrays[result])) for name, result in zip(names, results))
+    model = wire.number_field(1, IR_VERSION) + wire.bytes_field(2, "cairn") + wire.bytes_field(7, body) + wire.bytes_field(8, wire.number_field(2, OPSET))
+    with open(path, "wb") as file:
+        file.write(model)
+
+
+def _live(nodes, wanted):
+    """The nodes that the results need."""
+    wanted, kept = set(wanted), []
+    for node in reversed(nodes):
+        inputs, outputs = ([bytes(each).decode() for each in wire.messages(node, number)] for number in (1, 2))
+        if wanted.intersection(outputs):
+            wanted.update(inputs)
+            kept.append(node)
+    return kept[::-1]
