@@ -2,8 +2,10 @@
 
 from mindspore.ops.composite.clip import clip_by_global_norm, clip_by_value
 from mindspore.ops.composite.gradients import GradOperation
-from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_flags, core
+from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_flags
 from mindspore.ops.composite.transforms import grad, jvp, value_and_grad, vjp, vmap
+
+core = add_flags
 
 __all__ = [
     "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_value", "core",

@@ -74,9 +74,6 @@ def add_flags(fn=None, **flags):
     return add if fn is None else add(fn)
 
 
-core = add_flags
-
-
 class Map:
     """Map(ops=None, reverse=False): applies a function to the elements of tuples, of one level."""
 
