@@ -139,6 +139,27 @@ TEST_F(CpuGroups, rows_and_columns_of_numbers_and_bools_are_spread) {
   }
 }
 
+// A factor of each row, of each few rows, and parts of short rows of a larger tensor, at the borders of vectors and tiles.
+TEST_F(CpuGroups, short_rows_have_factors_of_their_own) {
+  for (int n : {1, 3, 50})
+    for (int c : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 95, 96, 97, 130, 257})
+      expect_steps(
+          fmt::format(
+              R"((%x: f32[{0}, 5, {1}], %r: f32[{0}, 5, 1], %t: f32[5, 1], %o: f32[{0}, 1, {1}], %p: bool[{0}, 5, 1],
+        %q: bool[{0}, 1, {1}], %w: f32[{0}, 7, {2}]) -> (%y: f32[{0}, 5, {1}], %z: f32[{0}, 5, {1}]) {{
+    %b = constant {{value = i64[3] (0, 1, 2)}}
+    %e = constant {{value = i64[3] ({0}, 6, {3})}}
+    %v = slice %w, %b, %e
+    %a = div %x, %r
+    %m = mul %a, %t
+    %d = sub %m, %o
+    %y = select %p, %d, %v
+    %z = select %q, %y, %x
+    return %y, %z }})",
+              n, c, c + 3, c + 2),
+          {"elementwise 5"});
+}
+
 TEST_F(CpuGroups, slices_for_one_group_are_read_where_they_are) {
   for (const auto& [n, c] : {std::pair{1, 64}, {7, 64}, {3, 5}, {40, 33}, {1, 1}, {300, 2}}) {
     expect_steps(

@@ -1,9 +1,11 @@
 // Kernels over rows, and transposition, of the CPU engine against naive loops.
+#include <bit>
 #include <limits>
 #include <numeric>
 
 #include "engines/cpu/channels.h"
 #include "engines/cpu/move.h"
+#include "engines/cpu/vector_loops.h"
 #include "engines/cpu_reference.h"
 
 namespace cairn {
@@ -30,6 +32,25 @@ TEST(CpuRows, sums_and_finds_the_largest_of_rows_of_any_length) {
       EXPECT_TRUE(one.intact() && three.intact());
     }
   }
+}
+
+TEST(CpuRows, spreads_and_copies_short_rows_bit_by_bit_and_nothing_beyond) {
+  for (int64_t columns = 1; columns <= 40; ++columns)
+    for (int64_t rows : {1, 2, 3, 16, 33, 64}) {
+      const int64_t step = columns + rows % 5;
+      auto from = Random(static_cast<unsigned>(columns)).floats(rows * step);
+      from[0] = -0.f, from.back() = std::numeric_limits<float>::quiet_NaN();
+      Guarded spread(rows * columns), copied(rows * columns);
+      vector_loops().spread_rows(rows, columns, from.data(), spread.data());
+      vector_loops().copy_rows(rows, columns, from.data(), step, copied.data());
+      EXPECT_TRUE(spread.intact() && copied.intact());
+      const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
+      for (int64_t at = 0; at < rows * columns; ++at) {
+        const int64_t row = at / columns;
+        ASSERT_EQ(bits(spread.data()[at]), bits(from[static_cast<size_t>(row)])) << columns << " " << at;
+        ASSERT_EQ(bits(copied.data()[at]), bits(from[static_cast<size_t>(row * step + at % columns)]));
+      }
+    }
 }
 
 TEST(CpuRows, normalises_rows) {

@@ -11,8 +11,8 @@ namespace cairn {
 
 namespace {
 
-// Rows shorter than this are collected in tiles for generated code.
-constexpr int64_t kShortRow = 32;
+// Rows shorter than this are collected in tiles for generated code: a call of it costs as much as to spread 70 floats.
+constexpr int64_t kShortRow = 96;
 
 CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
@@ -204,9 +204,9 @@ void ElementwiseProgram::merge_dims() {
 void ElementwiseProgram::find_rows() {
   for (auto* list : {&operands_, &targets_})
     for (Operand& operand : *list) {
-      operand.jumps.resize(rows().size());
+      operand.jumps.resize(blocks().size());
       int64_t back = 0;
-      for (size_t d = rows().size(); d-- > 0; back += operand.strides[d] * (dims_[d] - 1))
+      for (size_t d = blocks().size(); d-- > 0; back += operand.strides[d] * (dims_[d] - 1))
         operand.jumps[d] = operand.strides[d] - back;
       size_t first = 0;
       while (first < dims_.size() && operand.strides[first] == 0) ++first;
@@ -236,6 +236,7 @@ void ElementwiseProgram::make_kernel() {
     by_tiles_ |= target.way == Way::tile;
     by_rows_ |= target.way == Way::row;
   }
+  if (by_tiles_ && count_ > 0 && inner() < kTile) tile_ = kTile / inner() * inner();
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
@@ -268,41 +269,56 @@ bool ElementwiseProgram::reads_far() const {
 
 template <class Run>
 void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const {
-  if (operand.full) return run(first, count, 1);
-  if (operand.single) return run(0, count, 0);
+  if (operand.full) return run(first, Block{1, 0, count, 1});
+  if (operand.single) return run(0, Block{1, 0, count, 0});
+  const size_t rank = dims_.size();
+  const int64_t step = rank > 1 ? operand.strides[rank - 2] : 0, most = rank > 1 ? dims_[rank - 2] : 1;
   const int64_t stride = operand.strides.back();
-  Odometer row(rows(), first / inner());
-  int64_t at = row.offset(operand.strides), column = first % inner();
-  for (int64_t done = 0, many = 0; done < count; done += many, column = 0) {
-    many = std::min(count - done, inner() - column);
-    run(at + column * stride, many, stride);
-    if (dims_.size() > 1) at += operand.jumps[row.next()];
+  int64_t row = first / inner() % most, column = first % inner();
+  Odometer block(blocks(), first / inner() / most);
+  for (int64_t at = block.offset(operand.strides); count > 0;) {
+    const int64_t columns = std::min(count, inner() - column);
+    const int64_t rows = columns < inner() ? 1 : std::min(count / inner(), most - row);
+    run(at + row * step + column * stride, Block{rows, step, columns, stride});
+    count -= rows * columns, row += rows, column = 0;
+    if (row == most && count > 0 && rank > 2) row = 0, at += operand.jumps[block.next()];
   }
 }
 
 void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
+  const VectorLoops& loops = vector_loops();
   const auto* floats = static_cast<const float*>(data);
   const auto* bools = static_cast<const uint8_t*>(data);
-  walk(operand, first, count, [&](int64_t at, int64_t many, int64_t stride) {
-    if (operand.boolean && stride == 1)
-      flags_to_floats(many, bools + at, to);
-    else if (stride == 0)
-      std::fill_n(to, many, operand.boolean ? static_cast<float>(bools[at] != 0) : floats[at]);
+  const auto collect = [&](int64_t at, int64_t many, int64_t step, float* values) {
+    if (operand.boolean && step == 1)
+      flags_to_floats(many, bools + at, values);
     else if (operand.boolean)
-      for (int64_t i = 0; i < many; ++i) to[i] = static_cast<float>(bools[at + i * stride] != 0);
-    else if (stride == 1 && many >= kLanes)
-      std::copy_n(floats + at, many, to);
+      for (int64_t i = 0; i < many; ++i) values[i] = static_cast<float>(bools[at + i * step] != 0);
     else
-      for (int64_t i = 0; i < many; ++i) to[i] = floats[at + i * stride];
-    to += many;
+      for (int64_t i = 0; i < many; ++i) values[i] = floats[at + i * step];
+  };
+  walk(operand, first, count, [&](int64_t at, const Block& block) {
+    if (block.stride == 0 && !operand.boolean && block.step == 1) {
+      loops.spread_rows(block.rows, block.columns, floats + at, to);
+    } else if (block.stride == 0) {
+      float values[2 * kTile];
+      collect(at, block.rows, block.step, values);
+      loops.spread_rows(block.rows, block.columns, values, to);
+    } else if (block.stride == 1 && !operand.boolean) {
+      loops.copy_rows(block.rows, block.columns, floats + at, block.step, to);
+    } else {
+      for (int64_t row = 0; row < block.rows; ++row)
+        collect(at + row * block.step, block.columns, block.stride, to + row * block.columns);
+    }
+    to += block.rows * block.columns;
   });
 }
 
 void ElementwiseProgram::store(const Operand& target, const float* from, int64_t first, int64_t count,
                                float* data) const {
-  walk(target, first, count, [&](int64_t at, int64_t many, int64_t stride) {
-    for (int64_t i = 0; i < many; ++i) data[at + i * stride] = from[i];
-    from += many;
+  walk(target, first, count, [&](int64_t at, const Block& block) {
+    for (int64_t row = 0; row < block.rows; ++row, at += block.step)
+      for (int64_t i = 0; i < block.columns; ++i) data[at + i * block.stride] = *from++;
   });
 }
 
@@ -396,10 +412,10 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
     if (operands_[i].way == Way::period)
       load(operands_[i], inputs[i], 0, std::min(count_, operands_[i].period + kTile), tile(i));
   std::optional<Odometer> row;
-  if (by_rows_) row.emplace(rows(), first / inner());
+  if (by_rows_) row.emplace(std::span(dims_).first(dims_.size() - 1), first / inner());
   for (int64_t at = first, many = 0, column = first % inner(); at < last; at += many) {
     many = last - at;
-    if (by_tiles_) many = std::min(many, kTile);
+    if (by_tiles_) many = std::min(many, tile_);
     if (by_rows_) many = std::min(many, inner() - column);
     const auto in_row = [&](const Operand& operand) {
       return operand.single ? 0 : row->offset(operand.strides) + column * operand.strides.back();
@@ -429,7 +445,7 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
 }
 
 void ElementwiseProgram::run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const {
-  const int64_t each = std::max(16 * kTile, (count_ / (executor.width() * 8) + kTile - 1) / kTile * kTile);
+  const int64_t each = std::max<int64_t>(16, (count_ / (executor.width() * 8) + tile_ - 1) / tile_) * tile_;
   executor.run(static_cast<int>((count_ + each - 1) / each),
                [&](int index, int) { run_chunk(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
 }

@@ -57,7 +57,7 @@ class ElementwiseProgram {
     bool full = false;             // same elements in the same order as the result
     bool single = false;           // one number for all
     std::vector<int64_t> strides;  // in elements
-    std::vector<int64_t> jumps;    // to the next row, by the dim whose index grows
+    std::vector<int64_t> jumps;    // to the next block of rows, by the dim whose index grows
     int64_t period = 0;            // so many elements repeat; 0: not, or more than a tile
     bool direct() const { return full && !boolean; }
     /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, what
@@ -70,8 +70,13 @@ class ElementwiseProgram {
   void merge_dims();
   void find_rows();
   void make_kernel();
-  std::span<const int64_t> rows() const { return {dims_.data(), dims_.empty() ? 0 : dims_.size() - 1}; }
-  /// run(offset of the operand's elements, how many, their stride) for each row that positions [first, first + count) touch.
+  /// Rows along the last two dims, or a part of one row, and the distances between their elements.
+  struct Block {
+    int64_t rows, step, columns, stride;
+  };
+  /// All dims but the last two.
+  std::span<const int64_t> blocks() const { return {dims_.data(), dims_.size() < 2 ? 0 : dims_.size() - 2}; }
+  /// run(offset of the operand's elements, block) for the blocks that positions [first, first + count) consist of.
   template <class Run>
   void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
@@ -95,6 +100,7 @@ class ElementwiseProgram {
   std::vector<int> outputs_;              // register of each output
   std::vector<Operand> targets_;          // layout of each output
   std::shared_ptr<const ElementKernel> kernel_;
+  int64_t tile_ = kTile;                     // elements of a call per tile: whole rows where they are short
   bool by_rows_ = false, by_tiles_ = false;  // generated code is called per row or per tile, else for a whole chunk
 };
 

@@ -6,9 +6,10 @@
 
 #include "engines/cpu/isa.h"
 
-#define CAIRN_LOOPS(transpose)                                                                                        \
-  constexpr VectorLoops kLoops = {execute,         reduce_channels,   reduce_row,        layer_norm_row, softmax_row, \
-                                  softmax_columns, cross_entropy_row, softmax_of_scores, transpose};
+#define CAIRN_LOOPS(transpose)                                                                        \
+  constexpr VectorLoops kLoops = {execute,     reduce_channels, reduce_row,        layer_norm_row,    \
+                                  softmax_row, softmax_columns, cross_entropy_row, softmax_of_scores, \
+                                  spread_rows, copy_rows,       transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 

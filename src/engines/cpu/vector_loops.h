@@ -35,6 +35,10 @@ struct VectorLoops {
                             float* gradient);
   /// The softmax of x * scale + mask, in place; mask may be null.
   void (*softmax_of_scores)(int64_t count, float scale, const float* mask, float* x);
+  /// to[row * columns + i] = from[row] for i < columns.
+  void (*spread_rows)(int64_t rows, int64_t columns, const float* from, float* to);
+  /// to[row * columns + i] = from[row * step + i] for i < columns.
+  void (*copy_rows)(int64_t rows, int64_t columns, const float* from, int64_t step, float* to);
   /// to[j * to_step + i] = from[i * step + j] for i, j < kLanes; null when that is not faster than a scalar loop.
   void (*transpose)(const float* from, int64_t step, float* to, int64_t to_step);
 };

@@ -243,3 +243,37 @@ void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) 
   for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
   softmax_row(false, count, x, x);
 }
+
+void spread_rows(int64_t rows, int64_t columns, const float* from, float* to) {
+  if (columns >= kFloats) {
+    for (int64_t row = 0; row < rows; ++row, to += columns) {
+      const Floats value = spread(from[row]);
+      for (int64_t i = 0; i + kFloats <= columns; i += kFloats) store(to + i, value);
+      store(to + columns - kFloats, value);
+    }
+    return;
+  }
+  Floats lane;  // and a half, so that products with the rounded reciprocal stay between the same whole numbers
+  for (int i = 0; i < kFloats; ++i) lane[i] = static_cast<float>(i) + 0.5f;
+  const float reciprocal = 1.f / static_cast<float>(columns);
+  int64_t row = 0, column = 0;
+  for (int64_t at = 0; at < rows * columns; at += kFloats) {
+    const Ints picks = to_ints((lane + static_cast<float>(column)) * reciprocal);
+    put(to + at, rows * columns - at, __builtin_shuffle(take(from + row, rows - row), picks));
+    row += kFloats / columns, column += kFloats % columns;
+    if (column >= columns) column -= columns, ++row;
+  }
+}
+
+void copy_rows(int64_t rows, int64_t columns, const float* from, int64_t step, float* to) {
+  const float* end = to + rows * columns;
+  for (int64_t row = 0; row < rows; ++row, from += step, to += columns) {
+    if (columns < kFloats) {  // what is stored beyond a row is overwritten by those that follow
+      const Floats value = load_first(from, columns);
+      end - to >= kFloats ? store(to, value) : store_first(to, columns, value);
+      continue;
+    }
+    for (int64_t i = 0; i + kFloats <= columns; i += kFloats) store(to + i, load(from + i));
+    store(to + columns - kFloats, load(from + columns - kFloats));
+  }
+}

@@ -14,7 +14,7 @@ CAIRN_INLINE void store(float* to, Floats value) { *reinterpret_cast<Floats*>(to
 CAIRN_INLINE Floats load_first(const float* from, int64_t count, float other = 0.f) {
 #if CAIRN_FLOATS == 16
   const auto mask = static_cast<unsigned short>((1u << count) - 1);
-  return __builtin_ia32_loadups512_mask(from, Floats{} + other, mask);
+  return __builtin_ia32_loadups512_mask(from, other - Floats{}, mask);
 #else
   float lanes[kFloats];
   for (int64_t lane = 0; lane < kFloats; ++lane) lanes[lane] = lane < count ? from[lane] : other;
@@ -28,7 +28,7 @@ CAIRN_INLINE void store_first(float* to, int64_t count, Floats value) {
   for (int64_t lane = 0; lane < count; ++lane) to[lane] = value[lane];
 #endif
 }
-CAIRN_INLINE Floats spread(float value) { return Floats{} + value; }
+CAIRN_INLINE Floats spread(float value) { return value - Floats{}; }  // a sum would make 0 of -0
 CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
 /// Subtraction modulo 2^32.
