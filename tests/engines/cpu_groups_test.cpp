@@ -205,6 +205,77 @@ TEST_F(CpuGroups, a_slice_that_others_need_and_one_beside_its_whole_stay_right) 
                {"slice", "elementwise 3"});
 }
 
+TEST_F(CpuGroups, a_concatenation_reads_slices_along_its_axis_where_they_are) {
+  for (const char* type : {"f32", "i64", "bool"})
+    for (int inner : {1, 3, 40})
+      expect_steps(fmt::format(R"((%x: {0}[3, 11, {1}]) -> (%y: {0}[3, 11, {1}]) {{
+    %zero = constant {{value = i64[3] (0, 0, 0)}}
+    %cut = constant {{value = i64[3] (0, -4, 0)}}
+    %before = constant {{value = i64[3] (3, 7, {1})}}
+    %all = constant {{value = i64[3] (3, 11, {1})}}
+    %last = slice %x, %cut, %all
+    %first = slice %x, %zero, %before
+    %y = concat %last, %first {{axis = 1}}
+    return %y }})",
+                               type, inner),
+                   {"concat"});
+}
+
+TEST_F(CpuGroups, a_concatenation_leaves_slices_along_other_axes_and_those_that_others_need) {
+  expect_steps(R"((%x: f32[4, 6]) -> (%y: f32[3, 10], %a: f32[3, 6]) {
+    %b = constant {value = i64[2] (1, 0)}
+    %c = constant {value = i64[2] (1, 2)}
+    %e = constant {value = i64[2] (4, 6)}
+    %a = slice %x, %b, %e
+    %d = slice %x, %c, %e
+    %y = concat %a, %d {axis = 1}
+    return %y, %a })",
+               {"slice", "slice", "concat"});
+}
+
+// Transposes around an operator on images are left out where it goes by planes.
+TEST_F(CpuGroups, planes_are_pooled_and_resized_without_transposes) {
+  struct Case {
+    const char *node, *x, *y;
+  };
+  const std::vector<Case> images = {
+      {"max_pool2d %t {window = [3, 3], padding = same}", "2, 3, 7, 37", "2, 3, 7, 37"},
+      {"max_pool2d %t {window = [3, 3], strides = [2, 2], padding = same}", "2, 19, 7, 37", "2, 19, 4, 19"},
+      {"max_pool2d %t {window = [1, 2], strides = [1, 3]}", "1, 2, 3, 64", "1, 2, 3, 21"},
+      {"max_pool2d %t {window = [3, 3], dilations = [2, 3]}", "1, 3, 9, 60", "1, 3, 5, 54"},
+      {"max_pool2d %t {window = [2, 2], padding = explicit, pads = [1, 1, 0, 1]}", "1, 3, 4, 5", "1, 3, 5, 5"},
+      {"avg_pool2d %t {window = [3, 3], padding = same}", "2, 3, 7, 37", "2, 3, 7, 37"},
+      {"avg_pool2d %t {window = [3, 3], strides = [2, 2], padding = same_lower}", "2, 19, 7, 38", "2, 19, 4, 19"},
+      {"avg_pool2d %t {window = [3, 2], padding = explicit, pads = [1, 1, 0, 1], count_padding = true}", "1, 3, 7, 8",
+       "1, 3, 7, 8"},
+      {"avg_pool2d %t {window = [3, 3], strides = [2, 2], ceil_mode = true}", "1, 3, 6, 6", "1, 3, 3, 3"},
+      {"avg_pool2d %t {window = [1, 9]}", "1, 3, 2, 4000", "1, 3, 2, 3992"},
+      {"resize2d %t, %s {mode = nearest}", "2, 3, 7, 9", "2, 3, 14, 43"},
+      {"resize2d %t, %s {mode = nearest, coordinates = half_pixel}", "1, 3, 28, 100", "1, 3, 14, 43"},
+  };
+  const std::vector<Case> volumes = {
+      {"max_pool3d %t {window = [3, 3, 3], strides = [2, 2, 2], padding = same}", "2, 19, 5, 7, 8", "2, 19, 3, 4, 4"},
+      {"max_pool3d %t {window = [2, 2, 2], strides = [2, 2, 2]}", "1, 3, 4, 4, 40", "1, 3, 2, 2, 20"},
+      {"avg_pool3d %t {window = [3, 3, 3], padding = same}", "1, 4, 5, 6, 28", "1, 4, 5, 6, 28"},
+      {"avg_pool3d %t {window = [1, 2, 2], strides = [1, 2, 2]}", "1, 3, 4, 5, 6", "1, 3, 4, 2, 3"},
+      {"avg_pool3d %t {window = [3, 1, 1], padding = same}", "1, 3, 6, 4, 3", "1, 3, 6, 4, 3"},
+  };
+  const auto expect = [](const Case& each, const char* last, const char* first) {
+    expect_steps(fmt::format(R"((%x: f32[{}]) -> (%y: f32[{}]) {{
+    %s = constant {{value = i64[2] (14, 43)}}
+    %t = transpose %x {{permutation = {}}}
+    %p = {}
+    %y = transpose %p {{permutation = {}}}
+    return %y }})",
+                             each.x, each.y, last, each.node, first),
+                 {std::string(each.node).starts_with("resize") ? "resize of planes"
+                  : std::string(each.node).starts_with("max")  ? "max_pool of planes"
+                                                               : "average_pool of planes"});
+  };
+  for (const Case& each : images) expect(each, "[0, 2, 3, 1]", "[0, 3, 1, 2]");
+  for (const Case& each : volumes) expect(each, "[0, 2, 3, 4, 1]", "[0, 4, 1, 2, 3]");
+}
+
 TEST_F(CpuGroups, few_rows_read_weights_that_are_no_constants_where_they_are) {
   for (int rows : {1, 2, 6, 7})
     for (int k : {1, 37, 600})

@@ -1,4 +1,5 @@
 // Kernels over rows, and transposition, of the CPU engine against naive loops.
+#include <array>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -51,6 +52,48 @@ TEST(CpuRows, spreads_and_copies_short_rows_bit_by_bit_and_nothing_beyond) {
         ASSERT_EQ(bits(copied.data()[at]), bits(from[static_cast<size_t>(row * step + at % columns)]));
       }
     }
+}
+
+// Of equal numbers the first counts; NaN and infinities of the wrong sign never do.
+TEST(CpuRows, finds_the_place_of_the_largest_and_smallest) {
+  const float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  for (bool most : {true, false})
+    for (int64_t size : {1, 2, 7, 16, 17, 40, 100})
+      for (int64_t inner : {1, 2, 15, 16, 21}) {
+        Random random(static_cast<unsigned>(size * inner));
+        std::vector<float> x;
+        for (int64_t i = 0; i < size * inner; ++i)
+          x.push_back(random.between(0, 4)
+                          ? static_cast<float>(random.between(-3, 3))
+                          : std::array{kNan, kInfinity, -kInfinity}[random.coin() ? 0 : 1 + random.coin()]);
+        for (int64_t column = 0; column < inner; ++column) {
+          float best = most ? std::numeric_limits<float>::lowest() : std::numeric_limits<float>::max();
+          int64_t place = 0;
+          std::vector<float> row;
+          for (int64_t i = 0; i < size; ++i) {
+            row.push_back(x[static_cast<size_t>(i * inner + column)]);
+            if (most ? row.back() > best : row.back() < best) best = row.back(), place = i;
+          }
+          int32_t found[kLanes];
+          vector_loops().arg_columns(most, size, inner, 1, x.data() + column, found);
+          EXPECT_EQ(found[0], place) << size << " " << inner;
+          EXPECT_EQ(vector_loops().arg_row(most, size, row.data()), place) << size << " " << inner;
+          if (const int64_t many = std::min<int64_t>(kLanes, inner); column < many) {
+            vector_loops().arg_columns(most, size, inner, many, x.data(), found);
+            EXPECT_EQ(found[column], place) << size << " " << inner;
+          }
+        }
+      }
+}
+
+TEST(CpuRows, copies_every_second_float) {
+  for (int64_t count = 0; count < 50; ++count) {
+    const auto from = Random(3).floats(std::max<int64_t>(1, 2 * count - 1));
+    Guarded to(count);
+    vector_loops().every_second(count, from.data(), to.data());
+    for (int64_t i = 0; i < count; ++i) EXPECT_EQ(to.data()[i], from[static_cast<size_t>(2 * i)]);
+    EXPECT_TRUE(to.intact());
+  }
 }
 
 TEST(CpuRows, normalises_rows) {

@@ -6,6 +6,8 @@
 
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
+#include "engines/cpu/moving.h"
+#include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/row_slices.h"
 #include "ops/shapes.h"
@@ -109,6 +111,10 @@ class Proposer {
       if (!taken(**node) && !(*node)->results.empty() && is_f32((*node)->result(0))) row_chain(**node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
+    for (const auto& node : block_.nodes)
+      if (auto nodes = find_planes(*node, uses_); !nodes.empty()) taken_where_right(std::move(nodes));
+    for (const auto& node : block_.nodes)
+      if (node->is("concat") && node->result()->type.is_static()) joined(*node);
     return std::move(groups_);
   }
 
@@ -218,6 +224,21 @@ class Proposer {
     }
     Group group = make_group(in_order(std::move(nodes)), uses_);
     if (group.nodes.size() > 1 && !refuses_row_slices(group)) take(std::move(group));
+  }
+
+  // Groups the node with slices that nothing else reads.
+  void joined(const Node& concat) {
+    std::vector<const Node*> nodes{&concat};
+    for (const Value* input : concat.inputs)
+      if (const Node* node = input->producer;
+          node && !contains(nodes, node) && !taken(*node) && joins_slice(concat, *node) && !leaves(*node, nodes))
+        nodes.push_back(node);
+    if (nodes.size() > 1) taken_where_right(in_order(std::move(nodes)));
+  }
+
+  void taken_where_right(std::vector<const Node*> nodes) {
+    Group group = make_group(std::move(nodes), uses_);
+    if (!refuses_(group)) take(std::move(group));
   }
 
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
@@ -406,6 +427,14 @@ SlideSpec slide_of(const Node& node, const Value* x, const Value* y, const std::
   read(height_of(spec), dims - 2);
   read(width_of(spec), dims - 1);
   drop_dims(spec);
+  return spec;
+}
+
+SlideSpec pooling_of(const Node& node) {
+  SlideSpec spec = slide_of(node, node.attr().integers("window"));
+  const bool mean = node.is("avg_pool2d") || node.is("avg_pool3d");
+  spec.work = mean ? WindowWork::mean : WindowWork::maximum;
+  spec.count_padding = mean && node.attr().boolean("count_padding");
   return spec;
 }
 

@@ -23,9 +23,8 @@ struct Contraction {
 
 /// The index of the value among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
-inline bool is_pooling(const Group& group) {
-  const auto is = [&](std::string_view op) { return group.last().is(op); };
-  return group.nodes.size() == 1 && (is("max_pool2d") || is("avg_pool2d") || is("max_pool3d") || is("avg_pool3d"));
+inline bool is_pooling(const Node& node) {
+  return node.is("max_pool2d") || node.is("avg_pool2d") || node.is("max_pool3d") || node.is("avg_pool3d");
 }
 inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
 inline int64_t last_dim(const Value* value) { return value->type.shape.dims.back().size; }
@@ -42,6 +41,8 @@ SlideSpec slide_of(const Node& node, const Value* x, const Value* y, const std::
 inline SlideSpec slide_of(const Node& node, const std::vector<int64_t>& window) {
   return slide_of(node, node.inputs[0], node.result(), window);
 }
+/// The same of a pooling, with its work.
+SlideSpec pooling_of(const Node& node);
 /// The same of a convolution. With one group, windows that cover whole rows (and slices, and volumes) are windows of one
 /// column over as many more channels.
 SlideSpec convolution_of(const Node& node, const Value* x, const Value* y, const Value* kernel);

@@ -8,6 +8,7 @@
 #include "engines/cpu/index_vectors.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
+#include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/random.h"
 #include "engines/cpu/resample.h"
@@ -48,6 +49,7 @@ constexpr CpuKernel kKernels[] = {
     {"grouped", refuses_grouped, make_grouped},
     {"pool", refuses_pool, make_pool},
     {"large_pool", refuses_large_pool, make_large_pool},
+    {"planes", refuses_planes, make_planes},
     {"resize", refuses_resize, make_resize},
     {"crop", refuses_crop, make_crop},
     {"crop_gradient", refuses_crop_gradient, make_crop_gradient},

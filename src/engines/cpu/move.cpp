@@ -150,6 +150,8 @@ bool is_identity(const std::vector<int64_t>& source, int64_t size) {
 
 template <class T>
 void copy_strided(int64_t count, int64_t step, const char* x, char* y) {
+  if (sizeof(T) == sizeof(float) && step == 2 * static_cast<int64_t>(sizeof(T)))
+    return vector_loops().every_second(count, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
   auto* to = reinterpret_cast<T*>(y);
   for (int64_t i = 0; i < count; ++i) to[i] = *reinterpret_cast<const T*>(x + i * step);
 }

@@ -108,38 +108,73 @@ Refusal refuses_indices(const Value* indices) {
 
 }  // namespace
 
+namespace {
+
+size_t joined_axis(const Node& concat) {
+  return positive_axis(concat.attr().integer("axis"), concat.result()->type.shape.rank());
+}
+
+}  // namespace
+
+bool joins_slice(const Node& concat, const Node& slice) {
+  if (!slice.is("slice") || !slice.result()->type.is_static() || !slice.inputs[0]->type.is_static()) return false;
+  if (!constant_of(slice.inputs[1])) return false;
+  const Dims& steps = slice.attr().integers("steps");
+  if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; })) return false;
+  Dims whole = sizes(slice.inputs[0]);
+  const size_t axis = joined_axis(concat);
+  whole[axis] = sizes(slice.result())[axis];
+  return whole == sizes(slice.result());
+}
+
 Refusal refuses_concat(const Group& group) {
-  if (!single_node(group, "concat")) return "is another operation";
-  if (group.last().result()->type.dtype.size() == 0) return "elements are not whole bytes";
-  if (group.last().result()->type.dtype == kString) return "elements are strings";
+  const Node& node = group.last();
+  if (!node.is("concat")) return "is another operation";
+  if (node.result()->type.dtype.size() == 0) return "elements are not whole bytes";
+  if (node.result()->type.dtype == kString) return "elements are strings";
+  for (const Node* each : group.nodes)
+    if (each != &node && !joins_slice(node, *each)) return "slices along other axes than it joins";
   return std::nullopt;
 }
 
+// Slices in the group are read where they are.
 std::unique_ptr<Step> make_concat(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = sizes(node.result());
-  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
+  const size_t axis = joined_axis(node);
   const int64_t outer = count_between(dims, 0, axis);
   struct Part {
     size_t input;
-    int64_t bytes;  // of one outer index
+    int64_t bytes, from, step;  // of one outer index, of the first byte, to the next outer index
   };
   std::vector<Part> parts;
   int64_t row = 0;
+  CallOptions options;
   for (const Value* value : node.inputs) {
-    const auto element = static_cast<int64_t>(value->type.dtype.size());
-    parts.push_back({index_of(group, value), count_between(sizes(value), axis, dims.size()) * element});
+    const Node* slice = value->producer;
+    if (std::find(group.nodes.begin(), group.nodes.end(), slice) == group.nodes.end()) slice = nullptr;
+    const Value* whole = slice ? slice->inputs[0] : value;
+    const int64_t item = count_between(dims, axis + 1, dims.size()) * static_cast<int64_t>(value->type.dtype.size());
+    const int64_t from = slice ? slice_begin(*slice)[axis] * item : 0;
+    parts.push_back({index_of(group, whole), sizes(value)[axis] * item, from, sizes(whole)[axis] * item});
     row += parts.back().bytes;
   }
-  return call("concat", [=](const StepArgs& args) {
-    for_each(args.executor, outer, row / 4, [&](int64_t index) {
-      char* to = output<char>(args) + index * row;
-      for (const Part& part : parts) {
-        std::memcpy(to, input<char>(args, part.input) + index * part.bytes, static_cast<size_t>(part.bytes));
-        to += part.bytes;
-      }
-    });
-  });
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (std::none_of(parts.begin(), parts.end(), [&](const Part& part) { return part.input == i; }))
+      options.unread.push_back(i);
+  return call(
+      "concat",
+      [=](const StepArgs& args) {
+        for_each(args.executor, outer, row / 4, [&](int64_t index) {
+          char* to = output<char>(args) + index * row;
+          for (const Part& part : parts) {
+            std::memcpy(to, input<char>(args, part.input) + part.from + index * part.step,
+                        static_cast<size_t>(part.bytes));
+            to += part.bytes;
+          }
+        });
+      },
+      std::move(options));
 }
 
 Refusal refuses_transpose(const Group& group) {
@@ -248,12 +283,17 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
       });
     };
     const auto with_copy = [&](auto tag) {
-      if (bytes == 4)
-        gather(tag, [](char* to, const char* from) { std::memcpy(to, from, 4); });
-      else if (bytes == 8)
-        gather(tag, [](char* to, const char* from) { std::memcpy(to, from, 8); });
-      else
-        gather(tag, [size = static_cast<size_t>(bytes)](char* to, const char* from) { std::memcpy(to, from, size); });
+      const auto of_size = [&](auto size) {
+        gather(tag, [size](char* to, const char* from) { std::memcpy(to, from, size); });
+      };
+      switch (bytes) {
+        case 4: return of_size(std::integral_constant<size_t, 4>());
+        case 8: return of_size(std::integral_constant<size_t, 8>());
+        case 32: return of_size(std::integral_constant<size_t, 32>());
+        case 64: return of_size(std::integral_constant<size_t, 64>());
+        case 128: return of_size(std::integral_constant<size_t, 128>());
+        default: return of_size(static_cast<size_t>(bytes));
+      }
     };
     wide ? with_copy(int64_t()) : with_copy(int32_t());
   });

@@ -5,6 +5,9 @@
 
 namespace cairn {
 
+/// Whether the slice takes a part along the axis alone that the concatenation joins, so that this could read it in place.
+bool joins_slice(const Node& concat, const Node& slice);
+/// A concatenation, with such slices.
 Refusal refuses_concat(const Group& group);
 std::unique_ptr<Step> make_concat(const Group& group, MakeContext& context);
 

@@ -41,20 +41,6 @@ CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const flo
   }
 }
 
-/// The part of a window inside the image along one dim: first position, number of elements there and in the padded
-/// image.
-struct Inside {
-  int64_t first, count, padded;  // first: position in the image
-};
-Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in,
-                 int64_t after) {
-  const int64_t start = position * stride - pad;
-  const int64_t skipped = start < 0 ? (-start + dilation - 1) / dilation : 0;
-  const int64_t until = std::clamp<int64_t>((in - start + dilation - 1) / dilation, 0, size);
-  return {start + skipped * dilation, std::max<int64_t>(0, until - skipped),
-          std::min(start + size, in + after) - start};
-}
-
 constexpr int64_t kBlockChannels = 64;
 
 /// The parts of a window inside the volume, and the floats between its taps, from the outermost dim.
@@ -107,6 +93,15 @@ void pool_row(const SlideSpec& s, int64_t number, const float* x, float* y) {
 
 }  // namespace
 
+Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in,
+                 int64_t after) {
+  const int64_t start = position * stride - pad;
+  const int64_t skipped = start < 0 ? (-start + dilation - 1) / dilation : 0;
+  const int64_t until = std::clamp<int64_t>((in - start + dilation - 1) / dilation, 0, size);
+  return {start + skipped * dilation, std::max<int64_t>(0, until - skipped),
+          std::min(start + size, in + after) - start};
+}
+
 Refusal refuses_resize(const Group& group) {
   const Node* node = single_node(group, "resize2d");
   if (!node) return "is another operation";
@@ -138,21 +133,18 @@ std::unique_ptr<Step> make_resize(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_large_pool(const Group& group) {
-  if (!is_pooling(group)) return "is no pooling";
+  if (group.nodes.size() != 1 || !is_pooling(group.last())) return "is no pooling";
   if (auto reason = not_f32(group)) return reason;
   return std::nullopt;
 }
 
 std::unique_ptr<Step> make_large_pool(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  SlideSpec spec = slide_of(node, node.attr().integers("window"));
-  const bool mean = node.is("avg_pool2d") || node.is("avg_pool3d");
-  spec.work = mean ? WindowWork::mean : WindowWork::maximum;
-  spec.count_padding = mean && node.attr().boolean("count_padding");
-  return call(mean ? "average_pool of large windows" : "max_pool of large windows", [=](const StepArgs& args) {
-    for_each(args.executor, spec.n * spec.od * spec.oh, spec.ow * spec.channels * spec.taps(),
-             [&](int64_t i) { pool_row(spec, i, input(args, 0), output(args)); });
-  });
+  const SlideSpec spec = pooling_of(group.last());
+  return call(spec.work == WindowWork::mean ? "average_pool of large windows" : "max_pool of large windows",
+              [=](const StepArgs& args) {
+                for_each(args.executor, spec.n * spec.od * spec.oh, spec.ow * spec.channels * spec.taps(),
+                         [&](int64_t i) { pool_row(spec, i, input(args, 0), output(args)); });
+              });
 }
 
 }  // namespace cairn

@@ -5,6 +5,15 @@
 
 namespace cairn {
 
+/// The part of a window inside the image along one dim: first position in the image, number of elements there and in the
+/// padded image.
+struct Inside {
+  int64_t first, count, padded;
+};
+/// Of the window at this position of the result; `pad` and `after`: what padding adds before and behind `in` elements.
+Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in,
+                 int64_t after);
+
 /// resize2d to a constant size.
 Refusal refuses_resize(const Group& group);
 std::unique_ptr<Step> make_resize(const Group& group, MakeContext& context);

@@ -7,6 +7,7 @@
 
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -228,6 +229,28 @@ std::unique_ptr<Step> make_arg(const Group& group, MakeContext&) {
   const Rows rows = rows_of(node);
   const bool most = node.is("arg_max"), wide = node.result()->type.dtype == kI64;
   const DType dtype = node.inputs[0]->type.dtype;
+  const auto put = [=](const StepArgs& args, int64_t row, int64_t index) {
+    if (wide)
+      output<int64_t>(args)[row] = index;
+    else
+      output<int32_t>(args)[row] = static_cast<int32_t>(index);
+  };
+  if (dtype == kF32 && rows.size <= std::numeric_limits<int32_t>::max())
+    return call(node.op->name, [=](const StepArgs& args) {
+      if (rows.inner == 1)
+        return for_each(args.executor, rows.outer, rows.size, [&](int64_t row) {
+          put(args, row, vector_loops().arg_row(most, rows.size, input(args, 0) + row * rows.size));
+        });
+      const int64_t blocks = (rows.inner + kLanes - 1) / kLanes;
+      for_each(args.executor, rows.outer * blocks, rows.size * kLanes, [&](int64_t block) {
+        const int64_t outer = block / blocks, column = block % blocks * kLanes;
+        const int64_t lanes = std::min<int64_t>(kLanes, rows.inner - column);
+        int32_t places[kLanes];
+        vector_loops().arg_columns(most, rows.size, rows.inner, lanes,
+                                   input(args, 0) + outer * rows.size * rows.inner + column, places);
+        for (int64_t i = 0; i < lanes; ++i) put(args, outer * rows.inner + column + i, places[i]);
+      });
+    });
   return call(node.op->name, [=](const StepArgs& args) {
     with_numbers(dtype, [&](auto tag) {
       using T = decltype(tag);
@@ -240,10 +263,7 @@ std::unique_ptr<Step> make_arg(const Group& group, MakeContext&) {
           const C value = static_cast<C>(x[i * rows.inner]);
           if (most ? value > best : value < best) best = value, index = i;
         }
-        if (wide)
-          output<int64_t>(args)[row] = index;
-        else
-          output<int32_t>(args)[row] = static_cast<int32_t>(index);
+        put(args, row, index);
       });
     });
   });

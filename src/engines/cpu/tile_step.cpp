@@ -299,13 +299,9 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
 }
 
 Refusal read_pool(const Group& group, SlideSpec& spec) {
-  if (!is_pooling(group)) return "is no pooling";
+  if (group.nodes.size() != 1 || !is_pooling(group.last())) return "is no pooling";
   if (auto reason = not_f32(group)) return reason;
-  const Node& node = group.last();
-  spec = slide_of(node, node.attr().integers("window"));
-  const bool mean = node.is("avg_pool2d") || node.is("avg_pool3d");
-  spec.work = mean ? WindowWork::mean : WindowWork::maximum;
-  spec.count_padding = mean && node.attr().boolean("count_padding");
+  spec = pooling_of(group.last());
   return Slide::refuses(spec, machine_isa());
 }
 

@@ -20,6 +20,15 @@ enum class ElementOp : uint8_t {
 #include "engines/cpu/element_table.h"
 };
 
+/// How rows of planes are pooled: first over the rows of windows, column by column, into a row with borders, then over the
+/// `taps` of each window in that.
+struct RowPool {
+  bool largest;                  // or the mean
+  int64_t width, left, columns;  // floats of a row, of the border before it, with both borders and kLanes * stride more
+  int64_t taps, dilation, stride, made;
+  const float* counts;  // mean: columns of a window, for each result
+};
+
 struct VectorLoops {
   /// Executes any operation before first_one_by_one on a whole tile; positions beyond its count have arbitrary content.
   void (*execute)(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to);
@@ -39,6 +48,18 @@ struct VectorLoops {
   void (*spread_rows)(int64_t rows, int64_t columns, const float* from, float* to);
   /// to[row * columns + i] = from[row * step + i] for i < columns.
   void (*copy_rows)(int64_t rows, int64_t columns, const float* from, int64_t step, float* to);
+  /// Of each of `lanes` adjacent columns, at most kLanes, the place of its first largest number, or smallest; 0 where none is
+  /// beyond the least (most) finite one.
+  void (*arg_columns)(bool most, int64_t size, int64_t inner, int64_t lanes, const float* x, int32_t* places);
+  /// The same of a row.
+  int64_t (*arg_row)(bool most, int64_t c, const float* x);
+  void (*pool_down)(const RowPool& pool, const float* const* rows, int64_t count, float* padded);
+  /// `rows`: mean: rows of the window.
+  void (*pool_along)(const RowPool& pool, float rows, const float* padded, float* y);
+  /// to[i] = from[places[i]], places below `size` that never fall, with kLanes more behind the last.
+  void (*pick)(int64_t count, const int32_t* places, const float* from, int64_t size, float* to);
+  /// to[i] = from[2 * i].
+  void (*every_second)(int64_t count, const float* from, float* to);
   /// to[j * to_step + i] = from[i * step + j] for i, j < kLanes; null when that is not faster than a scalar loop.
   void (*transpose)(const float* from, int64_t step, float* to, int64_t to_step);
 };

@@ -277,3 +277,129 @@ void copy_rows(int64_t rows, int64_t columns, const float* from, int64_t step, f
     store(to + columns - kFloats, load(from + columns - kFloats));
   }
 }
+
+// Replaces what is beaten by the values at these places.
+CAIRN_INLINE void take_beyond(bool most, Floats value, Ints places, Floats& best, Ints& place) {
+  const Ints beyond = most ? value > best : value < best;
+  best = beyond ? value : best;
+  place = beyond ? places : place;
+}
+CAIRN_INLINE Floats least_beyond(bool most) {
+  return spread(most ? std::numeric_limits<float>::lowest() : std::numeric_limits<float>::max());
+}
+
+void arg_columns(bool most, int64_t size, int64_t inner, int64_t lanes, const float* x, int32_t* places) {
+  for (int64_t at = 0; at < lanes; at += kFloats) {
+    const int64_t count = std::min<int64_t>(kFloats, lanes - at);
+    Floats best = least_beyond(most);
+    Ints place{}, i{};
+    for (int64_t row = 0; row < size; ++row, i += 1)
+      take_beyond(most, take(x + row * inner + at, count), i, best, place);
+    for (int64_t lane = 0; lane < count; ++lane) places[at + lane] = place[lane];
+  }
+}
+
+int64_t arg_row(bool most, int64_t c, const float* x) {
+  Floats best = least_beyond(most);
+  Ints place{}, places;
+  for (int lane = 0; lane < kFloats; ++lane) places[lane] = lane;
+  int64_t i = 0;
+  for (; i + kFloats <= c; i += kFloats, places += kFloats) take_beyond(most, load(x + i), places, best, place);
+  float beaten = best[0];
+  int64_t first = place[0];
+  const auto consider = [&](float value, int64_t at) {
+    if ((most ? value > beaten : value < beaten) || (value == beaten && at < first)) beaten = value, first = at;
+  };
+  for (int lane = 1; lane < kFloats; ++lane) consider(best[lane], place[lane]);
+  for (; i < c; ++i) consider(x[i], i);
+  return first;
+}
+
+void every_second(int64_t count, const float* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
+}
+
+// Lane i is from[i * stride]; whole vectors of the floats between are read. kStride: the stride, or 0 for any.
+template <int kStride>
+CAIRN_INLINE Floats load_strided(const float* from, int64_t stride) {
+  if constexpr (kStride == 1) {
+    return load(from);
+  } else if constexpr (kStride == 2) {
+    Ints evens;
+    for (int lane = 0; lane < kFloats; ++lane) evens[lane] = 2 * lane;
+    return __builtin_shuffle(load(from), load(from + kFloats), evens);
+  } else {
+    float lanes[kFloats];
+    for (int lane = 0; lane < kFloats; ++lane) lanes[lane] = from[lane * stride];
+    return load(lanes);
+  }
+}
+
+// Calls body(position, count) for vectors that cover [0, size): the last one begins earlier where there are enough.
+template <class Body>
+CAIRN_INLINE void over_vectors(int64_t size, Body&& body) {
+  if (size < kFloats) return body(0, size);
+  for (int64_t i = 0; i < size; i += kFloats) body(std::min<int64_t>(i, size - kFloats), kFloats);
+}
+
+template <bool kLargest>
+CAIRN_INLINE Floats pooled(Floats a, Floats b) {
+  return kLargest ? larger(a, b) : a + b;
+}
+template <bool kLargest>
+CAIRN_INLINE Floats pooled_nothing() {
+  return spread(kLargest ? -std::numeric_limits<float>::infinity() : 0.f);
+}
+
+template <bool kLargest>
+void pool_down_by(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
+  const Floats start = pooled_nothing<kLargest>();
+  const int64_t left = pool.left, width = pool.width, columns = pool.columns;
+  for (int64_t i = 0; i < left; i += kFloats) put(padded + i, left - i, start);
+  for (int64_t i = left + width; i < columns; i += kFloats) put(padded + i, columns - i, start);
+  over_vectors(
+      width, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
+        Floats value = start;
+        for (int64_t i = 0; i < count; ++i) value = pooled<kLargest>(value, take(rows[i] + at, many));
+        put(padded + left + at, many, value);
+      });
+}
+void pool_down(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
+  (pool.largest ? pool_down_by<true> : pool_down_by<false>)(pool, rows, count, padded);
+}
+
+template <bool kLargest, int kStride>
+void pool_along_by(const RowPool& pool, float rows, const float* padded, float* y) {
+  const int64_t taps = pool.taps, stride = kStride ? kStride : pool.stride, dilation = pool.dilation;
+  const float* counts = pool.counts;
+  over_vectors(
+      pool.made, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
+        Floats value = pooled_nothing<kLargest>();
+        for (int64_t k = 0; k < taps; ++k)
+          value = pooled<kLargest>(value, load_strided<kStride>(padded + at * stride + k * dilation, stride));
+        put(y + at, many, kLargest ? value : value / (rows * take(counts + at, many)));
+      });
+}
+void pool_along(const RowPool& pool, float rows, const float* padded, float* y) {
+  const auto along = [&](auto one, auto two, auto any) {
+    (pool.stride == 1 ? one : pool.stride == 2 ? two : any)(pool, rows, padded, y);
+  };
+  if (pool.largest)
+    along(pool_along_by<true, 1>, pool_along_by<true, 2>, pool_along_by<true, 0>);
+  else
+    along(pool_along_by<false, 1>, pool_along_by<false, 2>, pool_along_by<false, 0>);
+}
+
+void pick(int64_t count, const int32_t* places, const float* from, int64_t size, float* to) {
+  over_vectors(
+      count, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
+        const Ints place = *reinterpret_cast<const Ints*>(places + at);
+        const int32_t first = places[at];
+        Floats value;
+        if (places[at + many - 1] - first < kFloats)
+          value = __builtin_shuffle(take(from + first, size - first), minus(place, first));
+        else
+          for (int lane = 0; lane < kFloats; ++lane) value[lane] = lane < many ? from[place[lane]] : 0.f;
+        put(to + at, many, value);
+      });
+}
