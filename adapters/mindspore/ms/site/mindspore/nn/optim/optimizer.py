@@ -1,0 +1,311 @@
+"""Optimizer: parameters in groups, learning rates of all kinds, weight decay, loss scale."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from cairn.ms import core
+from cairn.ms.numerics import basic, updates
+from mindspore._checkparam import Validator
+from mindspore.common import dtype as mstype
+from mindspore.common.parameter import Parameter, ParameterTuple
+from mindspore.common.tensor import Tensor
+from mindspore.nn.cell import Cell
+from mindspore.nn.learning_rate_schedule import LearningRateSchedule
+
+_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
+
+
+class _ListedRate(LearningRateSchedule):
+    """Element global_step of a list; the last one behind its end."""
+
+    def __init__(self, values, name):
+        super().__init__()
+        self.learning_rate = Parameter(values, name=name)
+
+    def construct(self, global_step):
+        last = np.int32(self.learning_rate.shape[0] - 1)
+        index = basic.reshape(core.minimum(global_step, last), ())
+        return core.gather(self.learning_rate, index, axis=0)
+
+
+def _rate_kind(rate, owner):
+    """A number as float, a list as array, or a schedule; raises for anything else."""
+    if isinstance(rate, LearningRateSchedule):
+        return rate
+    if isinstance(rate, bool):
+        raise TypeError(
+            f"For '{owner}', the 'learning_rate' must be a number, Tensor, Iterable or LearningRateSchedule, but got bool."
+        )
+    if isinstance(rate, (int, float)):
+        if rate < 0:
+            raise ValueError(f"For '{owner}', the 'learning_rate' must be greater than or equal to 0, but got {rate}.")
+        return float(rate)
+    if isinstance(rate, Tensor):
+        rate = rate.asnumpy()
+        if rate.ndim == 0:
+            return float(rate)
+    elif isinstance(rate, Iterable) and not isinstance(rate, (str, dict)):
+        rate = np.asarray(list(rate))
+    else:
+        raise TypeError(
+            f"For '{owner}', the 'learning_rate' must be int, float, Tensor, Iterable or LearningRateSchedule, but got {type(rate).__name__}."
+        )
+    if rate.ndim != 1 or rate.dtype.kind not in "fiu":
+        raise ValueError(
+            f"For '{owner}', a 'learning_rate' of several numbers must have 1 dimension, but got {rate.ndim}."
+        )
+    return rate.astype(np.float32)
+
+
+def _decay_kind(decay, owner):
+    """A number of 0 or more, or a Cell of the step."""
+    if isinstance(decay, Cell):
+        return decay
+    if isinstance(decay, bool) or not isinstance(decay, (int, float)):
+        raise TypeError(
+            f"For '{owner}', the 'weight_decay' must be int, float or Cell, but got {type(decay).__name__}."
+        )
+    if decay < 0:
+        raise ValueError(f"For '{owner}', the 'weight_decay' must be greater than or equal to 0, but got {decay}.")
+    return float(decay)
+
+
+def not_normalisation(parameter):
+    """Whether weight decay is for a parameter, by its name."""
+    return "beta" not in parameter.name and "gamma" not in parameter.name
+
+
+class Optimizer(Cell):
+    """The base: a subclass has update(), which makes new values of a parameter and its slots, or a construct() of its own."""
+
+    _support_parallel_optimizer = False
+
+    def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
+        super().__init__(auto_prefix=False)
+        owner = type(self).__name__
+        parameters = self._listed(parameters, owner)
+        self.loss_scale = self._checked_scale(loss_scale, owner)
+        self.reciprocal_scale, self.need_scale = 1.0 / self.loss_scale, self.loss_scale != 1.0
+        self.is_group = isinstance(parameters[0], dict)
+        self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), name="global_step", requires_grad=False)
+        self.is_group_lr = self.is_group and any("lr" in each for each in parameters)
+        self._slots, self.exec_weight_decay = [], True
+        if self.is_group:
+            chosen = self._of_groups(parameters, learning_rate, weight_decay, owner)
+        else:
+            kind, decay = self._rate(learning_rate, "learning_rate", owner), _decay_kind(weight_decay, owner)
+            chosen = [(each, kind, decay, False) for each in parameters]
+        self._settle(chosen, owner)
+
+    # ---- arguments ----
+
+    @staticmethod
+    def _listed(parameters, owner):
+        if not isinstance(parameters, Iterable) or isinstance(parameters, (str, Tensor)):
+            raise TypeError(f"For '{owner}', the 'params' must be Iterable, but got {type(parameters).__name__}.")
+        parameters = list(parameters)
+        if not parameters:
+            raise ValueError(f"For '{owner}', the 'params' must not be empty.")
+        kind = dict if isinstance(parameters[0], dict) else Parameter
+        for each in parameters:
+            if not isinstance(each, kind):
+                raise TypeError(
+                    f"For '{owner}', all elements of 'params' must be of type Parameter or dict, but got {type(each).__name__}."
+                )
+        return parameters
+
+    @staticmethod
+    def _checked_scale(loss_scale, owner):
+        if isinstance(loss_scale, int) and not isinstance(loss_scale, bool):
+            loss_scale = float(loss_scale)
+        Validator.check_value_type("loss_scale", loss_scale, [float], owner)
+        return Validator.check_positive_float(loss_scale, "loss_scale", owner)
+
+    def _rate(self, rate, name, owner):
+        """A Parameter of one number, or a Cell of the step."""
+        kind = _rate_kind(rate, owner)
+        if isinstance(kind, LearningRateSchedule):
+            return kind
+        if isinstance(kind, np.ndarray):
+            return _ListedRate(Tensor(kind), name)
+        return Parameter(Tensor(kind, mstype.float32), name=name)
+
+    def _of_groups(self, groups, learning_rate, weight_decay, owner):
+        default = self._rate(learning_rate, "default_lr" if self.is_group_lr else "learning_rate", owner)
+        chosen, order, seen = [], None, set()
+        for number, group in enumerate(groups):
+            for key in group:
+                if key not in _KEYS:
+                    raise KeyError(f"For '{owner}', the keys of a group must be in {_KEYS}, but got {key}.")
+            if "order_params" in group:
+                if len(group) > 1:
+                    raise ValueError(f"For '{owner}', a group with 'order_params' can have no other key.")
+                if order is not None:
+                    raise ValueError(f"For '{owner}', 'order_params' can be there once.")
+                order = list(group["order_params"])
+                continue
+            if not group.get("params"):
+                raise ValueError(f"For '{owner}', a group of parameters must have 'params' that are not empty.")
+            rate = self._rate(group["lr"], f"learning_rate_group_{number}", owner) if "lr" in group else default
+            decay = _decay_kind(group.get("weight_decay", weight_decay), owner)
+            for each in self._listed(group["params"], owner):
+                if id(each) in seen:
+                    raise RuntimeError(f"For '{owner}', the parameter {each.name} is there twice.")
+                seen.add(id(each))
+                chosen.append((each, rate, decay, bool(group.get("grad_centralization", False))))
+        if order is not None:
+            places = {id(each): i for i, each in enumerate(order)}
+            if len(order) != len(chosen) or any(id(each[0]) not in places for each in chosen):
+                raise ValueError(f"For '{owner}', 'order_params' must hold all parameters of the groups.")
+            chosen.sort(key=lambda each: places[id(each[0])])
+        return chosen
+
+    def _settle(self, chosen, owner):
+        """Keeps what is known of each parameter: its rate, decay and whether its gradient is centred."""
+        parameters = [each[0] for each in chosen]
+        names = set()
+        for each in parameters:
+            if each.name in names:
+                raise RuntimeError(f"For '{owner}', the name '{each.name}' of a parameter is there twice.")
+            names.add(each.name)
+        self.parameters = ParameterTuple(parameters)
+        self._parameters = self.params = self.parameters
+        self.param_length = len(parameters)
+        rates = [each[1] for each in chosen]
+        self.dynamic_lr = any(isinstance(each, Cell) for each in rates)
+        different = list({id(each): each for each in rates}.values())
+        self.rates, self._own_rates = rates, different
+        for i, each in enumerate(different):
+            setattr(self, "learning_rate" if i == 0 else f"learning_rate_{i}", each)
+        self.weight_decays = [each[2] for each in chosen]
+        self.dynamic_weight_decay = any(isinstance(each, Cell) for each in self.weight_decays)
+        for i, each in enumerate({id(d): d for d in self.weight_decays if isinstance(d, Cell)}.values()):
+            setattr(self, f"weight_decay_cell_{i}", each)
+        self.weight_decay = self.weight_decays[0] if not self.is_group else tuple(self.weight_decays)
+        self.decay_flags = tuple(
+            (isinstance(decay, Cell) or decay > 0) and (self.is_group or not_normalisation(each))
+            for each, decay in zip(parameters, self.weight_decays)
+        )
+        self.exec_weight_decay = any(self.decay_flags)
+        self.grad_centralization_flags = tuple(each[3] for each in chosen)
+
+    # ---- what subclasses use ----
+
+    def slots(self, prefix, init="zeros"):
+        """Parameters like the optimised ones, named `prefix.name`."""
+        return self.parameters.clone(prefix, init)
+
+    def _advance(self):
+        if self.dynamic_lr or self.dynamic_weight_decay:
+            core.assign(self.global_step, core.add(self.global_step, np.int32(1)))
+
+    def rates_of_step(self):
+        """The learning rate of each parameter."""
+        known = {id(each): each(self.global_step) if isinstance(each, Cell) else each for each in self._own_rates}
+        return [known[id(each)] for each in self.rates]
+
+    def get_lr(self):
+        """The learning rate of this step, a tuple of them for groups that have their own; counts the step."""
+        rates = self.rates_of_step()
+        self._advance()
+        return tuple(rates) if self.is_group_lr else rates[0]
+
+    def get_weight_decay(self):
+        """The weight decay of each parameter in this step."""
+        known = {}
+        for each in self.weight_decays:
+            if id(each) not in known:
+                known[id(each)] = each(self.global_step) if isinstance(each, Cell) else each
+        return [known[id(each)] for each in self.weight_decays]
+
+    def get_lr_parameter(self, param):
+        """The Parameter, or Cell, that is the learning rate of a parameter or of each of a list."""
+        many = isinstance(param, (list, tuple))
+        found = []
+        for each in param if many else [param]:
+            if not isinstance(each, Parameter):
+                raise TypeError(
+                    f"For 'get_lr_parameter', the 'param' must be a Parameter, but got {type(each).__name__}."
+                )
+            index = [i for i, own in enumerate(self.parameters) if own.name == each.name]
+            if not index:
+                raise ValueError(f"For 'get_lr_parameter', the parameter {each.name} is not optimised here.")
+            rate = self.rates[index[0]]
+            found.append(rate.learning_rate if isinstance(rate, _ListedRate) else rate)
+        return found if many else found[0]
+
+    def decay_weight(self, gradients):
+        """Gradients plus decay * loss_scale * parameter where it is decayed."""
+        if not self.exec_weight_decay:
+            return gradients
+        made = []
+        for p, g, decay, on in zip(self.parameters, gradients, self.get_weight_decay(), self.decay_flags):
+            if on:
+                rate = (
+                    core.mul(decay, np.float32(self.loss_scale))
+                    if isinstance(decay, Tensor)
+                    else decay * self.loss_scale
+                )
+                g = core.add(g, updates.same(updates.mul(p, rate), g))
+            made.append(g)
+        return tuple(made)
+
+    def gradients_centralization(self, gradients):
+        """Gradients of two or more axes less their mean over all but the first, where the group says so."""
+        if not any(self.grad_centralization_flags):
+            return gradients
+        return tuple(
+            core.sub(g, core.reduce_mean(g, axes=list(range(1, len(g.shape))), keep_dims=True))
+            if on and len(g.shape) > 1
+            else g
+            for g, on in zip(gradients, self.grad_centralization_flags)
+        )
+
+    def scale_grad(self, gradients):
+        """Gradients over the loss scale."""
+        if not self.need_scale:
+            return gradients
+        return tuple(core.mul(g, basic.number(self.reciprocal_scale, g)) for g in gradients)
+
+    def flatten_gradients(self, gradients):
+        return gradients
+
+    # ---- the step ----
+
+    def begin_step(self):
+        """What a subclass computes once in each step and hands to update()."""
+        return ()
+
+    def update(self, i, p, g, lr, *of_step):
+        """New values: of the parameter, then of its slots."""
+        raise NotImplementedError
+
+    def construct(self, gradients):
+        gradients = self.scale_grad(self.gradients_centralization(self.decay_weight(gradients)))
+        self.step(gradients)
+        return True
+
+    def step(self, gradients):
+        rates = self.rates_of_step()
+        of_step = self.begin_step()
+        for i, (p, g) in enumerate(zip(self.parameters, gradients)):
+            values = self.update(i, p, updates.same(g, p), rates[i], *of_step)
+            for target, value in zip((p, *(slot[i] for slot in self._slots)), values):
+                core.assign(target, value)
+        self._advance()
+
+
+def checked(owner, **values):
+    """Numbers that must be floats in [0, 1) ("beta..."), above 0 ("eps...") or 0 or more."""
+    for name, value in values.items():
+        Validator.check_value_type(name, value, [float], owner)
+        if name.startswith("beta"):
+            if not 0.0 <= value < 1.0 or (value == 0.0 and owner.startswith("Adam")):
+                raise ValueError(f"For '{owner}', the '{name}' must be in range (0.0, 1.0), but got {value}.")
+        elif name.startswith("eps"):
+            Validator.check_positive_float(value, name, owner)
+        else:
+            Validator.check_non_negative_float(value, name, owner)
+
+
+__all__ = ["Optimizer"]

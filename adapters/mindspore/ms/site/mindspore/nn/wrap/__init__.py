@@ -1,0 +1,6 @@
+"""Cells around a network."""
+
+from mindspore.nn.wrap.cell_wrapper import *  # noqa: F403
+from mindspore.nn.wrap.cell_wrapper import _VirtualDatasetCell  # noqa: F401
+from mindspore.nn.wrap.grad_reducer import *  # noqa: F403
+from mindspore.nn.wrap.loss_scale import *  # noqa: F403
