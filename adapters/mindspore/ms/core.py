@@ -10,6 +10,7 @@ Every call is dispatched in one place, by `here.recorder` of the thread:
     tape.Tape        the same, and the call is recorded, because gradients are being taken
     capture's own    a node is added to the function that is being captured; results have no elements
 A recorder has
+    symbolic                                whether tensors have no elements here
     call(row, inputs, attributes)           the result or tuple of results
     assign(parameter, value)                from here on the parameter holds the value
     scope()                                 a context in which gradients are taken: see gradient.py

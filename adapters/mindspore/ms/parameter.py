@@ -3,6 +3,7 @@
 import numpy
 
 from cairn.ms import core, dtypes, promote
+from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
 DEFAULT_NAME = "Parameter"
@@ -73,6 +74,12 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             raise TypeError(f"For Parameter, 'layerwise_parallel' should be bool, but got {type(value).__name__}.")
         self._layerwise_parallel = value
+
+    def asnumpy(self):
+        """The elements, as an array of the parameter's memory."""
+        if core.here.recorder is not None and core.here.recorder.symbolic:
+            raise Uncaptured("the elements of a Parameter are known only when the captured function runs")
+        return self._array
 
     @property
     def data(self):

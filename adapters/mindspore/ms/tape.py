@@ -77,6 +77,8 @@ def _is_float(array):
 
 
 class Tape:
+    symbolic = False
+
     def __init__(self):
         self.records, self.depth = [], 0
 

@@ -15,7 +15,7 @@ from cairn.ms import core, gradient
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor, wrap
 
-from .graph import Graph
+from .graph import Graph, settings_of
 
 DEPTH = 1000  # of calls, as MindSpore's max_call_depth
 statistics = {"compiled": 0, "runs": 0, "eager": 0}
@@ -66,7 +66,7 @@ def _owner(target):
 
 
 class Compiled:
-    """A captured function, ready to run. `guards`: the Cells that it went through, and whether they trained."""
+    """A captured function, ready to run. `guards`: the Cells that it went through, and how they were."""
 
     def __init__(self, graph, result):
         self._outputs = []
@@ -88,8 +88,8 @@ class Compiled:
         return gradient.rebuilt(tree, take)
 
     def fits(self):
-        for own, training, requires_grad in self.guards:
-            if own["training"] is not training or own["requires_grad"] is not requires_grad:
+        for cell, settings in self.guards:
+            if settings_of(cell) != settings:
                 return False
         return all(
             t._array.dtype == dtype and t._array.shape == shape for t, dtype, shape in zip(self._states, *self._types)

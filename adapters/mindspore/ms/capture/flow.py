@@ -10,6 +10,7 @@ import types
 
 import numpy
 from cairn.ms import core
+from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
@@ -56,14 +57,21 @@ def _nptype(x):
     return x._value.dtype if x._value is not None else x._array.dtype
 
 
+def _seen(x):
+    """A parameter as what it holds in the graph; anything else as it is."""
+    own = graph()
+    return symbolic(own.state(x)) if own is not None and isinstance(x, Tensor) and hasattr(x, "requires_grad") else x
+
+
 def not_(x):
+    x = _seen(x)
     return core.not_(_condition(x)) if is_symbolic(x) else not x
 
 
 def _lazy(thunks, stops, combine):
     made = None
     for index, thunk in enumerate(thunks):
-        value = thunk()
+        value = _seen(thunk())
         if made is not None:
             made = combine(made, _condition(value) if isinstance(value, Tensor) else numpy.array(bool(value)))
         elif is_symbolic(value) and index + 1 < len(thunks):
@@ -105,6 +113,7 @@ def chain(left, *rest):
 
 
 def choose(test, then, otherwise, line):
+    test = _seen(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     made = [None]
@@ -126,6 +135,7 @@ def choose(test, then, otherwise, line):
 
 
 def if_(test, then, otherwise, get, put, names, line):
+    test = _seen(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     own = graph()
@@ -151,7 +161,7 @@ def if_(test, then, otherwise, get, put, names, line):
     put(tuple(each(handles) for each in made))
     for index, each in enumerate(written, len(handles) - len(written)):
         held = own.state(each)
-        own.scopes[-1].states[each] = Value(handles[index], held.dtype, held.shape)
+        own.scopes[-1].states[each] = Value(handles[index], held.dtype, held.shape, own)
         own.scopes[-1].written[each] = True
 
 
@@ -257,7 +267,7 @@ class _Join:
     def _pair(self, a, b, dtype, shape):
         place = len(self._pairs)
         self._pairs.append([self._maker(each, dtype) for each in (a, b)])
-        return lambda handles: symbolic(Value(handles[place], dtype, shape))
+        return lambda handles: symbolic(Value(handles[place], dtype, shape, self._own))
 
     def _maker(self, x, dtype):
         own = self._own
@@ -301,7 +311,7 @@ def _zeros(tree):
 
 def while_(test, body, get, put, names, line, place=None):
     while True:
-        going = test()
+        going = _seen(test())
         if is_symbolic(going):
             return _loop(test, body, get, put, names, line, (place or body).__code__)
         if not going:
@@ -360,7 +370,7 @@ def _try_loop(own, test, body, get, put, names, line, before, carried, states):
     inside = own.builder.begin_while([each.handle for each in starts + held])
 
     def enter(handles):
-        values = [Value(handle, each.dtype, each.shape) for handle, each in zip(handles, starts + held)]
+        values = [Value(handle, each.dtype, each.shape, own) for handle, each in zip(handles, starts + held)]
         leaves = iter([symbolic(each) for each in values[: len(starts)]])
         own.scopes[-1].states.update(zip(states, values[len(starts) :]))
         put(tuple(_filled(trees[name], leaves) if name in trees else old for name, old in zip(names, before)))
@@ -369,7 +379,7 @@ def _try_loop(own, test, body, get, put, names, line, before, carried, states):
     try:
         with own.region(writes=True) as scope:
             enter(inside)
-            condition = test()
+            condition = _seen(test())
             if not is_symbolic(condition):
                 condition = Tensor(numpy.array(bool(condition)))
             condition = own.value(_condition(condition)).handle
@@ -391,7 +401,7 @@ def _try_loop(own, test, body, get, put, names, line, before, carried, states):
     finally:
         if not done:
             own.builder.abandon()
-    values = [Value(handle, each.dtype, each.shape) for handle, each in zip(results, starts + held)]
+    values = [Value(handle, each.dtype, each.shape, own) for handle, each in zip(results, starts + held)]
     leaves = iter([symbolic(each) for each in values[: len(starts)]])
     made = []
     for name, old, new in zip(names, before, after):
@@ -534,15 +544,17 @@ def set_attribute(target, name, value, line):
         if isinstance(value, Tensor) and not hasattr(value, "requires_grad"):
             core.assign(held, value)
             return
+    if own is not None and hasattr(target, "_cells") and any(map(is_symbolic, tensors_of(value))):
+        raise Uncaptured(f"'.{name}' of a Cell is set to a tensor; only Parameters can be assigned", line)
     if own is not None and len(own.scopes) > 1:
-        raise Uncaptured(f"'.{name}' is assigned where a condition depends on a tensor (line {line}); only Parameters can be")
+        raise Uncaptured(f"'.{name}' is assigned where a condition depends on a tensor; only Parameters can be", line)
     setattr(target, name, value)
 
 
 def raising(line):
     own = graph()
     if own is not None and len(own.scopes) > 1:
-        raise Uncaptured(f"'raise' where a condition depends on a tensor (line {line})")
+        raise Uncaptured("'raise' where a condition depends on a tensor", line)
 
 
 # Calls
@@ -584,7 +596,7 @@ def call(function, *arguments, _cairn_line=None, **keywords):
     if graph() is None:
         return function(*arguments, **keywords)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:
-        given = _builtin(function, arguments)
+        given = _builtin(function, tuple(map(_seen, arguments)))
         if given is not None:
             return given[0]
     elif isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):

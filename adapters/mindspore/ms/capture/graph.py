@@ -4,6 +4,8 @@ A scope is a branch, a loop's condition or body, or the function itself. It know
 the inside out, writes stay inside until the scope is joined with what surrounds it (flow.py)."""
 
 import contextlib
+import os
+import sys
 
 import numpy
 from cairn import _cairn
@@ -12,15 +14,16 @@ from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
 RNG = "rng"
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Value:
-    """A value of the builder; `dtype` is NumPy's, or RNG."""
+    """A value of the builder of a graph; `dtype` is NumPy's, or RNG."""
 
-    __slots__ = ("handle", "dtype", "shape")
+    __slots__ = ("handle", "dtype", "shape", "graph")
 
-    def __init__(self, handle, dtype, shape):
-        self.handle, self.dtype, self.shape = handle, dtype, shape
+    def __init__(self, handle, dtype, shape, graph):
+        self.handle, self.dtype, self.shape, self.graph = handle, dtype, shape, graph
 
 
 _dtypes = {}
@@ -30,6 +33,14 @@ def _dtype(name):
     if name not in _dtypes:
         _dtypes[name] = numpy.dtype(name)
     return _dtypes[name]
+
+
+def script_line():
+    """ "train.py:41": the innermost line outside of this package."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
 
 
 def symbolic(value):
@@ -42,6 +53,12 @@ def is_symbolic(x):
     return isinstance(x, Tensor) and x._value is not None
 
 
+def settings_of(cell):
+    """What a captured function depends on of a Cell that it calls, from the attributes of the Cell."""
+    own = [cell[name] for name in ("training", "requires_grad", "_plain", "_cast_to")]
+    return own + list(cell["_cells"].values())
+
+
 class Scope:
     def __init__(self):
         self.states = {}  # tensor -> Value
@@ -52,11 +69,13 @@ class Scope:
 class Graph:
     """The recorder of core calls while a function is captured."""
 
+    symbolic = True
+
     def __init__(self, name):
         self.builder = _cairn._Builder(name)
         self.scopes = [Scope()]
         self.states = []  # (tensor, Value of the param), in order
-        self.inputs = 0
+        self.inputs = self.nodes = 0
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
@@ -68,7 +87,7 @@ class Graph:
         array = tensor.asnumpy()
         handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, array.shape)
         self.inputs += 1
-        return symbolic(Value(handle, array.dtype, array.shape))
+        return symbolic(Value(handle, array.dtype, array.shape, self))
 
     def state(self, tensor, rng=False):
         """What the parameter holds here."""
@@ -76,10 +95,10 @@ class Graph:
             found = scope.states.get(tensor)
             if found is not None:
                 return found
-        array = tensor.asnumpy()
+        array = tensor._array
         name = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}"
         handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else array.shape)
-        value = Value(handle, RNG if rng else array.dtype, array.shape)
+        value = Value(handle, RNG if rng else array.dtype, array.shape, self)
         self.states.append((tensor, value))
         self.scopes[0].states[tensor] = value
         return value
@@ -87,6 +106,8 @@ class Graph:
     def value(self, x, rng=False):
         """The Value of a tensor."""
         if x._value is not None:
+            if x._value.graph is not self:
+                raise Uncaptured("a tensor that another captured function computes is used")
             return x._value
         if rng or hasattr(x, "requires_grad") or any(x in scope.states for scope in self.scopes):
             return self.state(x, rng)
@@ -98,7 +119,7 @@ class Graph:
             known = scope.constants.get(id(array))
             if known is not None:
                 return known[1]
-        made = Value(self.builder.constant(numpy.asarray(array, order="C")), array.dtype, array.shape)
+        made = Value(self.builder.constant(numpy.asarray(array, order="C")), array.dtype, array.shape, self)
         self.scopes[-1].constants[id(array)] = (array, made)
         return made
 
@@ -106,7 +127,7 @@ class Graph:
         name, dims = self.builder.type(handle)
         if dims is None or None in dims:
             raise Uncaptured("the shape of a result depends on the elements of a tensor")
-        return Value(handle, _dtype(name), dims)
+        return Value(handle, _dtype(name), dims, self)
 
     # What the core asks of a recorder
 
@@ -120,9 +141,11 @@ class Graph:
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         handles = [self._input(row.role(i), each, like) for i, each in enumerate(inputs)]
+        self.nodes += 1
+        self.builder.source(f"{row.name}_{self.nodes}", row.name, script_line())
         made = self.builder.add(row.name, handles, attributes, row.results)
         if row.random:
-            first = symbolic(Value(made[0], RNG, (3,)))
+            first = symbolic(Value(made[0], RNG, (3,), self))
             results = (first, *(symbolic(self.typed(each)) for each in made[1:]))
         else:
             results = tuple(symbolic(self.typed(each)) for each in made)
@@ -212,7 +235,7 @@ class Graph:
         own = getattr(function, "__self__", None)
         if hasattr(own, "_cells"):
             own = own.__dict__
-            self.guards[id(own)] = own, own["training"], own["requires_grad"]
+            self.guards[id(own)] = own, settings_of(own)
         return flow.converted(function)
 
     # The end
@@ -229,7 +252,7 @@ class Graph:
 
 
 def _like(handles, values):
-    return [Value(handle, each.dtype, each.shape) for handle, each in zip(handles, values)]
+    return [Value(handle, each.dtype, each.shape, each.graph) for handle, each in zip(handles, values)]
 
 
 class Gradients:
