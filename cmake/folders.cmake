@@ -170,6 +170,7 @@ cairn_folder(runtime)
 cairn_folder(observe)
 cairn_folder(train)
 cairn_folder(convert)
+cairn_folder(quantize)
 # Vectors never cross a call that is not inlined; without -Wno-psabi GCC notes that their calling convention has changed.
 # A precompiled header would bring its own -ffp-contract along.
 set_source_files_properties(src/judge/kernels.cpp PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi;-ffp-contract=off"
@@ -178,7 +179,7 @@ cairn_folder(judge)
 cairn_folder(capi)
 
 cairn_tests(support cairn_support)
-foreach(folder ir ops autodiff frontends passes plan engines model runtime train convert judge capi)
+foreach(folder ir ops autodiff frontends passes plan engines model runtime train convert quantize judge capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

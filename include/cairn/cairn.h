@@ -230,6 +230,16 @@ CAIRN_API CairnStatus cairn_module_text(const CairnModule* module, char** text);
  * "result": the name of the result that grad differentiates, else the first; "value": true to return it as well, before
  *   the gradients. */
 CAIRN_API CairnStatus cairn_module_grad(const CairnModule* module, const char* options, CairnModule** gradient);
+/* A module whose convolutions and matrix products with constant weights compute on 8 bits, as far as the budget allows; what
+ * `cairn quantize` makes. `names`, `examples`: `count` arrays of calibration data, examples along the first dim, for the inputs
+ * and perhaps the labels; none are needed for weights alone or with a record. `options`: NULL, or JSON: "method" ("minmax",
+ * "percentile", "kl", "mse"), "percentile", "weights_only" (8 or 4), "group", "budget" ("0.5%", "25dB"), "labels" (a name),
+ * "batch", "keep" (layers), "calibrate_on" (examples), "without" (["equalise", "smooth", "correct"]), "threads", and files:
+ * "config" and "record" of AMCT to follow, "write_config", "write_record" and "report" (HTML) to write; "data": what to call
+ * the data there. `report`: NULL, or receives JSON: what `cairn quantize --json` prints, and "notes". */
+CAIRN_API CairnStatus cairn_module_quantize(const CairnModule* module, const char* options, const char* const* names,
+                                            const CairnTensor* examples, size_t count, CairnModule** quantized,
+                                            char** report);
 
 /* ---- Building modules --------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ import warnings
 from cairn import _cairn, ops
 from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
 from cairn.gradients import grad, jvp, vjp
+from cairn.quantization import Quantized, quantize
 from cairn.training import Trainer, train
 from cairn.user_ops import Builder, Value, load_op_library, op
 
@@ -26,6 +27,7 @@ __all__ = [
     "Module",
     "Port",
     "Profiler",
+    "Quantized",
     "Range",
     "Trainer",
     "Value",
@@ -37,6 +39,7 @@ __all__ = [
     "load_op_library",
     "op",
     "ops",
+    "quantize",
     "run_op",
     "text",
     "train",

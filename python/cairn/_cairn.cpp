@@ -112,6 +112,24 @@ class Module {
     check(cairn_module_grad(handle(), options.c_str(), &made));
     return Module(made);
   }
+  nb::tuple quantized(const nb::dict& arrays, const std::string& options) const {
+    Inputs inputs;
+    std::vector<std::string> names;
+    for (const auto& [name, array] : arrays)
+      inputs.add(array, names.emplace_back(nb::cast<std::string>(name)), "float32");
+    std::vector<const char*> texts;
+    for (const std::string& name : names) texts.push_back(name.c_str());
+    CairnModule* made = nullptr;
+    char* report = nullptr;
+    CairnStatus status;
+    {
+      nb::gil_scoped_release release;
+      status =
+          cairn_module_quantize(handle(), options.c_str(), texts.data(), inputs.data(), inputs.size(), &made, &report);
+    }
+    check(status);
+    return nb::make_tuple(Module(made), take_text(report));
+  }
 
  private:
   std::unique_ptr<CairnModule, FreeModule> handle_;
@@ -378,7 +396,8 @@ NB_MODULE(_cairn, module) {
       .def(nb::init<const nb::capsule&>())
       .def("text", &Module::text, "The text form.")
       .def("save", &Module::save, nb::arg("path"), nb::arg("max_seconds") = 0.0, "Writes an .om file.")
-      .def("_gradient", &Module::gradient);
+      .def("_gradient", &Module::gradient)
+      .def("_quantize", &Module::quantized);
 
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t>())

@@ -50,6 +50,8 @@ constexpr Row kCommands[] = {
     {"cairn show missing.om", 1},
     {"cairn freeze m.cairn -o f.pb", 1},
     {"cairn convert m.cairn -o new.om"},
+    {"cairn quantize m.om --weights-only 8 -o q.om"},
+    {"cairn quantize m.om --data missing.npz -o q.om", 1},
     {"cairn run m.om"},
     {"cairn run m.om -o results"},
     {"cairn bench m.om --seconds 0 --runs 3"},

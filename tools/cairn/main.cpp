@@ -23,6 +23,7 @@ constexpr const char* kExamples = R"(
 Examples:
   cairn show saved_model/                      signatures, operators, size, what is not supported
   cairn convert saved_model/ -o model.om       one file that runs anywhere Cairn runs
+  cairn quantize model.om --data xy.npz -o q.om  integers of 8 bits, within a budget of accuracy
   cairn run model.om --input x=image.npy       outputs as a table; -o FOLDER keeps them
   cairn train model.onnx --data xy.npz -o t.onnx  new weights from examples
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
@@ -89,6 +90,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_show(app, run);
   add_freeze(app, run);
   add_convert(app, run);
+  add_quantize(app, run);
   add_run(app, run);
   add_train(app, run);
   add_bench(app, run);

@@ -22,6 +22,7 @@ void load_libraries();
 void add_show(Verb& app, Run& run);
 void add_freeze(Verb& app, Run& run);
 void add_convert(Verb& app, Run& run);
+void add_quantize(Verb& app, Run& run);
 void add_run(Verb& app, Run& run);
 void add_train(Verb& app, Run& run);
 void add_bench(Verb& app, Run& run);

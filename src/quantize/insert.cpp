@@ -1,0 +1,181 @@
+#include "quantize/insert.h"
+
+#include <unordered_set>
+
+#include "ir/builder.h"
+#include "passes/pipeline.h"
+
+namespace cairn::quantize {
+
+namespace {
+
+Value* divided(Builder& b, Value* x, const std::vector<float>& smooth) {
+  if (smooth.empty()) return x;
+  std::vector<float> factors;
+  for (const float each : smooth) factors.push_back(1 / each);
+  return b.add("mul", {x, b.constant(Tensor::of(kF32, {static_cast<int64_t>(factors.size())}, factors))});
+}
+
+Value* through_bytes(Builder& b, Value* x, const Affine& steps) {
+  Value *scale = b.scalar(steps.scale), *zero = b.scalar(static_cast<float>(steps.zero));
+  Value* q = b.add("add", {b.add("round", {b.add("div", {x, scale})}), zero});
+  q = b.add("cast", {b.add("clip", {q}, {{"low", 0.0}, {"high", 255.0}})}, {{"dtype", kU8}});
+  return b.add("mul", {b.add("sub", {b.add("cast", {q}, {{"dtype", kF32}}), zero}), scale});
+}
+
+/// Two numbers of 4 bits in a byte: the first half of all elements is in the low ones.
+Tensor packed_nibbles(const Tensor& integers) {
+  const auto values = integers.values<int8_t>();
+  const size_t half = (values.size() + 1) / 2;
+  std::vector<uint8_t> bytes(half);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto nibble = static_cast<uint8_t>(values[i] + 8);
+    bytes[i % half] = static_cast<uint8_t>(bytes[i % half] | (i < half ? nibble : nibble << 4));
+  }
+  return Tensor::of(kU8, {static_cast<int64_t>(half)}, bytes);
+}
+
+Value* as_floats(Builder& b, const SmallKernel& kernel) {
+  if (kernel.bits == 8) return b.add("cast", {b.constant(kernel.integers)}, {{"dtype", kF32}});
+  Value* bytes = b.add("cast", {b.constant(packed_nibbles(kernel.integers))}, {{"dtype", kF32}});
+  Value* high = b.add("floor", {b.add("mul", {bytes, b.scalar(1.0F / 16)})});
+  Value* low = b.add("sub", {bytes, b.add("mul", {high, b.scalar(16)})});
+  Value* all = b.add("concat", {low, high}, {{"axis", int64_t{0}}});
+  const int64_t count = kernel.integers.count();
+  if (count % 2 != 0) all = b.add("slice", {all, b.ints({0}), b.ints({count})});
+  return b.add("reshape", {b.add("sub", {all, b.scalar(8)}), b.ints(kernel.integers.dims())});
+}
+
+Value* kernel_value(Builder& b, const SmallKernel& kernel) {
+  Value* x = as_floats(b, kernel);
+  if (!kernel.grouped.empty()) x = b.add("reshape", {x, b.ints(kernel.grouped)});
+  x = b.add("mul", {x, b.constant(kernel.scales)});
+  return kernel.grouped.empty() ? x : b.add("reshape", {x, b.ints(kernel.integers.dims())});
+}
+
+/// Puts steps behind values while it walks over a function.
+class Insertion {
+ public:
+  Insertion(Module& module, const Choices& choices, const std::vector<bool>& on)
+      : module_(module), choices_(choices), builder_(module.main().body) {
+    const std::vector<Layer> layers = layers_of(module);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      if (!on[i]) continue;
+      places_[layers[i].node] = i, layers_.emplace(layers[i].node, layers[i]);
+      auto [use, fresh] = uses_.try_emplace(layers[i].data_value(), Use{layers[i].value, true});
+      use->second.by_convolutions &= layers[i].slides;
+    }
+  }
+
+  void run() {
+    Block& body = module_.main().body;
+    auto nodes = std::move(body.nodes);
+    body.nodes.clear();
+    for (const auto& param : body.params) follow(param.get());
+    for (auto& node : nodes) {
+      Node& known = *node;
+      const auto layer = layers_.find(&known);
+      builder_.sources = known.sources;
+      const std::vector<Value*> plain = known.inputs;
+      for (Value*& input : known.inputs) input = replaced(input);
+      if (layer != layers_.end()) enter(layer->second, plain, choices_.layers[places_[&known]]);
+      body.nodes.push_back(std::move(node));
+      if (layer != layers_.end()) leave(known, choices_.layers[places_[&known]]);
+      for (const auto& result : known.results) follow(result.get());
+    }
+    for (Value*& result : body.results)
+      if (const auto moved = shifted_.find(result); moved != shifted_.end()) result = moved->second;
+    remove_dead(body, &module_);
+    module_.optimised_by.clear();
+  }
+
+ private:
+  struct Use {
+    size_t value;
+    bool by_convolutions;
+  };
+
+  Value* replaced(Value* value) const {
+    if (const auto found = for_all_.find(value); found != for_all_.end()) return found->second;
+    const auto moved = shifted_.find(value);
+    return moved == shifted_.end() ? value : moved->second;
+  }
+
+  void enter(const Layer& layer, const std::vector<Value*>& plain, const LayerChoice& choice) {
+    layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
+    layer.node->inputs[layer.kernel] = kernel_value(builder_, choice.kernel);
+  }
+
+  void leave(const Node& node, const LayerChoice& choice) {
+    if (choice.shift.empty()) return;
+    Value* shift = builder_.constant(Tensor::of(kF32, {static_cast<int64_t>(choice.shift.size())}, choice.shift));
+    shifted_[node.result()] = builder_.add("add", {node.result(), shift});
+  }
+
+  /// Images are bytes for all who read them, so that additions beside convolutions read bytes too; what matrix products read
+  /// is exact for others.
+  void follow(Value* value) {
+    const auto use = uses_.find(value);
+    if (use == uses_.end()) return;
+    const ValueChoice& choice = choices_.values[use->second.value];
+    Value* x = divided(builder_, replaced(value), choice.smooth);
+    if (choice.steps) x = through_bytes(builder_, x, *choice.steps);
+    for_layers_[value] = x;
+    if (use->second.by_convolutions && choice.smooth.empty()) for_all_[value] = x;
+  }
+
+  Module& module_;
+  const Choices& choices_;
+  Builder builder_;
+  std::unordered_map<const Node*, size_t> places_;
+  std::unordered_map<const Node*, Layer> layers_;
+  std::unordered_map<const Value*, Use> uses_;
+  std::unordered_map<const Value*, Value*> for_layers_, for_all_, shifted_;
+};
+
+}  // namespace
+
+Tensor smoothed_kernel(const Layer& layer, const std::vector<float>& smooth) {
+  const Tensor& kernel = layer.weights();
+  if (smooth.empty()) return kernel;
+  Tensor scaled = Tensor::uninitialized(kF32, kernel.dims());
+  const auto from = kernel.values<float>();
+  auto to = scaled.mutable_values<float>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = from[i] * smooth[data_channel(layer, kernel.dims(), i)];
+  return scaled;
+}
+
+Module insert(const Module& base, const Choices& choices, const std::vector<bool>& on) {
+  Module made = clone(base);
+  Insertion(made, choices, on).run();
+  return made;
+}
+
+Module watched(const Module& base, const std::vector<ValueChoice>& values) {
+  Module made = clone(base);
+  Function& main = made.main();
+  Builder builder(main.body);
+  size_t next = 0;
+  for (const Layer& layer : layers_of(made)) {
+    if (layer.value != next) continue;
+    main.body.results.push_back(divided(builder, layer.data_value(), values[next].smooth));
+    main.result_names.push_back(fmt::format("watched/{}", next++));
+  }
+  made.optimised_by.clear();
+  return made;
+}
+
+uint64_t constant_bytes(const Module& module) {
+  uint64_t bytes = 0;
+  std::unordered_set<const void*> seen;
+  for (const auto& function : module.functions)
+    for_each_block(function->body, [&](Block& block) {
+      for (const auto& node : block.nodes)
+        for (const auto& result : node->results)
+          if (const Tensor* constant = constant_of(result.get()); constant && seen.insert(constant->data()).second)
+            bytes += constant->bytes();
+    });
+  return bytes;
+}
+
+}  // namespace cairn::quantize
