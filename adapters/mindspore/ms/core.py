@@ -25,8 +25,8 @@ import types
 
 import numpy
 
-from cairn import ops
-from cairn.ms import dtypes, modes
+from cairn import Error, ops
+from cairn.ms import dtypes, modes, refusal
 from cairn.ms.tensor import Tensor, wrap_all
 
 
@@ -88,9 +88,12 @@ def _function(row):
         if row.variadic:
             inputs = row.spread(inputs)
         recorder = here.recorder
-        if recorder is not None:
-            return recorder.call(row, inputs, attributes)
-        return wrap_all(run(*[each._array if isinstance(each, Tensor) else each for each in inputs], **attributes))
+        try:
+            if recorder is not None:
+                return recorder.call(row, inputs, attributes)
+            return wrap_all(run(*[each._array if isinstance(each, Tensor) else each for each in inputs], **attributes))
+        except Error as error:
+            raise refusal.fault(error) from None
 
     function.__name__ = function.__qualname__ = row.name
     function.__doc__ = run.__doc__

@@ -1,11 +1,14 @@
 """Operators and methods of Tensor, over the core. Methods that are functions of mindspore.ops take them from there."""
 
 import functools
+import math
 
 import numpy
 
-from cairn.ms import core, dtypes, indexing, promote
+from cairn import Error
+from cairn.ms import core, dtypes, indexing, level, promote
 from cairn.ms.core import here
+from cairn.ms.refusal import fault
 from cairn.ms.tensor import Tensor, wrap
 
 _NUMBERS = (bool, int, float, complex, numpy.generic)
@@ -51,7 +54,10 @@ def _binary(symbol, function, floats=False):
             if isinstance(other, Tensor):
                 b = other._array
                 if a is not None and b is not None and a.dtype == b.dtype and a.dtype.kind == "f":
-                    return wrap(run(a, b))
+                    try:
+                        return wrap(run(a, b))
+                    except Error as error:
+                        raise fault(error) from None
             elif type(other) is float or type(other) is int:
                 if a is not None and a.dtype.kind == "f":
                     return wrap(run(a, _constant(other, a.dtype) if other else numpy.array(other, a.dtype)))
@@ -156,6 +162,12 @@ def _take(self, made):
     self._array, self._value, self._mark = made._array, made._value, made._mark
 
 
+def _size(self):
+    """How many elements; a method at level 0.5."""
+    count = math.prod(self.shape)
+    return count if level.at_least("1.1") else lambda: count
+
+
 def _iterate(self):
     if not self.shape:
         raise TypeError("iteration over a 0-d tensor")
@@ -176,8 +188,8 @@ _attach(
     __index__=lambda self: _item(self).__index__(), __len__=lambda self: self.shape[0] if self.shape else 1,
     __iter__=_iterate, __getitem__=_get_item, __setitem__=_set_item, _take=_take, __repr__=_repr,
     __str__=lambda self: str(self.asnumpy()) if self._value is None else _repr(self),
-    ndim=property(lambda self: len(self.shape)), size=property(lambda self: int(numpy.prod(self.shape))),
-    itemsize=property(lambda self: self.dtype.numpy.itemsize), nbytes=property(lambda self: self.size * self.itemsize),
+    ndim=property(lambda self: len(self.shape)), size=property(_size),
+    itemsize=property(lambda self: self.dtype.numpy.itemsize), nbytes=property(lambda self: math.prod(self.shape) * self.itemsize),
     strides=property(lambda self: self.asnumpy().strides),
     T=property(lambda self: self.transpose()),
     has_init=property(lambda self: self.init is not None),

@@ -1,4 +1,9 @@
-"""What is not supported is refused in one sentence, which names the nearest thing that works."""
+"""What is not supported is refused in one sentence, which names the nearest thing that works; what the engine refuses is an
+error of the class that MindSpore's checks raise."""
+
+import re
+
+from cairn import Error
 
 
 class Unsupported(NotImplementedError):
@@ -16,3 +21,22 @@ class Uncaptured(ValueError):
 def refuse(name, reason, instead=None):
     """Raises Unsupported."""
     raise Unsupported(f"{name}: {reason}" + (f"; {instead} works" if instead else ""))
+
+
+class WrongType(TypeError, Error):
+    """An operator got elements of a type that it does not take."""
+
+
+class WrongValue(ValueError, Error):
+    """An operator got shapes, attributes or elements that it does not take."""
+
+
+def fault(error):
+    """The exception for a cairn.Error of an operator."""
+    if error.kind not in ("invalid_model", "invalid_argument"):
+        return error
+    text = str(error)
+    of_type = re.search(r"element type|must be (floats|numbers|integers|bool|i32)", text)
+    made = (WrongType if of_type else WrongValue)(text)
+    made.kind, made.where, made.report = error.kind, error.where, error.report
+    return made

@@ -42,7 +42,7 @@ def _axes(x, axis):
 def reshape(self, *shape):
     """The elements in row-major order under another shape; one size may be -1."""
     dims = _dims(shape)
-    if dims.count(-1) > 1 or (-1 not in dims and math.prod(dims) != self.size):
+    if dims.count(-1) > 1 or (-1 not in dims and math.prod(dims) != math.prod(self.shape)):
         raise ValueError(f"cannot reshape a tensor of shape {self.shape} into {tuple(dims)}")
     return core.reshape(self, dims)
 
@@ -202,7 +202,7 @@ def fill(self, value):
 def item(self, index=None):
     """One element as a tensor of no dims."""
     if index is None:
-        if self.size != 1:
+        if math.prod(self.shape) != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return reshape(self, ())
     if isinstance(index, tuple):
@@ -245,7 +245,7 @@ _OWN = {
     "reshape": reshape, "view": reshape, "transpose": transpose, "swapaxes": swapaxes, "squeeze": squeeze,
     "expand_dims": expand_dims, "flatten": flatten, "ravel": lambda self: core.reshape(self, [-1]),
     "broadcast_to": broadcast_to, "expand_as": lambda self, x: broadcast_to(self, x.shape), "astype": astype,
-    "copy": lambda self: core.identity(self) if self.size else wrap(self._array.copy()), "sum": sum_, "mean": mean,
+    "copy": lambda self: core.identity(self) if math.prod(self.shape) else wrap(self._array.copy()), "sum": sum_, "mean": mean,
     "prod": prod, "max": _extreme("max", core.maximum), "min": _extreme("min", core.minimum),
     "all": _logical(core.reduce_all), "any": _logical(core.reduce_any), "argmax": _place(core.arg_max),
     "argmin": _place(core.arg_min), "var": var, "std": std, "cumsum": cumsum, "clip": clip, "fill": fill,
@@ -256,7 +256,7 @@ _OWN = {
     "set_dtype": lambda self, dtype: astype(self, dtype), "flush_from_cache": lambda self: None,
     "float": lambda self: astype(self, "float32"), "half": lambda self: astype(self, "float16"),
     "int": lambda self: astype(self, "int32"), "long": lambda self: astype(self, "int64"),
-    "bool": lambda self: astype(self, "bool"), "unsqueeze": expand_dims, "numel": lambda self: self.size,
+    "bool": lambda self: astype(self, "bool"), "unsqueeze": expand_dims, "numel": lambda self: math.prod(self.shape),
     "permute": transpose,
 }  # fmt: skip
 for _name, _method in _OWN.items():

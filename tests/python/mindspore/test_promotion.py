@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
+from cairn.ms import core
+
 ORDER = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
 
@@ -112,3 +114,26 @@ def test_signed_zero_and_nan_survive():
     assert np.signbit((x * 0.0).asnumpy()).tolist() == [False, True]
     assert np.signbit((x * -0.0).asnumpy()).tolist() == [True, False]
     assert np.isnan((x + float("nan")).asnumpy()).all()
+
+
+F = np.ones((2, 3), np.float32)
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: Tensor(F) + Tensor(F[:1, :2]), ValueError), (lambda: Tensor(F) @ Tensor(F), ValueError),
+    (lambda: core.exp(Tensor([1])), TypeError), (lambda: core.add(Tensor(F), Tensor([1])), TypeError),
+    (lambda: core.concat([Tensor(F), Tensor(F[0])], axis=0), ValueError), (lambda: core.softmax(Tensor(F), axis=5), ValueError),
+    (lambda: core.gather(Tensor(F), Tensor([5])), ValueError), (lambda: core.and_(Tensor([1]), Tensor([1])), TypeError),
+])  # fmt: skip
+def test_errors_of_the_engine_have_mindspores_classes(call, error):
+    with pytest.raises(error) as raised:
+        call()
+    assert isinstance(raised.value, RuntimeError)
+
+
+def test_size_by_level():
+    from cairn.ms import level as levels
+
+    assert Tensor(F).size == 6 and Tensor(F).dim() == 2
+    levels.select("0.5")
+    assert Tensor(F).size() == 6
