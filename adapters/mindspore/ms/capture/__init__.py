@@ -34,8 +34,7 @@ class Signature:
     def _of(self, x):
         if isinstance(x, Tensor):
             if hasattr(x, "requires_grad"):
-                self.kept.append(x)
-                return "parameter", id(x)
+                return "parameter", x
             array = x.asnumpy()
             self.tensors.append(x)
             return array.dtype.char, array.shape
@@ -47,8 +46,12 @@ class Signature:
             return dict, tuple([(key, self._of(each)) for key, each in x.items()])
         if isinstance(x, numpy.ndarray):
             return numpy.ndarray, x.dtype.char, x.shape, x.tobytes()
-        self.kept.append(x)
-        return id(x)
+        try:
+            hash(x)
+        except TypeError:
+            self.kept.append(x)
+            return id(x)
+        return x
 
 
 def _own_key(target):

@@ -580,6 +580,10 @@ def converted(function):
     from .rewrite import rewritten
 
     if isinstance(function, types.FunctionType):
+        if hasattr(function, "captured"):  # ms_function
+            return converted(function.captured)
+        if hasattr(function, "is_constexpr"):
+            return function
         return rewritten(function) if _is_users(function.__code__.co_filename) else function
     if isinstance(function, types.MethodType):
         inner = converted(function.__func__)

@@ -109,6 +109,11 @@ def _is_python(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr")
 
 
+def _assigns(node):
+    """Whether the expression assigns a name, which only the function itself can."""
+    return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
+
+
 def _arguments(*names):
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
@@ -294,12 +299,14 @@ class _Function(ast.NodeTransformer):
         return [then, otherwise, get, put, self._run("if_", arguments, node)]
 
     def visit_While(self, node):
-        names = self._names(node.body)
+        tested = [ast.Expr(node.test)]
+        names = self._names(node.body, tested)
+        tested = _stored(tested)
         test = self.visit(node.test)
         if node.stop:
             names = list(dict.fromkeys([*names, node.stop]))
             test = _flow("and_", _thunk(_flow("not_", _load(node.stop))), _thunk(test))
-        condition = self._inner("test", [ast.copy_location(ast.Return(test), node.test)], [], node)
+        condition = self._inner("test", [ast.copy_location(ast.Return(test), node.test)], tested, node)
         body = self._inner("body", self._block(node.body), names, node)
         get, put, texts = self._access(names, node)
         arguments = [*(_load(each.name) for each in (condition, body, get, put)), texts]
@@ -358,14 +365,15 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_IfExp(self, node):
+        plain = _is_python(node.test) or _assigns(node)
         self.generic_visit(node)
-        if _is_python(node.test):
+        if plain:
             return node
         made = _flow("choose", node.test, _thunk(node.body), _thunk(node.orelse), _text(node.lineno))
         return ast.copy_location(made, node)
 
     def visit_BoolOp(self, node):
-        plain = _is_python(node)
+        plain = _is_python(node) or _assigns(node)
         self.generic_visit(node)
         if plain:
             return node
@@ -380,8 +388,9 @@ class _Function(ast.NodeTransformer):
         return ast.copy_location(_flow("not_", node.operand), node)
 
     def visit_Compare(self, node):
+        plain = len(node.ops) == 1 or _assigns(node)
         self.generic_visit(node)
-        if len(node.ops) == 1:
+        if plain:
             return node
         rest = [
             ast.Tuple([_text(_OPERATORS[type(op)]), _thunk(right)], ast.Load())

@@ -20,6 +20,8 @@ class Recording:
     names: {id of a tensor: its name}; tensors: {name: tensor}; nodes: (row, inputs, attributes, outputs), where an input is a name, an array or None.
     """
 
+    symbolic = False
+
     def __init__(self, inputs):
         self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
         self.inputs = [self._name(each, f"x{place}" if place else "x") for place, each in enumerate(inputs)]

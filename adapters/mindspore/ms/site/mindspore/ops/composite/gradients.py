@@ -48,7 +48,7 @@ class Gradient:
     def capture_key(self):
         operation = self.operation
         flags = operation.get_all, operation.get_by_list, operation.sens_param
-        return "gradient", flags, tuple(id(each) for each in self._weights()[0])
+        return "gradient", flags, self._weights()[0]
 
     def uncaptured(self, *arguments, **keywords):
         """What the call computes, eagerly or captured."""

@@ -3,6 +3,8 @@
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 
+from cairn.ms.core import prepared
+
 _IS = {
     "Tensor": lambda x: isinstance(x, Tensor),
     "Bool": lambda x: isinstance(x, bool),
@@ -56,7 +58,7 @@ class MultitypeFuncGraph:
         raise TypeError(f"For '{self.name}', no form takes ({given}); there are: {known}.")
 
     def __call__(self, *arguments):
-        return self.select(arguments)(*arguments)
+        return prepared(self.select(arguments))(*arguments)
 
     def __repr__(self):
         return f"MultitypeFuncGraph_{self.name}"
@@ -93,7 +95,7 @@ class Map:
         if isinstance(first, dict):
             return {key: self._element(function, [each[key] for each in arguments]) for key in first}
         if not isinstance(first, (tuple, list)):
-            return function(*arguments)
+            return prepared(function)(*arguments)
         lengths = {len(each) if isinstance(each, (tuple, list)) else None for each in arguments}
         if len(lengths) != 1:
             raise ValueError(f"For '{type(self).__name__}', all inputs should have one length, but got {sorted(map(str, lengths))}.")
@@ -103,7 +105,7 @@ class Map:
         return made if isinstance(first, list) else tuple(made)
 
     def _element(self, function, row):
-        return self._apply(function, row) if self._deep else function(*row)
+        return self._apply(function, row) if self._deep else prepared(function)(*row)
 
 
 class HyperMap(Map):

@@ -12,20 +12,24 @@ __all__ = ["grad", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 class Transform:
-    """A function made from another: called eagerly, or captured as a whole."""
+    """A function made from another: called eagerly, or captured as a whole. key: what distinguishes it from others made of
+    this function, which share what was compiled; None: nothing is shared."""
 
-    def __init__(self, function, body):
-        self.function, self._body = function, body
+    def __init__(self, function, body, key=None):
+        self.function, self._body, self._key = function, body, key
         if hasattr(function, "__name__"):
             functools.update_wrapper(self, function)
 
     def __call__(self, *arguments, **keywords):
         if core.captures():
             return core.graph_entry(self, arguments, keywords)
-        return self.construct(*arguments, **keywords)
-
-    def construct(self, *arguments, **keywords):
         return self._body(*arguments, **keywords)
+
+    uncaptured = property(lambda self: self._body)
+    captured_for = property(lambda self: self if self._key is None else self.function)
+
+    def capture_key(self):
+        return self._key or ()
 
 
 def _positions(given, name):
@@ -72,24 +76,24 @@ def _gradients(fn, grad_position, weights, has_aux, name):
             return value, by_inputs
         return value, by_weights if grad_position is None else (by_inputs, by_weights)
 
-    return body
+    return body, (name, grad_position, parameters, single, has_aux)
 
 
 def grad(fn, grad_position=0, weights=None, has_aux=False):
     """A function that returns the gradients of fn with respect to inputs, weights, or (inputs, weights); with has_aux
     (gradients, further results)."""
-    both = _gradients(fn, grad_position, weights, has_aux, "grad")
+    both, key = _gradients(fn, grad_position, weights, has_aux, "grad")
 
     def body(*arguments, **keywords):
         value, made = both(*arguments, **keywords)
         return (made, value[1:]) if has_aux else made
 
-    return Transform(fn, body)
+    return Transform(fn, body, key)
 
 
 def value_and_grad(fn, grad_position=0, weights=None, has_aux=False):
     """A function that returns (results of fn, gradients)."""
-    return Transform(fn, _gradients(fn, grad_position, weights, has_aux, "value_and_grad"))
+    return Transform(fn, *_gradients(fn, grad_position, weights, has_aux, "value_and_grad"))
 
 
 def _inputs(given):
@@ -106,7 +110,7 @@ def vjp(fn, *inputs, v=None, weights=None, has_aux=False):
     of inputs: (results, function of the gradients of the results)."""
     if v is not None or (len(inputs) == 2 and weights is None and not has_aux):
         seeds = inputs[1] if v is None else v
-        return Transform(fn, lambda *given: _vjp(fn, given, seeds))(*_inputs(inputs[0]))
+        return Transform(fn, functools.partial(_vjp, fn), ("vjp",))(_inputs(inputs[0]), seeds)
     value = fn(*inputs)
 
     def back(*seeds):
@@ -126,12 +130,7 @@ def vjp(fn, *inputs, v=None, weights=None, has_aux=False):
 
 def jvp(fn, inputs, v, has_aux=False):
     """(results, their changes along the direction v of the inputs)."""
-    given = _inputs(inputs)
-
-    def body(*arguments):
-        return _jvp(fn, arguments, _inputs(v), has_aux)
-
-    return Transform(fn, body)(*given)
+    return Transform(fn, lambda *given: _jvp(fn, *given, has_aux), ("jvp", has_aux))(_inputs(inputs), _inputs(v))
 
 
 def _jvp(fn, arguments, directions, has_aux):
@@ -139,7 +138,7 @@ def _jvp(fn, arguments, directions, has_aux):
     aux = []
 
     def outputs(*given):
-        made = fn(*given)
+        made = core.prepared(fn)(*given)
         if has_aux:
             aux[:] = [made[1:]]
             made = made[0]
@@ -206,6 +205,6 @@ def vmap(fn, in_axes=0, out_axes=0):
             raise RuntimeError("For 'vmap', there is no axis to map over: all of 'in_axes' are None.")
         if len(sizes) > 1:
             raise RuntimeError(f"For 'vmap', the mapped axes should have one size, but got {sorted(sizes)}.")
-        return _stacked([fn(*_rows(arguments, axes, i)) for i in range(sizes.pop())], out_axes)
+        return _stacked([core.prepared(fn)(*_rows(arguments, axes, i)) for i in range(sizes.pop())], out_axes)
 
     return Transform(fn, body)
