@@ -154,6 +154,8 @@ class Graph:
     def _input(self, role, given, like):
         if isinstance(given, Tensor):
             return self.value(given, rng=role == "state").handle
+        if isinstance(given, numpy.generic):
+            given = numpy.asarray(given)
         if not isinstance(given, numpy.ndarray):
             if isinstance(given, (list, tuple)) and any(isinstance(each, Tensor) for each in given):
                 raise Uncaptured("a shape is made of the elements of tensors")

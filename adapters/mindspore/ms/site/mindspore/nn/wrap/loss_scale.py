@@ -3,7 +3,7 @@
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import basic
-from mindspore._checkparam import Validator
+
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor

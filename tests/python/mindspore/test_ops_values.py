@@ -1,0 +1,127 @@
+"""Operators: values by NumPy statements, gradients by differences, both modes, and the values of MindSpore 2.10 itself."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import ops_cases
+import pytest
+import scipy.special
+from mindspore.ops.composite import GradOperation
+
+ROOT = Path(__file__).resolve().parents[3]
+CASES = ops_cases.read("ops_cases.txt")
+by_expression = pytest.mark.parametrize("case", CASES, ids=lambda case: case.expression)
+
+
+def conv2d(x, w, stride=1, groups=1):
+    """Correlation of NCHW images without padding, in loops over the kernel."""
+    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    w = w.reshape(groups, -1, *w.shape[1:])
+    height, width = ((size - k) // stride + 1 for size, k in zip(x.shape[3:], w.shape[3:]))
+    out = 0
+    for i in range(w.shape[3]):
+        for j in range(w.shape[4]):
+            part = x[..., i : i + (height - 1) * stride + 1 : stride, j : j + (width - 1) * stride + 1 : stride]
+            out = out + np.einsum("ngchw,goc->ngohw", part, w[..., i, j])
+    return out.reshape(out.shape[0], -1, height, width)
+
+
+def scatter_nd(indices, updates, shape):
+    made = np.zeros(shape, updates.dtype)
+    np.add.at(made, tuple(np.moveaxis(indices, -1, 0)), updates)
+    return made
+
+
+def agree(made, expected, tolerance=2e-5):
+    made, expected = ops_cases.flat(made), ops_cases.flat(expected)
+    assert len(made) == len(expected)
+    for a, b in zip(made, expected):
+        assert a.shape == b.shape
+        assert a.dtype.kind == b.dtype.kind or a.dtype.kind + b.dtype.kind in ("iu", "ui")
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@by_expression
+def test_values(case):
+    made = ops_cases.evaluate(case)
+    if case.statement != "-":
+        names = {"np": np, "scipy": scipy, "conv2d": conv2d, "scatter_nd": scatter_nd}
+        agree(made, eval(case.statement, {**names, **case.arrays()}))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "flat" not in case.notes], ids=lambda case: case.expression)
+def test_gradients(case):
+    """Along random directions of results and inputs, by central differences of f64."""
+    arrays = case.arrays(np.float64)
+    floats = [name for name, array in arrays.items() if array.dtype.kind == "f"]
+    names = ops_cases.names_of_mindspore()
+    random = np.random.RandomState(1)
+    made = ops_cases.flat(eval(case.expression, {**names, **{name: ms.Tensor(a) for name, a in arrays.items()}}))
+    if not floats or not any(each.dtype.kind == "f" for each in made):
+        return
+    weights = [ms.Tensor(random.normal(0, 1, each.shape)) if each.dtype.kind == "f" else None for each in made]
+
+    def total(*inputs):
+        given = {**names, **{name: ms.Tensor(a) for name, a in arrays.items()}, **dict(zip(floats, inputs))}
+        results = eval(case.expression, given)
+        results = results if isinstance(results, tuple) else (results,)
+        return sum((result * weight).sum() for result, weight in zip(results, weights) if weight is not None)
+
+    gradients = GradOperation(get_all=True)(total)(*(ms.Tensor(arrays[name]) for name in floats))
+    direction = [random.normal(0, 1, arrays[name].shape) for name in floats]
+    step = 1e-6
+    ends = [
+        float(
+            total(
+                *(ms.Tensor(np.asarray(arrays[name] + sign * step * d)) for name, d in zip(floats, direction))
+            ).asnumpy()
+        )
+        for sign in (1, -1)
+    ]
+    slope = sum(float((g.asnumpy() * d).sum()) for g, d in zip(gradients, direction))
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=2e-4, abs=2e-4)
+
+
+def test_graph_mode(tmp_path, monkeypatch):
+    """All cases as captured functions give what they give eagerly."""
+    lines = ["import numpy as np", "import mindspore as ms", "from mindspore import Tensor, nn"]
+    lines += ["from mindspore.ops import functional as F", "from mindspore.ops import operations as P"]
+    for number, case in enumerate(CASES):
+        names = ", ".join(name for name, _ in case.inputs)
+        lines += ["", "", f"def case_{number}({names}):", f"    return {case.expression}"]
+    (tmp_path / "captured_cases.py").write_text("\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import captured_cases
+
+    for number, case in enumerate(CASES):
+        inputs = [ms.Tensor(array) for array in case.arrays().values()]
+        if inputs:
+            agree(ms.ms_function(getattr(captured_cases, f"case_{number}"))(*inputs), ops_cases.evaluate(case))
+
+
+@pytest.mark.long
+def test_values_of_mindspore_itself(tmp_path):
+    python = ROOT / ".venv-mindspore" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("MindSpore is not installed in .venv-mindspore")
+    file = tmp_path / "values.npz"
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run(
+        [python, ops_cases.__file__, "ops_cases.txt", file], check=True, env=environment, capture_output=True
+    )
+    theirs, wrong = np.load(file), []
+    for number, case in enumerate(CASES):
+        if "own" in case.notes:
+            continue
+        if f"{number}_error" in theirs:
+            wrong.append(f"{case.expression}: {theirs[f'{number}_error']}")
+            continue
+        made = ops_cases.flat(ops_cases.evaluate(case))
+        try:
+            agree(made, [theirs[f"{number}_{part}"] for part in range(len(made))], 1e-4)
+        except (AssertionError, KeyError) as error:
+            wrong.append(f"{case.expression}: {error}")
+    assert not wrong, "\n".join(wrong)
