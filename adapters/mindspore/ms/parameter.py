@@ -4,6 +4,7 @@ import numpy
 
 from cairn.ms import core, dtypes, promote
 from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Wrong
 from cairn.ms.tensor import Tensor
 
 DEFAULT_NAME = "Parameter"
@@ -12,7 +13,7 @@ DEFAULT_NAME = "Parameter"
 def _content(given):
     """The tensor that a parameter begins with."""
     if isinstance(given, bool):
-        raise TypeError("For Parameter, the argument 'default_input' cannot be bool.")
+        raise Wrong("For Parameter, the argument 'default_input' cannot be bool.")
     if isinstance(given, Tensor):
         return given.init_data() if given._array is None and given.init is not None else given
     if isinstance(given, int):
@@ -21,7 +22,7 @@ def _content(given):
         return Tensor(given, dtypes.types["float32"])
     if isinstance(given, (numpy.ndarray, numpy.generic, list, tuple)):
         return Tensor(given)
-    raise TypeError(
+    raise Wrong(
         "For Parameter, the argument 'default_input' should be a Tensor, int, float, numpy.ndarray or list, "
         f"but got {type(given).__name__}."
     )

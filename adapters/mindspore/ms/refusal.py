@@ -23,6 +23,10 @@ def refuse(name, reason, instead=None):
     raise Unsupported(f"{name}: {reason}" + (f"; {instead} works" if instead else ""))
 
 
+class Wrong(TypeError, ValueError):
+    """An argument for which releases raise one or the other."""
+
+
 class WrongType(TypeError, Error):
     """An operator got elements of a type that it does not take."""
 

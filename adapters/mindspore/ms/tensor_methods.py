@@ -230,6 +230,12 @@ def assign_value(self, value):
     return self
 
 
+def set_dtype(self, dtype):
+    """Changes the element type of this tensor."""
+    self._take(astype(self, dtype, copy=False))
+    return self.dtype
+
+
 def from_numpy(array):
     """A tensor of the same memory."""
     if not isinstance(array, numpy.ndarray):
@@ -253,7 +259,7 @@ _OWN = {
     "itemset": itemset, "assign_value": assign_value, "from_numpy": staticmethod(from_numpy), "to_tensor": to_tensor,
     "abs": lambda self: core.abs(self), "tolist": lambda self: self.asnumpy().tolist(),
     "value": lambda self: self, "set_const_arg": lambda self, const_arg=True: self, "dim": lambda self: len(self.shape),
-    "set_dtype": lambda self, dtype: astype(self, dtype), "flush_from_cache": lambda self: None,
+    "set_dtype": set_dtype, "flush_from_cache": lambda self: None,
     "float": lambda self: astype(self, "float32"), "half": lambda self: astype(self, "float16"),
     "int": lambda self: astype(self, "int32"), "long": lambda self: astype(self, "int64"),
     "bool": lambda self: astype(self, "bool"), "unsqueeze": expand_dims, "numel": lambda self: math.prod(self.shape),

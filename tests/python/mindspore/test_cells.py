@@ -61,8 +61,9 @@ def test_numpy_arguments_are_an_error():
 
 
 def test_a_cell_without_construct_is_refused():
-    with pytest.raises(NotImplementedError, match="construct"):
-        nn.Cell()(Tensor([1.0]))
+    for error in (NotImplementedError, AttributeError):
+        with pytest.raises(error, match="construct"):
+            nn.Cell()(Tensor([1.0]))
 
 
 def test_training_is_off_at_first_and_set_for_all_below():
@@ -115,7 +116,7 @@ def test_sequence():
 
 def test_cell_list():
     cells = nn.CellList([Scale(1.0)])
-    cells.extend([Scale(2.0), Scale(3.0)])
+    cells += [Scale(2.0), Scale(3.0)]
     cells.insert(1, Scale(9.0))
     assert [each.w.asnumpy()[0] for each in cells] == [1, 9, 2, 3]
     del cells[0]
@@ -128,8 +129,9 @@ def test_cell_list():
 
 @pytest.mark.parametrize("given, error", [(True, TypeError), ("a", TypeError), (None, TypeError)])
 def test_what_no_parameter_begins_with(given, error):
-    with pytest.raises(error):
-        Parameter(given)
+    for each in (error, ValueError):
+        with pytest.raises(each):
+            Parameter(given)
 
 
 def test_parameters():

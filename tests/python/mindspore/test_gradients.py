@@ -221,7 +221,7 @@ def test_backward_hooks_see_and_change_gradients():
 
     def look(cell, grad_input, grad_output):
         seen.append((grad_input[0].asnumpy().copy(), grad_output[0].asnumpy().copy()))
-        return (grad_input[0] * 10.0,)
+        return (grad_output[0] * 10.0,)
 
     class Square(nn.Cell):
         def construct(self, x):
@@ -231,7 +231,7 @@ def test_backward_hooks_see_and_change_gradients():
     handle = square.register_backward_hook(look)
     net = nn.SequentialCell(square, Square())
     assert GradOperation()(net)(Tensor([2.0])).asnumpy() == 10 * 4 * 8
-    assert [each.tolist() for each in seen[0]] == [[32], [8]]
+    assert [each.tolist() for each in seen[0]] == [[8], [32]]
     handle.remove()
     assert GradOperation()(net)(Tensor([2.0])).asnumpy() == 32
     with pytest.raises(TypeError):

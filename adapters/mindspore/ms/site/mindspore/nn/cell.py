@@ -8,7 +8,8 @@ from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core, dtypes, promote, refuse
+from cairn.ms import core, dtypes, promote
+from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
 
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
@@ -33,7 +34,7 @@ class Cell:
 
     def construct(self, *inputs, **kwargs):
         """What the cell computes; a subclass defines it."""
-        refuse(f"{type(self).__name__}.construct", "is not defined by the class")
+        raise Missing(f"For 'Cell', the method 'construct' is not defined by {type(self).__name__}.")
 
     def bprop(self, *inputs):
         """A subclass may define the gradients of its inputs, from them, the results and the gradients of these."""
@@ -99,7 +100,7 @@ class Cell:
         return made[0] if single[-1] else made
 
     def _with_backward_hooks(self, args, kwargs):
-        """Hooks see the gradients of the inputs and of the results, and may replace the former."""
+        """Hooks see the gradients of the results, which come in, and those of the inputs, which go out and may be replaced."""
         seen = {}
 
         def of_results(inputs, results, gradients):
@@ -109,7 +110,7 @@ class Cell:
         def of_inputs(inputs, results, gradients):
             made = gradients
             for hook in tuple(self._backward_hooks.values()):
-                changed = hook(self._scope_name(), made, seen.get("results", ()))
+                changed = hook(self._scope_name(), seen.get("results", ()), made)
                 if changed is not None:
                     made = changed if isinstance(changed, tuple) else (changed,)
             return made
@@ -415,7 +416,8 @@ class Cell:
         return self._add_hook(self._forward_hook, hook_fn, "register_forward_hook")
 
     def register_backward_hook(self, hook_fn):
-        """hook_fn(cell_id, grad_input, grad_output); what it returns takes the place of the inputs' gradients."""
+        """hook_fn(cell_id, grad_input, grad_output): the gradients that come to the cell, of its results, and those that it
+        passes on, of its inputs, whose place what it returns takes."""
         return self._add_hook(self._backward_hooks, hook_fn, "register_backward_hook")
 
     # ---- text ----

@@ -54,6 +54,12 @@ class _Cells:
                     return param.name[: -len(tail)]
         return ""
 
+    def set_grad(self, flag=True):
+        self.requires_grad = flag
+        for cell in self._cells.values():
+            cell.set_grad(flag)
+        return self
+
     def _changed(self):
         """After a change of the children."""
 
@@ -128,12 +134,6 @@ class SequentialCell(_Cells, Cell):
     def _part(self, index):
         return type(self)(OrderedDict(list(self._cells.items())[index]))
 
-    def set_grad(self, flag=True):
-        self.requires_grad = flag
-        for cell in self._cells.values():
-            cell.set_grad(flag)
-        return self
-
     def construct(self, input_data):
         for cell in self.cell_list:
             input_data = cell(input_data)
@@ -161,11 +161,8 @@ class CellList(_Cells, Cell):
             self.append(cell)
         return self
 
-    def set_grad(self, flag=True):
-        self.requires_grad = flag
-        for cell in self._cells.values():
-            cell.set_grad(flag)
-        return self
+    def __iadd__(self, cells):
+        return self.extend(cells)
 
     def construct(self, *inputs):
         raise NotImplementedError("CellList has no computation; call its cells")
