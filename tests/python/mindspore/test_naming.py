@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
+from cairn.ms import modes
+
 
 def weight(name=None, size=2):
     return Parameter(Tensor(np.ones(size, np.float32)), name=name)
@@ -131,6 +133,9 @@ def test_two_parameters_of_one_name_are_an_error():
 
     with pytest.raises(ValueError, match="already exists"):
         Net().check_names()
+    modes.mode = modes.GRAPH
+    with pytest.raises(ValueError, match="already exists"):
+        Net()(Tensor([1.0]))
     with pytest.raises(ValueError, match="already exists"):
         ParameterTuple([weight("same"), weight("same")])
 

@@ -24,7 +24,7 @@ class Cell:
             _params=OrderedDict(), _cells=OrderedDict(), _primitives=OrderedDict(), _tensor_list={}, _flags={},
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _plain=True, _cast_to=None, _scope=None,
             _param_prefix="", _forward_pre_hook=OrderedDict(), _forward_hook=OrderedDict(),
-            _backward_hooks=OrderedDict(), cell_type=None, pynative=False, phase="train", jit_config_dict={},
+            _backward_hooks=OrderedDict(), cell_type=None, _names_checked=False, phase="train", jit_config_dict={},
             instance_name=type(self).__name__, bprop_debug=False,
         )  # fmt: skip
         if type(self).bprop is not Cell.bprop:
@@ -47,6 +47,9 @@ class Cell:
             if isinstance(each, numpy.ndarray):
                 raise TypeError("The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray.")
         if core.captures():
+            if not self._names_checked:
+                self.check_names()
+                self.__dict__["_names_checked"] = True
             return core.graph_entry(self, args, kwargs)
         return self.uncaptured(*args, **kwargs)
 
