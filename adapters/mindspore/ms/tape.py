@@ -106,6 +106,8 @@ class Tape:
             value = self.value(given)
             value.used = True
             return value
+        if isinstance(given, numpy.generic) and role != "index":
+            given = numpy.asarray(given)
         if not isinstance(given, numpy.ndarray):
             given = numpy.array(given, numpy.int64 if role == "index" else like)
         return Value(self, given)

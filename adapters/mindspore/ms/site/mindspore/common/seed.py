@@ -15,8 +15,10 @@ def set_seed(seed):
     numpy.random.seed(seed % 2**32)
     _seed = seed
     from cairn.ms.numerics import random
+    from mindspore.dataset.core import config
 
     random.seed(seed)
+    config.set_seed(seed % 2**32)
 
 
 def get_seed():

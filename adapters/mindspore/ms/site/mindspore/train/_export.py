@@ -56,8 +56,8 @@ class Recording:
                 name = self._name(value, getattr(value, "name", None) or f"constant_{len(self.constants)}")
                 self.constants[name] = value.asnumpy()
             return name
-        if isinstance(value, np.ndarray):
-            return value
+        if isinstance(value, np.ndarray) or (isinstance(value, np.generic) and role not in ("shape", "index")):
+            return np.asarray(value)
         return np.asarray(value, np.int64 if role in ("shape", "index") else like)
 
     def assign(self, parameter, value):

@@ -619,20 +619,20 @@ class Renaming(Dataset):
             return [names.get(name, name) for name in have]
         return made + [name for name in have if name not in used]
 
-    def placed(self, row, results):
-        """The row with the results in it."""
-        have, used, made = self.children[0].column_list(), self._used(), self.outputs or self._used()
-        if len(results) != len(made):
-            raise RuntimeError(f"Invalid columns, the number of results, {len(results)}, does not match the number of output columns, {len(made)}.")
-        values = {**{name: value for name, value in _zip(have, row) if name not in used}, **dict(_zip(made, results))}
-        return tuple(values[name] for name in self._names)
-
-    @property
-    def _names(self):
-        names = self.column_list()
+    def placer(self):
+        """A function (row, results) that gives the row with the results in it."""
+        have, used, names = self.children[0].column_list(), self._used(), self.column_list()
+        made = self.outputs or used
         if self.order:
             places_of(self.order, self._all_columns(), "column_order")
-        return names
+        sources = [(True, made.index(name)) if name in made else (False, have.index(name)) for name in names]
+
+        def placed(row, results):
+            if len(results) != len(made):
+                raise RuntimeError(f"Invalid columns, the number of results, {len(results)}, does not match the number of output columns, {len(made)}.")
+            return tuple(results[place] if new else row[place] for new, place in sources)
+
+        return placed
 
 
 class Map(Renaming):
@@ -651,11 +651,12 @@ class Map(Renaming):
     def rows(self, run, epoch):
         operations = run.operations(self, self.operations, epoch)
         places = places_of(self._used(), self.children[0].column_list(), "map")
+        placed = self.placer()
         for row in self.children[0].rows(run, epoch):
             values = [row[place] for place in places]
             for operation in operations:
                 values = _applied(operation, values)
-            yield self.placed(row, arrays(values))
+            yield placed(row, arrays(values))
 
 
 def _applied(operation, values):
@@ -692,25 +693,25 @@ class Batch(Renaming):
 
     def rows(self, run, epoch):
         number, pending = 0, []
+        if self.per_batch_map:
+            self._places = places_of(self._used(), self.children[0].column_list(), "batch")
+            self._placed = self.placer()
+        names = self.column_list()
         for row in self.children[0].rows(run, epoch):
             pending.append(row)
             if len(pending) == 1:
                 wanted = self.batch_size(BatchInfo(epoch, number)) if callable(self.batch_size) else self.batch_size
             if len(pending) == wanted:
-                yield self._batch(pending, BatchInfo(epoch, number))
+                yield self._batch(pending, BatchInfo(epoch, number), names)
                 number, pending = number + 1, []
         if pending and not self.drop_remainder:
-            yield self._batch(pending, BatchInfo(epoch, number))
+            yield self._batch(pending, BatchInfo(epoch, number), names)
 
-    def _batch(self, rows, info):
-        names = self.children[0].column_list()
+    def _batch(self, rows, info, names):
         columns = [list(each) for each in _zip(*rows)]
         if self.per_batch_map:
-            used = places_of(self._used(), names, "batch")
-            made = self.per_batch_map(*(columns[place] for place in used), info)
-            made = made if isinstance(made, tuple) else (made,)
-            columns = [list(each) for each in self.placed(columns, made)]
-            names = self.column_list()
+            made = self.per_batch_map(*(columns[place] for place in self._places), info)
+            columns = [list(each) for each in self._placed(columns, made if isinstance(made, tuple) else (made,))]
         if self.pad_info is not None:
             columns = [padded(values, self.pad_info, name) for name, values in _zip(names, columns)]
         return tuple(stacked(values, name) for name, values in _zip(names, columns))

@@ -1,5 +1,6 @@
 """Image transforms over HWC arrays."""
 
+import functools
 import math
 import numbers
 
@@ -48,18 +49,19 @@ def probability(prob):
     return prob
 
 
+@functools.lru_cache(64)
 def _weights(before, after, inter):
     """The matrix [after, before] that resizes one axis; pixels have their centres at halves."""
     centres = (np.arange(after) + 0.5) * before / after - 0.5
     if inter == Inter.NEAREST:
         places = np.minimum((np.arange(after) * before / after).astype(int), before - 1)
-        return np.eye(before)[places]
+        return np.eye(before, dtype=np.float32)[places]
     if inter == Inter.AREA and after < before:
         edges = np.arange(after + 1) * before / after
         cells = np.arange(before)
         cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
-        return cover / cover.sum(1, keepdims=True)
-    matrix = np.zeros((after, before))
+        return (cover / cover.sum(1, keepdims=True)).astype(np.float32)
+    matrix = np.zeros((after, before), np.float32)
     if inter in (Inter.CUBIC, Inter.PILCUBIC):
         sharp, offsets = -0.75 if inter == Inter.CUBIC else -0.5, range(-1, 3)
 
@@ -84,8 +86,7 @@ def resized(image, height, width, inter=Inter.LINEAR):
     image = image_of(image, "Resize")
     if image.shape[:2] == (height, width):
         return image
-    rows = _weights(image.shape[0], height, inter).astype(np.float32)
-    columns = _weights(image.shape[1], width, inter).astype(np.float32)
+    rows, columns = _weights(image.shape[0], height, inter), _weights(image.shape[1], width, inter)
     flat = image.reshape(image.shape[0], -1).astype(np.float32)
     made = (rows @ flat).reshape(height, image.shape[1], -1).transpose(1, 0, 2).reshape(image.shape[1], -1)
     made = (columns @ made).reshape(width, height, -1).transpose(1, 0, 2).reshape(height, width, *image.shape[2:])

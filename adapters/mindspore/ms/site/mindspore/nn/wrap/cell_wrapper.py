@@ -8,6 +8,7 @@ from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.wrap.grad_reducer import DistributedGradReducer
+from mindspore.ops.composite import GradOperation, HyperMap
 
 
 class WithLossCell(Cell):
@@ -74,6 +75,9 @@ class TrainOneStepCell(Cell):
         self.optimizer = optimizer
         self.weights = optimizer.parameters
         self.sens, self.return_grad = sens, False
+        # For steps of a script's own that derive from this one.
+        self.grad, self.grad_no_sens = GradOperation(get_by_list=True, sens_param=True), GradOperation(get_by_list=True)
+        self.hyper_map, self.reducer_flag, self.degree = HyperMap(), False, 1
         self.grad_reducer = DistributedGradReducer(self.weights)
 
     def value_and_gradients(self, inputs, scale=None):
