@@ -9,10 +9,10 @@ FOLDER = Path(__file__).parent
 
 
 class Case:
-    """expression :: statement :: inputs :: notes"""
+    """A line: expression | statement | inputs | notes"""
 
     def __init__(self, line):
-        parts = [each.strip() for each in line.split(" | ")] + ["", ""]
+        parts = [each.strip() for each in re.split(r" \|(?: |$)", line)] + ["", "", ""]
         self.expression, self.statement, self.inputs = parts[0], parts[1], re.findall(r"(\w+)=(\S+)", parts[2])
         self.notes = parts[3].split()
 

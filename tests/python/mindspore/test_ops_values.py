@@ -9,10 +9,12 @@ import numpy as np
 import ops_cases
 import pytest
 import scipy.special
+from cairn.ms import modes
 from mindspore.ops.composite import GradOperation
 
 ROOT = Path(__file__).resolve().parents[3]
-CASES = ops_cases.read("ops_cases.txt")
+OPERATORS, LAYERS = ops_cases.read("ops_cases.txt"), ops_cases.read("layer_cases.txt")
+CASES = OPERATORS + LAYERS
 by_expression = pytest.mark.parametrize("case", CASES, ids=lambda case: case.expression)
 
 
@@ -54,15 +56,19 @@ def test_values(case):
 
 @pytest.mark.parametrize("case", [case for case in CASES if "flat" not in case.notes], ids=lambda case: case.expression)
 def test_gradients(case):
-    """Along random directions of results and inputs, by central differences of f64."""
-    arrays = case.arrays(np.float64)
-    floats = [name for name, array in arrays.items() if array.dtype.kind == "f"]
+    """Along random directions of results and inputs, by central differences: of f64, or of f32 for layers, which have weights."""
+    dtype, step, tolerance = (np.float64, 1e-6, 2e-4) if case in OPERATORS else (np.float32, 2e-3, 1e-2)
+    arrays = case.arrays(dtype)
+    floats = [name for name, array in arrays.items() if array.dtype.kind == "f" and (case in OPERATORS or name in "xy")]
     names = ops_cases.names_of_mindspore()
     random = np.random.RandomState(1)
     made = ops_cases.flat(eval(case.expression, {**names, **{name: ms.Tensor(a) for name, a in arrays.items()}}))
     if not floats or not any(each.dtype.kind == "f" for each in made):
         return
-    weights = [ms.Tensor(random.normal(0, 1, each.shape)) if each.dtype.kind == "f" else None for each in made]
+    weights = [
+        ms.Tensor(np.asarray(random.normal(0, 1, each.shape), dtype)) if each.dtype.kind == "f" else None
+        for each in made
+    ]
 
     def total(*inputs):
         given = {**names, **{name: ms.Tensor(a) for name, a in arrays.items()}, **dict(zip(floats, inputs))}
@@ -72,48 +78,53 @@ def test_gradients(case):
 
     gradients = GradOperation(get_all=True)(total)(*(ms.Tensor(arrays[name]) for name in floats))
     direction = [random.normal(0, 1, arrays[name].shape) for name in floats]
-    step = 1e-6
     ends = [
         float(
             total(
-                *(ms.Tensor(np.asarray(arrays[name] + sign * step * d)) for name, d in zip(floats, direction))
+                *(ms.Tensor(np.asarray(arrays[name] + sign * step * d, dtype)) for name, d in zip(floats, direction))
             ).asnumpy()
         )
         for sign in (1, -1)
     ]
     slope = sum(float((g.asnumpy() * d).sum()) for g, d in zip(gradients, direction))
-    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=2e-4, abs=2e-4)
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=tolerance, abs=tolerance)
 
 
-def test_graph_mode(tmp_path, monkeypatch):
-    """All cases as captured functions give what they give eagerly."""
+def test_operators_in_graph_mode(tmp_path, monkeypatch):
+    """All operators as captured functions give what they give eagerly."""
     lines = ["import numpy as np", "import mindspore as ms", "from mindspore import Tensor, nn"]
     lines += ["from mindspore.ops import functional as F", "from mindspore.ops import operations as P"]
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(OPERATORS):
         names = ", ".join(name for name, _ in case.inputs)
         lines += ["", "", f"def case_{number}({names}):", f"    return {case.expression}"]
     (tmp_path / "captured_cases.py").write_text("\n".join(lines) + "\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import captured_cases
 
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(OPERATORS):
         inputs = [ms.Tensor(array) for array in case.arrays().values()]
         if inputs:
             agree(ms.ms_function(getattr(captured_cases, f"case_{number}"))(*inputs), ops_cases.evaluate(case))
 
 
+@pytest.mark.parametrize("case", [case for case in LAYERS if case.inputs], ids=lambda case: case.expression)
+def test_layers_in_graph_mode(case, graph_mode):
+    made = ops_cases.evaluate(case)
+    modes.mode = modes.PYNATIVE
+    agree(made, ops_cases.evaluate(case))
+
+
 @pytest.mark.long
-def test_values_of_mindspore_itself(tmp_path):
+@pytest.mark.parametrize("source", ["ops_cases.txt", "layer_cases.txt"])
+def test_values_of_mindspore_itself(source, tmp_path):
     python = ROOT / ".venv-mindspore" / "bin" / "python"
     if not python.exists():
         pytest.skip("MindSpore is not installed in .venv-mindspore")
     file = tmp_path / "values.npz"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    subprocess.run(
-        [python, ops_cases.__file__, "ops_cases.txt", file], check=True, env=environment, capture_output=True
-    )
+    subprocess.run([python, ops_cases.__file__, source, file], check=True, env=environment, capture_output=True)
     theirs, wrong = np.load(file), []
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(ops_cases.read(source)):
         if "own" in case.notes:
             continue
         if f"{number}_error" in theirs:

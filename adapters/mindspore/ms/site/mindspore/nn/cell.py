@@ -45,7 +45,9 @@ class Cell:
     def __call__(self, *args, **kwargs):
         for each in args:
             if isinstance(each, numpy.ndarray):
-                raise TypeError("The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray.")
+                raise TypeError(
+                    "The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray."
+                )
         if core.captures():
             if not self._names_checked:
                 self.check_names()
@@ -177,7 +179,9 @@ class Cell:
             self._set_in_parameter(name, value)
         elif name in self._cells:
             if value is not None:
-                raise TypeError(f"For 'Cell', attribute '{name}' is a Cell and cannot be set to {type(value).__name__}.")
+                raise TypeError(
+                    f"For 'Cell', attribute '{name}' is a Cell and cannot be set to {type(value).__name__}."
+                )
             self._cells[name] = None
         else:
             if isinstance(value, Primitive):
@@ -207,7 +211,9 @@ class Cell:
         if isinstance(value, Tensor) and self._params[name] is not None:
             self._params[name].set_data(value)
         elif value is not None:
-            raise TypeError(f"For 'Cell', attribute '{name}' is a Parameter and cannot be set to {type(value).__name__}.")
+            raise TypeError(
+                f"For 'Cell', attribute '{name}' is a Parameter and cannot be set to {type(value).__name__}."
+            )
         else:
             self._params[name] = None
 
@@ -226,25 +232,37 @@ class Cell:
     def insert_child_to_cell(self, child_name, child_cell):
         """Adds a child under a new name."""
         if not isinstance(child_name, str):
-            raise TypeError(f"For 'insert_child_to_cell', 'child_name' should be str, but got {type(child_name).__name__}.")
+            raise TypeError(
+                f"For 'insert_child_to_cell', 'child_name' should be str, but got {type(child_name).__name__}."
+            )
         if not child_name or "." in child_name:
-            raise KeyError(f"For 'insert_child_to_cell', 'child_name' cannot be empty or hold '.', but got '{child_name}'.")
+            raise KeyError(
+                f"For 'insert_child_to_cell', 'child_name' cannot be empty or hold '.', but got '{child_name}'."
+            )
         if hasattr(self, child_name) and child_name not in self._cells:
             raise KeyError(f"For 'insert_child_to_cell', the name '{child_name}' already exists in the cell.")
         if not isinstance(child_cell, Cell) and child_cell is not None:
-            raise TypeError(f"For 'insert_child_to_cell', 'child_cell' should be a Cell, but got {type(child_cell).__name__}.")
+            raise TypeError(
+                f"For 'insert_child_to_cell', 'child_cell' should be a Cell, but got {type(child_cell).__name__}."
+            )
         self._cells[child_name] = child_cell
 
     def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
         """Adds a parameter under a new name, which is its own unless it has one."""
         if not isinstance(param_name, str):
-            raise TypeError(f"For 'insert_param_to_cell', 'param_name' should be str, but got {type(param_name).__name__}.")
+            raise TypeError(
+                f"For 'insert_param_to_cell', 'param_name' should be str, but got {type(param_name).__name__}."
+            )
         if not param_name or (check_name_contain_dot and "." in param_name):
-            raise KeyError(f"For 'insert_param_to_cell', 'param_name' cannot be empty or hold '.', but got '{param_name}'.")
+            raise KeyError(
+                f"For 'insert_param_to_cell', 'param_name' cannot be empty or hold '.', but got '{param_name}'."
+            )
         if hasattr(self, param_name) and param_name not in self._params:
             raise KeyError(f"For 'insert_param_to_cell', the name '{param_name}' already exists in the cell.")
         if not isinstance(param, Parameter) and param is not None:
-            raise TypeError(f"For 'insert_param_to_cell', 'param' should be a Parameter, but got {type(param).__name__}.")
+            raise TypeError(
+                f"For 'insert_param_to_cell', 'param' should be a Parameter, but got {type(param).__name__}."
+            )
         if param is not None and param.name == DEFAULT_NAME:
             param.name = param_name
         self._params[param_name] = param
@@ -371,7 +389,9 @@ class Cell:
     def to_float(self, dst_type):
         """Has the cell and all below it compute in float16 or float32."""
         if dst_type not in _FLOATS:
-            raise ValueError(f"For 'to_float', the argument 'dst_type' should be float32 or float16, but got {dst_type}.")
+            raise ValueError(
+                f"For 'to_float', the argument 'dst_type' should be float32 or float16, but got {dst_type}."
+            )
         for _, cell in self.cells_and_names():
             cell.__dict__.update(_cast_to=dst_type.numpy, _plain=False)
         flags = {"fp16": dst_type is _FLOATS[0], "fp32": dst_type is _FLOATS[1]}
@@ -406,7 +426,9 @@ class Cell:
 
     def _add_hook(self, hooks, hook, name):
         if not inspect.isfunction(hook) and not inspect.ismethod(hook):
-            raise TypeError(f"When using '{name}(hook_fn)', the type of 'hook_fn' should be a Python function, but got {type(hook).__name__}.")
+            raise TypeError(
+                f"When using '{name}(hook_fn)', the type of 'hook_fn' should be a Python function, but got {type(hook).__name__}."
+            )
         self.__dict__["_plain"] = False
         return HookHandle(hooks, hook)
 

@@ -2,6 +2,7 @@
 
 from cairn.ms.numerics import basic, images, reductions
 from mindspore._checkparam import Validator, sizes
+from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.layer.basic import activation_with_slope, checked_init
 
@@ -56,6 +57,8 @@ class _Conv(Cell):
         kernel = (1, *self.kernel_size) if self.axes == 1 else self.kernel_size
         pair = (in_channels, out_channels // group) if self.transposed else (out_channels, in_channels // group)
         shape = (pair[0], *kernel, pair[1]) if data_format == "NHWC" else (*pair, *kernel)
+        if self.axes == 1 and isinstance(weight_init, Tensor) and len(weight_init.shape) == 3:
+            weight_init = basic.expand(weight_init, 2)
         self.weight = checked_init(weight_init, shape, "weight_init", owner)
         self.bias = checked_init(bias_init, (out_channels,), "bias_init", owner) if has_bias else None
 

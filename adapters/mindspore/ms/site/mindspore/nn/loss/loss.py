@@ -311,7 +311,7 @@ class DiceLoss(LossBase):
 
 
 class MultiClassDiceLoss(LossBase):
-    """Mean of DiceLoss over classes (axis 1), after an activation."""
+    """Mean of DiceLoss over classes (axis 1), after an activation, softmax along the last axis."""
 
     def __init__(self, weights=None, ignore_indiex=None, activation="softmax"):
         super().__init__()
@@ -319,12 +319,7 @@ class MultiClassDiceLoss(LossBase):
 
         self.dice = DiceLoss(smooth=1e-5)
         self.weights, self.ignore_indiex = weights, ignore_indiex
-        if activation == "softmax":
-            from mindspore.nn.layer.activation import Softmax
-
-            self.activation = Softmax(axis=1)
-        else:
-            self.activation = activation_of(activation, "MultiClassDiceLoss")
+        self.activation = activation_of(activation, "MultiClassDiceLoss")
 
     def construct(self, logits, label):
         _same("MultiClassDiceLoss", logits, label)

@@ -251,12 +251,12 @@ class Optimizer(Cell):
         return tuple(made)
 
     def gradients_centralization(self, gradients):
-        """Gradients of two or more axes less their mean over all but the first, where the group says so."""
+        """Gradients of convolutions less their mean over all axes but the first, where the group says so."""
         if not any(self.grad_centralization_flags):
             return gradients
         return tuple(
             core.sub(g, core.reduce_mean(g, axes=list(range(1, len(g.shape))), keep_dims=True))
-            if on and len(g.shape) > 1
+            if on and len(g.shape) > 3
             else g
             for g, on in zip(gradients, self.grad_centralization_flags)
         )
