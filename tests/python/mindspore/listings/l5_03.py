@@ -1,3 +1,5 @@
+"""Listing 5-3: a second derivative."""
+
 import mindspore as ms
 from mindspore import ops
 grad_all = ops.composite.GradOperation()

@@ -1,3 +1,5 @@
+"""Listing 5-4: training."""
+
 from mindspore.train.loss_scale_manager import FixedLossScaleManager
 
 dataset = create_custom_dataset()

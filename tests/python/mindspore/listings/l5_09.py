@@ -1,3 +1,5 @@
+"""Listing 5-9: an addition, to see that all is installed."""
+
 import numpy as np
 from mindspore import Tensor
 import mindspore.ops as ops

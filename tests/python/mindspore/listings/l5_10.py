@@ -1,3 +1,5 @@
+"""Listing 5-10: reading and preparing data."""
+
 import mindspore.dataset.engine as de
 import mindspore.dataset.vision.c_transforms as C
 import mindspore.dataset.transforms.c_transforms as C2

@@ -1,3 +1,5 @@
+"""Listings 5-11 to 5-17: ResNet-50."""
+
 def _weight_variable(shape, factor=0.01):
     init_value = np.random.randn(*shape).astype(np.float32) * factor
     return Tensor(init_value)

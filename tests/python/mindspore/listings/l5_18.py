@@ -1,3 +1,5 @@
+"""Listing 5-18: cross entropy with smoothed labels."""
+
 import mindspore.nn as nn
 from mindspore import Tensor
 from mindspore.common import dtype as mstype

@@ -1,3 +1,5 @@
+"""Listing 5-19: a learning rate of warm-up and cosine."""
+
 def warmup_cosine_annealing_lr(lr, steps_per_epoch, warmup_epochs, max_epoch=120, global_step=0):
     """
        lr(float):初始学习率

@@ -1,3 +1,5 @@
+"""Listing 5-23: loading and evaluating a model; 5-21 and 5-22 are 5-5 again."""
+
 metrics = {
     'accuracy': nn.Accuracy(),
     'loss': nn.Loss(),

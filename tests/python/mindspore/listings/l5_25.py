@@ -1,3 +1,5 @@
+"""Listing 5-25: the communication library."""
+
 from mindspore import context
 from mindspore.communication.management import init
 

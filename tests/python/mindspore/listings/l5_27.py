@@ -1,3 +1,5 @@
+"""Listing 5-27: automatic parallel training."""
+
 from mindspore.nn.optim.momentum import Momentum
 from mindspore.train.callback import LossMonitor
 from mindspore.train.model import Model, ParallelMode

@@ -1,3 +1,5 @@
+"""Listing 5-28: mixed precision."""
+
 net = resnet(class_num=config.class_num)
 opt = Momentum(group_params, lr, config.momentum, loss_scale=config.loss_scale)
 loss = SoftmaxCrossEntropyWithLogits(sparse=True, reduction='mean')

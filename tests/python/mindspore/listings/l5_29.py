@@ -1,3 +1,5 @@
+"""Listing 5-29: the optimizer THOR."""
+
 from mindspore.nn.optim import THOR  #引用二阶优化器
 # 创建网络
 net = Net()

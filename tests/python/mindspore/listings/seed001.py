@@ -1,3 +1,5 @@
+"""The migration guide: data, loss, optimizer, model, callbacks."""
+
 if device_num == 1:
     ds = de.Cifar10Dataset(dataset_path, num_parallel_workers=4, shuffle=True)
 else:

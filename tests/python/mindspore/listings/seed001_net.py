@@ -1,3 +1,5 @@
+"""The migration guide: a residual block, layers in a row."""
+
 def _conv7x7(in_channel, out_channel, stride=1):
     weight_shape = (out_channel, in_channel, 7, 7)
     weight = _weight_variable(weight_shape)

@@ -20,5 +20,5 @@ _SOURCES = ("CelebADataset", "CocoDataset", "VOCDataset", "ManifestDataset", "CL
 
 def __getattr__(name):
     if name in _SOURCES or name.endswith("Dataset"):
-        raise refuse(f"mindspore.dataset.{name}", "this source is not supported yet", "GeneratorDataset over a reader of your own")
+        refuse(f"mindspore.dataset.{name}", "this source is not supported yet", "GeneratorDataset over a reader of your own")
     raise AttributeError(f"module 'mindspore.dataset' has no attribute '{name}'")

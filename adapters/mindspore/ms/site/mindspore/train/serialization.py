@@ -24,7 +24,7 @@ def _encrypted(enc_key, who):
     if enc_key is not None:
         if not isinstance(enc_key, bytes):
             raise TypeError(f"For '{who}', the argument 'enc_key' must be bytes, but got {type(enc_key)}.")
-        raise refuse(f"{who}(enc_key=...)", "encrypted files are not supported", f"{who} without a key")
+        refuse(f"{who}(enc_key=...)", "encrypted files are not supported", f"{who} without a key")
 
 
 def _entries(save_obj):
@@ -265,12 +265,12 @@ def load(file_name, **kwargs):
 
 def parse_print(print_file_name):
     """Refused: print files are of the device."""
-    raise refuse("parse_print", "files of the device's print are not written", "P.Print, which prints at once")
+    refuse("parse_print", "files of the device's print are not written", "P.Print, which prints at once")
 
 
 def __getattr__(name):
     if name in ("merge_sliced_parameter", "load_distributed_checkpoint", "build_searched_strategy", "restore_group_info_list",
                 "merge_pipeline_strategys", "obfuscate_model", "convert_model", "rank_list_for_transform", "transform_checkpoint_by_rank",
                 "transform_checkpoints"):  # fmt: skip
-        raise refuse(f"mindspore.{name}", "there is one rank, so checkpoints are not sliced", "load_checkpoint")
+        refuse(f"mindspore.{name}", "there is one rank, so checkpoints are not sliced", "load_checkpoint")
     raise AttributeError(f"module 'mindspore.train.serialization' has no attribute '{name}'")

@@ -596,29 +596,13 @@ class TFRecordDataset(Lines):
         return value
 
 
-class MindDataset(Mappable):
-    """Rows of MindRecord files."""
+class MindDataset:
+    """Refused until MindRecord files are read."""
 
-    def __init__(self, dataset_files=None, columns_list=None, num_parallel_workers=None, shuffle=None, num_shards=None,
-                 shard_id=None, *more, sampler=None, padded_sample=None, num_padded=None, num_samples=None, cache=None,
-                 dataset_file=None, block_reader=False):
-        from mindspore.mindrecord.files import Reader
+    refused = "MindRecord files are not read yet"
 
-        if more and isinstance(more[0], bool):  # block_reader of 0.5
-            more = more[1:]
-        for value in more:
-            sampler = value if sampler is None else sampler
-        self.reader = Reader(dataset_files if dataset_files is not None else dataset_file)
-        self.names = columns_of(columns_list, "columns_list") if columns_list else self.reader.columns
-        self.padded, self.num_padded = padded_sample, num_padded or 0
-        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
-
-    def count(self):
-        return len(self.reader) + self.num_padded
-
-    def row(self, index):
-        held = self.reader[index] if index < len(self.reader) else self.padded
-        return tuple(_array(held[name]) for name in self.names)
+    def __init__(self, *_, **__):
+        refuse("mindspore.dataset.MindDataset", "MindRecord files are not read yet", "TFRecordDataset or GeneratorDataset")
 
 
 class DatasetCache:
@@ -629,4 +613,4 @@ class DatasetCache:
 
     def get_stat(self):
         """Refused: there is no server."""
-        raise refuse("DatasetCache.get_stat", "there is no cache server")
+        refuse("DatasetCache.get_stat", "there is no cache server")

@@ -33,7 +33,7 @@ class WhitespaceTokenizer(_Words):
 
     def __init__(self, with_offsets=False):
         if with_offsets:
-            raise refuse("with_offsets", "offsets of tokens are not supported")
+            refuse("with_offsets", "offsets of tokens are not supported")
 
     def words(self, text):
         return text.split()
@@ -227,5 +227,5 @@ class TruncateSequencePair(Transform):
 
 def __getattr__(name):
     if name in ("JiebaTokenizer", "SentencePieceTokenizer", "UnicodeScriptTokenizer"):
-        raise refuse(f"mindspore.dataset.text.{name}", "this tokenizer is not supported", "PythonTokenizer over a function of your own")
+        refuse(f"mindspore.dataset.text.{name}", "this tokenizer is not supported", "PythonTokenizer over a function of your own")
     raise AttributeError(name)

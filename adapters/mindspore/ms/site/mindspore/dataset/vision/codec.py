@@ -22,7 +22,7 @@ def decode(data, name="image"):
         from PIL import Image
     except ImportError:
         kind = "JPEG" if data[:2] == b"\xff\xd8" else "this kind of file"
-        raise refuse("Decode", f"{name}: {kind} needs the package Pillow, which is not installed", "PNG or BMP, or pip install pillow") from None
+        refuse("Decode", f"{name}: {kind} needs the package Pillow, which is not installed", "PNG or BMP, or pip install pillow")
     try:
         return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     except Exception as error:

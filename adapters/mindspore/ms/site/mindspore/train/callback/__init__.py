@@ -19,5 +19,5 @@ def __getattr__(name):
     from cairn.ms import refuse
 
     if name in ("LandscapeAnalysis", "SummaryLandscape", "OnRequestExit", "BackupAndRestore", "FederatedLearningManager"):
-        raise refuse(f"mindspore.train.callback.{name}", "is not supported", "LambdaCallback")
+        refuse(f"mindspore.train.callback.{name}", "is not supported", "LambdaCallback")
     raise AttributeError(f"module 'mindspore.train.callback' has no attribute '{name}'")

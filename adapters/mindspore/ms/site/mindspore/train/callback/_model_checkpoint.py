@@ -53,7 +53,7 @@ class CheckpointConfig:
         self._saved_network, self._append_dict = saved_network, _append_info(append_info)
         self._exception_save = check_value_type("exception_save", exception_save, bool, "CheckpointConfig")
         if enc_key is not None:
-            raise refuse("CheckpointConfig(enc_key=...)", "encrypted files are not supported", "CheckpointConfig without a key")
+            refuse("CheckpointConfig(enc_key=...)", "encrypted files are not supported", "CheckpointConfig without a key")
 
     for _name in ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max", "keep_checkpoint_per_n_minutes",
                   "integrated_save", "async_save", "saved_network"):
