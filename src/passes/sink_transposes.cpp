@@ -21,26 +21,40 @@ enum class Moves { no, freely, axis, axes, drops_axes, rows, bounds };
 struct Movable {
   const char* op;
   Moves moves;
+  size_t takes = 1;  // the first inputs, which have the permuted dims, as has the first result
 };
 
 // Ops that are not element-wise and can work on permuted dims.
 constexpr Movable kMovable[] = {
-    {"softmax", Moves::axis},     {"log_softmax", Moves::axis}, {"cumsum", Moves::axis},
-    {"batch_norm", Moves::axis},  {"concat", Moves::axis},      {"reduce_sum", Moves::axes},
-    {"reduce_mean", Moves::axes}, {"reduce_max", Moves::axes},  {"reduce_min", Moves::axes},
-    {"reduce_prod", Moves::axes}, {"reduce_all", Moves::axes},  {"reduce_any", Moves::axes},
-    {"reverse", Moves::axes},     {"pad", Moves::rows},         {"tile", Moves::rows},
+    {"softmax", Moves::axis},
+    {"log_softmax", Moves::axis},
+    {"cumsum", Moves::axis},
+    {"batch_norm", Moves::axis},
+    {"concat", Moves::axis},
+    {"reduce_sum", Moves::axes},
+    {"reduce_mean", Moves::axes},
+    {"reduce_max", Moves::axes},
+    {"reduce_min", Moves::axes},
+    {"reduce_prod", Moves::axes},
+    {"reduce_all", Moves::axes},
+    {"reduce_any", Moves::axes},
+    {"reverse", Moves::axes},
+    {"pad", Moves::rows},
+    {"tile", Moves::rows},
     {"slice", Moves::bounds},
+    {"batch_norm_training", Moves::axis},
+    {"batch_norm_gradient", Moves::axis, 2},
 };
 
-Moves table_entry(const Node& node) {
+const Movable& table_entry(const Node& node) {
   static const auto table = [] {
-    std::unordered_map<const OpDef*, Moves> entries;
-    for (const Movable& row : kMovable) entries[&op_named(row.op)] = row.moves;
+    std::unordered_map<const OpDef*, const Movable*> entries;
+    for (const Movable& row : kMovable) entries[&op_named(row.op)] = &row;
     return entries;
   }();
+  static constexpr Movable kNone{"", Moves::no};
   auto found = table.find(node.op);
-  return found == table.end() ? Moves::no : found->second;
+  return found == table.end() ? kNone : *found->second;
 }
 
 bool ranked(const Value* value) { return value->type.is_tensor() && value->type.shape.ranked; }
@@ -48,17 +62,18 @@ bool ranked(const Value* value) { return value->type.is_tensor() && value->type.
 size_t rank_of(const Value* value) { return value->type.shape.rank(); }
 
 Moves moves_of(const Node& node) {
-  if (node.results.size() != 1 || node.inputs.empty() || !ranked(node.result())) return Moves::no;
+  if (node.results.empty() || node.inputs.empty() || !ranked(node.result())) return Moves::no;
   for (const Value* input : node.inputs)
     if (!ranked(input)) return Moves::no;
   size_t rank = rank_of(node.inputs[0]);
   if (node.op->has(kElementwise)) {
+    if (node.results.size() != 1) return Moves::no;
     rank = rank_of(node.result());
     for (const Value* input : node.inputs)
       if (rank_of(input) < rank && !reshape_operand(input->type.shape.dims)) return Moves::no;
     return rank >= 2 ? Moves::freely : Moves::no;
   }
-  Moves moves = rank >= 2 ? table_entry(node) : Moves::no;
+  Moves moves = rank >= 2 ? table_entry(node).moves : Moves::no;
   if (moves == Moves::axes && node.op->find_attribute("keep_dims") && !node.attr().boolean("keep_dims"))
     return Moves::drops_axes;
   if (moves == Moves::rows || moves == Moves::bounds)
@@ -69,7 +84,8 @@ Moves moves_of(const Node& node) {
 
 /// Whether input i has the permuted dims.
 bool takes_layout(const Node& node, size_t i) {
-  return i == 0 || node.op->has(kElementwise) || node.op->inputs[0].arity == InputDef::Arity::variadic;
+  return node.op->has(kElementwise) || node.op->inputs[0].arity == InputDef::Arity::variadic ||
+         i < table_entry(node).takes;
 }
 
 double cost_of(const Value* value) {
@@ -246,20 +262,22 @@ class Relayout {
  public:
   explicit Relayout(Rewriter& rewriter) : rewriter_(rewriter) {}
 
-  Value* rebuild(Node& node, Moves moves, const Permutation& permutation) {
+  std::vector<Value*> rebuild(Node& node, Moves moves, const Permutation& permutation) {
     std::vector<Value*> inputs = node.inputs;
     for (size_t i = 0; i < inputs.size(); ++i)
       if (takes_layout(node, i)) inputs[i] = moved(inputs[i], permutation);
     Attributes attributes = node.attributes;
     move_parameters(node, moves, permutation, inputs, attributes);
     Permutation back = moves == Moves::drops_axes ? remaining(node, permutation) : permutation;
-    Value* made =
-        rewriter_.add(*node.op, std::move(inputs), std::move(attributes), {moved(node.result()->type, inverse(back))});
-    made->name = node.result()->name;
-    if (is_identity(back)) return made;
-    Value* same = rewriter_.add("transpose", {made}, {{"permutation", back}});
-    if (moves != Moves::drops_axes) inner_[same] = made;
-    return same;
+    std::vector<Type> types{moved(node.result()->type, inverse(back))};
+    for (size_t i = 1; i < node.results.size(); ++i) types.push_back(node.result(i)->type);
+    Value* made = rewriter_.add(*node.op, std::move(inputs), std::move(attributes), types);
+    std::vector<Value*> results = results_of(*made->producer);
+    for (size_t i = 0; i < results.size(); ++i) results[i]->name = node.result(i)->name;
+    if (is_identity(back)) return results;
+    results[0] = rewriter_.add("transpose", {made}, {{"permutation", back}});
+    if (moves != Moves::drops_axes) inner_[results[0]] = made;
+    return results;
   }
 
  private:
@@ -353,7 +371,7 @@ size_t sink_transposes(Block& block, Module& module) {
     auto found = chosen.find(regions.region(node));
     if (found == chosen.end()) return {};
     try {
-      return std::vector<Value*>{relayout.rebuild(node, moves, found->second)};
+      return relayout.rebuild(node, moves, found->second);
     } catch (const Error& fault) {
       note_refusal("sink_transposes", node, fault);
       return {};
