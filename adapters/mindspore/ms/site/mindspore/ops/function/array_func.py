@@ -1,5 +1,7 @@
 """Functions of shapes, indexing, joining, scattering."""
 
+import builtins
+
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic, images, reductions
@@ -66,7 +68,7 @@ def chunk(x, chunks, axis=0):
     """At most `chunks` parts of one size, the last may be smaller."""
     size = x.shape[axis]
     each = -(-size // chunks)
-    return basic.split(x, axis, [min(each, size - begin) for begin in range(0, size, each)])
+    return basic.split(x, axis, [min(each, size - begin) for begin in builtins.range(0, size, each)])
 
 
 def squeeze(input_x, axis=()):
@@ -105,7 +107,7 @@ def moveaxis(x, source, destination):
     """Axes at other places."""
     rank = len(x.shape)
     source, destination = ([a] if isinstance(a, int) else list(a) for a in (source, destination))
-    order = [a for a in range(rank) if a not in [s % rank for s in source]]
+    order = [a for a in builtins.range(rank) if a not in [s % rank for s in source]]
     for place, axis in sorted(zip([d % rank for d in destination], [s % rank for s in source])):
         order.insert(place, axis)
     return core.transpose(x, permutation=order)
@@ -183,8 +185,6 @@ def arange(start=0, end=None, step=1, *, dtype=None):
 
 def make_range(start, end=None, step=1):
     """A tuple of numbers."""
-    import builtins
-
     return tuple(builtins.range(start) if end is None else builtins.range(start, end, step))
 
 

@@ -108,7 +108,7 @@ def addbmm(x, batch1, batch2, *, beta=1, alpha=1):
 def dot(x1, x2):
     """Product over the last axis of x1 and the last but one of x2."""
     if len(x2.shape) > 2 or len(x1.shape) > 2:
-        return tensor_dot(x1, x2, ((len(x1.shape) - 1,), (max(len(x2.shape) - 2, 0),)))
+        return tensor_dot(x1, x2, ((len(x1.shape) - 1,), (builtins.max(len(x2.shape) - 2, 0),)))
     return matmul(x1, x2)
 
 
