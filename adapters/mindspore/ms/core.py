@@ -74,6 +74,13 @@ class Row:
         return inputs
 
 
+# Element types as attributes: names for operators that run at once, numpy.dtypes for builders.
+_types = {each: each.numpy for each in dtypes.types.values() if each.numpy}
+_types.update({each.numpy.name: each.numpy for each in _types})
+_short = {key: dtype.name for key, dtype in _types.items()}
+_short.update({dtype: dtype.name for dtype in _types.values()})
+
+
 def elements(value):
     return value._array if isinstance(value, Tensor) else value
 
@@ -82,12 +89,13 @@ def _function(row):
     run = row.run
 
     def function(*inputs, **attributes):
-        for name in row.dtypes:
-            if isinstance(attributes.get(name), dtypes.Type):
-                attributes[name] = attributes[name].numpy
         if row.variadic:
             inputs = row.spread(inputs)
         recorder = here.recorder
+        for name in row.dtypes:
+            if name in attributes:
+                known = _short if recorder is None else _types
+                attributes[name] = known.get(attributes[name], attributes[name])
         try:
             if recorder is not None:
                 return recorder.call(row, inputs, attributes)

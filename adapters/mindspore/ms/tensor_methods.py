@@ -1,6 +1,7 @@
 """Methods of Tensor: shapes, reductions and conversions over the core; the others are functions of mindspore.ops."""
 
 import functools
+import importlib
 import math
 
 import numpy
@@ -224,6 +225,99 @@ def itemset(self, *arguments):
     return made
 
 
+def repeat(self, repeats, axis=None):
+    """Each element repeats times, or as often as a list says for its place."""
+    if axis is None:
+        self, axis = core.reshape(self, [-1]), 0
+    axis = _axes(self, axis)[0]
+    for each in repeats if isinstance(repeats, (tuple, list)) else [repeats]:
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise TypeError(f"repeats should be int, tuple or list of int, but got {type(each).__name__}")
+        if each < 0:
+            raise ValueError(f"repeats should not be negative, but got {each}")
+    places = numpy.repeat(numpy.arange(self.shape[axis]), repeats)
+    return core.gather(self, places, axis=axis)
+
+
+def take(self, indices, axis=None, mode="clip"):
+    """Elements by index along the axis; indices outside are clipped, or wrapped around."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"mode should be 'raise', 'wrap' or 'clip', but got '{mode}'")
+    if axis is None:
+        self, axis = core.reshape(self, [-1]), 0
+    axis = _axes(self, axis)[0]
+    if not isinstance(indices, Tensor):
+        indices = Tensor(numpy.array(indices, numpy.int64))
+    indices, size = promote.cast(indices, numpy.dtype("int64")), numpy.int64(self.shape[axis])
+    if mode == "wrap":
+        indices = core.mod(indices, size)
+    elif mode == "clip":
+        indices = core.clip(indices, low=0.0, high=float(size - 1))
+    return core.gather(self, indices, axis=axis)
+
+
+def choose(self, choices, mode="clip"):
+    """At each place the element of that one of the choices which the tensor names."""
+    made = [each if isinstance(each, Tensor) else Tensor(each) for each in choices]
+    dims = numpy.broadcast_shapes(self.shape, *(each.shape for each in made))
+    stacked = core.concat([core.reshape(core.broadcast_to(each, dims), [1, *dims]) for each in made], axis=0)
+    index = core.broadcast_to(promote.cast(self, numpy.dtype("int64")), dims)
+    size = len(made)
+    index = core.mod(index, numpy.int64(size)) if mode == "wrap" else core.clip(index, low=0.0, high=float(size - 1))
+    return stacked[(index, *(Tensor(each) for each in numpy.indices(dims)))]
+
+
+def diagonal(self, offset=0, axis1=0, axis2=1):
+    """The elements whose places along two axes differ by the offset, as a new last dim."""
+    a, b = _axes(self, axis1)[0], _axes(self, axis2)[0]
+    if len(self.shape) < 2 or a == b:
+        raise ValueError("diagonal needs two different axes")
+    order = [each for each in range(len(self.shape)) if each not in (a, b)] + [a, b]
+    rows = numpy.arange(max(0, -offset), max(0, min(self.shape[a], self.shape[b] - offset)))
+    return core.transpose(self, permutation=order)[(Ellipsis, Tensor.from_numpy(rows), Tensor.from_numpy(rows + offset))]
+
+
+def trace(self, offset=0, axis1=0, axis2=1, dtype=None):
+    """Sum along the diagonal."""
+    return diagonal(self if dtype is None else astype(self, dtype), offset, axis1, axis2).sum(-1)
+
+
+def resize(self, *new_shape):
+    """The elements under another shape: the first ones, or with zeros behind them."""
+    dims = _dims(new_shape)
+    count, flat = math.prod(dims), core.reshape(self, [-1])
+    if count > flat.shape[0]:
+        flat = core.concat([flat, numpy.zeros(count - flat.shape[0], promote.nptype(self))], axis=0)
+    return core.reshape(core.slice(flat, [0], [count]), dims)
+
+
+def select(self, condition, y):
+    """The tensor's elements where the condition holds, else y."""
+    x, y = promote.promote(self, y)
+    return core.select(condition, x, y)
+
+
+def searchsorted(self, v, side="left", sorter=None):
+    """Where in the sorted vector each of v belongs."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side should be 'left' or 'right', but got '{side}'")
+    row = self if sorter is None else core.gather(self, sorter)
+    x, v = promote.promote(row, v if isinstance(v, Tensor) else Tensor(v))
+    v = core.reshape(v, [*v.shape, 1])
+    below = (core.less if side == "left" else core.less_equal)(x, v)
+    return core.reduce_sum(core.cast(below, dtype="int32"), axes=[len(v.shape) - 1])
+
+
+def _with_value(place, extreme):
+    def reduce(self, axis=0, keep_dims=False):
+        at = _axes(self, axis)[0]
+        index = place(self, axis=at, dtype="int32", keep_dims=keep_dims)
+        return index, extreme(self, axes=[at], keep_dims=keep_dims)
+
+    reduce.__doc__ = "(index, value) of it along the axis."
+    return reduce
+
+
 def assign_value(self, value):
     """Takes the elements of another tensor."""
     self._take(value)
@@ -263,7 +357,10 @@ _OWN = {
     "float": lambda self: astype(self, "float32"), "half": lambda self: astype(self, "float16"),
     "int": lambda self: astype(self, "int32"), "long": lambda self: astype(self, "int64"),
     "bool": lambda self: astype(self, "bool"), "unsqueeze": expand_dims, "numel": lambda self: math.prod(self.shape),
-    "permute": transpose,
+    "permute": transpose, "repeat": repeat, "take": take, "choose": choose, "diagonal": diagonal, "trace": trace,
+    "resize": resize, "select": select, "searchsorted": searchsorted, "fills": fill,
+    "argmax_with_value": _with_value(core.arg_max, core.reduce_max),
+    "argmin_with_value": _with_value(core.arg_min, core.reduce_min),
 }  # fmt: skip
 for _name, _method in _OWN.items():
     setattr(Tensor, _name, _method)
@@ -271,29 +368,28 @@ for _name, _method in _OWN.items():
 # Methods that are functions of mindspore.ops with the tensor as first argument.
 FUNCTIONS = frozenset("""
 acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin approximate_equal argsort asin asinh atan atan2 atanh
-baddbmm bernoulli bincount bitwise_and bitwise_or bitwise_xor bmm ceil cholesky chunk copysign cos cosh count_nonzero cross
-cummax cummin cumprod deg2rad det diag diagonal diff digamma div dot equal erf erfc erfinv exp expm1 fills flip fliplr
-flipud floor fmax fmod gather gather_elements gather_nd ge ger greater greater_equal gt hardshrink heaviside histc hypot
-igamma igammac index_add index_fill index_select inner inv inverse inplace_update invert isclose isfinite isinf isnan le
-lerp less less_equal lgamma log log10 log1p log2 logaddexp logdet logical_and logical_not logical_or logical_xor logit
-logsumexp lt masked_fill masked_select matmul maximum median minimum mm moveaxis movedim multiply nan_to_num narrow ne neg
-negative nonzero norm not_equal outer pinv pow rad2deg real reciprocal remainder repeat repeat_interleave reverse
-reverse_sequence roll rot90 round rsqrt scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_sub
-searchsorted select sigmoid sign sin sinc sinh soft_shrink sort split sqrt square sub subtract svd take tan tanh
+baddbmm bernoulli bincount bitwise_and bitwise_or bitwise_xor bmm ceil cholesky chunk cos cosh count_nonzero cross
+cummax cummin cumprod deg2rad det diag digamma div dot equal erf erfc erfinv exp expm1 flip fliplr flipud floor fmod
+gather gather_elements gather_nd ge ger greater greater_equal gt hardshrink heaviside hypot igamma igammac index_add
+index_fill index_select inv inverse invert isclose isfinite isinf isnan le lerp less less_equal lgamma log log10 log1p
+log2 logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill masked_select matmul maximum
+median minimum mm moveaxis movedim multiply narrow ne neg negative nonzero norm not_equal outer pow rad2deg reciprocal
+remainder repeat_interleave reverse reverse_sequence roll round rsqrt scatter_add scatter_div scatter_max scatter_min
+scatter_mul scatter_sub sigmoid sign sin sinc sinh soft_shrink sort split sqrt square sub subtract svd tan tanh
 tensor_scatter_add tensor_scatter_div tensor_scatter_max tensor_scatter_min tensor_scatter_mul tensor_scatter_sub
-tensor_scatter_update tile top_k topk trace tril triu true_divide trunc unbind unique_consecutive unique_with_pad
-unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum where xdivy xlogy
+tensor_scatter_update tile top_k topk tril triu trunc unbind unique_with_pad unsorted_segment_max unsorted_segment_min
+unsorted_segment_prod unsorted_segment_sum where xdivy xlogy
 """.split())
-_ELSEWHERE = {"top_k": "topk", "repeat": "repeat_elements"}
+_ELSEWHERE = {"top_k": "topk"}
 
 
 def _function(self, name):
     if name in FUNCTIONS:
-        from mindspore import numpy as functions_like_numpy
-        from mindspore import ops
-
-        for module, known in ((ops, name), (ops, _ELSEWHERE.get(name)), (functions_like_numpy, name)):
-            function = getattr(module, known, None) if known else None
+        for module, known in (("mindspore.ops", name), ("mindspore.ops", _ELSEWHERE.get(name, name)), ("mindspore.numpy", name)):
+            try:
+                function = getattr(importlib.import_module(module), known, None)
+            except ModuleNotFoundError:
+                continue
             if callable(function):
                 return functools.partial(function, self)
     raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
