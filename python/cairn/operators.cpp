@@ -50,6 +50,20 @@ class TensorList {
   CairnList* list_ = nullptr;
 };
 
+/// A short list or tuple of integers, written to the room that there is; false for anything else.
+bool read_integers(PyObject* object, std::span<int64_t> room, size_t& count) {
+  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+  count = static_cast<size_t>(PySequence_Fast_GET_SIZE(object));
+  if (count > room.size()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+    if (!PyLong_CheckExact(item)) return false;
+    room[i] = PyLong_AsLongLong(item);
+    if (room[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+  }
+  return true;
+}
+
 /// The tensors of one call: as many as most operators have in place.
 class Tensors {
  public:
@@ -62,6 +76,7 @@ class Tensors {
     if (numpy.is_array(value.ptr()) && count_ < kFew &&
         numpy.read(value.ptr(), tensor, strides_[count_].data(), kMostDims, written))
       return add(tensor);
+    if (!written && count_ < kFew && add_integers(value.ptr(), like)) return;
     if (nb::isinstance<TensorList>(value))
       return add({nb::cast<TensorList&>(value).get(), {1, 0}, 0, {CAIRN_LIST, 0, 1}, nullptr, nullptr, 0});
     if (written) return add_written(value, name);
@@ -78,6 +93,16 @@ class Tensors {
   }
 
  private:
+  /// A short list where integers are expected: a vector, which lies with its size in place of strides.
+  bool add_integers(PyObject* object, const char* like) {
+    size_t count = 0;
+    auto& room = strides_[count_];
+    if (std::strcmp(like, "int64") != 0 || !read_integers(object, std::span(room).subspan(1), count)) return false;
+    room[0] = static_cast<int64_t>(count);
+    add({&room[1], {1, 0}, 1, {CAIRN_INT, 64, 1}, room.data(), nullptr, 0});
+    return true;
+  }
+
   void add_written(nb::handle value, const char* name) {
     nb::ndarray<nb::device::cpu> array;
     if (!nb::try_cast(nb::borrow(value), array))
@@ -94,7 +119,7 @@ class Tensors {
 
   size_t count_ = 0;
   std::array<CairnTensor, kFew> few_;
-  std::array<std::array<int64_t, kMostDims>, kFew> strides_;
+  std::array<std::array<int64_t, kMostDims + 1>, kFew> strides_;
   std::vector<CairnTensor> more_;
   std::list<Inputs> others_;  // what is no plain array of NumPy's
   std::vector<nb::ndarray<nb::device::cpu>> written_;
@@ -121,26 +146,30 @@ class Keywords {
     } else if (PyFloat_CheckExact(object)) {
       made.kind = CAIRN_ATTRIBUTE_NUMBER;
       made.value.number = PyFloat_AS_DOUBLE(object);
-    } else if (!add_integers(made, object)) {
+    } else if (!add_integers(made, object) && !add_text(made, kind, object)) {
       add_other(made, kind, value);
     }
   }
 
  private:
-  /// A short list or tuple of integers, where no more are held yet than there is room.
   bool add_integers(CairnAttribute& made, PyObject* object) {
-    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
-    const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(object));
-    if (used_ + count > integers_.size()) return false;
-    for (size_t i = 0; i < count; ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
-      if (!PyLong_CheckExact(item)) return false;
-      integers_[used_ + i] = PyLong_AsLongLong(item);
-      if (integers_[used_ + i] == -1 && PyErr_Occurred()) throw nb::python_error();
-    }
+    size_t count = 0;
+    if (!read_integers(object, std::span(integers_).subspan(used_), count)) return false;
     made.kind = CAIRN_ATTRIBUTE_INTEGERS;
     made.value.integers = {integers_.data() + used_, count};
     used_ += count;
+    return true;
+  }
+
+  /// A word, or an element type by its short name: the text is Python's own.
+  static bool add_text(CairnAttribute& made, const std::string& kind, PyObject* object) {
+    if (!PyUnicode_CheckExact(object) || kind == "tensor") return false;
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(object, &size);
+    if (!data) throw nb::python_error();
+    if (kind == "dtype" && (size > 4 || std::string_view(data) == "int8")) return false;
+    made.kind = CAIRN_ATTRIBUTE_TEXT;
+    made.value.text = {data, static_cast<size_t>(size)};
     return true;
   }
 

@@ -74,11 +74,16 @@ class Row:
         return inputs
 
 
-# Element types as attributes: names for operators that run at once, numpy.dtypes for builders.
+def _short_name(dtype):
+    """"f32" of float32."""
+    return dtype.name if dtype.kind == "b" else f"{dtype.kind}{8 * dtype.itemsize}"
+
+
+# Element types as attributes: short names for operators that run at once, numpy.dtypes for builders.
 _types = {each: each.numpy for each in dtypes.types.values() if each.numpy}
 _types.update({each.numpy.name: each.numpy for each in _types})
-_short = {key: dtype.name for key, dtype in _types.items()}
-_short.update({dtype: dtype.name for dtype in _types.values()})
+_short = {key: _short_name(dtype) for key, dtype in _types.items()}
+_short.update({dtype: _short_name(dtype) for dtype in _types.values()})
 
 
 def elements(value):
