@@ -317,10 +317,10 @@ class Cell:
     parameters_broadcast_dict = parameters_dict
 
     def check_names(self):
-        """Raises ValueError where two parameters have one name."""
+        """Raises ValueError where two parameters have one name; counters of two optimizers may."""
         names = set()
         for path, param in self.parameters_and_names():
-            if param.name in names:
+            if param.requires_grad and param.name in names:
                 raise ValueError(
                     f"The value of {path} is {param}, its name '{param.name}' already exists. "
                     "Please set a unique name for the parameter."
