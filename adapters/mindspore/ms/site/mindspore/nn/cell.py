@@ -317,15 +317,17 @@ class Cell:
     parameters_broadcast_dict = parameters_dict
 
     def check_names(self):
-        """Raises ValueError where two parameters have one name; counters of two optimizers may."""
-        names = set()
-        for path, param in self.parameters_and_names():
-            if param.requires_grad and param.name in names:
-                raise ValueError(
-                    f"The value of {path} is {param}, its name '{param.name}' already exists. "
-                    "Please set a unique name for the parameter."
-                )
-            names.add(param.name)
+        """Raises ValueError where two parameters have one name; what several optimizers keep may."""
+        known = {}
+        for path, cell in self.cells_and_names():
+            if any(base.__name__ == "Optimizer" for base in type(cell).__mro__):
+                continue
+            for name, param in cell._params.items():
+                if param is not None and known.setdefault(param.name, param) is not param:
+                    raise ValueError(
+                        f"The value of {path}.{name} is {param}, its name '{param.name}' already exists. "
+                        "Please set a unique name for the parameter."
+                    )
 
     def name_cells(self):
         """{name: child}"""
