@@ -272,8 +272,55 @@ TEST_F(CpuGroups, planes_are_pooled_and_resized_without_transposes) {
                   : std::string(each.node).starts_with("max")  ? "max_pool of planes"
                                                                : "average_pool of planes"});
   };
+  for (const char* op : {"max_pool2d", "avg_pool2d"})  // one channel needs no transposes
+    expect_steps(fmt::format(R"((%x: f32[2, 9, 50, 1]) -> (%y: f32[2, 9, 50, 1]) {{
+    %y = {} %x {{window = [5, 3], padding = same}}
+    return %y }})",
+                             op),
+                 {*op == 'm' ? "max_pool of planes" : "average_pool of planes"});
   for (const Case& each : images) expect(each, "[0, 2, 3, 1]", "[0, 3, 1, 2]");
   for (const Case& each : volumes) expect(each, "[0, 2, 3, 4, 1]", "[0, 4, 1, 2, 3]");
+}
+
+TEST_F(CpuGroups, what_normalises_rows_is_one_step) {
+  const char* const kSquares[] = {"square %d", "mul %d, %d", "squared_difference %x, %m"};
+  const char* const kEnds[] = {"%r = rsqrt %e %y = mul %d, %r", "%r = rsqrt %e %y = mul %r, %d",
+                               "%r = sqrt %e %y = div %d, %r"};
+  for (const char* squares : kSquares)
+    for (const char* end : kEnds)
+      for (const char* dims : {"3, 5, 7", "2, 1, 1", "9, 40, 50", "8, 3, 2100"})
+        expect_steps(fmt::format(R"((%x: f32[{0}]) -> (%y: f32[{0}]) {{
+    %c = constant {{value = f32[] (0.001)}}
+    %m = reduce_mean %x {{axes = [1, -1], keep_dims = true}}
+    %d = sub %x, %m
+    %q = {1}
+    %v = reduce_mean %q {{axes = [2, 1], keep_dims = true}}
+    %e = add %v, %c
+    {2}
+    return %y }})",
+                                 dims, squares, end),
+                     {"normalisation"});
+}
+
+TEST_F(CpuGroups, a_normalisation_over_other_axes_or_whose_parts_others_need_stays_right) {
+  const auto steps = [](const char* axes, const char* needed, const std::vector<std::string>& kernels) {
+    expect_steps(fmt::format(R"((%x: f32[6, 33]) -> (%y: f32[6, 33], %z: f32[6, 33]) {{
+    %c = constant {{value = f32[] (0.001)}}
+    %m = reduce_mean %x {{axes = {0}, keep_dims = true}}
+    %d = sub %x, %m
+    %q = square %d
+    %v = reduce_mean %q {{axes = {0}, keep_dims = true}}
+    %e = add %v, %c
+    %r = rsqrt %e
+    %y = mul %d, %r
+    %n = neg {1}
+    %z = add %n, %x
+    return %y, %z }})",
+                             axes, needed),
+                 kernels);
+  };
+  steps("[0]", "%x", {"reduce", "elementwise", "elementwise", "reduce", "elementwise", "elementwise"});
+  steps("[1]", "%d", {"reduce", "elementwise", "elementwise", "reduce", "elementwise", "elementwise"});
 }
 
 TEST_F(CpuGroups, few_rows_read_weights_that_are_no_constants_where_they_are) {

@@ -138,6 +138,44 @@ TEST(CpuRows, softmax_rows_add_up_to_one_and_keep_nan) {
   }
 }
 
+TEST(CpuRows, softmax_of_excluded_elements_is_exactly_zero) {
+  for (int64_t c : {2, 15, 17, 33, 64, 200})
+    for (float excluded : {-std::numeric_limits<float>::infinity(), -1e9f, -200.f}) {
+      auto x = Random(static_cast<unsigned>(c)).floats(c);
+      for (int64_t i = 0; i < c; i += 2) x[static_cast<size_t>(i)] = excluded;
+      Guarded y(c);
+      softmax(serial_executor(), false, 1, c, x.data(), y.data());
+      float sum = 0;
+      for (int64_t i = 0; i < c; ++i) {
+        sum += y.data()[i];
+        if (i % 2 == 1) continue;
+        EXPECT_EQ(y.data()[i], 0.f);
+      }
+      EXPECT_NEAR(sum, 1, 1e-6);
+    }
+}
+
+TEST(CpuRows, gelu_keeps_its_digits_below_zero) {
+  float x[kElementTile], y[kElementTile];
+  for (int64_t start = 0; start < 64; ++start) {
+    for (int64_t i = 0; i < kElementTile; ++i)
+      x[i] = -5.f + 13.f * static_cast<float>(start * kElementTile + i) / 16384;
+    vector_loops().execute(ElementOp::gelu, 0, 0, x, x, x, y);
+    for (int64_t i = 0; i < kElementTile; ++i) {
+      const double wanted = 0.5 * double{x[i]} * std::erfc(-double{x[i]} * M_SQRT1_2);
+      EXPECT_NEAR(y[i], wanted, 1e-5 * std::abs(wanted)) << x[i];
+    }
+  }
+  const float ends[] = {
+      -1e30f, -20.f, 20.f, 1e30f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
+  std::copy(std::begin(ends), std::end(ends), x);
+  vector_loops().execute(ElementOp::gelu, 0, 0, x, x, x, y);
+  EXPECT_EQ(y[0], 0.f);
+  EXPECT_EQ(y[1], 0.f);
+  for (int i : {2, 3, 4}) EXPECT_EQ(y[i], x[i]);
+  EXPECT_TRUE(std::isnan(y[5]));
+}
+
 TEST(CpuRows, softmax_and_its_logarithm_along_any_axis) {
   const auto pool = make_pool(3);
   for (int64_t inner : {1, 3, 16, 37})

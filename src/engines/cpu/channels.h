@@ -19,7 +19,7 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 /// y[row] = sum (times `scale`) or maximum of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
-/// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row.
+/// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row; both null: 1 and 0.
 void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
                 const float* offset, float* y);
 

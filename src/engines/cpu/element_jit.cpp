@@ -222,6 +222,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
         case Kind::sub: return vsubps(to, a, b);
         case Kind::mul: return vmulps(to, a, b);
         case Kind::div: return vdivps(to, a, b);
+        case Kind::smaller: return vminps(to, a, b);
+        case Kind::larger: return vmaxps(to, a, b);
         case Kind::scale: return vscalefps(to, a, b);
         case Kind::compare: return vcmpps(to, a, b, static_cast<uint8_t>(op.detail));
         case Kind::either: return vorps(to, a, b);

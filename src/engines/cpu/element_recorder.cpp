@@ -16,6 +16,7 @@ class Recorder {
  public:
   Recorder(const ElementSpec& spec, Isa isa) : spec_(spec), isa_(isa), values_(spec.single.size(), -1) {}
   Isa isa() const { return isa_; }
+  const MachineOp& op(int id) const { return ops_[static_cast<size_t>(id)]; }
 
   std::vector<MachineOp> run() {
     for (const ElementInstruction& code : spec_.code) {
@@ -108,18 +109,23 @@ Ints operator>>(Ints a, int by) {
   return {a.recorder, a.recorder->append(Kind::shift_right, a.id, -1, -1, static_cast<uint32_t>(by))};
 }
 
+constexpr uint32_t kLess = 0x11, kGreater = 0x1e;
 // Predicates of vcmpps that give false (not_equal: true) for NaN and raise no exception.
 Mask operator==(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x00); }
 Mask operator!=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x04); }
-Mask operator<(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x11); }
+Mask operator<(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, kLess); }
 Mask operator<=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x12); }
-Mask operator>(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x1e); }
+Mask operator>(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, kGreater); }
 Mask operator>=(Floats a, Floats b) { return two<Mask>(Kind::compare, a, b, 0x1d); }
 Mask operator|(Mask a, Mask b) { return {a.recorder, a.recorder->append(Kind::either, a.id, b.id)}; }
 Mask operator&(Mask a, Mask b) { return {a.recorder, a.recorder->append(Kind::both, a.id, b.id)}; }
 
 Floats choose(Mask mask, Floats yes, Floats no) {
   const int first = yes.in(mask.recorder), second = no.in(mask.recorder);
+  const MachineOp& by = mask.recorder->op(mask.id);
+  if (by.kind == Kind::compare && by.sources[0] == second && by.sources[1] == first &&
+      (by.detail == kLess || by.detail == kGreater))
+    return {mask.recorder, mask.recorder->append(by.detail == kLess ? Kind::larger : Kind::smaller, first, second)};
   return {mask.recorder, mask.recorder->append(Kind::choose, mask.id, first, second)};
 }
 Floats spread(float value) { return value; }

@@ -30,6 +30,7 @@ struct MachineOp {
   enum class Kind : uint8_t {
     constant, single, input, store,                                // `detail`: bits, operand, operand, output
     add, sub, mul, div, fused_add, fused_sub, fused_sub_from,      // a b + c, a b - c, c - a b
+    smaller, larger,                                               // b where a is neither smaller nor larger
     sqrt, round,                                                   // `detail`: mode of the instruction
     scale,                                                         // a 2^b, with AVX-512 only
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c

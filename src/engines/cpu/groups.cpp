@@ -10,6 +10,7 @@
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/row_slices.h"
+#include "engines/cpu/rows.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -109,6 +110,7 @@ class Proposer {
       if (node->is("batch_norm_gradient")) gated(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && !(*node)->results.empty() && is_f32((*node)->result(0))) row_chain(**node);
+    for (const auto& node : block_.nodes) normalisation(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
     for (const auto& node : block_.nodes)
@@ -224,6 +226,12 @@ class Proposer {
     }
     Group group = make_group(in_order(std::move(nodes)), uses_);
     if (group.nodes.size() > 1 && !refuses_row_slices(group)) take(std::move(group));
+  }
+
+  void normalisation(const Node& last) {
+    const std::vector<const Node*> nodes = find_normalisation(last);
+    const auto is_inside = [&](const Node* node) { return !taken(*node) && (node == &last || !leaves(*node, nodes)); };
+    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), is_inside)) taken_where_right(in_order(nodes));
   }
 
   // Groups the node with slices that nothing else reads.

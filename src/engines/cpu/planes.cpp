@@ -143,23 +143,34 @@ std::vector<const Node*> find_planes(const Node& node, const Uses& uses) {
   return {before, &node, after};
 }
 
+namespace {
+
+// The operator of the group: between transposes, or alone where there is one channel.
+const Node* operator_of(const Group& group) {
+  const auto& nodes = group.nodes;
+  if (nodes.size() == 1)
+    return is_pooling(*nodes[0]) && nodes[0]->result()->type.is_static() && last_dim(nodes[0]->result()) == 1 ? nodes[0]
+                                                                                                              : nullptr;
+  return nodes.size() == 3 && moves_channels(*nodes[0], true) && moves_channels(*nodes[2], false) ? nodes[1] : nullptr;
+}
+
+}  // namespace
+
 Refusal refuses_planes(const Group& group) {
-  if (group.nodes.size() != 3 || !moves_channels(*group.nodes[0], true) || !moves_channels(*group.nodes[2], false))
-    return "is another operation";
-  const Node& node = *group.nodes[1];
-  for (const Value* value : {node.inputs[0], node.result()})
+  const Node* node = operator_of(group);
+  if (!node || (!is_pooling(*node) && !resizes_nearest(*node))) return "is another operation";
+  for (const Value* value : {node->inputs[0], node->result()})
     if (!value->type.is_static() || value->type.dtype != kF32) return "takes f32 of known dims";
-  if (count_of(node.result()->type.shape.sizes()) == 0) return "has no elements";
-  if (resizes_nearest(node)) return std::nullopt;
-  if (!is_pooling(node)) return "is another operation";
-  const SlideSpec spec = pooling_of(node);
+  if (count_of(node->result()->type.shape.sizes()) == 0) return "has no elements";
+  if (resizes_nearest(*node)) return std::nullopt;
+  const SlideSpec spec = pooling_of(*node);
   if (spec.kd * spec.kh > kMostRows) return fmt::format("windows have more than {} rows", kMostRows);
   if (row_with_borders(spec) > kLongestRow) return fmt::format("rows are longer than {}", kLongestRow);
   return std::nullopt;
 }
 
 std::unique_ptr<Step> make_planes(const Group& group, MakeContext&) {
-  const Node& node = *group.nodes[1];
+  const Node& node = *operator_of(group);
   return is_pooling(node) ? make_plane_pool(PlanePool(node)) : make_plane_resize(group, node);
 }
 

@@ -219,6 +219,94 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext&) {
   return call("layer_norm", run, {.in_place = {x}});
 }
 
+namespace {
+
+const Node* made_by(const Value* value, std::string_view op) {
+  return value->producer && value->producer->is(op) ? value->producer : nullptr;
+}
+
+// The axes of a mean that keeps dims, if they are all from one on.
+std::optional<size_t> first_of_last_axes(const Node& mean) {
+  if (!mean.attr().boolean("keep_dims") || !mean.result()->type.is_static()) return std::nullopt;
+  const std::vector<bool> reduced = reduced_axes(mean);
+  const auto first = std::find(reduced.begin(), reduced.end(), true);
+  if (first == reduced.end() || std::find(first, reduced.end(), false) != reduced.end()) return std::nullopt;
+  return static_cast<size_t>(first - reduced.begin());
+}
+
+/// (x - mean) / sqrt(variance + epsilon) by single nodes.
+struct Normalisation {
+  const Node *mean, *centred, *squares, *variance, *sum, *root, *last;
+  double epsilon = 0;
+};
+
+std::optional<Normalisation> read_normalisation(const Node& last) {
+  for (size_t i : {1, 0}) {
+    Normalisation n{.last = &last};
+    if (last.inputs.size() != 2 || (last.is("div") ? i == 0 : !last.is("mul"))) continue;
+    n.root = made_by(last.inputs[i], last.is("div") ? "sqrt" : "rsqrt");
+    n.centred = made_by(last.inputs[1 - i], "sub");
+    n.sum = n.root ? made_by(n.root->inputs[0], "add") : nullptr;
+    if (!n.sum || !n.centred || !(n.mean = made_by(n.centred->inputs[1], "reduce_mean"))) continue;
+    const Value* x = n.centred->inputs[0];
+    const Tensor* epsilon = nullptr;
+    for (size_t k : {0, 1})
+      if ((n.variance = made_by(n.sum->inputs[k], "reduce_mean")) && (epsilon = constant_of(n.sum->inputs[1 - k])))
+        break;
+    if (!n.variance || !epsilon || epsilon->count() != 1 || n.mean->inputs[0] != x) continue;
+    n.squares = n.variance->inputs[0]->producer;
+    if (!n.squares) continue;
+    const Value* centred = n.centred->result();
+    const bool squares = (n.squares->is("square") && n.squares->inputs[0] == centred) ||
+                         (n.squares->is("mul") && n.squares->inputs[0] == centred && n.squares->inputs[1] == centred) ||
+                         (n.squares->is("squared_difference") && n.squares->inputs == n.centred->inputs);
+    const auto axes = first_of_last_axes(*n.mean);
+    if (!squares || !axes || axes != first_of_last_axes(*n.variance)) continue;
+    if (last.result()->type != x->type || x->type.dtype != kF32) continue;
+    n.epsilon = epsilon->as_f64()[0];
+    return n;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<const Node*> find_normalisation(const Node& last) {
+  const auto n = read_normalisation(last);
+  if (!n) return {};
+  return {n->mean, n->centred, n->squares, n->variance, n->sum, n->root, n->last};
+}
+
+Refusal refuses_normalisation(const Group& group) {
+  constexpr int64_t kLongRow = 64 << 10, kFewRows = 8;  // which threads share better one operation after the other
+  const std::vector<const Node*> nodes = find_normalisation(group.last());
+  if (nodes.empty() || !std::is_permutation(nodes.begin(), nodes.end(), group.nodes.begin(), group.nodes.end()))
+    return "is another operation";
+  if (group.outputs.size() != 1) return "has other results";
+  const Dims dims = sizes(group.last().result());
+  const int64_t rows = count_between(dims, 0, *first_of_last_axes(*nodes.front())), all = count_of(dims);
+  if (rows < kFewRows && all > rows * kLongRow) return "has few, long rows";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_normalisation(const Group& group, MakeContext&) {
+  const Normalisation n = *read_normalisation(group.last());
+  const Dims dims = sizes(n.last->result());
+  const int64_t rows = count_between(dims, 0, *first_of_last_axes(*n.mean));
+  const int64_t c = count_between(dims, *first_of_last_axes(*n.mean), dims.size());
+  const auto epsilon = static_cast<float>(n.epsilon);
+  const size_t x = index_of(group, n.mean->inputs[0]);
+  CallOptions options{.in_place = {x}};
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != x) options.unread.push_back(i);
+  return call(
+      "normalisation",
+      [=](const StepArgs& args) {
+        layer_norm(args.executor, rows, c, epsilon, input(args, x), nullptr, nullptr, output(args));
+      },
+      std::move(options));
+}
+
 Refusal refuses_arg(const Group& group) {
   if (!single_node(group, "arg_max") && !single_node(group, "arg_min")) return "is another operation";
   return std::nullopt;

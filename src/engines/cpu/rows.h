@@ -20,6 +20,11 @@ std::unique_ptr<Step> make_softmax(const Group& group, MakeContext& context);
 Refusal refuses_layer_norm(const Group& group);
 std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context);
 
+/// The nodes, in any order, of (x - mean) / sqrt(variance + epsilon) over the last axes that ends in this node, or nothing.
+std::vector<const Node*> find_normalisation(const Node& last);
+Refusal refuses_normalisation(const Group& group);
+std::unique_ptr<Step> make_normalisation(const Group& group, MakeContext& context);
+
 Refusal refuses_arg(const Group& group);
 std::unique_ptr<Step> make_arg(const Group& group, MakeContext& context);
 

@@ -36,6 +36,7 @@ struct VectorLoops {
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
                           int64_t last);
   void (*reduce_row)(bool largest, int64_t c, float scale, const float* x, float* y);
+  /// scale and offset may both be null.
   void (*layer_norm_row)(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
   void (*softmax_row)(bool log, int64_t c, const float* x, float* y);
   /// The softmax of `lanes` adjacent columns, at most kLanes.

@@ -147,31 +147,50 @@ void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale
   const float factor = 1.f / std::sqrt(squares / count + epsilon);
   for (int64_t i = 0; i < c; i += kFloats) {
     const int64_t rest = c - i;
-    put(y + i, rest, (take(x + i, rest) - mean) * factor * take(scale + i, rest) + take(offset + i, rest));
+    const Floats value = (take(x + i, rest) - mean) * factor;
+    put(y + i, rest, scale ? value * take(scale + i, rest) + take(offset + i, rest) : value);
   }
 }
 
+// A NaN may be lost: it comes back with the sum of the powers.
+CAIRN_INLINE float top_of_row(int64_t c, const float* x) {
+  const auto top = [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; };
+  const float least = -std::numeric_limits<float>::infinity();
+  Floats even = spread(least), odd = even;
+  int64_t i = 0;
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) even = top(even, load(x + i)), odd = top(odd, load(x + i + kFloats));
+  if (i + kFloats <= c) even = top(even, load(x + i)), i += kFloats;
+  if (i < c) odd = top(odd, load_first(x + i, c - i, least));
+  return over_lanes(top(even, odd), top);
+}
+
 void softmax_row(bool log, int64_t c, const float* x, float* y) {
-  const float most = largest_of_row(c, x);
+  const float most = top_of_row(c, x);
+  const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_below(value - most); };
   if (log) {
-    const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_of(value - most); };
     const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
     for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
     return;
   }
   int64_t i = 0;
-  Floats sum{};
-  for (; i + kFloats <= c; i += kFloats) {
-    Floats value = exp_of(load(x + i) - most);
-    sum += value;
+  Floats even{}, odd{};
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
+    const Floats first = power(load(x + i)), second = power(load(x + i + kFloats));
+    even += first, odd += second;
+    store(y + i, first), store(y + i + kFloats, second);
+  }
+  if (i + kFloats <= c) {
+    const Floats value = power(load(x + i));
+    even += value;
     store(y + i, value);
+    i += kFloats;
   }
   if (i < c) {
-    const Floats value = exp_of(load_first(x + i, c - i, -std::numeric_limits<float>::infinity()) - most);
-    sum += value;
+    const Floats value = power(load_first(x + i, c - i, -std::numeric_limits<float>::infinity()));
+    odd += value;
     store_first(y + i, c - i, value);
   }
-  const float factor = 1.f / sum_of_lanes(sum);
+  const float factor = 1.f / sum_of_lanes(even + odd);
   for (i = 0; i < c; i += kFloats) put(y + i, c - i, take(y + i, c - i) * factor);
 }
 

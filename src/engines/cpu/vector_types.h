@@ -53,7 +53,7 @@ CAIRN_LANES(round_of, nearbyint)
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
-/// x 2^n for whole n from -127 to 129.
+/// x 2^n for whole n from -254 to 129.
 CAIRN_INLINE Floats times_power(Floats x, Floats n) {
 #if CAIRN_FLOATS == 16
   return __builtin_ia32_scalefps512_mask(x, n, x, -1, 4);
