@@ -109,4 +109,4 @@ if __name__ == "__main__":
     print("accuracy:", model.eval(valid, dataset_sink_mode=False)["accuracy"])
     if args.export:
         network.set_train(False)
-        ms.export(network, ms.Tensor(np.zeros((1, 3, 32, 32)), ms.float32), file_name=args.export, file_format="ONNX")
+        ms.export(network, ms.Tensor(np.zeros((1, 3, 32, 32)), ms.float32), file_name=args.export, file_format="MINDIR")

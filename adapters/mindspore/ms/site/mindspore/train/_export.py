@@ -1,4 +1,4 @@
-"""Networks as files: the operators of one call, recorded and written as an .om or .onnx model."""
+"""Networks as files: the operators of one call, recorded and written as an .om, .onnx or .mindir model."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from cairn.ms.tensor import wrap_all
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 
-_ENDINGS = {"OM": ".om", "ONNX": ".onnx"}
+_ENDINGS = {"OM": ".om", "ONNX": ".onnx", "MINDIR": ".mindir"}
 
 
 class Recording:
@@ -130,7 +130,7 @@ def export(net, inputs, file_name, file_format, options):
     if options:
         refuse(f"export({next(iter(options))}=...)", "is not supported", "export without it")
     if file_format not in _ENDINGS:
-        refuse(f"export(file_format='{file_format}')", "this format is not written yet", "file_format='OM' or 'ONNX'")
+        refuse(f"export(file_format='{file_format}')", "files of the device's compiler are not written", "file_format='OM', 'ONNX' or 'MINDIR'")
     path = file_name if file_name.endswith(_ENDINGS[file_format]) else file_name + _ENDINGS[file_format]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     trained = net.training
@@ -142,11 +142,7 @@ def export(net, inputs, file_name, file_format, options):
     if file_format == "OM":
         _write_beside(path, lambda beside: write_om(recording, results, beside))
     else:
-        from mindspore.train import _onnx
+        from mindspore.train import _mindir, _onnx
 
-        _write_beside(path, lambda beside: _onnx.write(recording, results, beside))
-
-
-def load(file_name, **kwargs):
-    """Refused: MindIR is not read yet."""
-    refuse("mindspore.load", "MindIR files are not read yet", "load_checkpoint with the network's class")
+        form = _onnx if file_format == "ONNX" else _mindir
+        _write_beside(path, lambda beside: form.write(recording, results, beside))

@@ -1,4 +1,4 @@
-"""ONNX files from a recording of a network's call: a table of operators, and convolutions turned back to channels first."""
+"""A recording of a network's call as ONNX operators (a table of rows; convolutions turned back to channels first), and the file of them."""
 
 import numpy as np
 from cairn.ms import refuse, wire
@@ -69,10 +69,8 @@ class Graph:
         return value
 
     def node(self, kind, inputs, outputs, **attributes):
-        inputs = [self.input(each) for each in inputs]
-        body = b"".join(wire.bytes_field(1, each) for each in inputs) + b"".join(wire.bytes_field(2, each) for each in outputs)
-        body += wire.bytes_field(3, f"{kind}_{len(self.nodes)}") + wire.bytes_field(4, kind)
-        self.nodes.append(body + b"".join(wire.bytes_field(5, _attribute(*each)) for each in attributes.items()))
+        """An operator: (kind, names of inputs, names of results, attributes). Returns its first result."""
+        self.nodes.append((kind, [self.input(each) for each in inputs], outputs, attributes))
         return outputs[0]
 
     def channels_first(self, value):
@@ -139,6 +137,7 @@ def _matmul(graph, inputs, outputs, attributes):
             else:
                 rank = graph.ranks[value]
                 value = graph.node("Transpose", [value], [graph.fresh()], perm=[*range(rank - 2), rank - 1, rank - 2])
+                graph.ranks[value] = rank
         sides.append(value)
     graph.node("MatMul", sides, outputs)
 
@@ -183,6 +182,10 @@ def _reshape(graph, inputs, outputs, attributes):
     graph.node("Reshape", [inputs[0], np.asarray(graph.array(inputs[1], "reshape"), np.int64)], outputs)
 
 
+def _tile(graph, inputs, outputs, attributes):
+    graph.node("Tile", [inputs[0], np.asarray(graph.array(inputs[1], "tile"), np.int64)], outputs)
+
+
 def _cast(graph, inputs, outputs, attributes):
     graph.node("Cast", inputs, outputs, to=_TYPES[np.dtype(str(attributes["dtype"]) if isinstance(attributes["dtype"], str) else attributes["dtype"])])
 
@@ -205,15 +208,15 @@ def _gelu(graph, inputs, outputs, attributes):
 
 
 _ROWS = {"conv2d": _conv, "max_pool2d": _pool("MaxPool"), "avg_pool2d": _pool("AveragePool"), "transpose": _transpose, "matmul": _matmul,
-         "batch_norm": _batch_norm, "clip": _clip, "square": _square, "rsqrt": _rsqrt, "reduce_sum": _reduce_sum, "reshape": _reshape,
+         "batch_norm": _batch_norm, "clip": _clip, "square": _square, "rsqrt": _rsqrt, "reduce_sum": _reduce_sum, "reshape": _reshape, "tile": _tile,
          "cast": _cast, "slice": _slice, "softmax": _special("Softmax", ("axis", "axis"), axis=-1),
          "log_softmax": _special("LogSoftmax", ("axis", "axis"), axis=-1), "concat": _special("Concat", ("axis", "axis")),
          "gather": _special("Gather", ("axis", "axis"), axis=0), "leaky_relu": _special("LeakyRelu", ("alpha", "alpha")),
          "layer_norm": _special("LayerNormalization", ("epsilon", "epsilon"), ("axis", "axis"), axis=-1), "gelu": _gelu}  # fmt: skip
 
 
-def write(recording, results, path):
-    """An .onnx file."""
+def graph_of(recording, results):
+    """(graph, {name of a result of the file: name in the recording}); the graph's nodes are those that the results need."""
     graph = Graph(recording)
     arrays = {name: tensor.asnumpy() for name, tensor in recording.tensors.items()}
     graph.ranks = {name: array.ndim for name, array in arrays.items()}
@@ -225,25 +228,33 @@ def write(recording, results, path):
         elif row in _ROWS:
             _ROWS[row](graph, inputs, outputs, attributes)
         else:
-            refuse(f"ONNX export of the operator {row}", "is not supported", "file_format='OM'")
-    names = ["output" if not place else f"output{place}" for place in range(len(results))]
-    for name, result in zip(names, results):
+            refuse(f"export of the operator {row}", "this format has no row for it", "file_format='OM'")
+    names = {f"output{place}" if place else "output": result for place, result in enumerate(results)}
+    for name, result in names.items():
         graph.node("Identity", [result], [name])
-    body = b"".join(wire.bytes_field(1, each) for each in _live(graph.nodes, names)) + wire.bytes_field(2, "main")
+    wanted, kept = set(names), []
+    for node in reversed(graph.nodes):
+        if wanted.intersection(node[2]):
+            wanted.update(node[1])
+            kept.append(node)
+    graph.nodes = kept[::-1]
+    graph.used = {name: array for name, array in graph.used.items() if name in wanted}
+    return graph, names
+
+
+def write(recording, results, path):
+    """An .onnx file."""
+    graph, names = graph_of(recording, results)
+    body = b"".join(wire.bytes_field(1, _node(place, *node)) for place, node in enumerate(graph.nodes)) + wire.bytes_field(2, "main")
     body += b"".join(wire.bytes_field(5, _tensor(name, array)) for name, array in graph.used.items())
-    body += b"".join(wire.bytes_field(11, _port(name, arrays[name])) for name in recording.inputs)
-    body += b"".join(wire.bytes_field(12, _port(name, arrays[result])) for name, result in zip(names, results))
+    body += b"".join(wire.bytes_field(11, _port(name, recording.tensors[name].asnumpy())) for name in recording.inputs)
+    body += b"".join(wire.bytes_field(12, _port(name, recording.tensors[result].asnumpy())) for name, result in names.items())
     model = wire.number_field(1, IR_VERSION) + wire.bytes_field(2, "cairn") + wire.bytes_field(7, body) + wire.bytes_field(8, wire.number_field(2, OPSET))
     with open(path, "wb") as file:
         file.write(model)
 
 
-def _live(nodes, wanted):
-    """The nodes that the results need."""
-    wanted, kept = set(wanted), []
-    for node in reversed(nodes):
-        inputs, outputs = ([bytes(each).decode() for each in wire.messages(node, number)] for number in (1, 2))
-        if wanted.intersection(outputs):
-            wanted.update(inputs)
-            kept.append(node)
-    return kept[::-1]
+def _node(place, kind, inputs, outputs, attributes):
+    body = b"".join(wire.bytes_field(1, each) for each in inputs) + b"".join(wire.bytes_field(2, each) for each in outputs)
+    body += wire.bytes_field(3, f"{kind}_{place}") + wire.bytes_field(4, kind)
+    return body + b"".join(wire.bytes_field(5, _attribute(*each)) for each in attributes.items())

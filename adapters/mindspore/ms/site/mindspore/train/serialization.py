@@ -250,7 +250,7 @@ def _trailing_ones(one, other):
 
 
 def export(net, *inputs, file_name, file_format="AIR", **kwargs):
-    """Writes a network for deployment: MINDIR, ONNX, AIR (the network as an .om model under AIR's name) or OM."""
+    """Writes a network for deployment: OM, ONNX or MINDIR; AIR is refused."""
     from mindspore.train import _export
 
     return _export.export(net, inputs, file_name, file_format, kwargs)
@@ -258,9 +258,12 @@ def export(net, *inputs, file_name, file_format="AIR", **kwargs):
 
 def load(file_name, **kwargs):
     """A graph from a MindIR file, for nn.GraphCell."""
-    from mindspore.train import _export
+    from mindspore.train import _mindir
 
-    return _export.load(file_name, **kwargs)
+    for name in kwargs:
+        if kwargs[name] is not None and name != "dec_mode":
+            refuse(f"mindspore.load({name}=...)", "encrypted and obfuscated files are not supported", "load without it")
+    return _mindir.load(file_name)
 
 
 def parse_print(print_file_name):
