@@ -2,6 +2,7 @@
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
+#include "ops/quantisation.h"
 #include "ops/rows.h"
 
 namespace cairn {
@@ -42,6 +43,14 @@ void infer_conv(InferContext& context) {
                  Shape(conv_dims(context, dims_of_rank(context, 0, kDims + 2), dims_of_rank(context, 1, kDims + 2))));
 }
 
+void infer_conv_integer(InferContext& context) {
+  for (size_t i : {0, 1}) {
+    if (context.dtype(i).bits != 8) context.fail("{} elements are not supported", to_string(context.dtype(i)));
+    check_zero_point(context, i, context.shape(i), i + 2);
+  }
+  context.result(kI32, Shape(conv_dims(context, dims_of_rank(context, 0, 4), dims_of_rank(context, 1, 4))));
+}
+
 // Shape rule of a convolution gradient: operand 2 gives the shape of the result, and dy may tell more of its dims.
 template <size_t kDims, bool kOfKernel>
 void infer_conv_gradient(InferContext& context) {
@@ -67,9 +76,8 @@ double products_of(const Shape& y, const Shape& kernel) {
   for (size_t i = 0; i + 1 < kernel.rank(); ++i) products *= static_cast<double>(kernel.dims[i].size);
   return products;
 }
-template <size_t kDims>
 double conv_flops(InferContext context) {
-  infer_conv<kDims>(context);
+  context.op().infer(context);
   return 2 * products_of(context.results()[0].shape, context.shape(1));
 }
 double input_gradient_flops(const InferContext& context) { return 2 * products_of(context.shape(0), context.shape(1)); }
@@ -145,6 +153,18 @@ void convolve(KernelContext& context) {
   });
 }
 
+void convolve_integers(KernelContext& context) {
+  allocate_results(context);
+  const Tensor x = centred(context.input(0), context.input(2)), kernel = centred(context.input(1), context.input(3));
+  auto* sums = data<int32_t>(context.output(0));
+  std::fill_n(sums, context.output(0).count(), 0);
+  for_each_product(
+      context.attr, x.dims(), kernel.dims(), context.output(0).dims(), [&](int64_t y, int64_t i, int64_t k) {
+        const int32_t product = wrapped(data<int32_t>(x)[i], data<int32_t>(kernel)[k], std::multiplies<>());
+        sums[y] = wrapped(sums[y], product, std::plus<>());
+      });
+}
+
 // The three ops over images or volumes.
 struct Names {
   const char *forward, *input_gradient, *kernel_gradient;
@@ -206,7 +226,7 @@ void add_rows(Texts texts, std::vector<OpDef>& rows) {
                   .traits = kContraction,
                   .precision = Precision::accumulate_f32,
                   .infer = infer_conv<kDims>,
-                  .flops = [](const InferContext& context) { return conv_flops<kDims>(context); },
+                  .flops = [](const InferContext& context) { return conv_flops(context); },
                   .gradient = conv_rule<kDims>,
                   .reference = convolve<Wanted::y>,
                   .oracle = texts.oracle,
@@ -235,6 +255,40 @@ void add_rows(Texts texts, std::vector<OpDef>& rows) {
                   .reference = convolve<Wanted::kernel>,
                   .oracle = texts.kernel_oracle,
                   .cases = std::move(texts.kernel_cases)});
+}
+
+OpDef integer_row() {
+  return {
+      .name = "conv2d_integer",
+      .summary =
+          "conv2d of (x - x_zero) and (kernel - kernel_zero), each of u8 or i8, with sums of i32, which wrap; zero "
+          "points broadcast to their operand; outside the image counts as x_zero",
+      .inputs = {{"x", Accepts::integers},
+                 {"kernel", Accepts::integers},
+                 {"x_zero", Accepts::integers},
+                 {"kernel_zero", Accepts::integers}},
+      .attributes = conv_attributes(2),
+      .traits = kContraction,
+      .infer = infer_conv_integer,
+      .flops = [](const InferContext& context) { return conv_flops(context); },
+      .reference = convolve_integers,
+      .oracle = {"conv2d(x.astype(np.float64) - x_zero, kernel.astype(np.float64) - kernel_zero, strides, dilations, "
+                 "padding, pads, groups).astype(np.int32)",
+                 kTensorFlow},
+      .cases = {
+          "u8[1, 5, 5, 1], i8[3, 3, 1, 1], u8[]=[0], i8[]=[0]",
+          "u8[2, 8, 9, 3], i8[3, 3, 3, 16], u8[]=[121], i8[]=[0] {padding = same}",
+          "i8[1, 9, 8, 4], i8[3, 3, 4, 8], i8[]=[-5], i8[]=[0] {strides = [2, 2], padding = same}",
+          "u8[1, 7, 7, 3], i8[1, 1, 3, 33], u8[]=[1], i8[]=[0]",
+          "u8[1, 9, 9, 2], u8[3, 2, 2, 5], u8[]=[3], u8[]=[128] {dilations = [2, 3]}",
+          "u8[1, 6, 6, 40], i8[3, 3, 1, 40], u8[]=[77], i8[]=[0] {groups = 40, padding = same}",
+          "u8[1, 9, 6, 4], i8[3, 3, 1, 4], u8[]=[5], i8[]=[0] {groups = 4, padding = same, strides = [2, 2]}",
+          "u8[2, 6, 5, 6], i8[3, 3, 3, 4], u8[]=[3], i8[]=[0] {groups = 2, padding = same}",
+          "u8[1, 6, 6, 8], i8[3, 3, 8, 3], u8[]=[200], i8[3]=[0, 1, -3] {padding = explicit, pads = [1, 0, 2, 1], "
+          "strides = [2, 1]}",
+          "u8[0, 5, 5, 2], i8[3, 3, 2, 4], u8[]=[0], i8[]=[0]",
+          "u8[1, 14, 14, 32], i8[3, 3, 32, 80], u8[]=[114], i8[]=[0] {padding = same}",
+          "u8[1, 33, 31, 3], i8[7, 7, 3, 20], u8[]=[114], i8[]=[0] {padding = same, strides = [2, 2]}"}};
 }
 
 Texts image_texts() {
@@ -365,6 +419,7 @@ std::span<const OpDef> convolution_ops() {
     std::vector<OpDef> all;
     add_rows<2>(image_texts(), all);
     add_rows<3>(volume_texts(), all);
+    all.push_back(integer_row());
     return all;
   }();
   return rows;

@@ -14,6 +14,7 @@ std::span<const OpDef> special_ops();
 std::span<const OpDef> bit_ops();
 std::span<const OpDef> linear_ops();
 std::span<const OpDef> convolution_ops();
+std::span<const OpDef> quantisation_ops();
 std::span<const OpDef> linear_algebra_ops();
 std::span<const OpDef> fourier_ops();
 std::span<const OpDef> pooling_ops();

@@ -25,6 +25,8 @@ size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
 size_t pad_unique(Block& block, Module& module);
 size_t fuse_gathers(Block& block, Module& module);
+/// Dequantises constants, which folding leaves alone until no product took their integers.
+size_t dequantize_constants(Block& block, Module& module);
 
 /// Copies the nodes of a function's or region's body to the rewriter's current position, with `arguments` for its
 /// params; returns the copies of the body's results, which replace the results of `node`.

@@ -95,6 +95,10 @@ constexpr Pass kRepeated[] = {
      "ReshapeRecoveryPass"},
 };
 
+constexpr Pass kDequantize = {"dequantize_constants",
+                              "quantised constants whose integers no product takes become floats",
+                              [](Run& run) { return each_block(run, dequantize_constants); }, "", true};
+
 bool names(const std::string& text, const std::string& name, const std::string& platform) {
   if (text == name) return true;
   if (platform.empty() || text.empty()) return false;
@@ -122,17 +126,22 @@ class Pipeline {
     if (options_.verify) verify(run_.module);
     SourceGraph sources(run_.module);
     for (const Pass& pass : kFirst) step(pass);
-    size_t changes = 1;
-    for (int round = 0; round < kMostRounds && changes > 0; ++round) {
-      changes = 0;
-      for (const Pass& pass : kRepeated) changes += step(pass);
-    }
+    repeat();
+    if (step(kDequantize) > 0) repeat();
     step(kRemoveDead);
     sources.explain(run_.module);
     return std::move(records_);
   }
 
  private:
+  void repeat() {
+    size_t changes = 1;
+    for (int round = 0; round < kMostRounds && changes > 0; ++round) {
+      changes = 0;
+      for (const Pass& pass : kRepeated) changes += step(pass);
+    }
+  }
+
   size_t step(const Pass& pass) {
     if (off_.count(pass.name)) return 0;
     stop_point();
@@ -173,6 +182,7 @@ std::vector<PassInfo> list_passes() {
   std::vector<PassInfo> list;
   for (const Pass& pass : kFirst) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
   for (const Pass& pass : kRepeated) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
+  list.push_back({kDequantize.name, kDequantize.summary, kDequantize.platform, false, true});
   for (const Rule* rule : all_rules()) list.push_back({rule->name, rule->summary, rule->platform, true, false});
   return list;
 }

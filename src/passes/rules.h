@@ -61,11 +61,12 @@ struct Rule {
 /// Whether the value `x` of the pattern surely has the type of the replaced value.
 bool keeps_type(const Match& m);
 
-std::span<const Rule> canonical_rules();    // identities and normal forms
-std::span<const Rule> shape_rules();        // transposes, reshapes, shapes known early
-std::span<const Rule> arithmetic_rules();   // element-wise algebra
-std::span<const Rule> contraction_rules();  // constants into the weights of convolutions and matrix products
-std::span<const Rule> pattern_rules();      // compositions that equal one op
+std::span<const Rule> canonical_rules();     // identities and normal forms
+std::span<const Rule> shape_rules();         // transposes, reshapes, shapes known early
+std::span<const Rule> arithmetic_rules();    // element-wise algebra
+std::span<const Rule> contraction_rules();   // constants into the weights of convolutions and matrix products
+std::span<const Rule> pattern_rules();       // compositions that equal one op
+std::span<const Rule> quantisation_rules();  // integers instead of the floats made of them
 /// All tables in order.
 std::span<const Rule* const> all_rules();
 

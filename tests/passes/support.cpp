@@ -50,6 +50,8 @@ std::vector<HostValue> random_inputs(const Block& block, unsigned seed) {
       for (int64_t& x : tensor.mutable_values<int64_t>()) x = static_cast<int64_t>(random() % 9) - 4;
     else if (type.dtype == kI8)
       for (int8_t& x : tensor.mutable_values<int8_t>()) x = static_cast<int8_t>(random());
+    else if (type.dtype == kU8)
+      for (uint8_t& x : tensor.mutable_values<uint8_t>()) x = static_cast<uint8_t>(random());
     else
       fail(ErrorKind::unsupported, param->name, "no random values of type {}", to_string(type));
     values.push_back({tensor, nullptr});

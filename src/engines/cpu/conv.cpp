@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "engines/cpu/vector_loops.h"
 #include "support/error.h"
@@ -110,6 +111,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   reads_weights_ = spec_.packed_in_run && spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
                    spec_.ic * spec_.oc * 4 <= kMostBytes;
   brief_ = is_brief();
+  if (integers()) find_tap_sets();
   cut();
   made_.clear();
   choose_chunks(threads);
@@ -231,9 +233,48 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
                    c + first % s.ow * s.y_pixel});
 }
 
-Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
+bool Conv::is_inside(int64_t pixel, int64_t tap) const {
   const ConvSpec& s = spec_;
   const int64_t slice = s.oh * s.ow, image = s.od * slice;
+  const int64_t z = pixel % image / slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
+  const int64_t y = pixel % slice / s.ow * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
+  const int64_t x = pixel % s.ow * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
+  return z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
+}
+
+std::string Conv::tap_set(int64_t pixel) const {
+  std::string set(static_cast<size_t>(spec_.taps()), '0');
+  for (int64_t tap = 0; tap < spec_.taps(); ++tap)
+    if (is_inside(pixel, tap)) set[static_cast<size_t>(tap)] = '1';
+  return set;
+}
+
+// Of pixels that differ in no dim in the taps inside, one stands for all.
+void Conv::find_tap_sets() {
+  const ConvSpec& s = spec_;
+  std::set<std::string> sets;
+  const auto differing = [](int64_t out, int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
+    std::vector<int64_t> places;
+    const int64_t reach = (taps - 1) * dilation;
+    for (int64_t i = 0; i < out; ++i)
+      if (i == out / 2 || i * stride < pad || i * stride - pad + reach >= in) places.push_back(i);
+    return places;
+  };
+  for (int64_t z : differing(s.od, s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front))
+    for (int64_t y : differing(s.oh, s.h, s.kh, s.stride_h, s.dilation_h, s.pad_top))
+      for (int64_t x : differing(s.ow, s.w, s.kw, s.stride_w, s.dilation_w, s.pad_left))
+        sets.insert(tap_set((z * s.oh + y) * s.ow + x));
+  tap_sets_.assign(sets.begin(), sets.end());
+}
+
+int Conv::row_of(const std::string& set) const {
+  const auto found = std::lower_bound(tap_sets_.begin(), tap_sets_.end(), set);
+  CHECK(found != tap_sets_.end() && *found == set, "pixels with taps {}", set);
+  return static_cast<int>(found - tap_sets_.begin());
+}
+
+Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
+  const ConvSpec& s = spec_;
   TileSpec tile;
   tile.isa = isa_;
   tile.vectors = vectors_;
@@ -242,21 +283,23 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
   if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * s.x_pixel * 4;
   tile.c_stride = s.y_pixel;
-  if (is_matrix()) tile.block_steps = block_steps(s.ic);
+  if (is_matrix() && !integers()) tile.block_steps = block_steps(s.ic);
   tile.residual = s.residual;
   tile.activation = s.activation;
+  if (integers()) {
+    tile.arithmetic = s.arithmetic, tile.epilogue = s.epilogue;
+    tile.dot_products = machine_has_dot_products();
+    tile.parameter_rows = static_cast<int>(tap_sets_.size());
+    for (int64_t i = first; i < first + pixels; ++i) tile.start_rows.push_back(row_of(tap_set(i)));
+  }
   tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
     tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);
   for (int64_t k = 0; k < s.taps(); ++k) {
-    const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
+    const int64_t kx = k % s.kw;
     uint32_t inside = 0;
-    for (int64_t i = 0; i < pixels; ++i) {
-      const int64_t z = (first + i) % image / slice * s.stride_d + kz * s.dilation_d - s.pad_front;
-      const int64_t y = (first + i) % slice / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top;
-      const int64_t x = (first + i) % s.ow * s.stride_w + kx * s.dilation_w - s.pad_left;
-      if (z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w) inside |= 1u << i;
-    }
+    for (int64_t i = 0; i < pixels; ++i)
+      if (is_inside(first + i, k)) inside |= 1u << i;
     if (!inside) continue;
     auto& row = tile.rows[static_cast<size_t>(k / s.kw)];
     bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
@@ -328,13 +371,25 @@ void Conv::pack_taps(int panel, const float* kernel, const std::vector<int64_t>&
   }
 }
 
+void Conv::pack_parameters(const int32_t* starts, Each scale, Each bias, float factor, float* packed) const {
+  std::fill(packed, packed + bias_size(), 0.f);
+  const int64_t sets = std::ssize(tap_sets_);
+  for (int64_t o = 0; o < spec_.oc; ++o) {
+    float* column = packed + o / width_ * width_ * bias_rows() + o % width_;
+    for (int64_t set = 0; set < sets; ++set)
+      std::memcpy(column + set * width_, starts + set * spec_.oc + o, sizeof(float));
+    column[sets * width_] = scale[o] * factor;
+    column[(sets + 1) * width_] = bias[o] * factor;
+  }
+}
+
 void Conv::pack_bias(const float* bias, float* packed) const {
   std::fill(packed, packed + bias_size(), 0.f);
   if (bias) std::copy(bias, bias + spec_.oc, packed);
 }
 
-void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
-               float* y) const {
+void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const void* residual,
+               void* y) const {
   auto tiles = static_cast<int>(tiles_.size()), panels = static_cast<int>(panels_);
   int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)),
       panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
@@ -350,17 +405,20 @@ void Conv::run(Executor& executor, const float* x, const float* packed, const fl
 }
 
 void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
-                    const float* residual, float* y) const {
+                    const void* residual, void* y) const {
   const bool tail = panel + 1 == panels_;
+  const int64_t y_bytes = spec_.epilogue.output_bytes(), residual_bytes = spec_.epilogue.residual_bytes();
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t c = tile.c + panel * width_;
-    (tail ? tile.tail : tile.whole)(x + tile.a, b, y + c, bias + panel * width_, residual + c);
+    (tail ? tile.tail : tile.whole)(x + tile.a, b, static_cast<char*>(y) + c * y_bytes,
+                                    bias + panel * width_ * bias_rows(),
+                                    static_cast<const char*>(residual) + c * residual_bytes);
   }
 }
 
 void Conv::pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
-                        const float* bias, const float* residual, float* y) const {
+                        const float* bias, const void* residual, void* y) const {
   if (brief_ && executor.width() > 1)
     return pack_and_run(serial_executor(), x, weights, transposed, packed, bias, residual, y);
   const auto tiles = static_cast<int>(tiles_.size());

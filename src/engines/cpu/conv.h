@@ -23,6 +23,9 @@ struct ConvSpec {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool residual = false;
   Activation activation;
+  // Integers: channels are counted in 4-byte elements of A and B, and strides of y in elements of its type.
+  Arithmetic arithmetic = Arithmetic::floats;
+  IntegerEpilogue epilogue;
   bool transposed_x = false;   // matrix products only: x is [k, m]
   bool packed_in_run = false;  // the weights are not constant and are packed in every run
   bool plain_weights = false;  // such weights of a product are [ic, oc]: for few rows they are read where they are
@@ -48,7 +51,7 @@ class Conv {
   size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
   /// Floats that pack_and_run() packs into.
   size_t scratch_size() const { return reads_weights_ ? panel_floats_ : packed_size(); }
-  size_t bias_size() const { return static_cast<size_t>(panels_ * width_); }
+  size_t bias_size() const { return static_cast<size_t>(panels_ * width_ * bias_rows()); }
   /// Distinguishes packed layouts: "panel32 576x64".
   std::string layout() const;
   /// kernel[(tap * ic + i) * oc + o] when `transposed` is false; for a matrix [oc, ic] when it is true.
@@ -62,19 +65,30 @@ class Conv {
                  int64_t output_step, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
+  /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias, from
+  /// the start value of each set and channel and, of one element or one a channel, scale and bias (times `factor`).
+  int64_t panel_width() const { return width_; }
+  const std::vector<std::string>& tap_sets() const { return tap_sets_; }
+  struct Each {
+    const float* data;
+    bool one;
+    float operator[](int64_t i) const { return data[one ? 0 : i]; }
+  };
+  void pack_parameters(const int32_t* starts, Each scale, Each bias, float factor, float* packed) const;
+
   /// `residual` may be y itself. The bits of the result do not depend on the number of workers.
-  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
-           float* y) const;
+  void run(Executor& executor, const float* x, const float* packed, const float* bias, const void* residual,
+           void* y) const;
   /// The same for unpacked weights, which are packed into `packed` first.
   void pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
-                    const float* bias, const float* residual, float* y) const;
+                    const float* bias, const void* residual, void* y) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 
  private:
   struct Tile {
     TileFunction whole, tail;  // for full panels and for a partial last one
-    int64_t a, c;              // offsets in floats
+    int64_t a, c;              // offsets in elements
   };
 
   void choose_panel(Isa isa, int threads);
@@ -82,11 +96,17 @@ class Conv {
   void pack_panel_to(float* to, int panel, const float* kernel, bool transposed) const;
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
-                const float* residual, float* y) const;
+                const void* residual, void* y) const;
+  int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 : 1; }
+  bool integers() const { return spec_.arithmetic != Arithmetic::floats; }
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
   using Functions = std::pair<TileFunction, TileFunction>;  // of a tile for whole panels and for a partial last one
   Functions make_functions(int64_t first, int64_t pixels);
+  bool is_inside(int64_t pixel, int64_t tap) const;
+  std::string tap_set(int64_t pixel) const;
+  void find_tap_sets();
+  int row_of(const std::string& set) const;
   int64_t offset_of(int64_t pixel) const;
   std::array<int64_t, 4> kind_of(int64_t first, int64_t pixels) const;
   void choose_chunks(int threads);
@@ -102,6 +122,7 @@ class Conv {
   std::vector<Tile> tiles_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
   std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile
+  std::vector<std::string> tap_sets_;
   int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
   bool pixels_outermost_ = true;
   bool reads_weights_ = false;  // whole panels are not packed

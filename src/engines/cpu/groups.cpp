@@ -6,6 +6,7 @@
 
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
+#include "engines/cpu/integers.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
@@ -104,8 +105,10 @@ class Proposer {
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
-    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
+    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node) {
       if (takes_epilogue(**node)) extended(**node);
+      if (is_integer_contraction(**node)) integers(**node);
+    }
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
@@ -177,6 +180,17 @@ class Proposer {
     }
     for (; !nodes.empty(); nodes.pop_back()) {
       Group group = make_group(nodes, uses_);
+      if (refuses_(group)) continue;
+      take(std::move(group));
+      return;
+    }
+  }
+
+  // Groups the product of integers with as much of what follows as a kernel takes.
+  void integers(const Node& node) {
+    auto groups = integer_groups(node, uses_, [&](const Node& other) { return !taken(other); });
+    for (; !groups.empty(); groups.pop_back()) {
+      Group group = make_group(in_order(std::move(groups.back())), uses_);
       if (refuses_(group)) continue;
       take(std::move(group));
       return;

@@ -1,5 +1,7 @@
 #include "engines/cpu/isa.h"
 
+#include <cpuid.h>
+
 #include <cstdlib>
 #include <string_view>
 
@@ -7,24 +9,38 @@ namespace cairn {
 
 namespace {
 
-Isa detect() {
+struct Machine {
+  Isa isa = Isa::none;
+  bool dot_products = false;
+};
+
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+
+Machine detect() {
   __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const char* asked = std::getenv("CAIRN_ISA");
-  std::string_view limit = asked ? asked : "";
-  if (limit == "none") return Isa::none;
-  if (avx512 && limit != "avx2") return Isa::avx512;
-  return avx2 ? Isa::avx2 : Isa::none;
+  const std::string_view limit = asked ? asked : "";
+  if (limit == "none" || !avx2) return {};
+  if (avx512 && !limit.starts_with("avx2"))
+    return {Isa::avx512, limit != "avx512" && __builtin_cpu_supports("avx512vnni")};
+  return {Isa::avx2, limit != "avx2" && has_avx_vnni()};
+}
+
+const Machine& machine() {
+  static const Machine found = detect();
+  return found;
 }
 
 }  // namespace
 
-Isa machine_isa() {
-  static const Isa isa = detect();
-  return isa;
-}
+Isa machine_isa() { return machine().isa; }
+bool machine_has_dot_products() { return machine().dot_products; }
 
 const char* to_string(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "none"; }
 

@@ -1,4 +1,5 @@
-// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx2|none asks for it.
+// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx512|avx2_vnni|avx2|none asks for
+// it.
 #pragma once
 
 #include <string>
@@ -9,6 +10,8 @@ enum class Isa { none, avx2, avx512 };
 
 /// Determined once per process. `avx2` means AVX2 and FMA; `avx512` means F, BW, DQ and VL.
 Isa machine_isa();
+/// Whether registers of machine_isa() have dot products of integers (VNNI); not with CAIRN_ISA=avx512|avx2.
+bool machine_has_dot_products();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
 inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }

@@ -6,10 +6,13 @@
 #include "engines/cpu/crop.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/index_vectors.h"
+#include "engines/cpu/integer_depthwise.h"
+#include "engines/cpu/integer_step.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
+#include "engines/cpu/quantised_elements.h"
 #include "engines/cpu/random.h"
 #include "engines/cpu/resample.h"
 #include "engines/cpu/row_slices.h"
@@ -45,10 +48,13 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
     {"tile", refuses_tile, make_tile},
+    {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
+    {"integer_tile", refuses_integer_tile, make_integer_tile},
     {"depthwise", refuses_depthwise, make_depthwise},
     {"grouped", refuses_grouped, make_grouped},
     {"planes", refuses_planes, make_planes},
     {"pool", refuses_pool, make_pool},
+    {"integer_pool", refuses_integer_pool, make_integer_pool},
     {"large_pool", refuses_large_pool, make_large_pool},
     {"resize", refuses_resize, make_resize},
     {"crop", refuses_crop, make_crop},
@@ -59,6 +65,7 @@ constexpr CpuKernel kKernels[] = {
     {"normalisation", refuses_normalisation, make_normalisation},
     {"row_slices", refuses_row_slices, make_row_slices},
     {"elementwise", ElementwiseProgram::refuses, make_program, make_strided_program},
+    {"quantisation", refuses_quantisation, make_quantisation},
     {"concat", refuses_concat, make_concat},
     {"transpose", refuses_transpose, make_transpose, make_strided_transpose},
     {"axis_copy", refuses_axis_copy, make_axis_copy},

@@ -2,6 +2,7 @@
 
 #include <xbyak/xbyak.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -24,21 +25,24 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     pixels_ = static_cast<int>(spec.pixel_bytes.size());
     int free = registers() - (pixels_ + 1) * vectors_;
     CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
-    broadcasts_ = std::min(free, 4);
+    broadcasts_ = std::min(needs_product() ? free - 1 : free, 4);
     push(rbx);
-    start_with_bias();
+    integers() ? start_integers() : start_with_bias();
     if (spec.block_steps) start_blocks();
     emit_rows();
     if (spec.block_steps) end_blocks();
-    finish();
+    integers() ? finish_integers() : finish();
     pop(rbx);
     vzeroupper();
     ret();
+    emit_numbers();
     readyRE();
     function_ = getCode<TileFunction>();
   }
 
  private:
+  bool integers() const { return spec_.arithmetic != Arithmetic::floats; }
+  bool needs_product() const { return integers() && !spec_.dot_products; }
   int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(spec_.isa) * 4; }
   int panel_bytes() const {
@@ -55,6 +59,15 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     for (int j = 0; j < vectors_; ++j) vmovups(accumulator(0, j), ptr[rcx + j * vector_bytes()]);
     for (int i = 1; i < pixels_; ++i)
       for (int j = 0; j < vectors_; ++j) vmovaps(accumulator(i, j), accumulator(0, j));
+  }
+
+  void start_integers() {
+    for (int i = 0; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j)
+        vmovups(accumulator(i, j), parameter(spec_.start_rows[static_cast<size_t>(i)], j));
+  }
+  Xbyak::Address parameter(int row, int vector) const {
+    return ptr[rcx + row * spec_.vectors * vector_bytes() + vector * vector_bytes()];
   }
 
   Xbyak::Address kept(int pixel, int vector) const { return ptr[rsp + (pixel * vectors_ + vector) * vector_bytes()]; }
@@ -116,8 +129,18 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       Xbyak::Xmm a = broadcast();
       vbroadcastss(a,
                    ptr[r10 + static_cast<int>(spec_.pixel_bytes[static_cast<size_t>(i)] + step * spec_.a_step_bytes)]);
-      for (int j = 0; j < vectors_; ++j) vfmadd231ps(accumulator(i, j), a, panel(j));
+      for (int j = 0; j < vectors_; ++j) multiply(accumulator(i, j), a, panel(j));
     }
+  }
+
+  void multiply(const Xbyak::Xmm& sum, const Xbyak::Xmm& a, const Xbyak::Xmm& b) {
+    const auto encoding = spec_.isa == Isa::avx512 ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
+    if (!integers()) return vfmadd231ps(sum, a, b);
+    if (spec_.arithmetic == Arithmetic::bytes) return vpdpbusd(sum, a, b, encoding);
+    if (spec_.dot_products) return vpdpwssd(sum, a, b, encoding);
+    const Xbyak::Xmm product = reg((pixels_ + 1) * vectors_ + broadcasts_);
+    vpmaddwd(product, a, b);
+    vpaddd(sum, sum, product);
   }
 
   void emit_run(const TapRun& run) {
@@ -244,13 +267,129 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       vmaskmovps(ptr[rdx + offset], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
   }
 
+  // The address of a vector of this number behind the code.
+  Xbyak::Address number(uint32_t bits) {
+    const auto found = std::find(numbers_.begin(), numbers_.end(), bits);
+    const auto place = static_cast<int>(found - numbers_.begin());
+    if (found == numbers_.end()) numbers_.push_back(bits);
+    return ptr[rip + numbers_at_ + place * vector_bytes()];
+  }
+  Xbyak::Address number(float value) { return number(std::bit_cast<uint32_t>(value)); }
+  void emit_numbers() {
+    if (numbers_.empty()) return;
+    align(64);
+    L(numbers_at_);
+    for (uint32_t bits : numbers_)
+      for (int lane = 0; lane < lanes(spec_.isa); ++lane) dd(bits);
+  }
+
+  void clip(const Xbyak::Xmm& sum, float low, float high) {
+    if (low != -IntegerEpilogue::kNone) vmaxps(sum, sum, number(low));
+    if (high != IntegerEpilogue::kNone) vminps(sum, sum, number(high));
+  }
+
+  // After the sums, the panel and broadcast registers are free: the bias and two for steps. The mask of the tail is as in
+  // finish().
+  void finish_integers() {
+    using Output = IntegerEpilogue::Output;
+    const IntegerEpilogue& e = spec_.epilogue;
+    const Xbyak::Xmm bias = panel(0), spare = reg(panel(0).getIdx() + 1), other = reg(panel(0).getIdx() + 2);
+    if (tail_) prepare_tail(reg(registers() - 1));
+    for (int j = 0; j < vectors_; ++j) {
+      if (e.output != Output::sums) vmovups(bias, parameter(spec_.parameter_rows + 1, j));
+      for (int i = 0; i < pixels_; ++i) {
+        const Xbyak::Xmm sum = accumulator(i, j);
+        const int64_t element = static_cast<int64_t>(i) * spec_.c_stride + j * lanes(spec_.isa);
+        const auto at = static_cast<int>(element * e.output_bytes());
+        if (e.output == Output::sums) {
+          store(sum, at, is_tail(j));
+          continue;
+        }
+        vcvtdq2ps(sum, sum);
+        vfmadd132ps(sum, bias, parameter(spec_.parameter_rows, j));
+        clip(sum, e.first_low, e.first_high);
+        if (e.rounds) {
+          spec_.isa == Isa::avx512 ? vrndscaleps(sum, sum, 8) : vroundps(sum, sum, 8);
+          clip(sum, e.round_low, e.round_high);
+          vmulps(sum, sum, number(e.round_scale));
+        }
+        if (e.residual != IntegerEpilogue::Residual::none) {
+          load_residual(spare, static_cast<int>(element * e.residual_bytes()), is_tail(j));
+          if (e.residual_scale != 1)
+            vfmadd231ps(sum, spare, number(e.residual_scale));
+          else
+            vaddps(sum, sum, spare);
+          if (e.residual_shift != 0) vaddps(sum, sum, number(e.residual_shift));
+        }
+        clip(sum, e.low, e.high);
+        if (e.output == Output::floats) {
+          store(sum, at, is_tail(j));
+          continue;
+        }
+        vcvtps2dq(sum, sum);
+        if (e.zero_point != 0) vpaddd(sum, sum, number(static_cast<uint32_t>(e.zero_point)));
+        store_bytes(sum, other, at, is_tail(j));
+      }
+    }
+  }
+
+  // The elements of the residual as floats. Nothing beyond the tail is read.
+  void load_residual(const Xbyak::Xmm& to, int offset, bool tail) {
+    using Residual = IntegerEpilogue::Residual;
+    const bool wide = spec_.isa == Isa::avx512, is_signed = spec_.epilogue.residual == Residual::i8;
+    const Xbyak::Address from = ptr[r8 + offset];
+    if (spec_.epilogue.residual == Residual::floats) {
+      if (tail && !wide) return vmaskmovps(to, Xbyak::Ymm(mask_), from);
+      return tail ? vmovups(Xbyak::Zmm(to.getIdx()) | k1 | T_z, from) : vmovups(to, from);
+    }
+    const Xbyak::Xmm low(to.getIdx());
+    if (tail && wide) {
+      const auto masked = Xbyak::Zmm(to.getIdx()) | k1 | T_z;
+      is_signed ? vpmovsxbd(masked, from) : vpmovzxbd(masked, from);
+    } else if (tail) {
+      vpxor(low, low, low);
+      for (int lane = 0; lane < tail_; ++lane) vpinsrb(low, low, ptr[r8 + offset + lane], static_cast<uint8_t>(lane));
+      is_signed ? vpmovsxbd(to, low) : vpmovzxbd(to, low);
+    } else {
+      is_signed ? vpmovsxbd(to, from) : vpmovzxbd(to, from);
+    }
+    vcvtdq2ps(to, to);
+  }
+
+  // The lowest byte of each lane.
+  void store_bytes(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, int offset, bool tail) {
+    if (spec_.isa == Isa::avx512) {
+      const Xbyak::Zmm from(sum.getIdx());
+      return tail ? vpmovdb(ptr[rdx + offset] | k1, from) : vpmovdb(ptr[rdx + offset], from);
+    }
+    const Xbyak::Xmm low(sum.getIdx()), high(spare.getIdx());
+    vandps(sum, sum, number(0xffU));
+    vextracti128(high, Xbyak::Ymm(sum.getIdx()), 1);
+    vpackusdw(low, low, high);
+    vpackuswb(low, low, low);
+    if (!tail) return vmovq(ptr[rdx + offset], low);
+    for (int lane = 0; lane < tail_; ++lane) vpextrb(ptr[rdx + offset + lane], low, static_cast<uint8_t>(lane));
+  }
+
   TileSpec spec_;
+  std::vector<uint32_t> numbers_;
+  Xbyak::Label numbers_at_;
   int vectors_ = 0, tail_ = 0, pixels_ = 0, broadcasts_ = 0, next_broadcast_ = 0, mask_ = 0;
 };
 
 template <class T>
 void append(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void append_epilogue(std::string& key, const IntegerEpilogue& e) {
+  append(key, e.output);
+  append(key, e.rounds);
+  append(key, e.residual);
+  append(key, e.zero_point);
+  for (float number : {e.first_low, e.first_high, e.round_low, e.round_high, e.round_scale, e.residual_scale,
+                       e.residual_shift, e.low, e.high})
+    append(key, number);
 }
 
 std::string key_of(const TileSpec& spec) {
@@ -270,6 +409,11 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.activation.kind);
   append(key, spec.activation.low);
   append(key, spec.activation.high);
+  append(key, spec.arithmetic);
+  append(key, spec.dot_products);
+  append(key, spec.parameter_rows);
+  for (int row : spec.start_rows) append(key, row);
+  append_epilogue(key, spec.epilogue);
   append(key, spec.pixel_bytes.size());
   for (int64_t bytes : spec.pixel_bytes) append(key, bytes);
   for (const auto& row : spec.rows) {

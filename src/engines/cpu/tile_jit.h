@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -26,8 +27,34 @@ struct TapRun {
   friend bool operator==(const TapRun&, const TapRun&) = default;
 };
 
+/// What one 4-byte element of A and B holds and how two are multiplied.
+enum class Arithmetic : uint8_t {
+  floats,
+  bytes,  // 4 steps of k: u8 of A by i8 of B, summed to i32; needs dot products of integers (VNNI)
+  words,  // 2 steps of k: i16 by i16, summed to i32
+};
+
+/// What is made of a sum of integers: y = sum * scale[channel] + bias[channel] and, in this order, the steps below.
+struct IntegerEpilogue {
+  static constexpr float kNone = std::numeric_limits<float>::infinity();
+  enum class Output : uint8_t { sums, floats, bytes } output = Output::sums;
+  float first_low = -kNone, first_high = kNone;  // clip
+  bool rounds = false;                           // y = clip(round(y), low, high) * scale
+  float round_low = 0, round_high = 0, round_scale = 1;
+  enum class Residual : uint8_t { none, floats, u8, i8 } residual = Residual::none;
+  float residual_scale = 1, residual_shift = 0;  // y += residual * scale + shift
+  float low = -kNone, high = kNone;              // clip, for bytes to their range without the zero point
+  int32_t zero_point = 0;                        // bytes: round(y) + zero_point
+
+  int64_t output_bytes() const { return output == Output::bytes ? 1 : 4; }
+  int64_t residual_bytes() const { return residual == Residual::u8 || residual == Residual::i8 ? 1 : 4; }
+  friend bool operator==(const IntegerEpilogue&, const IntegerEpilogue&) = default;
+};
+
 struct TileSpec {
   Isa isa = Isa::none;
+  Arithmetic arithmetic = Arithmetic::floats;
+  bool dot_products = false;              // integers: with VNNI
   int vectors = 1;                        // panel width in registers
   int columns = 0;                        // valid channels of the panel: fewer than vectors * lanes in the tail
   std::vector<int64_t> pixel_bytes;       // displacement of each pixel in A
@@ -42,14 +69,19 @@ struct TileSpec {
   int64_t c_stride = 0;                   // floats between pixels in C and in the residual
   bool residual = false;
   Activation activation;
+  // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
+  std::vector<int> start_rows;
+  int parameter_rows = 0;
+  IntegerEpilogue epilogue;
   friend bool operator==(const TileSpec&, const TileSpec&) = default;
 };
 
 /// The most rows of a tile for which accumulators, a panel row and some broadcast pixels fit the registers.
 int most_pixels(Isa isa, int vectors);
 
-/// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel.
-using TileFunction = void (*)(const float* a, const float* b, float* c, const float* bias, const float* residual);
+/// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel. For integers
+/// `bias` is the panel's parameters: rows of start values, of the scale and of the bias.
+using TileFunction = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual);
 
 /// Generated code, shared by all tiles of the process with an equal specification.
 class TileKernel {

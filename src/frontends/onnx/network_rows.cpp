@@ -470,7 +470,7 @@ void dropout(OpContext& c) {
 
 }  // namespace
 
-Value* convolved(OpContext& c, Value* x, Value* kernel, Value* bias) {
+Value* convolved(OpContext& c, Value* x, Value* kernel, Value* bias, const std::vector<Value*>& zeros) {
   Image image(c);
   if (kernel->type.shape.rank() != c.rank(0))
     fail(ErrorKind::invalid_model, "", "kernel has {} dims, image {}", kernel->type.shape.rank(), c.rank(0));
@@ -478,7 +478,11 @@ Value* convolved(OpContext& c, Value* x, Value* kernel, Value* bias) {
                         {"dilations", image.spatial("dilations")},
                         {"groups", c.integer("group", 1)}};
   image.set_padding(attributes);
-  Value* y = c.b.add(image.deep() ? "conv3d" : "conv2d", {image.in(x), image.kernel(kernel)}, attributes);
+  std::vector<Value*> operands{image.in(x), image.kernel(kernel)};
+  operands.insert(operands.end(), zeros.begin(), zeros.end());
+  if (image.deep() && !zeros.empty()) c.refuse("integers in volumes are not supported");
+  const char* op = image.deep() ? "conv3d" : zeros.empty() ? "conv2d" : "conv2d_integer";
+  Value* y = c.b.add(op, operands, attributes);
   return image.out(bias ? c.b.add("add", {y, bias}) : y);
 }
 

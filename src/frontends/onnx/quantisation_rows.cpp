@@ -46,23 +46,27 @@ int64_t scale_axis(OpContext& c, size_t rank) {
                                                                                            : 0;
 }
 
+/// Zeros of the type of x where the node has no zero point.
+Value* integer_zero(OpContext& c, DType dtype, int64_t axis, size_t rank) {
+  return c.given(2) ? along(c, c.in[2], axis, rank) : c.b.constant(Tensor::zeros(dtype, {}));
+}
+
 /// (x - zero point) * scale
 void dequantize(OpContext& c) {
   c.expect_inputs(2, 3);
   const size_t rank = c.rank(0);
   const int64_t axis = scale_axis(c, rank);
-  const DType dtype = c.in[1]->type.dtype;
+  const DType dtype = c.in[1]->type.dtype, from = c.in[0]->type.dtype;
+  Value* scale = along(c, cast_to(c.in[1], kF32, c.b), axis, rank);
+  if (c.narrow_type(0) == 0 && from.is_integer() && (from.bits <= 16 || from == kI32)) {
+    Value* y =
+        c.b.add("dequantize_linear", {c.in[0], folded(scale, c.b), folded(integer_zero(c, from, axis, rank), c.b)});
+    c.out = {cast_to(y, dtype, c.b)};
+    return;
+  }
   Value* x = as_numbers(c, 0);
   if (Value* zero = zero_point(c, axis, rank)) x = c.b.add("sub", {x, zero});
-  x = c.b.add("mul", {x, along(c, cast_to(c.in[1], kF32, c.b), axis, rank)});
-  c.out = {cast_to(x, dtype, c.b)};
-}
-
-Value* saturated(Value* x, DType dtype, Builder& b) {
-  const bool no_sign = dtype.kind == DType::Kind::unsigned_int;
-  const double low = no_sign ? 0 : -std::exp2(dtype.bits - 1);
-  const double high = std::exp2(no_sign ? dtype.bits : dtype.bits - 1) - 1;
-  return cast_to(b.add("clip", {x}, {{"low", low}, {"high", high}}), dtype, b);
+  c.out = {cast_to(c.b.add("mul", {x, scale}), dtype, c.b)};
 }
 
 /// x / scale rounded to the nearest, halves to even, + zero point, cut to the type.
@@ -78,17 +82,18 @@ void quantize(OpContext& c) {
                                                                  : 0;
   if (narrow == 0 && (!dtype || !dtype->is_integer() || dtype->bits < 8 || dtype->bits > 16))
     c.refuse("results of other types than integers of 8 and 16 bits are not supported");
-  Value* x = cast_to(c.in[0], kF32, c.b);
-  x = c.b.add("div", {x, along(c, cast_to(c.in[1], kF32, c.b), axis, rank)});
+  Value *x = cast_to(c.in[0], kF32, c.b), *scale = along(c, cast_to(c.in[1], kF32, c.b), axis, rank);
+  if (narrow == 0) {
+    Value* zero = integer_zero(c, *dtype, axis, rank);
+    c.out = {c.b.add("quantize_linear", {x, folded(scale, c.b), folded(zero, c.b)})};
+    return;
+  }
+  x = c.b.add("div", {x, scale});
   const bool floats = narrow != 0 && type_name(narrow).starts_with("FLOAT");
   if (!floats) x = c.b.add("round", {x});
   if (Value* zero = zero_point(c, axis, rank)) x = c.b.add("add", {x, zero});
-  if (narrow != 0) {
-    c.out = {folded(narrowed(x, narrow, !floats || c.integer("saturate", 1) != 0, "up", c.b), c.b)};
-    c.importer().mark_narrow(c.out[0], narrow);
-    return;
-  }
-  c.out = {saturated(x, *dtype, c.b)};
+  c.out = {folded(narrowed(x, narrow, !floats || c.integer("saturate", 1) != 0, "up", c.b), c.b)};
+  c.importer().mark_narrow(c.out[0], narrow);
 }
 
 /// To 8 bits with the scale and zero point that hold all elements and 0.
@@ -103,90 +108,76 @@ void dynamic_quantize(OpContext& c) {
   Value* scale = b.add("div", {b.add("sub", {high, low}), number(255)});
   Value* zero =
       b.add("round", {b.add("clip", {b.add("div", {b.add("neg", {low}), scale})}, {{"low", 0.0}, {"high", 255.0}})});
-  Value* y = b.add("add", {b.add("round", {b.add("div", {c.in[0], scale})}), zero});
-  c.out = {saturated(y, kU8, b), scale, cast_to(zero, kU8, b)};
+  zero = cast_to(zero, kU8, b);
+  c.out = {b.add("quantize_linear", {c.in[0], scale, zero}), scale, zero};
 }
 
-/// x less its zero point, which may be left out, in a wider type.
-Value* centred(OpContext& c, size_t x, size_t zero, DType as, bool columns) {
-  Value* y = cast_to(c.in[x], as, c.b);
-  if (!c.given(zero)) return y;
-  Value* point = cast_to(c.in[zero], as, c.b);
-  if (point->type.shape.rank() == 1 && point->type.shape.dims[0] == Dim(1)) point = reshape_to(point, {}, c.b);
-  if (!columns && point->type.shape.rank() == 1) point = expand_dims(point, {1}, c.b);  // one for each row
-  return c.b.add("sub", {y, point});
+/// A scale or zero point of a matrix: one for all, or for each row (of a left operand) or column.
+Value* of_matrix(Value* each, bool columns, Builder& b) {
+  if (each->type.shape.rank() == 1 && each->type.shape.dims[0] == Dim(1)) return folded(reshape_to(each, {}, b), b);
+  return !columns && each->type.shape.rank() == 1 ? folded(expand_dims(each, {1}, b), b) : each;
 }
 
-/// acc * (a scale * b scale / y scale) rounded, + zero point, cut to the type of the zero point.
-Value* requantised(OpContext& c, Value* sum, Value* scale, size_t y_scale, size_t y_zero) {
-  Builder& b = c.b;
-  const DType dtype = c.in[y_zero]->type.dtype;
-  if (!dtype.is_integer() || dtype.bits != 8) c.refuse("results of {} are not supported", to_string(dtype));
-  const auto one = [&](size_t i) { return cast_to(reshape_to(c.in[i], {}, b), kF32, b); };
-  Value* y = b.add("mul", {cast_to(sum, kF32, b), b.add("div", {scale, one(y_scale)})});
-  return saturated(b.add("add", {b.add("round", {y}), one(y_zero)}), dtype, b);
+/// One number for each output channel as it stands at `axis` of so many dims; or one for all.
+Value* of_channels(Value* x, size_t rank, size_t axis, Builder& b) {
+  if (x->type.shape.rank() == 0 || x->type.shape.dims[0] == Dim(1)) return folded(reshape_to(x, {}, b), b);
+  std::vector<NewDim> dims(rank, NewDim{1, -1});
+  dims[axis] = {-1, 0};
+  return folded(reshape_to(x, dims, b), b);
+}
+
+Value* zero_or(OpContext& c, size_t x, size_t zero) {
+  return c.given(zero) ? c.in[zero] : c.b.constant(Tensor::zeros(c.in[x]->type.dtype, {}));
 }
 
 /// Integers of 8 bits multiply to sums of 32 bits.
 void matmul_integer(OpContext& c) {
   c.expect_inputs(2, 4);
   if (c.rank(0) < 2 || c.rank(1) < 2) c.refuse("vectors are not supported");
-  c.out = {c.b.add("matmul", {centred(c, 0, 2, kI32, false), centred(c, 1, 3, kI32, true)})};
+  c.out = {c.b.add("matmul_integer", {c.in[0], c.in[1], of_matrix(zero_or(c, 0, 2), false, c.b),
+                                      of_matrix(zero_or(c, 1, 3), true, c.b)})};
 }
 
-/// A scale of each row or column, or one for all.
-Value* scale_of(OpContext& c, size_t input, bool columns) {
-  Value* scale = cast_to(c.in[input], kF32, c.b);
-  if (scale->type.shape.rank() == 1 && scale->type.shape.dims[0] == Dim(1)) return reshape_to(scale, {}, c.b);
-  return !columns && scale->type.shape.rank() == 1 ? expand_dims(scale, {1}, c.b) : scale;
+/// The operand at `x`, which its scale and zero point follow, as floats.
+Value* dequantized(OpContext& c, size_t x, Value* scale, Value* zero) {
+  return c.b.add("dequantize_linear", {c.in[x], folded(cast_to(scale, kF32, c.b), c.b), zero});
+}
+
+/// y by the scale at `scale` and the zero point that follows it.
+Value* quantized(OpContext& c, Value* y, size_t scale) {
+  const DType dtype = c.in[scale + 1]->type.dtype;
+  if (!dtype.is_integer() || dtype.bits != 8) c.refuse("results of {} are not supported", to_string(dtype));
+  const auto one = [&](Value* x) { return folded(reshape_to(x, {}, c.b), c.b); };
+  return c.b.add("quantize_linear", {y, one(cast_to(c.in[scale], kF32, c.b)), one(c.in[scale + 1])});
 }
 
 void qlinear_matmul(OpContext& c) {
   c.expect_inputs(8, 8);
   if (c.rank(0) < 2 || c.rank(3) < 2) c.refuse("vectors are not supported");
-  Value* sum = c.b.add("matmul", {centred(c, 0, 2, kI32, false), centred(c, 3, 5, kI32, true)});
-  Value* scale = c.b.add("mul", {scale_of(c, 1, false), scale_of(c, 4, true)});
-  c.out = {requantised(c, sum, scale, 6, 7)};
-}
-
-/// Floats that hold all sums of products of 8 bits with this kernel exactly.
-DType exact_floats(const Value* kernel) {
-  const auto& dims = kernel->type.shape.dims;
-  double products = 1;
-  for (size_t i = 1; i < dims.size(); ++i) products *= dims[i].known() ? static_cast<double>(dims[i].size) : 1e9;
-  return products * 255 * 255 < 1 << 24 ? kF32 : kF64;
-}
-
-/// One number for each output channel as it stands in a kernel (rank, first) or an image (second).
-Value* of_channels(OpContext& c, Value* x, size_t rank, size_t axis) {
-  if (x->type.shape.rank() == 0 || x->type.shape.dims[0] == Dim(1)) return reshape_to(x, {}, c.b);
-  std::vector<NewDim> dims(rank, NewDim{1, -1});
-  dims[axis] = {-1, 0};
-  return reshape_to(x, dims, c.b);
-}
-
-Value* conv_sum(OpContext& c, size_t kernel, size_t zero, size_t kernel_zero) {
-  const DType as = exact_floats(c.in[kernel]);
-  const auto less = [&](size_t x, size_t point, size_t axis) {
-    Value* y = cast_to(c.in[x], as, c.b);
-    if (!c.given(point)) return y;
-    return c.b.add("sub", {y, of_channels(c, cast_to(c.in[point], as, c.b), c.rank(x), axis)});
+  const auto operand = [&](size_t x, bool columns) {
+    return dequantized(c, x, of_matrix(c.in[x + 1], columns, c.b), of_matrix(c.in[x + 2], columns, c.b));
   };
-  return convolved(c, less(0, zero, 0), less(kernel, kernel_zero, 0), nullptr);
+  c.out = {quantized(c, c.b.add("matmul", {operand(0, false), operand(3, true)}), 6)};
 }
 
 void conv_integer(OpContext& c) {
   c.expect_inputs(2, 4);
-  c.out = {cast_to(conv_sum(c, 1, 2, 3), kI32, c.b)};
+  Value* x_zero = folded(reshape_to(zero_or(c, 0, 2), {}, c.b), c.b);
+  c.out = {convolved(c, c.in[0], c.in[1], nullptr, {x_zero, of_channels(zero_or(c, 1, 3), 1, 0, c.b)})};
 }
 
 void qlinear_conv(OpContext& c) {
   c.expect_inputs(8, 9);
-  Value* sum = conv_sum(c, 3, 2, 5);
-  if (c.given(8)) sum = c.b.add("add", {sum, of_channels(c, cast_to(c.in[8], sum->type.dtype, c.b), c.rank(0), 1)});
-  Value* scale = c.b.add("mul", {cast_to(reshape_to(c.in[1], {}, c.b), kF32, c.b),
-                                 of_channels(c, cast_to(c.in[4], kF32, c.b), c.rank(0), 1)});
-  c.out = {requantised(c, sum, scale, 6, 7)};
+  const size_t rank = c.rank(0);
+  const auto one = [&](size_t i) { return folded(reshape_to(c.in[i], {}, c.b), c.b); };
+  const auto each = [&](size_t i) { return of_channels(c.in[i], rank, 0, c.b); };
+  Value* bias = nullptr;
+  if (c.given(8)) {  // integers by the product of both scales
+    Value* scale = c.b.add("mul", {cast_to(one(1), kF32, c.b), cast_to(of_channels(c.in[4], 1, 0, c.b), kF32, c.b)});
+    bias = folded(c.b.add("mul", {cast_to(c.in[8], kF32, c.b), scale}), c.b);
+  }
+  Value* y = convolved(c, dequantized(c, 0, one(1), one(2)), dequantized(c, 3, each(4), each(5)), bias);
+  c.out = {quantized(c, y, 6)};
 }
 
 constexpr Row kQuantisationRows[] = {

@@ -1,0 +1,308 @@
+#include "engines/cpu/integer_depthwise.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engines/cpu/call_step.h"
+#include "engines/cpu/groups.h"
+#include "engines/cpu/integers.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kMostTaps = 64;
+constexpr int64_t kBlock = 64;  // channels
+
+struct Depthwise {
+  IntegerContraction contraction;
+  SlideSpec slide;
+
+  const Value* operand(size_t i) const { return contraction.node->inputs[i]; }
+};
+
+Refusal read_depthwise_integers(const Group& group, Depthwise& problem) {
+  const auto contraction = as_integer_contraction(group);
+  if (!contraction || !contraction->node->is("conv2d_integer")) return "is no convolution of integers";
+  problem.contraction = *contraction;
+  const Node& node = *contraction->node;
+  const Value *x = node.inputs[0], *kernel = node.inputs[1];
+  const int64_t channels = last_dim(x);
+  if (node.attr().integer("groups") != channels || last_dim(kernel) != channels) return "has not one filter a channel";
+  if (!constant_of(kernel) || !constant_of(node.inputs[3])) return "weights are no constants";
+  const int64_t zeros = constant_of(node.inputs[3])->count();
+  if (count_of(node.inputs[2]->type.shape.sizes()) != 1 || (zeros != 1 && zeros != channels))
+    return "zero points are not those of channels";
+  problem.slide = slide_of(node, {dim(kernel, 0), dim(kernel, 1)});
+  if (problem.slide.taps() > kMostTaps) return fmt::format("has {} taps", problem.slide.taps());
+  return std::nullopt;
+}
+
+/// Calls run(first pixel of the row in y, line, slice, volume) for each row of y.
+template <class Run>
+void for_output_rows(Executor& executor, const SlideSpec& s, Run&& run) {
+  for_each(executor, s.n * s.od * s.oh, s.ow * s.channels * s.taps() / 8,
+           [&](int64_t row) { run(row * s.ow, row % s.oh, row / s.oh % s.od, row / (s.od * s.oh)); });
+}
+
+/// The pixel under a tap, or -1 outside the image.
+int64_t pixel_under(const SlideSpec& s, int64_t volume, int64_t slice, int64_t line, int64_t column, int64_t tap) {
+  const int64_t z = slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
+  const int64_t y = line * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
+  const int64_t x = column * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
+  if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) return -1;
+  return ((volume * s.d + z) * s.h + y) * s.w + x;
+}
+
+int32_t byte_at(DType dtype, const void* data, int64_t i) {
+  return dtype == kI8 ? static_cast<const int8_t*>(data)[i] : static_cast<const uint8_t*>(data)[i];
+}
+
+/// The centred weight of a tap and channel.
+int32_t weight_of(const Depthwise& problem, int64_t tap, int64_t channel) {
+  const Tensor &kernel = *constant_of(problem.operand(1)), &zero = *constant_of(problem.operand(3));
+  return byte_at(kernel.dtype(), kernel.data(), tap * problem.slide.channels + channel) -
+         byte_at(zero.dtype(), zero.data(), zero.count() == 1 ? 0 : channel);
+}
+
+// In floats, which hold all sums of so few products exactly: any instruction set, any epilogue.
+
+#define CAIRN_TAP(name, T)                                                                               \
+  CAIRN_VECTORISED void name(int64_t count, const T* x, float zero, const float* weights, float* sums) { \
+    for (int64_t i = 0; i < count; ++i) sums[i] += (static_cast<float>(x[i]) - zero) * weights[i];       \
+  }
+CAIRN_TAP(add_tap_unsigned, uint8_t)
+CAIRN_TAP(add_tap_signed, int8_t)
+#undef CAIRN_TAP
+
+struct Channels {
+  const float* data;
+  int64_t step;
+};
+
+CAIRN_VECTORISED void apply_epilogue(int64_t count, const IntegerEpilogue& e, float factor, Channels scale,
+                                     Channels bias, const void* residual, float* y) {
+  using Residual = IntegerEpilogue::Residual;
+  const auto clip = [](float x, float low, float high) {
+    x = x > low ? x : low;
+    return x < high ? x : high;
+  };
+  for (int64_t i = 0; i < count; ++i)
+    y[i] = clip((y[i] * scale.data[i * scale.step] + bias.data[i * bias.step]) * factor, e.first_low, e.first_high);
+  for (int64_t i = 0; e.rounds && i < count; ++i)
+    y[i] = clip(std::nearbyint(y[i]), e.round_low, e.round_high) * e.round_scale;
+  if (e.residual != Residual::none)
+    for (int64_t i = 0; i < count; ++i) {
+      const float other = e.residual == Residual::floats ? static_cast<const float*>(residual)[i]
+                          : e.residual == Residual::u8   ? static_cast<const uint8_t*>(residual)[i]
+                                                         : static_cast<const int8_t*>(residual)[i];
+      y[i] += other * e.residual_scale + e.residual_shift;
+    }
+  for (int64_t i = 0; i < count; ++i) y[i] = clip(y[i], e.low, e.high);
+}
+
+void store_row(int64_t count, const IntegerEpilogue& e, const float* y, void* to) {
+  if (e.output == IntegerEpilogue::Output::floats) {
+    std::copy_n(y, count, static_cast<float*>(to));
+  } else if (e.output == IntegerEpilogue::Output::sums) {
+    for (int64_t i = 0; i < count; ++i) static_cast<int32_t*>(to)[i] = static_cast<int32_t>(y[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      static_cast<uint8_t*>(to)[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(y[i])) + e.zero_point);
+  }
+}
+
+std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& problem) {
+  const IntegerContraction& c = problem.contraction;
+  const SlideSpec s = problem.slide;
+  auto weights = std::make_shared<std::vector<float>>();
+  for (int64_t tap = 0; tap < s.taps(); ++tap)
+    for (int64_t o = 0; o < s.channels; ++o) weights->push_back(static_cast<float>(weight_of(problem, tap, o)));
+  constexpr size_t kNone = SIZE_MAX;
+  const auto place = [&](const Value* value) { return value ? index_of(group, value) : kNone; };
+  const size_t x = place(problem.operand(0)), zero = place(problem.operand(2)), scale = place(c.scale),
+               bias = place(c.bias), residual = place(c.residual);
+  const auto step_of = [](const Value* value) { return value && count_of(value->type.shape.sizes()) > 1 ? 1 : 0; };
+  const int64_t scale_step = step_of(c.scale), bias_step = step_of(c.bias);
+  const DType dtype = problem.operand(0)->type.dtype;
+  const IntegerEpilogue e = c.epilogue;
+  const float factor = c.factor;
+  const auto run = [=](const StepArgs& args) {
+    static const float kOne = 1, kZero = 0;
+    const Channels scales{scale == kNone ? &kOne : input(args, scale), scale_step};
+    const Channels biases{bias == kNone ? &kZero : input(args, bias), bias_step};
+    const auto offset = static_cast<float>(byte_at(dtype, args.inputs[zero], 0));
+    for_output_rows(args.executor, s, [&](int64_t pixel, int64_t line, int64_t slice, int64_t volume) {
+      alignas(64) float sums[kBlock];
+      for (int64_t column = 0; column < s.ow; ++column, ++pixel)
+        for (int64_t block = 0; block < s.channels; block += kBlock) {
+          const int64_t count = std::min(kBlock, s.channels - block), at = pixel * s.channels + block;
+          std::fill_n(sums, kBlock, 0.f);
+          for (int64_t tap = 0; tap < s.taps(); ++tap) {
+            const int64_t from = pixel_under(s, volume, slice, line, column, tap);
+            if (from < 0) continue;
+            const float* w = weights->data() + tap * s.channels + block;
+            if (dtype == kU8)
+              add_tap_unsigned(count, input<uint8_t>(args, x) + from * s.channels + block, offset, w, sums);
+            else
+              add_tap_signed(count, input<int8_t>(args, x) + from * s.channels + block, offset, w, sums);
+          }
+          const char* other = residual == kNone ? nullptr : input<char>(args, residual) + at * e.residual_bytes();
+          if (e.output != IntegerEpilogue::Output::sums)
+            apply_epilogue(count, e, factor, {scales.data + block * scale_step, scale_step},
+                           {biases.data + block * bias_step, bias_step}, other, sums);
+          store_row(count, e, sums, output<char>(args) + at * e.output_bytes());
+        }
+    });
+  };
+  return call("integer_depthwise floats", run);
+}
+
+// With dot products of 512 bits: four taps of 64 channels are interleaved to dwords, whose order within 16 channels the packing to
+// bytes undoes. Outside the image is the zero point, so that all pixels have the same start value.
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12 sees its own intrinsics' undefined vectors (bug 105593)
+
+#define CAIRN_DOTS __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+
+struct alignas(64) DotBlock {
+  int32_t starts[kBlock];
+  float scale[kBlock], bias[kBlock];
+};
+
+struct DotKernel {
+  SlideSpec s;
+  IntegerEpilogue e;
+  int64_t groups = 0;  // of four taps
+  std::vector<DotBlock> blocks;
+  std::vector<int8_t> weights;  // [block][group][64 dwords of 4 taps]
+  alignas(64) uint8_t outside[kBlock];
+};
+
+/// Of the dwords of a block: dword i of vector k is channel 16 (i / 4) + 4 k + i % 4.
+int64_t channel_at(int64_t place) { return place % 16 / 4 * 16 + place / 16 * 4 + place % 4; }
+
+CAIRN_DOTS void run_block(const DotKernel& kernel, int64_t block, const uint8_t* const* taps, uint64_t mask,
+                          uint8_t* to) {
+  const DotBlock& b = kernel.blocks[static_cast<size_t>(block)];
+  const int8_t* weights = kernel.weights.data() + block * kernel.groups * 4 * kBlock;
+  __m512i sums[4];
+  for (int k = 0; k < 4; ++k) sums[k] = _mm512_load_si512(b.starts + 16 * k);
+  for (int64_t group = 0; group < kernel.groups; ++group, taps += 4, weights += 4 * kBlock) {
+    const auto load = [&](int i) CAIRN_DOTS { return _mm512_maskz_loadu_epi8(mask, taps[i]); };
+    const __m512i x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3);
+    const __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
+    const __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
+    const auto add = [&](int k, __m512i x) CAIRN_DOTS {
+      sums[k] = _mm512_dpbusd_epi32(sums[k], x, _mm512_loadu_si512(weights + 64 * k));
+    };
+    add(0, _mm512_unpacklo_epi16(low01, low23));
+    add(1, _mm512_unpackhi_epi16(low01, low23));
+    add(2, _mm512_unpacklo_epi16(high01, high23));
+    add(3, _mm512_unpackhi_epi16(high01, high23));
+  }
+  const __m512 low = _mm512_set1_ps(kernel.e.low), high = _mm512_set1_ps(kernel.e.high);
+  const __m512i zero = _mm512_set1_epi32(kernel.e.zero_point);
+  for (int k = 0; k < 4; ++k) {
+    __m512 y =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[k]), _mm512_load_ps(b.scale + 16 * k), _mm512_load_ps(b.bias + 16 * k));
+    y = _mm512_min_ps(_mm512_max_ps(y, low), high);
+    sums[k] = _mm512_add_epi32(_mm512_cvtps_epi32(y), zero);
+  }
+  // Bytes of either sign: the bounds keep them in range, so that the lowest 8 bits of words are what is wanted.
+  const __m512i byte = _mm512_set1_epi16(0xff);
+  const __m512i first = _mm512_and_si512(_mm512_packs_epi32(sums[0], sums[1]), byte);
+  const __m512i second = _mm512_and_si512(_mm512_packs_epi32(sums[2], sums[3]), byte);
+  _mm512_mask_storeu_epi8(to, mask, _mm512_packus_epi16(first, second));
+}
+
+#undef CAIRN_DOTS
+#pragma GCC diagnostic pop
+
+bool takes_dots(const Depthwise& problem) {
+  const IntegerContraction& c = problem.contraction;
+  const auto fixed = [](const Value* value) { return !value || constant_of(value); };
+  if (machine_isa() != Isa::avx512 || !machine_has_dot_products() || problem.operand(0)->type.dtype != kU8)
+    return false;
+  if (!fixed(problem.operand(2)) || !fixed(c.scale) || !fixed(c.bias) || c.residual || c.epilogue.rounds) return false;
+  if (c.epilogue.output != IntegerEpilogue::Output::bytes) return false;
+  for (int64_t tap = 0; tap < problem.slide.taps(); ++tap)
+    for (int64_t o = 0; o < problem.slide.channels; ++o)
+      if (const int32_t weight = weight_of(problem, tap, o); weight < -128 || weight > 127) return false;
+  return true;
+}
+
+std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& problem) {
+  auto kernel = std::make_shared<DotKernel>();
+  const IntegerContraction& c = problem.contraction;
+  const SlideSpec& s = kernel->s = problem.slide;
+  kernel->e = c.epilogue;
+  kernel->groups = (s.taps() + 3) / 4;
+  const int64_t blocks = (s.channels + kBlock - 1) / kBlock;
+  kernel->blocks.resize(static_cast<size_t>(blocks));
+  kernel->weights.resize(static_cast<size_t>(blocks * kernel->groups * 4 * kBlock));
+  const int32_t zero = byte_at(kU8, constant_of(problem.operand(2))->data(), 0);
+  std::fill_n(kernel->outside, kBlock, static_cast<uint8_t>(zero));
+  const auto each = [](const Value* value, int64_t o, float fallback) {
+    const Tensor* all = value ? constant_of(value) : nullptr;
+    return all ? all->values<float>()[all->count() == 1 ? 0 : static_cast<size_t>(o)] : fallback;
+  };
+  for (int64_t place = 0; place < blocks * kBlock; ++place) {
+    const int64_t o = place / kBlock * kBlock + channel_at(place % kBlock);
+    if (o >= s.channels) continue;
+    DotBlock& block = kernel->blocks[static_cast<size_t>(place / kBlock)];
+    block.scale[place % kBlock] = each(c.scale, o, 1) * c.factor;
+    block.bias[place % kBlock] = each(c.bias, o, 0) * c.factor;
+    for (int64_t tap = 0; tap < s.taps(); ++tap) {
+      const int32_t weight = weight_of(problem, tap, o);
+      block.starts[place % kBlock] -= zero * weight;
+      const int64_t at = ((place / kBlock * kernel->groups + tap / 4) * kBlock + place % kBlock) * 4 + tap % 4;
+      kernel->weights[static_cast<size_t>(at)] = static_cast<int8_t>(weight);
+    }
+  }
+  const size_t x = index_of(group, problem.operand(0));
+  CallOptions options;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != x) options.unread.push_back(i);
+  const auto run = [kernel, x](const StepArgs& args) {
+    const DotKernel& k = *kernel;
+    const SlideSpec& s = k.s;
+    for_output_rows(args.executor, s, [&](int64_t pixel, int64_t line, int64_t slice, int64_t volume) {
+      const uint8_t *from = input<uint8_t>(args, x), *starts[kMostTaps], *taps[kMostTaps];
+      for (int64_t column = 0; column < s.ow; ++column, ++pixel) {
+        for (int64_t tap = 0; tap < k.groups * 4; ++tap) {
+          const int64_t under = tap < s.taps() ? pixel_under(s, volume, slice, line, column, tap) : -1;
+          starts[tap] = under < 0 ? nullptr : from + under * s.channels;
+        }
+        for (int64_t block = 0; block < std::ssize(k.blocks); ++block) {
+          for (int64_t tap = 0; tap < k.groups * 4; ++tap)
+            taps[tap] = starts[tap] ? starts[tap] + block * kBlock : k.outside;
+          const int64_t rest = s.channels - block * kBlock;
+          run_block(k, block, taps, rest >= kBlock ? ~uint64_t{0} : (uint64_t{1} << rest) - 1,
+                    output<uint8_t>(args) + pixel * s.channels + block * kBlock);
+        }
+      }
+    });
+  };
+  return call("integer_depthwise dot", run, std::move(options));
+}
+
+}  // namespace
+
+Refusal refuses_integer_depthwise(const Group& group) {
+  Depthwise problem;
+  return read_depthwise_integers(group, problem);
+}
+
+std::unique_ptr<Step> make_integer_depthwise(const Group& group, MakeContext&) {
+  Depthwise problem;
+  const Refusal refusal = read_depthwise_integers(group, problem);
+  CHECK(!refusal, "{}", *refusal);
+  return takes_dots(problem) ? make_with_dots(group, problem) : make_in_floats(group, problem);
+}
+
+}  // namespace cairn

@@ -1,0 +1,135 @@
+#include "engines/cpu/quantised_elements.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engines/cpu/call_step.h"
+#include "engines/cpu/groups.h"
+#include "ops/kernels.h"
+
+namespace cairn {
+
+namespace {
+
+// Scales are one number (step 0) or one for each column (step 1). Bounds are those of the type less the zero point; adding
+// 1.5 * 2^23 rounds what is within them to an integer. NaN gives 0.
+#define CAIRN_QUANTISE(name, T)                                                                             \
+  CAIRN_VECTORISED void name(int64_t count, const float* from, const float* scale, int64_t step, float low, \
+                             float high, int32_t zero, T* to) {                                             \
+    constexpr float kRound = 12582912;                                                                      \
+    for (int64_t i = 0; i < count; ++i) {                                                                   \
+      const float x = from[i] / scale[i * step];                                                            \
+      float y = x > low ? x : low;                                                                          \
+      y = y < high ? y : high;                                                                              \
+      const int32_t steps = static_cast<int32_t>((y + kRound) - kRound) + zero;                             \
+      to[i] = static_cast<T>(steps & (x == x ? -1 : 0));                                                    \
+    }                                                                                                       \
+  }
+CAIRN_QUANTISE(quantise_unsigned, uint8_t)
+CAIRN_QUANTISE(quantise_signed, int8_t)
+#undef CAIRN_QUANTISE
+
+#define CAIRN_DEQUANTISE(name, T)                                                                          \
+  CAIRN_VECTORISED void name(int64_t count, const T* from, const float* scale, int64_t step, int32_t zero, \
+                             float* to) {                                                                  \
+    for (int64_t i = 0; i < count; ++i)                                                                    \
+      to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale[i * step];                  \
+  }
+CAIRN_DEQUANTISE(dequantise_unsigned, uint8_t)
+CAIRN_DEQUANTISE(dequantise_signed, int8_t)
+CAIRN_DEQUANTISE(dequantise_sums, int32_t)
+#undef CAIRN_DEQUANTISE
+
+CAIRN_VECTORISED void larger_unsigned(int64_t count, const uint8_t* from, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
+}
+CAIRN_VECTORISED void larger_signed(int64_t count, const int8_t* from, int8_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
+}
+
+bool is_byte(DType dtype) { return dtype == kU8 || dtype == kI8; }
+
+int32_t zero_point(DType dtype, const void* data) {
+  if (dtype == kU8) return *static_cast<const uint8_t*>(data);
+  return dtype == kI8 ? *static_cast<const int8_t*>(data) : *static_cast<const int32_t*>(data);
+}
+
+}  // namespace
+
+Refusal refuses_quantisation(const Group& group) {
+  const Node* node = single_node(group, "quantize_linear");
+  if (!node) node = single_node(group, "dequantize_linear");
+  if (!node) return "quantises nothing";
+  const Value *x = node->inputs[0], *scale = node->inputs[1], *zero = node->inputs[2];
+  const DType integers = zero->type.dtype;
+  if (!is_byte(integers) && (integers != kI32 || node->is("quantize_linear")))
+    return fmt::format("integers are {}", to_string(integers));
+  const Dims all = x->type.shape.sizes(), each = scale->type.shape.sizes();
+  const bool of_columns = !each.empty() && each.back() == all.back() && count_of(each) == all.back();
+  if (count_of(zero->type.shape.sizes()) != 1) return "has several zero points";
+  if (count_of(each) != 1 && !of_columns) return "has scales along other axes than the last";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_quantisation(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const Dims all = node.inputs[0]->type.shape.sizes();
+  const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
+               zero = index_of(group, node.inputs[2]);
+  const int64_t count = count_of(all), step = count_of(node.inputs[1]->type.shape.sizes()) == 1 ? 0 : 1;
+  const int64_t columns = step ? all.back() : std::min<int64_t>(std::max<int64_t>(count, 1), 4096);
+  const DType dtype = node.inputs[2]->type.dtype;
+  const bool quantises = node.is("quantize_linear");
+  return call(quantises ? "quantize" : "dequantize", [=](const StepArgs& args) {
+    const float* scales = input(args, scale);
+    const int32_t offset = zero_point(dtype, args.inputs[zero]);
+    for_each(args.executor, (count + columns - 1) / columns, columns, [&](int64_t row) {
+      const int64_t at = row * columns, many = std::min(columns, count - at);
+      const auto low = static_cast<float>((dtype == kI8 ? -128 : 0) - offset);
+      if (quantises && dtype == kU8)
+        quantise_unsigned(many, input(args, x) + at, scales, step, low, low + 255, offset, output<uint8_t>(args) + at);
+      else if (quantises)
+        quantise_signed(many, input(args, x) + at, scales, step, low, low + 255, offset, output<int8_t>(args) + at);
+      else if (dtype == kU8)
+        dequantise_unsigned(many, input<uint8_t>(args, x) + at, scales, step, offset, output(args) + at);
+      else if (dtype == kI8)
+        dequantise_signed(many, input<int8_t>(args, x) + at, scales, step, offset, output(args) + at);
+      else
+        dequantise_sums(many, input<int32_t>(args, x) + at, scales, step, offset, output(args) + at);
+    });
+  });
+}
+
+Refusal refuses_integer_pool(const Group& group) {
+  const Node* node = single_node(group, "max_pool2d");
+  if (!node) return "is no maximum of windows of an image";
+  if (!is_byte(node->result()->type.dtype)) return "takes integers of 8 bits";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_integer_pool(const Group& group, MakeContext&) {
+  const Node& node = group.last();
+  const SlideSpec s = slide_of(node, node.attr().integers("window"));
+  const bool is_signed = node.result()->type.dtype == kI8;
+  return call("integer_pool", [s, is_signed](const StepArgs& args) {
+    for_each(args.executor, s.n * s.od * s.oh, s.ow * s.channels * s.taps() / 16, [&](int64_t row) {
+      const int64_t volume = row / (s.od * s.oh), slice = row / s.oh % s.od, line = row % s.oh;
+      uint8_t* to = output<uint8_t>(args) + row * s.ow * s.channels;
+      std::fill_n(to, s.ow * s.channels, is_signed ? 0x80 : 0);
+      for (int64_t column = 0; column < s.ow; ++column, to += s.channels)
+        for (int64_t tap = 0; tap < s.taps(); ++tap) {
+          const int64_t z = slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
+          const int64_t y = line * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
+          const int64_t x = column * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
+          if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+          const int64_t from = (((volume * s.d + z) * s.h + y) * s.w + x) * s.channels;
+          if (is_signed)
+            larger_signed(s.channels, input<int8_t>(args, 0) + from, reinterpret_cast<int8_t*>(to));
+          else
+            larger_unsigned(s.channels, input<uint8_t>(args, 0) + from, to);
+        }
+    });
+  });
+}
+
+}  // namespace cairn

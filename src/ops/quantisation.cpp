@@ -1,0 +1,146 @@
+// Numbers as integers of a scale and a zero point. Scales and zero points broadcast against x by NumPy's rules: one for all,
+// or of the shape [n, 1, 1] for one of each channel.
+#include "ops/quantisation.h"
+
+#include "ops/families.h"
+#include "ops/gradients.h"
+#include "ops/rows.h"
+
+namespace cairn {
+
+void check_scale(const InferContext& context, const Shape& all, size_t of) {
+  const Shape& each = context.shape(of);
+  if (!all.ranked || !each.ranked) return;
+  bool fits = each.rank() <= all.rank();
+  for (size_t i = 0; fits && i < each.rank(); ++i) {
+    const Dim &a = all.dims[all.rank() - each.rank() + i], &b = each.dims[i];
+    fits = !a.known() || !b.known() || b.size == 1 || a.size == b.size;
+  }
+  if (!fits) context.fail("input {} must broadcast to {}, found {}", of, to_string(all), to_string(context.input(of)));
+}
+
+void check_zero_point(const InferContext& context, size_t x, const Shape& all, size_t of) {
+  if (context.dtype(of) != context.dtype(x))
+    context.fail("zero points must be {} as their elements, found {}", to_string(context.dtype(x)),
+                 to_string(context.dtype(of)));
+  check_scale(context, all, of);
+}
+
+Tensor centred(const Tensor& x, const Tensor& zero_point) {
+  Tensor y = Tensor::zeros(kI32, x.dims());
+  with_integers(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const T *from = data<T>(x), *zeros = data<T>(zero_point);
+    auto* to = data<int32_t>(y);
+    walk<1>(x.dims(), {broadcast_strides(zero_point.dims(), x.dims())}, [&](int64_t n, auto& at) {
+      to[n] = wrapped(static_cast<int32_t>(from[n]), static_cast<int32_t>(zeros[at[0]]), std::minus<>());
+    });
+  });
+  return y;
+}
+
+namespace {
+
+void infer_quantize(InferContext& context) {
+  if (context.dtype(0) != kF32 || context.dtype(1) != kF32) context.fail("x and scale must be f32");
+  if (context.dtype(2).bits > 16) context.fail("results of {} are not supported", to_string(context.dtype(2)));
+  check_scale(context, context.shape(0), 1);
+  check_scale(context, context.shape(0), 2);
+  context.result(context.dtype(2), context.shape(0));
+}
+
+void quantize(KernelContext& context) {
+  allocate_results(context);
+  const Tensor &x = context.input(0), &scale = context.input(1), &zero = context.input(2);
+  with_integers(zero.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    walk<2>(x.dims(), {broadcast_strides(scale.dims(), x.dims()), broadcast_strides(zero.dims(), x.dims())},
+            [&](int64_t n, auto& at) {
+              const float steps = std::nearbyint(data<float>(x)[n] / data<float>(scale)[at[0]]);
+              data<T>(context.output(0))[n] = saturate<T>(static_cast<double>(steps) + data<T>(zero)[at[1]]);
+            });
+  });
+}
+
+void infer_dequantize(InferContext& context) {
+  if (context.dtype(1) != kF32) context.fail("scale must be f32, found {}", to_string(context.dtype(1)));
+  if (context.dtype(0).bits > 16 && context.dtype(0) != kI32)
+    context.fail("{} elements are not supported", to_string(context.dtype(0)));
+  check_scale(context, context.shape(0), 1);
+  check_zero_point(context, 0, context.shape(0), 2);
+  context.result(kF32, context.shape(0));
+}
+
+void dequantize(KernelContext& context) {
+  allocate_results(context);
+  const Tensor steps = centred(context.input(0), context.input(2)), &scale = context.input(1);
+  walk<1>(steps.dims(), {broadcast_strides(scale.dims(), steps.dims())}, [&](int64_t n, auto& at) {
+    data<float>(context.output(0))[n] = static_cast<float>(data<int32_t>(steps)[n]) * data<float>(scale)[at[0]];
+  });
+}
+
+std::vector<Value*> dequantize_parts(Builder& b, const Node& node) {
+  const auto as = [&](size_t i, DType dtype) { return b.add("cast", {node.inputs[i]}, {{"dtype", dtype}}); };
+  Value* steps = b.add("sub", {as(0, kI32), as(2, kI32)});
+  return {b.add("mul", {b.add("cast", {steps}, {{"dtype", kF32}}), node.inputs[1]})};
+}
+
+std::vector<Value*> quantize_parts(Builder& b, const Node& node) {
+  const DType dtype = node.inputs[2]->type.dtype;
+  const bool is_signed = dtype.kind == DType::Kind::signed_int;
+  const double low = is_signed ? -std::exp2(dtype.bits - 1) : 0, high = low + std::exp2(dtype.bits) - 1;
+  Value* steps = b.add("round", {b.add("div", {node.inputs[0], node.inputs[1]})});
+  Value* moved = b.add("add", {steps, b.add("cast", {node.inputs[2]}, {{"dtype", kF32}})});
+  return {b.add("cast", {b.add("clip", {moved}, {{"low", low}, {"high", high}})}, {{"dtype", dtype}})};
+}
+
+// y = x scale, so that the gradient of a scale of 1 gives the centred x.
+void dequantize_rule(GradientContext& g) {
+  if (!g.wanted(1)) return;
+  const Var one = {g.b, g.b.constant(Tensor::scalar_f32(1))};
+  const Var steps = {g.b, g.b.add("dequantize_linear", {g.x(0).value, one.value, g.x(2).value})};
+  g.set(1, sum_to_like(g.dy() * steps, g.x(1)));
+}
+
+std::vector<OpDef> make_quantisation_rows() {
+  const std::vector<InputDef> scaled = {{"scale", Accepts::floats}, {"zero_point", Accepts::integers}};
+  return {
+      {.name = "quantize_linear",
+       .summary =
+           "x / scale rounded to the nearest, halves to even, + zero_point, cut to the range of zero_point's type, "
+           "which the result has; scale and zero_point broadcast to x; NaN gives 0",
+       .inputs = {{"x", Accepts::floats}, scaled[0], scaled[1]},
+       .traits = kElementwise,
+       .infer = infer_quantize,
+       .decompose = quantize_parts,
+       .reference = quantize,
+       .oracle = {"np.clip(np.round(x / scale) + zero_point, np.iinfo(zero_point.dtype).min, "
+                  "np.iinfo(zero_point.dtype).max).astype(zero_point.dtype)"},
+       .cases = {"f32[2, 3], f32[]=[0.02], u8[]=[128]", "f32[70], f32[]=[0.05], i8[]=[3]",
+                 "f32[2, 5, 3], f32[3]=[0.01, 0.25, 2], i8[3]=[0, 1, -5]",
+                 "f32[2, 3, 4], f32[3, 1]=[0.01, 0.25, 2], u8[]=[7]", "f32[3], f32[]=[0.001], i16[]=[-4]",
+                 "f32[], f32[]=[0.5], u16[]=[9]", "f32[0], f32[]=[1], u8[]=[0]"}},
+      {.name = "dequantize_linear",
+       .summary =
+           "(x - zero_point) * scale as f32, the difference in i32, which wraps; scale and zero_point broadcast to x",
+       .inputs = {{"x", Accepts::integers}, scaled[0], scaled[1]},
+       .traits = kElementwise | kNotFoldable,  // integers of constants are what products take: dequantize_constants
+       .infer = infer_dequantize,
+       .gradient = dequantize_rule,
+       .decompose = dequantize_parts,
+       .reference = dequantize,
+       .oracle = {"((x.astype(np.int64) - zero_point).astype(np.float32) * scale).astype(np.float32)"},
+       .cases = {"u8[2, 3], f32[], u8[]=[128]", "i8[70], f32[], i8[]=[-3]", "i8[2, 5, 3], f32[3], i8[3]=[0, 1, -5]",
+                 "u8[2, 3, 4], f32[3, 1], u8[3, 1]=[7, 0, 255]", "i32[33, 17], f32[17], i32[]=[0]",
+                 "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]"}},
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> quantisation_ops() {
+  static const std::vector<OpDef> rows = make_quantisation_rows();
+  return rows;
+}
+
+}  // namespace cairn

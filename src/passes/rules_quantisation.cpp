@@ -1,0 +1,188 @@
+// Products of numbers that were dequantised become products of their integers, and what only moves or compares quantised
+// numbers takes the integers themselves.
+#include <algorithm>
+
+#include "passes/facts.h"
+#include "passes/passes.h"
+#include "passes/rewriter.h"
+#include "passes/rules.h"
+
+namespace cairn {
+
+namespace {
+
+bool is_one(const Value* value) {
+  const Shape& shape = value->type.shape;
+  return shape.ranked &&
+         std::all_of(shape.dims.begin(), shape.dims.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
+/// Whether it is one number, or one for each index of this axis of a tensor of so many dims.
+bool varies_along(const Value* value, size_t axis, size_t rank) {
+  const Shape& shape = value->type.shape;
+  if (!shape.ranked || shape.rank() > rank) return false;
+  for (size_t i = 0; i < shape.rank(); ++i)
+    if (shape.dims[i] != Dim(1) && i + rank - shape.rank() != axis) return false;
+  return true;
+}
+
+bool is_depthwise(const Node& conv, const Shape& kernel) {
+  return kernel.known() && kernel.dims[2] == Dim(1) && kernel.dims[3] == Dim(conv.attr().integer("groups"));
+}
+
+bool of_integers(const Match& m) {
+  const Node& product = m.root();
+  const Shape &x = m["x"]->type.shape, &w = m["w"]->type.shape;
+  if (m.type().dtype != kF32 || !x.ranked || !w.ranked) return false;
+  if (m["x"]->type.dtype.bits != 8 || m["w"]->type.dtype.bits != 8) return false;
+  const bool conv = product.is("conv2d");
+  if (conv && product.attr().integer("groups") != 1 && !is_depthwise(product, w)) return false;
+  const size_t channels = w.rank() - (!conv && product.attr().boolean("transpose_b") ? 2 : 1);
+  return is_one(m["sx"]) && is_one(m["zx"]) && varies_along(m["sw"], channels, w.rank()) &&
+         varies_along(m["zw"], channels, w.rank());
+}
+
+Value* zero(Match& m, DType dtype) { return m.constant(Tensor::zeros(dtype, {})); }
+Value* as_list(Match& m, Value* x) { return m.add("reshape", {x, m.constant(Tensor::of_i64({-1}))}); }
+
+Value* product_of_integers(Match& m) {
+  const Node& product = m.root();
+  const char* op = product.is("conv2d") ? "conv2d_integer" : "matmul_integer";
+  Value* zero_of_weights = is_one(m["zw"]) ? m["zw"] : as_list(m, m["zw"]);
+  Value* sum = m.add(op, {m["x"], m["w"], m["zx"], zero_of_weights}, product.attributes);
+  Value* scale = m.add("mul", {as_list(m, m["sx"]), as_list(m, m["sw"])});
+  return m.add("dequantize_linear", {sum, scale, zero(m, kI32)});
+}
+
+/// Whether the factor of a product of integers is one number or one for each column.
+bool scales_columns(const Match& m) {
+  const Shape& sum = m.node("sum").result()->type.shape;
+  return m.node("sum").result()->type.dtype == kI32 && m.type().dtype == kF32 && sum.ranked &&
+         varies_along(m["s"], sum.rank() - 1, sum.rank());
+}
+
+bool same_number(const Value* a, const Value* b) {
+  if (a == b) return true;
+  const Tensor *x = constant_of(a), *y = constant_of(b);
+  return x && y && x->type() == y->type() && splat(*x) && splat(*x) == splat(*y);
+}
+
+bool quantises_back(const Match& m) {
+  return m["x"]->type.dtype == m.type().dtype && same_number(m["s"], m["t"]) && same_number(m["z"], m["u"]) &&
+         surely_same(m["x"]->type, m.type());
+}
+
+bool one_scale(const Match& m) { return is_one(m["s"]) && is_one(m["z"]); }
+
+Value* transpose_integers(Match& m) {
+  const auto moved = [&](const char* name) { return is_one(m[name]) ? m[name] : m.like(m.root(), {m[name]}); };
+  return m.add("dequantize_linear", {m.like(m.root(), {m["x"]}), moved("s"), moved("z")});
+}
+
+bool scales_move(const Match& m) {
+  const auto moves = [&](const char* name) {
+    return is_one(m[name]) || m[name]->type.shape.rank() == m.type().shape.rank();
+  };
+  return m.type().shape.ranked && m["s"]->type.shape.ranked && m["z"]->type.shape.ranked && moves("s") && moves("z");
+}
+
+/// The same on integers: one scale and zero point hold for all of them.
+Value* on_integers(Match& m) {
+  std::vector<Value*> inputs = m.root().inputs;
+  inputs[0] = m["x"];
+  return m.add("dequantize_linear", {m.like(m.root(), inputs), m["s"], m["z"]});
+}
+
+Value* dequantised_constant(Match& m) {
+  return m.add("mul", {m.add("cast", {m.add("sub", {m["x"], m["z"]})}, {{"dtype", kF32}}), m["s"]});
+}
+
+const Rule kQuantisationRules[] = {
+    {.name = "product_of_dequantised",
+     .summary = "a product of dequantised numbers is one of integers, whose sums are dequantised",
+     .pattern = "matmul|conv2d(dequantize_linear(x, sx, zx), dequantize_linear(w, sw, zw))",
+     .where = of_integers,
+     .replace = product_of_integers,
+     .in =
+         "(%x: u8[2, 3], %w: i8[3, 4]) -> (%y: f32[2, 4]) { %zx = constant {value = u8[] (5)} %zw = constant {value = "
+         "i8[] (0)} %s = constant {value = f32[] (0.5)} %t = constant {value = f32[4] (1.0, 2.0, 0.25, 4.0)} "
+         "%a = dequantize_linear %x, %s, %zx %b = dequantize_linear %w, %t, %zw %y = matmul %a, %b return %y }",
+     .out =
+         "(%x: u8[2, 3], %w: i8[3, 4]) -> (%y: f32[2, 4]) { %zx = constant {value = u8[] (5)} %zw = constant {value = "
+         "i8[] (0)} %sum = matmul_integer %x, %w, %zx, %zw %s = constant {value = f32[4] (0.5, 1.0, 0.125, 2.0)} "
+         "%zero = constant {value = i32[] (0)} %y = dequantize_linear %sum, %s, %zero return %y }"},
+    {.name = "scaled_sums",
+     .summary = "sums of integers that are cast and scaled are dequantised",
+     .pattern = "mul(cast(matmul_integer|conv2d_integer(...):sum), s)",
+     .where = scales_columns,
+     .replace =
+         [](Match& m) {
+           return m.add("dequantize_linear", {m.node("sum").result(), m["s"], zero(m, kI32)});
+         },
+     .in =
+         "(%x: u8[2, 3], %w: i8[3, 4]) -> (%y: f32[2, 4]) { %zx = constant {value = u8[] (5)} %zw = constant {value = "
+         "i8[] (0)} %s = constant {value = f32[] (0.5)} %a = matmul_integer %x, %w, %zx, %zw %b = cast %a {dtype = "
+         "f32} "
+         "%y = mul %b, %s return %y }",
+     .out =
+         "(%x: u8[2, 3], %w: i8[3, 4]) -> (%y: f32[2, 4]) { %zx = constant {value = u8[] (5)} %zw = constant {value = "
+         "i8[] (0)} %s = constant {value = f32[] (0.5)} %a = matmul_integer %x, %w, %zx, %zw "
+         "%zero = constant {value = i32[] (0)} %y = dequantize_linear %a, %s, %zero return %y }"},
+    {.name = "quantize_of_dequantize",
+     .summary = "integers that are dequantised and quantised by the same scale and zero point",
+     .pattern = "quantize_linear(dequantize_linear(x, s, z), t, u)",
+     .where = quantises_back,
+     .replace = [](Match& m) { return m["x"]; },
+     .removal = Removal::identity,
+     .in = "(%x: u8[3]) -> (%y: u8[3]) { %s = constant {value = f32[] (0.3)} %z = constant {value = u8[] (7)} "
+           "%a = dequantize_linear %x, %s, %z %y = quantize_linear %a, %s, %z return %y }",
+     .out = "(%x: u8[3]) -> (%y: u8[3]) { return %x }"},
+    {.name = "transpose_of_dequantised",
+     .summary = "integers are transposed instead of the floats made of them",
+     .pattern = "transpose(dequantize_linear(x, s, z))",
+     .where = scales_move,
+     .replace = transpose_integers,
+     .in =
+         "(%x: u8[2, 3]) -> (%y: f32[3, 2]) { %s = constant {value = f32[2, 1] (0.5, 2.0)} %z = constant {value = u8[] "
+         "(7)} %a = dequantize_linear %x, %s, %z %y = transpose %a {permutation = [1, 0]} return %y }",
+     .out = "(%x: u8[2, 3]) -> (%y: f32[3, 2]) { %z = constant {value = u8[] (7)} %a = transpose %x {permutation = [1, "
+            "0]} "
+            "%s = constant {value = f32[1, 2] (0.5, 2.0)} %y = dequantize_linear %a, %s, %z return %y }"},
+    {.name = "part_of_dequantised",
+     .summary = "integers are reshaped, cut or pooled instead of the floats made of them",
+     .pattern = "reshape|slice|max_pool2d(dequantize_linear(x, s, z), ...)",
+     .where = one_scale,
+     .replace = on_integers,
+     .in = "(%x: u8[1, 2, 2, 1]) -> (%y: f32[1, 1, 1, 1]) { %s = constant {value = f32[] (0.5)} %z = constant {value = "
+           "u8[] "
+           "(7)} %a = dequantize_linear %x, %s, %z %y = max_pool2d %a {window = [2, 2]} return %y }",
+     .out = "(%x: u8[1, 2, 2, 1]) -> (%y: f32[1, 1, 1, 1]) { %s = constant {value = f32[] (0.5)} %z = constant {value "
+            "= u8[] "
+            "(7)} %a = max_pool2d %x {window = [2, 2]} %y = dequantize_linear %a, %s, %z return %y }"},
+    {.name = "dequantised_constant",
+     .summary = "constants of more than 8 bits are dequantised (smaller ones when no product takes their integers)",
+     .pattern = "dequantize_linear(x!, s!, z!)",
+     .where = [](const Match& m) { return m["x"]->type.dtype == kI32; },
+     .replace = dequantised_constant,
+     .in = "(%b: f32[2]) -> (%y: f32[2]) { %x = constant {value = i32[2] (7, 9)} %s = constant {value = f32[] (0.5)} "
+           "%z = "
+           "constant {value = i32[] (1)} %a = dequantize_linear %x, %s, %z %y = add %a, %b return %y }",
+     .out = "(%b: f32[2]) -> (%y: f32[2]) { %a = constant {value = f32[2] (3.0, 4.0)} %y = add %a, %b return %y }"},
+};
+
+}  // namespace
+
+std::span<const Rule> quantisation_rules() { return kQuantisationRules; }
+
+size_t dequantize_constants(Block& block, Module& module) {
+  Rewriter rewriter(block, &module);
+  return rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
+    if (!node.is("dequantize_linear") || !std::all_of(node.inputs.begin(), node.inputs.end(), constant_of)) return {};
+    rewriter.inherit(node.sources);
+    const auto as = [&](Value* x, DType dtype) { return rewriter.add("cast", {x}, {{"dtype", dtype}}); };
+    Value* steps = rewriter.add("sub", {as(node.inputs[0], kI32), as(node.inputs[2], kI32)});
+    return std::vector<Value*>{rewriter.add("mul", {as(steps, kF32), node.inputs[1]})};
+  });
+}
+
+}  // namespace cairn

@@ -1,0 +1,151 @@
+// Products of integers with what follows them, as one step: within one unit of the reference kernels one by one, the same bits at
+// any number of threads.
+#include "engines/cpu_reference.h"
+#include "ir/text.h"
+#include "ops/cases.h"
+#include "runtime/model.h"
+
+namespace cairn {
+namespace {
+
+/// A function under construction: a product of integers and a random chain of what may follow it.
+class ChainText {
+ public:
+  explicit ChainText(unsigned seed) : random_(seed) {}
+
+  std::string write() {
+    const std::string x = random_.coin() ? "u8" : "i8", w = random_.one_of({0, 1, 1}) ? "i8" : "u8";
+    const int64_t h = random_.between(1, 9), width = random_.between(1, 20);
+    int64_t ic = random_.one_of({1, 3, 4, 8, 17, 64}), oc = random_.one_of({1, 5, 16, 40, 70, 130});
+    params_ = "%x: " + x;
+    std::string zeros = constant(x, {});
+    zeros += constant(w, {}, random_.coin() ? (w == "u8" ? "128" : "0") : "");
+    if (random_.coin()) {
+      params_ += fmt::format("[{}, {}]", h * width, ic);
+      dims_ = fmt::format("[{}, {}]", h * width, oc);
+      const bool turned = random_.coin();
+      body_ += constant(w, turned ? std::vector{oc, ic} : std::vector{ic, oc});
+      body_ += zeros + fmt::format("%p = matmul_integer %x, %c2, %c0, %c1 {{transpose_b = {}}} ", turned);
+    } else {
+      const bool depthwise = random_.coin();
+      if (depthwise) oc = ic = random_.one_of({3, 64, 70, 130});
+      const int64_t k = random_.one_of({1, 3, 3, 5});
+      params_ += fmt::format("[2, {}, {}, {}]", h, width, ic);
+      dims_ = fmt::format("[2, {}, {}, {}]", h, width, oc);
+      body_ += constant(w, {k, k, depthwise ? 1 : ic, oc});
+      body_ += zeros + fmt::format("%p = conv2d_integer %x, %c2, %c0, %c1 {{padding = same, groups = {}}} ",
+                                   depthwise ? ic : 1);
+    }
+    channels_ = oc;
+    const auto text = [&](const std::string& result, const std::string& type) {
+      return fmt::format("({}) -> ({}: {}{}) {{ {}return {} }}", params_, result, type, dims_, body_, result);
+    };
+    if (random_.between(0, 9) == 0) return text("%p", "i32");
+    body_ += fmt::format(
+        "%z = constant {{value = i32[] (0)}} %s = constant {{value = f32[{}] ({})}} "
+        "%d = dequantize_linear %p, %s, %z ",
+        oc, numbers(oc, 0.001, 0.01));
+    std::string last = "%d";
+    if (random_.coin()) {
+      body_ += fmt::format("%b = constant {{value = f32[{}] ({})}} ", oc, numbers(oc, -1, 1));
+      last = add("add " + last + ", %b");
+    }
+    if (random_.coin()) last = activated(last);
+    const bool rounded = random_.coin();
+    if (rounded) last = quantised(last, true);
+    if (random_.coin()) {
+      const std::string type = random_.coin() ? "f32" : random_.coin() ? "u8" : "i8";
+      params_ += ", %r: " + type + dims_;
+      const std::string residual = type == "f32" ? "%r" : add("dequantize_linear %r, " + by(type));
+      last = add("add " + residual + ", " + last);
+      if (random_.coin()) last = activated(last);
+    } else if (rounded) {
+      return text(last, "f32");
+    }
+    if (random_.coin()) return text(last, "f32");
+    last = quantised(last, false);
+    return text(last, type_);
+  }
+
+ private:
+  static std::string list(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+  std::string numbers(int64_t count, double low, double high) {
+    std::string all;
+    for (float x : random_.floats(count, static_cast<float>(low), static_cast<float>(high)))
+      all += fmt::format("{}{:.6f}", all.empty() ? "" : ", ", x);
+    return all;
+  }
+  /// Defines %c0, %c1, ... of random integers, or of one given.
+  std::string constant(const std::string& type, const std::vector<int64_t>& dims, const std::string& given = "") {
+    int64_t count = 1;
+    for (int64_t dim : dims) count *= dim;
+    const int64_t low = type == "i8" ? -128 : 0;
+    std::string all = given;
+    for (int64_t i = 0; given.empty() && i < count; ++i)
+      all += fmt::format("{}{}", i ? ", " : "", random_.between(low, low + 255));
+    const int place = dims.empty() ? scalars_++ : 2;
+    return fmt::format("%c{} = constant {{value = {}{} ({})}} ", place, type, list(dims), all);
+  }
+  std::string add(const std::string& node) {
+    const std::string name = fmt::format("%n{}", next_++);
+    body_ += name + " = " + node + " ";
+    return name;
+  }
+  std::string activated(const std::string& x) {
+    return add(random_.coin() ? "relu " + x : "clip " + x + " {low = -0.5, high = 3.0}");
+  }
+  std::string by(const std::string& type) {
+    const std::string scale = add("constant {value = f32[] (0.03)}");
+    return scale + ", " + add(fmt::format("constant {{value = {}[] ({})}}", type, random_.between(0, 100)));
+  }
+  std::string quantised(const std::string& x, bool back) {
+    type_ = random_.coin() ? "u8" : "i8";
+    const std::string with = by(type_), y = add("quantize_linear " + x + ", " + with);
+    return back ? add("dequantize_linear " + y + ", " + with) : y;
+  }
+
+  Random random_;
+  std::string params_, body_, dims_, type_;
+  int64_t channels_ = 0;
+  int scalars_ = 0, next_ = 0;
+};
+
+double number_at(const Tensor& tensor, int64_t i) {
+  const auto at = static_cast<size_t>(i);
+  if (tensor.dtype() == kU8) return tensor.values<uint8_t>()[at];
+  if (tensor.dtype() == kI8) return tensor.values<int8_t>()[at];
+  return tensor.dtype() == kF32 ? tensor.values<float>()[at] : tensor.values<int32_t>()[at];
+}
+
+TEST(CpuIntegers, a_product_and_what_follows_is_one_step_within_a_unit_of_the_reference) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    const std::string text = "module @m { func @main" + ChainText(seed).write() + " }";
+    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    std::vector<Tensor> inputs;
+    std::mt19937_64 random(seed);
+    for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+    const Tensor wanted = expected->run(inputs)[0];
+    const double unit = wanted.dtype() == kF32 ? 0.0301 : wanted.dtype() == kI32 ? 0 : 1;
+    Tensor one;
+    for (int threads : {1, 3}) {
+      const auto model = Model::make(parse(text), {.threads = threads, .optimise = false});
+      const std::string kernels = kernels_of(*model);
+      EXPECT_EQ(kernels.find("cpu/"), kernels.rfind("cpu/")) << kernels << text.substr(0, 200);
+      EXPECT_NE(kernels.find("cpu/integer_"), std::string::npos) << kernels;
+      const Tensor found = model->run(inputs)[0];
+      EXPECT_TRUE(threads == 1 || found.same_bits(one)) << "seed " << seed;
+      one = found;
+      int64_t apart = 0;
+      for (int64_t i = 0; i < wanted.count(); ++i) {
+        const double difference = std::abs(number_at(found, i) - number_at(wanted, i));
+        ASSERT_LE(difference, unit) << "seed " << seed << " element " << i << " " << kernels;
+        apart += difference > unit / 2;
+      }
+      EXPECT_LE(static_cast<double>(apart), 2 + 0.01 * static_cast<double>(wanted.count())) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cairn
