@@ -12,7 +12,9 @@
 #include "runtime/single_op.h"
 
 /// What prepared operators keep to the end looks lost on the remote engine, whose addresses have a bit flipped.
-extern "C" const char* __lsan_default_suppressions() { return "leak:src/engines/reference/engine.cpp"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:src/engines/reference/engine.cpp";
+}
 
 namespace cairn {
 namespace {

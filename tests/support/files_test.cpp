@@ -19,7 +19,9 @@
 #include "support/report.h"
 
 /// A signal handler may not free the names of the files that it removes.
-extern "C" const char* __lsan_default_suppressions() { return "leak:tests/support/files_test.cpp"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:tests/support/files_test.cpp";
+}
 
 namespace cairn {
 namespace {
