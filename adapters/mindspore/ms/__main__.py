@@ -28,13 +28,12 @@ class _Fault(Exception):
 
 def _options(words):
     """(options, what is left: a script or -m MODULE with its arguments)."""
-    options = {"level": None, "strict": False, "support": False}
+    options = {"level": None, "strict": False, "support": False, "help": False}
     words = list(words)
     while words and words[0].startswith("-") and words[0] != "-m":
         word, _, value = words.pop(0).partition("=")
         if word in ("-h", "--help"):
-            print(_HELP)
-            raise SystemExit(0)
+            return {**options, "help": True}, []
         if word == "--level":
             if not value and not words:
                 raise _Fault("--level needs a value")
@@ -52,6 +51,8 @@ def _options(words):
 
 def main(words):
     options, rest = _options(words)
+    if options["help"]:
+        return _told(lambda: print(_HELP))
     if options["strict"]:
         os.environ["CAIRN_MS_STRICT"] = "1"
     if options["level"]:
@@ -65,7 +66,7 @@ def main(words):
     if options["support"]:
         from cairn.ms import support
 
-        return support.main(rest)
+        return _told(lambda: support.main(rest))
     defaults = {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
@@ -82,12 +83,39 @@ def main(words):
     return 0
 
 
+def _told(tell):
+    """The status of what prints to standard output; output that is lost is a fault, which says why unless its reader left."""
+    try:
+        status = tell() or 0
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        reason = None
+    except OSError as error:
+        reason = error.strerror or error
+    if sys.stdout is not None:  # nothing is left for Python to flush when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if reason:
+        raise _Fault(reason)
+    return 1
+
+
+def _refuse(fault):
+    try:
+        print(f"error: ms: {fault}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return 1
+
+
 if __name__ == "__main__":
     # python -m puts the working folder first on the path; a script's own folder takes its place.
     if sys.path and sys.path[0] in ("", os.getcwd()):
         sys.path.pop(0)
     try:
-        sys.exit(main(sys.argv[1:]))
+        ended = main(sys.argv[1:])
     except _Fault as fault:
-        print(f"error: ms: {fault}", file=sys.stderr)
-        sys.exit(1)
+        ended = _refuse(fault)
+    sys.exit(ended)

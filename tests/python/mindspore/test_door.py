@@ -50,6 +50,17 @@ def test_help(tmp_path):
     assert "Examples:" in said and max(map(len, said.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("option", ["--help", "--support"])
+@pytest.mark.parametrize("lost", ["", "/dev/full", "closed"])
+def test_output_that_is_lost_is_an_error(option, lost, tmp_path):
+    """Given to a reader that has left, to a full disk, to nobody."""
+    redirected = {"": "| true; exit ${PIPESTATUS[0]}", "/dev/full": "> /dev/full", "closed": ">&-"}[lost]
+    line = f"{sys.executable} -m cairn.ms {option} {redirected}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr, done.stderr
+    assert done.returncode == 1 or (lost == "" and option == "--help"), done.stderr
+
+
 def test_another_mindspore_is_not_shadowed(tmp_path):
     (tmp_path / "mindspore.py").write_text("")
     (tmp_path / "a.py").write_text(
