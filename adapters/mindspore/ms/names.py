@@ -15,6 +15,29 @@ _PARTS = {
 }  # fmt: skip
 
 
+# Names that people will ask for: why not, and what works instead.
+REFUSED = {
+    "mindspore.nn.probability": ("distributions and bijectors are not supported", "random numbers of mindspore.ops"),
+    "mindspore.nn.transformer": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
+    "mindspore.parallel.nn": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
+    "mindspore.nn.reinforcement": ("environments are not supported", "a loop in Python"),
+    "mindspore.nn.PipelineCell": ("pipelines over several devices are not supported", "the cell itself"),
+    "mindspore.boost": ("boosted training is not supported", "nn.TrainOneStepCell"),
+    "mindspore.rewrite": ("rewriting of source is not supported", "insert_child_to_cell of Cells"),
+    "mindspore.scipy": ("the functions of SciPy are not supported", "mindspore.numpy and mindspore.ops"),
+    "mindspore.hub": ("downloads are not supported", "load_checkpoint"),
+    "mindspore.COOTensor": ("sparse tensors are not supported", "Tensor, with ops.GatherNd and ops.ScatterNd"),
+    "mindspore.CSRTensor": ("sparse tensors are not supported", "Tensor, with ops.GatherNd and ops.ScatterNd"),
+    "mindspore.RowTensor": ("sparse tensors are not supported", "Tensor, with ops.Gather and ops.UnsortedSegmentSum"),
+    "mindspore.SparseTensor": ("sparse tensors are not supported", "Tensor, with ops.GatherNd and ops.ScatterNd"),
+    "mindspore.load_distributed_checkpoint": ("checkpoints in parts are not supported", "load_checkpoint"),
+    "mindspore.dataset.audio": ("sounds are not supported", "NumPy in GeneratorDataset"),
+    "mindspore.ops.Custom": ("kernels of other languages are not supported here", "cairn.op"),
+    "mindspore.ops.CustomRegOp": ("kernels of other languages are not supported here", "cairn.op"),
+    "mindspore.ops.DataType": ("kernels of other languages are not supported here", "cairn.op"),
+}
+
+
 def parts(module):
     """The modules whose names are the module's as well."""
     return _PARTS.get(module, ())
@@ -40,11 +63,26 @@ def lazy(module):
             if name in content.get("__all__", content) and name in content:
                 setattr(sys.modules[module], name, content[name])
                 return content[name]
-        near = nearest(module, name)
-        sentence = f"{module}.{name} is not supported" + (f"; the nearest that works is {near}" if near else "")
+        sentence = _sentence(module, name)
         raise (MissingImport if _imports(sys._getframe(1)) else Missing)(sentence)
 
     return find
+
+
+def refused(full):
+    """The sentence for a name of the table; None for others."""
+    if full not in REFUSED:
+        return None
+    reason, instead = REFUSED[full]
+    return f"{full}: {reason}; use {instead}"
+
+
+def _sentence(module, name):
+    full = f"{module}.{name}"
+    if refused(full):
+        return refused(full)
+    near = nearest(module, name)
+    return f"{full} is not supported" + (f"; the nearest that works is {near}" if near else "")
 
 
 class Missing(Unsupported, AttributeError):

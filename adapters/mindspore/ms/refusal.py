@@ -20,7 +20,7 @@ class Uncaptured(ValueError):
 
 def refuse(name, reason, instead=None):
     """Raises Unsupported."""
-    raise Unsupported(f"{name}: {reason}" + (f"; {instead} works" if instead else ""))
+    raise Unsupported(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))
 
 
 class Wrong(TypeError, ValueError):

@@ -10,6 +10,8 @@ import sys
 import types
 import warnings
 
+from cairn.ms import names
+
 _MODULES = (
     "mindspore", "mindspore.context", "mindspore.common.dtype", "mindspore.common.initializer", "mindspore.nn",
     "mindspore.nn.dynamic_lr", "mindspore.ops", "mindspore.ops.operations", "mindspore.ops.functional",
@@ -21,6 +23,11 @@ _MODULES = (
 
 def found(dotted):
     """(whether a dotted name of mindspore works, why not)."""
+    works, reason = _look(dotted)
+    return works, "" if works else names.refused(dotted) or reason
+
+
+def _look(dotted):
     parts = dotted.split(".")
     try:
         here = importlib.import_module(parts[0])
@@ -36,8 +43,7 @@ def found(dotted):
                     return False, str(error)
     except (ImportError, NotImplementedError) as error:
         return False, str(error)
-    reason = getattr(here, "refused", None)
-    return (False, reason) if isinstance(reason, str) else (True, "")
+    return True, ""
 
 
 def table():
@@ -56,6 +62,9 @@ def table():
                 continue
             works, reason = found(f"{module}.{name}")
             rows[f"{module}.{name}"] = {"name": f"{module}.{name}", "works": works, "reason": reason}
+    for name in names.REFUSED:
+        works, reason = found(name)
+        rows[name] = {"name": name, "works": works, "reason": reason}
     return [rows[name] for name in sorted(rows)]
 
 
@@ -79,8 +88,6 @@ def markdown():
 
 def _load_parts(package):
     """Has a package that loads names when they are used load all of them."""
-    from cairn.ms import names
-
     for part in names.parts(package.__name__):
         try:
             loaded = importlib.import_module(f"{package.__name__}.{part}")
