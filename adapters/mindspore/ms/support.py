@@ -17,7 +17,7 @@ _MODULES = (
     "mindspore.nn.dynamic_lr", "mindspore.ops", "mindspore.ops.operations", "mindspore.ops.functional",
     "mindspore.ops.composite", "mindspore.numpy", "mindspore.train", "mindspore.train.callback", "mindspore.amp",
     "mindspore.dataset", "mindspore.dataset.vision", "mindspore.dataset.transforms", "mindspore.dataset.text",
-    "mindspore.communication", "mindspore.profiler", "mindspore.log",
+    "mindspore.mindrecord", "mindspore.communication", "mindspore.profiler", "mindspore.log",
 )  # fmt: skip
 
 

@@ -332,6 +332,65 @@ def test_files_of_records(tmp_path):
     assert values(ds.TextFileDataset(str(tmp_path / "a.txt"), shuffle=False)) == ["one", "two"]
 
 
+def test_mindrecord_files(tmp_path):
+    from mindspore.mindrecord import FileReader, FileWriter
+
+    schema = {"file": {"type": "string"}, "label": {"type": "int32"}, "data": {"type": "bytes"}, "box": {"type": "int64", "shape": [-1, 2]},
+              "weight": {"type": "float32", "shape": [3]}}
+    rows = [{"file": f"{number}.png", "label": number, "data": bytes([number] * number), "box": np.array([[number, -(300**number % 2**62)]] * 2), "weight": np.arange(3) / (number + 1)}
+            for number in range(5)]
+    for shards in (1, 2):
+        path = str(tmp_path / f"rows{shards}")
+        writer = FileWriter(path, shards)
+        writer.add_schema(schema)
+        writer.add_index(["label"])
+        writer.write_raw_data(rows[:3])
+        writer.write_raw_data(rows[3:])
+        writer.commit()
+        first = path if shards == 1 else path + "0"
+        read = sorted(FileReader(first).get_next(), key=lambda row: row["label"])
+        assert [row["data"] for row in read] == [row["data"] for row in rows] and read[4]["file"] == "4.png"
+        dataset = ds.MindDataset(first, shuffle=False)
+        assert dataset.get_dataset_size() == 5 and dataset.get_col_names() == list(schema)
+        for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True):
+            expected = rows[row["label"].item()]
+            np.testing.assert_array_equal(row["box"], expected["box"])
+            np.testing.assert_allclose(row["weight"], expected["weight"], rtol=1e-6)
+            assert row["data"].dtype == np.uint8 and row["data"].tobytes() == expected["data"] and row["box"].dtype == np.int64
+    padded = ds.MindDataset(path + "0", ["label"], padded_sample={"label": np.int32(-1)}, num_padded=3, shuffle=False)
+    assert sorted(values(padded)) == [-1, -1, -1, 0, 1, 2, 3, 4]
+    numbers(4).map(lambda x: (x, np.float32([x, x])), "x", ["x", "y"], ["x", "y"]).save(str(tmp_path / "saved"))
+    assert values(ds.MindDataset(str(tmp_path / "saved"), shuffle=False), "y")[2] == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="missing"):
+        writer.write_raw_data([{"file": "x"}])
+    with pytest.raises(RuntimeError, match="no such"):
+        ds.MindDataset(str(tmp_path / "none"))
+
+
+def test_damaged_mindrecord_files_give_a_sentence(tmp_path):
+    from mindspore.mindrecord import FileReader, FileWriter
+
+    path = tmp_path / "rows"
+    writer = FileWriter(str(path))
+    writer.set_header_size(1 << 14)
+    writer.set_page_size(1 << 15)
+    writer.add_schema({"x": {"type": "int32", "shape": [-1]}, "y": {"type": "string"}, "z": {"type": "bytes"}})
+    writer.write_raw_data([{"x": np.arange(9) * 999, "y": "text", "z": b"bytes"}] * 3)
+    writer.commit()
+    good, rng, sentences = path.read_bytes(), np.random.RandomState(0), 0
+    used = [place for place, each in enumerate(good) if each]
+    for _ in range(300):
+        data = bytearray(good)
+        data[used[rng.randint(len(used))]] = rng.randint(256)
+        path.write_bytes(data)
+        try:
+            list(FileReader(str(path)).get_next())
+        except RuntimeError as error:
+            sentences += 1
+            assert str(path) in str(error)
+    assert sentences > 50
+
+
 def test_what_is_missing_is_refused_by_name():
     with pytest.raises(NotImplementedError, match="CocoDataset"):
         ds.CocoDataset("x")

@@ -1,9 +1,202 @@
-"""MindRecord files: refused by name until they are read and written."""
+"""MindRecord files, written and read."""
 
+import os
+
+import numpy as np
 from cairn.ms import refuse
+
+from mindspore.mindrecord import msgpack
+from mindspore.mindrecord.files import HEADER_SIZE, NUMBERS, PAGE_SIZE, MRMError, Reader, Shard, blob_fields, encode_blob
+
+__all__ = ["FileReader", "FileWriter", "MRMError", "MindPage", "get_error_code"]
+
+SUCCESS, FAILED = "SUCCESS", "FAILED"
+
+
+class FileWriter:
+    """FileWriter(file_name, shard_num): add_schema, add_index, write_raw_data, commit."""
+
+    def __init__(self, file_name, shard_num=1, overwrite=False):
+        if not isinstance(file_name, str) or not file_name:
+            raise ValueError(f"Parameter file_name must be a text that is not empty, but got {file_name!r}.")
+        if isinstance(shard_num, bool) or not isinstance(shard_num, int) or not 0 < shard_num <= 1000:
+            raise ValueError(f"Shard number should be between 1 and 1000, but got {shard_num!r}.")
+        self._paths = [file_name] if shard_num == 1 else [f"{file_name}{number:0{len(str(shard_num - 1))}d}" for number in range(shard_num)]
+        for path in self._paths:
+            if os.path.exists(path) and not overwrite:
+                raise MRMError(f"{path} exists; overwrite=True replaces it")
+        self._schema, self._index, self._shards, self._written = None, [], None, 0
+        self._header_size, self._page_size = HEADER_SIZE, PAGE_SIZE
+
+    def set_header_size(self, header_size):
+        """Room for the header: a power of two from 16 KB to 128 MB."""
+        self._header_size = _size(header_size, "header_size", 1 << 14, 1 << 27)
+        return SUCCESS
+
+    def set_page_size(self, page_size):
+        """Bytes of a page: a power of two from 32 KB to 256 MB."""
+        self._page_size = _size(page_size, "page_size", 1 << 15, 1 << 28)
+        return SUCCESS
+
+    def add_schema(self, content, desc=None):
+        """{column: {"type", "shape"}}: int32, int64, float32, float64, string, bytes."""
+        if not isinstance(content, dict) or not 0 < len(content) <= 100:
+            raise ValueError("A schema must be a dict of 1 to 100 columns.")
+        if self._schema is not None:
+            raise MRMError("a file has one schema")
+        for name, told in content.items():
+            if not isinstance(told, dict) or told.get("type") not in (*NUMBERS, "string", "bytes"):
+                raise ValueError(f"Column '{name}' must have a type of {[*NUMBERS, 'string', 'bytes']}, but got {told}.")
+            if "shape" in told and (told["type"] not in NUMBERS or not isinstance(told["shape"], list) or sum(size == -1 for size in told["shape"]) > 1):
+                raise ValueError(f"Column '{name}': a shape is a list of sizes, of which one may be -1, of a column of numbers, but got {told}.")
+        self._schema = content
+        return 0
+
+    def add_index(self, index_fields):
+        """Columns that the index holds too."""
+        for name in index_fields:
+            if self._schema is None or name not in self._schema:
+                raise MRMError(f"index field {name} is not in the schema")
+            if name in blob_fields(self._schema):
+                raise MRMError(f"index field {name} is a blob")
+        self._index = list(index_fields)
+        return SUCCESS
+
+    def write_raw_data(self, raw_data, parallel_writer=False):
+        """Rows, as dicts by column. A row that does not fit the schema is an error."""
+        if self._schema is None:
+            raise MRMError("add_schema() comes before write_raw_data()")
+        if not isinstance(raw_data, (list, tuple)):
+            raise ValueError("Parameter raw_data must be a list of dicts.")
+        rows = [self._row(row) for row in raw_data]
+        self._open()
+        for row in rows:
+            self._shards[self._written % len(self._shards)].write(*row)
+            self._written += 1
+        return SUCCESS
+
+    def open_and_set_header(self):
+        """Opens the files; write_raw_data does it too."""
+        self._open()
+        return SUCCESS
+
+    def _open(self):
+        if self._shards is None:
+            self._shards = [Shard(path, self._header_size, self._page_size, self._schema, self._index) for path in self._paths]
+
+    def _row(self, row):
+        if not isinstance(row, dict):
+            raise MRMError(f"a row must be a dict, but got {type(row).__name__}")
+        missing = [name for name in self._schema if name not in row]
+        if missing:
+            raise MRMError(f"column {missing[0]} is missing in a row, which has {sorted(row)}")
+        try:
+            blobs = [encode_blob(row[name], self._schema[name]) for name in blob_fields(self._schema)]
+            plain = {name: _plain(row[name], told["type"]) for name, told in self._schema.items() if name not in blob_fields(self._schema)}
+        except (TypeError, ValueError, OverflowError) as error:
+            raise MRMError(f"a row does not fit the schema: {error}") from None
+        blob = blobs[0] if len(blobs) == 1 else b"".join(len(each).to_bytes(8, "big") + each for each in blobs)
+        return msgpack.pack(plain), blob, [plain[name] for name in self._index]
+
+    def commit(self):
+        """Writes headers and indices."""
+        self._open()
+        for number, shard in enumerate(self._shards):
+            shard.close([os.path.basename(path) for path in self._paths], number)
+        return SUCCESS
+
+
+def _size(value, name, least, most):
+    if not isinstance(value, int) or not least <= value <= most or value & (value - 1):
+        raise MRMError(f"{name} must be a power of two from {least} to {most}, but got {value}")
+    return value
+
+
+def _plain(value, kind):
+    if kind == "string":
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is no text")
+        return value
+    number = np.asarray(value).item()
+    return int(number) if kind.startswith("int") else float(number)
+
+
+class FileReader:
+    """FileReader(file_name): get_next() goes through the rows."""
+
+    def __init__(self, file_name, num_consumer=4, columns=None, operator=None):
+        self._reader = Reader(file_name)
+        self._columns = list(columns) if columns else self._reader.columns
+        unknown = [name for name in self._columns if name not in self._reader.columns]
+        if unknown:
+            raise MRMError(f"column {unknown[0]} is not in the file, which has {self._reader.columns}")
+
+    def get_next(self):
+        """Rows, as dicts of bytes, texts, numbers and arrays."""
+        for number in range(len(self._reader)):
+            row = self._reader[number]
+            yield {name: self._value(name, row[name]) for name in self._columns}
+
+    def _value(self, name, value):
+        told = self._reader.schema[name]
+        return value.tobytes() if told["type"] == "bytes" else value if "shape" in told else value.item()
+
+    def len(self):
+        """The number of rows."""
+        return len(self._reader)
+
+    def schema(self):
+        """The columns as they were told."""
+        return self._reader.schema
+
+    def close(self):
+        """Closes the files."""
+        self._reader = None
+
+
+def save_dataset(dataset, file_name, num_files, file_type):
+    """Rows of a pipeline as files."""
+    if file_type != "mindrecord":
+        raise ValueError(f"{file_type} dataset format is not supported.")
+    writer, names = None, dataset.get_col_names()
+    for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True):
+        if writer is None:
+            writer = FileWriter(file_name, num_files, overwrite=True)
+            writer.add_schema({name: _told(row[name]) for name in names})
+        writer.write_raw_data([{name: _saved(row[name]) for name in names}])
+    if writer is None:
+        raise RuntimeError("the dataset has no rows to save")
+    writer.commit()
+
+
+def _told(array):
+    if array.dtype.kind in "SU":
+        return {"type": "string"}
+    if array.dtype == np.uint8 and array.ndim == 1:
+        return {"type": "bytes"}
+    kind = {"f": "float32" if array.dtype.itemsize < 8 else "float64", "i": "int32" if array.dtype.itemsize < 8 else "int64"}.get(array.dtype.kind, "int32" if array.dtype.itemsize < 4 else "int64")
+    return {"type": kind, "shape": [-1, *array.shape[1:]]} if array.ndim else {"type": kind}
+
+
+def _saved(array):
+    return str(np.char.decode(array) if array.dtype.kind == "S" else array) if array.dtype.kind in "SU" else array.tobytes() if array.dtype == np.uint8 and array.ndim == 1 else array
+
+
+def get_error_code(message=None):
+    """There are no codes."""
+    return 0
+
+
+class MindPage:
+    """Refused."""
+
+    refused = "pages by category are not supported"
+
+    def __init__(self, *_, **__):
+        refuse("mindspore.mindrecord.MindPage", "pages by category are not supported", "FileReader")
 
 
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    refuse(f"mindspore.mindrecord.{name}", "MindRecord files are not supported yet", "mindspore.dataset.TFRecordDataset or GeneratorDataset")
+    refuse(f"mindspore.mindrecord.{name}", "this converter is not supported", "FileWriter over a mindspore.dataset source")

@@ -11,7 +11,7 @@ import warnings
 from enum import Enum, IntEnum
 
 import numpy as np
-from cairn.ms import level, refuse
+from cairn.ms import level
 
 from mindspore.dataset.core import config
 from mindspore.dataset.engine.iterators import DictIterator, Transfer, TupleIterator
@@ -248,8 +248,10 @@ class Dataset:
         raise RuntimeError(f"Condition name not found: {condition_name}")
 
     def save(self, file_name, num_files=1, file_type="mindrecord"):
-        """Refused until MindRecord files are written."""
-        refuse("Dataset.save", "MindRecord files are not written yet", "numpy.savez with NumpySlicesDataset")
+        """Writes the rows as MindRecord files."""
+        from mindspore.mindrecord import save_dataset
+
+        save_dataset(self, file_name, num_files, file_type)
 
     # Iterators and what is asked of a pipeline.
 

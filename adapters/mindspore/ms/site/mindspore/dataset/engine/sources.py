@@ -596,13 +596,33 @@ class TFRecordDataset(Lines):
         return value
 
 
-class MindDataset:
-    """Refused until MindRecord files are read."""
+class MindDataset(Mappable):
+    """Rows of MindRecord files."""
 
-    refused = "MindRecord files are not read yet"
+    def __init__(self, dataset_files=None, columns_list=None, num_parallel_workers=None, shuffle=None, num_shards=None,
+                 shard_id=None, *more, sampler=None, padded_sample=None, num_padded=None, num_samples=None, cache=None,
+                 dataset_file=None, block_reader=False):
+        from mindspore.mindrecord.files import Reader
 
-    def __init__(self, *_, **__):
-        refuse("mindspore.dataset.MindDataset", "MindRecord files are not read yet", "TFRecordDataset or GeneratorDataset")
+        if more and isinstance(more[0], bool):  # block_reader, which 0.5 has before sampler
+            more = more[1:]
+        sampler = more[0] if more else sampler
+        self.reader = Reader(dataset_files if dataset_files is not None else dataset_file)
+        self.names = columns_of(columns_list, "columns_list") if columns_list else self.reader.columns
+        unknown = [name for name in self.names if name not in self.reader.columns]
+        if unknown:
+            raise RuntimeError(f"Invalid column, '{unknown[0]}' is not in the MindRecord file, which has {self.reader.columns}")
+        if (padded_sample is None) != (num_padded is None):
+            raise RuntimeError("padded_sample and num_padded must be given together.")
+        self.padded, self.num_padded = padded_sample, num_padded or 0
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+
+    def count(self):
+        return len(self.reader) + self.num_padded
+
+    def row(self, index):
+        held = self.reader[index] if index < len(self.reader) else self.padded
+        return tuple(_array(held[name]) for name in self.names)
 
 
 class DatasetCache:
