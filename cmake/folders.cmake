@@ -111,7 +111,7 @@ function(cairn_folder name)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "^(frontends|passes|autodiff|convert|train)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
+  if(name MATCHES "^(frontends|passes|autodiff|convert|export|train)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
     target_compile_options(${target} PRIVATE -O1)
   endif()
   target_link_libraries(${target} PUBLIC ${ARGN} fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
@@ -169,6 +169,7 @@ cairn_folder(model)
 cairn_folder(runtime)
 cairn_folder(observe)
 cairn_folder(train)
+cairn_folder(export)
 cairn_folder(convert)
 cairn_folder(quantize)
 # Vectors never cross a call that is not inlined; without -Wno-psabi GCC notes that their calling convention has changed.

@@ -64,7 +64,7 @@ class Converted(str):
 
 
 def convert(source, output, max_seconds=0, **options):
-    """Writes `source` as one .om file and returns its path, a text with a `report`. `cairn convert` and atc write the same bytes for
+    """Writes `source` as one .om file, or an .onnx file where `output` ends so, and returns its path, a text with a `report`. `cairn convert` and atc write the same bytes for
     equal options.
 
     options: input_shapes {name: shape}, -1 or None for an open size, (low, high) for a range; outputs: tensors to end at;
@@ -73,7 +73,7 @@ def convert(source, output, max_seconds=0, **options):
     custom_types; disabled_passes, keep_memory, external_weights. max_seconds: 0 for any time.
     """
     output = os.fspath(output)
-    if not output.endswith(".om"):
+    if not output.endswith((".om", ".onnx")):
         output += ".om"
     converted = Converted(output)
     converted.report = json.loads(_cairn._convert(os.fspath(source), output, _options(**options), max_seconds))

@@ -61,7 +61,7 @@ class Value:
             return value
         if isinstance(value, (bool, int, float)):
             return Value(self._builder, self._builder.number(float(value), self.dtype))
-        return Value(self._builder, self._builder.constant(numpy.ascontiguousarray(value)))
+        return Value(self._builder, self._builder.constant(numpy.asarray(value, order="C")))
 
     def apply(self, name, *others, results=1, **attributes):
         """A node of the operator of that name with this as its first input; a tuple where it has more results."""
@@ -142,7 +142,7 @@ class Builder:
         return Value(self._builder, self._builder.param(name, str(numpy.dtype(dtype)), shape))
 
     def constant(self, value):
-        return Value(self._builder, self._builder.constant(numpy.ascontiguousarray(value)))
+        return Value(self._builder, self._builder.constant(numpy.asarray(value, order="C")))
 
     def output(self, name, value, updates=None):
         """updates: the input that is a variable, whose content after a run the value is."""

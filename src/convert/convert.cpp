@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "export/onnx.h"
 #include "ir/image_order.h"
 #include "ir/text.h"
 #include "model/adapt.h"
@@ -296,6 +297,12 @@ Converted convert(const Conversion& given) {
   if (converted.passes.empty()) converted.passes = std::move(passes);
   plan_all(optimised, limits, converted);
   if (conversion.output.empty()) return converted;
+  if (conversion.output.ends_with(".onnx")) {
+    const std::string bytes = onnx_of(optimised);
+    write_file(conversion.output, bytes);
+    converted.bytes = bytes.size();
+    return converted;
+  }
   bool ready = loads_faster(module, optimised);
   if (ready) optimised.optimised_by = kProducer;
   write_om(ready ? optimised : module, origin, conversion.output, conversion.external_weights);

@@ -17,7 +17,7 @@ namespace cairn {
 
 struct Conversion {
   std::string source;
-  std::string output;           // path of the .om to write; empty: only check
+  std::string output;           // path of the .om or .onnx to write; empty: only check
   std::string original_output;  // path of another .om with the model as it was read; empty: none
   ImportOptions import;
   std::map<std::string, DType> output_types;  // by output, "" for all

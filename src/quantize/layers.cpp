@@ -17,8 +17,13 @@ constexpr Form kForms[] = {{"conv2d", 2, 1, true},
                            {"conv2d_input_gradient", 1, 2, false},
                            {"conv3d_input_gradient", 1, 2, false}};
 
+/// Of the source that multiplies; what was fused into the node stands beside it.
 std::string base_name(const Module& module, const Node& node) {
-  return node.sources.empty() ? node.result()->name : module.sources[node.sources.front()].name;
+  if (node.sources.empty()) return node.result()->name;
+  for (const SourceId id : node.sources)
+    for (const char* part : {"Conv", "MatMul", "Gemm", "Dense", "InnerProduct", "Deconv"})
+      if (module.sources[id].op.find(part) != std::string::npos) return module.sources[id].name;
+  return module.sources[node.sources.front()].name;
 }
 
 /// Why the node is no layer, or nothing; fills what the row of the operator decides.

@@ -45,7 +45,7 @@ int convert_model(const Convert& convert) {
   Request request = request_of(options, kAtc);
   Conversion& conversion = request.conversion;
   conversion.output = expand_home(convert.output);
-  if (!conversion.output.ends_with(".om") && !is_stream(conversion.output)) conversion.output += ".om";
+  if (!conversion.output.ends_with(".om") && !conversion.output.ends_with(".onnx") && !is_stream(conversion.output)) conversion.output += ".om";
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);
   auto note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };
@@ -79,10 +79,10 @@ int convert_model(const Convert& convert) {
 
 void add_convert(Verb& app, Run& run) {
   auto convert = std::make_shared<Convert>();
-  Verb verb = app.add_verb("convert", "a model of a framework as one .om file");
+  Verb verb = app.add_verb("convert", "a model of a framework as one .om or .onnx file");
   add_model_options(verb, convert->model, convert->json);
   for (const char* unused : {"--batch", "--threads", "--engines"}) verb.remove_option(unused);
-  verb.add_option("-o,--output", convert->output, "file to write; .om is added").required();
+  verb.add_option("-o,--output", convert->output, "file to write: .om, which is added, or .onnx").required();
   for (const OptionDef& option : option_table()) {
     if (!is_taken(option)) continue;
     std::string dashed = option.name;
@@ -95,6 +95,7 @@ void add_convert(Verb& app, Run& run) {
       "  cairn convert resnet50.onnx -o resnet50.om --input-shape=\"x:1,3,224,224\"\n"
       "  cairn convert deploy.prototxt --weight resnet.caffemodel -o resnet.om\n"
       "  cairn convert frozen.pb -o features.om --out-nodes=\"pool/Mean:0\"\n"
+      "  cairn convert saved_model/ -o model.onnx\n"
       "  cairn convert resnet50.onnx -o half.om --precision-mode=allow_mix_precision\n"
       "Options have the names and values of atc, and make the same file.");
   verb.callback([convert, &run] { run = [convert] { return convert_model(*convert); }; });

@@ -1,0 +1,303 @@
+// Operators on shapes, indices, rows and axes.
+#include "export/rows.h"
+
+#include "ir/evaluate.h"
+#include "passes/facts.h"
+
+namespace cairn::onnx_export {
+
+namespace {
+
+std::vector<int64_t> axes_of(const Context& c, bool& moved) {
+  std::vector<int64_t> axes = c.attr().integers("axes");
+  moved = c.graph.only_channels_first(c.value(0)) && !axes.empty();
+  for (int64_t& axis : axes) {
+    axis = static_cast<int64_t>(axis_of(axis, c.rank()));
+    if (moved) axis = axis == 0 ? 0 : axis == static_cast<int64_t>(c.rank()) - 1 ? 1 : axis + 1;
+  }
+  return axes;
+}
+
+/// The result of a reduction over channels-first images keeps that order if dims are kept, and has no other if all the
+/// image's dims go.
+bool reduces_image(const Context& c, std::vector<int64_t> axes) {
+  if (c.attr().boolean("keep_dims")) return true;
+  std::sort(axes.begin(), axes.end());
+  std::vector<int64_t> inner(c.rank() - 2);
+  std::iota(inner.begin(), inner.end(), 2);
+  return axes == inner;
+}
+
+template <const char* const& kOp>
+void reduce(const Context& c) {
+  bool moved = false;
+  std::vector<int64_t> axes = axes_of(c, moved);
+  if (moved && !reduces_image(c, axes)) {
+    c.graph.plain(c.value(0));  // now it has that form too
+    axes = axes_of(c, moved);
+  }
+  Name x = moved ? c.graph.channels_first(c.value(0)) : c.in(0);
+  const bool keep = c.attr().boolean("keep_dims"), truths = c.type().dtype == kBool;
+  if (truths) x = c.cast(x, kI32);
+  Name y = c.one(kOp, {x, c.graph.ints(axes)}, {{"keepdims", int64_t{keep}}, {"noop_with_empty_axes", int64_t{1}}});
+  if (truths) y = c.cast(y, kBool);
+  if (moved && keep) return c.graph.set_channels_first(c.node.result(), y);
+  c.out(y);
+}
+bool of_wide_numbers(const Node& node) {
+  return node.inputs[0]->type.dtype.bits >= 32 || node.inputs[0]->type.dtype.is_float();
+}
+constexpr const char *kSum = "ReduceSum", *kMean = "ReduceMean", *kMax = "ReduceMax", *kMin = "ReduceMin",
+                     *kProd = "ReduceProd";
+
+template <const char* const& kOp>
+void arg(const Context& c) {
+  const Settings settings = {{"axis", c.attr().integer("axis")}, {"keepdims", int64_t{c.attr().boolean("keep_dims")}}};
+  c.out(c.cast(c.one(kOp, {c.in(0)}, settings), c.attr().dtype("dtype")));
+}
+constexpr const char *kArgMax = "ArgMax", *kArgMin = "ArgMin";
+
+template <const char* const& kOp>
+void along_axis(const Context& c) {
+  c.out(c.one(kOp, {c.in(0)}, {{"axis", c.attr().integer("axis")}}));
+}
+constexpr const char *kSoftmax = "Softmax", *kLogSoftmax = "LogSoftmax";
+
+void cumsum(const Context& c) {
+  const Name axis = c.graph.constant(Tensor::scalar_i64(c.attr().integer("axis")));
+  c.out(c.one(
+      "CumSum", {c.in(0), axis},
+      {{"exclusive", int64_t{c.attr().boolean("exclusive")}}, {"reverse", int64_t{c.attr().boolean("reverse")}}}));
+}
+
+void top_k(const Context& c) {
+  const Name k = c.one("Reshape", {c.i64(1), c.graph.ints({1})});
+  const auto names = c.graph.add("TopK", {c.in(0), k}, {}, 2);
+  c.out(names[0], 0), c.out(names[1], 1);
+}
+
+Name swapped(const Context& c, size_t i, bool swap) {
+  if (!swap) return c.in(i);
+  std::vector<int64_t> order(c.rank(i));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  if (const Tensor* kernel = constant_of(c.value(i)))
+    return c.graph.constant(evaluate("transpose", {*kernel}, {{"permutation", order}}));
+  return c.one("Transpose", {c.in(i)}, {{"perm", order}});
+}
+
+void matmul(const Context& c) {
+  const Name a = swapped(c, 0, c.attr().boolean("transpose_a")), b = swapped(c, 1, c.attr().boolean("transpose_b"));
+  c.out(c.one("MatMul", {a, b}));
+}
+bool ranked(const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return x->type.shape.ranked; });
+}
+
+void layer_norm(const Context& c) {
+  c.out(c.one("LayerNormalization", {c.in(0), c.in(1), c.in(2)},
+              {{"axis", c.attr().integer("axis")}, {"epsilon", static_cast<float>(c.attr().number("epsilon"))}}));
+}
+bool scales_normalised_dims(const Node& node) {
+  const Shape& x = node.inputs[0]->type.shape;
+  if (!x.ranked) return false;
+  const size_t axis = axis_of(node.attr().integer("axis"), x.rank());
+  for (size_t i : {1, 2}) {
+    const Shape& scale = node.inputs[i]->type.shape;
+    if (!scale.ranked || scale.rank() != x.rank() - axis) return false;
+    for (size_t k = 0; k < scale.rank(); ++k)
+      if (!scale.dims[k].surely_equals(x.dims[axis + k])) return false;
+  }
+  return true;
+}
+
+void reshape(const Context& c) {
+  const Tensor* shape = constant_of(c.value(1));
+  const auto sizes = shape ? shape->as_i64() : std::vector<int64_t>{};
+  const bool open = std::count(sizes.begin(), sizes.end(), -1) > 0;  // beside which a size of 0 is none in ONNX
+  c.out(c.one("Reshape", {c.in(0), c.i64(1)}, {{"allowzero", int64_t{!open}}}));
+}
+
+void transpose(const Context& c) {
+  const auto& given = c.attr().integers("permutation");
+  std::vector<int64_t> order;
+  for (const int64_t axis : given) order.push_back(static_cast<int64_t>(axis_of(axis, given.size())));
+  const bool image = order.size() > 2;
+  if (image && order == to_channels_first(order.size())) return c.out(c.graph.channels_first(c.value(0)));
+  if (image && order == to_channels_last(order.size()) && !c.graph.only_channels_first(c.value(0)))
+    return c.graph.set_channels_first(c.node.result(), c.in(0));
+  c.out(c.one("Transpose", {c.in(0)}, {{"perm", order}}));
+}
+
+template <const char* const& kOp>
+void shaped(const Context& c) {
+  c.out(c.one(kOp, {c.in(0), c.i64(1)}));
+}
+constexpr const char *kExpand = "Expand", *kTile = "Tile";
+
+void concat(const Context& c) {
+  std::vector<Name> names;
+  for (size_t i = 0; i < c.node.inputs.size(); ++i) names.push_back(c.in(i));
+  int64_t axis = static_cast<int64_t>(axis_of(c.attr().integer("axis"), c.rank()));
+  const auto last = static_cast<int64_t>(c.rank()) - 1;
+  if (c.first) axis = axis == 0 ? 0 : axis == last ? 1 : axis + 1;
+  c.out(c.one("Concat", names, {{"axis", axis}}));
+}
+
+void shape_of(const Context& c) { c.out(c.cast(c.one("Shape", {c.in(0)}), c.attr().dtype("dtype"))); }
+void size_of(const Context& c) { c.out(c.cast(c.one("Size", {c.in(0)}), c.attr().dtype("dtype"))); }
+
+void iota(const Context& c) { c.out(c.cast(c.one("Range", {c.in(0), c.in(1), c.in(2)}), c.attr().dtype("dtype"))); }
+
+std::vector<int64_t> up_to(size_t count) {
+  std::vector<int64_t> list(count);
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+
+void slice(const Context& c) {
+  std::vector<int64_t> steps = c.attr().integers("steps");
+  if (steps.empty()) steps.assign(c.rank(), 1);
+  c.out(c.one("Slice", {c.in(0), c.i64(1), c.i64(2), c.graph.ints(up_to(c.rank())), c.graph.ints(steps)}));
+}
+
+void reverse(const Context& c) {
+  const auto& axes = c.attr().integers("axes");
+  const auto all = [&](int64_t x) { return c.graph.ints(std::vector<int64_t>(axes.size(), x)); };
+  c.out(c.one("Slice", {c.in(0), all(-1), all(std::numeric_limits<int64_t>::min()), c.graph.ints(axes), all(-1)}));
+}
+
+void pad(const Context& c) {
+  Name pads;
+  if (const Tensor* known = constant_of(c.value(1))) {
+    const auto all = known->as_i64();
+    const std::vector<int64_t> order = c.first ? to_channels_first(c.rank()) : up_to(c.rank());
+    std::vector<int64_t> list;
+    for (const size_t side : {0, 1})
+      for (const int64_t axis : order) list.push_back(all[2 * static_cast<size_t>(axis) + side]);
+    pads = c.graph.ints(list);
+  } else {
+    pads =
+        c.one("Reshape", {c.one("Transpose", {c.i64(1)}, {{"perm", std::vector<int64_t>{1, 0}}}), c.graph.ints({-1})});
+  }
+  c.out(c.one("Pad", {c.in(0), pads, c.number(c.attr().number("value"))}, {{"mode", c.attr().text("mode")}}));
+}
+bool pads_as_onnx(const Node& node) { return node.attr().text("mode") != "symmetric" && ranked(node); }
+
+void gather(const Context& c) { c.out(c.one("Gather", {c.in(0), c.in(1)}, {{"axis", c.attr().integer("axis")}})); }
+bool without_batch(const Node& node) { return node.attr().integer("batch_dims") == 0; }
+
+void gather_nd(const Context& c) {
+  c.out(c.one("GatherND", {c.in(0), c.i64(1)}, {{"batch_dims", c.attr().integer("batch_dims")}}));
+}
+
+void scatter_nd(const Context& c) {
+  const Tensor zero = Tensor::zeros(c.type().dtype, {1});
+  const Name zeros = c.one("ConstantOfShape", {c.i64(2)}, {{"value", zero}});
+  c.out(c.one("ScatterND", {zeros, c.i64(0), c.in(1)}, {{"reduction", std::string("add")}}));
+}
+
+void scatter_update(const Context& c) { c.out(c.one("ScatterND", {c.in(0), c.i64(1), c.in(2)})); }
+bool without_padding(const Node& node) { return !node.attr().boolean("padded"); }
+
+void scatter_elements(const Context& c) {
+  const std::string& mode = c.attr().text("mode");
+  c.out(c.one("ScatterElements", {c.in(0), c.in(1), c.in(2)},
+              {{"axis", c.attr().integer("axis")}, {"reduction", mode == "update" ? std::string("none") : mode}}));
+}
+bool of_one_rank(const Node& node) {
+  return ranked(node) && node.inputs[0]->type.shape.rank() == node.inputs[1]->type.shape.rank();
+}
+
+/// Each index against 0, 1, ...: what is out of range is nowhere.
+void one_hot(const Context& c) {
+  const size_t rank = c.rank();
+  const size_t axis = axis_of(c.attr().integer("axis"), rank + 1);
+  const auto scalar = [&](int64_t x) { return c.graph.constant(Tensor::scalar_i64(x)); };
+  const Name depth = c.one("Reshape", {c.i64(1), c.graph.constant(Tensor::zeros(kI64, {0}))});
+  Name classes = c.one("Range", {scalar(0), depth, scalar(1)});
+  std::vector<int64_t> behind;
+  for (size_t i = axis; i < rank; ++i) behind.push_back(static_cast<int64_t>(i - axis) + 1);
+  if (!behind.empty()) classes = c.one("Unsqueeze", {classes, c.graph.ints(behind)});
+  const Name index = c.one("Unsqueeze", {c.i64(0), c.graph.ints({static_cast<int64_t>(axis)})});
+  c.out(c.one("Where", {c.one("Equal", {index, classes}), c.in(2), c.in(3)}));
+}
+
+/// Where a scale of quantised numbers varies along one dim; -1 for one number, nothing for several dims.
+std::optional<int64_t> scale_axis(const Value* scale, size_t rank) {
+  const Shape& shape = scale->type.shape;
+  if (!shape.ranked || shape.rank() > rank) return {};
+  int64_t axis = -1;
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    if (shape.dims[i] == Dim(1)) continue;
+    if (axis >= 0) return {};
+    axis = static_cast<int64_t>(i + rank - shape.rank());
+  }
+  return axis;
+}
+
+template <const char* const& kOp>
+void linear(const Context& c) {
+  const int64_t axis = scale_axis(c.value(1), c.rank()).value_or(-1);
+  const auto flat = [&](size_t i) -> Name {
+    const std::vector<int64_t> dims = axis < 0 ? std::vector<int64_t>{} : std::vector<int64_t>{-1};
+    const Tensor shape = Tensor::of(kI64, {static_cast<int64_t>(dims.size())}, dims);
+    const Tensor* known = constant_of(c.value(i));
+    if (known &&
+        (axis < 0 ||
+         known->count() ==
+             c.value(1)->type.shape.dims[c.value(1)->type.shape.rank() - c.rank() + static_cast<size_t>(axis)].size))
+      return c.graph.constant(evaluate("reshape", {*known, shape}));
+    const Name y = c.one("Reshape", {c.in(i), c.graph.constant(shape)});
+    return axis < 0 || i == 1 ? y : c.one("Expand", {y, c.one("Shape", {c.in(1)})});
+  };
+  c.out(c.one(kOp, {c.in(0), flat(1), flat(2)}, {{"axis", std::max<int64_t>(axis, 0)}}));
+}
+constexpr const char *kQuantize = "QuantizeLinear", *kDequantize = "DequantizeLinear";
+bool scales_one_dim(const Node& node) {
+  const Shape& x = node.inputs[0]->type.shape;
+  if (!x.ranked) return false;
+  const auto scale = scale_axis(node.inputs[1], x.rank()), zero = scale_axis(node.inputs[2], x.rank());
+  return scale && zero && *zero == *scale;
+}
+
+constexpr Row kArrayRows[] = {{"reduce_sum", reduce<kSum>, nullptr, of_wide_numbers},
+                              {"reduce_mean", reduce<kMean>, nullptr, of_wide_numbers},
+                              {"reduce_max", reduce<kMax>},
+                              {"reduce_min", reduce<kMin>},
+                              {"reduce_prod", reduce<kProd>, nullptr, of_wide_numbers},
+                              {"reduce_all", reduce<kProd>},
+                              {"reduce_any", reduce<kSum>},
+                              {"arg_max", arg<kArgMax>},
+                              {"arg_min", arg<kArgMin>},
+                              {"softmax", along_axis<kSoftmax>},
+                              {"log_softmax", along_axis<kLogSoftmax>},
+                              {"cumsum", cumsum},
+                              {"top_k", top_k},
+                              {"matmul", matmul, nullptr, ranked},
+                              {"layer_norm", layer_norm, nullptr, scales_normalised_dims},
+                              {"reshape", reshape},
+                              {"transpose", transpose},
+                              {"broadcast_to", shaped<kExpand>},
+                              {"tile", shaped<kTile>},
+                              {"concat", concat, nullptr, ranked},
+                              {"shape_of", shape_of},
+                              {"size_of", size_of},
+                              {"iota", iota},
+                              {"slice", slice, nullptr, ranked},
+                              {"reverse", reverse},
+                              {"pad", pad, nullptr, pads_as_onnx},
+                              {"gather", gather, nullptr, without_batch},
+                              {"gather_nd", gather_nd},
+                              {"scatter_nd", scatter_nd},
+                              {"scatter_update", scatter_update, nullptr, without_padding},
+                              {"scatter_elements", scatter_elements, nullptr, of_one_rank},
+                              {"one_hot", one_hot, nullptr, ranked},
+                              {"quantize_linear", linear<kQuantize>, nullptr, scales_one_dim},
+                              {"dequantize_linear", linear<kDequantize>, nullptr, scales_one_dim}};
+
+}  // namespace
+
+std::span<const Row> array_rows() { return kArrayRows; }
+
+}  // namespace cairn::onnx_export

@@ -1,0 +1,68 @@
+// The graph that is written: nodes, initialisers, and where each value of the module stands in it.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace cairn::onnx_export {
+
+using Name = std::string;
+using Setting = std::variant<int64_t, float, std::string, std::vector<int64_t>, Tensor>;
+using Settings = std::vector<std::pair<const char*, Setting>>;
+
+/// Images stand in ONNX with their channels behind the batch. A value may have both forms; what makes one of them is added
+/// when it is asked for.
+class Graph {
+ public:
+  explicit Graph(const Module& module);
+
+  /// Names of nodes made from now on.
+  void begin(const Node& node);
+  std::vector<Name> add(const char* op, std::vector<Name> inputs, const Settings& settings = {}, size_t results = 1);
+  Name one(const char* op, std::vector<Name> inputs, const Settings& settings = {}) {
+    return add(op, std::move(inputs), settings)[0];
+  }
+  Name constant(const Tensor& value);
+  Name ints(const std::vector<int64_t>& values) { return constant(Tensor::of_i64(values)); }
+  Name number(double value, DType dtype);
+
+  Name plain(const Value* value);
+  Name channels_first(const Value* value);
+  bool only_channels_first(const Value* value) const;
+  void set(const Value* value, Name name) { places_[value].plain = std::move(name); }
+  void set_channels_first(const Value* value, Name name) { places_[value].first = std::move(name); }
+
+  /// The whole model.
+  std::string bytes();
+
+ private:
+  struct Written {
+    std::string op, name;
+    std::vector<Name> inputs, outputs;
+    std::string settings;  // as a message's fields
+  };
+  struct Place {
+    Name plain, first;
+  };
+  Name unique(const std::string& base);
+  void name_output(const Value* value, const Name& wanted);
+  std::string graph_bytes();
+
+  const Module& module_;
+  std::string base_ = "node", node_name_;
+  std::vector<Written> nodes_;
+  std::vector<std::pair<Name, Tensor>> constants_;
+  std::unordered_map<const Value*, Place> places_;
+  std::unordered_set<std::string> names_;
+};
+
+/// The permutation of a tensor of so many dims that puts the last dim second, and its inverse.
+std::vector<int64_t> to_channels_first(size_t rank);
+std::vector<int64_t> to_channels_last(size_t rank);
+
+}  // namespace cairn::onnx_export

@@ -1,0 +1,138 @@
+#include "export/onnx.h"
+
+#include "export/rows.h"
+#include "frontends/onnx/model.h"
+#include "ir/builder.h"
+#include "ir/evaluate.h"
+#include "passes/pipeline.h"
+
+namespace cairn {
+
+namespace onnx_export {
+
+Name Context::cast(const Name& name, DType dtype) const {
+  if (onnx::type_of(dtype) == onnx::kUndefined)
+    fail(ErrorKind::unsupported, node.op->name, "{} is no type of ONNX", to_string(dtype));
+  return one("Cast", {name}, {{"to", int64_t{onnx::type_of(dtype)}}});
+}
+
+Name Context::in(size_t i) const {
+  const Value* x = value(i);
+  if (!first || x->type.shape.rank() == 0) return graph.plain(x);
+  const size_t rank = type().shape.rank();
+  if (x->type.shape.rank() == rank) return graph.channels_first(x);
+  const Tensor& constant = *constant_of(x);  // of fewer dims, which takes_channels_first() has seen
+  std::vector<int64_t> dims(rank - constant.rank(), 1);
+  dims.insert(dims.end(), constant.dims().begin(), constant.dims().end());
+  return graph.constant(evaluate("transpose", {constant.reshaped(dims)}, {{"permutation", to_channels_first(rank)}}));
+}
+
+Name Context::i64(size_t i) const {
+  const Value* x = value(i);
+  if (x->type.dtype == kI64) return graph.plain(x);
+  if (const Tensor* constant = constant_of(x))
+    return graph.constant(Tensor::of(kI64, constant->dims(), constant->as_i64()));
+  return cast(graph.plain(x), kI64);
+}
+
+void Context::out(Name name, size_t i) const {
+  if (first)
+    graph.set_channels_first(node.result(i), std::move(name));
+  else
+    graph.set(node.result(i), std::move(name));
+}
+
+const Row* row_for(const Node& node) {
+  for (const auto rows : {element_rows(), array_rows(), window_rows()})
+    for (const Row& row : rows)
+      if (row.op == node.op->name) return !row.fits || row.fits(node) ? &row : nullptr;
+  return nullptr;
+}
+
+bool takes_channels_first(const Node& node, const Graph& graph) {
+  const bool moves = node.is("pad") || node.is("concat");
+  if (!(node.op->has(kElementwise) || moves) || node.results.size() != 1) return false;
+  const Shape& shape = node.result()->type.shape;
+  if (!shape.ranked || shape.rank() < 3) return false;
+  if (node.is("pad") && !constant_of(node.inputs[1])) return false;
+  bool wanted = false;
+  for (size_t i = 0; i < (node.is("pad") ? 1 : node.inputs.size()); ++i) {
+    const Value* input = node.inputs[i];
+    const Shape& own = input->type.shape;
+    if (!own.ranked || (own.rank() != 0 && own.rank() != shape.rank() && !constant_of(input))) return false;
+    wanted |= graph.only_channels_first(input);
+  }
+  return wanted;
+}
+
+namespace {
+
+/// Nodes without a row become what they decompose into; returns whether there were any.
+bool expand(Module& module) {
+  Block& body = module.main().body;
+  auto nodes = std::move(body.nodes);
+  body.nodes.clear();
+  Builder builder(body);
+  std::unordered_map<const Value*, Value*> replaced;
+  std::vector<std::unique_ptr<Node>> gone;
+  const auto renew = [&](std::vector<Value*>& values) {
+    for (Value*& value : values)
+      if (const auto found = replaced.find(value); found != replaced.end()) value = found->second;
+  };
+  for (auto& node : nodes) {
+    renew(node->inputs);
+    if (node->is("constant") || row_for(*node) || !node->op->decompose) {
+      body.nodes.push_back(std::move(node));
+      continue;
+    }
+    builder.sources = node->sources;
+    const std::vector<Value*> made = node->op->decompose(builder, *node);
+    for (size_t i = 0; i < made.size(); ++i) replaced[node->result(i)] = made[i];
+    gone.push_back(std::move(node));
+  }
+  renew(body.results);
+  return !gone.empty();
+}
+
+void refuse_unknown(const Module& module) {
+  std::map<std::string, std::string> first;  // place by operator
+  size_t count = 0;
+  for (const auto& node : module.main().body.nodes)
+    if (!node->is("constant") && !row_for(*node)) first.try_emplace(node->op->name, where(module, *node)), ++count;
+  if (count == 0) return;
+  std::vector<std::string> list;
+  for (const auto& [op, place] : first) list.push_back(fmt::format("{} ({})", op, place));
+  fail(ErrorKind::unsupported, "", "{} operators have no counterpart in ONNX: {}", count, fmt::join(list, ", "));
+}
+
+}  // namespace
+}  // namespace onnx_export
+
+std::string onnx_of(const Module& given) {
+  using namespace onnx_export;
+  Module module = clone(given);
+  optimise(module);
+  if (!module.main().updates.empty())
+    fail(ErrorKind::unsupported, "", "a model that changes its variables has no counterpart in ONNX");
+  constexpr int kDeepest = 4;
+  for (int depth = 0; depth < kDeepest && expand(module); ++depth) fold_constants(module.main().body, &module);
+  remove_dead(module.main().body, &module);
+  refuse_unknown(module);
+  Graph graph(module);
+  for (const auto& node : module.main().body.nodes) {
+    if (node->is("constant")) continue;
+    graph.begin(*node);
+    const Row& row = *row_for(*node);
+    const Context context{*node, graph, takes_channels_first(*node, graph)};
+    if (!row.same) {
+      row.write(context);
+      continue;
+    }
+    std::vector<Name> inputs;
+    for (size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(context.in(i));
+    context.out(context.one(row.same, inputs));
+  }
+  return graph.bytes();
+}
+
+}  // namespace cairn

@@ -1,0 +1,138 @@
+// Convolutions, pooling and resizing: images and volumes, in ONNX with their channels behind the batch.
+#include "export/rows.h"
+
+#include "ir/evaluate.h"
+
+namespace cairn::onnx_export {
+
+namespace {
+
+/// Pads of (before, after) pairs as ONNX has them: all before, then all after.
+std::vector<int64_t> onnx_pads(const std::vector<int64_t>& pairs) {
+  std::vector<int64_t> pads;
+  for (const size_t side : {0, 1})
+    for (size_t i = side; i < pairs.size(); i += 2) pads.push_back(pairs[i]);
+  return pads;
+}
+
+Settings window_settings(const Context& c) {
+  Settings settings = {{"strides", c.attr().integers("strides")}};
+  if (c.node.op->find_attribute("dilations")) settings.emplace_back("dilations", c.attr().integers("dilations"));
+  const std::string& padding = c.attr().text("padding");
+  if (padding == "same") settings.emplace_back("auto_pad", std::string("SAME_UPPER"));
+  if (padding == "same_lower") settings.emplace_back("auto_pad", std::string("SAME_LOWER"));
+  if (padding == "explicit") settings.emplace_back("pads", onnx_pads(c.attr().integers("pads")));
+  return settings;
+}
+
+/// The kernel with its last dims first: outputs, inputs, window; or inputs and outputs as they are told.
+Name turned_kernel(const Context& c) {
+  const size_t rank = c.rank(1);
+  std::vector<int64_t> order = {static_cast<int64_t>(rank) - 1, static_cast<int64_t>(rank) - 2};
+  for (size_t i = 0; i + 2 < rank; ++i) order.push_back(static_cast<int64_t>(i));
+  if (const Tensor* kernel = constant_of(c.value(1)))
+    return c.graph.constant(evaluate("transpose", {*kernel}, {{"permutation", order}}));
+  return c.one("Transpose", {c.in(1)}, {{"perm", order}});
+}
+
+void set(const Context& c, Name name) { c.graph.set_channels_first(c.node.result(), std::move(name)); }
+
+void conv(const Context& c) {
+  Settings settings = window_settings(c);
+  settings.emplace_back("group", c.attr().integer("groups"));
+  set(c, c.one("Conv", {c.graph.channels_first(c.value(0)), turned_kernel(c)}, settings));
+}
+
+bool all_static(const Node& node) {
+  const auto known = [](const Value* value) {
+    const Shape& shape = value->type.shape;
+    return shape.ranked &&
+           std::all_of(shape.dims.begin() + 1, shape.dims.end(), [](const Dim& dim) { return dim.known(); });
+  };
+  return known(node.inputs[0]) && node.inputs[1]->type.shape.known() && known(node.result());
+}
+
+/// Pads of the convolution whose gradient it is, and what is left of the image behind the last window.
+void transposed_conv(const Context& c) {
+  const auto &strides = c.attr().integers("strides"), &dilations = c.attr().integers("dilations");
+  const std::string& padding = c.attr().text("padding");
+  const size_t dims = strides.size();
+  std::vector<int64_t> before(dims), after(dims), rest(dims);
+  for (size_t i = 0; i < dims; ++i) {
+    const int64_t window = (c.value(1)->type.shape.dims[i].size - 1) * dilations[i] + 1;
+    const int64_t image = c.type().shape.dims[i + 1].size, steps = c.value(0)->type.shape.dims[i + 1].size;
+    const int64_t covered = (steps - 1) * strides[i] + window;
+    if (padding == "explicit") {
+      before[i] = c.attr().integers("pads")[2 * i], after[i] = c.attr().integers("pads")[2 * i + 1];
+    } else if (padding != "valid") {
+      const int64_t total = std::max<int64_t>(covered - image, 0);
+      before[i] = padding == "same" ? total / 2 : total - total / 2, after[i] = total - before[i];
+    }
+    rest[i] = image - (covered - before[i] - after[i]);
+    if (rest[i] < 0) after[i] -= rest[i], rest[i] = 0;
+  }
+  std::vector<int64_t> pads = before;
+  pads.insert(pads.end(), after.begin(), after.end());
+  set(c, c.one("ConvTranspose", {c.graph.channels_first(c.value(0)), turned_kernel(c)},
+               {{"strides", strides},
+                {"dilations", dilations},
+                {"pads", pads},
+                {"output_padding", rest},
+                {"group", c.attr().integer("groups")}}));
+}
+
+template <const char* const& kOp>
+void pool(const Context& c) {
+  Settings settings = window_settings(c);
+  settings.emplace_back("kernel_shape", c.attr().integers("window"));
+  settings.emplace_back("ceil_mode", int64_t{c.attr().boolean("ceil_mode")});
+  if (c.node.op->find_attribute("count_padding"))
+    settings.emplace_back("count_include_pad", int64_t{c.attr().boolean("count_padding")});
+  set(c, c.one(kOp, {c.graph.channels_first(c.value(0))}, settings));
+}
+bool is_pooled(const Node& node) {
+  const DType dtype = node.inputs[0]->type.dtype;
+  return dtype.is_float() || dtype.bits == 8;
+}
+constexpr const char *kMaxPool = "MaxPool", *kAveragePool = "AveragePool";
+
+void resize(const Context& c) {
+  const std::string &mode = c.attr().text("mode"), &rounding = c.attr().text("rounding");
+  Settings settings = {{"mode", std::string(mode == "nearest"    ? "nearest"
+                                            : mode == "bilinear" ? "linear"
+                                                                 : "cubic")},
+                       {"coordinate_transformation_mode", c.attr().text("coordinates")}};
+  if (mode == "nearest") {
+    const bool halves = c.attr().text("coordinates") == "half_pixel";  // there resize2d's floor rounds halves up
+    settings.emplace_back("nearest_mode",
+                          std::string(rounding == "half_down"                                    ? "round_prefer_floor"
+                                      : rounding == "half_up" || (halves && rounding == "floor") ? "round_prefer_ceil"
+                                                                                                 : rounding));
+  }
+  if (mode == "bicubic") {
+    settings.emplace_back("cubic_coeff_a", static_cast<float>(c.attr().number("cubic")));
+    settings.emplace_back("exclude_outside", int64_t{c.attr().boolean("exclude_outside")});
+  }
+  // Sizes of all dims: ONNX Runtime loses those of some axes where it moves transposes.
+  const Name x = c.graph.channels_first(c.value(0));
+  const Name batch = c.one("Shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{2}}});
+  const Name sizes = c.one("Concat", {batch, c.i64(1)}, {{"axis", int64_t{0}}});
+  set(c, c.one("Resize", {x, "", "", sizes}, settings));
+}
+bool without_steps(const Node& node) { return !node.attr().boolean("steps"); }
+
+constexpr Row kWindowRows[] = {{"conv2d", conv},
+                               {"conv3d", conv},
+                               {"conv2d_input_gradient", transposed_conv, nullptr, all_static},
+                               {"conv3d_input_gradient", transposed_conv, nullptr, all_static},
+                               {"max_pool2d", pool<kMaxPool>, nullptr, is_pooled},
+                               {"max_pool3d", pool<kMaxPool>, nullptr, is_pooled},
+                               {"avg_pool2d", pool<kAveragePool>},
+                               {"avg_pool3d", pool<kAveragePool>},
+                               {"resize2d", resize, nullptr, without_steps}};
+
+}  // namespace
+
+std::span<const Row> window_rows() { return kWindowRows; }
+
+}  // namespace cairn::onnx_export

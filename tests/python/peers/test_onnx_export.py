@@ -1,0 +1,143 @@
+"""`cairn convert M -o M.onnx`: the cases of every operator that has a row in src/export, and nets from torch, are valid for onnx's checker and
+give ONNX Runtime the results that Cairn has. Runs in .venv-peers."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from conftest import ROOT
+
+import cairn
+
+DUMP = Path(os.environ.get("CAIRN_BUILD", ROOT / "build")) / "dump_op_cases"
+ROWS = re.findall(r'^\s*(?:constexpr Row \w+\[\] = \{)?\{"(\w+)"', "\n".join(
+    file.read_text() for file in sorted((ROOT / "src/export").glob("*_rows.cpp"))), re.MULTILINE)  # fmt: skip
+NUMPY = {"bool": "bool", "f16": "float16", "f32": "float32", "f64": "float64"}
+NUMPY |= {f"{kind}{bits}": f"{name}{bits}" for kind, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)}
+# Cases of which ONNX leaves the result open (NaN among numbers to compare, overflow), and those that ONNX Runtime refuses
+# (nothing divided by 0, no dims to pad, no window).
+OPEN = ("arg_max f32[4]=[nan", "arg_min f32[4]=[nan", "pow i64[2, 1], i64[3]=[5, 0, 40]", "conv2d f32[1, 2, 2, 1]", "pad f32[],",
+        "mod i32[0]", "truncate_mod i32[0]", "floor_div i32[0]", "truncate_div i32[0]")  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cases")
+    subprocess.run([DUMP, folder], check=True)
+    listed = {}
+    for case in json.loads((folder / "cases.json").read_text()):
+        types = [entry["dtype"] for entry in case["inputs"] + case["results"]]
+        if all(dtype in NUMPY for dtype in types) and types and not case["case"].startswith(OPEN):
+            listed.setdefault(case["op"], []).append(case)
+    return folder, listed
+
+
+def through_onnx(source, folder, feeds, **options):
+    path = str(cairn.convert(source, folder / "out.onnx", **options))
+    onnx.checker.check_model(path, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, feeds)))
+
+
+def value_of(folder, attribute):
+    if not isinstance(attribute, dict):
+        return attribute
+    return float(attribute["number"]) if "number" in attribute else NUMPY[attribute["dtype"]]
+
+
+def difference(folder, case, made):
+    b = cairn.Builder()
+    arrays = [np.load(folder / entry["file"]) for entry in case["inputs"]]
+    first, *others = arrays
+    values = [b.input("x", first.dtype, first.shape), *map(b.constant, others)]
+    attributes = {name: value_of(folder, value) for name, value in case["attributes"].items()}
+    results = values[0].apply(case["op"], *values[1:], results=len(case["results"]), **attributes)
+    for i, result in enumerate(results if isinstance(results, tuple) else (results,)):
+        b.output(f"y{i}", result)
+    try:
+        found = through_onnx(b.save(made / "case.om"), made, {"x": first})
+    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
+        return None
+    except cairn.Error as error:
+        assert "no counterpart in ONNX" in str(error)
+        return None
+    for i, entry in enumerate(case["results"]):
+        expected = np.load(folder / entry["file"])
+        if found[f"y{i}"].dtype != expected.dtype or found[f"y{i}"].shape != expected.shape:
+            return f"is {found[f'y{i}'].dtype} {found[f'y{i}'].shape}, expected {expected.dtype} {expected.shape}"
+        tolerance = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}.get(str(expected.dtype), 0)
+        scale = np.abs(np.where(np.isfinite(expected), expected, 0)).max(initial=1) if tolerance else 1
+        if not np.allclose(found[f"y{i}"], expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+            return f"{found[f'y{i}'].ravel()[:8]}, expected {expected.ravel()[:8]}"
+    return ""
+
+
+@pytest.mark.parametrize("op", ROWS)
+def test_an_operator_means_the_same(op, cases, tmp_path):
+    folder, listed = cases
+    differences = {case["case"]: difference(folder, case, tmp_path) for case in listed.get(op, [])}
+    if listed.get(op):
+        assert "" in differences.values(), "none of its cases was written and run"
+    assert not {case: told for case, told in differences.items() if told}
+
+
+def nets():
+    import torch
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.body = nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.SiLU(),
+                                      nn.Conv2d(width, width, 3, padding=1, groups=width))  # fmt: skip
+
+        def forward(self, x):
+            return x + self.body(x)
+
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu")
+    return {
+        "cnn": (nn.Sequential(nn.Conv2d(3, 8, 3, 2), Residual(8), nn.MaxPool2d(2, 2, 0), nn.Flatten(), nn.Linear(8 * 9, 5)), (2, 3, 15, 15)),
+        "unet": (nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.AvgPool2d(2), Residual(8), nn.ConvTranspose2d(8, 4, 4, 2, 1),
+                               nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(4, 2, 1), nn.Softmax(1)), (1, 3, 16, 16)),
+        "transformer": (nn.Sequential(nn.Linear(12, 32), layer, nn.LayerNorm(32)), (2, 7, 12)),
+        "volume": (nn.Sequential(nn.Conv3d(2, 4, 3, padding=1), nn.ELU(), nn.MaxPool3d(2), nn.Flatten(2), nn.Softmax(-1)), (1, 2, 4, 6, 6)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["cnn", "unet", "transformer", "volume"])
+def test_a_net_comes_back(name, tmp_path):
+    import torch
+
+    torch.manual_seed(0)
+    net, shape = nets()[name]
+    x = torch.randn(shape)
+    torch.onnx.export(net.eval(), (x,), tmp_path / "net.onnx", input_names=["x"], output_names=["y"], dynamo=False)
+    found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": x.numpy()})
+    assert np.abs(found["y"] - net(x).detach().numpy()).max() <= 2e-5 * max(1, float(net(x).detach().abs().max()))
+    again = cairn.load(tmp_path / "out.onnx").run({"x": x.numpy()})
+    assert np.allclose(again["y"], found["y"], rtol=1e-4, atol=1e-5)
+    kinds = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+    assert kinds.count("Transpose") <= {"transformer": 8}.get(name, 1), kinds
+
+
+def test_open_sizes_and_names_are_kept(tmp_path):
+    b = cairn.Builder()
+    b.output("answer", b.input("rows", "float32", [None, 3]).relu().reduce_mean(axes=[1]))
+    found = through_onnx(b.save(tmp_path / "m.om"), tmp_path, {"rows": np.float32([[1, -2, 6]] * 4)})
+    assert np.allclose(found["answer"], 7 / 3) and found["answer"].shape == (4,)
+
+
+def test_what_has_no_counterpart_is_named(tmp_path):
+    b = cairn.Builder()
+    b.output("y", b.input("x", "float32", [4]).bessel_i0e())
+    with pytest.raises(cairn.Error, match=r"1 operators have no counterpart in ONNX: bessel_i0e"):
+        cairn.convert(b.save(tmp_path / "m.om"), tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()
