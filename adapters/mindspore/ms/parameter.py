@@ -174,6 +174,3 @@ class ParameterTuple(tuple):
             copy.name = f"{prefix}.{copy.name}"
             made.append(copy)
         return ParameterTuple(made)
-
-    def __parameter_tuple__(self):
-        """Marks the type for code that looks for it."""

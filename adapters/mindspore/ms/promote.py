@@ -4,7 +4,7 @@ import functools
 
 import numpy
 
-from cairn.ms import core, dtypes
+from cairn.ms import core
 from cairn.ms.tensor import Tensor
 
 _ORDER = [numpy.dtype(name) for name in (
@@ -73,7 +73,3 @@ def common(*tensors):
     """Tensors of one element type."""
     dtype = functools.reduce(together, (nptype(each) for each in tensors))
     return [cast(each, dtype) for each in tensors]
-
-
-def of(dtype):
-    return dtypes.numpy_of(dtype)

@@ -13,7 +13,8 @@ from cairn.ms import core
 from cairn.ms.tensor import Tensor, wrap, wrap_all
 
 _MOST_KEPT = 512
-_compiled = collections.OrderedDict()
+_MOST_BYTES = 4 << 30
+_compiled = collections.OrderedDict()  # (model, bytes that its values take), the one used last behind
 
 
 class Value:
@@ -262,6 +263,8 @@ def _through_cut(cut, pending, active):
 
 def _through_calls(calls, pending, active, tape):
     segment = Segment(calls, pending, active)
+    if not segment.results or not segment.wanted:
+        return
     seeds = [pending.pop(value) for value in segment.results]
     made = segment.run(seeds)
     if tape is not None:
@@ -269,6 +272,10 @@ def _through_calls(calls, pending, active, tape):
         tape._append(record, made)
     for value, gradient in zip(segment.wanted, made):
         _accumulate(pending, value, gradient)
+
+
+def _bytes_kept():
+    return sum(size for _, size in _compiled.values())
 
 
 class Segment:
@@ -316,10 +323,12 @@ class Segment:
     def run(self, seeds):
         """The gradients, for those of the results."""
         key = self.key()
-        model = _compiled.get(key)
+        model, _ = _compiled.get(key, (None, 0))
         if model is None:
-            model = _compiled[key] = self._compile(seeds)
-            if len(_compiled) > _MOST_KEPT:
+            model = self._compile(seeds)
+            values = self.leaves + [value for call in self.calls for value in call.outputs]
+            _compiled[key] = model, sum(value.array.nbytes for value in values)
+            while len(_compiled) > 1 and (len(_compiled) > _MOST_KEPT or _bytes_kept() > _MOST_BYTES):
                 _compiled.popitem(last=False)
         else:
             _compiled.move_to_end(key)

@@ -156,6 +156,41 @@ def test_a_second_step_compiles_nothing():
     assert set(tape._compiled) == before
 
 
+def test_a_bprop_that_gives_no_gradient():
+    class Opaque(nn.Cell):
+        def construct(self, x):
+            return x * x
+
+        def bprop(self, x, out, dout):
+            return (None,)
+
+    assert GradOperation()(lambda x: Opaque()(x * 2.0))(Tensor([3.0])).asnumpy() == 0
+
+
+def test_what_was_compiled_is_bounded(monkeypatch):
+    monkeypatch.setattr(tape, "_MOST_BYTES", 100)
+    for size in range(1, 6):
+        GradOperation()(lambda x: x * x)(Tensor(np.ones(size, np.float32)))
+    assert tape._bytes_kept() <= 100 or len(tape._compiled) == 1
+
+
+def test_nothing_is_kept_of_a_step():
+    import gc
+    import weakref
+
+    class Held(np.ndarray):
+        pass
+
+    array = np.ones(4, np.float32).view(Held)
+    held = weakref.ref(array)
+    x = Tensor.from_numpy(array)
+    del array
+    result = GradOperation()(lambda x: core.exp(x) * x)(x)
+    del x
+    gc.collect()
+    assert held() is None and result.shape == (4,)
+
+
 def test_a_parameter_that_is_assigned_after_it_was_read():
     class Running(nn.Cell):
         def __init__(self):
