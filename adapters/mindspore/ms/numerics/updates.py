@@ -56,10 +56,10 @@ def sgd(p, accum, stat, g, lr, rate, dampening, decay, nesterov):
 def adam(p, m, v, g, lr, beta1, beta2, epsilon, power1, power2, nesterov=False, largest=None):
     """With `largest`, the running maximum of v (AMSGrad), this stands in the root, and comes back as a third slot."""
     m, v = mixed(m, g, beta1), mixed(v, core.square(g), beta2)
-    rate = div(mul(lr, core.sqrt(one_less(power2))), one_less(power1))
+    rate = div(mul(core.sqrt(one_less(of(power2, p))), lr), one_less(of(power1, p)))
     root = v if largest is None else core.maximum(largest, v)
     step = mixed(m, g, beta1) if nesterov else m
-    p = core.sub(p, div(mul(step, rate), core.add(core.sqrt(root), number(epsilon, root))))
+    p = core.sub(p, div(mul(step, rate), core.add(core.sqrt(root), of(epsilon, root))))
     return (p, m, v) if largest is None else (p, m, v, root)
 
 
@@ -105,7 +105,7 @@ def lars(p, g, decay, rate, epsilon, coefficient, clip, squares=None):
     """The gradient scaled by coefficient * |p| / (|g| + decay * |p| + epsilon); squares: sums of p^2 and g^2, if they are known."""
     of_p, of_g = (size(p), size(g)) if squares is None else map(core.sqrt, squares)
     zero, one = number(0, p), number(1, p)
-    below = core.add(core.add(of_g, mul(of_p, of(decay, p))), number(epsilon, p))
+    below = core.add(core.add(of_g, mul(of_p, of(decay, p))), of(epsilon, p))
     trust = core.div(core.mul(of_p, number(coefficient, p)), below)
     some = core.and_(core.greater(of_p, zero), core.greater(of_g, zero))
     trust = core.select(some, trust, one)
@@ -117,7 +117,7 @@ def lars(p, g, decay, rate, epsilon, coefficient, clip, squares=None):
 def ada_max(p, m, v, g, lr, beta1, beta2, epsilon, power1):
     m = mixed(m, g, beta1)
     v = core.maximum(mul(v, beta2), core.abs(g))
-    rate = div(lr, one_less(power1))
+    rate = div(of(lr, p), one_less(of(power1, p)))
     return core.sub(p, div(mul(m, rate), add(v, epsilon))), m, v
 
 
@@ -151,8 +151,8 @@ def ftrl(p, accum, linear, g, lr, l1, l2, power):
     roots = powered(new), powered(accum)
     sigma = core.div(core.sub(*roots), of(lr, p))
     linear = core.sub(core.add(linear, g), core.mul(sigma, p))
-    bound = number(l1, p)
-    below = core.add(core.div(roots[0], of(lr, p)), number(2 * l2, p))
+    bound = of(l1, p)
+    below = core.add(core.div(roots[0], of(lr, p)), mul(of(l2, p), 2))
     moved = core.div(core.sub(core.mul(core.sign(linear), bound), linear), below)
     return core.select(core.greater(core.abs(linear), bound), moved, number(0, p)), new, linear
 
@@ -163,7 +163,7 @@ def rms_prop(p, mean_square, moment, g, lr, decay, rate, epsilon, mean_gradient=
     if mean_gradient is not None:
         mean_gradient = mixed(mean_gradient, g, decay)
         spread = core.sub(mean_square, core.square(mean_gradient))
-    step = core.div(mul(g, lr), core.sqrt(core.add(spread, number(epsilon, spread))))
+    step = core.div(mul(g, lr), core.sqrt(core.add(spread, of(epsilon, spread))))
     moment = core.add(mul(moment, rate), step)
     out = (core.sub(p, moment), mean_square, moment)
     return out if mean_gradient is None else (*out, mean_gradient)

@@ -81,7 +81,11 @@ class BiDense(Cell):
         shape = (out_channels, in1_channels, in2_channels)
         self.weight = checked_init(default if weight_init is None else weight_init, shape, "weight_init", "BiDense")
         self.has_bias = has_bias
-        self.bias = checked_init(default if bias_init is None else bias_init, (out_channels,), "bias_init", "BiDense") if has_bias else None
+        self.bias = (
+            checked_init(default if bias_init is None else bias_init, (out_channels,), "bias_init", "BiDense")
+            if has_bias
+            else None
+        )
 
     def construct(self, input1, input2):
         rows = basic.reshape(input1, (-1, 1, 1, input1.shape[-1]))

@@ -250,7 +250,8 @@ def _ratio(a, b):
 
 
 class ConfusionMatrixMetric(Metric):
-    """A measure of one-hot predictions and labels, by name, reduced over samples and classes."""
+    """A measure of one-hot predictions and labels, by name: of all counts together, or with calculation_method of each sample
+    and class and then reduced. The first class is left out unless skip_channel, as in MindSpore."""
 
     def __init__(self, skip_channel=True, metric_name="sensitivity", calculation_method=False, decrease="mean"):
         super().__init__()
@@ -272,7 +273,7 @@ class ConfusionMatrixMetric(Metric):
     @rearrange_inputs
     def update(self, *inputs):
         y_pred, y = self._take(inputs, 2)
-        if self.skip_channel and y.shape[1] > 1:
+        if not self.skip_channel and y.shape[1] > 1:
             y_pred, y = y_pred[:, 1:], y[:, 1:]
         y_pred, y = (each.reshape(*each.shape[:2], -1).astype(float) for each in (y_pred, y))
         tp, tn = ((y_pred + y) == 2).sum(axis=2), ((y_pred + y) == 0).sum(axis=2)
@@ -284,12 +285,9 @@ class ConfusionMatrixMetric(Metric):
         if not self._counts:
             self._nothing()
         counts = np.concatenate(self._counts)
-        if self.calculation_method:
-            counts = _decreased(counts, self.decrease)
-            share = _ratio(*_SHARES[self.metric_name](*np.moveaxis(counts, -1, 0)))
-            return share if np.ndim(share) else float(share)
-        share = _ratio(*_SHARES[self.metric_name](*np.moveaxis(counts, -1, 0)))
-        made = _decreased(share, self.decrease)
+        if not self.calculation_method:
+            return _ratio(*_SHARES[self.metric_name](*counts.sum(axis=(0, 1)).reshape(4, 1)))
+        made = _decreased(_ratio(*_SHARES[self.metric_name](*np.moveaxis(counts, -1, 0))), self.decrease)
         return made if np.ndim(made) else float(made)
 
 

@@ -374,10 +374,14 @@ def _top_k(self, x, k):
     return reductions.top_k(tensor(x, "TopK", "number"), k, self.sorted)
 
 
-TopK = primitive(
-    "TopK", _top_k, "The k largest along the last axis and their indices.", lambda self: Validator.check_bool(self.sorted, "sorted", "TopK"),
-    sorted=level.at_least("1.10"),
-)  # fmt: skip
+def _check_top_k(self):
+    """Sorted unless told otherwise since 1.10, not sorted before."""
+    if self.sorted is None:
+        self.add_prim_attr("sorted", level.at_least("1.10"))
+    Validator.check_bool(self.sorted, "sorted", "TopK")
+
+
+TopK = primitive("TopK", _top_k, "The k largest along the last axis and their indices.", _check_top_k, sorted=None)
 Sort = primitive(
     "Sort", lambda self, x: reductions.sort(tensor(x, "Sort", "number"), self.axis, self.descending), "Sorted values and their indices.",
     _axis_is_int, axis=-1, descending=False,

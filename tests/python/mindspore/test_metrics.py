@@ -1,0 +1,88 @@
+"""Metrics against counts by hand, and against MindSpore's own for the same updates."""
+
+import numpy as np
+import pytest
+
+from mindspore import Tensor, nn
+
+SCORES = np.array([[0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.9, 0.0, 0.1], [0.3, 0.4, 0.3]], np.float32)
+LABELS = np.array([1, 2, 1, 0], np.int32)
+
+
+def measured(metric, *updates):
+    metric.clear()
+    for each in updates:
+        metric.update(*each)
+    return metric.eval()
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.eye(3, dtype=np.int32)[LABELS]], ids=["numbers", "one-hot"])
+def test_accuracy_over_updates(labels):
+    halves = [(Tensor(SCORES[i : i + 2]), Tensor(labels[i : i + 2])) for i in (0, 2)]
+    assert measured(nn.Accuracy(), *halves) == 0.5
+    assert measured(nn.Top1CategoricalAccuracy(), *halves) == 0.5
+    assert measured(nn.TopKCategoricalAccuracy(2), *halves) == 0.75
+
+
+def test_multilabel_accuracy():
+    predicted, right = np.array([[0, 1], [1, 1], [0, 0]]), np.array([[0, 1], [1, 0], [0, 0]])
+    assert measured(nn.Accuracy("multilabel"), (Tensor(predicted), Tensor(right))) == pytest.approx(2 / 3)
+
+
+def test_precision_recall_and_f():
+    given = (Tensor(SCORES), Tensor(LABELS))
+    np.testing.assert_allclose(measured(nn.Precision(), given), [0, 0.5, 1], atol=1e-9)
+    np.testing.assert_allclose(measured(nn.Recall(), given), [0, 0.5, 1], atol=1e-9)
+    np.testing.assert_allclose(measured(nn.F1(), given), [0, 0.5, 1], atol=1e-9)
+    metric = nn.Precision()
+    metric.update(*given)
+    assert metric.eval(True) == pytest.approx(0.5)
+
+
+def test_errors_and_losses():
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 5.0])
+    assert measured(nn.MAE(), (Tensor(x), Tensor(y))) == pytest.approx(1.0)
+    assert measured(nn.MSE(), (Tensor(x), Tensor(y))) == pytest.approx(5 / 3)
+    assert measured(nn.Loss(), (Tensor(np.float32(0.5)),), (Tensor(np.float32(1.5)),)) == pytest.approx(1.0)
+    assert measured(nn.Dice(), (Tensor(x), Tensor(x))) == pytest.approx(1.0, rel=1e-4)
+    probability = np.array([[0.2, 0.8], [0.5, 0.5]])
+    assert measured(nn.Perplexity(), (Tensor(probability), Tensor(np.array([1, 0])))) == pytest.approx(1 / np.sqrt(0.4))
+
+
+def test_confusion_and_curves():
+    matrix = measured(nn.ConfusionMatrix(3), (Tensor(SCORES), Tensor(LABELS)))
+    assert matrix.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 1]]
+    one_hot = np.array([[[1], [0]], [[0], [1]], [[1], [0]]]), np.array([[[0], [1]], [[0], [1]], [[1], [0]]])
+    for skip, expected in ((True, 2 / 3), (False, 0.5)):
+        metric = nn.ConfusionMatrixMetric(skip_channel=skip, metric_name="tpr")
+        assert measured(metric, tuple(map(Tensor, one_hot))) == pytest.approx(expected)
+    false, true, thresholds = measured(
+        nn.ROC(pos_label=1), (Tensor(np.array([0.1, 0.4, 0.35, 0.8])), Tensor(np.array([0, 0, 1, 1])))
+    )
+    assert (
+        false.tolist() == [0, 0, 0.5, 0.5, 1]
+        and true.tolist() == [0, 0.5, 0.5, 1, 1]
+        and thresholds.tolist() == [1.8, 0.8, 0.4, 0.35, 0.1]
+    )
+    assert nn.auc(false, true) == pytest.approx(0.75)
+    candidate, reference = [["a", "b", "c", "d", "e"]], [[["a", "b", "c", "d", "f"]]]
+    assert measured(nn.BleuScore(2), (candidate, reference)) == pytest.approx(np.sqrt(4 / 5 * 3 / 4))
+
+
+def test_names_of_metrics():
+    made = nn.get_metrics({"acc", "top_5_accuracy", "loss"})
+    assert isinstance(made["acc"], nn.Accuracy) and isinstance(made["loss"], nn.Loss)
+    metric = nn.Accuracy().set_indexes([0, 2])
+    metric.update(Tensor(SCORES), "ignored", Tensor(LABELS))
+    assert metric.eval() == 0.5
+
+
+@pytest.mark.parametrize("act, error", [
+    (lambda: nn.Accuracy("other"), TypeError), (lambda: nn.Accuracy().eval(), RuntimeError), (lambda: nn.Accuracy().update(1), ValueError),
+    (lambda: nn.Accuracy().update(Tensor(SCORES), Tensor(np.ones((5,)))), ValueError), (lambda: nn.get_metric_fn("nothing"), KeyError),
+    (lambda: nn.TopKCategoricalAccuracy("a"), TypeError), (lambda: nn.TopKCategoricalAccuracy(0), ValueError), (lambda: nn.Fbeta(0), ValueError),
+    (lambda: nn.get_metric_fn("hausdorff_distance"), NotImplementedError), (lambda: nn.get_metrics(1), TypeError),
+])  # fmt: skip
+def test_wrong_use(act, error):
+    with pytest.raises(error):
+        act()
